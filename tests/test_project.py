@@ -1,0 +1,135 @@
+"""What the project promises about itself: light imports, short files and functions, reasoned laws, a true README."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCES = sorted((ROOT / "combdiff").rglob("*.py"))
+LAWS = sorted((ROOT / "rules").glob("*.egg"))
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+HEAVY = ("cupy", "dask", "egglog", "jax", "lark", "sympy", "torch")
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LONGEST_FILE, LONGEST_FUNCTION, MOST_NAMES = 400, 40, 10
+
+
+def blocks(language: str) -> list[str]:
+    """The README's code in `language`, block by block."""
+    return [code for name, code in FENCE.findall(README) if name == language]
+
+
+def commands() -> Iterator[str]:
+    """The README's shell commands, one a line, continued lines joined."""
+    for block in blocks("sh"):
+        yield from (line for line in block.replace("\\\n", " ").splitlines() if line and not line.startswith("#"))
+
+
+def command_lines() -> list[tuple[str, ...]]:
+    """The arguments of every `combdiff …` in the README's shell commands."""
+    steps = (shlex.split(step) for line in commands() for step in line.split("&&"))
+    return sorted({tuple(step[1:]) for step in steps if Path(step[0]).name == "combdiff"})
+
+
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path.relative_to(ROOT)))
+
+
+def long_functions(path: Path) -> Iterator[str]:
+    for node in ast.walk(parsed(path)):
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                length = (node.end_lineno or node.lineno) - node.lineno + 1
+                if length > LONGEST_FUNCTION:
+                    yield f"{path.relative_to(ROOT)}:{node.lineno} {node.name}: {length} lines"
+
+
+def fresh_python(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_import_takes_no_heavy_library() -> None:
+    loaded = set(fresh_python("import sys, combdiff; print(*sys.modules)").split())
+    assert "combdiff" in loaded
+    assert sorted(loaded & set(HEAVY)) == []
+
+
+def test_at_most_ten_names_are_public_and_all_exist() -> None:
+    import combdiff
+
+    assert 0 < len(combdiff.__all__) <= MOST_NAMES
+    assert [name for name in combdiff.__all__ if not hasattr(combdiff, name)] == []
+
+
+def test_no_source_file_is_long() -> None:
+    lengths = {path.relative_to(ROOT): len(path.read_text(encoding="utf-8").splitlines()) for path in SOURCES}
+    assert {str(path): length for path, length in lengths.items() if length > LONGEST_FILE} == {}
+
+
+def test_no_function_is_long() -> None:
+    assert [line for path in SOURCES for line in long_functions(path)] == []
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    trees = {path: parsed(path) for path in SOURCES}
+    assert [str(path.relative_to(ROOT)) for path, tree in trees.items() if not ast.get_docstring(tree)] == []
+
+
+@pytest.mark.parametrize("path", LAWS, ids=lambda path: path.name)
+def test_a_file_of_laws_says_why_it_terminates(path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    end = next((n for n, line in enumerate(lines) if not line.startswith(";")), len(lines))
+    assert re.search(r"\bterminates\b", "\n".join(lines[:end]), re.IGNORECASE)
+
+
+def test_the_python_of_the_readme_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks share their names. One that shows a session (`>>>`) must print what it shows; others must run."""
+    monkeypatch.chdir(ROOT)
+    namespace: dict[str, object] = {"__name__": "readme"}
+    report: list[str] = []
+    code = blocks("python")
+    assert code
+    for number, block in enumerate(code, 1):
+        name = f"README.md, python block {number}"
+        if ">>>" not in block:
+            exec(compile(block, name, "exec"), namespace)
+            continue
+        session = doctest.DocTestParser().get_doctest(block, namespace, name, None, None)
+        doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(session, out=report.append, clear_globs=False)
+        namespace = session.globs
+    assert report == []
+
+
+@pytest.mark.parametrize("arguments", command_lines(), ids=" ".join)
+def test_a_command_of_the_readme_runs(arguments: tuple[str, ...]) -> None:
+    code = f"import sys; sys.argv = {['combdiff', *arguments]!r}; from combdiff.cli import main; sys.exit(main())"
+    assert fresh_python(code).strip()
+
+
+def test_a_program_of_the_readme_differentiates() -> None:
+    import combdiff as cd
+
+    programs = blocks("julia")
+    assert programs
+    for program in programs:
+        assert str(cd.grad(program)).strip()
+
+
+def test_continuous_integration_runs_the_test_command_of_the_readme() -> None:
+    (command,) = [line for line in commands() if "pytest" in line]
+    assert command in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+
+
+def test_links_of_the_readme_lead_somewhere() -> None:
+    targets = re.findall(r"\]\((?!https?://|#)([^)]+)\)", README)
+    assert [target for target in targets if not (ROOT / target).exists()] == []
