@@ -1,0 +1,108 @@
+"""What a user is told: one root class, a place in the text, what was found, what was expected, how to mend it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of a program's text: line and column count from 1, `width` characters are underlined."""
+
+    line: int
+    column: int
+    width: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The text that spans point into, with the name it is called by in messages."""
+
+    text: str
+    name: str = "<text>"
+
+    def excerpt(self, span: Span) -> str:
+        """The line of `span` with a caret under it.
+
+        >>> print(Source("a + $").excerpt(Span(1, 5)))
+          1 | a + $
+            |     ^
+        """
+        lines = self.text.split("\n")
+        line = lines[span.line - 1] if 0 < span.line <= len(lines) else ""
+        shown, column = _window(line.replace("\t", " "), span.column)
+        number = str(span.line).rjust(3)
+        width = max(1, min(span.width, len(shown) - column + 1))
+        return f"{number} | {shown}\n    | {' ' * (column - 1)}{'^' * width}"
+
+
+_WIDEST = 100
+
+
+def _window(line: str, column: int) -> tuple[str, int]:
+    """Cut a very long line to the part around `column`, so that the caret stays in sight."""
+    if len(line) <= _WIDEST:
+        return line, column
+    start = max(0, min(column - _WIDEST // 2, len(line) - _WIDEST))
+    return line[start : start + _WIDEST], column - start
+
+
+class CombDiffError(Exception):
+    """Root of all errors that combdiff raises on purpose.
+
+    `str(error)` is the whole message: what is wrong, where (line, column, the line with a caret), perhaps a
+    second place ("declared here"), and a remedy.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        span: Span | None = None,
+        source: Source | None = None,
+        also: tuple[str, Span] | None = None,
+        remedy: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.span = span
+        self.source = source
+        self.also = also
+        self.remedy = remedy
+
+    def located(self, source: Source) -> CombDiffError:
+        """The same error, now knowing the text that its spans point into."""
+        self.source = self.source or source
+        return self
+
+    def __str__(self) -> str:
+        parts = [self.message]
+        if self.source is not None and self.span is not None:
+            parts[0] = f"{self.source.name}:{self.span.line}:{self.span.column}: {self.message}"
+            parts.append(self.source.excerpt(self.span))
+        if self.source is not None and self.also is not None:
+            label, span = self.also
+            parts += [f"{label} (line {span.line}):", self.source.excerpt(span)]
+        if self.remedy:
+            parts.append(f"remedy: {self.remedy}")
+        return "\n".join(parts)
+
+
+class LanguageError(CombDiffError):
+    """The program is not one of the language: syntax, names, types, declarations, index ranges."""
+
+
+class UnsupportedError(CombDiffError):
+    """The program is of the language, and this operation is not defined on it (the message says what is)."""
+
+
+class ArrayError(CombDiffError):
+    """Arrays that do not fit a program: shapes, sizes, dtypes, a declared symmetry that they break."""
+
+
+class CheckError(CombDiffError):
+    """An internal check failed: a simplification changed the value. The message names stage and law family."""
+
+
+class BudgetError(CombDiffError):
+    """A budget of time, nodes or memory does not suffice even for a first result."""

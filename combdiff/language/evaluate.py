@@ -1,0 +1,296 @@
+"""The meaning of the language: a term and numbers for its free variables become a number or a NumPy array.
+
+This is the oracle of all tests: plain loops over index values, one case a node, nothing clever. Section 2 of the
+paper says what the nodes mean; branches of functions are NumPy's (a real root of a negative number is nan).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+
+from combdiff.errors import ArrayError, UnsupportedError
+from combdiff.language.dense import Alternative, alternatives
+from combdiff.language.scalars import SCALAR_FUNCTIONS
+from combdiff.language.terms import (
+    Add,
+    App,
+    Call,
+    Conj,
+    Const,
+    Delta,
+    Diff,
+    Indicator,
+    Lam,
+    Let,
+    Mul,
+    Pow,
+    Proj,
+    Sum,
+    Term,
+    Tuple,
+    Var,
+)
+from combdiff.language.types import Domain, Index, Map, Number, Type, is_complex
+from combdiff.language.values import Array, Extent, Scalar, Value, axes, called, fitted, is_array, sizes_of, span_of
+
+__all__ = ["Scalar", "Value", "evaluate", "sizes_of", "span_of"]
+
+
+def evaluate(
+    term: Term, values: Mapping[Term, Value] | Mapping[Var, Value], sizes: Mapping[Domain, int] | None = None
+) -> Value:
+    """The value of `term`.
+
+    >>> from combdiff.language.terms import fresh, mul
+    >>> from combdiff.language.types import REAL, Map
+    >>> n = Index(Domain("x.1"))
+    >>> x, i = fresh("x", Map((n,), REAL)), fresh("i", n)
+    >>> evaluate(Lam((i,), mul(App(x, (i,)), i)), {x: np.array([1.0, 2.0, 3.0])})
+    array([0., 2., 6.])
+
+    Args:
+        term: any term without a derivative still to be taken of a map that is known.
+        values: for free variables: numbers, arrays (entry 0 of a symmetric domain is −M), callables for unknown maps,
+            and for their derivatives callables under the keys `Diff("grad", R)` and `Diff("pullback", g)`.
+        sizes: how many values each domain has; read off the arrays where it is not given.
+
+    Returns:
+        A number; an array for a map of indices to numbers; a Python callable for any other map; a tuple for a tuple.
+
+    Raises:
+        ArrayError: arrays do not fit the types, a size is not known, or an index leaves its range.
+        UnsupportedError: an integral over the real line that no δ makes finite, or a derivative without a value.
+    """
+    extent = Extent()
+    for domain, size in (sizes or {}).items():
+        extent.note(domain, size, "the sizes given")
+    given: dict[Term, Value] = {key: fitted(key.type, value, called(key), extent) for key, value in values.items()}
+    return _Scope(given, extent).value(term)
+
+
+def _is_dense(var: Var) -> bool:
+    return isinstance(var.kind, Number)
+
+
+def _is_dirac(left: Term, right: Term) -> bool:
+    """Whether δ(left, right, ·) compares numbers rather than indices."""
+    return any(isinstance(t.type, Number) and not (isinstance(t, Const) and t.is_integer) for t in (left, right))
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """Values of the variables in sight, and the sizes of domains."""
+
+    values: Mapping[Term, Value]
+    extent: Extent
+
+    def with_(self, variables: Sequence[Term], values: Sequence[Value]) -> _Scope:
+        return _Scope({**self.values, **dict(zip(variables, values, strict=True))}, self.extent)
+
+    def value(self, t: Term) -> Value:
+        match t:
+            case Var() | Diff():
+                return self.given(t)
+            case Lam(params, _):
+                return self.array(t) if is_array(t.type) else self.callable(t, params)
+            case App(function, args):
+                return self.applied(t, self.value(function), [self.value(a) for a in args], function.type)
+            case Tuple(items):
+                return tuple(self.value(item) for item in items)
+            case Proj(item, of):
+                whole = self.value(of)
+                assert isinstance(whole, tuple), "only tuples have items"
+                return whole[item]
+            case Let(bindings, body):
+                scope = self
+                for var, bound in bindings:
+                    scope = scope.with_((var,), (scope.value(bound),))
+                return scope.value(body)
+            case _:
+                return self.number(t)
+
+    def number(self, t: Term) -> Scalar:
+        match t:
+            case Const(real, imag):
+                return _exact(real) if not imag else complex(_exact(real), _exact(imag))
+            case Add(terms):
+                return sum((self.number(u) for u in terms[1:]), self.number(terms[0]))
+            case Mul(factors):
+                result: Scalar = 1
+                for factor in factors:
+                    result = result * self.number(factor)
+                return result
+            case Pow(base, exponent):
+                return _power(self.number(base), self.number(exponent), is_complex(t.type))
+            case Conj(of):
+                return self.number(of).conjugate()
+            case Call(name, args):
+                return _call(name, [self.number(a) for a in args], any(is_complex(a.type) for a in args))
+            case Sum(indices, body):
+                return self.summed(indices, body)
+            case Delta(left, right, body):
+                return self.number(body) if self.equal(left, right) else 0
+            case Indicator(left, right, body):
+                return self.number(body) if _part(self.number(left)) <= _part(self.number(right)) else 0
+            case _:
+                found = self.value(t)
+                assert isinstance(found, int | float | complex), f"{type(t).__name__} is no number"
+                return found
+
+    def given(self, t: Term) -> Value:
+        if t in self.values:
+            return self.values[t]
+        if isinstance(t, Diff) and isinstance(t.of, Var | Diff):
+            raise UnsupportedError(f"{called(t)} has no value", remedy="give a callable for it")
+        if isinstance(t, Diff):
+            raise UnsupportedError(f"{t.kind} of a known map has still to be taken", remedy="differentiate first")
+        raise ArrayError(f"{called(t)} has no value", remedy="give a number or an array for it")
+
+    def applied(self, t: App, function: Value, args: Sequence[Value], kind: Type) -> Value:
+        if callable(function):
+            return function(*args)
+        assert isinstance(kind, Map) and isinstance(function, np.ndarray), "only maps are applied"
+        name = called(t.function)
+        # the array has further axes where the map returns a map of indices
+        slots = enumerate(zip(args, kind.params, function.shape, strict=False), 1)
+        entry = function[tuple(self.place(a, p, size, f"slot {n} of {name}") for n, (a, p, size) in slots)]
+        if isinstance(entry, np.ndarray):
+            return entry
+        found: Scalar = entry.item()
+        return found
+
+    def place(self, value: Value, kind: Type, size: int, name: str) -> int:
+        """Where in an axis of length `size` the entry for an index value lies."""
+        assert isinstance(value, int) and isinstance(kind, Index), "slots of arrays take integers"
+        domain = kind.domain
+        if domain and domain.periodic:
+            return value % size if size else 0
+        place = value + size // 2 if domain and domain.symmetric else value
+        if not 0 <= place < size:
+            raise ArrayError(
+                f"index {value} is outside {name}, which holds {size} values",
+                remedy="indices count from 0" if not (domain and domain.symmetric) else "they run from −M to M",
+            )
+        return place
+
+    def array(self, t: Lam) -> Array:
+        """A map of indices as an array; maps that return maps of indices have an axis for each."""
+        shape = [self.extent.of(domain) for domain in axes(t.type)]
+        result: Array = np.zeros(shape, np.complex128 if is_complex(t.type) else np.float64)
+        ranges = self.ranges(t.params)
+        for place, point in zip(np.ndindex(*shape[: len(ranges)]), product(*ranges), strict=True):
+            entry = self.with_(t.params, point).value(t.body)
+            assert isinstance(entry, int | float | complex | np.ndarray), "entries are numbers or arrays"
+            result[place] = entry
+        return result
+
+    def ranges(self, indices: Sequence[Var]) -> list[range]:
+        found = []
+        for index in indices:
+            assert isinstance(index.kind, Index)
+            size = self.extent.of(index.kind.domain)
+            assert index.kind.domain is not None
+            found.append(span_of(index.kind.domain, size))
+        return found
+
+    def callable(self, t: Lam, params: Sequence[Var]) -> Callable[..., Value]:
+        def function(*args: Value) -> Value:
+            if len(args) != len(params):
+                raise ArrayError(f"a map of {len(params)} arguments is given {len(args)}")
+            extent = Extent(self.extent)
+            found = [fitted(p.kind, a, p.name, extent) for p, a in zip(params, args, strict=True)]
+            return _Scope(self.values, extent).with_(params, found).value(t.body)
+
+        return function
+
+    def summed(self, indices: Sequence[Var], body: Term) -> Scalar:
+        dense = tuple(v for v in indices if _is_dense(v))
+        finite = tuple(v for v in indices if not _is_dense(v))
+        if dense:
+            return sum(self.integral(a, finite) for a in alternatives(dense, body))
+        result: Scalar = 0
+        for point in product(*self.ranges(finite)):
+            result = result + self.with_(finite, point).number(body)
+        return result
+
+    def integral(self, found: Alternative, outer: Sequence[Var]) -> Scalar:
+        """One product of δs and a factor, every dense variable solved for; a sum over the finite indices is left."""
+        indices = (*outer, *found.indices)
+        result: Scalar = 0
+        for point in product(*self.ranges(indices)):
+            scope = self.with_(indices, point)
+            if all(scope.equal(left, right) for left, right in found.conditions):
+                result = result + scope.number(found.factor) / scope.jacobian(found)
+        return result
+
+    def jacobian(self, found: Alternative) -> float:
+        """Dirac's |a| of δ(a t, c), squared for a complex number, which has two directions."""
+        result = 1.0
+        for coefficient, over_complex in found.coefficients:
+            size = abs(self.number(coefficient))
+            if not size:
+                raise UnsupportedError("an integral over the real line has no finite value here")
+            result *= size * size if over_complex else size
+        return result
+
+    def equal(self, left: Term, right: Term) -> bool:
+        a, b = self.number(left), self.number(right)
+        if _is_dirac(left, right):
+            if a == b:
+                raise UnsupportedError("Dirac's δ of equal numbers has no finite value outside an integral")
+            return False
+        modulus = self.modulus(left.free | right.free)
+        if modulus:
+            return bool((_part(a) - _part(b)) % modulus == 0)
+        return a == b
+
+    def modulus(self, variables: frozenset[Var]) -> int:
+        """The size of the periodic domain that one of `variables` ranges over, else 0."""
+        for var in variables:
+            if isinstance(var.kind, Index) and var.kind.domain and var.kind.domain.periodic:
+                return self.extent.of(var.kind.domain)
+        return 0
+
+
+_EXACT = 2**53
+
+
+def _exact(value: Fraction) -> int | float:
+    """A rational number as an integer, or the nearest float."""
+    if value.denominator == 1 and abs(value) < _EXACT:
+        return int(value)
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
+
+
+def _part(value: Scalar) -> float:
+    return value.real
+
+
+def _power(base: Scalar, exponent: Scalar, over_complex: bool) -> Scalar:
+    pair = (np.complex128(base), np.complex128(exponent)) if over_complex else (base.real, exponent.real)
+    with np.errstate(all="ignore"):
+        result: Scalar = np.power(*map(np.asarray, pair), dtype=np.complex128 if over_complex else np.float64).item()
+    return result
+
+
+def _call(name: str, args: Sequence[Scalar], over_complex: bool) -> Scalar:
+    if name == "pi":
+        return float(np.pi)
+    z = np.complex128(args[0]) if over_complex else np.float64(args[0].real)
+    with np.errstate(all="ignore"):
+        match name:
+            case "abs2":
+                return float(z.real * z.real + z.imag * z.imag)
+            case "sign":
+                return (z / abs(z)).item() if z else 0
+            case _:
+                result: Scalar = getattr(np, SCALAR_FUNCTIONS[name].numpy)(z).item()
+                return result

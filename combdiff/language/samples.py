@@ -1,0 +1,262 @@
+"""Random numbers and arrays of a type, exactly in the subspace that its declared symmetries describe.
+
+A symmetry T(a) = ±T(b)' (or without ') maps index tuples to index tuples. Tuples that are mapped to one another form an
+orbit, whose entries follow from the entry of its least tuple; where a tuple is mapped to itself with a sign or a
+conjugate, that entry must be zero, real or imaginary. So entries are drawn for orbits, not averaged over a group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from combdiff.errors import ArrayError, UnsupportedError
+from combdiff.language.anchors import domains_of
+from combdiff.language.terms import Diff, Lam, Let, Term, Var, bound_by, subterms
+from combdiff.language.types import Domain, Index, Map, Number, Product, Symmetry, Type, is_complex
+from combdiff.language.values import Array, Value
+
+Positions = npt.NDArray[np.intp]
+
+
+def default_sizes(term: Term) -> dict[Domain, int]:
+    """A small size for every domain that the types in `term` name: periodic 7, symmetric 3, others 2, 3, 4, 5, 2, …
+
+    A periodic size must tell b from −b and 2b from −3b; unequal sizes show a wrong index.
+
+    >>> from combdiff.language.terms import fresh
+    >>> from combdiff.language.types import REAL
+    >>> a, k = Domain("A.1"), Domain("BZ", declared=True, periodic=True)
+    >>> list(default_sizes(fresh("A", Map((Index(a), Index(k)), REAL))).values())
+    [2, 7]
+    """
+    sizes: dict[Domain, int] = {}
+    plain = 0
+    for u in subterms(term):
+        for var in (*bound_by(u), *((u,) if isinstance(u, Var) else ())):
+            for domain in domains_of(var.kind):
+                if domain in sizes:
+                    continue
+                if domain.periodic or domain.symmetric:
+                    sizes[domain] = 7 if domain.periodic else 3
+                else:
+                    sizes[domain] = 2 + plain % 4
+                    plain += 1
+    return sizes
+
+
+def random_value(kind: Type, sizes: Mapping[Domain, int], rng: np.random.Generator) -> Value:
+    """A random value: normally distributed numbers, arrays in the declared symmetric subspace, indices in range.
+
+    >>> from combdiff.language.types import COMPLEX, HERMITIAN
+    >>> n = Domain("A.1")
+    >>> a = random_value(Map((Index(n), Index(n)), COMPLEX, (HERMITIAN,)), {n: 3}, np.random.default_rng(0))
+    >>> bool((a == a.conj().T).all())
+    True
+
+    Raises:
+        UnsupportedError: for a map of anything but numbers and indices, of which there is no natural distribution.
+        ArrayError: a symmetry exchanges slots of unequal size.
+    """
+    match kind:
+        case Index(domain):
+            size = sizes[domain] if domain else 3
+            return int(rng.integers(0, max(size, 1))) - (size // 2 if domain and domain.symmetric else 0)
+        case Number():
+            return _normal((), kind.complex, rng).item()
+        case Product(items):
+            return tuple(random_value(item, sizes, rng) for item in items)
+        case Map() if kind.is_tensor:
+            return _random_array(kind, sizes, rng)
+        case Map(params, Number()) if all(isinstance(p, Number | Index) for p in params):
+            return _random_function(kind, rng)
+    raise UnsupportedError(
+        "there are no random values of a map of tensors", remedy="give a Python callable for the unknown map"
+    )
+
+
+def random_arguments(term: Term, sizes: Mapping[Domain, int], rng: np.random.Generator) -> dict[Var, Value]:
+    """Random values for the parameters of the leading maps, down to the last that has a parameter which is no index.
+
+    >>> from combdiff.language.terms import fresh
+    >>> from combdiff.language.types import REAL
+    >>> x = fresh("x", REAL)
+    >>> list(random_arguments(Lam((x,), x), {}, np.random.default_rng(0))) == [x]
+    True
+    """
+    found: list[Var] = []
+    pending: list[Var] = []
+    while isinstance(term, Lam | Let | Diff):
+        if isinstance(term, Lam):
+            pending.extend(term.params)
+            if not all(isinstance(p.kind, Index) for p in term.params):
+                found, pending = found + pending, []
+        term = term.of if isinstance(term, Diff) else term.body
+    return {var: random_value(var.kind, sizes, rng) for var in found}
+
+
+def _normal(shape: tuple[int, ...], over_complex: bool, rng: np.random.Generator) -> Array:
+    real = rng.standard_normal(shape)
+    result: Array = real + 1j * rng.standard_normal(shape) if over_complex else real
+    return np.asarray(result)
+
+
+def _random_function(kind: Map, rng: np.random.Generator) -> Callable[..., Value]:
+    """A smooth function of numbers: c · sin(Σ wₙ xₙ + b)."""
+    weights = [_normal((), is_complex(p) and is_complex(kind.result), rng).item() for p in kind.params]
+    scale, shift = (_normal((), is_complex(kind.result), rng).item() for _ in range(2))
+
+    def function(*args: complex) -> Value:
+        inner = sum(w * (x if is_complex(kind.result) else x.real) for w, x in zip(weights, args, strict=True))
+        result: complex = (scale * np.sin(inner + shift)).item()
+        return result
+
+    return function
+
+
+def _random_array(kind: Map, sizes: Mapping[Domain, int], rng: np.random.Generator) -> Array:
+    shape = shape_of(kind, sizes)
+    drawn = _normal(shape, is_complex(kind), rng)
+    if not kind.symmetries or not drawn.size:
+        return drawn
+    orbits = _orbits(kind, shape)
+    flat = drawn.reshape(-1)
+    flat = np.where(orbits.real, flat.real, flat) if is_complex(kind) else flat
+    flat = np.where(orbits.imaginary, 1j * flat.imag, flat) if is_complex(kind) else flat
+    flat = np.where(orbits.zero, 0, flat)[orbits.least]
+    flat = np.where(orbits.conj, flat.conj(), flat)
+    return np.asarray(np.where(orbits.negative, -flat, flat).reshape(shape))
+
+
+def shape_of(kind: Map, sizes: Mapping[Domain, int]) -> tuple[int, ...]:
+    """The shape of an array that holds a tensor of type `kind`.
+
+    >>> from combdiff.language.types import REAL
+    >>> n = Domain("x.1")
+    >>> shape_of(Map((Index(n),), REAL), {n: 4})
+    (4,)
+    """
+    shape = []
+    for domain in (p.domain if isinstance(p, Index) else None for p in kind.params):
+        if domain is None or domain not in sizes:
+            name = domain.name if domain else "an index without a range"
+            raise ArrayError(f"the size of {name} is not known", remedy="give it in `sizes`")
+        shape.append(sizes[domain])
+    return tuple(shape)
+
+
+@dataclass(frozen=True, slots=True)
+class _Orbits:
+    """For every entry: its orbit's least entry, and how it follows from it; for every least entry: what it must be."""
+
+    least: Positions
+    negative: npt.NDArray[np.bool_]
+    conj: npt.NDArray[np.bool_]
+    zero: npt.NDArray[np.bool_]
+    real: npt.NDArray[np.bool_]
+    imaginary: npt.NDArray[np.bool_]
+
+
+def _orbits(kind: Map, shape: tuple[int, ...]) -> _Orbits:
+    count = prod(shape)
+    grid = np.unravel_index(np.arange(count), shape)
+    over_complex = is_complex(kind)
+    laws = [
+        (np.ravel_multi_index(_images(kind, shape, law, grid), shape), law.sign < 0, law.conj and over_complex)
+        for law in kind.symmetries
+    ]
+    least = np.arange(count)
+    negative, conj = np.zeros(count, bool), np.zeros(count, bool)
+    changed = True
+    while changed:
+        changed = False
+        for image, minus, prime in laws:
+            lower = least[image] < least
+            if lower.any():
+                changed = True
+                from_image = image[lower]
+                negative[lower], conj[lower] = negative[from_image] ^ minus, conj[from_image] ^ prime
+                least[lower] = least[from_image]
+    zero, real, imaginary = (np.zeros(count, bool) for _ in range(3))
+    for image, minus, prime in laws:
+        # the two ways to reach an entry from the least one differ by a law that the least one obeys
+        sign, primed = negative ^ negative[image] ^ minus, conj ^ conj[image] ^ prime
+        zero[least[sign & ~primed]] = True
+        real[least[~sign & primed]] = True
+        imaginary[least[sign & primed]] = True
+    return _Orbits(least, negative, conj, zero, real, imaginary)
+
+
+def _images(
+    kind: Map, shape: tuple[int, ...], law: Symmetry, positions: Sequence[Positions]
+) -> tuple[Positions, ...]:
+    """Where the entries b are that `law` relates to the entries a at `positions`."""
+    offsets = [size // 2 if _is(p, "symmetric") else 0 for p, size in zip(kind.params, shape, strict=True)]
+    values = [position - offset for position, offset in zip(positions, offsets, strict=True)]
+    found = []
+    for slot, (row, size) in enumerate(zip(law.rows, shape, strict=True)):
+        image = sum((c * values[s] for s, c in row), np.zeros((), np.intp)) + offsets[slot]
+        if _is(kind.params[slot], "periodic") and size:
+            image = image % size
+        if image.size and (image.min() < 0 or image.max() >= size):
+            raise ArrayError(
+                f"the symmetry {law} leaves the range of slot {slot + 1}, which has {size} values",
+                remedy="slots that a symmetry exchanges have one size",
+            )
+        found.append(image)
+    return tuple(found)
+
+
+def _is(param: Type, property_: str) -> bool:
+    return isinstance(param, Index) and param.domain is not None and bool(getattr(param.domain, property_))
+
+
+def breaks_symmetry(
+    array: Array,
+    kind: Map,
+    sizes: Mapping[Domain, int],
+    sample: int | None = 4096,
+    rng: np.random.Generator | None = None,
+) -> Symmetry | None:
+    """The first declared symmetry that an array does not have, up to rounding, or None.
+
+    >>> from combdiff.language.types import REAL, SYMMETRIC
+    >>> n = Domain("A.1")
+    >>> kind = Map((Index(n), Index(n)), REAL, (SYMMETRIC,))
+    >>> print(breaks_symmetry(np.array([[1.0, 2.0], [3.0, 4.0]]), kind, {n: 2}))
+    ((2, 1), :id)
+
+    Args:
+        sample: how many entries to look at, drawn by `rng`; None for all.
+    """
+    shape = shape_of(kind, sizes)
+    if tuple(array.shape) != shape:
+        raise ArrayError(f"the array has shape {tuple(array.shape)}, but its type says {shape}")
+    everything = sample is None or array.size <= sample
+    rng = rng or np.random.default_rng(0)
+    points = list(np.ogrid[tuple(map(slice, shape))]) if everything else [rng.integers(0, n, sample) for n in shape]
+    entries = array if everything else array[tuple(points)]
+    tolerance = _rounding(entries)
+    for law in kind.symmetries:
+        axes = np.argsort([row[0][0] for row in law.rows]) if everything and law.permutes else None
+        images = None if axes is not None else _images(kind, shape, law, points)
+        related = array.transpose(axes) if images is None else array[images]
+        if related.shape != entries.shape:
+            raise ArrayError(f"the symmetry {law} exchanges slots of unequal size")
+        expected = law.sign * (related.conj() if law.conj else related)
+        if bool((np.abs(entries - expected) > tolerance).any()):
+            return law
+    return None
+
+
+def _rounding(entries: Array) -> float:
+    """How far entries may be off: half the digits of their dtype, relative to the largest."""
+    if not entries.size:
+        return 0.0
+    size = np.abs(entries)
+    digits = float(np.finfo(size.dtype).eps) if size.dtype.kind == "f" else 0.0
+    return float(digits**0.5 * size.max())

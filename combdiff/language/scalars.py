@@ -1,0 +1,58 @@
+"""The scalar functions of the language: one row each, read by every stage that must know them.
+
+A new function is one row here. The holomorphic ones carry their complex derivative f'; their pullback is then
+(z, k) ↦ conj(f'(z))·k by Eq. 44 (`calculus/primitives.py`). The others carry the pullback itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from combdiff.language.terms import IMAGINARY, MINUS_ONE, ONE, TWO, Term, add, call, conj, mul, neg, number, power
+
+HALF = number(Fraction(1, 2))
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarFunction:
+    """A row: `derivative` (holomorphic) or `pullback` (not), and how the world spells the function.
+
+    `commutes`: f(z') = f(z)' for all z, branch cuts included. `real_valued`: the value is real for complex z too.
+    """
+
+    name: str
+    numpy: str
+    latex: str
+    derivative: Callable[[Term], Term] | None = None
+    pullback: Callable[[Term, Term], Term] | None = None
+    commutes: bool = False
+    real_valued: bool = False
+
+
+def _phase_pullback(z: Term, k: Term) -> Term:
+    """sign(z) = z/|z| turns only: k ↦ (k − sign(z)² k')/(2|z|), which vanishes for real z and k."""
+    return mul(HALF, power(call("abs", z), MINUS_ONE), add(k, neg(mul(power(call("sign", z), TWO), conj(k)))))
+
+
+_ROWS = (
+    ScalarFunction("exp", "exp", r"\exp", lambda z: call("exp", z), commutes=True),
+    ScalarFunction("log", "log", r"\log", lambda z: power(z, MINUS_ONE)),
+    ScalarFunction("sin", "sin", r"\sin", lambda z: call("cos", z), commutes=True),
+    ScalarFunction("cos", "cos", r"\cos", lambda z: neg(call("sin", z)), commutes=True),
+    ScalarFunction("tan", "tan", r"\tan", lambda z: add(ONE, power(call("tan", z), TWO)), commutes=True),
+    ScalarFunction("sinh", "sinh", r"\sinh", lambda z: call("cosh", z), commutes=True),
+    ScalarFunction("cosh", "cosh", r"\cosh", lambda z: call("sinh", z), commutes=True),
+    ScalarFunction("tanh", "tanh", r"\tanh", lambda z: add(ONE, neg(power(call("tanh", z), TWO))), commutes=True),
+    ScalarFunction("atan", "arctan", r"\arctan", lambda z: power(add(ONE, power(z, TWO)), MINUS_ONE)),
+    ScalarFunction("sqrt", "sqrt", r"\sqrt", lambda z: mul(HALF, power(call("sqrt", z), MINUS_ONE))),
+    ScalarFunction("conj", "conj", r"\overline", pullback=lambda z, k: conj(k), commutes=True),
+    ScalarFunction("real", "real", r"\operatorname{Re}", pullback=lambda z, k: k, commutes=True, real_valued=True),
+    ScalarFunction("imag", "imag", r"\operatorname{Im}", pullback=lambda z, k: mul(IMAGINARY, k), real_valued=True),
+    ScalarFunction("abs2", "", r"\left|\cdot\right|^2", pullback=lambda z, k: mul(TWO, z, k), real_valued=True),
+    ScalarFunction("abs", "abs", r"\left|\cdot\right|", pullback=lambda z, k: mul(call("sign", z), k), real_valued=True),
+    ScalarFunction("sign", "sign", r"\operatorname{sign}", pullback=_phase_pullback, commutes=True),
+)
+
+SCALAR_FUNCTIONS = {row.name: row for row in _ROWS}

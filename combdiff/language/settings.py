@@ -1,0 +1,167 @@
+"""Turns the settings of `@space NAME begin … end` and `@domain NAME begin … end` into declarations.
+
+The grammar reads any value for any setting; what each setting may be is said here, in words that name it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from combdiff.errors import LanguageError, Span
+from combdiff.language.syntax import DomainClause, MapType, Space, SymmetryClause, TypeExpr, TypeName
+
+BUILTIN_TYPES = frozenset(("N", "I", "R", "C", "RV", "CV", "RM", "CM", "Sym", "Her", "RF", "CF", "RO"))
+ACTIONS = ("id", "conj", "neg", "ineg", "inegc")
+_LATER = frozenset(("list", "lower", "upper", "sizes", "linear"))
+_CLAUSES = "write a tuple of clauses, each with its comma: symmetries = (((2, 1), :conj),)"
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A word: a name, a number, or an action with its colon."""
+
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """`(a, b, …)`."""
+
+    items: tuple[Value, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """`(a, b) -> c`."""
+
+    items: tuple[Value, ...]
+    result: Value
+    span: Span
+
+
+Value = Scalar | Listing | Arrow
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """`name = value`; the span is the name's."""
+
+    name: str
+    value: Value
+    span: Span
+
+
+def space(name: str, settings: Sequence[Setting], span: Span) -> Space:
+    """The space that the settings describe.
+
+    >>> N, C = Scalar("N", Span(1, 8)), Scalar("C", Span(1, 13))
+    >>> space("V", [Setting("type", Arrow((N,), C, Span(1, 7)), Span(1, 1))], Span(1, 1)).kind.result.text
+    'C'
+    """
+    given = _by_name(settings, ("type", "symmetries"), f"the space {name}")
+    kind = to_type(given["type"].value) if "type" in given else None
+    if not isinstance(kind, MapType):
+        raise LanguageError(
+            f"expected the space {name} to have a map type",
+            span=kind.span if kind else span,
+            remedy="write type = (N, N) -> C, with the index types before the arrow",
+        )
+    clauses = _clauses(given["symmetries"].value) if "symmetries" in given else ()
+    return Space(name, kind, clauses, span)
+
+
+def domain(name: str, settings: Sequence[Setting], span: Span) -> DomainClause:
+    """The domain that the settings describe.
+
+    >>> domain("BZ", [Setting("periodic", Scalar("true", Span(1, 12)), Span(1, 1))], Span(1, 1)).settings
+    (('periodic', 'true'),)
+    """
+    given = _by_name(settings, ("base", "periodic", "symmetric", "contractable"), f"the domain {name}")
+    return DomainClause(name, tuple((key, _word(setting)) for key, setting in given.items()), span)
+
+
+def to_type(value: Value) -> TypeExpr:
+    """The type that is written as `value`.
+
+    >>> to_type(Scalar("N", Span(1, 1))).text
+    'N'
+    """
+    match value:
+        case Arrow(items, result, span) if items:
+            return MapType(tuple(map(to_type, items)), to_type(result), span)
+        case Scalar(text, span) if text.isidentifier():
+            return TypeName(text, span)
+        case _:
+            raise LanguageError("expected a type", span=value.span, remedy="write a name or (N, N) -> C")
+
+
+def _by_name(settings: Iterable[Setting], known: tuple[str, ...], where: str) -> Mapping[str, Setting]:
+    given: dict[str, Setting] = {}
+    for setting in settings:
+        if setting.name in given:
+            raise LanguageError(
+                f"{setting.name!r} is set twice in {where}",
+                span=setting.span,
+                also=("it is set first here", given[setting.name].span),
+                remedy="remove one of the two",
+            )
+        if setting.name not in known:
+            later = setting.name in _LATER
+            raise LanguageError(
+                f"the setting {setting.name!r} is not supported yet" if later else f"unknown setting {setting.name!r}",
+                span=setting.span,
+                remedy=f"the settings of {where} are {', '.join(known)}",
+            )
+        given[setting.name] = setting
+    return given
+
+
+def _word(setting: Setting) -> str:
+    """The value of a domain's setting: a type's name for `base`, else true or false."""
+    match setting.value:
+        case Scalar(text) if text in ("true", "false") or (setting.name == "base" and text.isidentifier()):
+            return text
+        case Listing() if setting.name == "base":
+            raise LanguageError(
+                "a base of several directions is not supported yet", span=setting.value.span, remedy="write base = I"
+            )
+        case _:
+            wanted = "a type" if setting.name == "base" else "true or false"
+            raise LanguageError(
+                f"expected {wanted} for the setting {setting.name!r}",
+                span=setting.value.span,
+                remedy=f"write {setting.name} = {'I' if setting.name == 'base' else 'true'}",
+            )
+
+
+def _clauses(value: Value) -> tuple[SymmetryClause, ...]:
+    match value:
+        case Listing(items):
+            return tuple(map(_clause, items))
+        case _:
+            raise LanguageError("expected a tuple of symmetry clauses", span=value.span, remedy=_CLAUSES)
+
+
+def _clause(value: Value) -> SymmetryClause:
+    match value:
+        case Listing((Listing(slots), Scalar(action)), span) if slots and action.startswith(":"):
+            if action[1:] not in ACTIONS:
+                raise LanguageError(
+                    f"unknown symmetry action {action}",
+                    span=value.items[1].span,
+                    remedy="the actions are " + ", ".join(f":{known}" for known in ACTIONS),
+                )
+            return SymmetryClause(tuple(map(_slot, slots)), action[1:], span)
+        case _:
+            raise LanguageError("expected a symmetry clause, slots and an action", span=value.span, remedy=_CLAUSES)
+
+
+def _slot(value: Value) -> int:
+    match value:
+        case Scalar(text) if text.isdecimal() and len(text) < 4 and int(text) > 0:
+            return int(text)
+        case _:
+            raise LanguageError("expected the number of a slot", span=value.span, remedy="slots are counted 1, 2, 3, …")

@@ -1,0 +1,186 @@
+"""The surface syntax tree: what the parser read, each node with its place in the text. `infer` turns it into a term."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from combdiff.errors import Source, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Numeral:
+    """`4`, `0.5`, `1e-3`: exact."""
+
+    value: Fraction
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """`x::RV`; `kind` is None where the type is left to inference."""
+
+    name: str
+    kind: TypeExpr | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Lambda:
+    """`(x::RV, y) -> body`."""
+
+    params: tuple[Param, ...]
+    body: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """`f(a, b)`, and `C[p, i]`, which means the same."""
+
+    function: Expr
+    args: tuple[Expr, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Summation:
+    """`sum((i, k::BZ), body)`."""
+
+    params: tuple[Param, ...]
+    body: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Prime:
+    """`a'`, the complex conjugate."""
+
+    of: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Plus:
+    """A chain of + and −: pairs of (is it subtracted, term)."""
+
+    terms: tuple[tuple[bool, Expr], ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """A chain of * and /: pairs of (is it divided by, factor)."""
+
+    factors: tuple[tuple[bool, Expr], ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Caret:
+    """`base ^ exponent`."""
+
+    base: Expr
+    exponent: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Parens:
+    """`(a, b)`: a tuple of two or more."""
+
+    items: tuple[Expr, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Compose:
+    """A chain `f ▷ g ▷ h`: first f, then g, then h."""
+
+    maps: tuple[Expr, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """`a = e`, `(a, b) = e` (several names), or with `textual`, `a := e`, which is replaced on reading."""
+
+    names: tuple[Name, ...]
+    value: Expr
+    textual: bool
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """`begin a = e; … body end` or `let … end`."""
+
+    definitions: tuple[Definition, ...]
+    body: Expr
+    span: Span
+
+
+Expr = Name | Numeral | Lambda | Apply | Summation | Prime | Plus | Times | Caret | Parens | Compose | Block
+
+
+@dataclass(frozen=True, slots=True)
+class TypeName:
+    """`CM`, `N`, or a declared space or domain."""
+
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class MapType:
+    """`(N, N) -> C`."""
+
+    params: tuple[TypeExpr, ...]
+    result: TypeExpr
+    span: Span
+
+
+TypeExpr = TypeName | MapType
+
+
+@dataclass(frozen=True, slots=True)
+class SymmetryClause:
+    """`((2, 1, 4, 3), :conj)`."""
+
+    slots: tuple[int, ...]
+    action: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """`@space T begin type = …; symmetries = … end`."""
+
+    name: str
+    kind: MapType
+    symmetries: tuple[SymmetryClause, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class DomainClause:
+    """`@domain BZ begin base = I; periodic = true end`."""
+
+    name: str
+    settings: tuple[tuple[str, str], ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A whole text: its declarations in order, textual definitions expanded or in blocks, and one expression."""
+
+    declarations: tuple[Space | DomainClause, ...]
+    body: Expr
+    source: Source

@@ -1,0 +1,145 @@
+"""Types of the language: numbers, indices that range over domains, maps (tensors among them), tuples.
+
+A tensor is a map from indices to numbers (paper, section 2), so `CM` is `(N, N) -> C`. A map's declared symmetries
+are part of its type. After `infer` every index knows its domain: an anonymous `N` slot is named after the first
+slot that it stands in ("C.1"), so that two indices range over the same values if and only if their domains are equal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from combdiff.errors import CombDiffError
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """A finite set of integers: 0…n−1, or −M…M if `symmetric`; arithmetic wraps round if `periodic`.
+
+    `declared` tells a domain of the program's text (`@domain BZ`) from the range of an `N` slot.
+    `contractable = False` forbids solving a δ for an index of this domain.
+    """
+
+    name: str
+    declared: bool = False
+    periodic: bool = False
+    symmetric: bool = False
+    contractable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """An integer; `domain` is None for an expression such as `k + b`, which has no range of its own."""
+
+    domain: Domain | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A real or a complex number."""
+
+    complex: bool
+
+
+REAL = Number(complex=False)
+COMPLEX = Number(complex=True)
+INTEGER = Index(None)
+
+
+@dataclass(frozen=True, slots=True)
+class Symmetry:
+    """T(a₁…aₙ) = sign · conj? T(b₁…bₙ) with b_s = Σ coefficient · a_slot over the pairs of `rows[s]`, slots from 0.
+
+    >>> Symmetry.permutation((2, 1), "conj") == HERMITIAN
+    True
+    """
+
+    rows: tuple[tuple[tuple[int, int], ...], ...]
+    sign: int = 1
+    conj: bool = False
+
+    @classmethod
+    def permutation(cls, slots: tuple[int, ...], action: str) -> Symmetry:
+        """T(a₁…aₙ) = act T(a_π(1)…a_π(n)) for `:id`, `:conj`, `:neg`; slots count from 1, as in the paper."""
+        if sorted(slots) != list(range(1, len(slots) + 1)):
+            raise CombDiffError(
+                f"{slots} is no permutation of the slots 1…{len(slots)}",
+                remedy="name every slot once, counted from 1",
+            )
+        rows = tuple(((slot - 1, 1),) for slot in slots)
+        return cls(rows, -1 if action == "neg" else 1, action == "conj")
+
+    @classmethod
+    def reflection(cls, slots: tuple[int, ...], rank: int, action: str) -> Symmetry:
+        """The indices in `slots` change sign: `:ineg`, and `:inegc`, which conjugates as well."""
+        rows = tuple(((s, -1 if s + 1 in slots else 1),) for s in range(rank))
+        return cls(rows, 1, action == "inegc")
+
+    def after(self, first: Symmetry) -> Symmetry:
+        """The composition: what T(a) = self T(…) says of what `first` says."""
+        rows = []
+        for row in first.rows:
+            total: dict[int, int] = {}
+            for slot, coefficient in row:
+                for origin, factor in self.rows[slot]:
+                    total[origin] = total.get(origin, 0) + coefficient * factor
+            rows.append(tuple(sorted((s, c) for s, c in total.items() if c)))
+        return Symmetry(tuple(rows), self.sign * first.sign, self.conj != first.conj)
+
+    @property
+    def permutes(self) -> bool:
+        """Whether it only exchanges slots (no sign changes of an index, no arithmetic)."""
+        return all(len(row) == 1 and row[0][1] == 1 for row in self.rows)
+
+    def __str__(self) -> str:
+        """As written in a declaration: `((2, 1), :conj)`."""
+        if self.permutes:
+            action = "conj" if self.conj else "neg" if self.sign < 0 else "id"
+            slots = [row[0][0] + 1 for row in self.rows]
+        else:
+            action = "inegc" if self.conj else "ineg"
+            slots = [s + 1 for s, row in enumerate(self.rows) if row[0][1] < 0]
+        inner = ", ".join(map(str, slots)) + ("," if len(slots) == 1 else "")
+        return f"(({inner}), :{action})"
+
+
+SYMMETRIC = Symmetry.permutation((2, 1), "id")
+HERMITIAN = Symmetry.permutation((2, 1), "conj")
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """A map from `params` to `result`. `space` is the name that the program gave it (`@space T`, or `Her`)."""
+
+    params: tuple[Type, ...]
+    result: Type
+    symmetries: tuple[Symmetry, ...] = ()
+    space: str = ""
+
+    @property
+    def is_tensor(self) -> bool:
+        """Whether it maps indices to a number, and so can be held in an array."""
+        return isinstance(self.result, Number) and all(isinstance(p, Index) for p in self.params)
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A tuple of values."""
+
+    items: tuple[Type, ...]
+
+
+Type = Index | Number | Map | Product
+
+
+def is_complex(t: Type) -> bool:
+    """Whether values of `t` are complex numbers, or maps (tuples) of such."""
+    match t:
+        case Number():
+            return t.complex
+        case Map():
+            return is_complex(t.result)
+        case Product():
+            return any(is_complex(item) for item in t.items)
+        case _:
+            return False

@@ -1,0 +1,144 @@
+"""Numbers, arrays and callables that stand for the variables of a term, fitted to their types; the sizes of domains.
+
+A tensor is held in an array with an axis for each index (paper, section 2); entry 0 of a symmetric axis is −M. The
+sizes of domains are read off the arrays, and arrays that do not fit are told apart here, with both places named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from combdiff.errors import ArrayError
+from combdiff.language.terms import Diff, Term, Var
+from combdiff.language.types import Domain, Index, Map, Number, Product, Type, is_complex
+
+Scalar: TypeAlias = int | float | complex
+Array: TypeAlias = npt.NDArray[np.float64 | np.complex128]
+Value: TypeAlias = "Scalar | Array | Callable[..., Value] | tuple[Value, ...]"
+
+
+def sizes_of(values: Mapping[Term, Value] | Mapping[Var, Value]) -> dict[Domain, int]:
+    """How many values each domain has, read off arrays by the types of the variables that they stand for.
+
+    >>> from combdiff.language.terms import fresh
+    >>> from combdiff.language.types import REAL, Map
+    >>> n = Domain("x.1")
+    >>> sizes_of({fresh("x", Map((Index(n),), REAL)): np.zeros(3)}) == {n: 3}
+    True
+    """
+    extent = Extent()
+    for key, value in values.items():
+        fitted(key.type, value, called(key), extent)
+    return extent.sizes
+
+
+def span_of(domain: Domain, size: int) -> range:
+    """The values of `domain` in the order of the entries of an array.
+
+    >>> list(span_of(Domain("X", symmetric=True), 3))
+    [-1, 0, 1]
+    """
+    return range(-(size // 2), size // 2 + 1) if domain.symmetric else range(size)
+
+
+def called(term: Term) -> str:
+    match term:
+        case Var(name):
+            return name
+        case Diff(kind, of):
+            return f"{kind}({called(of)})"
+        case _:
+            return "a value"
+
+
+class Extent:
+    """The sizes of domains, and where each was seen first."""
+
+    def __init__(self, known: Extent | None = None) -> None:
+        self.sizes: dict[Domain, int] = dict(known.sizes) if known else {}
+        self.places: dict[Domain, str] = dict(known.places) if known else {}
+
+    def note(self, domain: Domain, size: int, place: str) -> None:
+        """`place` says that `domain` has `size` values."""
+        if domain.symmetric and size % 2 == 0:
+            raise ArrayError(
+                f"{place}: the symmetric domain {domain.name} cannot have {size} values",
+                remedy="it runs from −M to M, so give 2M + 1 entries, entry 0 being −M",
+            )
+        known = self.sizes.setdefault(domain, size)
+        first = self.places.setdefault(domain, place)
+        if known != size:
+            raise ArrayError(
+                f"sizes disagree: {place} has {size}, but {first} has {known}, and both have the range {domain.name}",
+                remedy="give arrays whose sizes agree",
+            )
+
+    def of(self, domain: Domain | None) -> int:
+        """The size of `domain`, which must be known."""
+        if domain is None or domain not in self.sizes:
+            name = domain.name if domain else "an index without a range"
+            raise ArrayError(f"the size of {name} is not known", remedy="give it in `sizes`, or an array that shows it")
+        return self.sizes[domain]
+
+
+def fitted(kind: Type, value: Value, name: str, extent: Extent) -> Value:
+    """`value` as a value of type `kind`, its sizes noted."""
+    match kind, value:
+        case Product(items), tuple():
+            if len(items) != len(value):
+                raise ArrayError(f"{name} is a tuple of {len(items)} values, but {len(value)} are given")
+            parts = zip(items, value, strict=True)
+            return tuple(fitted(k, v, f"item {n} of {name}", extent) for n, (k, v) in enumerate(parts, 1))
+        case Product(items), _:
+            raise ArrayError(f"{name} must be a tuple of {len(items)} values")
+        case Map(), _ if callable(value):
+            return value
+        case Map(), _ if kind.is_tensor:
+            return _fitted_array(kind, value, name, extent)
+        case Map(), _:
+            raise ArrayError(f"{name} must be a Python callable", remedy="it is a map of more than indices")
+        case _:
+            return _fitted_number(kind, value, name)
+
+
+def _fitted_array(kind: Map, value: Value, name: str, extent: Extent) -> Array:
+    array = np.asarray(value)
+    if array.dtype.kind not in "biufc":
+        raise ArrayError(f"{name} must be an array of numbers, not of {array.dtype}")
+    if array.dtype.kind == "c" and not is_complex(kind):
+        raise ArrayError(f"{name} is declared real, but the array is complex", remedy="give its real part")
+    if array.ndim != len(kind.params):
+        raise ArrayError(f"{name} has {len(kind.params)} indices, but the array has {array.ndim} axes")
+    for slot, (param, size) in enumerate(zip(kind.params, array.shape, strict=True), 1):
+        if isinstance(param, Index) and param.domain:
+            extent.note(param.domain, size, f"slot {slot} of {name}")
+    return array.astype(np.complex128) if is_complex(kind) else array.astype(np.float64)
+
+
+def _fitted_number(kind: Type, value: Value, name: str) -> Scalar:
+    entry = value.item() if isinstance(value, np.ndarray | np.generic) and value.size == 1 else value
+    if not isinstance(entry, int | float | complex):
+        raise ArrayError(f"{name} must be a number")
+    if isinstance(kind, Index) and not isinstance(entry, int):
+        raise ArrayError(f"{name} is an index, but {entry} is no integer")
+    if isinstance(entry, complex) and not is_complex(kind):
+        raise ArrayError(f"{name} is declared real, but {entry} is complex")
+    return entry
+
+
+def axes(kind: Type) -> Iterator[Domain | None]:
+    if isinstance(kind, Map):
+        for param in kind.params:
+            yield param.domain if isinstance(param, Index) else None
+        yield from axes(kind.result)
+
+
+def is_array(kind: Type) -> bool:
+    """Whether values are held in an array: a map of ranging indices to numbers, or to such maps."""
+    if not isinstance(kind, Map) or not all(isinstance(p, Index) and p.domain for p in kind.params):
+        return False
+    return isinstance(kind.result, Number | Index) or is_array(kind.result)

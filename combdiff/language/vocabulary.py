@@ -1,0 +1,58 @@
+"""The words that the language itself gives a meaning to, and what types are called in messages (design, section 3)."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from combdiff.language.scalars import SCALAR_FUNCTIONS
+from combdiff.language.types import COMPLEX, Index, Map, Number, Product, Type
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+DERIVATIVES = frozenset({"grad", "pullback"})
+COMPARISONS = frozenset({"delta", "indicator"})
+CONSTANTS = frozenset({"im", "pi"})
+FUNCTIONS = frozenset(SCALAR_FUNCTIONS) | DERIVATIVES | COMPARISONS
+RESERVED = FUNCTIONS | CONSTANTS
+
+
+def in_words(kind: Type) -> str:
+    """What a value of type `kind` is called in a message.
+
+    >>> in_words(Number(complex=True))
+    'a complex number'
+    """
+    match kind:
+        case Index():
+            return "an index"
+        case Number():
+            return "a complex number" if kind.complex else "a real number"
+        case Map(params) if kind.is_tensor:
+            values = "complex" if kind.result == COMPLEX else "real"
+            return f"a {values} tensor with {counted(len(params), 'index')}"
+        case Map(params):
+            return f"a map of {counted(len(params), 'argument')}"
+        case Product(items):
+            return f"a tuple of {len(items)}"
+
+
+def counted(n: int, noun: str) -> str:
+    """`n` things in words.
+
+    >>> counted(1, "index"), counted(2, "index")
+    ('1 index', '2 indices')
+    """
+    plural = {"index": "indices"}.get(noun, noun + "s")
+    return f"{n} {noun if n == 1 else plural}"
+
+
+def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
+    """A remedy for a word that is not known.
+
+    >>> did_you_mean("alpa", ["alpha", "beta"], "define it")
+    'did you mean alpha?'
+    """
+    near = get_close_matches(word, sorted(set(known)), n=1)
+    return f"did you mean {near[0]}?" if near else otherwise

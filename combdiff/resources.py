@@ -1,0 +1,43 @@
+"""Turns the name of a grammar or rule file into its text, in a wheel, in an editable install and in a source tree.
+
+`grammar/` and `rules/` stand at the top of the repository; a wheel carries them as `combdiff/_resources/`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from combdiff.errors import CombDiffError
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def _folder(name: str) -> Path:
+    """The wheel's copy first: beside an installed package, a folder of the same name could be anybody's."""
+    for place in (_PACKAGE / "_resources" / name, _PACKAGE.parent / name):
+        if place.is_dir():
+            return place
+    raise CombDiffError(f"the folder {name}/ of combdiff is missing", remedy="install combdiff again")
+
+
+@cache
+def resource(folder: str, file: str) -> str:
+    """The text of a file of `grammar/` or `rules/`.
+
+    >>> "abstraction:" in resource("grammar", "combdiff.lark")
+    True
+    """
+    path = _folder(folder) / file
+    if not path.is_file():
+        raise CombDiffError(f"the file {folder}/{file} of combdiff is missing", remedy="install combdiff again")
+    return path.read_text(encoding="utf-8")
+
+
+def rule_files() -> tuple[str, ...]:
+    """The names of all rule families, sorted.
+
+    >>> "contract.egg" in rule_files()
+    True
+    """
+    return tuple(sorted(path.name for path in _folder("rules").glob("*.egg")))
