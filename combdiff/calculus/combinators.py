@@ -1,0 +1,249 @@
+"""Abstraction elimination: x ↦ e becomes B, C, I, constants and the univariate primitives of Table 1 (section 5.1).
+
+    I            x ↦ x
+    K e          x ↦ e, where e does not mention x
+    B f g        x ↦ f(g(x)), where f may capture x                      (Eq. 20)
+    C g          x ↦ (b ↦ g(b)(x)): a map that returns a map             (Eq. 21)
+    Fork g h     x ↦ (g(x), h(x)): the arguments of a map of several
+
+A product of two parts that both mention x is `B (mul u) v` with the captured factor u = u(x): that capture is what the
+second term of the B rule differentiates. Every node knows its `value`, the body e that it stands for, computed from its
+parts by the definitions above.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from combdiff.calculus import primitives as row
+from combdiff.calculus.primitives import Primitive, needs_inclusion
+from combdiff.errors import UnsupportedError
+from combdiff.language.terms import (
+    Add,
+    App,
+    Call,
+    Conj,
+    Delta,
+    Diff,
+    Indicator,
+    Lam,
+    Let,
+    Mul,
+    Pow,
+    Proj,
+    Sum,
+    Term,
+    Tuple,
+    Var,
+    add,
+    fresh,
+    lam,
+    mul,
+    substitute,
+    tuple_of,
+)
+from combdiff.language.types import Map, Product, Type
+
+_set = object.__setattr__
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comb:
+    """A map of the variable x without mentioning it as a bound variable; `value` is its value at x."""
+
+    value: Term = field(init=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class I(Comb):  # noqa: E742  # the identity combinator's name
+    """x ↦ x."""
+
+    variable: Var
+
+    def __post_init__(self) -> None:
+        _set(self, "value", self.variable)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class K(Comb):
+    """x ↦ e for an e that does not mention x."""
+
+    constant: Term
+
+    def __post_init__(self) -> None:
+        _set(self, "value", self.constant)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class B(Comb):
+    """x ↦ f(g(x)). `capture` is x ↦ f, a map that returns a map, where f mentions x; None where it does not."""
+
+    outer: Primitive
+    inner: Comb
+    capture: Comb | None = None
+
+    def __post_init__(self) -> None:
+        _set(self, "value", self.outer.value(self.inner.value))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class C(Comb):
+    """x ↦ (params ↦ inner(x))."""
+
+    params: tuple[Var, ...]
+    inner: Comb
+
+    def __post_init__(self) -> None:
+        _set(self, "value", lam(self.params, self.inner.value))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fork(Comb):
+    """x ↦ (first(x), second(x), …)."""
+
+    items: tuple[Comb, ...]
+
+    def __post_init__(self) -> None:
+        _set(self, "value", tuple_of([item.value for item in self.items]))
+
+
+def eliminate(x: Var, e: Term) -> Comb:
+    """The map x ↦ e in combinators.
+
+    >>> from combdiff.language.types import COMPLEX
+    >>> z = fresh("z", COMPLEX)
+    >>> print(combinator_text(eliminate(z, mul(Conj(z), z))))
+    B (mul z') I
+    """
+    if x not in e.free:
+        return K(e)
+    match e:
+        case Var():
+            return I(e)
+        case Lam(params, body):
+            return C(params, eliminate(x, body))
+        case Tuple(items):
+            return Fork(tuple(eliminate(x, item) for item in items))
+        case Conj(u):
+            return B(row.CONJUGATE, eliminate(x, u))
+        case Add(terms):
+            return _eliminate_sum(x, e, terms)
+        case Mul(factors):
+            return _eliminate_product(x, e, factors)
+        case Pow(base, exponent):
+            return _eliminate_power(x, e, base, exponent)
+        case Call(name, (u,)):
+            return B(row.scalar(name), eliminate(x, u))
+        case Sum(indices, body):
+            return B(row.contract(indices), C(indices, eliminate(x, body)))
+        case Delta(_, _, body):
+            return B(row.where_equal(e), _included(x, e.type, body))
+        case Indicator(_, _, body):
+            return B(row.where_ordered(e), _included(x, e.type, body))
+        case App(function, args):
+            return _eliminate_application(x, function, args)
+        case Proj(item, of):
+            assert isinstance(of.type, Product), "only tuples have items"
+            return B(row.item(item, of.type), eliminate(x, of))
+        case Let(bindings, body):
+            return eliminate(x, _unfolded(bindings, body))
+        case Diff(kind, _):
+            raise UnsupportedError(
+                f"{kind}(…) of an unknown map cannot be differentiated with respect to that map",
+                remedy="differentiate with respect to its argument, or define the map",
+            )
+    raise AssertionError(f"unknown node {type(e).__name__}")
+
+
+def _included(x: Var, outer: Type, inner: Term) -> Comb:
+    """x ↦ inner, with the inclusion R → C where `outer` is complex and `inner` is not."""
+    comb = eliminate(x, inner)
+    if isinstance(comb, K):
+        return comb
+    return B(row.INCLUSION, comb) if needs_inclusion(inner.type, outer) else comb
+
+
+def _split(x: Var, parts: tuple[Term, ...]) -> tuple[list[Term], list[Term]]:
+    return [p for p in parts if x not in p.free], [p for p in parts if x in p.free]
+
+
+def _eliminate_product(x: Var, e: Term, factors: tuple[Term, ...]) -> Comb:
+    """c·u·v ↦ B (mul c) (B (mul u) v), where u captures x (Eq. 31)."""
+    constant, varying = _split(x, factors)
+    comb = _included(x, e.type, varying[0])
+    for factor in varying[1:]:
+        t = fresh("t", comb.value.type)
+        capture = C((t,), B(row.multiply(t), _included(x, e.type, factor)))
+        comb = B(row.multiply(factor), comb, capture)
+    return B(row.multiply(mul(*constant)), comb) if constant else comb
+
+
+def _eliminate_sum(x: Var, e: Term, terms: tuple[Term, ...]) -> Comb:
+    """c + u + v ↦ B (add c) (B (add u) v), where u captures x."""
+    constant, varying = _split(x, terms)
+    comb = _included(x, e.type, varying[0])
+    for term in varying[1:]:
+        t = fresh("t", comb.value.type)
+        capture = C((t,), B(row.add_to(t), _included(x, e.type, term)))
+        comb = B(row.add_to(term), comb, capture)
+    return B(row.add_to(add(*constant)), comb) if constant else comb
+
+
+def _eliminate_power(x: Var, e: Term, base: Term, exponent: Term) -> Comb:
+    """u^a, a^u, and u^v, where the base is what captures x."""
+    if x not in exponent.free:
+        return B(row.raise_to(exponent), _included(x, e.type, base))
+    inner = _included(x, e.type, exponent)
+    if x not in base.free:
+        return B(row.exponential(base), inner)
+    t = fresh("t", exponent.type)
+    capture = C((t,), B(row.raise_to(t), _included(x, e.type, base)))
+    return B(row.exponential(base), inner, capture)
+
+
+def _eliminate_application(x: Var, function: Term, args: tuple[Term, ...]) -> Comb:
+    """f(a, b) ↦ B f (Fork a b); the capture is x ↦ f where f mentions x, as in the paper's f ↦ f(i)."""
+    assert isinstance(function.type, Map), "only maps are applied"
+    items = [_included(x, kind, a) for a, kind in zip(args, function.type.params, strict=True)]
+    inner = items[0] if len(items) == 1 else Fork(tuple(items))
+    capture = eliminate(x, function) if x in function.free else None
+    return B(row.unknown(function), inner, capture)
+
+
+def _unfolded(bindings: tuple[tuple[Var, Term], ...], body: Term) -> Term:
+    """A let that stands inside an expression, multiplied out; `modes` floats all others to the top first."""
+    for var, value in reversed(bindings):
+        body = substitute(body, {var: value})
+    return body
+
+
+def combinator_text(comb: Comb) -> str:
+    """The B/C form as text: application by juxtaposition, captured terms in the language's own notation."""
+    from combdiff.language.printer import expression_text
+
+    def atom(c: Comb) -> str:
+        text = show(c)
+        return text if isinstance(c, I) or (isinstance(c, K) and " " not in text) else f"({text})"
+
+    def outer(f: Primitive) -> str:
+        if f.captured is None:
+            return f.name
+        text = expression_text(f.captured)
+        return text if f.name == "apply" else f"({f.name} {text})"
+
+    def show(c: Comb) -> str:
+        match c:
+            case I():
+                return "I"
+            case K(constant):
+                return f"K {expression_text(constant)}"
+            case B():
+                return f"B {outer(c.outer)} {atom(c.inner)}"
+            case C(params, inner):
+                names = " ".join(p.name for p in params)
+                return f"C ({names} ↦ {show(inner)})"
+            case Fork(items):
+                return "Fork " + " ".join(atom(item) for item in items)
+        raise AssertionError(f"unknown combinator {type(c).__name__}")
+
+    return show(comb)

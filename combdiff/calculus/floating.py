@@ -1,0 +1,137 @@
+"""Lets float to the top: every definition inside a sum or a tensor becomes a tensor of the indices that it depends on.
+
+    sum(i, begin a = f(i); a * a end)   becomes   begin a = i -> f(i); sum(i, a(i) * a(i)) end
+
+so that a body is a flat list of values followed by an expression without lets, which is what the reverse pass of
+`modes` works on. A let under a map of anything but indices is multiplied out instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from combdiff.language.terms import (
+    App,
+    Diff,
+    Lam,
+    Let,
+    Sum,
+    Term,
+    Traverser,
+    Var,
+    children,
+    fresh,
+    lam,
+    rebuild,
+    refreshed,
+    substitute,
+    subterms,
+)
+from combdiff.language.types import Index
+
+Binding = tuple[Var, Term]
+
+
+def float_lets(body: Term) -> tuple[list[Binding], Term]:
+    """The bindings of `body`, outermost first, and what is left of it.
+
+    >>> from combdiff.language.types import REAL
+    >>> x, a = fresh("x", REAL), fresh("a", REAL)
+    >>> bindings, core = float_lets(Let(((a, x),), a))
+    >>> len(bindings), core.name
+    (1, 'a')
+    """
+    if not any(isinstance(t, Let) for t in subterms(body)):
+        return [], body
+    return _float(refreshed(body))
+
+
+def _float(t: Term) -> tuple[list[Binding], Term]:
+    match t:
+        case Let(bindings, body):
+            found: list[Binding] = []
+            for var, value in bindings:
+                inner, core = _float(value) if not _is_function(value) else ([], value)
+                found += [*inner, (var, core)]
+            inner, core = _float(body)
+            return found + inner, core
+        case Sum(indices, body):
+            found, core = _float(body)
+            return _over(indices, found, Sum(indices, core))
+        case Lam(params, body) if not _is_function(t):
+            found, core = _float(body)
+            return _over(params, found, lam(params, core))
+        case Lam() | Diff():
+            return [], unfold(t)
+        case _:
+            found, parts = [], []
+            for child in children(t):
+                inner, core = _float(child)
+                found += inner
+                parts.append(core)
+            return found, rebuild(t, parts)
+
+
+def _is_function(t: Term) -> bool:
+    return isinstance(t, Lam) and not all(isinstance(p.kind, Index) for p in t.params)
+
+
+def _over(indices: Sequence[Var], bindings: list[Binding], core: Term) -> tuple[list[Binding], Term]:
+    """Bindings that depend on `indices` become maps of them; `core` binds the indices itself."""
+    if not all(isinstance(i.kind, Index) for i in indices):
+        return [], _substituted(bindings, core)
+    lifted: list[Binding] = []
+    for position, (var, value) in enumerate(bindings):
+        needed = tuple(i for i in indices if i in value.free)
+        if not needed:
+            lifted.append((var, value))
+            continue
+        wider, replacement = _widened(var, value, needed)
+        lifted.append(wider)
+        later = bindings[position + 1 :]
+        bindings[position + 1 :] = [(v, substitute(e, {var: replacement})) for v, e in later]
+        core = _replaced(core, var, replacement)
+    return lifted, core
+
+
+def _widened(var: Var, value: Term, needed: tuple[Var, ...]) -> tuple[Binding, Term]:
+    """The binding as a map of `needed` as well, and what now stands for the old variable."""
+    own = value.params if isinstance(value, Lam) else ()
+    body = value.body if isinstance(value, Lam) else value
+    renamed = {i: fresh(i.name, i.kind) for i in (*needed, *own)}
+    wide = Lam(tuple(renamed.values()), substitute(body, renamed))
+    new = fresh(var.name, wide.type)
+    outer = tuple(fresh(i.name, i.kind) for i in own)
+    call = App(new, (*needed, *outer))
+    return (new, wide), Lam(outer, call) if own else call
+
+
+def _replaced(core: Term, var: Var, value: Term) -> Term:
+    """`core` with `var` replaced under the very binders that `value` refers to, so without renaming them."""
+    match core:
+        case Sum(indices, body):
+            return Sum(indices, substitute(body, {var: value}))
+        case Lam(params, body):
+            return Lam(params, substitute(body, {var: value}))
+        case _:
+            return substitute(core, {var: value})
+
+
+def _substituted(bindings: list[Binding], core: Term) -> Term:
+    for var, value in reversed(bindings):
+        core = _replaced(core, var, value)
+    return core
+
+
+def unfold(t: Term) -> Term:
+    """`t` with every let multiplied out."""
+
+    def visit(u: Term) -> Term:
+        if not isinstance(u, Let):
+            return u
+        body = u.body
+        for var, value in reversed(u.bindings):
+            body = substitute(body, {var: value})
+        return body
+
+    return Traverser(visit)(t)

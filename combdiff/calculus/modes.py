@@ -1,0 +1,172 @@
+"""Which derivative a program asks for, and taking it: grad, pullback, Hessian-vector product; nested ones inner first.
+
+The text says where (`pullback(f)`, `grad(f)`, or else the last leading map of something that is no index), the entry
+point says what. Differentiation itself is `reverse.py`; this module finds f, and simplifies between nested derivatives
+with a simplifier that it is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from combdiff.calculus.reverse import gradient_of, pullback_of
+from combdiff.errors import UnsupportedError
+from combdiff.language.terms import App, Diff, Lam, Let, Term, Var, children, let, rebuild, refreshed, subterms
+from combdiff.language.types import Index
+
+Simplify = Callable[[Lam, Collection[Var]], Lam]
+"""(a derivative, variables whose declared symmetry must not be used yet) ↦ an equal map."""
+
+
+def differentiate(program: Term, mode: str, simplify: Simplify) -> Term:
+    """Take every derivative that `program` asks for, the outermost as `mode` says: grad, pullback or hvp.
+
+    Args:
+        program: leading maps and a `pullback(f)` or `grad(f)` below them; see `marked_program`.
+        mode: what the outermost marker becomes; `hvp` is the pullback of the gradient.
+        simplify: called on every derivative; on inner ones without the symmetries of what is still differentiated.
+    """
+    marked = _set_kind(program, mode)
+    pending = frozenset(
+        p for t in subterms(marked) if isinstance(t, Diff) and isinstance(t.of, Lam) for p in t.of.params
+    )
+
+    def go(t: Term, inside: bool) -> Term:
+        if isinstance(t, Diff):
+            f = go(t.of, True)
+            if not isinstance(f, Lam):
+                return Diff(t.kind, f)
+            f = _copy(f)
+            taken = gradient_of(f) if t.kind == "grad" else pullback_of(f)
+            return simplify(taken, pending.union(f.params) if inside else ())
+        below = children(t)
+        if not any(isinstance(u, Diff) for u in subterms(t)):
+            return t
+        if isinstance(t, App) and isinstance(t.function, Diff):
+            return rebuild(t, [go(c, inside) for c in below])
+        return _kept(t, [go(c, inside) for c in below])
+
+    return inward(go(marked, False))
+
+
+def _kept(t: Term, parts: Sequence[Term]) -> Term:
+    """`t` with other children, its own binders untouched."""
+    match t:
+        case Lam(params, _):
+            return Lam(params, parts[0])
+        case _:
+            return rebuild(t, parts)
+
+
+def _copy(f: Lam) -> Lam:
+    """`f` with its inner binders renamed: the derivative shares none with what it came from. Parameters stay."""
+    return Lam(f.params, refreshed(f.body))
+
+
+def inward(t: Term) -> Term:
+    """Lets before a leading map move into it: a program is maps first, then values, then an expression."""
+    match t:
+        case Lam(params, body):
+            return Lam(params, inward(body))
+        case Let(bindings, Lam(params, body)):
+            return inward(Lam(params, let(bindings, body)))
+        case Let(bindings, Diff(kind, of)) if isinstance(of, Lam | Let | Diff):
+            return Diff(kind, inward(Let(bindings, of)))
+        case Diff(kind, of):
+            return Diff(kind, inward(of))
+        case _:
+            return t
+
+
+def marked_program(program: Term, wrt: Sequence[str] = ()) -> Term:
+    """The program with a marker where the derivative is to be taken; `wrt` names parameters instead of the text."""
+    program = inward(program)
+    if wrt:
+        return _mark_named(_without_marker(program), wrt)
+    return program if has_marker(program) else _mark_last(program)
+
+
+def has_marker(t: Term) -> bool:
+    """Whether a derivative of a known map is asked for below the leading maps."""
+    return any(isinstance(u, Diff) and isinstance(u.of, Lam | Diff | Let) and _known(u.of) for u in subterms(t))
+
+
+def _known(of: Term) -> bool:
+    match of:
+        case Lam() | Let():
+            return True
+        case Diff(_, inner):
+            return _known(inner)
+        case _:
+            return False
+
+
+def _without_marker(t: Term) -> Term:
+    match t:
+        case Lam(params, body):
+            return Lam(params, _without_marker(body))
+        case Diff(_, of) if _known(of):
+            return _without_marker(of)
+        case _:
+            return t
+
+
+def _set_kind(t: Term, mode: str) -> Term:
+    """The outermost marker takes the kind that the entry point asks for."""
+    match t:
+        case Lam(params, body):
+            return Lam(params, _set_kind(body, mode))
+        case Diff(_, of) if _known(of):
+            return Diff("pullback", Diff("grad", of)) if mode == "hvp" else Diff(mode, of)
+        case _:
+            return t
+
+
+def _leading(t: Term) -> tuple[list[Lam], Term]:
+    maps: list[Lam] = []
+    while isinstance(t, Lam):
+        maps.append(t)
+        t = t.body
+    return maps, t
+
+
+def _is_index(v: Var) -> bool:
+    return isinstance(v.kind, Index)
+
+
+def _mark_last(program: Term) -> Term:
+    """Differentiate at the last leading map that has a parameter which is no index."""
+    maps, _ = _leading(program)
+    places = [n for n, f in enumerate(maps) if not all(map(_is_index, f.params))]
+    if not places:
+        raise UnsupportedError(
+            "there is nothing to differentiate with respect to: the program is no map of a number, tensor or function",
+            remedy="write the unknown as a parameter, as in (x::RV) -> sum(i, x(i)^2)",
+        )
+    last = places[-1]
+    chosen = maps[last]
+    unknowns = tuple(p for p in chosen.params if not _is_index(p))
+    indices = tuple(p for p in chosen.params if _is_index(p))
+    result: Term = Diff("grad", Lam(unknowns, chosen.body))
+    result = Lam(indices, result) if indices else result
+    for f in reversed(maps[:last]):
+        result = Lam(f.params, result)
+    return result
+
+
+def _mark_named(program: Term, wrt: Sequence[str]) -> Term:
+    """Differentiate at the parameters called `wrt`; all other leading parameters are captured."""
+    maps, _ = _leading(program)
+    last = max((n for n, f in enumerate(maps) if not all(map(_is_index, f.params))), default=-1)
+    everything = [p for f in maps[: last + 1] for p in f.params]
+    known = [p.name for p in everything]
+    missing = [name for name in wrt if name not in known]
+    if missing:
+        raise UnsupportedError(
+            f"there is no parameter {missing[0]!r} to differentiate with respect to",
+            remedy=f"the parameters are {', '.join(known) or 'none'}",
+        )
+    chosen = tuple(p for p in everything if p.name in wrt)
+    captured = tuple(p for p in everything if p.name not in wrt)
+    result: Term = Diff("grad", Lam(chosen, maps[last].body))
+    return Lam(captured, result) if captured else result

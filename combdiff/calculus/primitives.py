@@ -1,0 +1,161 @@
+"""Table 1 of the paper, one row a primitive, each pullback derived with Eq. 44 (complex-aware).
+
+A primitive is a univariate map v ↦ f(v); what it captures (the factor of a multiplication, …) may mention the variable
+that is being differentiated, which is the business of the B rule, not of the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from combdiff.language.scalars import SCALAR_FUNCTIONS
+from combdiff.language.terms import (
+    ONE,
+    ZERO,
+    Delta,
+    Diff,
+    Indicator,
+    Term,
+    Tuple,
+    Var,
+    add,
+    apply,
+    call,
+    conj,
+    delta,
+    fresh,
+    indicator,
+    lam,
+    mul,
+    neg,
+    power,
+    proj,
+    total,
+)
+from combdiff.language.types import REAL, Map, Number, Product, Type, is_complex
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Primitive:
+    """A row: `value` is v ↦ f(v), `pullback` is (v, k) ↦ 𝒫(f)(v, k).
+
+    `name` and what is `captured` are what a printed B/C form shows.
+    """
+
+    name: str
+    value: Callable[[Term], Term]
+    pullback: Callable[[Term, Term], Term]
+    captured: Term | None = None
+
+
+CONJUGATE = Primitive("conj", conj, lambda v, k: conj(k))
+
+# R → C, inserted where a real value meets a complex one: the cotangent of a real value is real.
+INCLUSION = Primitive("ι", lambda v: v, lambda v, k: call("real", k))
+
+
+def multiply(by: Term) -> Primitive:
+    """v ↦ by·v, with pullback k ↦ conj(by)·k."""
+    return Primitive("mul", lambda v: mul(by, v), lambda v, k: mul(conj(by), k), by)
+
+
+def add_to(other: Term) -> Primitive:
+    """v ↦ other + v, with pullback k ↦ k."""
+    return Primitive("add", lambda v: add(other, v), lambda v, k: k, other)
+
+
+def contract(indices: tuple[Var, ...]) -> Primitive:
+    """Σ over `indices` of a map of them, with pullback k ↦ (i ↦ k)."""
+    return Primitive("Σ", lambda v: total(indices, apply(v, *indices)), lambda v, k: lam(indices, k))
+
+
+def raise_to(exponent: Term) -> Primitive:
+    """v ↦ v^a, with pullback k ↦ conj(a v^(a−1))·k."""
+
+    def slope(v: Term) -> Term:
+        return mul(exponent, power(v, add(exponent, neg(ONE))))
+
+    return Primitive("pow", lambda v: power(v, exponent), lambda v, k: mul(conj(slope(v)), k), exponent)
+
+
+def exponential(base: Term) -> Primitive:
+    """v ↦ a^v, with pullback k ↦ conj(a^v log a)·k."""
+
+    def slope(v: Term) -> Term:
+        return mul(power(base, v), call("log", base))
+
+    return Primitive("exp_a", lambda v: power(base, v), lambda v, k: mul(conj(slope(v)), k), base)
+
+
+def scalar(name: str) -> Primitive:
+    """A scalar function of the language, by its row in `scalars.py`."""
+    row = SCALAR_FUNCTIONS[name]
+    if row.pullback is not None:
+        return Primitive(name, lambda v: call(name, v), row.pullback)
+    derivative = row.derivative
+    assert derivative is not None, "a row has a derivative or a pullback"
+    return Primitive(name, lambda v: call(name, v), lambda v, k: mul(conj(derivative(v)), k))
+
+
+def item(number: int, of: Product) -> Primitive:
+    """t ↦ t[number]; the cotangents of the other items are zero."""
+
+    def pull(_: Term, k: Term) -> Term:
+        return Tuple(tuple(k if n == number else ZERO for n in range(len(of.items))))
+
+    return Primitive(f"item {number + 1}", lambda v: proj(number, v), pull)
+
+
+def where_equal(node: Delta) -> Primitive:
+    """e ↦ δ(i, j, e), linear and its own adjoint."""
+
+    def step(v: Term) -> Term:
+        return delta(node.left, node.right, v)
+
+    return Primitive("δ", step, lambda v, k: step(k))
+
+
+def where_ordered(node: Indicator) -> Primitive:
+    """e ↦ e where i ≤ j: linear and its own adjoint; only this third argument is differentiated."""
+
+    def step(v: Term) -> Term:
+        return indicator(node.left, node.right, v)
+
+    return Primitive("indicator", step, lambda v, k: step(k))
+
+
+def unknown(function: Term) -> Primitive:
+    """A map that nothing is known of: the result holds ∇f, or 𝒫(f) where its value is not real (Eq. 48)."""
+    kind = function.type
+    assert isinstance(kind, Map), "only maps are applied"
+
+    def arguments(v: Term) -> tuple[Term, ...]:
+        return v.items if isinstance(v, Tuple) else (v,)
+
+    def pull(v: Term, k: Term) -> Term:
+        if kind.result == REAL:
+            gradient = apply(Diff("grad", function), *arguments(v))
+            return _scaled(gradient, k)
+        return apply(Diff("pullback", function), *arguments(v), k)
+
+    return Primitive("apply", lambda v: apply(function, *arguments(v)), pull, function)
+
+
+def _scaled(gradient: Term, k: Term) -> Term:
+    """k·∇f, entry by entry where ∇f is a map or a tuple."""
+    match gradient.type:
+        case Number():
+            return mul(gradient, k)
+        case Map(params, _):
+            slots = tuple(fresh(f"d{n}", p) for n, p in enumerate(params))
+            return lam(slots, mul(apply(gradient, *slots), k))
+        case Product(items):
+            return Tuple(tuple(_scaled(proj(n, gradient), k) for n in range(len(items))))
+        case _:
+            raise AssertionError("an index has no gradient")
+
+
+def needs_inclusion(inner: Type, outer: Type) -> bool:
+    """Whether a real number `inner` stands where a complex number `outer` is made of it."""
+    return isinstance(inner, Number) and isinstance(outer, Number) and is_complex(outer) and not is_complex(inner)

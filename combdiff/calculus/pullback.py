@@ -1,0 +1,62 @@
+"""The pullback of a map in combinators: the C rule (Eq. 23), the B rule (Eq. 27) and Table 1.
+
+    𝒫(C g)(x, k)   = Σ_b 𝒫(g b)(x, k(b))
+    𝒫(B f g)(x, k) = 𝒫(g)(x, 𝒫(f)(g(x), k)) + 𝒫(x ↦ f)(x, i ↦ δ(g(x), i, k))
+
+The result is a list of summands: everything here is linear in the cotangent, so that a Σ over a sum is the sum of the
+Σ's. Where x is a map (a tensor), a summand is the cotangent's entry at `slots`. Σ, δ and conj are left standing;
+`simplify.contract` makes them meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from combdiff.calculus.combinators import B, C, Comb, Fork, I, K
+from combdiff.language.terms import Term, Tuple, Var, apply, delta, fresh, lam, proj, total
+from combdiff.language.types import Map, Type
+
+
+def pull_back(comb: Comb, k: Term, slots: Sequence[Var] = ()) -> list[Term]:
+    """The summands of 𝒫(comb)(x, k) at the entry `slots`."""
+    match comb:
+        case I():
+            return [apply(k, *slots) if slots else k]
+        case K():
+            return []
+        case C(params, inner):
+            return c_rule(params, inner, k, slots)
+        case B():
+            return b_rule(comb, k, slots)
+        case Fork(items):
+            return [s for n, item in enumerate(items) for s in pull_back(item, _part(k, n, len(items)), slots)]
+    raise AssertionError(f"unknown combinator {type(comb).__name__}")
+
+
+def _part(k: Term, n: int, count: int) -> Term:
+    return k if count == 1 else proj(n, k)
+
+
+def c_rule(params: tuple[Var, ...], inner: Comb, k: Term, slots: Sequence[Var]) -> list[Term]:
+    """Eq. 23: Σ_b 𝒫(g b)(x, k(b)), where `inner` is g b."""
+    return [total(params, summand) for summand in pull_back(inner, apply(k, *params), slots)]
+
+
+def b_rule(comb: B, k: Term, slots: Sequence[Var]) -> list[Term]:
+    """Eq. 27. The second term exists where f captures x, and is what propagates backwards."""
+    at = comb.inner.value
+    chain = [] if isinstance(comb.inner, K) else pull_back(comb.inner, comb.outer.pullback(at, k), slots)
+    if comb.capture is None:
+        return chain
+    return chain + pull_back(comb.capture, _where_reached(at, k, comb.capture.value.type), slots)
+
+
+def _where_reached(at: Term, k: Term, f: Type) -> Term:
+    """i ↦ δ(g(x), i, k): the cotangent of f in f(g(x)); i is as many variables as f has arguments."""
+    assert isinstance(f, Map), "what B composes is a map"
+    arguments = at.items if isinstance(at, Tuple) else (at,)
+    points = [fresh("t", kind) for kind in f.params]
+    body = k
+    for point, argument in reversed(list(zip(points, arguments, strict=True))):
+        body = delta(argument, point, body)
+    return lam(points, body)

@@ -1,0 +1,160 @@
+"""Pullbacks and gradients of λ-terms in reverse mode, from the pullback rules.
+
+    pullback_of(f)   (x…, k…) -> 𝒫(f)(x, k)
+    gradient_of(f)   x… -> 𝒫(f)(x, 1)                 (Eq. 42–43)
+
+The body of f is a list of values (lets) followed by an expression. A let is `B (v ↦ body) (x ↦ value)` whose second
+term, Σ_v … δ(value, v, k) over all v, is a substitution at once; so the B rule reads: the cotangent of each value is
+collected once from everything that uses it, and handed on. Forward values once, cotangents once (section 5.2).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from combdiff.calculus.combinators import eliminate
+from combdiff.calculus.floating import Binding, float_lets
+from combdiff.calculus.pullback import pull_back
+from combdiff.errors import UnsupportedError
+from combdiff.language.terms import ONE, App, Lam, Term, Tuple, Var, add, fresh, let, subterms, tuple_of
+from combdiff.language.types import Index, Map, Number, Product, Type
+
+
+@dataclass(frozen=True, slots=True)
+class Reverse:
+    """The cotangents that have been collected so far, a list of summands for each variable at its own slots."""
+
+    slots: dict[Var, tuple[Var, ...]]
+    summands: dict[Var, list[Term]]
+
+    @classmethod
+    def start(cls, slots: dict[Var, tuple[Var, ...]]) -> Reverse:
+        return cls(slots, defaultdict(list))
+
+    def through(self, body: Term, k: Term, targets: Sequence[Var]) -> None:
+        """Add what `body` with cotangent `k` contributes to each of `targets`."""
+        for x in targets:
+            if x in body.free:
+                self.summands[x] += pull_back(eliminate(x, body), k, self.slots[x])
+
+    def cotangent(self, x: Var) -> Term:
+        """What has been collected for `x`, a map where `x` is one."""
+        total = add(*self.summands[x])
+        slots = self.slots[x]
+        return Lam(slots, total) if slots else total
+
+
+def pullback_of(f: Lam) -> Lam:
+    """(x…, k…) -> the cotangents of the parameters, one bare, several as a tuple."""
+    for x in f.params:
+        _differentiable(x)
+    bindings, core = float_lets(f.body)
+    outputs = core.items if isinstance(core, Tuple) else (core,)
+    taken = {t.name for t in subterms(f) if isinstance(t, Var)}
+    cotangents = [fresh(name, _cotangent_type(t.type)) for name, t in zip(_names(taken, outputs), outputs, strict=True)]
+    body = reverse_pass(f.params, bindings, list(zip(outputs, cotangents, strict=True)))
+    return Lam((*f.params, *cotangents), body)
+
+
+def gradient_of(f: Lam) -> Lam:
+    """x -> ∇f(x), where f's value is a number; of a complex one the gradient of its real part (Eq. 42)."""
+    for x in f.params:
+        _differentiable(x)
+    bindings, core = float_lets(f.body)
+    if not isinstance(core.type, Number):
+        what = "a tuple" if isinstance(core.type, Product) else "a map"
+        raise UnsupportedError(f"grad of a map whose value is {what}", remedy="use pullback, which takes its cotangent")
+    return Lam(f.params, reverse_pass(f.params, bindings, [(core, ONE)]))
+
+
+def reverse_pass(params: Sequence[Var], bindings: Sequence[Binding], outputs: Sequence[tuple[Term, Term]]) -> Term:
+    """Values forwards, then the cotangent of each value, last one first, then those of the parameters."""
+    values = [var for var, _ in bindings]
+    names = {x: _slot_names(x, [*(e for _, e in bindings), *(e for e, _ in outputs)]) for x in (*params, *values)}
+    slots = {x: tuple(fresh(n, p) for n, p in zip(names[x], _slot_types(x.kind), strict=True)) for x in names}
+    reverse = Reverse.start(slots)
+    targets = _reached(params, bindings)
+    for output, k in outputs:
+        reverse.through(output, k, targets)
+    backwards: list[Binding] = []
+    for var, value in reversed(bindings):
+        if var in targets and reverse.summands[var]:
+            bar = fresh(f"{var.name}_bar", var.kind)
+            backwards.append((bar, reverse.cotangent(var)))
+            reverse.through(value, bar, targets)
+    return let([*bindings, *backwards], tuple_of([reverse.cotangent(x) for x in params]))
+
+
+def _reached(params: Sequence[Var], bindings: Sequence[Binding]) -> list[Var]:
+    """The parameters, and the values that depend on them."""
+    reached = list(params)
+    for var, value in bindings:
+        if not value.free.isdisjoint(reached):
+            if not _is_value(var.kind):
+                raise UnsupportedError(
+                    f"the map {var.name} that is kept unknown depends on the variable that is differentiated",
+                    remedy=f"leave {var.name} out of keep, or give it the variable as an argument",
+                )
+            reached.append(var)
+    return reached
+
+
+def _is_value(kind: Type) -> bool:
+    return isinstance(kind, Number) or (isinstance(kind, Map) and kind.is_tensor)
+
+
+def _differentiable(x: Var) -> None:
+    match x.kind:
+        case Number():
+            return
+        case Map(params, Number()) if all(isinstance(p, Index | Number) for p in params):
+            return
+        case Index():
+            raise UnsupportedError(
+                f"{x.name} is an index, and nothing can be differentiated with respect to an integer",
+                remedy="differentiate with respect to a number, a tensor or a function",
+            )
+        case _:
+            raise UnsupportedError(
+                f"differentiating with respect to {x.name}, a map of maps, is not supported",
+                remedy="differentiate with respect to a number, a tensor or a function of numbers",
+            )
+
+
+def _slot_types(kind: Type) -> tuple[Type, ...]:
+    return kind.params if isinstance(kind, Map) else ()
+
+
+def _cotangent_type(kind: Type) -> Type:
+    """A cotangent lives where the value lives; declared symmetries are not asked of it."""
+    return Map(kind.params, kind.result) if isinstance(kind, Map) else kind
+
+
+def _names(taken: set[str], outputs: Sequence[Term]) -> list[str]:
+    """k, or k1, k2, … for several; made different from the names in use."""
+    names: list[str] = []
+    for n in range(len(outputs)):
+        name = "k" if len(outputs) == 1 else f"k{n + 1}"
+        while name in taken:
+            name += "_"
+        names.append(name)
+        taken.add(name)
+    return names
+
+
+def _slot_names(x: Var, bodies: Sequence[Term]) -> list[str]:
+    """For each slot of `x`, the name of the first index that the user put there."""
+    kinds = _slot_types(x.kind)
+    names: list[str | None] = [None] * len(kinds)
+    for body in bodies:
+        for t in subterms(body):
+            if isinstance(t, App) and t.function == x:
+                for slot, argument in enumerate(t.args):
+                    if names[slot] is None and isinstance(argument, Var) and argument.name not in names:
+                        names[slot] = argument.name
+        if None not in names:
+            break
+    unused = (n for n in ("d", *(f"d{m}" for m in range(1, len(kinds) + 1))) if n not in names)
+    return [name or next(unused) for name in names]
