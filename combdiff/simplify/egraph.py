@@ -1,0 +1,137 @@
+"""The one door to egglog: rule files are read once, every run works on a copy, and no egglog failure gets out raw.
+
+A `Session` is an e-graph that knows the vocabulary (`rules/terms.egg`) and some families of laws. `run` adds facts,
+runs a schedule, returns the extracted terms and says how often each family fired and for how long.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING
+
+from combdiff.errors import BudgetError, CheckError
+from combdiff.resources import resource
+
+if TYPE_CHECKING:
+    from egglog.bindings import EGraph, TermDag
+
+DEEPEST = 4_000
+"""egglog 13.2 overflows its stack on terms nested some 10,000 deep."""
+
+
+@dataclass(slots=True)
+class Family:
+    """How often the laws of one family fired, and the seconds they took."""
+
+    matches: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class Run:
+    """What a run brought: the extracted terms, and the work of each law family."""
+
+    roots: list[tuple[TermDag, int]] = field(default_factory=list)
+    families: dict[str, Family] = field(default_factory=dict)
+
+
+@contextmanager
+def _guarded(what: str) -> Iterator[None]:
+    """egglog reports bad rules as errors and its own bugs as panics, which are no `Exception`s."""
+    from egglog.bindings import EggSmolError
+
+    try:
+        yield
+    except EggSmolError as problem:
+        raise CheckError(f"egglog refused {what}: {problem}") from problem
+    except BaseException as problem:
+        if type(problem).__name__ != "PanicException":
+            raise
+        raise CheckError(f"egglog failed inside {what}: {problem}") from problem
+
+
+class Session:
+    """An e-graph with `families` of laws loaded (files of `rules/`, without `.egg`)."""
+
+    def __init__(self, families: Sequence[str]) -> None:
+        from egglog.bindings import EGraph
+
+        self.egraph: EGraph = EGraph()
+        for family in families:
+            with _guarded(f"rules/{family}.egg"):
+                self._do(resource("rules", f"{family}.egg"), f"{family}.egg")
+
+    def _do(self, text: str, name: str | None = None) -> list[object]:
+        outputs: list[object] = []
+        for command in self.egraph.parse_program(text, name):
+            outputs += self.egraph.run_program(command)
+        return outputs
+
+    def run(self, facts: str, roots: Sequence[str], schedule: str, seconds: float = 60.0) -> Run:
+        """Add `facts`, saturate `schedule`, extract `roots`; the session itself stays as it was.
+
+        Raises BudgetError if the terms are nested too deep, or when `seconds` are over.
+        """
+        if _nesting(facts) > DEEPEST:
+            raise BudgetError(
+                f"a term is nested more than {DEEPEST} levels deep", remedy="name parts of it: a = …, b = f(a), …"
+            )
+        with _guarded("a derivation"):
+            self._do("(push)")
+            try:
+                return self._run(facts, roots, schedule, seconds)
+            finally:
+                self._do("(pop)")
+
+    def _run(self, facts: str, roots: Sequence[str], schedule: str, seconds: float) -> Run:
+        from egglog.bindings import ExtractBest, RunScheduleOutput
+
+        deadline = time.perf_counter() + seconds
+        result = Run()
+        self._do(facts)
+        updated = True
+        while updated:
+            if time.perf_counter() > deadline:
+                raise BudgetError(f"simplification took longer than {seconds:g} s", remedy="raise the time budget")
+            updated = False
+            for output in self._do(f"(run-schedule {schedule})"):
+                if isinstance(output, RunScheduleOutput):
+                    updated |= output.report.updated
+                    _account(result.families, output.report)
+        for output in self._do("\n".join(f"(extract {root})" for root in roots)):
+            if isinstance(output, ExtractBest):
+                result.roots.append((output.termdag, output.term))
+        return result
+
+
+_RULESET = re.compile(r":ruleset (\w+)")
+
+
+def _account(families: dict[str, Family], report: object) -> None:
+    matches: dict[str, int] = getattr(report, "num_matches_per_rule", {})
+    seconds = getattr(report, "search_and_apply_time_per_rule", {})
+    for rule, count in matches.items():
+        found = _RULESET.search(rule)
+        family = families.setdefault(found.group(1) if found else "laws", Family())
+        family.matches += count
+        took = seconds.get(rule)
+        family.seconds += took.total_seconds() if took is not None else 0.0
+
+
+def _nesting(text: str) -> int:
+    deepest = depth = 0
+    for part in re.findall(r"[()]", text):
+        depth += 1 if part == "(" else -1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+@cache
+def session(families: tuple[str, ...]) -> Session:
+    """The session for these families, loaded once in a process."""
+    return Session(families)

@@ -1,0 +1,440 @@
+"""The search for canonical names of bound indices: colour refinement, then individualisation (design, section 6 b).
+
+Only indices are labelled. An index that may be reversed (k → −k) is a pair of literals, so that signs are ordinary
+branches. Under a colouring each factor takes its least image, a tree's key is made from the leaves up, and contexts
+from the root down give every occurrence of an index its colour. At a leaf of the search all names are fixed; the least
+key wins, and two leaves of one key and opposite signs say that the term is zero.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from combdiff.simplify.skeleton import (
+    Combination,
+    Either,
+    Expression,
+    Factor,
+    Node,
+    Operation,
+    Product,
+    Total,
+    Variant,
+    below,
+)
+from combdiff.simplify.slotgroup import parity
+
+# keys are nested tuples of numbers and strings that compare with one another
+Key = Any
+Renaming = list[tuple[int, int]]
+
+_NODE_LIMIT = 3000
+
+
+class Vanishes(Exception):
+    """The term equals its own negative."""
+
+
+class Labelling:
+    """One tree whose shifts are settled. `kinds[n]` ranks the domain of index n, `reversible[n]` allows n → −n."""
+
+    def __init__(self, root: Node, kinds: Sequence[int], reversible: Sequence[bool]) -> None:
+        self.root = root
+        self.kinds = kinds
+        self.reversible = reversible
+        self.masks: dict[int, int] = {}
+        used = self._mask(root)
+        self.indices = [n for n in range(len(kinds)) if used >> n & 1]
+        self.literals = [lit for n in self.indices for lit in ((2 * n, 2 * n + 1) if reversible[n] else (2 * n,))]
+        self.binders = sum(1 for _ in _totals(root)) > 1
+        self.identity: Renaming = [(n, 1) for n in range(len(kinds))]
+        self.own: dict[int, tuple[Key, int]] = {}
+        self.automorphisms: list[dict[int, int]] = []
+        self.best: tuple[Key, int, Renaming] | None = None
+        self.first: tuple[Key, int, Renaming] | None = None
+        self.traces: list[Key] = []
+        self.visited = 0
+
+    def _mask(self, node: Node) -> int:
+        """The bound indices that stand in `node`, as bits."""
+        mask = 0
+        if isinstance(node, Factor):
+            for _, expressions, _ in node.variants:
+                for _, symbols in expressions:
+                    for s, _ in symbols:
+                        if s >= 0:
+                            mask |= 1 << s
+        for part in below(node):
+            mask |= self._mask(part)
+        self.masks[id(node)] = mask
+        return mask
+
+    def run(self) -> tuple[Key, int]:
+        """The least key and its sign.
+
+        Raises:
+            Vanishes: if the term is its own negative.
+        """
+        colours = [-1] * (2 * len(self.kinds))
+        for lit in self.literals:
+            colours[lit] = self.kinds[lit >> 1]
+        self._search(colours, [])
+        assert self.best is not None, "a search has a first leaf"
+        key, sign, _ = self.best
+        return key, sign
+
+    # --- refinement ---
+
+    def _refine(self, colours: list[int]) -> tuple[list[int], Key]:
+        cells = len({colours[lit] for lit in self.literals})
+        while True:
+            sweep = Sweep(self, colours)
+            seen = sweep.signatures()
+            new = {
+                lit: (colours[lit], tuple(sorted(seen[lit])), colours[lit ^ 1] if self.reversible[lit >> 1] else -1)
+                for lit in self.literals
+            }
+            ranks = {k: r for r, k in enumerate(sorted(set(new.values())))}
+            colours = colours.copy()
+            for lit in self.literals:
+                colours[lit] = ranks[new[lit]]
+            if len(ranks) == cells or len(ranks) == len(self.literals):
+                return colours, (len(ranks), sweep.keys[id(self.root)][0])
+            cells = len(ranks)
+
+    # --- search ---
+
+    def _search(self, colours: list[int], path: list[int]) -> None:
+        self.visited += 1
+        depth = len(path)
+        if self.literals:
+            colours, trace = self._refine(colours)
+            if not self._worthwhile(trace, depth):
+                return
+        cell = self._cell(colours)
+        if cell is None:
+            self._leaf(colours)
+            return
+        tried: list[int] = []
+        for lit in cell:
+            if tried and (self.visited > _NODE_LIMIT or self._covered(lit, tried, path) or self._twin(lit, tried)):
+                continue
+            tried.append(lit)
+            inner = [2 * c for c in colours]
+            inner[lit] -= 1
+            self._search(inner, [*path, lit])
+
+    def _worthwhile(self, trace: Key, depth: int) -> bool:
+        if self.best is not None and depth < len(self.traces):
+            if trace > self.traces[depth]:
+                return False
+            if trace < self.traces[depth]:
+                self.best = None
+        if self.best is None:
+            self.traces[depth:] = [trace]
+        elif depth >= len(self.traces):
+            self.traces.append(trace)
+        return True
+
+    def _cell(self, colours: list[int]) -> list[int] | None:
+        """The first of the smallest sets of literals that the colours do not tell apart."""
+        cells: dict[int, list[int]] = defaultdict(list)
+        for lit in self.literals:
+            cells[colours[lit]].append(lit)
+        several = [c for c in cells if len(cells[c]) > 1]
+        return cells[min(several, key=lambda c: (len(cells[c]), c))] if several else None
+
+    def _leaf(self, colours: list[int]) -> None:
+        order = sorted(self.indices, key=lambda n: min(colours[2 * n : 2 * n + 1 + self.reversible[n]]))
+        names = self.identity.copy()
+        for label, n in enumerate(order):
+            forward = not self.reversible[n] or colours[2 * n] < colours[2 * n + 1]
+            names[n] = (label, 1 if forward else -1)
+        key, sign = self.image(self.root, names)
+        if not sign:
+            raise Vanishes
+        key = (tuple(self.kinds[n] for n in order), key)
+        for known in (self.first, self.best):
+            if known is not None and key == known[0] and names != known[2]:
+                self._automorphism(names, known[2], sign * known[1])
+        if self.first is None:
+            self.first = (key, sign, names)
+        if self.best is None or key < self.best[0]:
+            self.best = (key, sign, names)
+
+    def _automorphism(self, one: Renaming, other: Renaming, sign: int) -> None:
+        if sign < 0:
+            raise Vanishes
+        back = {label: (n, s) for n, (label, s) in ((n, other[n]) for n in self.indices)}
+        found: dict[int, int] = {}
+        for n in self.indices:
+            label, s = one[n]
+            m, t = back[label]
+            flip = s != t
+            found[2 * n] = 2 * m + flip
+            found[2 * n + 1] = 2 * m + (not flip)
+        self.automorphisms.append(found)
+
+    def _covered(self, lit: int, tried: list[int], path: list[int]) -> bool:
+        """Whether an automorphism that fixes the path carries `lit` to a literal already tried."""
+        fixing = [a for a in self.automorphisms if all(a[p] == p for p in path)]
+        orbit = {lit}
+        todo = [lit]
+        while todo and fixing:
+            x = todo.pop()
+            for a in fixing:
+                y = a[x]
+                if y in tried:
+                    return True
+                if y not in orbit:
+                    orbit.add(y)
+                    todo.append(y)
+        return False
+
+    def _twin(self, lit: int, tried: list[int]) -> bool:
+        """Whether exchanging `lit` with a literal already tried leaves the term as it is."""
+        n, s = lit >> 1, lit & 1
+        for other in tried:
+            m, t = other >> 1, other & 1
+            names = self.identity.copy()
+            turn = -1 if s != t else 1
+            if n == m:
+                names[n] = (n, -1)
+            else:
+                names[n], names[m] = (m, turn), (n, turn)
+            key, sign = self.image(self.root, names, 1 << n | 1 << m)
+            mine, own = self.image(self.root, self.identity, 0)
+            if key == mine:
+                if sign != own or not sign:
+                    raise Vanishes
+                return True
+        return False
+
+    # --- the key of a tree whose indices have names ---
+
+    def image(self, node: Node, names: Renaming, touched: int = -1) -> tuple[Key, int]:
+        """Key and sign; with `touched`, `names` moves only those indices, and the rest is remembered."""
+        if touched >= 0 and not self.masks[id(node)] & touched:
+            known = self.own.get(id(node))
+            if known is None:
+                known = self.own[id(node)] = self._image(node, self.identity, touched)
+            return known
+        return self._image(node, names, touched)
+
+    def _image(self, node: Node, names: Renaming, touched: int) -> tuple[Key, int]:
+        match node:
+            case Factor():
+                return _least_entry(node, names)
+            case Product(parts):
+                sign = 1
+                keys = []
+                for part in parts:
+                    k, s = self.image(part, names, touched)
+                    keys.append(k)
+                    sign *= s
+                return (2, tuple(sorted(keys))), sign
+            case Total(indices, body):
+                k, sign = self.image(body, names, touched)
+                used = self.masks[id(node)]
+                labels = tuple(sorted(names[n][0] for n in indices if used >> n & 1))
+                idle = tuple(sorted(self.kinds[n] for n in indices if not used >> n & 1))
+                return (4, labels, idle, k), sign
+            case Combination(entries):
+                images = [(c, *self.image(part, names, touched)) for c, part in entries]
+                positive = sorted(((a * s, b * s), k) for (a, b), k, s in images if s)
+                negative = sorted(((-a, -b), k) for (a, b), k in positive)
+                if positive == negative:
+                    return (3, ()), 0
+                return ((3, tuple(positive)), 1) if positive < negative else ((3, tuple(negative)), -1)
+            case Either(ways):
+                found = [(k, s * sign) for s, part in ways for k, sign in (self.image(part, names, touched),)]
+                least = min(k for k, _ in found)
+                signs = {s for k, s in found if k == least}
+                return least, signs.pop() if len(signs) == 1 else 0
+            case Operation(name, parts, parity_):
+                inner = [self.image(part, names, touched) for part in parts]
+                if parity_:
+                    k, s = inner[0]
+                    # an odd function of 0 is 0, a negative power of it is not
+                    outside = 1 if parity_ > 0 or (not s and name.startswith("^")) else s
+                    return (5, name, ((abs(s), k),)), outside
+                return (5, name, tuple((s, k) for k, s in inner)), 1
+
+
+def _totals(node: Node) -> list[Total]:
+    found = [node] if isinstance(node, Total) else []
+    for part in below(node):
+        found += _totals(part)
+    return found
+
+
+def _least_entry(f: Factor, names: Renaming) -> tuple[Key, int]:
+    best: Key = None
+    result = 0
+    for conj, expressions, sign in f.variants:
+        keys = [_renamed(e, names) for e in expressions]
+        for block, flip in zip(f.blocks, f.signs, strict=True):
+            order = sorted(range(len(block)), key=lambda n, keys=keys, block=block: keys[block[n]])  # type: ignore[misc]
+            chosen = [keys[block[n]] for n in order]
+            if flip < 0:
+                repeated = any(a == b for a, b in pairwise(chosen))
+                sign = 0 if repeated else sign * parity(order)
+            for slot, k in zip(block, chosen, strict=True):
+                keys[slot] = k
+        key = (conj, keys)
+        if best is None or key < best:
+            best, result = key, sign
+        elif key == best and sign != result:
+            result = 0
+    return (1, f.head, best[0], tuple(best[1])), result
+
+
+def _renamed(e: Expression, names: Renaming) -> Key:
+    constant, symbols = e
+    if len(symbols) == 1:
+        s, k = symbols[0]
+        if s < 0:
+            return e
+        label, sign = names[s]
+        return constant, ((label, k * sign),)
+    renamed = []
+    for s, k in symbols:
+        if s >= 0:
+            s, sign = names[s]
+            k *= sign
+        renamed.append((s, k))
+    return constant, tuple(sorted(renamed))
+
+
+class Sweep:
+    """One round of refinement: keys from the leaves up, contexts from the root down."""
+
+    def __init__(self, labelling: Labelling, colours: list[int]) -> None:
+        self.labelling = labelling
+        self.colours = colours
+        self.coloured: dict[Expression, Key] = {}
+        self.keys: dict[int, tuple[Key, list[tuple[Variant, list[Key]]]]] = {}
+        self._key(labelling.root)
+
+    def _key(self, node: Node) -> Key:
+        known = self.keys.get(id(node))
+        if known is not None:
+            return known[0]
+        arguments: list[tuple[Variant, list[Key]]] = []
+        match node:
+            case Factor():
+                key, arguments = self._entry(node)
+            case Product(parts):
+                key = (2, tuple(sorted(map(self._key, parts))))
+            case Total(indices, body):
+                used = self.labelling.masks[id(node)]
+                bound = sorted(self.colours[2 * n] if used >> n & 1 else -1 for n in indices)
+                turned = sorted(self.colours[2 * n + 1] for n in indices if used >> n & 1)
+                key = (4, tuple(bound), tuple(turned), self._key(body)) if self.labelling.binders else self._key(body)
+            case Combination(entries):
+                key = (3, tuple(sorted((_size(c), self._key(part)) for c, part in entries)))
+            case Either(ways):
+                key = min(self._key(part) for _, part in ways)
+            case Operation(name, parts):
+                key = (5, name, tuple(map(self._key, parts)))
+        self.keys[id(node)] = (key, arguments)
+        return key
+
+    def _entry(self, f: Factor) -> tuple[Key, list[tuple[Variant, list[Key]]]]:
+        best: Key = None
+        least: list[tuple[Variant, list[Key]]] = []
+        for variant in f.variants:
+            raw = [self._coloured(e) for e in variant[1]]
+            keys = raw
+            if f.blocks:
+                keys = raw.copy()
+                for block in f.blocks:
+                    for slot, k in zip(block, sorted(raw[s] for s in block), strict=True):
+                        keys[slot] = k
+            key = (variant[0], keys)
+            if best is None or key < best:
+                best, least = key, [(variant, raw)]
+            elif key == best:
+                least.append((variant, raw))
+        return (1, f.head, best[0], tuple(best[1])), least
+
+    def _coloured(self, e: Expression) -> Key:
+        """Invariant under names: constants, fixed symbols, and the colours of the others with their coefficients."""
+        known = self.coloured.get(e)
+        if known is None:
+            constant, symbols = e
+            moving = []
+            for s, k in symbols:
+                if s < 0:
+                    continue
+                if self.labelling.reversible[s]:
+                    moving.append((abs(k), self.colours[2 * s + (k < 0)]))
+                else:
+                    moving.append((k, self.colours[2 * s]))
+            known = (constant, tuple(sorted(moving)), tuple(x for x in symbols if x[0] < 0))
+            self.coloured[e] = known
+        return known
+
+    def signatures(self) -> dict[int, list[Key]]:
+        """For each literal, where it occurs: the factor's context, the slot, the expression, the coefficient."""
+        seen: dict[int, list[Key]] = defaultdict(list)
+        ranks = {k: r for r, k in enumerate(sorted(set(self.coloured.values())))}
+        level: list[tuple[Key, Node]] = [((), self.labelling.root)]
+        depth = 0
+        while level:
+            order = {c: r for r, c in enumerate(sorted({c for c, _ in level}))}
+            following: list[tuple[Key, Node]] = []
+            for context, node in level:
+                place = (depth, order[context])
+                if isinstance(node, Factor):
+                    self._occurrences(node, place, ranks, seen)
+                else:
+                    following += self._descend(node, place, seen)
+            level = following
+            depth += 1
+        return seen
+
+    def _descend(self, node: Node, place: tuple[int, int], seen: dict[int, list[Key]]) -> list[tuple[Key, Node]]:
+        rank = place[1]
+        match node:
+            case Product(parts):
+                return [((rank, (), self._key(part)), part) for part in parts]
+            case Combination(entries):
+                return [((rank, _size(c), self._key(part)), part) for c, part in entries]
+            case Operation(_, parts):
+                return [((rank, (n,), self._key(part)), part) for n, part in enumerate(parts)]
+            case Either(ways):
+                least = self._key(node)
+                return [((rank, (), least), part) for _, part in ways if self._key(part) == least]
+            case Total(indices, body):
+                for n in indices if self.labelling.binders else ():
+                    for lit in (2 * n, 2 * n + 1):
+                        seen[lit].append((*place, 2, 0, 0, 0, 0))
+                return [((rank, (), self._key(body)), body)]
+        raise AssertionError("factors have no parts")
+
+    def _occurrences(
+        self, f: Factor, place: tuple[int, int], ranks: dict[Key, int], seen: dict[int, list[Key]]
+    ) -> None:
+        home = {slot: n for n, block in enumerate(f.blocks) for slot in block}
+        for variant, raw in self.keys[id(f)][1]:
+            for slot, e in enumerate(variant[1]):
+                where = (1, home[slot]) if slot in home else (0, slot)
+                rank = ranks[raw[slot]]
+                for s, k in e[1]:
+                    if s < 0:
+                        continue
+                    if self.labelling.reversible[s]:
+                        turned = int(k < 0)
+                        seen[2 * s].append((*place, *where, rank, abs(k), turned))
+                        seen[2 * s + 1].append((*place, *where, rank, abs(k), 1 - turned))
+                    else:
+                        seen[2 * s].append((*place, *where, rank, k, 0))
+
+
+def _size(c: tuple[Any, Any]) -> Key:
+    """A coefficient up to sign, which names of indices may change."""
+    return max(c, (-c[0], -c[1]))

@@ -1,0 +1,150 @@
+"""Simplification of a derivative: contract, merge like terms, choose what keeps a name. Each stage is checked.
+
+    a. contract    rules/*.egg: Σ and δ meet, conj moves to the leaves         simplify/contract.py
+    b. merge       canonical names under symmetry, like terms gathered         simplify/canonical.py
+    c. choose      which values keep a name, what indices are called           simplify/choose.py
+
+After each stage the result is evaluated on random numbers against the one before it (`gate.py`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+
+from combdiff.calculus.floating import unfold
+from combdiff.language.terms import Lam, Let, Term, Tuple, Var, apply, fresh, let, tuple_of
+from combdiff.language.types import Index, Map, Symmetry, Type
+from combdiff.simplify.canonical import derived_symmetries, merge_like_terms
+from combdiff.simplify.choose import Binding, index_names, place, rename_indices
+from combdiff.simplify.contract import contract
+from combdiff.simplify.egraph import Family
+from combdiff.simplify.gate import gate_for, is_checkable
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One stage of a derivation: what it was, the term after it, the laws that fired, and how long it took."""
+
+    name: str
+    term: Term
+    families: dict[str, Family] = field(default_factory=dict)
+    seconds: float = 0.0
+    note: str = ""
+
+    def __str__(self) -> str:
+        from combdiff.language.printer import expression_text
+
+        laws = ", ".join(f"{name} ×{f.matches}" for name, f in sorted(self.families.items()) if f.matches)
+        heading = f"{self.name} ({self.seconds * 1e3:.1f} ms{'; ' + laws if laws else ''})"
+        return "\n".join([heading, *([self.note] if self.note else []), expression_text(self.term)])
+
+
+@dataclass(slots=True)
+class Simplifier:
+    """Simplifies derivatives and keeps an account of it in `steps`.
+
+    `expand` multiplies products and shared values out (Eq. 57); `check` evaluates every stage on random numbers;
+    `seconds` is the time budget of the e-graph.
+    """
+
+    expand: bool = False
+    check: bool = True
+    seconds: float = 60.0
+    names: dict[Type, list[str]] = field(default_factory=dict)
+    steps: list[Step] = field(default_factory=list)
+
+    def __call__(self, f: Lam, unused: Collection[Var]) -> Lam:
+        """`f` simplified, without using the declared symmetries of the variables in `unused`."""
+        kept = {var for var, _ in _parts(f.body)[0] if not var.name.endswith("_bar")}
+        self.steps.append(Step("raw pullback", f))
+        f = self._stage("contract", f, lambda body: self._contracted(body, expand=False))
+        f = self._stage("merge like terms", f, lambda body: (merged(body, unused), {}))
+        if self.expand:
+            f = self._stage("expand", f, lambda body: self._contracted(unfold(body), expand=True))
+            f = self._stage("merge like terms", f, lambda body: (merged(body, unused), {}))
+        elif any(var not in kept for var, _ in _parts(f.body)[0]):
+            f = self._stage("place cotangents", f, lambda body: self._placed(body, kept))
+            f = self._stage("merge like terms", f, lambda body: (merged(body, unused), {}))
+        names = {**index_names(f), **self.names}
+        return self._stage("name indices", f, lambda body: (rename_indices(body, names), {}), log=False)
+
+    def _stage(
+        self, name: str, f: Lam, rewrite: Callable[[Term], tuple[Term, dict[str, Family]]], log: bool = True
+    ) -> Lam:
+        start = time.perf_counter()
+        body, families = rewrite(f.body)
+        seconds = time.perf_counter() - start
+        result = Lam(f.params, body)
+        if self.check and is_checkable(f.body):
+            gate_for(f).same(f.body, body, name)
+        if log:
+            self.steps.append(Step(name, result, families, seconds))
+        return result
+
+    def _contracted(self, body: Term, expand: bool) -> tuple[Term, dict[str, Family]]:
+        bindings, results = _parts(body)
+        values = [value for _, value in bindings] + results
+        open_ = [i for i, value in enumerate(values) if not _is_function(value)]
+        entries, run = contract([_entry(values[i]) for i in open_], expand=expand, seconds=self.seconds)
+        for i, entry in zip(open_, entries, strict=True):
+            values[i] = _with_entry(values[i], entry)
+        return _joined([var for var, _ in bindings], values), run.families
+
+    def _placed(self, body: Term, kept: Collection[Var]) -> tuple[Term, dict[str, Family]]:
+        bindings, results = _parts(body)
+        bindings, results = place(bindings, results, kept)
+        values = [value for _, value in bindings] + results
+        return self._contracted(_joined([var for var, _ in bindings], values), expand=False)
+
+
+def merged(body: Term, unused: Collection[Var]) -> Term:
+    """`body` with like terms merged, value by value; each value's symmetries are derived and used in what follows."""
+    bindings, results = _parts(body)
+    derived: dict[Var, tuple[Symmetry, ...]] = {}
+    settled: list[Binding] = []
+    for var, value in bindings:
+        if not _is_function(value):
+            value = _with_entry(value, merge_like_terms(_entry(value), derived, unused))
+            if isinstance(value, Lam):
+                derived[var] = derived_symmetries(value, derived, unused)
+        settled.append((var, value))
+    results = [_with_entry(r, merge_like_terms(_entry(r), derived, unused)) for r in results]
+    return let(settled, tuple_of(results))
+
+
+def _parts(body: Term) -> tuple[list[Binding], list[Term]]:
+    """The values of a result and its items."""
+    bindings: list[Binding] = []
+    while isinstance(body, Let):
+        bindings += body.bindings
+        body = body.body
+    items = list(body.items) if isinstance(body, Tuple) else [body]
+    return [(var, _spelled(value)) for var, value in bindings], list(map(_spelled, items))
+
+
+def _spelled(value: Term) -> Term:
+    """A tensor as a map of its indices: `A` as (i, j) -> A(i, j)."""
+    if isinstance(value, Lam) or not isinstance(value.type, Map) or _is_function(value):
+        return value
+    slots = tuple(fresh(f"d{n + 1}", kind) for n, kind in enumerate(value.type.params))
+    return Lam(slots, apply(value, *slots))
+
+
+def _joined(names: Sequence[Var], values: Sequence[Term]) -> Term:
+    bindings = list(zip(names, values, strict=False))
+    return let(bindings, tuple_of(values[len(names) :]))
+
+
+def _is_function(value: Term) -> bool:
+    """Whether it is a map of anything but indices: a definition that was kept unknown."""
+    return isinstance(value.type, Map) and not all(isinstance(p, Index) for p in value.type.params)
+
+
+def _entry(value: Term) -> Term:
+    return value.body if isinstance(value, Lam) else value
+
+
+def _with_entry(value: Term, entry: Term) -> Term:
+    return Lam(value.params, entry) if isinstance(value, Lam) else entry
