@@ -1,0 +1,89 @@
+"""The entry points: `grad`, `pullback` and `hvp` of a program's text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from combdiff.derivation import Derivation
+
+
+def grad(
+    text: str,
+    *,
+    wrt: str | Sequence[str] = (),
+    keep: str | Sequence[str] = (),
+    expand: bool = False,
+    seconds: float = 60.0,
+    name: str = "<text>",
+) -> Derivation:
+    """The gradient of the map that `text` describes.
+
+    >>> import combdiff as cd
+    >>> print(cd.grad("(x::RV) -> sum(i, x(i)^2)"))
+    (x::RV) -> i -> 2 * x(i)
+
+    The gradient of a real f at z = a + ib is ∂f/∂a + i ∂f/∂b (Eq. 42–43): the direction of steepest ascent, what
+    PyTorch calls the gradient, the conjugate of JAX's. Of a complex f it is the gradient of its real part. With respect
+    to a tensor that is declared symmetric it is the gradient in the full space.
+
+    Args:
+        text: a program: declarations, leading maps, and below them `pullback(f)` or `grad(f)`; without either, the
+            derivative is taken at the last leading map that has a parameter which is no index.
+        wrt: names of parameters to differentiate with respect to, instead of what the text says.
+        keep: names of definitions that stay unknown, so that the result holds their ∇ (Eq. 48).
+        expand: multiply products and shared values out (Eq. 57) instead of keeping them (Eq. 58).
+        seconds: the time budget of simplification.
+        name: what the text is called in messages, such as its file.
+
+    Raises:
+        CombDiffError: the program is wrong or its derivative is not defined; the message says where and how to mend it.
+    """
+    from combdiff.derivation import derive
+
+    return derive(text, "grad", wrt=wrt, keep=keep, expand=expand, seconds=seconds, name=name)
+
+
+def pullback(
+    text: str,
+    *,
+    wrt: str | Sequence[str] = (),
+    keep: str | Sequence[str] = (),
+    expand: bool = False,
+    seconds: float = 60.0,
+    name: str = "<text>",
+) -> Derivation:
+    """The pullback (vector-Jacobian product) of the map that `text` describes; cotangents are the last arguments.
+
+    >>> import combdiff as cd
+    >>> print(cd.pullback("(A::CM) -> (x::CV) -> (i::N) -> sum(j, A(i, j) * x(j))"))
+    (A::CM) -> (x::CV, k::CV) -> j -> sum(i, A(i, j)' * k(i))
+
+    𝒫(f)(z, k) satisfies Re⟨𝒫(f)(z, k), dz⟩ = Re⟨k, f'(z) dz⟩ (Eq. 44). Arguments and errors as for `grad`.
+    """
+    from combdiff.derivation import derive
+
+    return derive(text, "pullback", wrt=wrt, keep=keep, expand=expand, seconds=seconds, name=name)
+
+
+def hvp(
+    text: str,
+    *,
+    wrt: str | Sequence[str] = (),
+    keep: str | Sequence[str] = (),
+    expand: bool = False,
+    seconds: float = 60.0,
+    name: str = "<text>",
+) -> Derivation:
+    """The Hessian-vector product: the pullback of the gradient, with the vector as last argument.
+
+    >>> import combdiff as cd
+    >>> print(cd.hvp("(A::Her) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j))"))
+    (A::Her) -> (x::CV, k::CV) -> i -> 2 * sum(j, A(i, j) * k(j))
+
+    It is linear in the vector over the real numbers only. Arguments and errors as for `grad`.
+    """
+    from combdiff.derivation import derive
+
+    return derive(text, "hvp", wrt=wrt, keep=keep, expand=expand, seconds=seconds, name=name)

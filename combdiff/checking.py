@@ -1,0 +1,263 @@
+"""The numerical check of a derivation: finite differences of what was differentiated, and the emitted code.
+
+For random unknowns z, directions dz and cotangents k the pullback must satisfy Re⟨𝒫(f)(z, k), dz⟩ = Re⟨k, f'(z) dz⟩
+(Eq. 44), where f is evaluated by `language/evaluate.py`, so that no rule of the calculus takes part in the right side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from combdiff.calculus.reverse import gradient_of
+from combdiff.errors import UnsupportedError
+from combdiff.language.evaluate import evaluate
+from combdiff.language.samples import default_sizes, random_value
+from combdiff.language.terms import Diff, Lam, Let, Term, Var, subterms
+from combdiff.language.types import Domain, Map, Product, Type
+from combdiff.language.values import Value
+
+if TYPE_CHECKING:
+    from combdiff.derivation import Derivation
+
+TOLERANCE = 1e-6
+_STEP = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One comparison: what was compared and the relative difference."""
+
+    what: str
+    difference: float
+
+    @property
+    def passed(self) -> bool:
+        return self.difference <= TOLERANCE
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The findings of a check; false if one of them failed."""
+
+    findings: tuple[Finding, ...]
+
+    def __bool__(self) -> bool:
+        return all(f.passed for f in self.findings)
+
+    def __str__(self) -> str:
+        return "\n".join(
+            f"{'ok    ' if f.passed else 'FAILED'}  {f.what}: relative difference {f.difference:.1e}"
+            for f in self.findings
+        )
+
+
+def check(d: Derivation, seed: int = 0) -> Report:
+    """Compare `d` with finite differences and with its emitted NumPy code; see `Derivation.check`."""
+    rng = np.random.default_rng(seed)
+    f = d.objective
+    sizes = default_sizes(d.term)
+    values: dict[Term, Value] = {**_values(d.term, sizes, rng)}
+    _add_derivatives(values, d.term)
+    with np.errstate(all="ignore"):
+        result = evaluate(_innermost(d.term, f), values, sizes)
+        findings = [Finding("finite differences", _against_differences(d, f, result, values, sizes, rng))]
+        try:
+            findings.append(Finding("emitted NumPy code", _against_code(d, result, values)))
+        except UnsupportedError:
+            if not _unrunnable(d.term):
+                raise
+    return Report(tuple(findings))
+
+
+def _unrunnable(t: Term) -> bool:
+    """Whether emitting code for `t` is refused on principle: a map that takes tensors is left unknown."""
+    return any(isinstance(u, Diff) for u in subterms(t))
+
+
+def _values(t: Term, sizes: dict[Domain, int], rng: np.random.Generator) -> dict[Var, Value]:
+    """Random values for all parameters; for an unknown map of tensors a smooth function of their entries."""
+    values: dict[Var, Value] = {}
+    while isinstance(t, Lam):
+        for p in t.params:
+            try:
+                values[p] = random_value(p.kind, sizes, rng)
+            except UnsupportedError:
+                values[p] = _smooth_map(p.kind, rng)
+        t = t.body
+        if not _has_unknowns(t):
+            break
+    return values
+
+
+def _has_unknowns(t: Term) -> bool:
+    """Whether `t` is a further map of arguments, rather than a result indexed by its slots."""
+    return isinstance(t, Lam) and not (isinstance(t.type, Map) and t.type.is_tensor)
+
+
+def _smooth_map(kind: Type, rng: np.random.Generator) -> Callable[..., Value]:
+    weights = rng.normal(size=256)
+
+    def function(*args: Value) -> Value:
+        total = 0.3 + sum(
+            float(np.sum(np.resize(weights[n:], np.size(a)) * np.ravel(np.asarray(a).real))) for n, a in enumerate(args)
+        )
+        return float(np.sin(total) + 0.1 * total * total)
+
+    assert isinstance(kind, Map), "only maps are unknown"
+    if isinstance(kind.result, Map | Product):
+        raise UnsupportedError("an unknown map of tensors to tensors has no random value to be checked with")
+    return function
+
+
+def _innermost(t: Term, f: Lam) -> Term:
+    """The body of the derivative, below the parameters that it shares with f and below its cotangents."""
+    while isinstance(t, Lam):
+        if t.params[: len(f.params)] == f.params:
+            return t.body
+        t = t.body
+    raise UnsupportedError("this result is no map of what was differentiated, and cannot be checked on numbers")
+
+
+def _add_derivatives(values: dict[Term, Value], t: Term) -> None:
+    """Numbers for the derivatives of unknown maps: differences of given ones, exact ones of definitions kept."""
+    definitions = {var: e for u in subterms(t) if isinstance(u, Let) for var, e in u.bindings}
+    for u in subterms(t):
+        if isinstance(u, Diff) and isinstance(u.of, Var):
+            kept = definitions.get(u.of)
+            if isinstance(kept, Lam) and u.kind == "grad":
+                values[u] = evaluate(gradient_of(kept), values)
+            else:
+                given = values[u.of]
+                assert callable(given), "an unknown map"
+                values[u] = _difference_quotient(given, u.kind)
+
+
+def _difference_quotient(g: Callable[..., Value], kind: str) -> Callable[..., Value]:
+    """𝒫(g)(x, k), or ∇g(x), entry by entry from differences along the real and the imaginary axis."""
+
+    def entries(*args: Value) -> Value:
+        points, k = (args[:-1], args[-1]) if kind == "pullback" else (args, 1.0)
+        parts = [_partials(g, points, n, k) for n in range(len(points))]
+        return parts[0] if len(parts) == 1 else tuple(parts)
+
+    return entries
+
+
+def _partials(g: Callable[..., Value], points: Sequence[Value], n: int, k: Value) -> Value:
+    at = np.asarray(points[n])
+    result = np.zeros(at.shape, at.dtype if at.dtype.kind == "c" else float)
+    for place in np.ndindex(at.shape):
+        for unit in (1.0, 1j) if at.dtype.kind == "c" else (1.0,):
+            direction = np.zeros(at.shape, result.dtype)
+            direction[place] = unit
+
+            def along(h: float, direction: np.ndarray[tuple[int, ...], np.dtype[np.generic]] = direction) -> Value:
+                moved = at + h * direction
+                return g(*points[:n], moved if moved.ndim else moved.item(), *points[n + 1 :])
+
+            result[place] += unit * _inner(k, _slope(along))
+    return result if result.ndim else result.item()
+
+
+def _slope(along: Callable[[float], Value]) -> Value:
+    """The derivative at 0, to fourth order in the step."""
+    h = _STEP
+    near, far = (_minus(along(s * h), along(-s * h)) for s in (1, 2))
+    return _scaled(_minus(_scaled(near, 8.0), far), 1 / (12 * h))
+
+
+def _minus(a: Value, b: Value) -> Value:
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return tuple(map(_minus, a, b))
+    return np.asarray(a) - np.asarray(b)  # type: ignore[arg-type]  # numbers or arrays of one type
+
+
+def _scaled(a: Value, c: float) -> Value:
+    return tuple(_scaled(x, c) for x in a) if isinstance(a, tuple) else np.asarray(a) * c  # type: ignore[arg-type]
+
+
+def _inner(a: Value, b: Value) -> float:
+    """Re⟨a, b⟩, summed over the items of tuples."""
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return sum(map(_inner, a, b))
+    return float(np.real(np.sum(np.conj(np.asarray(a)) * np.asarray(b))))  # type: ignore[arg-type]
+
+
+def _against_differences(
+    d: Derivation, f: Lam, result: Value, values: dict[Term, Value], sizes: dict[Domain, int], rng: np.random.Generator
+) -> float:
+    """The largest relative difference over a few random directions."""
+    body: Term = f.body if d.mode != "hvp" else _innermost(d.gradient.term, f)
+    cotangents = _cotangents(d.term, f)
+    k: Value = 1.0
+    if cotangents:
+        k = values[cotangents[0]] if len(cotangents) == 1 else tuple(values[c] for c in cotangents)
+    cotangent_of = tuple(result) if isinstance(result, tuple) else (result,)
+    worst = 0.0
+    for _ in range(3):
+        directions = [_direction(x.kind, sizes, rng) for x in f.params]
+
+        def along(h: float, directions: Sequence[Value] = directions) -> Value:
+            moved = {x: _moved(values[x], dx, h) for x, dx in zip(f.params, directions, strict=True)}
+            return evaluate(body, {**values, **moved}, sizes)
+
+        expected = _inner(k, _slope(along))
+        found = sum(_inner(g, dx) for g, dx in zip(cotangent_of, directions, strict=True))
+        worst = max(worst, abs(found - expected) / max(1.0, abs(expected)))
+    return worst
+
+
+def _cotangents(t: Term, f: Lam) -> tuple[Var, ...]:
+    while isinstance(t, Lam):
+        if t.params[: len(f.params)] == f.params:
+            return t.params[len(f.params) :]
+        t = t.body
+    return ()
+
+
+def _direction(kind: Type, sizes: dict[Domain, int], rng: np.random.Generator) -> Value:
+    """A direction in the full space: declared symmetries are not kept."""
+    free = Map(kind.params, kind.result) if isinstance(kind, Map) else kind
+    return random_value(free, sizes, rng)
+
+
+def _moved(at: Value, direction: Value, h: float) -> Value:
+    if callable(at) and callable(direction):
+        return lambda *args: at(*args) + h * direction(*args)  # type: ignore[operator]  # maps of numbers
+    return np.asarray(at) + h * np.asarray(direction)  # type: ignore[arg-type]
+
+
+def _against_code(d: Derivation, result: Value, values: dict[Term, Value]) -> float:
+    """The emitted function on the same arrays."""
+    named = {_argument(v): _elementwise(v, value) for v, value in values.items()}
+    found = d.compile("numpy", check=False)(**named)
+    pairs = zip(_items(found), _items(result), strict=True)
+    worst = 0.0
+    for a, b in pairs:
+        scale = max(1.0, float(np.max(np.abs(b), initial=0.0)))
+        worst = max(worst, float(np.max(np.abs(a - b), initial=0.0)) / scale)
+    return worst
+
+
+def _argument(v: Term) -> str:
+    match v:
+        case Var(name):
+            return name
+        case Diff(kind, of):
+            return f"{kind}_{_argument(of)}"
+    raise AssertionError("values are given to variables and to derivatives of unknown maps")
+
+
+def _elementwise(v: Term, value: Value) -> object:
+    """A map of numbers is called with whole arrays by emitted code."""
+    numbers = isinstance(v.type, Map) and not any(isinstance(p, Map) for p in v.type.params)
+    return np.vectorize(value) if callable(value) and numbers else value
+
+
+def _items(value: object) -> list[np.ndarray[tuple[int, ...], np.dtype[np.generic]]]:
+    return [np.asarray(v) for v in value] if isinstance(value, tuple) else [np.asarray(value)]
+

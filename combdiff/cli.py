@@ -1,0 +1,141 @@
+"""The command line: `combdiff grad FILE.cd`, and pullback, hvp, check, explain, plan beside it.
+
+Exit status 0; 1 when a check fails; 2, with the message on standard error, for bad input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from combdiff.errors import CombDiffError
+
+if TYPE_CHECKING:
+    from combdiff.derivation import Derivation
+
+_MODES = ("grad", "pullback", "hvp")
+_LARGEST = 1_000_000
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        return _COMMANDS[options.command](options)
+    except CombDiffError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        # the reader of a pipe has gone; what is left to flush would only raise again
+        sys.stderr.close()
+        return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="combdiff", description="Write an objective, read its gradient, run its gradient."
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    texts = {
+        "grad": "the gradient of a program",
+        "pullback": "the pullback, with cotangents as last arguments",
+        "hvp": "the Hessian-vector product",
+        "check": "compare a derivative with finite differences and with its emitted code, on random data",
+        "explain": "every stage of the derivation: λ-term, B/C form, raw pullback, laws used, result",
+        "plan": "the statements that compute a result, with their costs",
+    }
+    for name, text in texts.items():
+        command = commands.add_parser(name, help=text, description=text)
+        command.add_argument("file", metavar="FILE.cd", help="a program, or - for standard input")
+        command.add_argument("--expand", action="store_true", help="multiply products and shared values out")
+        command.add_argument("--keep", action="append", default=[], metavar="NAME", help="leave a definition unknown")
+        command.add_argument("--wrt", action="append", default=[], metavar="NAME", help="differentiate by this parameter")
+        command.add_argument("--seconds", type=float, default=60.0, help="time budget of simplification")
+        if name in _MODES:
+            command.add_argument("--format", choices=("text", "latex", "python"), default="text")
+            command.add_argument("--form", choices=("index", "matrix"), default="index")
+            command.add_argument("--backend", choices=("numpy",), default="numpy")
+            command.add_argument("--value", action="store_true", help="emit code for value and derivative")
+        else:
+            command.add_argument("--mode", choices=_MODES, default="grad", help="which derivative")
+        if name == "check":
+            command.add_argument("--seed", type=int, default=0, help="which random data")
+    return parser
+
+
+def _read(file: str) -> tuple[str, str]:
+    """A program's text and its name in messages; a file that is too large is not read whole."""
+    if file == "-":
+        data, name = sys.stdin.buffer.read(4 * _LARGEST + 1), "<stdin>"
+    else:
+        name = file
+        try:
+            with Path(file).open("rb") as stream:
+                data = stream.read(4 * _LARGEST + 1)
+        except OSError as problem:
+            reason = problem.strerror or "unreadable"
+            raise CombDiffError(f"cannot read {file}: {reason}", remedy="give the path of a .cd file") from None
+    try:
+        return data.decode("utf-8-sig"), name
+    except UnicodeDecodeError as problem:
+        raise CombDiffError(
+            f"{name} is not UTF-8 text (byte {problem.start + 1})", remedy="save the program as UTF-8"
+        ) from None
+
+
+def _derived(options: argparse.Namespace, mode: str) -> Derivation:
+    from combdiff.derivation import derive
+
+    text, name = _read(options.file)
+    return derive(
+        text, mode, wrt=options.wrt, keep=options.keep, expand=options.expand, seconds=options.seconds, name=name
+    )
+
+
+def _derivative(options: argparse.Namespace) -> int:
+    d = _derived(options, options.command)
+    if options.format == "python":
+        print(d.source(options.backend, value=options.value), end="")
+    elif options.format == "latex":
+        print(d.latex(form=options.form))
+    else:
+        print(d.matrix_text() if options.form == "matrix" else d)
+    return 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    d = _derived(options, options.mode)
+    report = d.check(options.seed)
+    print(d)
+    print()
+    print(report)
+    return 0 if report else 1
+
+
+def _explain(options: argparse.Namespace) -> int:
+    from combdiff.derivation import explanation
+
+    d = _derived(options, options.mode)
+    print(explanation(d))
+    return 0
+
+
+def _plan(options: argparse.Namespace) -> int:
+    d = _derived(options, options.mode)
+    print(d.plan())
+    return 0
+
+
+_COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
+    **dict.fromkeys(_MODES, _derivative),
+    "check": _check,
+    "explain": _explain,
+    "plan": _plan,
+}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

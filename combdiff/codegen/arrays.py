@@ -1,0 +1,206 @@
+"""Arrays whose axes carry index variables: the algebra in which terms are lowered to the steps of a plan.
+
+A `Value` is a step and the index that each of its axes ranges over. Operations align their operands by index, so that
+the order of axes is decided here and nowhere else: an order that is asked for (`wanted`) is a wish, and a transposed
+view is taken at the end where a result must have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from combdiff.codegen.plan import Builder, Step
+from combdiff.language.terms import MINUS_ONE, ONE, Const, Var
+from combdiff.language.types import Domain, Index
+
+Labels = tuple[Var, ...]
+
+
+_PRODUCTS = frozenset({"tensordot", "batched", "einsum"})
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An array and the index variable of each axis, all different."""
+
+    step: Step
+    labels: Labels
+
+
+def domain_of(var: Var) -> Domain:
+    """The domain that an index variable ranges over."""
+    assert isinstance(var.kind, Index) and var.kind.domain is not None, "inferred indices have a domain"
+    return var.kind.domain
+
+
+def alignment(labels: Labels, out: Labels) -> tuple[int, ...]:
+    """Where each axis of an operand goes among the axes of the result."""
+    return tuple(out.index(label) for label in labels)
+
+
+def joint(labels: Iterable[Labels], wanted: Sequence[Var] = ()) -> Labels:
+    """All labels, in the wanted order first, the others in the order of the operands with the most axes."""
+    rows = sorted(labels, key=len, reverse=True)
+    present = {label for row in rows for label in row}
+    order = dict.fromkeys(label for label in wanted if label in present)
+    for row in rows:
+        order.update(dict.fromkeys(row))
+    return tuple(order)
+
+
+class Arrays:
+    """The operations on values; every result is a step of one builder. `names`: what people would call a step."""
+
+    def __init__(self) -> None:
+        self.builder = Builder()
+        self.names: dict[Step, str] = {}
+
+    # --- single steps -------------------------------------------------------------------------------------------
+
+    def number(self, value: Const) -> Value:
+        return Value(self.builder.step("const", (), value, (), bool(value.imag)), ())
+
+    def size(self, domain: Domain) -> Value:
+        """How many values `domain` has, as a number."""
+        return Value(self.builder.step("size", (), domain, ()), ())
+
+    def integers(self, var: Var, op: str = "range") -> Value:
+        """The values of an index (`range`; `numbers`: as floats), or where they lie in arrays (`place`)."""
+        domain = domain_of(var)
+        if op == "place" and not domain.symmetric:
+            op = "range"
+        step = self.builder.step(op, (), domain, (domain,))
+        if op != "numbers":
+            self.names.setdefault(step, var.name)
+        return Value(step, (var,))
+
+    def conj(self, a: Value) -> Value:
+        step = a.step
+        if not step.complex:
+            return a
+        if step.op == "conj":
+            return Value(step.operands[0], a.labels)
+        if step.op == "const" and isinstance(step.spec, Const):
+            return self.number(Const(step.spec.real, -step.spec.imag))
+        return Value(self.builder.step("conj", (step,), None, step.domains), a.labels)
+
+    def elementwise(
+        self, op: str, spec: object, values: Sequence[Value], wanted: Sequence[Var] = (), complex: bool | None = None
+    ) -> Value:
+        """`op` on aligned operands; `spec` is completed by how each operand is aligned."""
+        out = joint((v.labels for v in values), wanted)
+        aligned = (spec, tuple(alignment(v.labels, out) for v in values))
+        operands = tuple(v.step for v in values)
+        return Value(self.builder.step(op, operands, aligned, map(domain_of, out), complex), out)
+
+    def product(self, coefficient: Const, values: Sequence[Value], wanted: Sequence[Var] = ()) -> Value:
+        """coefficient · a · b · …, entry by entry."""
+        if not values:
+            return self.number(coefficient)
+        if len(values) == 1 and coefficient == ONE:
+            return values[0]
+        complex = bool(coefficient.imag) or any(v.step.complex for v in values)
+        return self.elementwise("mul", coefficient, values, wanted, complex)
+
+    def total(self, terms: Sequence[tuple[Const, Value]], wanted: Sequence[Var] = ()) -> Value:
+        """Σ coefficient · value, entry by entry."""
+        # a chain of + and − reads best when it starts with a +
+        terms = sorted(terms, key=lambda pair: pair[0] == MINUS_ONE) if terms[0][0] == MINUS_ONE else terms
+        coefficients = tuple(c for c, _ in terms)
+        complex = any(c.imag or v.step.complex for c, v in terms)
+        return self.elementwise("add", coefficients, [v for _, v in terms], wanted, complex)
+
+    def reduce(self, a: Value, over: Collection[Var]) -> Value:
+        """Σ over some axes."""
+        axes = tuple(n for n, label in enumerate(a.labels) if label in over)
+        if not axes:
+            return a
+        rest = tuple(label for label in a.labels if label not in over)
+        if a.step.op == "conj":
+            return self.conj(self.reduce(self.conj(a), over))
+        return Value(self.builder.step("sum", (a.step,), axes, map(domain_of, rest)), rest)
+
+    def arranged(self, a: Value, labels: Labels) -> Step:
+        """The array with exactly these axes: transposed, and repeated along indices that it does not depend on."""
+        step, have = a.step, a.labels
+        present = tuple(label for label in labels if label in have)
+        if present != have:
+            order = tuple(have.index(label) for label in present)
+            step = self.builder.step("permute", (step,), order, map(domain_of, present))
+        if present != labels:
+            step = self.builder.step("broadcast", (step,), alignment(present, labels), map(domain_of, labels))
+        return step
+
+    # --- contraction --------------------------------------------------------------------------------------------
+
+    def contract(self, a: Value, b: Value, kept: Collection[Var], wanted: Sequence[Var] = ()) -> Value:
+        """Σ over the indices of a·b that are not kept: a matrix product wherever it is one.
+
+        Free indices of either side and contracted ones: a product for BLAS; with indices that stay in step on both
+        sides, a batched one; where such a one would be of matrices with vectors, or of vectors, einsum is as fast.
+        """
+        both = [x for x in a.labels if x in b.labels]
+        over = [x for x in both if x not in kept]
+        batch = [x for x in both if x in kept]
+        if not over:
+            return self.product(ONE, (a, b), wanted)
+        if not batch:
+            return self._matrix_product(a, b, over, wanted)
+        if len(both) in (len(a.labels), len(b.labels)):
+            return self._einsum(a, b, kept, wanted)
+        return self._batched(a, b, batch, over, wanted)
+
+    def _matrix_product(self, a: Value, b: Value, over: list[Var], wanted: Sequence[Var]) -> Value:
+        free_a = [x for x in a.labels if x not in over]
+        free_b = [x for x in b.labels if x not in over]
+        out, swapped = (*free_a, *free_b), (*free_b, *free_a)
+        straight = self._pairing(a, b, over)
+        crossed = self._pairing(b, a, over)
+        domains = tuple(map(domain_of, swapped))
+        prefers = _agrees(swapped, wanted) and not _agrees(out, wanted)
+        if self.builder.known("tensordot", (a.step, b.step), straight, tuple(map(domain_of, out))):
+            prefers = False
+        elif self.builder.known("tensordot", (b.step, a.step), crossed, domains):
+            prefers = True
+        elif not free_a and not free_b:
+            prefers = a.step.op != "conj" and (b.step.op == "conj" or b.step.op in _PRODUCTS)
+        elif not wanted and not (free_a and free_b):
+            prefers = not free_a and b.labels[0] not in over
+        if prefers:
+            return Value(self.builder.step("tensordot", (b.step, a.step), crossed, domains), swapped)
+        return Value(self.builder.step("tensordot", (a.step, b.step), straight, map(domain_of, out)), out)
+
+    def _pairing(self, a: Value, b: Value, over: list[Var]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The contracted axes of both, in the order of the operand with more axes, whose memory should not move."""
+        leader = a if len(a.labels) >= len(b.labels) else b
+        pairs = [x for x in leader.labels if x in over]
+        return alignment(tuple(pairs), a.labels), alignment(tuple(pairs), b.labels)
+
+    def _batched(self, a: Value, b: Value, batch: list[Var], over: list[Var], wanted: Sequence[Var]) -> Value:
+        lead = tuple(sorted(batch, key=lambda x: wanted.index(x) if x in wanted else len(wanted)))
+        free_a = tuple(x for x in a.labels if x not in batch and x not in over)
+        free_b = tuple(x for x in b.labels if x not in batch and x not in over)
+        if _agrees((*lead, *free_b, *free_a), wanted) and not _agrees((*lead, *free_a, *free_b), wanted):
+            a, b, free_a, free_b = b, a, free_b, free_a
+        spec = (
+            alignment(lead, a.labels),
+            alignment(lead, b.labels),
+            alignment(tuple(over), a.labels),
+            alignment(tuple(over), b.labels),
+        )
+        out = (*lead, *free_a, *free_b)
+        return Value(self.builder.step("batched", (a.step, b.step), spec, map(domain_of, out)), out)
+
+    def _einsum(self, a: Value, b: Value, kept: Collection[Var], wanted: Sequence[Var]) -> Value:
+        rows = (a.labels, b.labels)
+        out = joint([tuple(x for x in row if x in kept) for row in rows], wanted)
+        names = {label: n for n, label in enumerate(dict.fromkeys(x for row in rows for x in row))}
+        spec = tuple(tuple(names[x] for x in labels) for labels in (a.labels, b.labels, out))
+        return Value(self.builder.step("einsum", (a.step, b.step), spec, map(domain_of, out)), out)
+
+
+def _agrees(labels: Sequence[Var], wanted: Sequence[Var]) -> bool:
+    """Whether the labels stand in the wanted order."""
+    places = [wanted.index(x) for x in labels if x in wanted]
+    return places == sorted(places)

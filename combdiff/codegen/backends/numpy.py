@@ -1,0 +1,38 @@
+"""NumPy's spelling (2.0 or later, where `np.sign` of a complex number is z/|z|)."""
+
+from __future__ import annotations
+
+from combdiff.codegen.backends.spelling import Spelling
+from combdiff.language.scalars import SCALAR_FUNCTIONS
+
+_SPECIAL = {
+    "pi": "np.pi",
+    "real": "{0}.real",
+    "imag": "{0}.imag",
+    "abs": "abs({0})",
+    "abs2": "({0}.conj() * {0}).real",
+    "phase": "np.sign({0})",
+}
+
+SPELLING = Spelling(
+    name="numpy",
+    imports="import numpy as np",
+    reserved=frozenset({"np"}),
+    functions={name: f"np.{row.numpy}({{0}})" for name, row in SCALAR_FUNCTIONS.items() if row.numpy} | _SPECIAL,
+    # an array of real numbers may stand for complex ones; without the type, NumPy would give nan left of zero
+    branched={"sqrt": "np.sqrt({0}, dtype=complex)", "log": "np.log({0}, dtype=complex)"},
+    scalar_conj="np.conj({0})",
+    arange="np.arange({0})",
+    arange_float="np.arange({0}, dtype=float)",
+    zeros="np.zeros({0})",
+    zeros_complex="np.zeros({0}, dtype=complex)",
+    where="np.where({0}, {1}, {2})",
+    roll="np.roll({0}, {1}, axis={2})",
+    tensordot="np.tensordot({0}, {1}, axes={2})",
+    vdot="np.vdot({0}, {1})",
+    einsum='np.einsum("{0}", {1}, {2})',
+    broadcast="np.broadcast_to({0}, {1})",
+    add_at="np.add.at({0}, {1}, {2})",
+    power="np.power({0}, {1})",
+    power_complex="np.power({0}, {1}, dtype=complex)",
+)

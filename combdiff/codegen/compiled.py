@@ -1,0 +1,243 @@
+"""Generated source as a callable that checks what it is given: number of arguments, axes, sizes, dtypes, symmetries."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from combdiff.codegen.emit import emit, identifier, spelling_of
+from combdiff.codegen.lower import lower
+from combdiff.codegen.plan import Argument, Plan
+from combdiff.codegen.signature import derivatives_in, result_of, slots
+from combdiff.errors import ArrayError
+from combdiff.language.recursion import deep_recursion
+from combdiff.language.terms import Term
+from combdiff.language.types import Domain, Map, is_complex
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from combdiff.language.values import Extent
+
+    Array: TypeAlias = npt.NDArray[np.generic]
+
+Check: TypeAlias = Literal["sample", "full", False]
+_SAMPLE = 4096
+
+
+class Compiled:
+    """A function on arrays: `f(J, C)` or `f(J=J, C=C)`; the user's functions by keyword, `f(x, g=np.tanh, grad_g=…)`.
+
+    >>> import numpy as np
+    >>> from combdiff.language.terms import TWO, App, Lam, fresh, mul
+    >>> from combdiff.language.types import REAL, Index
+    >>> n = Index(Domain("x.1"))
+    >>> i, x = fresh("i", n), fresh("x", Map((n,), REAL))
+    >>> Compiled(Lam((x,), Lam((i,), mul(TWO, App(x, (i,))))))(np.arange(3.0))
+    array([0., 2., 4.])
+
+    Args:
+        term: a derivation's result.
+        check: whether arrays are checked for their declared symmetries when they are first seen: on a `"sample"` of
+            4,096 entries, in `"full"`, or not (`False`).
+
+    A call returns fresh arrays (several as a tuple), or fills `out=`. `source` is the text for sizes that are guessed;
+    for each shape the order of contractions is decided anew, once. Raises `ArrayError` for arrays that do not fit.
+    """
+
+    def __init__(
+        self, term: Term, backend: str = "numpy", name: str = "gradient", title: str = "", check: Check = "sample"
+    ) -> None:
+        self._term = term
+        self._spelling = spelling_of(backend)
+        self._name = identifier(name)
+        self._title = title
+        self._check = check
+        self._plan = self._lowered(None)
+        self.source = self._text(self._plan)
+        self._known: dict[str, Callable[..., object]] = {}
+        self._by_sizes: dict[tuple[tuple[Domain, int], ...], Callable[..., object]] = {}
+        self._seen: dict[int, weakref.ref[Array]] = {}
+        self._unneeded = self._function_names() - {a.name for a in self._plan.arguments}
+
+    def __repr__(self) -> str:
+        return f"<compiled {self._name}({', '.join(a.name for a in self._plan.arguments)})>"
+
+    def __call__(self, *args: object, out: object = None, **named: object) -> object:
+        from combdiff.language.values import Extent
+
+        given = self._bound(args, named)
+        extent = Extent()
+        fitted = [self._fitted(a, given[a.name], extent) for a in self._plan.arguments]
+        for argument, value in zip(self._plan.arguments, fitted, strict=True):
+            self._check_symmetry(argument, value, extent.sizes)
+        result = self._function(extent.sizes)(*fitted)
+        return result if out is None else _filled(out, result)
+
+    def plan(self, sizes: Mapping[Domain, int]) -> Plan:
+        """The plan for these sizes, which prints as a table of costs."""
+        return self._lowered(sizes)
+
+    # --- arguments --------------------------------------------------------------------------------------------------
+
+    def _function_names(self) -> set[str]:
+        """Functions that the program takes, though its result may not call them."""
+        params = result_of(self._term).params
+        functions = {v.name for v in params if isinstance(v.kind, Map) and not v.kind.is_tensor}
+        return functions | derivatives_in(self._term).keys()
+
+    def _bound(self, args: tuple[object, ...], named: Mapping[str, object]) -> dict[str, object]:
+        """Values by argument name."""
+        expected = [a.name for a in self._plan.arguments]
+        listed = ", ".join(expected)
+        if len(args) > len(expected):
+            raise ArrayError(
+                f"{self._name} takes {len(expected)} arguments, and {len(args)} are given", remedy=f"give {listed}"
+            )
+        given: dict[str, object] = dict(zip(expected, args, strict=False))
+        spelled = {identifier(name): name for name in expected} | {name: name for name in expected}
+        for key, value in named.items():
+            name = spelled.get(key)
+            if name is None and key in self._unneeded:
+                continue
+            if name is None:
+                raise ArrayError(f"{self._name} has no argument called {key}", remedy=f"its arguments are {listed}")
+            if name in given:
+                raise ArrayError(f"the argument {key} is given twice", remedy="give it by place or by name, not both")
+            given[name] = value
+        missing = [name for name in expected if name not in given]
+        if missing:
+            raise ArrayError(f"{self._name} is not given {', '.join(missing)}", remedy=f"its arguments are {listed}")
+        return given
+
+    def _fitted(self, argument: Argument, value: object, extent: Extent) -> object:
+        """An argument as the code wants it: floating-point arrays, NumPy's numbers, callables."""
+        if argument.callable:
+            if not callable(value):
+                raise ArrayError(f"{argument.name} must be a function", remedy="give a Python callable")
+            return value
+        array = _as_array(argument, value)
+        domains = slots(argument.kind)
+        if array.ndim != len(domains):
+            raise ArrayError(
+                f"{argument.name} has {_counted(len(domains), 'index', 'indices')}, "
+                f"but the array has {_counted(array.ndim, 'axis', 'axes')}"
+            )
+        for slot, (domain, size) in enumerate(zip(domains, array.shape, strict=True), 1):
+            extent.note(domain, size, f"slot {slot} of {argument.name}")
+        return array if domains else array[()]
+
+    def _check_symmetry(self, argument: Argument, value: object, sizes: Mapping[Domain, int]) -> None:
+        """Refuse data that break a declared symmetry; an array that was seen before is not looked at again."""
+        import numpy as np
+
+        kind = argument.kind
+        if not self._check or not isinstance(kind, Map) or not kind.symmetries or not isinstance(value, np.ndarray):
+            return
+        known = self._seen.get(id(value))
+        if known is not None and known() is value:
+            return
+        from combdiff.language.samples import breaks_symmetry
+
+        sample = _SAMPLE if self._check == "sample" else None
+        broken = breaks_symmetry(value, kind, sizes, sample, np.random.default_rng(0))
+        if broken is not None:
+            raise ArrayError(
+                f"{argument.name} does not have its declared symmetry {broken}",
+                remedy="correct the array or the declaration; check=False takes arrays as they are",
+            )
+        self._seen = {key: ref for key, ref in self._seen.items() if ref() is not None}
+        self._seen[id(value)] = weakref.ref(value)
+
+    # --- code -------------------------------------------------------------------------------------------------------
+
+    def _lowered(self, sizes: Mapping[Domain, int] | None) -> Plan:
+        with deep_recursion():
+            return lower(self._term, sizes)
+
+    def _text(self, plan: Plan) -> str:
+        with deep_recursion():
+            return emit(plan, self._spelling, self._name, self._title)
+
+    def _function(self, sizes: Mapping[Domain, int]) -> Callable[..., object]:
+        """The function for these sizes; shapes with one order of contractions share one."""
+        key = tuple(sizes.items())
+        if key not in self._by_sizes:
+            plan = self._lowered(sizes)
+            _check_constants(plan, sizes)
+            self._by_sizes[key] = self._executed(self._text(plan))
+        return self._by_sizes[key]
+
+    def _executed(self, text: str) -> Callable[..., object]:
+        if text not in self._known:
+            namespace: dict[str, Callable[..., object]] = {}
+            exec(compile(text, f"<combdiff {self._name}>", "exec"), namespace)
+            self._known[text] = namespace[self._name]
+        return self._known[text]
+
+
+def compile_source(text: str, name: str = "gradient") -> Callable[..., object]:
+    """The function that generated source text defines, without any checks.
+
+    >>> compile_source("def gradient(x):\\n    return 2 * x\\n")(3)
+    6
+    """
+    namespace: dict[str, Callable[..., object]] = {}
+    exec(compile(text, f"<combdiff {name}>", "exec"), namespace)
+    return namespace[identifier(name)]
+
+
+def _as_array(argument: Argument, value: object) -> Array:
+    """The value as an array of floating-point numbers, real where the argument is real."""
+    import numpy as np
+
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError) as error:
+        raise ArrayError(f"{argument.name} is no array: {error}", remedy="give a NumPy array") from error
+    if array.dtype.kind in "biu":
+        array = array.astype(np.float64)
+    if array.dtype.kind not in "fc":
+        raise ArrayError(f"{argument.name} must hold numbers, and holds {array.dtype}", remedy="give a NumPy array")
+    if array.dtype.kind == "c" and not is_complex(argument.kind):
+        raise ArrayError(f"{argument.name} is declared real, but the array is complex", remedy="give its real part")
+    return array
+
+
+def _check_constants(plan: Plan, sizes: Mapping[Domain, int]) -> None:
+    """A constant index must lie in the range that the arrays give its slot."""
+    for step in plan.steps:
+        if step.op != "pick" or not isinstance(step.spec, tuple):
+            continue
+        for axis, constant, domain in step.spec:
+            size = sizes[domain]
+            inside = -(size // 2) <= constant <= size // 2 if domain.symmetric else 0 <= constant < size
+            if size == 0 or not (inside or domain.periodic):
+                array = next((o.spec for o in step.operands if o.op == "input"), "a tensor")
+                raise ArrayError(
+                    f"the index {constant} is out of range in slot {axis + 1} of {array}, which has {size} values",
+                    remedy="give larger arrays, or use an index that they have",
+                )
+
+
+def _filled(out: object, result: object) -> object:
+    """`result` written into the arrays that the caller gives."""
+    import numpy as np
+
+    if isinstance(result, tuple):
+        if not isinstance(out, tuple | list) or len(out) != len(result):
+            raise ArrayError(f"out must be a tuple of {len(result)} arrays")
+        return tuple(_filled(o, r) for o, r in zip(out, result, strict=True))
+    value = np.asarray(result)
+    if not isinstance(out, np.ndarray) or out.shape != value.shape:
+        raise ArrayError(f"out must be an array of shape {value.shape}")
+    if not np.can_cast(value.dtype, out.dtype, "same_kind"):
+        raise ArrayError(f"out holds {out.dtype}, but the result is {value.dtype}", remedy="give one of that dtype")
+    np.copyto(out, value, casting="same_kind")
+    return out
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"

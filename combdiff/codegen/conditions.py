@@ -1,0 +1,172 @@
+"""Questions about terms that lowering asks: which δ stand in a product, what is shared, what may be infinite."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+
+from combdiff.codegen.indexing import Affine
+from combdiff.language.terms import (
+    Add,
+    App,
+    Call,
+    Conj,
+    Const,
+    Delta,
+    Diff,
+    Indicator,
+    Let,
+    Mul,
+    Pow,
+    Proj,
+    Sum,
+    Term,
+    Var,
+    add,
+    bound_by,
+    children,
+    conj,
+    mul,
+    number,
+    split_coefficient,
+    substitute,
+    subterms,
+    total,
+)
+from combdiff.language.types import Index, Map
+
+Condition = tuple[Term, Term]
+
+
+def conditions_of(t: Term) -> tuple[list[Condition], Term]:
+    """The δ of a product, and the product without them: δ(l, r, a)·b = δ(l, r, a·b)."""
+    match t:
+        case Delta(left, right, body):
+            found, rest = conditions_of(body)
+            return [(left, right), *found], rest
+        case Mul(factors):
+            parts = [conditions_of(f) for f in factors]
+            found = [c for conditions, _ in parts for c in conditions]
+            return (found, mul(*(rest for _, rest in parts))) if found else ([], t)
+        case Conj(u):
+            found, rest = conditions_of(u)
+            return (found, conj(rest)) if found else ([], t)
+        case _:
+            return [], t
+
+
+def distributed(summed: Sequence[Var], body: Term) -> Term | None:
+    """Σ (a + b) = Σ a + Σ b and Σ a' = (Σ a)'; None for other bodies."""
+    if not summed:
+        return None
+    coefficient, inner = split_coefficient(body)
+    match inner:
+        case Add(terms):
+            return mul(coefficient, add(*(_total(summed, u) for u in terms)))
+        case Conj((Add() | Sum()) as u):
+            return mul(coefficient, conj(total(summed, u)))
+        case _:
+            return None
+
+
+def _total(summed: Sequence[Var], t: Term) -> Term:
+    coefficient, inner = split_coefficient(t)
+    return mul(coefficient, total(summed, inner))
+
+
+_LONGEST = 400
+
+
+def closed_form(t: Term) -> Hashable:
+    """A key that two terms share if they are equal up to the names of their indices, free ones too.
+
+    A term too long to be compared so is only equal to itself.
+    """
+    numbers: dict[Var, int] = {}
+    budget = _LONGEST
+
+    def key(u: Term) -> Hashable:
+        nonlocal budget
+        budget -= 1
+        if budget < 0:
+            return ()
+        match u:
+            case Var(_, Index(domain), _):
+                return numbers.setdefault(u, len(numbers)), domain
+            case Var() | Const():
+                return u
+            case Sum():
+                return "Sum", tuple(map(key, u.indices)), key(u.body)
+            case Call(name, _) | Diff(name, _) | Proj(name, _):
+                return type(u).__name__, name, tuple(map(key, children(u)))
+            case _:
+                return type(u).__name__, tuple(map(key, bound_by(u))), tuple(map(key, children(u)))
+
+    found = key(t)
+    return found if budget >= 0 else t
+
+
+def repeated_sums(t: Term) -> set[Hashable]:
+    """The closed forms of sums that stand in more than one place."""
+    places = [c for u in subterms(t) for c in children(u) if isinstance(c, Sum)]
+    keys = {c: closed_form(c) for c in set(places)}
+    return {key for key, count in Counter(keys[c] for c in places).items() if count > 1}
+
+
+_BOUNDED = frozenset({"conj", "real", "imag", "abs", "abs2", "sin", "cos", "tanh", "atan", "sign", "pi"})
+
+
+def is_tame(t: Term) -> bool:
+    """Whether t is finite wherever its arrays are, so that 0·t is 0."""
+    for u in subterms(t):
+        match u:
+            case Pow(_, exponent) if not (isinstance(exponent, Const) and exponent.is_integer and exponent.real > 0):
+                return False
+            case Call(name, _) if name not in _BOUNDED:
+                return False
+            case App(f, _) if not (isinstance(f, Var) and isinstance(f.kind, Map) and f.kind.is_tensor):
+                return False
+    return True
+
+
+def numbers_read(t: Term) -> set[Var]:
+    """The index variables of t that stand in an arithmetic place, where they are read as numbers."""
+    found: set[Var] = set()
+    stack: list[Term] = [t]
+    seen: set[Term] = set()
+    while stack:
+        u = stack.pop()
+        if u in seen:
+            continue
+        seen.add(u)
+        match u:
+            case Var(_, Index(), _):
+                found.add(u)
+            case App(f, args):
+                stack.append(f)
+                stack += [a for a in args if not isinstance(a.type, Index)]
+            case Delta(_, _, body):
+                stack.append(body)
+            case Indicator():
+                stack += children(u)
+            case _:
+                stack += children(u)
+    return found
+
+
+def as_term(form: Affine) -> Term:
+    """The index expression of an affine form."""
+    return add(*(mul(number(c), v) for v, c in form.coefficients), number(form.constant))
+
+
+def inlined(t: Let) -> Term:
+    """A let inside an expression, its values put in their places (equal arrays are found again when steps are made)."""
+    body: Term = t.body
+    for var, value in reversed(t.bindings):
+        body = substitute(body, {var: value})
+    return body
+
+
+def mentions_delta(t: Term) -> bool:
+    """Whether a δ stands anywhere in t."""
+    return any(isinstance(u, Delta) for u in subterms(t))

@@ -1,0 +1,312 @@
+"""Plans to source text (design, section 7): stand-alone functions that read as if written by hand.
+
+Sizes are read off the arrays, so that the text works for all of them; a step that is used once goes into the expression
+that uses it while the line stays short, and all others are lines of their own, named as the user named them or after
+what they are made of.
+"""
+
+from __future__ import annotations
+
+import keyword
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+
+from combdiff.codegen.backends.spelling import Spelling
+from combdiff.codegen.expressions import Expressions
+from combdiff.codegen.lower import lower
+from combdiff.codegen.plan import VIEWS, Argument, Plan, Step
+from combdiff.codegen.signature import described, slots
+from combdiff.codegen.texts import ATOM, Text
+from combdiff.errors import UnsupportedError
+from combdiff.language.terms import Term
+from combdiff.language.types import Domain, Map
+
+_INLINE = 60
+_WORTHWHILE = 16
+_WIDEST = 110
+_BUILTINS = frozenset({"abs", "len"})
+_CONTRACTIONS = frozenset({"tensordot", "batched", "einsum"})
+_DIMENSIONS = "nmrstuv"
+
+
+def source(
+    term: Term,
+    sizes: Mapping[Domain, int] | None = None,
+    backend: str = "numpy",
+    name: str = "gradient",
+    title: str = "",
+) -> str:
+    """Source text of a function that computes `term`, a derivation's result, from arrays.
+
+    >>> from combdiff.language.terms import App, Lam, fresh, mul, total
+    >>> from combdiff.language.types import COMPLEX, Index
+    >>> i, j = (fresh(name, Index(Domain("A.1"))) for name in "ij")
+    >>> A = fresh("A", Map((i.kind, j.kind), COMPLEX))
+    >>> x = fresh("x", Map((j.kind,), COMPLEX))
+    >>> body = Lam((i,), total((j,), mul(App(A, (i, j)), App(x, (j,)))))
+    >>> print(source(Lam((A,), Lam((x,), body)), name="product").splitlines()[-1].strip())
+    return A @ x
+
+    Arguments are the arrays in written order, then the functions of the user: `g`, `grad_g(x)`, `pullback_g(x, k)`;
+    of a function of a number they are called once on a whole array of numbers. `title` goes into the docstring.
+    Raises `UnsupportedError` for what has no array program (an integral).
+    """
+    return emit(lower(term, sizes), spelling_of(backend), name, title)
+
+
+def spelling_of(backend: str) -> Spelling:
+    """The table of an array library."""
+    if backend != "numpy":
+        raise UnsupportedError(f"there is no backend called {backend}", remedy='use "numpy"')
+    found = import_module(f"combdiff.codegen.backends.{backend}").SPELLING
+    assert isinstance(found, Spelling), "a backend is a table"
+    return found
+
+
+def emit(plan: Plan, spelling: Spelling, name: str = "gradient", title: str = "") -> str:
+    """The text of a plan."""
+    return _Function(plan, spelling, name).text(title)
+
+
+def identifier(name: str) -> str:
+    """A name of the language as one of Python, which has keywords and reads letters in their compatible form."""
+    clean = "".join(c if f"_{c}".isidentifier() else "_" for c in unicodedata.normalize("NFKC", name))
+    if not clean or not clean.isidentifier():
+        clean = f"_{clean}"
+    return f"{clean}_" if keyword.iskeyword(clean) else clean
+
+
+class _Function:
+    def __init__(self, plan: Plan, spelling: Spelling, name: str) -> None:
+        self.plan = plan
+        self.spelling = spelling
+        self.name = identifier(name)
+        self.taken = {*spelling.reserved, *_BUILTINS, self.name}
+        self.arguments = {a.name: self._fresh(a.name) for a in plan.arguments}
+        self.texts: dict[Step, Text] = {}
+        self.lines: list[str] = []
+        self.dimensions = self._dimensions()
+        self.asked: set[Domain] = set()
+        self.pinned = {step: self._fresh(given) for step, given in plan.names.items() if step in set(plan.steps)}
+        steps = plan.steps
+        self.uses = Counter([o for s in steps for o in _uses(s)] + list(plan.outputs))
+        self.expressions = Expressions(plan, spelling, self.texts.__getitem__, self._extent)
+
+    def _fresh(self, wish: str) -> str:
+        """`wish` as an identifier that is not taken."""
+        base = chosen = identifier(wish)
+        number = 1
+        while chosen in self.taken:
+            number += 1
+            chosen = f"{base}_{number}" if base[-1].isdigit() else f"{base}{number}"
+        self.taken.add(chosen)
+        return chosen
+
+    def _dimensions(self) -> dict[Domain, str]:
+        """A name for the size of every domain of the arguments."""
+        found: dict[Domain, str] = {}
+        for domain in (d for a in self._arrays() for d in slots(a.kind)):
+            if domain not in found:
+                short = next((c for c in _DIMENSIONS if c not in self.taken), "n")
+                found[domain] = self._fresh(f"n_{domain.name}" if domain.declared else short)
+        return found
+
+    def _arrays(self) -> list[Argument]:
+        return [a for a in self.plan.arguments if a.step is not None]
+
+    def _extent(self, domain: Domain) -> str:
+        if domain not in self.dimensions:
+            raise UnsupportedError(
+                f"no array tells how many values {domain.name} has",
+                remedy="give the program an array with an index of that domain",
+            )
+        self.asked.add(domain)
+        return self.dimensions[domain]
+
+    # --- statements -----------------------------------------------------------------------------------------------
+
+    def text(self, title: str) -> str:
+        steps = self.plan.steps
+        for step in steps:
+            self._add(step)
+        results = self._results()
+        header = [self.spelling.imports, "", "", f"def {self.name}({', '.join(self.arguments.values())}):"]
+        inner = [*self._docstring(title), *self._preamble(), *self.lines, f"return {', '.join(results)}"]
+        return "\n".join([*header, *(f"    {line}" if line else "" for line in inner)]) + "\n"
+
+    def _add(self, step: Step) -> None:
+        """Write a step: a line of its own, or kept for the expression that uses it."""
+        if step.op == "input":
+            self.texts[step] = Text(self.arguments[str(step.spec)], ATOM)
+        elif step.op == "scatter":
+            values = self.expressions.scatter_values(step)
+            name = self._name(step)
+            self.lines += self.expressions.scattered(step, values, name)
+            self.texts[step] = Text(name, ATOM)
+        else:
+            text = self._shortened(step)
+            self.texts[step] = text if self._stays_inside(step, text) else self._assigned(step, text)
+
+    def _shortened(self, step: Step) -> Text:
+        """The expression of a step; where it grows too long, its longest operands get lines of their own."""
+        for operand in step.operands:
+            chained = _is_matmul(step) and _is_matmul(operand)
+            if step.op in _CONTRACTIONS and operand.op in _CONTRACTIONS and not chained:
+                self._name_now(operand)
+        text = self.expressions.text(step)
+        while len(text.code) > _INLINE + 20:
+            inside = [o for o in step.operands if len(self.texts[o].code) > _WORTHWHILE and self._is_inside(o)]
+            if not inside:
+                break
+            self._name_now(max(inside, key=lambda o: len(self.texts[o].code)))
+            text = self.expressions.text(step)
+        return text
+
+    def _is_inside(self, step: Step) -> bool:
+        return step.op not in ("const", "size", "input") and not self.texts[step].code.isidentifier()
+
+    def _name_now(self, step: Step) -> None:
+        if self._is_inside(step):
+            self.texts[step] = self._assigned(step, self.texts[step])
+
+    def _stays_inside(self, step: Step, text: Text) -> bool:
+        if step in self.pinned:
+            return False
+        if step.op in ("const", "size"):
+            return True
+        if step.op in VIEWS and step.op != "item" and self.texts[step.operands[0]].code.isidentifier():
+            return True
+        return self.uses[step] == 1 and len(text.code) <= (_INLINE if step not in self.plan.outputs else _WIDEST)
+
+    def _assigned(self, step: Step, text: Text) -> Text:
+        name = self._name(step)
+        self.lines += _wrapped(f"{name} = ", text)
+        return Text(name, ATOM)
+
+    def _name(self, step: Step) -> str:
+        if step in self.pinned:
+            return self.pinned[step]
+        wish = self._telling_name(step)
+        if wish and wish not in self.taken:
+            return self._fresh(wish)
+        number = 1
+        while f"t{number}" in self.taken:
+            number += 1
+        return self._fresh(f"t{number}")
+
+    def _telling_name(self, step: Step) -> str:
+        """A name made of the operands' names, if it is short: `JP`, `C_conj`, `U_kb`."""
+        match step.op:
+            case "conj":
+                base = self.texts[step.operands[0]].code
+                return f"{base}_conj" if base.isidentifier() else ""
+            case "tensordot" | "batched" | "einsum":
+                letters = [self._letters(o) for o in step.operands]
+                name = "".join(letters)
+                return name if all(letters) and len(name) <= 4 else ""
+            case "gather":
+                base = self.texts[step.operands[0]].code
+                places = [self.texts[o].code for o in step.operands[1:] if o.op == "position"]
+                name = "_".join([base, *places])
+                return name if places and name.isidentifier() and len(name) <= 12 else ""
+            case _:
+                return ""
+
+    def _letters(self, step: Step) -> str:
+        code = self.texts[step].code
+        while step.op in ("conj", "permute") and not code.isidentifier():
+            step = step.operands[0]
+            code = self.texts[step].code
+        if step.op in _CONTRACTIONS and not code.isidentifier():
+            return "".join(map(self._letters, step.operands))
+        return code if code.isidentifier() and code.isalpha() and len(code) <= 3 else ""
+
+    def _results(self) -> list[str]:
+        """What is returned: fresh arrays, also where a result is an argument, or a part of one."""
+        given: set[Step] = set()
+        results = []
+        for step in self.plan.outputs:
+            root = step
+            while root.op in VIEWS | {"broadcast"} and root.operands:
+                root = root.operands[0]
+            text = self.texts[step]
+            if step.rank and (root.op == "input" or root in given or step.op == "broadcast"):
+                text = Text(self.spelling.copy.format(text.at(ATOM)), ATOM)
+            given.add(root)
+            results.append(text)
+        if sum(len(t.code) for t in results) > _WIDEST - 8:
+            results = [t if t.code.isidentifier() else self._result_line(t, n) for n, t in enumerate(results, 1)]
+        return [t.code for t in results]
+
+    def _result_line(self, text: Text, number: int) -> Text:
+        name = self._fresh("result" if len(self.plan.outputs) == 1 else f"result{number}")
+        self.lines += _wrapped(f"{name} = ", text)
+        return Text(name, ATOM)
+
+    # --- what stands above ----------------------------------------------------------------------------------------
+
+    def _preamble(self) -> list[str]:
+        """The sizes that the code uses, read off as few arrays as will do."""
+        wanted = [d for d in self.dimensions if d in self.asked]
+        lines = []
+        arrays = [(self.arguments[a.name], slots(a.kind)) for a in self._arrays()]
+        while wanted:
+            name, domains = max(arrays, key=lambda pair: (len(set(wanted) & set(pair[1])), -len(pair[1])))
+            lines.append(self._sizes_of(name, domains, wanted))
+            wanted = [d for d in wanted if d not in domains]
+        return lines
+
+    def _sizes_of(self, name: str, domains: tuple[Domain, ...], wanted: list[Domain]) -> str:
+        found = [d for d in dict.fromkeys(domains) if d in wanted]
+        if len(domains) == 1:
+            return f"{self.dimensions[found[0]]} = len({name})"
+        if len(found) == 1:
+            return f"{self.dimensions[found[0]]} = {name}.shape[{domains.index(found[0])}]"
+        names = [self.dimensions[d] if d in wanted and domains.index(d) == n else "_" for n, d in enumerate(domains)]
+        while names[-1] == "_":
+            names.pop()
+        return f"{', '.join(names)} = {name}.shape" + ("" if len(names) == len(domains) else f"[:{len(names)}]")
+
+    def _docstring(self, title: str) -> list[str]:
+        body = title.strip().splitlines() or [f"Computes {self.name}."]
+        rows = [self._described(a) for a in self.plan.arguments]
+        lines = [*body, *([""] if rows else []), *rows]
+        quoted = [line.replace("\\", "\\\\").replace('"""', '\\"\\"\\"') for line in lines]
+        return [f'"""{quoted[0]}', *quoted[1:], '"""']
+
+    def _described(self, a: Argument) -> str:
+        name = self.arguments[a.name]
+        if a.callable:
+            return f"{name}: function of the caller's, {_called(name, a.kind)}"
+        return f"{name}: {described(a.kind, [self.dimensions[d] for d in slots(a.kind)])}"
+
+
+def _is_matmul(step: Step) -> bool:
+    """Whether a contraction is written with `@` between two matrices or vectors."""
+    return step.op == "tensordot" and all(o.rank <= 2 for o in step.operands)
+
+
+def _called(name: str, kind: object) -> str:
+    """How a function of the user is called, in words."""
+    if not isinstance(kind, Map):
+        return f"{name}(…)"
+    arguments = ["k"] if name.startswith("pullback_") else []
+    letters = [*"xyzuvw"[: len(kind.params) - len(arguments)], *arguments]
+    on_numbers = not any(isinstance(p, Map) for p in kind.params)
+    return f"{name}({', '.join(letters)})" + (", on whole arrays of numbers" if on_numbers else "")
+
+
+def _uses(step: Step) -> Iterable[Step]:
+    """The operands that the text of a step mentions, as often as it does."""
+    if step.op == "call" and isinstance(step.spec, tuple) and step.spec[0] == "abs2" and step.operands[0].complex:
+        return (*step.operands, *step.operands)
+    return step.operands
+
+
+def _wrapped(prefix: str, text: Text) -> list[str]:
+    """An assignment; a long sum goes on a line a term."""
+    if len(prefix) + len(text.code) <= _WIDEST or not text.terms:
+        return [prefix + text.code]
+    return [f"{prefix}(", *(f"    {term}" for term in text.terms), ")"]

@@ -1,0 +1,250 @@
+"""One step of a plan as an expression of Python.
+
+`Expressions` is told how to write the operands (`refer`) and the sizes (`extent`); it decides nothing but the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+from combdiff.codegen.plan import Step
+from combdiff.codegen.products import Products
+from combdiff.codegen.texts import ATOM, CHOICE, POWER, PRODUCT, SUM, UNARY, Text, chained, number_text, signed
+from combdiff.errors import UnsupportedError
+from combdiff.language.terms import ONE, Const
+from combdiff.language.types import Domain
+
+
+class Expressions(Products):
+    """Writes steps as text in the spelling of one array library."""
+
+    def text(self, step: Step) -> Text:
+        """The expression that computes `step` from its operands."""
+        writer: Callable[[Step, Any], Text] = getattr(self, f"_{step.op}")
+        return writer(step, step.spec)
+
+    # --- sizes, numbers, indices ------------------------------------------------------------------------------------
+
+    def _const(self, step: Step, spec: Const) -> Text:
+        return number_text(spec)
+
+    def _size(self, step: Step, spec: Domain) -> Text:
+        return Text(self.extent(spec), ATOM)
+
+    def _range(self, step: Step, spec: Domain) -> Text:
+        return Text(self.spelling.arange.format(self._bounds(spec)), ATOM)
+
+    def _numbers(self, step: Step, spec: Domain) -> Text:
+        return Text(self.spelling.arange_float.format(self._bounds(spec)), ATOM)
+
+    def _place(self, step: Step, spec: Domain) -> Text:
+        return Text(self.spelling.arange.format(self.extent(spec)), ATOM)
+
+    def _bounds(self, domain: Domain) -> str:
+        n = self.extent(domain)
+        return f"-({n} // 2), {n} // 2 + 1" if domain.symmetric else n
+
+    def _position(self, step: Step, spec: Any) -> Text:
+        (coefficients, constant, modulo, shift), places = spec
+        parts = [signed(Fraction(c), text) for c, text in zip(coefficients, self.operands(step, places), strict=True)]
+        if shift is not None:
+            parts.append(("+", f"{self.extent(shift)} // 2"))
+        if constant or not parts:
+            parts.append(("-" if constant < 0 else "+", str(abs(constant))))
+        text = chained(parts)
+        return Text(f"{text.at(ATOM)} % {self.extent(modulo)}", PRODUCT) if modulo is not None else text
+
+    # --- views and gathers ------------------------------------------------------------------------------------------
+
+    def _pick(self, step: Step, spec: Any) -> Text:
+        rank = step.rank + len(spec)
+        marks = [":"] * rank
+        for axis, constant, domain in spec:
+            marks[axis] = self._fixed(constant, domain)
+        return self._indexed(step.operands[0], marks)
+
+    def _fixed(self, constant: int, domain: Domain) -> str:
+        if domain.symmetric:
+            sign = "-" if constant < 0 else "+"
+            return f"{self.extent(domain)} // 2" + (f" {sign} {abs(constant)}" if constant else "")
+        return f"{constant} % {self.extent(domain)}" if domain.periodic and constant else str(constant)
+
+    def _indexed(self, array: Step, marks: list[str]) -> Text:
+        while len(marks) > 1 and marks[-1] == ":":
+            marks.pop()
+        return Text(f"{self.atom(array)}[{', '.join(marks)}]", ATOM)
+
+    def _flip(self, step: Step, axis: int) -> Text:
+        return self._indexed(step.operands[0], [":"] * axis + ["::-1"])
+
+    def _roll(self, step: Step, spec: tuple[int, int]) -> Text:
+        axis, shift = spec
+        return Text(self.spelling.roll.format(self.refer(step.operands[0]).code, shift, axis), ATOM)
+
+    def _diagonal(self, step: Step, spec: None) -> Text:
+        return Text(self.spelling.diagonal.format(self.atom(step.operands[0])), ATOM)
+
+    def _gather(self, step: Step, spec: Any) -> Text:
+        slots, rank = spec
+        places = iter(step.operands[1:])
+        marks = [":" if slot is None else self.aligned(next(places), slot, rank).code for slot in slots]
+        return self._indexed(step.operands[0], marks)
+
+    def _permute(self, step: Step, order: tuple[int, ...]) -> Text:
+        return self.transposed(self.refer(step.operands[0]), order)
+
+    def _broadcast(self, step: Step, places: tuple[int, ...]) -> Text:
+        text = self.aligned(step.operands[0], places, step.rank)
+        return Text(self.spelling.broadcast.format(text.code, self.shape(step.domains)), ATOM)
+
+    def _item(self, step: Step, item: int) -> Text:
+        return Text(f"{self.atom(step.operands[0])}[{item}]", ATOM)
+
+    # --- entry by entry ---------------------------------------------------------------------------------------------
+
+    def _conj(self, step: Step, spec: None) -> Text:
+        operand = step.operands[0]
+        if not step.rank:
+            return Text(self.spelling.scalar_conj.format(self.refer(operand).code), ATOM)
+        return Text(self.spelling.conj.format(self.atom(operand)), ATOM)
+
+    def _add(self, step: Step, spec: Any) -> Text:
+        coefficients, places = spec
+        parts = []
+        for c, operand, at in zip(coefficients, step.operands, places, strict=True):
+            negative = not c.imag and c.real < 0
+            size = Const(-c.real) if negative else c
+            text = self._times(size, [(operand, at)], step.rank)
+            parts.append(("-" if negative else "+", text.at(PRODUCT)))
+        return chained(parts)
+
+    def _mul(self, step: Step, spec: Any) -> Text:
+        coefficient, places = spec
+        return self._times(coefficient, list(zip(step.operands, places, strict=True)), step.rank)
+
+    def _times(self, c: Const, factors: list[tuple[Step, Sequence[int]]], rank: int) -> Text:
+        """A product: the number, numbers, arrays, then what they are divided by."""
+        above: list[Text] = []
+        below: list[Text] = []
+        factors = [(o, at) for o, at in factors if o.op != "const" or o.spec != ONE]
+        for operand, at in sorted(factors, key=lambda pair: pair[0].rank > 0):
+            inverse = self._inverse(operand, at, rank)
+            if inverse is None:
+                above.append(self.aligned(operand, at, rank))
+            else:
+                below.append(inverse)
+        negative = not c.imag and c.real < 0
+        size = Const(-c.real) if negative else c
+        if size.imag or max(size.real.numerator, size.real.denominator) >= 10**15:
+            above.insert(0, number_text(size))
+        else:
+            if size.real.numerator != 1 or not above:
+                above.insert(0, Text(str(size.real.numerator), ATOM))
+            if size.real.denominator != 1:
+                below.append(Text(str(size.real.denominator), ATOM))
+        if len(above) == 1 and not below and not negative:
+            return above[0]
+        scaled = len(above) - 1 if self._scales(factors, above, below) else None
+        code = " * ".join(t.at(PRODUCT if n in (0, scaled) else UNARY) for n, t in enumerate(above))
+        code += "".join(f" / {t.at(UNARY)}" for t in below)
+        return Text(f"-{code}", PRODUCT) if negative else Text(code, PRODUCT)
+
+    def _scales(self, factors: list[tuple[Step, Sequence[int]]], above: list[Text], below: list[Text]) -> bool:
+        """Whether `4 * F @ C` may stand for `4 * (F @ C)`: one matrix product, whose first factor is no larger."""
+        arrays = [operand for operand, _ in factors if operand.rank]
+        if len(arrays) != 1 or below or arrays[0].op != "tensordot" or " @ " not in above[-1].code:
+            return False
+        left, right = arrays[0].operands
+        return left.rank == right.rank and self.plan.entries(left) <= self.plan.entries(arrays[0])
+
+    def _inverse(self, operand: Step, at: Sequence[int], rank: int) -> Text | None:
+        """x^n, if `operand` is x^(−n) and has no name of its own."""
+        if operand.op != "power" or self.refer(operand).level == ATOM:
+            return None
+        base, exponent = operand.operands
+        n = _exponent(exponent)
+        if n is None or n.denominator != 1 or n >= 0:
+            return None
+        spec: Any = operand.spec
+        text = self.aligned(base, tuple(at[axis] for axis in spec[1][0]), rank)
+        return text if n == -1 else Text(f"{text.at(ATOM)}**{-n}", POWER)
+
+    def _power(self, step: Step, spec: Any) -> Text:
+        base, exponent = self.operands(step, spec[1])
+        n = _exponent(step.operands[1])
+        if n is not None and n.denominator == 1:
+            size = f"{base.at(ATOM)}**{abs(n)}" if abs(n) != 1 else base.at(UNARY)
+            return Text(size, POWER) if n > 0 else Text(f"1 / {size}", PRODUCT)
+        if n is not None and abs(n) == Fraction(1, 2):
+            root = self._function("sqrt", step.complex, base)
+            return root if n > 0 else Text(f"1 / {root.code}", PRODUCT)
+        template = self.spelling.power_complex if step.complex else self.spelling.power
+        return Text(template.format(base.code, exponent.code), ATOM)
+
+    def _call(self, step: Step, spec: Any) -> Text:
+        name, places = spec
+        operands = self.operands(step, places)
+        if name == "pi":
+            return Text(self.spelling.functions["pi"], ATOM)
+        of_complex = step.operands[0].complex
+        if name == "abs2":
+            return self._abs2(step.operands[0], operands[0])
+        return self._function(name, of_complex, operands[0])
+
+    def _function(self, name: str, of_complex: bool, operand: Text) -> Text:
+        table = self.spelling.branched if of_complex and name in self.spelling.branched else self.spelling.functions
+        if name not in table:
+            raise UnsupportedError(f"the function {name} has no spelling in {self.spelling.name}")
+        template = table[name]
+        return Text(template.format(operand.at(ATOM) if template.startswith("{0}") else operand.code), ATOM)
+
+    def _abs2(self, operand: Step, text: Text) -> Text:
+        if not operand.complex:
+            return Text(f"{text.at(ATOM)}**2", POWER)
+        conjugate = (self.spelling.conj if operand.rank else self.spelling.scalar_conj).format(text.at(ATOM))
+        return Text(f"({conjugate} * {text.at(UNARY)}).real", ATOM)
+
+    def _where(self, step: Step, spec: Any) -> Text:
+        (relation, modulo), places = spec
+        left, right, body = self.operands(step, places)
+        condition = f"{left.at(SUM)} {relation} {right.at(SUM)}"
+        if modulo is not None:
+            condition = f"({left.at(SUM)} - {right.at(PRODUCT)}) % {self.extent(modulo)} == 0"
+        if not step.rank:
+            return Text(f"{body.at(SUM)} if {condition} else 0", CHOICE)
+        return Text(self.spelling.where.format(condition, body.code, "0"), ATOM)
+
+    def scattered(self, step: Step, values: Text, name: str) -> list[str]:
+        """The statements that put `values` into a fresh array of zeros."""
+        spec: Any = step.spec
+        _, places, rank, adds = spec
+        template = self.spelling.zeros_complex if step.complex else self.spelling.zeros
+        index = ", ".join(self.aligned(o, p, rank).code for o, p in zip(step.operands[1:], places, strict=True))
+        shape = self.shape(step.domains) if step.rank > 1 else self.extent(step.domains[0])
+        lines = [f"{name} = {template.format(shape)}"]
+        if adds:
+            where = f"({index},)" if len(places) == 1 else f"({index})"
+            return [*lines, self.spelling.add_at.format(name, where, values.code)]
+        return [*lines, f"{name}[{index}] = {values.code}"]
+
+    def scatter_values(self, step: Step) -> Text:
+        """What a scatter puts down, its axes aligned to the index arrays and then to the rest."""
+        spec: Any = step.spec
+        at, places, rank, _ = spec
+        return self.aligned(step.operands[0], at, rank + step.rank - len(places))
+
+    def _unknown(self, step: Step, spec: Any) -> Text:
+        name, places = spec
+        elementwise = all(len(at) <= step.rank for at in places)
+        operands = self.operands(step, places) if elementwise else [self.refer(o) for o in step.operands]
+        return Text(f"{name}({', '.join(t.code for t in operands)})", ATOM)
+
+
+def _exponent(step: Step) -> Fraction | None:
+    match step.op, step.spec:
+        case "const", Const(real, imag) if not imag:
+            return real
+        case _:
+            return None

@@ -1,0 +1,229 @@
+"""Index arithmetic as operations on arrays: entries T(k, k + b) become gathers, δ that is left becomes a scatter."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from combdiff.codegen.arrays import Arrays, Labels, Value, alignment, domain_of
+from combdiff.codegen.plan import Step
+from combdiff.errors import UnsupportedError
+from combdiff.language.terms import Add, Const, Mul, Term, Var
+from combdiff.language.types import Domain
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """Σ coefficient · index + constant."""
+
+    coefficients: tuple[tuple[Var, int], ...]
+    constant: int = 0
+
+    @property
+    def variables(self) -> Labels:
+        return tuple(v for v, _ in self.coefficients)
+
+    @property
+    def bare(self) -> Var | None:
+        """The variable, if the form is nothing else."""
+        match self.coefficients:
+            case ((var, 1),) if not self.constant:
+                return var
+            case _:
+                return None
+
+
+def affine(t: Term) -> Affine:
+    """The affine form of an index expression.
+
+    >>> from combdiff.language.terms import ONE, add, fresh
+    >>> from combdiff.language.types import Index
+    >>> k = fresh("k", Index(Domain("K")))
+    >>> affine(add(k, ONE)).constant
+    1
+    """
+    coefficients: dict[Var, int] = {}
+    constant = 0
+    for term in t.terms if isinstance(t, Add) else (t,):
+        match term:
+            case Const() if term.is_integer:
+                constant += int(term.real)
+            case Var():
+                coefficients[term] = coefficients.get(term, 0) + 1
+            case Mul((Const() as c, Var() as var)) if c.is_integer:
+                coefficients[var] = coefficients.get(var, 0) + int(c.real)
+            case _:
+                raise UnsupportedError(
+                    "an index is computed in a way that is not affine",
+                    remedy="use sums of indices with integer coefficients",
+                )
+    return Affine(tuple((v, c) for v, c in coefficients.items() if c), constant)
+
+
+def position(arrays: Arrays, form: Affine, slot: Domain | None) -> Value:
+    """An integer array: where in an array's axis of domain `slot` the entry lies; the plain value if it is None."""
+    bare = form.bare
+    if bare is not None and (slot is None or domain_of(bare) == slot):
+        return arrays.integers(bare, "range" if slot is None else "place")
+    # one order of the variables, so that k + b and b + k are one index array
+    form = Affine(tuple(sorted(form.coefficients, key=lambda pair: _rank(pair, slot))), form.constant)
+    modulo = slot if slot is not None and slot.periodic else None
+    shift = slot if slot is not None and slot.symmetric else None
+    coefficients = tuple(c for _, c in form.coefficients)
+    spec = (coefficients, form.constant, modulo, shift)
+    if not form.coefficients:
+        return Value(arrays.builder.step("position", (), (spec, ()), ()), ())
+    value = arrays.elementwise("position", spec, [arrays.integers(v) for v in form.variables], form.variables)
+    arrays.names.setdefault(value.step, "".join(v.name for v in form.variables))
+    return value
+
+
+def _rank(pair: tuple[Var, int], slot: Domain | None) -> tuple[bool, bool, str]:
+    var, factor = pair
+    return factor < 0, domain_of(var) != slot, domain_of(var).name
+
+
+# --- gather ---------------------------------------------------------------------------------------------------------
+
+
+def entry(arrays: Arrays, array: Step, forms: Sequence[Affine]) -> Value:
+    """T(form₁, form₂, …) as an array over the indices that stand in the forms.
+
+    Bare indices cost nothing; constants, reversals and shifts are views or one copy; all else is one gather.
+    """
+    array, forms = _pick(arrays, array, forms)
+    array, forms = _turn(arrays, array, forms)
+    labels = tuple(v for f in forms if (v := f.bare) is not None)
+    if len(labels) == array.rank and all(domain_of(v) == d for v, d in zip(labels, array.domains, strict=True)):
+        if len(set(labels)) == len(labels):
+            return Value(array, labels)
+        if len(labels) == 2:
+            return Value(arrays.builder.step("diagonal", (array,), None, array.domains[:1]), labels[:1])
+    return _gather(arrays, array, forms)
+
+
+def _pick(arrays: Arrays, array: Step, forms: Sequence[Affine]) -> tuple[Step, Sequence[Affine]]:
+    """Slots that hold a constant."""
+    fixed = tuple((axis, f.constant) for axis, f in enumerate(forms) if not f.coefficients)
+    if not fixed:
+        return array, forms
+    rest = [axis for axis, f in enumerate(forms) if f.coefficients]
+    picked = tuple((axis, c, array.domains[axis]) for axis, c in fixed)
+    step = arrays.builder.step("pick", (array,), picked, [array.domains[axis] for axis in rest])
+    return step, [forms[axis] for axis in rest]
+
+
+def _turn(arrays: Arrays, array: Step, forms: Sequence[Affine]) -> tuple[Step, Sequence[Affine]]:
+    """Slots that hold −b of a symmetric domain or k + c of a periodic one, where the index stands nowhere else."""
+    turned = list(forms)
+    for axis, (form, domain) in enumerate(zip(forms, array.domains, strict=True)):
+        if len(form.coefficients) != 1:
+            continue
+        var, factor = form.coefficients[0]
+        if domain_of(var) != domain or sum(var in f.variables for f in forms) > 1:
+            continue
+        if domain.symmetric and factor == -1 and not form.constant:
+            array = arrays.builder.step("flip", (array,), axis, array.domains)
+        elif domain.periodic and factor == 1 and form.constant:
+            array = arrays.builder.step("roll", (array,), (axis, -form.constant), array.domains)
+        else:
+            continue
+        turned[axis] = Affine(((var, 1),))
+    return array, turned
+
+
+def _gather(arrays: Arrays, array: Step, forms: Sequence[Affine]) -> Value:
+    slots = list(zip(forms, array.domains, strict=True))
+    advanced = _advanced(slots)
+    shared = [v for axis in advanced for v in forms[axis].variables]
+    places = {axis: position(arrays, forms[axis], slots[axis][1]) for axis in advanced}
+    order = tuple(dict.fromkeys([v for axis in advanced if (v := forms[axis].bare)] + shared))
+    spec = tuple(alignment(places[axis].labels, order) if axis in places else None for axis in range(len(slots)))
+    kept = dict(_untouched(forms, places))
+    # NumPy puts the gathered axes where the index arrays stand if these are neighbours, and first otherwise
+    neighbours = advanced[-1] - advanced[0] + 1 == len(advanced)
+    before = [v for axis, v in kept.items() if neighbours and axis < advanced[0]]
+    after = [v for axis, v in kept.items() if not neighbours or axis > advanced[-1]]
+    labels = (*before, *order, *after)
+    operands = (array, *(places[axis].step for axis in advanced))
+    spec_ = (spec, len(order))
+    return Value(arrays.builder.step("gather", operands, spec_, map(domain_of, labels), array.complex), labels)
+
+
+def _untouched(forms: Sequence[Affine], places: Collection[int]) -> Iterator[tuple[int, Var]]:
+    """The slots that no index array stands in, and their bare indices."""
+    for axis, form in enumerate(forms):
+        if axis not in places and form.bare is not None:
+            yield axis, form.bare
+
+
+def _advanced(slots: Sequence[tuple[Affine, Domain]]) -> list[int]:
+    """The slots that need index arrays: those with arithmetic, and those that share an index with another slot."""
+    count: dict[Var, int] = {}
+    for form, _ in slots:
+        for v in form.variables:
+            count[v] = count.get(v, 0) + 1
+    return [
+        axis
+        for axis, (form, domain) in enumerate(slots)
+        if (bare := form.bare) is None or count[bare] > 1 or domain_of(bare) != domain
+    ]
+
+
+# --- scatter --------------------------------------------------------------------------------------------------------
+
+
+def solve(left: Affine, right: Affine, allowed: Sequence[Var]) -> tuple[Var, Affine] | None:
+    """(i, form) with left = right exactly where i = form, in range for all values; None if there is no such i.
+
+    Equality is modulo the size where a variable is periodic.
+    """
+    total = dict(left.coefficients)
+    for v, c in right.coefficients:
+        total[v] = total.get(v, 0) - c
+    total = {v: c for v, c in total.items() if c}
+    constant = left.constant - right.constant
+    for v in allowed:
+        c = total.get(v, 0)
+        if abs(c) != 1:
+            continue
+        form = Affine(tuple((u, -c * d) for u, d in total.items() if u != v), -c * constant)
+        if _in_range(v, form, total):
+            return v, form
+    return None
+
+
+def _in_range(v: Var, form: Affine, total: Mapping[Var, int]) -> bool:
+    domain = domain_of(v)
+    if any(domain_of(u).periodic and domain_of(u) != domain for u in total):
+        return False
+    if domain.periodic:
+        return True
+    if not form.coefficients:
+        return domain.symmetric and form.constant == 0
+    if len(form.coefficients) != 1 or form.constant:
+        return False
+    u, c = form.coefficients[0]
+    return domain_of(u) == domain and (c == 1 or (c == -1 and domain.symmetric))
+
+
+def scatter(arrays: Arrays, a: Value, solved: Sequence[tuple[Var, Affine]], kept: Sequence[Var]) -> Value:
+    """The array that holds a's entries where each solved index equals its form, and 0 elsewhere.
+
+    Indices of the forms that are not in `kept` are summed over.
+    """
+    sources = tuple(dict.fromkeys(v for _, form in solved for v in form.variables))
+    sources = (*(v for v in sources if v in kept), *(v for v in sources if v not in kept))
+    stay = tuple(v for v in sources if v in kept)
+    rest = tuple(v for v in a.labels if v not in sources)
+    places = [arrays.integers(v, "place") for v in stay]
+    places += [position(arrays, form, domain_of(v)) for v, form in solved]
+    spec = (
+        alignment(a.labels, (*sources, *rest)),
+        tuple(alignment(p.labels, sources) for p in places),
+        len(sources),
+        len(stay) < len(sources),
+    )
+    out = (*stay, *(v for v, _ in solved), *rest)
+    operands = (a.step, *(p.step for p in places))
+    return Value(arrays.builder.step("scatter", operands, spec, map(domain_of, out), a.step.complex), out)

@@ -1,0 +1,376 @@
+"""Terms to plans (design, section 7): Σ of products becomes pairwise contractions, the rest works entry by entry.
+
+The result of a derivation, `J -> C -> let …; (p, i) -> body`, becomes a `Plan`: its parameters are the arguments, its
+bindings and bodies are arrays over their free indices, and equal arrays are computed once across all outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from combdiff.codegen.arrays import Arrays, Labels, Value, domain_of
+from combdiff.codegen.conditions import (
+    Condition,
+    as_term,
+    closed_form,
+    conditions_of,
+    distributed,
+    inlined,
+    is_tame,
+    mentions_delta,
+    numbers_read,
+    repeated_sums,
+)
+from combdiff.codegen.indexing import affine, entry, position, scatter, solve
+from combdiff.codegen.paths import WIDEST, Network, contract_all
+from combdiff.codegen.plan import Argument, Plan, Step, ordered
+from combdiff.codegen.signature import (
+    Result,
+    check_supported,
+    derivatives_in,
+    function_name,
+    guessed_sizes,
+    looped,
+    result_of,
+    slots,
+)
+from combdiff.errors import UnsupportedError
+from combdiff.language.terms import (
+    ONE,
+    Add,
+    App,
+    Call,
+    Conj,
+    Const,
+    Delta,
+    Indicator,
+    Lam,
+    Let,
+    Mul,
+    Pow,
+    Proj,
+    Sum,
+    Term,
+    Var,
+    apply,
+    conj,
+    delta,
+    refreshed,
+    split_coefficient,
+    substitute,
+    subterms,
+)
+from combdiff.language.types import Domain, Index, Map, Number, is_complex
+
+__all__ = ["guessed_sizes", "lower"]
+
+
+def lower(term: Term, sizes: Mapping[Domain, int] | None = None) -> Plan:
+    """The plan of a derivation's result; `sizes` decide the order of contractions (guessed where they are missing).
+
+    >>> from combdiff.language.terms import fresh, mul, total
+    >>> from combdiff.language.types import COMPLEX, Map
+    >>> i, j = (fresh(name, Index(Domain("A.1"))) for name in "ij")
+    >>> A = fresh("A", Map((i.kind, j.kind), COMPLEX))
+    >>> x = fresh("x", Map((j.kind,), COMPLEX))
+    >>> body = Lam((i,), total((j,), mul(App(A, (i, j)), App(x, (j,)))))
+    >>> plan = lower(Lam((A,), Lam((x,), body)))
+    >>> [plan.kind(step) for step in plan.steps if step.operands]
+    ['GEMV']
+
+    Raises `UnsupportedError` for an integral over real numbers, which no array holds.
+    """
+    check_supported(term)
+    result = result_of(term)
+    return _Lowering(result, guessed_sizes(term) | dict(sizes or {}), term).plan()
+
+
+class _Lowering:
+    def __init__(self, result: Result, sizes: Mapping[Domain, int], term: Term) -> None:
+        self.result = result
+        self.sizes = sizes
+        self.arrays = Arrays()
+        self.names = self.arrays.names
+        self.known: dict[Term, Step] = {}
+        self.functions: dict[Var, Term] = {}
+        self.memo: dict[Term, Value] = {}
+        self.derivatives = derivatives_in(term)
+        self.repeated = repeated_sums(term)
+        self.has_delta = any(isinstance(u, Delta) for u in subterms(term))
+
+    def plan(self) -> Plan:
+        arguments = [self._argument(v) for v in self.result.params]
+        arguments += [Argument(name, kind, callable=True) for name, kind in self.derivatives.items()]
+        for var, value in self.result.bindings:
+            if isinstance(value, Lam) and not all(isinstance(p.kind, Index) for p in value.params):
+                self.functions[var] = value
+            else:
+                self.known[var] = self.array(value)
+                if self.known[var].operands:
+                    self.names.setdefault(self.known[var], var.name)
+        outputs = tuple(self.array(t) for t in self.result.outputs)
+        called = {s.spec[0] for s in ordered(outputs) if s.op == "unknown" and isinstance(s.spec, tuple)}
+        arrays_first = [a for a in arguments if not a.callable] + [a for a in arguments if a.name in called]
+        return Plan(tuple(arrays_first), outputs, self.result.tupled, self.sizes, self.names)
+
+    def _argument(self, var: Var) -> Argument:
+        if isinstance(var.kind, Map) and not var.kind.is_tensor:
+            return Argument(var.name, var.kind, callable=True)
+        step = self.arrays.builder.step("input", (), var.name, slots(var.kind), is_complex(var.kind))
+        self.known[var] = step
+        return Argument(var.name, var.kind, step=step)
+
+    # --- arrays ---------------------------------------------------------------------------------------------------
+
+    def array(self, t: Term) -> Step:
+        """A tensor (or a number) whose axes are its slots."""
+        match t:
+            case Lam():
+                params: Labels = ()
+                while isinstance(t, Lam):
+                    params, t = (*params, *t.params), t.body
+                value = self.scalar(t, params)
+                if not set(value.labels) <= set(params):
+                    raise looped(value.labels, params)
+                return self.arrays.arranged(value, params)
+            case Var() if t in self.known:
+                return self.known[t]
+            case App() | Proj():
+                value = self._call(t)
+            case Let():
+                return self.array(inlined(t))
+            case _ if isinstance(t.type, Number | Index):
+                value = self.scalar(t)
+            case _:
+                raise UnsupportedError(f"a {type(t).__name__} cannot be held in an array")
+        if value.labels:
+            raise looped(value.labels, ())
+        return value.step
+
+    def scalar(self, t: Term, wanted: Sequence[Var] = ()) -> Value:
+        """A number that depends on indices, as an array over these."""
+        value = self.memo.get(t)
+        if value is None:
+            value = self.memo[t] = self._scalar(t, wanted)
+        return value
+
+    def _scalar(self, t: Term, wanted: Sequence[Var]) -> Value:
+        match t:
+            case Const():
+                return self.arrays.number(t)
+            case Var() if isinstance(t.kind, Index):
+                return self.arrays.integers(t, "numbers")
+            case Var():
+                return Value(self.known[t], ())
+            case App() | Proj():
+                return self._call(t)
+            case Add(terms):
+                pairs = [split_coefficient(u) for u in terms]
+                return self.arrays.total([(c, self.scalar(u, wanted)) for c, u in pairs], wanted)
+            case Mul() | Sum():
+                return self._product(t, wanted)
+            case Conj(u):
+                return self.arrays.conj(self.scalar(u, wanted))
+            case Pow(base, exponent):
+                values = [self.scalar(base, wanted), self.scalar(exponent, wanted)]
+                return self.arrays.elementwise("power", None, values, wanted, is_complex(t.type))
+            case Call(primitive, args):
+                values = [self.scalar(u, wanted) for u in args]
+                return self.arrays.elementwise("call", primitive, values, wanted, is_complex(t.type))
+            case Delta() | Indicator():
+                return self._guarded(t, wanted)
+            case Let():
+                return self.scalar(inlined(t), wanted)
+        raise UnsupportedError(f"a {type(t).__name__} is no number")
+
+    # --- entries and calls ----------------------------------------------------------------------------------------
+
+    def _call(self, t: Term) -> Value:
+        """An entry of a tensor, a value of an unknown function, an item of such a value."""
+        match t:
+            case Proj(item, of):
+                value = self._call(of)
+                domains = (*map(domain_of, value.labels), *slots(t.type))
+                step = self.arrays.builder.step("item", (value.step,), item, domains, is_complex(t.type))
+                return Value(step, value.labels)
+            case App(Var() as f, args) if f in self.functions:
+                body = apply(self.functions[f], *args)
+                return self.scalar(body) if isinstance(t.type, Number) else Value(self.array(body), ())
+            case App(f, args) if f in self.known or (isinstance(f.type, Map) and f.type.is_tensor):
+                return entry(self.arrays, self.array(f), [affine(a) for a in args])
+            case App(f, args):
+                return self._unknown(t, function_name(f), args)
+        raise UnsupportedError(f"a {type(t).__name__} is no entry of a tensor")
+
+    def _unknown(self, t: App, name: str, args: Sequence[Term]) -> Value:
+        """A function of the user: element by element for numbers, on whole arrays for tensors."""
+        numbers = all(isinstance(a.type, Number | Index) for a in args)
+        if numbers and not slots(t.type):
+            values = [self.scalar(a) for a in args]
+            return self.arrays.elementwise("unknown", name, values, complex=is_complex(t.type))
+        operands = tuple(self.array(a) for a in args)
+        spec = (name, tuple(tuple(range(o.rank)) for o in operands))
+        step = self.arrays.builder.step("unknown", operands, spec, slots(t.type), is_complex(t.type))
+        return Value(step, ())
+
+    # --- products and sums ----------------------------------------------------------------------------------------
+
+    def _product(self, t: Mul | Sum, wanted: Sequence[Var]) -> Value:
+        summed, body = (t.indices, t.body) if isinstance(t, Sum) else ((), t)
+        spread = distributed(summed, body)
+        if spread is not None:
+            return self.scalar(spread, wanted)
+        if self.has_delta:
+            conditions, rest = conditions_of(body)
+            if conditions:
+                return self._constrained(list(summed), conditions, rest, wanted)
+        return self._contracted(summed, body, (), wanted)
+
+    def _contracted(self, summed: Sequence[Var], body: Term, stay: Sequence[Var], wanted: Sequence[Var]) -> Value:
+        """Σ over `summed` of a product, indices in `stay` excepted."""
+        network = Network([v for v in summed if v not in stay])
+        self._collect(body, False, network)
+        self._place_masks(network)
+        operands = [v for v in network.operands if v.labels]
+        factors = [v for v in network.operands if not v.labels]
+        present = {x for v in operands for x in v.labels}
+        kept = present.difference(network.summed)
+        factors += [self.arrays.size(domain_of(v)) for v in network.summed if v not in present]
+        if not network.summed or not operands:
+            return self.arrays.product(network.coefficient, [*factors, *operands], wanted)
+        summary = contract_all(self.arrays, operands, kept, self.sizes, wanted)
+        value = self.arrays.product(network.coefficient, [*factors, summary], wanted)
+        if value.step.complex and not is_complex(body.type):
+            value = self.arrays.elementwise("call", "real", [value], wanted, complex=False)
+        return value
+
+    def _collect(self, t: Term, conjugated: bool, network: Network) -> None:
+        match t:
+            case Const():
+                network.scale(conj(t) if conjugated else t)
+            case Mul(factors):
+                for f in factors:
+                    self._collect(f, conjugated, network)
+            case Conj(u):
+                self._collect(u, not conjugated, network)
+            case Sum() if self._merges(t, network):
+                inner = refreshed(t)
+                assert isinstance(inner, Sum), "renaming keeps the node"
+                network.summed += inner.indices
+                self._collect(inner.body, conjugated, network)
+            case Pow(base, Const() as n) if self._repeats(base, n, network):
+                network.operands += [self._factor(base, conjugated)] * int(n.real)
+            case Call("abs2", (base,)) if is_complex(base.type) and not base.free.isdisjoint(network.summed):
+                network.operands += [self._factor(base, True), self._factor(base, False)]
+            case Delta() | Indicator() if network.summed and is_tame(t.body):
+                network.masks.append(t)
+                self._collect(t.body, conjugated, network)
+            case _:
+                network.operands.append(self._factor(t, conjugated))
+
+    def _factor(self, t: Term, conjugated: bool) -> Value:
+        value = self.scalar(t)
+        return self.arrays.conj(value) if conjugated else value
+
+    def _merges(self, t: Sum, network: Network) -> bool:
+        """An inner sum joins the outer contraction, unless it is shared or stands alone."""
+        if t.free.isdisjoint(network.summed) or distributed(t.indices, t.body) is not None:
+            return False
+        if self.has_delta and mentions_delta(t):
+            return False
+        return len(network.operands) < WIDEST and closed_form(t) not in self.repeated
+
+    def _repeats(self, base: Term, n: Const, network: Network) -> bool:
+        return n.is_integer and 2 <= n.real <= 3 and not base.free.isdisjoint(network.summed)
+
+    # --- conditions -----------------------------------------------------------------------------------------------
+
+    def _constrained(self, summed: list[Var], conditions: list[Condition], rest: Term, wanted: Sequence[Var]) -> Value:
+        """Σ of δ(l, r, …): a δ is solved for a summed index, or for one that the result is then scattered along."""
+        solved: list[tuple[Var, Term]] = []
+        masks: list[Condition] = []
+        while conditions:
+            left, right = conditions.pop()
+            found = self._solution((left, right), summed, rest, wanted)
+            if found is None:
+                masks.append((left, right))
+                continue
+            var, form = found
+            by = {var: form}
+            rest = substitute(rest, by)
+            conditions = [(substitute(a, by), substitute(b, by)) for a, b in conditions]
+            masks = [(substitute(a, by), substitute(b, by)) for a, b in masks]
+            if var in summed:
+                summed.remove(var)
+            else:
+                solved = [(v, substitute(f, by)) for v, f in solved] + [(var, form)]
+        for left, right in masks:
+            rest = delta(left, right, rest)
+        forms = [(v, affine(f)) for v, f in solved]
+        stay = tuple(dict.fromkeys(u for _, form in forms for u in form.variables))
+        value = self._masked_sum(summed, rest, stay, wanted)
+        return scatter(self.arrays, value, forms, [v for v in stay if v not in summed]) if forms else value
+
+    def _solution(
+        self, condition: Condition, summed: list[Var], rest: Term, wanted: Sequence[Var]
+    ) -> tuple[Var, Term] | None:
+        """A summed index first, else the last index of the result, so that a diagonal is written row by row."""
+        try:
+            l_form, r_form = map(affine, condition)
+        except UnsupportedError:
+            return None
+        variables = dict.fromkeys((*l_form.variables, *r_form.variables))
+        order = {v: n for n, v in enumerate(wanted)}
+        for v in sorted(variables, key=lambda v: (v not in summed, -order.get(v, -1))):
+            found = solve(l_form, r_form, [v])
+            if found is None:
+                continue
+            form = found[1]
+            if form.bare is None and domain_of(v).periodic and v in numbers_read(rest):
+                continue
+            return v, as_term(form)
+        return None
+
+    def _masked_sum(self, summed: list[Var], body: Term, stay: Sequence[Var], wanted: Sequence[Var]) -> Value:
+        """A sum whose conditions are all left: as masks of the product, or round the whole of it."""
+        if isinstance(body, Delta) and not is_tame(body.body):
+            value = self._guarded(body, wanted)
+            return self._summed(value, [v for v in summed if v not in stay])
+        return self._contracted(summed, body, stay, wanted)
+
+    def _summed(self, value: Value, summed: Sequence[Var]) -> Value:
+        absent = [self.arrays.size(domain_of(v)) for v in summed if v not in value.labels]
+        return self.arrays.product(ONE, [*absent, self.arrays.reduce(value, summed)])
+
+    def _guarded(self, t: Delta | Indicator, wanted: Sequence[Var]) -> Value:
+        """The body where the condition holds, else 0; never 0 times the body, which may be infinite there."""
+        if isinstance(t, Delta):
+            conditions, rest = conditions_of(t)
+            if any(self._solution((a, b), [], rest, wanted) for a, b in conditions):
+                return self._constrained([], conditions, rest, wanted)
+        return self._where(t, self.scalar(t.body, wanted), wanted)
+
+    def _where(self, t: Delta | Indicator, body: Value, wanted: Sequence[Var] = ()) -> Value:
+        relation = "==" if isinstance(t, Delta) else "<="
+        left, right = self._side(t.left), self._side(t.right)
+        modulo = None
+        if isinstance(t, Delta):
+            modulo = next((d for v in (*left.labels, *right.labels) if (d := domain_of(v)).periodic), None)
+        spec = (relation, modulo)
+        return self.arrays.elementwise("where", spec, (left, right, body), wanted, body.step.complex)
+
+    def _side(self, t: Term) -> Value:
+        if isinstance(t.type, Index) or (isinstance(t, Const) and t.is_integer):
+            return position(self.arrays, affine(t), None)
+        return self.scalar(t)
+
+    def _place_masks(self, network: Network) -> None:
+        """A mask goes on the smallest factor that has its indices; else it is a factor of its own."""
+        for mask in network.masks:
+            labels = {*self._side(mask.left).labels, *self._side(mask.right).labels}
+            homes = [n for n, v in enumerate(network.operands) if labels <= set(v.labels)]
+            home = min(homes, key=lambda n: len(network.operands[n].labels), default=None)
+            if home is None:
+                network.operands.append(self._where(mask, self.arrays.number(ONE)))
+            else:
+                network.operands[home] = self._where(mask, network.operands[home])

@@ -1,0 +1,212 @@
+"""Plans: what a lowered term computes, as steps over whole arrays, with what each step costs (design, section 7).
+
+A step is an operation on earlier steps. Equal steps are one step (`Builder` interns them), so an array that several
+terms need is computed once. A plan knows nothing of the language that it will be written in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from math import prod
+
+from combdiff.language.types import Domain, Type
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """One array: `op` applied to `operands`; an axis for each of `domains`. `complex`: whether entries may be complex.
+
+    `spec` says how the operation is meant (which axes are contracted, which function is called, …).
+    """
+
+    op: str
+    operands: tuple[Step, ...]
+    spec: Hashable
+    domains: tuple[Domain, ...]
+    complex: bool
+
+    @property
+    def rank(self) -> int:
+        return len(self.domains)
+
+
+class Builder:
+    """Makes steps; the same operation on the same operands is the same step.
+
+    >>> from combdiff.language.types import Domain
+    >>> builder, n = Builder(), Domain("n")
+    >>> builder.step("range", (), n, (n,)) is builder.step("range", (), n, (n,))
+    True
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, Step] = {}
+
+    def step(
+        self,
+        op: str,
+        operands: tuple[Step, ...],
+        spec: Hashable,
+        domains: Iterable[Domain],
+        complex: bool | None = None,
+    ) -> Step:
+        """The step of this operation; complex if an operand is, unless said otherwise."""
+        complex = any(o.complex for o in operands) if complex is None else complex
+        domains = tuple(domains)
+        key = (op, operands, spec, domains, complex)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = Step(op, operands, spec, domains, complex)
+        return known
+
+    def known(self, op: str, operands: tuple[Step, ...], spec: Hashable, domains: tuple[Domain, ...]) -> Step | None:
+        """The step of this operation if there is one already."""
+        return self._known.get((op, operands, spec, domains, any(o.complex for o in operands)))
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A parameter of the generated function: an array, a number, or a function that the user supplies."""
+
+    name: str
+    kind: Type
+    callable: bool = False
+    step: Step | None = None
+
+
+VIEWS = frozenset({"input", "const", "size", "permute", "pick", "flip", "diagonal", "item"})
+_INDEX_STEPS = frozenset({"range", "numbers", "place", "position"})
+_CALL_FLOPS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The steps of a function in order, its arguments and outputs; `str(plan)` is a table of costs.
+
+    `names` are the names that the user gave to intermediates (and to the indices behind index arrays).
+    """
+
+    arguments: tuple[Argument, ...]
+    outputs: tuple[Step, ...]
+    tupled: bool
+    sizes: Mapping[Domain, int]
+    names: Mapping[Step, str] = field(default_factory=dict)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """All steps that the outputs need, operands first."""
+        return ordered(self.outputs)
+
+    def entries(self, step: Step) -> int:
+        """How many numbers the array of `step` holds."""
+        return prod(self.sizes.get(d, 1) for d in step.domains)
+
+    def bytes(self, step: Step) -> int:
+        """The memory that `step` takes for its result (a view takes none)."""
+        if step.op in VIEWS:
+            return 0
+        return self.entries(step) * (16 if step.complex else 8)
+
+    def flops(self, step: Step) -> int:
+        """Floating-point operations on real numbers; a complex product counts as a few."""
+        match step.op:
+            case "tensordot" | "batched" | "einsum":
+                a, b = step.operands
+                weight = (2 if a.complex else 1) * (2 if b.complex else 1)
+                return 2 * weight * self.entries(step) * self._contracted(step)
+            case "add" | "mul" | "power" | "where":
+                width = max(len(step.operands) - 1, 1)
+                return width * self.entries(step) * (2 if step.complex else 1)
+            case "call" | "unknown":
+                return _CALL_FLOPS * self.entries(step)
+            case "sum" | "scatter":
+                return self.entries(step.operands[0]) * (2 if step.complex else 1)
+            case _:
+                return 0
+
+    def _contracted(self, step: Step) -> int:
+        a, b = step.operands
+        joint = self.entries(a) * self.entries(b)
+        batch = prod(self.sizes.get(a.domains[axis], 1) for axis in batch_axes(step))
+        return round((joint / max(batch, 1) / max(self.entries(step), 1)) ** 0.5) if joint else 0
+
+    def kind(self, step: Step) -> str:
+        """What the step is called in the table: which product of BLAS, or which operation on arrays."""
+        match step.op:
+            case "tensordot":
+                a, b = step.operands
+                contracted = len(step.spec[0])  # type: ignore[index]  # the spec of a tensordot is two tuples
+                free = (a.rank > contracted) + (b.rank > contracted)
+                return ("DOT", "GEMV", "GEMM")[free]
+            case "batched":
+                return "batched GEMM"
+            case "einsum":
+                return "einsum"
+            case "sum":
+                return "reduce"
+            case "add" | "mul" | "power" | "where" | "conj" | "call":
+                return "elementwise"
+            case "unknown":
+                return "user's function"
+            case op:
+                return "index array" if op in _INDEX_STEPS else op
+
+    def __str__(self) -> str:
+        shown = [s for s in self.steps if s.op not in VIEWS]
+        labels = {s: self.names.get(s, f"#{n}") for n, s in enumerate(shown, 1)}
+        rows = [("step", "kind", "operands", "shape", "FLOPs", "bytes")]
+        for s in shown:
+            operands = ", ".join(_label(o, labels) for o in s.operands)
+            shape = "×".join(str(self.sizes.get(d, "?")) for d in s.domains) or "1"
+            rows.append((labels[s], self.kind(s), operands, shape, _figure(self.flops(s)), _figure(self.bytes(s))))
+        widths = [max(len(row[column]) for row in rows) for column in range(6)]
+        lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+        return "\n".join([*lines, self._totals(shown)])
+
+    def _totals(self, shown: list[Step]) -> str:
+        flops = sum(map(self.flops, shown))
+        largest = max(map(self.bytes, shown), default=0)
+        products = sum(self.flops(s) for s in shown if "GE" in self.kind(s) or self.kind(s) == "DOT")
+        share = f", {100 * products // flops} % of them in BLAS" if flops else ""
+        return f"total {_figure(flops)} FLOPs{share}; largest intermediate {_figure(largest)} bytes"
+
+
+def batch_axes(step: Step) -> tuple[int, ...]:
+    """The axes of the first operand that a contraction keeps in step with the second."""
+    match step.op, step.spec:
+        case "batched", (tuple() as axes, *_):
+            return axes
+        case "einsum", (tuple() as left, tuple() as right, tuple() as out):
+            return tuple(axis for axis, label in enumerate(left) if label in right and label in out)
+        case _:
+            return ()
+
+
+def ordered(outputs: Iterable[Step]) -> tuple[Step, ...]:
+    """All steps that `outputs` need, operands first, each once."""
+    seen: dict[Step, None] = {}
+    stack = [(step, False) for step in reversed(tuple(outputs))]
+    while stack:
+        step, ready = stack.pop()
+        if ready:
+            seen.setdefault(step)
+        elif step not in seen:
+            stack.append((step, True))
+            stack.extend((operand, False) for operand in reversed(step.operands))
+    return tuple(seen)
+
+
+def _label(step: Step, labels: Mapping[Step, str]) -> str:
+    if step in labels:
+        return labels[step]
+    if step.op == "input":
+        return str(step.spec)
+    if step.op in ("const", "size"):
+        return "number"
+    return _label(step.operands[0], labels)
+
+
+def _figure(count: int) -> str:
+    """A count that people read: 7 to 9999 as it is, more with a power of ten."""
+    return str(count) if count < 10_000 else f"{count:.3g}"

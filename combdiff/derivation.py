@@ -1,0 +1,228 @@
+"""A derivation: a program, its derivative, how it was found, and what can be made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from combdiff.calculus.combinators import combinator_text, eliminate
+from combdiff.calculus.floating import float_lets
+from combdiff.calculus.modes import differentiate, marked_program
+from combdiff.errors import ArrayError, UnsupportedError
+from combdiff.language.infer import infer
+from combdiff.language.parser import parse
+from combdiff.language.recursion import deep_recursion
+from combdiff.language.terms import Diff, Lam, Let, Term, Tuple, Var, let, subterms, tuple_of
+from combdiff.language.types import Domain, Index, Map
+from combdiff.language.values import Extent
+from combdiff.simplify.choose import index_names
+from combdiff.simplify.stages import Simplifier, Step
+
+if TYPE_CHECKING:
+    from combdiff.checking import Report
+    from combdiff.codegen.compiled import Check, Compiled
+    from combdiff.codegen.plan import Plan
+
+BACKENDS = ("numpy",)
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """The derivative of a program. Made by `grad`, `pullback` and `hvp`.
+
+    >>> import combdiff as cd
+    >>> d = cd.grad("(A::Her) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j))")
+    >>> print(d)
+    (A::Her) -> (x::CV) -> i -> 2 * sum(j, A(i, j) * x(j))
+    >>> d.latex(form="matrix")
+    'A \\mapsto x \\mapsto 2 A x'
+
+    `str(d)` is the result in the language, declarations included; `steps` says how it was found.
+    """
+
+    text: str
+    mode: str
+    program: Term
+    term: Term
+    steps: tuple[Step, ...]
+
+    def __str__(self) -> str:
+        from combdiff.language.printer import program_text
+
+        with deep_recursion():
+            return program_text(self.term)
+
+    def __repr__(self) -> str:
+        return f"<{self.mode} of {self.text.strip().splitlines()[-1].strip()[:60]}>"
+
+    def _repr_latex_(self) -> str:
+        return f"$\\displaystyle {self.latex()}$"
+
+    def latex(self, form: str = "index", width: int = 100) -> str:
+        """The result as LaTeX: `form="index"` as in Eq. 53, or `"matrix"` where all contractions are of two indices."""
+        from combdiff.codegen.latex import latex
+
+        with deep_recursion():
+            return latex(self.term, form=form, width=width)
+
+    def matrix_text(self) -> str:
+        """The result in matrix form as plain text, such as `2 A x`; index form where there is none."""
+        from combdiff.codegen.matrix_text import matrix_text
+
+        with deep_recursion():
+            return matrix_text(self.term)
+
+    def plan(self, **shapes: Sequence[int]) -> Plan:
+        """The statements that compute the result, for arrays of the shapes given; prints as a table of costs."""
+        from combdiff.codegen.lower import guessed_sizes, lower
+
+        with deep_recursion():
+            return lower(self.term, {**guessed_sizes(self.term), **_sizes(self.term, shapes)})
+
+    def source(self, backend: str = "numpy", *, value: bool = False) -> str:
+        """Stand-alone source text; with `value` it returns the objective's value as well."""
+        from combdiff.codegen.emit import source
+
+        _known(backend)
+        with deep_recursion():
+            return source(self._runnable(value), backend=backend, name=self._function_name(value), title=str(self))
+
+    def compile(
+        self, backend: str = "numpy", *, value: bool = False, check: Check = "sample"
+    ) -> Compiled:
+        """A callable of arrays, in the order of the arguments: captured ones, the differentiated, cotangents.
+
+        `check` says how much of an array is held against its declared symmetries at its first call: "sample" (4,096
+        entries), "full" or False. Raises ArrayError for arrays that do not fit.
+        """
+        from combdiff.codegen.compiled import Compiled
+
+        _known(backend)
+        return Compiled(self._runnable(value), backend, self._function_name(value), str(self), check)
+
+    def check(self, seed: int = 0) -> Report:
+        """Compare with finite differences and the emitted code, on random data in the declared symmetries."""
+        from combdiff.checking import check
+
+        with deep_recursion():
+            return check(self, seed)
+
+    @cached_property
+    def objective(self) -> Lam:
+        """What was differentiated: the leading maps and then the map that the derivative was taken of."""
+        t = marked_program(self.program)
+        while True:
+            match t:
+                case Lam(_, body):
+                    t = body
+                case Diff(_, Lam() as f):
+                    return f
+                case _:
+                    raise UnsupportedError("the program asks for a derivative of a derivative; it has no single value")
+
+    @cached_property
+    def gradient(self) -> Derivation:
+        """The gradient of the same program, which a Hessian-vector product is the pullback of."""
+        return _derived(self.text, "grad", self.program, Simplifier())
+
+    def _runnable(self, value: bool) -> Term:
+        return _with_value(self.term, self.objective) if value else self.term
+
+    def _function_name(self, value: bool) -> str:
+        name = {"grad": "gradient", "pullback": "pullback", "hvp": "hessian_vector_product"}[self.mode]
+        return f"value_and_{name}" if value else name
+
+
+def _known(backend: str) -> None:
+    if backend not in BACKENDS:
+        raise UnsupportedError(f"there is no backend {backend!r}", remedy=f"choose one of {', '.join(BACKENDS)}")
+
+
+def _with_value(result: Term, f: Lam) -> Term:
+    """`result` with the value of f before the derivative: one function that computes both, sharing what it can."""
+    match result:
+        case Lam(params, body) if params[: len(f.params)] == f.params:
+            bindings, core = _opened(body)
+            own, value = float_lets(f.body)
+            items = core.items if isinstance(core, Tuple) else (core,)
+            named = {var for var, _ in bindings}
+            extra = [(var, e) for var, e in own if var not in named]
+            return Lam(params, let([*extra, *bindings], tuple_of([value, *items])))
+        case Lam(params, body):
+            return Lam(params, _with_value(body, f))
+    raise UnsupportedError("the objective's value is not known next to this derivative", remedy="leave value out")
+
+
+def _opened(body: Term) -> tuple[list[tuple[Var, Term]], Term]:
+    bindings: list[tuple[Var, Term]] = []
+    while isinstance(body, Let):
+        bindings += body.bindings
+        body = body.body
+    return bindings, body
+
+
+def derive(
+    text: str,
+    mode: str,
+    *,
+    wrt: str | Sequence[str] = (),
+    keep: str | Sequence[str] = (),
+    expand: bool = False,
+    seconds: float = 60.0,
+    name: str = "<text>",
+) -> Derivation:
+    """Read a program and take its derivative; see `combdiff.grad`."""
+    with deep_recursion():
+        program = infer(parse(text, name), keep=_listed(keep))
+        program = marked_program(program, _listed(wrt))
+        return _derived(text, mode, program, Simplifier(expand=expand, seconds=seconds))
+
+
+def _listed(names: str | Sequence[str]) -> Sequence[str]:
+    return (names,) if isinstance(names, str) else names
+
+
+def _derived(text: str, mode: str, program: Term, simplifier: Simplifier) -> Derivation:
+    with deep_recursion():
+        simplifier.names = index_names(program)
+        simplifier.steps.append(Step("program", program))
+        term = differentiate(program, mode, simplifier)
+    return Derivation(text, mode, program, term, tuple(simplifier.steps))
+
+
+def _sizes(t: Term, shapes: Mapping[str, Sequence[int]]) -> dict[Domain, int]:
+    """The sizes of domains that arrays of these shapes, given by name, have."""
+    extent = Extent()
+    known = {p.name: p.kind for u in subterms(t) if isinstance(u, Lam) for p in u.params}
+    for name, shape in shapes.items():
+        kind = known.get(name)
+        domains = [p.domain for p in kind.params if isinstance(p, Index)] if isinstance(kind, Map) else []
+        if len(domains) != len(shape):
+            raise ArrayError(f"{name} is no array of {len(shape)} axes here", remedy="give NAME=(size, size, …)")
+        for slot, (domain, size) in enumerate(zip(domains, shape, strict=True), 1):
+            if domain is not None:
+                extent.note(domain, size, f"slot {slot} of {name}")
+    return extent.sizes
+
+
+def explanation(d: Derivation) -> str:
+    """The derivation as a reader follows it: λ-term, B/C form, raw pullback, each stage with its laws, the result."""
+    with deep_recursion():
+        program, *stages = d.steps
+        parts = [str(program), "combinators\n" + combinator_form(d), *map(str, stages), f"result\n{d}"]
+    return "\n\n".join(parts)
+
+
+def combinator_form(d: Derivation) -> str:
+    """The map that was differentiated in B, C and the primitives of Table 1, a line for each value and unknown."""
+    f = d.objective
+    bindings, core = float_lets(f.body)
+    named = [*((var.name, e) for var, e in bindings), ("result", core)]
+    return "\n".join(
+        f"{x.name} ↦ {label} = {combinator_text(eliminate(x, body))}"
+        for x in f.params
+        for label, body in named
+        if x in body.free
+    )

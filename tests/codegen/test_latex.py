@@ -1,0 +1,263 @@
+"""LaTeX: the paper's equations in its manner, brackets by precedence, names, layout."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from combdiff.codegen.latex import latex
+from combdiff.codegen.latex_names import Scope, latex_name
+from combdiff.errors import CombDiffError
+from combdiff.language.terms import (
+    IMAGINARY,
+    MINUS_ONE,
+    ONE,
+    PI,
+    TWO,
+    ZERO,
+    App,
+    Diff,
+    Lam,
+    Let,
+    Mul,
+    Proj,
+    Term,
+    Tuple,
+    Var,
+    add,
+    call,
+    conj,
+    delta,
+    fresh,
+    indicator,
+    mul,
+    neg,
+    number,
+    power,
+    sub,
+    total,
+)
+from combdiff.language.types import COMPLEX, REAL, SYMMETRIC, Domain, Index, Map
+
+ROWS, COLUMNS = Index(Domain("C.1")), Index(Domain("C.2"))
+BZ = Index(Domain("BZ", declared=True, periodic=True))
+X = Index(Domain("X", declared=True, symmetric=True, contractable=False))
+FUNCTION = Map((REAL,), REAL)
+
+
+def at(tensor: Term, *indices: Term) -> Term:
+    return App(tensor, indices)
+
+
+J = fresh("J", Map((ROWS,) * 4, COMPLEX))
+C = fresh("C", Map((ROWS, COLUMNS), COMPLEX))
+p, q, r, s = (fresh(name, ROWS) for name in "pqrs")
+i, j = (fresh(name, COLUMNS) for name in "ij")
+x, y = (fresh(name, Map((ROWS,), REAL)) for name in "xy")
+A = fresh("A", Map((ROWS, ROWS), REAL, (SYMMETRIC,)))
+z, c = fresh("z", COMPLEX), fresh("c", COMPLEX)
+t, d = fresh("t", REAL), fresh("d", REAL)
+f, g = fresh("f", FUNCTION), fresh("g", FUNCTION)
+
+FOCK = mul(number(4), at(J, p, q, r, s), at(C, q, i), conj(at(C, r, j)), at(C, s, j))
+HARTREE_FOCK = Lam((J,), Lam((C,), Lam((p, i), total((j, q, r, s), FOCK))))
+
+
+def test_hartree_fock_gradient_reads_as_equation_53() -> None:
+    expected = r"J \mapsto C \mapsto (p, i) \mapsto 4 \sum_{j,q,r,s} J_{p,q,r,s}\, C_{q,i}\, C_{r,j}^{*} C_{s,j}"
+    assert latex(HARTREE_FOCK) == expected
+    assert latex(HARTREE_FOCK, form="matrix") == expected
+
+
+def wannier() -> Term:
+    S = fresh("S", Map((ROWS, ROWS, BZ, BZ), COMPLEX))
+    w, U = fresh("w", Map((X,), REAL)), fresh("U", Map((ROWS, COLUMNS, BZ), COMPLEX))
+    rho = fresh("rho", Map((COLUMNS, X), COMPLEX))
+    n, m = fresh("n", COLUMNS), fresh("n", COLUMNS)
+    k, kk, b, bb = fresh("k", BZ), fresh("k", BZ), fresh("b", X), fresh("b", X)
+    overlap = mul(conj(at(U, p, n, k)), at(S, p, q, k, add(k, b)), at(U, q, n, add(k, b)))
+    gradient = mul(number(4), at(w, bb), conj(at(rho, m, bb)), at(U, q, m, add(kk, bb)), at(S, p, q, kk, add(kk, bb)))
+    body = Lam((p, m, kk), total((bb, q), gradient))
+    return Lam((S, w), Lam((U,), Let(((rho, Lam((n, b), total((k, p, q), overlap))),), body)))
+
+
+def test_wannier_gradient_reads_as_equation_58() -> None:
+    assert latex(wannier()).split("\n") == [
+        r"\begin{aligned}",
+        r"& (S, w) \mapsto U \mapsto \\",
+        r"& \mathbf{let}\ \rho_{n,b} = \sum_{k,p,q} U_{p,n,k}^{*} S_{p,q,k,k+b}\, U_{q,n,k+b} \\",
+        r"& \mathbf{in}\ (p, n, k) \mapsto 4 \sum_{b,q} w_{b}\, \rho_{n,b}^{*} U_{q,n,k+b}\, S_{p,q,k,k+b}",
+        r"\end{aligned}",
+    ]
+
+
+def conjugate_gradient() -> Term:
+    alpha, beta = fresh("alpha", REAL), fresh("beta", REAL)
+    residual, direction, b, v = (fresh(name, Map((ROWS,), REAL)) for name in ("r", "p", "b", "x"))
+    R = fresh("R", Map((Map((ROWS,), REAL),), REAL))
+    quadratic = total((p, q), mul(number(Fraction(1, 2)), at(v, p), at(A, p, q), at(v, q)))
+    objective = Lam((v,), sub(quadratic, total((p,), mul(at(v, p), at(b, p)))))
+    ahead = add(at(residual, q), mul(beta, at(direction, q)))
+    slope = App(Diff("grad", R), (Lam((q,), add(at(x, q), mul(alpha, ahead))),))
+    first = total((p,), mul(at(slope, p), add(at(residual, p), mul(beta, at(direction, p)))))
+    second = total((p,), mul(alpha, at(slope, p), at(direction, p)))
+    body = Let(((R, objective),), Tuple((first, second)))
+    return Lam((A, residual, direction, b, x), Lam((alpha, beta), body))
+
+
+def test_conjugate_gradient_reads_as_equation_48() -> None:
+    assert latex(conjugate_gradient(), form="matrix").split("\n") == [
+        r"\begin{aligned}",
+        r"& (A, r, p, b, x) \mapsto (\alpha, \beta) \mapsto \\",
+        r"& \mathbf{let}\ R = x \mapsto \frac{1}{2} x^{\mathsf{T}} A x - x^{\mathsf{T}} b \\",
+        r"& \mathbf{in}\ \left(\nabla R(x + \alpha (r + \beta p))^{\mathsf{T}} (r + \beta p), "
+        r"\alpha \nabla R(x + \alpha (r + \beta p))^{\mathsf{T}} p\right)",
+        r"\end{aligned}",
+    ]
+
+
+def test_a_value_without_matrix_form_stays_in_index_form_beside_one_that_has_it() -> None:
+    pair = Lam((x, J), Tuple((Lam((p,), mul(TWO, at(x, p))), Lam((p, q), at(J, p, q, p, q)))))
+    assert latex(pair, form="matrix") == r"(x, J) \mapsto \left(2 x, (p, q) \mapsto J_{p,q,p,q}\right)"
+
+
+FORMULAS: list[tuple[Term, str]] = [
+    (power(add(z, c), MINUS_ONE), r"\frac{1}{z + c}"),
+    (mul(number(Fraction(1, 2)), z, power(call("abs", z), MINUS_ONE)), r"\frac{z}{2 \left|z\right|}"),
+    (mul(number(Fraction(3, 2)), z), r"\frac{3}{2} z"),
+    (neg(mul(t, power(d, number(-2)), power(add(t, d), MINUS_ONE))), r"-\frac{t}{d^{2} \left(t + d\right)}"),
+    (call("abs2", z), r"\left|z\right|^{2}"),
+    (power(call("abs2", z), TWO), r"\left(\left|z\right|^{2}\right)^{2}"),
+    (conj(z), "z^{*}"),
+    (power(conj(z), TWO), r"\left(z^{*}\right)^{2}"),
+    (conj(add(z, c)), r"\left(z + c\right)^{*}"),
+    (power(z, number(Fraction(1, 2))), "z^{1/2}"),
+    (power(z, add(c, ONE)), "z^{c + 1}"),
+    (power(add(z, c), TWO), r"\left(z + c\right)^{2}"),
+    (power(number(-1), t), r"\left(-1\right)^{t}"),
+    (mul(add(z, c), sub(z, c)), r"\left(z + c\right) \left(z - c\right)"),
+    (sub(z, add(c, ONE)), "z - \\left(c + 1\\right)"),
+    (call("sqrt", z), r"\sqrt{z}"),
+    (call("exp", mul(IMAGINARY, t)), r"\exp\left(\mathrm{i}\, t\right)"),
+    (power(call("sin", t), TWO), r"\left(\sin\left(t\right)\right)^{2}"),
+    (mul(PI, t), r"\pi\, t"),
+    (mul(number(-2), IMAGINARY, t), r"-2 \mathrm{i}\, t"),
+    (add(ONE, mul(number(-1), t)), "1 - t"),
+    (ZERO, "0"),
+    (MINUS_ONE, "-1"),
+    (number(Fraction(-1, 2)), r"-\frac{1}{2}"),
+    (neg(total((p,), mul(TWO, at(x, p)))), r"-2 \sum_{p} x_{p}"),
+    (total((p,), add(at(x, p), ONE)), r"\sum_{p} \left(x_{p} + 1\right)"),
+    (add(total((p,), at(x, p)), ONE), r"\sum_{p} x_{p} + 1"),
+    (mul(total((p,), at(x, p)), total((q,), at(y, q)), t), r"t \left(\sum_{p} x_{p}\right) \sum_{q} y_{q}"),
+    (power(total((p,), at(x, p)), TWO), r"\left(\sum_{p} x_{p}\right)^{2}"),
+    (Lam((p,), delta(p, add(q, ONE), at(x, p))), r"p \mapsto \delta_{p,q+1}\, x_{p}"),
+    (delta(t, d, App(f, (t,))), r"\delta\left(t - d\right)\, f\left(t\right)"),
+    (indicator(p, q, at(x, p)), r"\mathbb{1}_{p \le q}\, x_{p}"),
+    (
+        total((t,), mul(TWO, App(f, (t,)), App(g, (sub(t, d),)))),
+        r"2 \int f\left(t\right)\, g\left(t - d\right)\, \mathrm{d}t",
+    ),
+    (App(Diff("grad", f), (t,)), r"\nabla f\left(t\right)"),
+    (App(Diff("pullback", g), (t, d)), r"\mathcal{P}\left(g\right)\left(t, d\right)"),
+    (App(Diff("grad", Diff("grad", f)), (t,)), r"\nabla \nabla f\left(t\right)"),
+    (Proj(1, fresh("u", Tuple((t, d)).type)), r"{u}_{(2)}"),
+]
+
+
+@pytest.mark.parametrize(("term", "expected"), FORMULAS, ids=[text for _, text in FORMULAS])
+def test_formulas_have_the_brackets_that_they_need_and_no_more(term: Term, expected: str) -> None:
+    assert latex(term) == expected
+
+
+def test_a_sum_in_a_difference_is_bracketed_even_where_it_was_not_flattened() -> None:
+    assert latex(Mul((MINUS_ONE, add(z, c)))) == r"-\left(z + c\right)"
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("ρ", r"\rho"),
+        ("rho", r"\rho"),
+        ("Omega", r"\Omega"),
+        ("Ω", r"\Omega"),
+        ("x1", "x_{1}"),
+        ("x₁₂", "x_{12}"),
+        ("w_b", "w_{b}"),
+        ("e_tot", r"e_{\mathrm{tot}}"),
+        ("Fock", r"\mathrm{Fock}"),
+        ("alpha2", r"\alpha_{2}"),
+        ("ρ̂", r"\hat{\rho}"),
+        ("λ_max", r"\lambda_{\mathrm{max}}"),
+        ("A", "A"),
+        ("_a", r"\mathrm{\_a}"),
+    ],
+)
+def test_names_become_letters_with_subscripts(name: str, expected: str) -> None:
+    assert latex_name(name) == expected
+
+
+def test_a_name_with_a_subscript_takes_its_indices_outside() -> None:
+    assert latex(at(fresh("x1", x.kind), p)) == "{x_{1}}_{p}"
+
+
+def test_two_variables_of_one_name_in_sight_are_told_apart() -> None:
+    inner, outer = fresh("p", ROWS), fresh("p", ROWS)
+    assert latex(Lam((outer,), total((inner,), at(A, outer, inner)))) == r"p \mapsto \sum_{p_{1}} A_{p,p_{1}}"
+
+
+def test_siblings_use_the_same_name() -> None:
+    one, two = fresh("p", ROWS), fresh("p", ROWS)
+    assert latex(add(total((one,), at(x, one)), total((two,), at(y, two)))) == r"\sum_{p} x_{p} + \sum_{p} y_{p}"
+
+
+@given(st.lists(st.sampled_from(["rho", "ρ", "x", "x1", "x_1", "x11", "Fock"]), min_size=1, max_size=8))
+def test_no_two_variables_in_a_scope_are_written_alike(names: list[str]) -> None:
+    variables = [fresh(name, REAL) for name in names]
+    scope = Scope().bind(variables)
+    assert len({scope[v] for v in variables}) == len(variables)
+
+
+def long_sum(terms: int) -> Term:
+    one: list[Term] = [mul(at(x, p), at(fresh(f"y{n}", x.kind), p)) for n in range(terms)]
+    return Lam((x,), Lam((p,), add(*one)))
+
+
+def test_a_long_sum_is_broken_before_a_sign() -> None:
+    lines = latex(long_sum(30), width=60).split("\n")
+    assert lines[0] == r"\begin{aligned}" and lines[-1] == r"\end{aligned}"
+    assert len(lines) > 4
+    assert all(re.match(r"& \\quad [+-] ", line) for line in lines[2:-1])
+    assert all(line.endswith(r"\\") for line in lines[1:-2])
+    assert "\n" not in latex(long_sum(3), width=60)
+
+
+@pytest.mark.parametrize("form", ["index", "matrix"])
+@pytest.mark.parametrize("width", [10, 40, 100])
+def test_every_line_is_balanced(form: str, width: int) -> None:
+    hessian = Lam(
+        (J,), Lam((C,), Lam((p, i), mul(number(4), add(*(total((j, q, r, s), mul(FOCK, v)) for v in (z, c))))))
+    )
+    for term in (HARTREE_FOCK, wannier(), conjugate_gradient(), long_sum(20), hessian):
+        for line in latex(term, form=form, width=width).split("\n"):
+            assert line.count("{") == line.count("}")
+            assert line.count(r"\left") == line.count(r"\right")
+
+
+def test_a_wide_tuple_has_an_item_a_line() -> None:
+    lines = latex(conjugate_gradient(), form="matrix", width=40).split("\n")
+    assert [line.count(r"\nabla") for line in lines] == [0, 0, 0, 0, 1, 1, 0]
+    assert lines[4].startswith(r"& \quad \bigl(") and lines[5].endswith(r"\bigr)")
+
+
+def test_an_unknown_form_is_an_error_that_names_the_known_ones() -> None:
+    with pytest.raises(CombDiffError, match="matrix"):
+        latex(HARTREE_FOCK, form="words")
+
+
+def test_a_free_variable_is_printed_by_its_name() -> None:
+    assert latex(Var("θ", REAL, 10**9)) == r"\theta"
