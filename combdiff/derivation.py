@@ -187,9 +187,19 @@ def _listed(names: str | Sequence[str]) -> Sequence[str]:
 def _derived(text: str, mode: str, program: Term, simplifier: Simplifier) -> Derivation:
     with deep_recursion():
         simplifier.names = index_names(program)
+        simplifier.rank = {p: n for n, p in enumerate(_parameters(program))}
         simplifier.steps.append(Step("program", program))
         term = differentiate(program, mode, simplifier)
     return Derivation(text, mode, program, term, tuple(simplifier.steps))
+
+
+def _parameters(t: Term) -> list[Var]:
+    """The leading parameters of a program, in written order."""
+    found: list[Var] = []
+    while isinstance(t, Lam | Let | Diff):
+        found += t.params if isinstance(t, Lam) else ()
+        t = t.of if isinstance(t, Diff) else t.body
+    return found
 
 
 def _sizes(t: Term, shapes: Mapping[str, Sequence[int]]) -> dict[Domain, int]:

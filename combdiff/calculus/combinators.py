@@ -39,6 +39,7 @@ from combdiff.language.terms import (
     fresh,
     lam,
     mul,
+    refreshed,
     substitute,
     tuple_of,
 )
@@ -94,7 +95,8 @@ class C(Comb):
     inner: Comb
 
     def __post_init__(self) -> None:
-        _set(self, "value", lam(self.params, self.inner.value))
+        # renamed, for the value may come to stand under the Σ over these very parameters (Eq. 23)
+        _set(self, "value", refreshed(lam(self.params, self.inner.value)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -205,7 +207,10 @@ def _eliminate_application(x: Var, function: Term, args: tuple[Term, ...]) -> Co
     """f(a, b) ↦ B f (Fork a b); the capture is x ↦ f where f mentions x, as in the paper's f ↦ f(i)."""
     assert isinstance(function.type, Map), "only maps are applied"
     items = [_included(x, kind, a) for a, kind in zip(args, function.type.params, strict=True)]
-    inner = items[0] if len(items) == 1 else Fork(tuple(items))
+    if all(isinstance(item, K) for item in items):
+        inner: Comb = K(tuple_of(args))
+    else:
+        inner = items[0] if len(items) == 1 else Fork(tuple(items))
     capture = eliminate(x, function) if x in function.free else None
     return B(row.unknown(function), inner, capture)
 

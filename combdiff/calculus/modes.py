@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 from combdiff.calculus.reverse import gradient_of, pullback_of
 from combdiff.errors import UnsupportedError
 from combdiff.language.terms import App, Diff, Lam, Let, Term, Var, children, let, rebuild, refreshed, subterms
-from combdiff.language.types import Index
+from combdiff.language.types import Index, Type
 
 Simplify = Callable[[Lam, Collection[Var]], Lam]
 """(a derivative, variables whose declared symmetry must not be used yet) ↦ an equal map."""
@@ -37,7 +37,7 @@ def differentiate(program: Term, mode: str, simplify: Simplify) -> Term:
             if not isinstance(f, Lam):
                 return Diff(t.kind, f)
             f = _copy(f)
-            taken = gradient_of(f) if t.kind == "grad" else pullback_of(f)
+            taken = gradient_of(f) if t.kind == "grad" else pullback_of(f, _cotangents(t.of))
             return simplify(taken, pending.union(f.params) if inside else ())
         below = children(t)
         if not any(isinstance(u, Diff) for u in subterms(t)):
@@ -47,6 +47,15 @@ def differentiate(program: Term, mode: str, simplify: Simplify) -> Term:
         return _kept(t, [go(c, inside) for c in below])
 
     return inward(go(marked, False))
+
+
+def _cotangents(of: Term) -> tuple[Type, ...]:
+    """The types of the cotangents where they are known beforehand: those of a gradient are its variables'."""
+    match of:
+        case Diff("grad", Lam(params, _)):
+            return tuple(p.kind for p in params)
+        case _:
+            return ()
 
 
 def _kept(t: Term, parts: Sequence[Term]) -> Term:
@@ -68,7 +77,7 @@ def inward(t: Term) -> Term:
     match t:
         case Lam(params, body):
             return Lam(params, inward(body))
-        case Let(bindings, Lam(params, body)):
+        case Let(bindings, Lam(params, body)) if not all(map(_is_index, params)):
             return inward(Lam(params, let(bindings, body)))
         case Let(bindings, Diff(kind, of)) if isinstance(of, Lam | Let | Diff):
             return Diff(kind, inward(Let(bindings, of)))

@@ -16,6 +16,7 @@ from combdiff.language.terms import (
     Delta,
     Diff,
     Indicator,
+    Lam,
     Term,
     Tuple,
     Var,
@@ -67,7 +68,14 @@ def add_to(other: Term) -> Primitive:
 
 def contract(indices: tuple[Var, ...]) -> Primitive:
     """Σ over `indices` of a map of them, with pullback k ↦ (i ↦ k)."""
-    return Primitive("Σ", lambda v: total(indices, apply(v, *indices)), lambda v, k: lam(indices, k))
+
+    def value(v: Term) -> Term:
+        if isinstance(v, Lam):
+            return total(v.params, v.body)
+        own = tuple(fresh(i.name, i.kind) for i in indices)
+        return total(own, apply(v, *own))
+
+    return Primitive("Σ", value, lambda v, k: lam(indices, k))
 
 
 def raise_to(exponent: Term) -> Primitive:

@@ -46,14 +46,19 @@ class Reverse:
         return Lam(slots, total) if slots else total
 
 
-def pullback_of(f: Lam) -> Lam:
-    """(x…, k…) -> the cotangents of the parameters, one bare, several as a tuple."""
+def pullback_of(f: Lam, kinds: Sequence[Type] = ()) -> Lam:
+    """(x…, k…) -> the cotangents of the parameters, one bare, several as a tuple.
+
+    `kinds` are the types of the values of f, where they are wider than those of the expressions.
+    """
     for x in f.params:
         _differentiable(x)
     bindings, core = float_lets(f.body)
     outputs = core.items if isinstance(core, Tuple) else (core,)
     taken = {t.name for t in subterms(f) if isinstance(t, Var)}
-    cotangents = [fresh(name, _cotangent_type(t.type)) for name, t in zip(_names(taken, outputs), outputs, strict=True)]
+    kinds = kinds or [t.type for t in outputs]
+    names = _names(taken, len(outputs))
+    cotangents = [fresh(name, _cotangent_type(kind)) for name, kind in zip(names, kinds, strict=True)]
     body = reverse_pass(f.params, bindings, list(zip(outputs, cotangents, strict=True)))
     return Lam((*f.params, *cotangents), body)
 
@@ -132,16 +137,10 @@ def _cotangent_type(kind: Type) -> Type:
     return Map(kind.params, kind.result) if isinstance(kind, Map) else kind
 
 
-def _names(taken: set[str], outputs: Sequence[Term]) -> list[str]:
-    """k, or k1, k2, … for several; made different from the names in use."""
-    names: list[str] = []
-    for n in range(len(outputs)):
-        name = "k" if len(outputs) == 1 else f"k{n + 1}"
-        while name in taken:
-            name += "_"
-        names.append(name)
-        taken.add(name)
-    return names
+def _names(taken: set[str], count: int) -> list[str]:
+    """k, or another letter where the program uses it; k1, k2, … for several."""
+    letter = next((c for c in "kvuhc" if c not in taken), "cotangent")
+    return [letter] if count == 1 else [f"{letter}{n + 1}" for n in range(count)]
 
 
 def _slot_names(x: Var, bodies: Sequence[Term]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Sequence
 
+from combdiff.codegen.arrays import domain_of
 from combdiff.codegen.indexing import Affine
 from combdiff.language.terms import (
     Add,
@@ -72,6 +73,19 @@ def distributed(summed: Sequence[Var], body: Term) -> Term | None:
 def _total(summed: Sequence[Var], t: Term) -> Term:
     coefficient, inner = split_coefficient(t)
     return mul(coefficient, total(summed, inner))
+
+
+def compared_in(t: Term, conditions: Sequence[Condition]) -> set[Var]:
+    """The variables that stand in the sides of δ: in the given conditions, and anywhere in t."""
+    sides = [side for condition in conditions for side in condition]
+    sides += [side for u in subterms(t) if isinstance(u, Delta) for side in (u.left, u.right)]
+    return {v for side in sides for v in side.free}
+
+
+def loses_period(v: Var, form: Affine) -> bool:
+    """Whether a δ that holds v would no longer be modulo v's size with `form` in v's place."""
+    domain = domain_of(v)
+    return domain.periodic and all(domain_of(u) != domain for u in form.variables)
 
 
 _LONGEST = 400

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from combdiff.codegen.arrays import Arrays, Labels, Value, alignment, domain_of
@@ -176,8 +176,9 @@ def _advanced(slots: Sequence[tuple[Affine, Domain]]) -> list[int]:
 def solve(left: Affine, right: Affine, allowed: Sequence[Var]) -> tuple[Var, Affine] | None:
     """(i, form) with left = right exactly where i = form, in range for all values; None if there is no such i.
 
-    Equality is modulo the size where a variable is periodic.
+    Equality is modulo the size where a variable is periodic, also one that cancels: k = k + j says j = 0 modulo it.
     """
+    mentioned = (*left.variables, *right.variables)
     total = dict(left.coefficients)
     for v, c in right.coefficients:
         total[v] = total.get(v, 0) - c
@@ -188,14 +189,14 @@ def solve(left: Affine, right: Affine, allowed: Sequence[Var]) -> tuple[Var, Aff
         if abs(c) != 1:
             continue
         form = Affine(tuple((u, -c * d) for u, d in total.items() if u != v), -c * constant)
-        if _in_range(v, form, total):
+        if _in_range(v, form, mentioned):
             return v, form
     return None
 
 
-def _in_range(v: Var, form: Affine, total: Mapping[Var, int]) -> bool:
+def _in_range(v: Var, form: Affine, mentioned: Sequence[Var]) -> bool:
     domain = domain_of(v)
-    if any(domain_of(u).periodic and domain_of(u) != domain for u in total):
+    if any(domain_of(u).periodic and domain_of(u) != domain for u in mentioned):
         return False
     if domain.periodic:
         return True

@@ -133,7 +133,7 @@ class _Page:
         """The result itself: one value, or a tuple with an item a line if it does not fit in one."""
         heads, body, scope = self._heads(term, scope)
         space = " " if lead and not lead.endswith(" ") else ""
-        lead = lead + space + heads
+        lead += space + heads if heads else ""
         if not isinstance(body, Tuple):
             formula = self._formula(body, scope)
             gap = " " if lead and not lead.endswith(" ") and formula.head else ""
@@ -145,7 +145,7 @@ class _Page:
             self._fill(lead, [whole], indent)
             return
         if lead:
-            self.lines.append(("", lead.removesuffix("\\ ")))
+            self.lines.append(("", lead.strip().removesuffix("\\")))
         for n, formula in enumerate(formulas):
             left = r"\bigl(" if n == 0 else r"\phantom{\bigl(}"
             *most, last = formula.pieces

@@ -13,10 +13,12 @@ from combdiff.codegen.conditions import (
     Condition,
     as_term,
     closed_form,
+    compared_in,
     conditions_of,
     distributed,
     inlined,
     is_tame,
+    loses_period,
     mentions_delta,
     numbers_read,
     repeated_sums,
@@ -228,7 +230,8 @@ class _Lowering:
 
     def _contracted(self, summed: Sequence[Var], body: Term, stay: Sequence[Var], wanted: Sequence[Var]) -> Value:
         """Σ over `summed` of a product, indices in `stay` excepted."""
-        network = Network([v for v in summed if v not in stay])
+        remaining = [v for v in summed if v not in stay]
+        network = Network(remaining, () if remaining else wanted)
         self._collect(body, False, network)
         self._place_masks(network)
         operands = [v for v in network.operands if v.labels]
@@ -259,17 +262,17 @@ class _Lowering:
                 network.summed += inner.indices
                 self._collect(inner.body, conjugated, network)
             case Pow(base, Const() as n) if self._repeats(base, n, network):
-                network.operands += [self._factor(base, conjugated)] * int(n.real)
+                network.operands += [self._factor(base, conjugated, ())] * int(n.real)
             case Call("abs2", (base,)) if is_complex(base.type) and not base.free.isdisjoint(network.summed):
-                network.operands += [self._factor(base, True), self._factor(base, False)]
+                network.operands += [self._factor(base, True, ()), self._factor(base, False, ())]
             case Delta() | Indicator() if network.summed and is_tame(t.body):
                 network.masks.append(t)
                 self._collect(t.body, conjugated, network)
             case _:
-                network.operands.append(self._factor(t, conjugated))
+                network.operands.append(self._factor(t, conjugated, network.wanted))
 
-    def _factor(self, t: Term, conjugated: bool) -> Value:
-        value = self.scalar(t)
+    def _factor(self, t: Term, conjugated: bool, wanted: Sequence[Var]) -> Value:
+        value = self.scalar(t, wanted)
         return self.arrays.conj(value) if conjugated else value
 
     def _merges(self, t: Sum, network: Network) -> bool:
@@ -291,7 +294,8 @@ class _Lowering:
         masks: list[Condition] = []
         while conditions:
             left, right = conditions.pop()
-            found = self._solution((left, right), summed, rest, wanted)
+            compared = compared_in(rest, [*conditions, *masks])
+            found = self._solution((left, right), summed, rest, compared, wanted)
             if found is None:
                 masks.append((left, right))
                 continue
@@ -312,7 +316,7 @@ class _Lowering:
         return scatter(self.arrays, value, forms, [v for v in stay if v not in summed]) if forms else value
 
     def _solution(
-        self, condition: Condition, summed: list[Var], rest: Term, wanted: Sequence[Var]
+        self, condition: Condition, summed: list[Var], rest: Term, compared: set[Var], wanted: Sequence[Var]
     ) -> tuple[Var, Term] | None:
         """A summed index first, else the last index of the result, so that a diagonal is written row by row."""
         try:
@@ -327,6 +331,8 @@ class _Lowering:
                 continue
             form = found[1]
             if form.bare is None and domain_of(v).periodic and v in numbers_read(rest):
+                continue
+            if v in compared and loses_period(v, form):
                 continue
             return v, as_term(form)
         return None
@@ -346,7 +352,7 @@ class _Lowering:
         """The body where the condition holds, else 0; never 0 times the body, which may be infinite there."""
         if isinstance(t, Delta):
             conditions, rest = conditions_of(t)
-            if any(self._solution((a, b), [], rest, wanted) for a, b in conditions):
+            if any(self._solution(c, [], rest, compared_in(rest, conditions), wanted) for c in conditions):
                 return self._constrained([], conditions, rest, wanted)
         return self._where(t, self.scalar(t.body, wanted), wanted)
 

@@ -151,6 +151,9 @@ class _Drafting:
             drafts = [self.expression(t, legs) for t in term.terms]
             return lambda found: summed(draft(found) for draft in drafts)
         coefficient, scalars, network = self._network(term, legs)
+        alone = network.only_atom(legs)
+        if alone is not None:
+            return lambda found: scaled(coefficient, [s(found) for s in scalars], found.factor(alone))
         closed, open_ = network.state(legs, self.book)
         return lambda found: scaled(
             coefficient,

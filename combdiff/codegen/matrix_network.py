@@ -17,6 +17,7 @@ from combdiff.codegen.matrix_expr import (
     Diag,
     Diagonal,
     Identity,
+    Leaf,
     MatrixExpr,
     Ones,
     Product,
@@ -27,7 +28,7 @@ from combdiff.codegen.matrix_expr import (
     product,
 )
 from combdiff.language.terms import ONE, Call, Conj, Const, Delta, Mul, Pow, Sum, Term, Var, conj, refreshed
-from combdiff.language.types import Domain, Index
+from combdiff.language.types import SYMMETRIC, Domain, Index, Map
 
 if TYPE_CHECKING:
     from egglog.bindings import TermDag
@@ -82,6 +83,14 @@ class Network:
     indices: Mapping[Var, int]
     end: int
     factors: list[tuple[str, tuple[Var, ...]]] = field(default_factory=list)
+
+    def only_atom(self, legs: tuple[Var, ...]) -> int | None:
+        """The one factor, if it is all that there is and stands as it should: nothing is left for egglog."""
+        match self.factors:
+            case [(matrix, between)] if between == legs == tuple(self.indices) and matrix.startswith("(Atom "):
+                return int(matrix.removeprefix("(Atom ").removesuffix(")"))
+            case _:
+                return None
 
     def state(self, legs: tuple[Var, ...], book: Book) -> tuple[list[int], int | None]:
         """State the facts; the roots of the parts that are numbers, and of the part that has the free indices."""
@@ -200,6 +209,10 @@ class Found:
         match self(root):
             case Product((Transpose(left), right)) if self._rank(right) < self._rank(left):
                 return Product((Transpose(right), left))
+            case Product((Transpose(left), Leaf(var) as between, right)) if self._rank(right) < self._rank(left) and (
+                isinstance(var.kind, Map) and SYMMETRIC in var.kind.symmetries
+            ):
+                return Product((Transpose(right), between, left))
             case expr:
                 return expr
 

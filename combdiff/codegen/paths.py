@@ -19,6 +19,7 @@ class Network:
     """Σ over `summed` of coefficient · the product of `operands`, where the masks hold."""
 
     summed: list[Var]
+    wanted: Sequence[Var] = ()
     coefficient: Const = ONE
     operands: list[Value] = field(default_factory=list)
     masks: list[Delta | Indicator] = field(default_factory=list)
@@ -45,8 +46,15 @@ def contract_all(
         left, right = todo[pair[0]], todo[pair[1]]
         todo = [v for n, v in enumerate(todo) if n not in pair]
         needed = {*kept, *(x for v in todo for x in v.labels)}
-        todo.append(_contract(arrays, left, right, needed, sizes, () if todo else wanted))
+        todo.append(_contract(arrays, left, right, needed, sizes, _order(todo, left, right) if todo else wanted))
     return todo[0]
+
+
+def _order(rest: Sequence[Value], left: Value, right: Value) -> Sequence[Var]:
+    """The order of axes that the product should have: as in the largest array that it will be contracted with."""
+    made = {*left.labels, *right.labels}
+    partners = [v.labels for v in rest if len(made.intersection(v.labels)) > 1]
+    return max(partners, key=len, default=())
 
 
 def _without_lonely(arrays: Arrays, v: Value, operands: Sequence[Value], kept: Collection[Var]) -> Value:

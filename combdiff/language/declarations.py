@@ -34,7 +34,7 @@ _BUILTIN = (
     _builtin("Sym", "NN", "R", "id"),
     _builtin("Her", "NN", "C", "conj"),
     _builtin("RF", "R", "R"),
-    _builtin("CF", "C", "C"),
+    _builtin("CF", "R", "C"),
     _builtin("RO", "RR", "R"),
 )
 _SYMMETRIES = {

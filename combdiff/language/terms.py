@@ -465,11 +465,14 @@ PI = Call("pi", ())
 
 
 def total(indices: Sequence[Var], body: Term) -> Term:
-    """Σ over `indices`; nested sums become one, a constant factor stays inside."""
+    """Σ over `indices`; nested sums become one, a number in front of the body comes in front of the sum."""
     if not indices:
         return body
     if body == ZERO:
         return ZERO
+    c, rest = split_coefficient(body)
+    if c != ONE and rest != ONE:
+        return mul(c, total(indices, rest))
     if isinstance(body, Sum):
         return Sum((*indices, *body.indices), body.body)
     return Sum(tuple(indices), body)
@@ -691,37 +694,46 @@ def substitute(t: Term, values: Mapping[Var, Term]) -> Term:
 
 def refreshed(t: Term) -> Term:
     """`t` with every bound variable renamed, so that a copy shares no binder with its original."""
-    memo: dict[Term, Term] = {}
-    renaming: dict[Var, Var] = {}
+    memo: dict[tuple[Term, tuple[tuple[int, int], ...]], Term] = {}
 
-    def new(var: Var) -> Var:
-        # one old name, one new name: siblings of a shared subterm may bind the same variable
-        if var not in renaming:
-            renaming[var] = fresh(var.name, var.kind)
-        return renaming[var]
-
-    def step(u: Term) -> Term:
+    def step(u: Term, names: Mapping[Var, Var]) -> Term:
+        bound = bound_by(u)
+        if not bound:
+            below = children(u)
+            parts = [go(c, names) for c in below]
+            return u if all(a is b for a, b in zip(parts, below, strict=True)) else rebuild(u, parts)
+        inner = {**names, **{var: fresh(var.name, var.kind) for var in bound}}
+        own = tuple(inner[var] for var in bound)
         match u:
-            case Lam(params, body):
-                return Lam(tuple(map(new, params)), go(body))
-            case Sum(indices, body):
-                return Sum(tuple(map(new, indices)), go(body))
+            case Lam(_, body):
+                return Lam(own, go(body, inner))
+            case Sum(_, body):
+                return Sum(own, go(body, inner))
             case Let(bindings, body):
-                names = [new(var) for var, _ in bindings]
-                return Let(tuple((n, go(value)) for n, (_, value) in zip(names, bindings, strict=True)), go(body))
-        below = children(u)
-        parts = [go(c) for c in below]
-        return u if all(a is b for a, b in zip(parts, below, strict=True)) else rebuild(u, parts)
+                return _refreshed_let(bindings, body, own, names)
+        raise AssertionError(f"{type(u).__name__} binds nothing")
 
-    def go(u: Term) -> Term:
+    def _refreshed_let(
+        bindings: tuple[tuple[Var, Term], ...], body: Term, own: tuple[Var, ...], names: Mapping[Var, Var]
+    ) -> Term:
+        scope = dict(names)
+        renamed = []
+        for new, (var, value) in zip(own, bindings, strict=True):
+            renamed.append((new, go(value, scope)))
+            scope[var] = new
+        return Let(tuple(renamed), go(body, scope))
+
+    def go(u: Term, names: Mapping[Var, Var]) -> Term:
         if isinstance(u, Var):
-            return renaming.get(u, u)
-        known = memo.get(u)
+            return names.get(u, u)
+        # a subterm may stand inside a binder and outside of it, so what its names are now is part of the key
+        key = (u, tuple(sorted((v.uid, names[v].uid) for v in u.free if v in names)))
+        known = memo.get(key)
         if known is None:
-            known = memo[u] = step(u)
+            known = memo[key] = step(u, names)
         return known
 
-    return go(t)
+    return go(t, {})
 
 
 def alpha_equal(a: Term, b: Term) -> bool:

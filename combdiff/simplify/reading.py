@@ -106,7 +106,7 @@ class Reader:
                 return self._call(t, name, args)
             case Delta(left, right, body) | Indicator(left, right, body):
                 c, node = self.read(body)
-                return c, product([self._condition(t, left, right), node])
+                return (NOTHING, EMPTY) if c == NOTHING else (c, product([self._condition(t, left, right), node]))
             case Var():
                 return UNIT, self._scalar(t)
             case _:
@@ -118,6 +118,8 @@ class Reader:
         for part in parts:
             k, node = self.read(part)
             c = times(c, k)
+            if c == NOTHING:
+                return NOTHING, EMPTY
             nodes.append(node)
         return c, product(nodes)
 
@@ -134,6 +136,8 @@ class Reader:
                 del self.names[i]
             else:
                 self.names[i] = outer
+        if c == NOTHING:
+            return NOTHING, EMPTY
         if isinstance(node, Total):
             return c, Total((*numbers, *node.indices), node.body)
         return c, Total(tuple(numbers), node)
@@ -165,6 +169,8 @@ class Reader:
         c, node = self.read(base)
         if c == NOTHING and n < 0:
             return UNIT, Operation(f"^{n}", (Combination(()),))
+        if c == NOTHING:
+            return NOTHING, EMPTY
         raised = power(Const(*c), exponent)
         if not isinstance(raised, Const):
             c, raised, node = UNIT, Const(*UNIT), scaled(c, node)
@@ -181,6 +187,8 @@ class Reader:
             return UNIT, Factor((7, 0, 0, name), ((False, (), 1),))
         c, node = self.read(args[0])
         outside = UNIT
+        if c == NOTHING and _PARITY.get(name) and name not in ("cos", "cosh"):
+            return NOTHING, EMPTY
         if name in ("real", "imag") and not c[1]:
             outside, c = c, UNIT
         inner = scaled(c, node)

@@ -97,8 +97,11 @@ def plus(a: Coefficient, b: Coefficient) -> Coefficient:
 
 
 def scaled(c: Coefficient, node: Node) -> Node:
-    """A node for c·node."""
-    return node if c == UNIT else Combination(((c, node),))
+    """A node for c·node, a combination even for c = 1: exp(−D(i, j)) and exp(D(j, i)) must be of one shape."""
+    if c == NOTHING:
+        return Combination(())
+    entries = node.entries if isinstance(node, Combination) else ((UNIT, node),)
+    return Combination(tuple((times(c, k), part) for k, part in entries))
 
 
 def product(parts: list[Node]) -> Node:

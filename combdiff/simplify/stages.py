@@ -21,6 +21,7 @@ from combdiff.simplify.choose import Binding, index_names, place, rename_indices
 from combdiff.simplify.contract import contract
 from combdiff.simplify.egraph import Family
 from combdiff.simplify.gate import gate_for, is_checkable
+from combdiff.simplify.order import in_reading_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +47,14 @@ class Simplifier:
     """Simplifies derivatives and keeps an account of it in `steps`.
 
     `expand` multiplies products and shared values out (Eq. 57); `check` evaluates every stage on random numbers;
-    `seconds` is the time budget of the e-graph.
+    `seconds` is the time budget of the e-graph; `names` and `rank` are the user's index names and parameters in order.
     """
 
     expand: bool = False
     check: bool = True
     seconds: float = 60.0
     names: dict[Type, list[str]] = field(default_factory=dict)
+    rank: dict[Var, int] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
 
     def __call__(self, f: Lam, unused: Collection[Var]) -> Lam:
@@ -68,7 +70,10 @@ class Simplifier:
             f = self._stage("place cotangents", f, lambda body: self._placed(body, kept))
             f = self._stage("merge like terms", f, lambda body: (merged(body, unused), {}))
         names = {**index_names(f), **self.names}
-        return self._stage("name indices", f, lambda body: (rename_indices(body, names), {}), log=False)
+        rank = {**self.rank, **{p: len(self.rank) + n for n, p in enumerate(f.params)}}
+        return self._stage(
+            "order and names", f, lambda body: (rename_indices(in_reading_order(body, rank), names), {}), log=False
+        )
 
     def _stage(
         self, name: str, f: Lam, rewrite: Callable[[Term], tuple[Term, dict[str, Family]]], log: bool = True
@@ -86,7 +91,7 @@ class Simplifier:
     def _contracted(self, body: Term, expand: bool) -> tuple[Term, dict[str, Family]]:
         bindings, results = _parts(body)
         values = [value for _, value in bindings] + results
-        open_ = [i for i, value in enumerate(values) if not _is_function(value)]
+        open_ = [i for i, value in enumerate(values) if i >= len(bindings) or not is_function(value)]
         entries, run = contract([_entry(values[i]) for i in open_], expand=expand, seconds=self.seconds)
         for i, entry in zip(open_, entries, strict=True):
             values[i] = _with_entry(values[i], entry)
@@ -105,7 +110,7 @@ def merged(body: Term, unused: Collection[Var]) -> Term:
     derived: dict[Var, tuple[Symmetry, ...]] = {}
     settled: list[Binding] = []
     for var, value in bindings:
-        if not _is_function(value):
+        if not is_function(value):
             value = _with_entry(value, merge_like_terms(_entry(value), derived, unused))
             if isinstance(value, Lam):
                 derived[var] = derived_symmetries(value, derived, unused)
@@ -121,12 +126,13 @@ def _parts(body: Term) -> tuple[list[Binding], list[Term]]:
         bindings += body.bindings
         body = body.body
     items = list(body.items) if isinstance(body, Tuple) else [body]
-    return [(var, _spelled(value)) for var, value in bindings], list(map(_spelled, items))
+    values = [(var, value if is_function(value) else _spelled(value)) for var, value in bindings]
+    return values, list(map(_spelled, items))
 
 
 def _spelled(value: Term) -> Term:
     """A tensor as a map of its indices: `A` as (i, j) -> A(i, j)."""
-    if isinstance(value, Lam) or not isinstance(value.type, Map) or _is_function(value):
+    if isinstance(value, Lam) or not isinstance(value.type, Map):
         return value
     slots = tuple(fresh(f"d{n + 1}", kind) for n, kind in enumerate(value.type.params))
     return Lam(slots, apply(value, *slots))
@@ -137,7 +143,7 @@ def _joined(names: Sequence[Var], values: Sequence[Term]) -> Term:
     return let(bindings, tuple_of(values[len(names) :]))
 
 
-def _is_function(value: Term) -> bool:
+def is_function(value: Term) -> bool:
     """Whether it is a map of anything but indices: a definition that was kept unknown."""
     return isinstance(value.type, Map) and not all(isinstance(p, Index) for p in value.type.params)
 

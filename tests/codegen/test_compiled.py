@@ -147,6 +147,17 @@ def test_a_scatter_adds_what_falls_on_one_place() -> None:
     np.testing.assert_allclose(Compiled(term)(np.array([1.0, 2.0, 3.0])), [1.0, 3.0, 2.0])
 
 
+def test_equality_is_modulo_the_size_also_where_the_periodic_index_cancels() -> None:
+    k, b = rt.index("k", rt.BZ), rt.index("b", rt.X)
+    u, w = rt.tensor("u", rt.BZ), rt.tensor("w", rt.X)
+    term = Lam((u, w), total((k, b), delta(k, add(k, b), mul(App(u, (k,)), App(w, (b,))))))
+    assert Compiled(term)(np.array([2.0]), np.array([3.0, 5.0, 7.0])) == 30.0
+    assert Compiled(term)(np.array([2.0, 0.0]), np.array([3.0, 5.0, 7.0])) == 10.0
+    twice = Lam((u,), total((k,), delta(k, ZERO, delta(k, ONE, App(u, (k,))))))
+    assert Compiled(twice)(np.array([2.0])) == 2.0
+    assert Compiled(twice)(np.array([2.0, 3.0])) == 0.0
+
+
 def test_an_indicator_hides_infinities() -> None:
     body = indicator(ONE, App(y, (p,)), call("log", sub(App(y, (p,)), ONE)))
     weights = rt.tensor("v", n)

@@ -121,6 +121,10 @@ KNOWN: list[tuple[Term, str]] = [
     ),
     (Lam((i,), total((j, k), mul(conj(at(C, j, i)), at(H, j, k), at(C, k, i)))), "diagonal(C† H C)"),
     (Lam((i, j), mul(at(x, i), at(y, j))), "x yᵀ"),
+    (
+        total((i, j), mul(add(at(r, i), mul(beta, at(p, i))), at(S, i, j), add(at(x, j), mul(a, at(r, j))))),
+        "(r + beta p)ᵀ S (x + a r)",
+    ),
     (Lam((i, j), delta(i, j, at(x, i))), "diag(x)"),
     (total((i,), call("abs2", at(z, i))), "z† z"),
     (Lam((i,), add(ONE, at(x, i))), "𝟏 + x"),
@@ -155,7 +159,8 @@ NONE = {
     "an integral": total((fresh("t", REAL),), a),
     "a free index that is no parameter": at(x, i),
     "a sum over nothing that bears the index": total((i,), a),
-    "a ring of eyes at one index": total((i,), mul(*(at(vector(f"v{n}"), i) for n in range(8)))),
+    "such a sum beside a free index": Lam((i,), total((j,), at(x, i))),
+    "eight vectors at one index": total((i,), mul(*(at(vector(f"v{n}"), i) for n in range(8)))),
 }
 
 

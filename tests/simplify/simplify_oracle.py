@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from random import Random
 
 import numpy as np
@@ -36,6 +37,7 @@ from combdiff.language.terms import (
 )
 from combdiff.language.types import COMPLEX, HERMITIAN, REAL, SYMMETRIC, Domain, Index, Map, Symmetry
 from combdiff.language.types import Number as Scalar
+from combdiff.simplify.canonical import NormalForm
 
 Array = NDArray[np.complex128]
 
@@ -135,7 +137,7 @@ def value(t: Term, arrays: Mapping[Var, Array], axes: dict[Var, int], rank: int)
     raise AssertionError(t)
 
 
-_CALLS = {"exp": lambda z: np.exp(z / 50), "cos": np.cos, "sin": np.sin, "abs2": lambda z: abs(z) ** 2, "real": np.real}
+_CALLS = {"exp": lambda z: np.exp(z / 50), "cos": lambda z: np.cos(z / 50), "sin": lambda z: np.sin(z / 50), "abs2": lambda z: abs(z) ** 2, "real": np.real}
 
 
 class Pool:
@@ -268,3 +270,17 @@ def _only_in_ring(i: Var, t: Term) -> bool:
     if isinstance(t, Delta):
         return _only_in_ring(i, t.body)
     return all(_only_in_ring(i, c) for c in children(t))
+
+
+def total_of_product(pool: Pool) -> Term:
+    """A random sum over a product of two to four entries."""
+    chosen = [index(f"i{n}", pool.random.choice((N, N, K, X))) for n in range(pool.random.randint(2, 5))]
+    while sum(i.kind.domain is K for i in chosen) > 2:
+        chosen.pop()
+    return total(chosen, mul(*(pool.entry([*chosen, *pool.free]) for _ in range(pool.random.randint(2, 4)))))
+
+
+def signed(form: NormalForm) -> tuple[object, tuple[Fraction, Fraction]]:
+    """What determines the value of a term."""
+    a, b = form.coefficient
+    return form.key, (a * form.sign, b * form.sign)

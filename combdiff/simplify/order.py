@@ -1,0 +1,112 @@
+"""The order in which a result is read: numbers, scalars, then tensors as the program declares them.
+
+    C(s, j) * J(p, q, r, s) * C(q, i) * C(r, j)'   becomes   J(p, q, r, s) * C(q, i) * C(r, j)' * C(s, j)
+
+Among entries of one tensor, the one comes first whose indices were met first; the indices of a sum stand in the order
+in which its body meets them. The e-graph's multisets and the constructors keep no order of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from combdiff.language.terms import (
+    Add,
+    App,
+    Conj,
+    Const,
+    Diff,
+    Lam,
+    Let,
+    Mul,
+    Pow,
+    Sum,
+    Term,
+    Tuple,
+    Var,
+    add,
+    children,
+    mul,
+    rebuild,
+    split_coefficient,
+    subterms,
+)
+from combdiff.language.types import Index
+
+Rank = Mapping[Var, int]
+
+
+def in_reading_order(t: Term, rank: Rank, met: Sequence[Var] = ()) -> Term:
+    """`t` with the factors, terms and summed indices in reading order; `rank` numbers the parameters and values."""
+    match t:
+        case Lam(params, body):
+            return Lam(params, in_reading_order(body, rank, (*met, *params)))
+        case Let(bindings, body):
+            ordered = []
+            for var, value in bindings:
+                ordered.append((var, in_reading_order(value, rank, met)))
+                rank = {**rank, var: len(rank)}
+            return Let(tuple(ordered), in_reading_order(body, rank, met))
+        case Tuple(items):
+            return Tuple(tuple(in_reading_order(item, rank, met) for item in items))
+        case Sum(indices, body):
+            body = in_reading_order(body, rank, met)
+            return Sum(tuple(sorted(indices, key=_first_meeting(body))), body)
+        case Mul(factors) if not isinstance(t.type, Index):
+            return _product([in_reading_order(f, rank, met) for f in factors], rank, met)
+        case Add(terms) if not isinstance(t.type, Index):
+            return add(*sorted((in_reading_order(u, rank, met) for u in terms), key=_is_negative))
+        case _:
+            below = children(t)
+            return rebuild(t, [in_reading_order(c, rank, met) for c in below]) if below else t
+
+
+def _is_negative(t: Term) -> bool:
+    c, _ = split_coefficient(t)
+    return c.real < 0 or (c.real == 0 and c.imag < 0)
+
+
+def _first_meeting(body: Term) -> Callable[[Var], int]:
+    places: dict[Var, int] = {}
+    for u in subterms(body):
+        if isinstance(u, Var):
+            places.setdefault(u, len(places))
+    return lambda v: places.get(v, len(places))
+
+
+def _product(factors: Sequence[Term], rank: Rank, met: Sequence[Var]) -> Term:
+    """Numbers, scalars, entries by their tensor's rank; then what is a sum or a function of several."""
+    order = list(met)
+    left = list(factors)
+    chosen: list[Term] = []
+    while left:
+        best = min(left, key=lambda f: _place(f, rank, order))
+        left.remove(best)
+        chosen.append(best)
+        order += _indices(best)
+    return mul(*chosen)
+
+
+def _place(f: Term, rank: Rank, met: Sequence[Var]) -> tuple[int, ...]:
+    """Where a factor stands among others: its kind, its tensor, and when its indices were first met."""
+    base = f
+    while isinstance(base, Conj | Pow):
+        base = base.term if isinstance(base, Conj) else base.base
+    meetings = [met.index(v) if v in met else len(met) for v in _indices(base)]
+    conjugated = int(isinstance(f, Conj))
+    match base:
+        case Const():
+            return (0,)
+        case Var():
+            return (1, rank.get(base, len(rank)), conjugated)
+        case App(Var() as tensor, _):
+            return (2, rank.get(tensor, len(rank)), *meetings, conjugated)
+        case App() | Diff():
+            return (3, *meetings)
+        case _:
+            return (4,)
+
+
+def _indices(base: Term) -> list[Var]:
+    """The index variables of `base` in reading order."""
+    return [u for u in subterms(base) if isinstance(u, Var) and isinstance(u.kind, Index)]
