@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from combdiff.calculus.reverse import gradient_of
 from combdiff.errors import UnsupportedError
@@ -22,6 +23,8 @@ from combdiff.language.values import Value
 
 if TYPE_CHECKING:
     from combdiff.derivation import Derivation
+
+Numbers: TypeAlias = npt.NDArray[np.complex128]
 
 TOLERANCE = 1e-6
 _STEP = 1e-3
@@ -60,7 +63,7 @@ def check(d: Derivation, seed: int = 0) -> Report:
     rng = np.random.default_rng(seed)
     f = d.objective
     sizes = default_sizes(d.term)
-    values: dict[Term, Value] = {**_values(d.term, sizes, rng)}
+    values = _values(d.term, sizes, rng)
     _add_derivatives(values, d.term)
     with np.errstate(all="ignore"):
         result = evaluate(_innermost(d.term, f), values, sizes)
@@ -78,9 +81,9 @@ def _unrunnable(t: Term) -> bool:
     return any(isinstance(u, Diff) for u in subterms(t))
 
 
-def _values(t: Term, sizes: dict[Domain, int], rng: np.random.Generator) -> dict[Var, Value]:
+def _values(t: Term, sizes: dict[Domain, int], rng: np.random.Generator) -> dict[Term, Value]:
     """Random values for all parameters; for an unknown map of tensors a smooth function of their entries."""
-    values: dict[Var, Value] = {}
+    values: dict[Term, Value] = {}
     while isinstance(t, Lam):
         for p in t.params:
             try:
@@ -99,17 +102,17 @@ def _has_unknowns(t: Term) -> bool:
 
 
 def _smooth_map(kind: Type, rng: np.random.Generator) -> Callable[..., Value]:
-    weights = rng.normal(size=256)
-
-    def function(*args: Value) -> Value:
-        total = 0.3 + sum(
-            float(np.sum(np.resize(weights[n:], np.size(a)) * np.ravel(np.asarray(a).real))) for n, a in enumerate(args)
-        )
-        return float(np.sin(total) + 0.1 * total * total)
-
+    """A smooth real function of the entries of tensors, in the place of an unknown one."""
     assert isinstance(kind, Map), "only maps are unknown"
     if isinstance(kind.result, Map | Product):
         raise UnsupportedError("an unknown map of tensors to tensors has no random value to be checked with")
+    weights = rng.normal(size=256)
+
+    def function(*args: Value) -> Value:
+        entries = [np.ravel(x.real) for a in args for x in _items(a)]
+        total = 0.3 + sum(float(np.resize(weights[n:], x.size) @ x) for n, x in enumerate(entries))
+        return float(np.sin(total) + 0.1 * total * total)
+
     return function
 
 
@@ -149,42 +152,33 @@ def _difference_quotient(g: Callable[..., Value], kind: str) -> Callable[..., Va
 
 def _partials(g: Callable[..., Value], points: Sequence[Value], n: int, k: Value) -> Value:
     at = np.asarray(points[n])
-    result = np.zeros(at.shape, at.dtype if at.dtype.kind == "c" else float)
+    over_complex = at.dtype.kind == "c"
+    result = np.zeros(at.shape, complex)
     for place in np.ndindex(at.shape):
-        for unit in (1.0, 1j) if at.dtype.kind == "c" else (1.0,):
-            direction = np.zeros(at.shape, result.dtype)
+        for unit in (1.0, 1j) if over_complex else (1.0,):
+            direction = np.zeros(at.shape, complex if over_complex else float)
             direction[place] = unit
 
-            def along(h: float, direction: np.ndarray[tuple[int, ...], np.dtype[np.generic]] = direction) -> Value:
-                moved = at + h * direction
+            def along(h: float, direction: Numbers | npt.NDArray[np.float64] = direction) -> Value:
+                moved = np.asarray(at + h * direction)
                 return g(*points[:n], moved if moved.ndim else moved.item(), *points[n + 1 :])
 
             result[place] += unit * _inner(k, _slope(along))
-    return result if result.ndim else result.item()
+    entries = result if over_complex else result.real
+    return entries if entries.ndim else entries.item()
 
 
-def _slope(along: Callable[[float], Value]) -> Value:
-    """The derivative at 0, to fourth order in the step."""
+def _slope(along: Callable[[float], Value]) -> list[Numbers]:
+    """The derivative at 0 of each item, to fourth order in the step."""
     h = _STEP
-    near, far = (_minus(along(s * h), along(-s * h)) for s in (1, 2))
-    return _scaled(_minus(_scaled(near, 8.0), far), 1 / (12 * h))
+    at = {s: _items(along(s * h)) for s in (-2, -1, 1, 2)}
+    quadruples = zip(at[-2], at[-1], at[1], at[2], strict=True)
+    return [(8 * (near - back) - (far - behind)) / (12 * h) for behind, back, near, far in quadruples]
 
 
-def _minus(a: Value, b: Value) -> Value:
-    if isinstance(a, tuple) and isinstance(b, tuple):
-        return tuple(map(_minus, a, b))
-    return np.asarray(a) - np.asarray(b)  # type: ignore[arg-type]  # numbers or arrays of one type
-
-
-def _scaled(a: Value, c: float) -> Value:
-    return tuple(_scaled(x, c) for x in a) if isinstance(a, tuple) else np.asarray(a) * c  # type: ignore[arg-type]
-
-
-def _inner(a: Value, b: Value) -> float:
+def _inner(a: Value, b: Sequence[Numbers]) -> float:
     """Re⟨a, b⟩, summed over the items of tuples."""
-    if isinstance(a, tuple) and isinstance(b, tuple):
-        return sum(map(_inner, a, b))
-    return float(np.real(np.sum(np.conj(np.asarray(a)) * np.asarray(b))))  # type: ignore[arg-type]
+    return sum(float(np.real(np.sum(np.conj(x) * y))) for x, y in zip(_items(a), b, strict=True))
 
 
 def _against_differences(
@@ -202,11 +196,11 @@ def _against_differences(
         directions = [_direction(x.kind, sizes, rng) for x in f.params]
 
         def along(h: float, directions: Sequence[Value] = directions) -> Value:
-            moved = {x: _moved(values[x], dx, h) for x, dx in zip(f.params, directions, strict=True)}
+            moved: dict[Term, Value] = {x: _moved(values[x], dx, h) for x, dx in zip(f.params, directions, strict=True)}
             return evaluate(body, {**values, **moved}, sizes)
 
         expected = _inner(k, _slope(along))
-        found = sum(_inner(g, dx) for g, dx in zip(cotangent_of, directions, strict=True))
+        found = sum(_inner(g, _items(dx)) for g, dx in zip(cotangent_of, directions, strict=True))
         worst = max(worst, abs(found - expected) / max(1.0, abs(expected)))
     return worst
 
@@ -227,8 +221,16 @@ def _direction(kind: Type, sizes: dict[Domain, int], rng: np.random.Generator) -
 
 def _moved(at: Value, direction: Value, h: float) -> Value:
     if callable(at) and callable(direction):
-        return lambda *args: at(*args) + h * direction(*args)  # type: ignore[operator]  # maps of numbers
-    return np.asarray(at) + h * np.asarray(direction)  # type: ignore[arg-type]
+        return lambda *args: _sum(at(*args), direction(*args), h)
+    return _sum(at, direction, h)
+
+
+def _sum(at: Value, direction: Value, h: float) -> Value:
+    """at + h·direction for numbers and arrays."""
+    assert not isinstance(at, tuple) and not callable(at), "a number or an array"
+    assert not isinstance(direction, tuple) and not callable(direction), "a number or an array"
+    moved: Value = np.asarray(at) + h * np.asarray(direction)
+    return moved
 
 
 def _against_code(d: Derivation, result: Value, values: dict[Term, Value]) -> float:
@@ -258,6 +260,6 @@ def _elementwise(v: Term, value: Value) -> object:
     return np.vectorize(value) if callable(value) and numbers else value
 
 
-def _items(value: object) -> list[np.ndarray[tuple[int, ...], np.dtype[np.generic]]]:
-    return [np.asarray(v) for v in value] if isinstance(value, tuple) else [np.asarray(value)]
-
+def _items(value: object) -> list[Numbers]:
+    """The items of a tuple, or the one value, as complex arrays."""
+    return [np.asarray(v, dtype=complex) for v in (value if isinstance(value, tuple) else (value,))]

@@ -52,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("file", metavar="FILE.cd", help="a program, or - for standard input")
         command.add_argument("--expand", action="store_true", help="multiply products and shared values out")
         command.add_argument("--keep", action="append", default=[], metavar="NAME", help="leave a definition unknown")
-        command.add_argument("--wrt", action="append", default=[], metavar="NAME", help="differentiate by this parameter")
+        command.add_argument("--wrt", action="append", default=[], metavar="NAME", help="differentiate by a parameter")
         command.add_argument("--seconds", type=float, default=60.0, help="time budget of simplification")
         if name in _MODES:
             command.add_argument("--format", choices=("text", "latex", "python"), default="text")

@@ -89,9 +89,7 @@ class Derivation:
         with deep_recursion():
             return source(self._runnable(value), backend=backend, name=self._function_name(value), title=str(self))
 
-    def compile(
-        self, backend: str = "numpy", *, value: bool = False, check: Check = "sample"
-    ) -> Compiled:
+    def compile(self, backend: str = "numpy", *, value: bool = False, check: Check = "sample") -> Compiled:
         """A callable of arrays, in the order of the arguments: captured ones, the differentiated, cotangents.
 
         `check` says how much of an array is held against its declared symmetries at its first call: "sample" (4,096

@@ -1,0 +1,1 @@
+"""Differentiation: abstraction elimination, the pullback rules, reverse mode, and which derivative is meant."""

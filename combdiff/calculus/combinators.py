@@ -126,6 +126,21 @@ def eliminate(x: Var, e: Term) -> Comb:
             return C(params, eliminate(x, body))
         case Tuple(items):
             return Fork(tuple(eliminate(x, item) for item in items))
+        case Sum(indices, body):
+            return B(row.contract(indices), C(indices, eliminate(x, body)))
+        case Delta(_, _, body):
+            return B(row.where_equal(e), _included(x, e.type, body))
+        case Indicator(_, _, body):
+            return B(row.where_ordered(e), _included(x, e.type, body))
+        case App(function, args):
+            return _eliminate_application(x, function, args)
+        case _:
+            return _eliminate_arithmetic(x, e)
+
+
+def _eliminate_arithmetic(x: Var, e: Term) -> Comb:
+    """Numbers made of numbers; and what only stands in the arguments of unknown maps."""
+    match e:
         case Conj(u):
             return B(row.CONJUGATE, eliminate(x, u))
         case Add(terms):
@@ -136,14 +151,6 @@ def eliminate(x: Var, e: Term) -> Comb:
             return _eliminate_power(x, e, base, exponent)
         case Call(name, (u,)):
             return B(row.scalar(name), eliminate(x, u))
-        case Sum(indices, body):
-            return B(row.contract(indices), C(indices, eliminate(x, body)))
-        case Delta(_, _, body):
-            return B(row.where_equal(e), _included(x, e.type, body))
-        case Indicator(_, _, body):
-            return B(row.where_ordered(e), _included(x, e.type, body))
-        case App(function, args):
-            return _eliminate_application(x, function, args)
         case Proj(item, of):
             assert isinstance(of.type, Product), "only tuples have items"
             return B(row.item(item, of.type), eliminate(x, of))

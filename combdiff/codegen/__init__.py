@@ -1,0 +1,1 @@
+"""Results to plans, plans to code; results to LaTeX and matrix form."""

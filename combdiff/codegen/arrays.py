@@ -158,15 +158,18 @@ class Arrays:
         straight = self._pairing(a, b, over)
         crossed = self._pairing(b, a, over)
         domains = tuple(map(domain_of, swapped))
-        prefers = _agrees(swapped, wanted) and not _agrees(out, wanted)
-        if self.builder.known("tensordot", (a.step, b.step), straight, tuple(map(domain_of, out))):
+        if not free_a and not free_b:
+            prefers = a.step.op != "conj" and (b.step.op == "conj" or b.step.op in _PRODUCTS)
+        elif not free_a or not free_b:
+            # the smaller stands on the side where the larger is contracted, which then need not be moved in memory
+            larger = b if not free_a else a
+            prefers = (larger is a) == (set(larger.labels[: len(over)]) == set(over))
+        elif self.builder.known("tensordot", (a.step, b.step), straight, tuple(map(domain_of, out))):
             prefers = False
         elif self.builder.known("tensordot", (b.step, a.step), crossed, domains):
             prefers = True
-        elif not free_a and not free_b:
-            prefers = a.step.op != "conj" and (b.step.op == "conj" or b.step.op in _PRODUCTS)
-        elif not wanted and not (free_a and free_b):
-            prefers = not free_a and b.labels[0] not in over
+        else:
+            prefers = _agrees(swapped, wanted) and not _agrees(out, wanted)
         if prefers:
             return Value(self.builder.step("tensordot", (b.step, a.step), crossed, domains), swapped)
         return Value(self.builder.step("tensordot", (a.step, b.step), straight, map(domain_of, out)), out)

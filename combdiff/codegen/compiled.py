@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, SupportsIndex, TypeAlias
 
 from combdiff.codegen.emit import emit, identifier, spelling_of
 from combdiff.codegen.lower import lower
@@ -13,7 +13,7 @@ from combdiff.codegen.signature import derivatives_in, result_of, slots
 from combdiff.errors import ArrayError
 from combdiff.language.recursion import deep_recursion
 from combdiff.language.terms import Term
-from combdiff.language.types import Domain, Map, is_complex
+from combdiff.language.types import Domain, Index, Map, is_complex
 
 if TYPE_CHECKING:
     import numpy as np
@@ -118,6 +118,8 @@ class Compiled:
             if not callable(value):
                 raise ArrayError(f"{argument.name} must be a function", remedy="give a Python callable")
             return value
+        if isinstance(argument.kind, Index):
+            return _as_size(argument, value, extent)
         array = _as_array(argument, value)
         domains = slots(argument.kind)
         if array.ndim != len(domains):
@@ -187,6 +189,15 @@ def compile_source(text: str, name: str = "gradient") -> Callable[..., object]:
     namespace: dict[str, Callable[..., object]] = {}
     exec(compile(text, f"<combdiff {name}>", "exec"), namespace)
     return namespace[identifier(name)]
+
+
+def _as_size(argument: Argument, value: object, extent: Extent) -> int:
+    """The size of a domain that no array shows."""
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex) or value.__index__() < 0:
+        raise ArrayError(f"{argument.name} is how many values a domain has, and {value!r} is no such number")
+    assert isinstance(argument.kind, Index) and argument.kind.domain is not None, "a size is of a domain"
+    extent.note(argument.kind.domain, value.__index__(), f"the argument {argument.name}")
+    return value.__index__()
 
 
 def _as_array(argument: Argument, value: object) -> Array:

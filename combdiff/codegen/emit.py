@@ -1,4 +1,4 @@
-"""Plans to source text (design, section 7): stand-alone functions that read as if written by hand.
+"""Plans to source text: stand-alone functions that read as if written by hand.
 
 Sizes are read off the arrays, so that the text works for all of them; a step that is used once goes into the expression
 that uses it while the line stays short, and all others are lines of their own, named as the user named them or after
@@ -17,11 +17,13 @@ from combdiff.codegen.backends.spelling import Spelling
 from combdiff.codegen.expressions import Expressions
 from combdiff.codegen.lower import lower
 from combdiff.codegen.plan import VIEWS, Argument, Plan, Step
+from combdiff.codegen.products import is_inner_product
 from combdiff.codegen.signature import described, slots
 from combdiff.codegen.texts import ATOM, Text
 from combdiff.errors import UnsupportedError
+from combdiff.language.recursion import deep_recursion
 from combdiff.language.terms import Term
-from combdiff.language.types import Domain, Map
+from combdiff.language.types import Domain, Index, Map
 
 _INLINE = 60
 _WORTHWHILE = 16
@@ -53,7 +55,8 @@ def source(
     of a function of a number they are called once on a whole array of numbers. `title` goes into the docstring.
     Raises `UnsupportedError` for what has no array program (an integral).
     """
-    return emit(lower(term, sizes), spelling_of(backend), name, title)
+    with deep_recursion():
+        return emit(lower(term, sizes), spelling_of(backend), name, title)
 
 
 def spelling_of(backend: str) -> Spelling:
@@ -106,7 +109,8 @@ class _Function:
 
     def _dimensions(self) -> dict[Domain, str]:
         """A name for the size of every domain of the arguments."""
-        found: dict[Domain, str] = {}
+        sizes = [(a.kind.domain, self.arguments[a.name]) for a in self.plan.arguments if isinstance(a.kind, Index)]
+        found = {domain: name for domain, name in sizes if domain is not None}
         for domain in (d for a in self._arrays() for d in slots(a.kind)):
             if domain not in found:
                 short = next((c for c in _DIMENSIONS if c not in self.taken), "n")
@@ -117,11 +121,6 @@ class _Function:
         return [a for a in self.plan.arguments if a.step is not None]
 
     def _extent(self, domain: Domain) -> str:
-        if domain not in self.dimensions:
-            raise UnsupportedError(
-                f"no array tells how many values {domain.name} has",
-                remedy="give the program an array with an index of that domain",
-            )
         self.asked.add(domain)
         return self.dimensions[domain]
 
@@ -130,7 +129,8 @@ class _Function:
     def text(self, title: str) -> str:
         steps = self.plan.steps
         for step in steps:
-            self._add(step)
+            if self.uses[step]:
+                self._add(step)
         results = self._results()
         header = [self.spelling.imports, "", "", f"def {self.name}({', '.join(self.arguments.values())}):"]
         inner = [*self._docstring(title), *self._preamble(), *self.lines, f"return {', '.join(results)}"]
@@ -151,13 +151,14 @@ class _Function:
 
     def _shortened(self, step: Step) -> Text:
         """The expression of a step; where it grows too long, its longest operands get lines of their own."""
-        for operand in step.operands:
+        for operand in _uses(step):
             chained = _is_matmul(step) and _is_matmul(operand)
             if step.op in _CONTRACTIONS and operand.op in _CONTRACTIONS and not chained:
                 self._name_now(operand)
         text = self.expressions.text(step)
-        while len(text.code) > _INLINE + 20:
-            inside = [o for o in step.operands if len(self.texts[o].code) > _WORTHWHILE and self._is_inside(o)]
+        # a long sum is put on a line a term instead
+        while step.op != "add" and len(text.code) > _INLINE + 20:
+            inside = [o for o in _uses(step) if len(self.texts[o].code) > _WORTHWHILE and self._is_inside(o)]
             if not inside:
                 break
             self._name_now(max(inside, key=lambda o: len(self.texts[o].code)))
@@ -215,10 +216,9 @@ class _Function:
                 return ""
 
     def _letters(self, step: Step) -> str:
-        code = self.texts[step].code
-        while step.op in ("conj", "permute") and not code.isidentifier():
+        while step.op in ("conj", "permute"):
             step = step.operands[0]
-            code = self.texts[step].code
+        code = self.texts[step].code
         if step.op in _CONTRACTIONS and not code.isidentifier():
             return "".join(map(self._letters, step.operands))
         return code if code.isidentifier() and code.isalpha() and len(code) <= 3 else ""
@@ -249,7 +249,8 @@ class _Function:
 
     def _preamble(self) -> list[str]:
         """The sizes that the code uses, read off as few arrays as will do."""
-        wanted = [d for d in self.dimensions if d in self.asked]
+        shown = {d for a in self._arrays() for d in slots(a.kind)}
+        wanted = [d for d in self.dimensions if d in self.asked and d in shown]
         lines = []
         arrays = [(self.arguments[a.name], slots(a.kind)) for a in self._arrays()]
         while wanted:
@@ -278,6 +279,8 @@ class _Function:
 
     def _described(self, a: Argument) -> str:
         name = self.arguments[a.name]
+        if isinstance(a.kind, Index) and a.kind.domain is not None:
+            return f"{name}: how many values {a.kind.domain.name} has"
         if a.callable:
             return f"{name}: function of the caller's, {_called(name, a.kind)}"
         return f"{name}: {described(a.kind, [self.dimensions[d] for d in slots(a.kind)])}"
@@ -302,6 +305,8 @@ def _uses(step: Step) -> Iterable[Step]:
     """The operands that the text of a step mentions, as often as it does."""
     if step.op == "call" and isinstance(step.spec, tuple) and step.spec[0] == "abs2" and step.operands[0].complex:
         return (*step.operands, *step.operands)
+    if is_inner_product(step) and step.operands[0].op == "conj":
+        return (step.operands[0].operands[0], step.operands[1])
     return step.operands
 
 

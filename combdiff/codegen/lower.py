@@ -1,4 +1,4 @@
-"""Terms to plans (design, section 7): Σ of products becomes pairwise contractions, the rest works entry by entry.
+"""Terms to plans: Σ of products becomes pairwise contractions, the rest works entry by entry.
 
 The result of a derivation, `J -> C -> let …; (p, i) -> body`, becomes a `Plan`: its parameters are the arguments, its
 bindings and bodies are arrays over their free indices, and equal arrays are computed once across all outputs.
@@ -25,7 +25,7 @@ from combdiff.codegen.conditions import (
 )
 from combdiff.codegen.indexing import affine, entry, position, scatter, solve
 from combdiff.codegen.paths import WIDEST, Network, contract_all
-from combdiff.codegen.plan import Argument, Plan, Step, ordered
+from combdiff.codegen.plan import Argument, Plan, Step, ordered, unseen_sizes
 from combdiff.codegen.signature import (
     Result,
     check_supported,
@@ -113,6 +113,7 @@ class _Lowering:
         outputs = tuple(self.array(t) for t in self.result.outputs)
         called = {s.spec[0] for s in ordered(outputs) if s.op == "unknown" and isinstance(s.spec, tuple)}
         arrays_first = [a for a in arguments if not a.callable] + [a for a in arguments if a.name in called]
+        arrays_first += unseen_sizes(ordered(outputs), arrays_first)
         return Plan(tuple(arrays_first), outputs, self.result.tupled, self.sizes, self.names)
 
     def _argument(self, var: Var) -> Argument:
@@ -352,7 +353,9 @@ class _Lowering:
         """The body where the condition holds, else 0; never 0 times the body, which may be infinite there."""
         if isinstance(t, Delta):
             conditions, rest = conditions_of(t)
-            if any(self._solution(c, [], rest, compared_in(rest, conditions), wanted) for c in conditions):
+            others = [[o for o in conditions if o is not c] for c in conditions]
+            found = [compared_in(rest, o) for o in others]
+            if any(self._solution(c, [], rest, o, wanted) for c, o in zip(conditions, found, strict=True)):
                 return self._constrained([], conditions, rest, wanted)
         return self._where(t, self.scalar(t.body, wanted), wanted)
 

@@ -1,4 +1,4 @@
-"""Plans: what a lowered term computes, as steps over whole arrays, with what each step costs (design, section 7).
+"""Plans: what a lowered term computes, as steps over whole arrays, with what each step costs.
 
 A step is an operation on earlier steps. Equal steps are one step (`Builder` interns them), so an array that several
 terms need is computed once. A plan knows nothing of the language that it will be written in.
@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import prod
 
-from combdiff.language.types import Domain, Type
+from combdiff.language.types import Domain, Index, Type
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +67,10 @@ class Builder:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """A parameter of the generated function: an array, a number, or a function that the user supplies."""
+    """A parameter of the generated function: an array or a number (with its `step`), or a function of the user.
+
+    Of kind `Index(domain)` it is how many values the domain has, asked for where no array shows it.
+    """
 
     name: str
     kind: Type
@@ -195,6 +198,17 @@ def ordered(outputs: Iterable[Step]) -> tuple[Step, ...]:
             stack.append((step, True))
             stack.extend((operand, False) for operand in reversed(step.operands))
     return tuple(seen)
+
+
+def unseen_sizes(steps: Iterable[Step], arguments: Iterable[Argument]) -> list[Argument]:
+    """Arguments for the sizes of domains that steps range over and no array has."""
+    shown = {d for a in arguments if a.step is not None for d in a.step.domains}
+    needed: dict[Domain, None] = {}
+    for step in steps:
+        for d in (*step.domains, *([step.spec] if isinstance(step.spec, Domain) else [])):
+            if d not in shown:
+                needed.setdefault(d)
+    return [Argument(f"n_{d.name}".replace(".", "_"), Index(d)) for d in needed]
 
 
 def _label(step: Step, labels: Mapping[Step, str]) -> str:

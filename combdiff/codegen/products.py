@@ -9,6 +9,15 @@ from combdiff.codegen.plan import Step
 from combdiff.codegen.texts import ATOM, PRODUCT, UNARY, Text, Writer
 
 
+def is_inner_product(step: Step) -> bool:
+    """Σ a' b on whole arrays, which does not need a' (and Σ a b over several axes, where a is real)."""
+    if step.op != "tensordot" or step.rank:
+        return False
+    a, _ = step.operands
+    spec: Any = step.spec
+    return bool(spec[0] == spec[1] and (a.op == "conj" or (a.rank > 1 and not a.complex)))
+
+
 class Products(Writer):
     """Writes contractions."""
 
@@ -24,8 +33,9 @@ class Products(Writer):
     def _tensordot(self, step: Step, spec: Any) -> Text:
         a, b = step.operands
         over_a, over_b = spec
-        if len(over_a) == a.rank == b.rank and over_a == over_b and (text := self._inner_product(a, b)):
-            return text
+        if is_inner_product(step):
+            first = self.refer(a.operands[0] if a.op == "conj" else a)
+            return Text(self.spelling.vdot.format(first.code, self.refer(b).code), ATOM)
         if a.rank <= 2 and b.rank <= 2 and len(over_a) == 1:
             return self._matmul(a, b, over_a[0], over_b[0])
         if len(over_a) == a.rank == b.rank:
@@ -39,16 +49,6 @@ class Products(Writer):
         neighbours = tuple(over_a) == tuple(range(a.rank - count, a.rank)) and tuple(over_b) == tuple(range(count))
         axes = str(count) if neighbours else f"({list(over_a)}, {list(over_b)})"
         return Text(self.spelling.tensordot.format(self.refer(a).code, self.refer(b).code, axes), ATOM)
-
-    def _inner_product(self, a: Step, b: Step) -> Text | None:
-        """Σ a' b on whole arrays, without forming a' (and Σ a b on several axes, where a is real)."""
-        if a.op == "conj" and not self.refer(a).code.isidentifier():
-            left = self.refer(a.operands[0])
-        elif a.rank > 1 and not a.complex:
-            left = self.refer(a)
-        else:
-            return None
-        return Text(self.spelling.vdot.format(left.code, self.refer(b).code), ATOM)
 
     def _matmul(self, a: Step, b: Step, over_a: int, over_b: int) -> Text:
         left, right = self.refer(a), self.refer(b)

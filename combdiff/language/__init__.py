@@ -1,0 +1,1 @@
+"""The language: syntax, types, terms, their meaning and their printed form."""

@@ -2,8 +2,9 @@
 
 `infer` joins the ranges of an index and of the slots in which it stands bare, of slots that a symmetry exchanges, and
 of a map's slots with those of its argument. A result may have lost what joined two slots of its program, or may sum
-over an index that stands in no slot at all. Here the joins that reading the text would make are made again; ranges
-that come out finer than they are, or without a slot, are the answer.
+over an index that stands in no slot at all. Here the joins that reading the text would make are made again. Where an
+index then ranges over no slot of an argument, its range has to be declared. Slots that come out apart do no harm, as
+each tells the range of the indices in it; but both have to learn that theirs runs from −M, if it does.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def unanchored(term: Term) -> set[Domain]:
                     joins.anchor(var)
             case Sum(indices, _):
                 for var in indices:
-                    joins.of(var)
+                    joins.anchor(var)
             case Let(bindings, _):
                 for var, value in bindings:
                     joins.same(joins.of(var), joins.of(value))
@@ -52,14 +53,17 @@ class _Joins:
         self.parent: list[int] = []
         self.domain: list[Domain] = []
         self.anchored: list[bool] = []
+        self.ranging: list[bool] = []
         self.variables: dict[Var, Node] = {}
         self.slots: dict[int, Node] = {}
 
     def anchor(self, var: Var) -> None:
-        """`var` is a parameter: unless it is an index itself, its slots tell how far indices range."""
+        """`var` is bound: an index, which needs a range, or a parameter whose slots tell how far indices range."""
         node = self.of(var)
         if not isinstance(var.kind, Index):
             self._mark(node)
+        elif isinstance(node, int):
+            self.ranging[node] = True
 
     def _mark(self, node: Node) -> None:
         match node:
@@ -99,6 +103,7 @@ class _Joins:
                 self.parent.append(len(self.parent))
                 self.domain.append(domain)
                 self.anchored.append(False)
+                self.ranging.append(False)
                 return len(self.parent) - 1
             case Map(params, result):
                 nodes = (*(self._new(p) for p in params), self._new(result))
@@ -124,6 +129,7 @@ class _Joins:
                 a, b = self.find(a), self.find(b)
                 self.parent[b] = a
                 self.anchored[a] = self.anchored[a] or self.anchored[b]
+                self.ranging[a] = self.ranging[a] or self.ranging[b]
             case tuple(), tuple():
                 for x, y in zip(a, b, strict=False):
                     self.same(x, y)
@@ -133,7 +139,11 @@ class _Joins:
         for node, domain in enumerate(self.domain):
             if not domain.declared:
                 classes.setdefault(domain, set()).add(self.find(node))
-        return {d for d, roots in classes.items() if len(roots) > 1 or not all(self.anchored[r] for r in roots)}
+        return {
+            d
+            for d, roots in classes.items()
+            if any(self.ranging[r] and not self.anchored[r] for r in roots) or (d.symmetric and len(roots) > 1)
+        }
 
 
 def _derivative(kind: str, nodes: Node) -> Node:

@@ -191,9 +191,7 @@ def _orbits(kind: Map, shape: tuple[int, ...]) -> _Orbits:
     return _Orbits(least, negative, conj, zero, real, imaginary)
 
 
-def _images(
-    kind: Map, shape: tuple[int, ...], law: Symmetry, positions: Sequence[Positions]
-) -> tuple[Positions, ...]:
+def _images(kind: Map, shape: tuple[int, ...], law: Symmetry, positions: Sequence[Positions]) -> tuple[Positions, ...]:
     """Where the entries b are that `law` relates to the entries a at `positions`."""
     offsets = [size // 2 if _is(p, "symmetric") else 0 for p, size in zip(kind.params, shape, strict=True)]
     values = [position - offset for position, offset in zip(positions, offsets, strict=True)]

@@ -31,6 +31,11 @@ class ScalarFunction:
     real_valued: bool = False
 
 
+def _abs_pullback(z: Term, k: Term) -> Term:
+    """k ↦ (z/|z|) k, and 0 at 0."""
+    return mul(call("sign", z), k)
+
+
 def _phase_pullback(z: Term, k: Term) -> Term:
     """sign(z) = z/|z| turns only: k ↦ (k − sign(z)² k')/(2|z|), which vanishes for real z and k."""
     return mul(HALF, power(call("abs", z), MINUS_ONE), add(k, neg(mul(power(call("sign", z), TWO), conj(k)))))
@@ -51,7 +56,7 @@ _ROWS = (
     ScalarFunction("real", "real", r"\operatorname{Re}", pullback=lambda z, k: k, commutes=True, real_valued=True),
     ScalarFunction("imag", "imag", r"\operatorname{Im}", pullback=lambda z, k: mul(IMAGINARY, k), real_valued=True),
     ScalarFunction("abs2", "", r"\left|\cdot\right|^2", pullback=lambda z, k: mul(TWO, z, k), real_valued=True),
-    ScalarFunction("abs", "abs", r"\left|\cdot\right|", pullback=lambda z, k: mul(call("sign", z), k), real_valued=True),
+    ScalarFunction("abs", "abs", r"\left|\cdot\right|", pullback=_abs_pullback, real_valued=True),
     ScalarFunction("sign", "sign", r"\operatorname{sign}", pullback=_phase_pullback, commutes=True),
 )
 

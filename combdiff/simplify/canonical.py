@@ -34,7 +34,7 @@ from combdiff.language.types import Domain, Index, Symmetry, Type, is_complex
 from combdiff.simplify.labelling import Labelling, Vanishes
 from combdiff.simplify.reading import Reader, Unreadable
 from combdiff.simplify.shifts import rigid, settled
-from combdiff.simplify.skeleton import NOTHING, UNIT, Coefficient, Node
+from combdiff.simplify.skeleton import NOTHING, UNIT, Coefficient, Node, totals
 from combdiff.simplify.slotgroup import Rows, SlotGroup
 
 Symmetries = Mapping[Var, tuple[Symmetry, ...]]
@@ -128,8 +128,9 @@ def _named(root: Node, bound: list[Type]) -> tuple[Hashable, int]:
     """
     domains = [kind.domain if isinstance(kind, Index) else None for kind in bound]
     spelled = [_spelled(kind) for kind in bound]
-    order = sorted(set(spelled))
-    kinds = [order.index(s) for s in spelled]
+    # indices of parts that turned out to be zero are read, but stand nowhere
+    order = sorted({spelled[n] for total_ in totals(root) for n in total_.indices})
+    kinds = [order.index(s) if s in order else -1 for s in spelled]
     periodic = frozenset(n for n, d in enumerate(domains) if d is not None and d.periodic)
     movable = periodic - rigid(root, domains) if periodic else periodic
     reversible = [n in movable or (d is not None and d.symmetric) for n, d in enumerate(domains)]
@@ -334,4 +335,3 @@ def _arrangements(domains: list[Domain | None]) -> Iterator[Rows]:
 
 def _slot_value(params: tuple[Var, ...], row: tuple[tuple[int, int], ...]) -> Term:
     return add(*(mul(number(c), params[s]) for s, c in row))
-

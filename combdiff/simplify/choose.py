@@ -11,7 +11,9 @@ from collections.abc import Collection, Sequence
 
 from combdiff.language.terms import (
     Add,
+    App,
     Call,
+    Diff,
     Lam,
     Let,
     Sum,
@@ -25,42 +27,64 @@ from combdiff.language.terms import (
     substitute,
     subterms,
 )
-from combdiff.language.types import Index, Type
+from combdiff.language.types import Index, Map, Type
 
 Binding = tuple[Var, Term]
+
+LONGEST = 60
+"""Nodes of a value that is still put where it is used; a longer one is easier to read under its name."""
 
 
 def uses(var: Var, terms: Sequence[Term]) -> int:
     """How often `var` is written in `terms`."""
 
+    known: dict[Term, int] = {}
+
     def count(t: Term) -> int:
         if var not in t.free:
             return 0
-        return 1 if t == var else sum(count(c) for c in children(t))
+        if t not in known:
+            known[t] = 1 if t == var else sum(count(c) for c in children(t))
+        return known[t]
 
     return sum(count(t) for t in terms)
 
 
 def is_cheap(value: Term) -> bool:
-    """Whether `value` is a plain product, which costs nothing to write twice."""
+    """Whether `value` is a plain product of numbers and entries, which costs nothing to write twice."""
     body = value.body if isinstance(value, Lam) else value
-    return not any(isinstance(t, Sum | Call | Add) and not isinstance(t.type, Index) for t in subterms(body))
+    return not any(_is_work(t) for t in subterms(body))
+
+
+def _is_work(t: Term) -> bool:
+    match t:
+        case Sum() | Call() | Diff() | Lam():
+            return True
+        case Add():
+            return not isinstance(t.type, Index)
+        case App(Var(_, Map() as kind), _):
+            return not kind.is_tensor
+        case _:
+            return False
 
 
 def place(
     bindings: Sequence[Binding], results: Sequence[Term], kept: Collection[Var]
 ) -> tuple[list[Binding], list[Term]]:
-    """Values that are not in `kept` go to where they are used, if that is one place or if they are cheap."""
-    remaining = list(bindings)
+    """Values that are not in `kept` go to where they are used, if they are cheap, or short and used once."""
+    values = dict(bindings)
     terms = list(results)
-    for var, value in reversed(bindings):
+    for var, _ in bindings:
+        value = values[var]
         if var in kept:
             continue
-        later = [e for v, e in remaining if var in e.free]
-        if is_cheap(value) or uses(var, [*later, *terms]) == 1:
-            remaining = [(v, substitute(e, {var: value})) for v, e in remaining if v != var]
+        users = [v for v, e in values.items() if var in e.free]
+        once = uses(var, [*(values[v] for v in users), *terms]) == 1
+        if is_cheap(value) or (once and sum(1 for _ in subterms(value)) <= LONGEST):
+            del values[var]
+            values.update({v: substitute(values[v], {var: value}) for v in users})
             terms = [substitute(t, {var: value}) for t in terms]
-    return remaining, terms
+    return list(values.items()), terms
 
 
 # --- names ----------------------------------------------------------------------------------------------------------

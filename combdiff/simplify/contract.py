@@ -127,10 +127,6 @@ class Translation:
                 for a in args:
                     text = f"(At {text} {self.write(a, scope)})"
                 return text
-            case Add(terms):
-                return f"(Plus (multiset-of {' '.join(self.write(u, scope) for u in terms)}))"
-            case Mul(factors):
-                return f"(Times (multiset-of {' '.join(self.write(u, scope) for u in factors)}))"
             case Delta(left, right, body):
                 condition = self._linear(add(left, mul(number(-1), right)), scope)
                 return f"(Delta (multiset-of {condition}) {self.write(body, scope)})"
@@ -139,6 +135,10 @@ class Translation:
 
     def _write_plain(self, t: Term, scope: dict[Var, int]) -> str:
         match t:
+            case Add(terms):
+                return f"(Plus (multiset-of {' '.join(self.write(u, scope) for u in terms)}))"
+            case Mul(factors):
+                return f"(Times (multiset-of {' '.join(self.write(u, scope) for u in factors)}))"
             case Pow(base, exponent):
                 return f"(Power {self.write(base, scope)} {self.write(exponent, scope)})"
             case Conj(u):

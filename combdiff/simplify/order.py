@@ -50,8 +50,10 @@ def in_reading_order(t: Term, rank: Rank, met: Sequence[Var] = ()) -> Term:
         case Tuple(items):
             return Tuple(tuple(in_reading_order(item, rank, met) for item in items))
         case Sum(indices, body):
-            body = in_reading_order(body, rank, met)
-            return Sum(tuple(sorted(indices, key=_first_meeting(body))), body)
+            outer, inner = _independent(indices, body)
+            inner = in_reading_order(inner, rank, met)
+            summed = Sum(tuple(sorted(indices, key=_first_meeting(inner))), inner)
+            return _product([*(in_reading_order(f, rank, met) for f in outer), summed], rank, met) if outer else summed
         case Mul(factors) if not isinstance(t.type, Index):
             return _product([in_reading_order(f, rank, met) for f in factors], rank, met)
         case Add(terms) if not isinstance(t.type, Index):
@@ -59,6 +61,15 @@ def in_reading_order(t: Term, rank: Rank, met: Sequence[Var] = ()) -> Term:
         case _:
             below = children(t)
             return rebuild(t, [in_reading_order(c, rank, met) for c in below]) if below else t
+
+
+def _independent(indices: Sequence[Var], body: Term) -> tuple[list[Term], Term]:
+    """The factors of `body` that no index of the sum stands in, which are written before it, and the others."""
+    factors = body.factors if isinstance(body, Mul) else (body,)
+    outer = [f for f in factors if f.free.isdisjoint(indices)]
+    if len(outer) == len(factors):
+        return [], body
+    return outer, mul(*(f for f in factors if f not in outer))
 
 
 def _is_negative(t: Term) -> bool:

@@ -93,10 +93,10 @@ def _choices(tree: Node, todo: frozenset[int], scope: dict[int, frozenset[int]])
         home = {slot: n for n, block in enumerate(f.blocks) for slot in block}
         for conj, expressions, _ in f.variants:
             for slot, e in enumerate(expressions):
-                pivot = _pivot(e, todo, scope)
-                if pivot is not None:
+                found = _pivot(e, todo, scope)
+                if found is not None:
                     where = (1, home[slot]) if slot in home else (0, slot)
-                    kinds[f.head, conj, where][e] = pivot
+                    kinds[f.head, conj, where][found[1]] = found[0]
     if not kinds:
         return []
     least = min(kinds, key=lambda k: (len(kinds[k]), k))
@@ -108,13 +108,13 @@ def _choices(tree: Node, todo: frozenset[int], scope: dict[int, frozenset[int]])
     return [(pivot, e) for e, pivot in chosen.items()]
 
 
-def _pivot(e: Expression, todo: frozenset[int], scope: dict[int, frozenset[int]]) -> int | None:
-    """An index with coefficient ±1 in whose scope the rest of the expression lies: the innermost of them."""
+def _pivot(e: Expression, todo: frozenset[int], scope: dict[int, frozenset[int]]) -> tuple[int, Expression] | None:
+    """The innermost index with coefficient ±1, and what of the expression is in its scope."""
     candidates = [s for s, k in e[1] if s in todo and abs(k) == 1]
-    for s in sorted(candidates, key=lambda s: -len(scope[s])):
-        if all(other in scope[s] or _is_free(other) for other, _ in e[1]):
-            return s
-    return None
+    if not candidates:
+        return None
+    pivot = max(candidates, key=lambda s: len(scope[s]))
+    return pivot, (e[0], tuple(item for item in e[1] if item[0] in scope[pivot] or _is_free(item[0])))
 
 
 def _is_free(symbol: int) -> bool:

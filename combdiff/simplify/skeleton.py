@@ -163,6 +163,14 @@ def factors(node: Node) -> Iterator[Factor]:
         yield from factors(part)
 
 
+def totals(node: Node) -> Iterator[Total]:
+    """All sums, outer ones first."""
+    if isinstance(node, Total):
+        yield node
+    for part in below(node):
+        yield from totals(part)
+
+
 def mapped(node: Node, change: Callable[[Factor], Factor]) -> Node:
     """The tree with its factors changed; subtrees without a change stay the same objects."""
     match node:

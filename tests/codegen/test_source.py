@@ -153,6 +153,14 @@ def test_equal_terms_with_other_index_names_are_one_array() -> None:
     assert source(Lam((C,), Tuple((left, right)))).count("@") == 1
 
 
+def test_a_large_array_is_not_moved_in_memory_to_be_contracted() -> None:
+    for free, contracted in (((p, q), (r, s)), ((r, s), (p, q))):
+        body = Lam(free, total(contracted, mul(App(J, (p, q, r, s)), matrix(A, *contracted))))
+        text = source(Lam((J,), Lam((A,), body)))
+        assert "J.reshape(n * n, n * n)" in text
+        assert "tensordot" not in text
+
+
 def test_a_shared_sum_is_not_expanded_into_a_larger_contraction() -> None:
     norm = total((q,), mul(matrix(A, p, q), App(x, (q,))))
     term = Lam((A,), Lam((x,), total((p,), mul(conj(norm), norm))))

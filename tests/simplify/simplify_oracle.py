@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from random import Random
 
@@ -16,15 +17,14 @@ from combdiff.language.terms import (
     Conj,
     Const,
     Delta,
-    Indicator,
     Mul,
     Pow,
     Sum,
     Term,
     Var,
     add,
-    children,
     call,
+    children,
     conj,
     delta,
     fresh,
@@ -90,54 +90,66 @@ def _place(values: NDArray[np.int64], d: Domain) -> NDArray[np.int64]:
     return (values % SIZES[d]) if d.periodic else values + (SIZES[d] // 2 if d.symmetric else 0)
 
 
-def value(t: Term, arrays: Mapping[Var, Array], axes: dict[Var, int], rank: int) -> Array:
+def value(t: Term, arrays: Mapping[Var, Array], axes: Mapping[Var, int], rank: int) -> Array:
     """The value of `t` on the grid of all indices of `axes`, one axis each."""
-    go = lambda u: value(u, arrays, axes, rank)  # noqa: E731
+
+    def go(u: Term) -> Array:
+        return value(u, arrays, axes, rank)
+
     match t:
         case Const(a, b):
             return np.full((1,) * rank, complex(a, b))
-        case Var(kind=Index(domain)):
+        case Var():
             shape = [1] * rank
             shape[axes[t]] = -1
-            return _range(domain).reshape(shape).astype(complex)
-        case Var():
-            return arrays[t].reshape((1,) * rank)
+            return _range(t.kind.domain).reshape(shape).astype(complex)
         case App(f, args):
-            places = [
-                _place(np.rint(go(a).real).astype(int), p.domain) for a, p in zip(args, f.kind.params, strict=True)
-            ]
+            places = [_place(_integer(go(a)), p.domain) for a, p in zip(args, f.kind.params, strict=True)]
             return arrays[f][tuple(np.broadcast_arrays(*places))]
-        case Add(terms):
-            return sum(map(go, terms))
-        case Mul(factors):
-            result = go(factors[0])
-            for f in factors[1:]:
-                result = result * go(f)
-            return result
-        case Conj(u):
-            return go(u).conj()
-        case Pow(base, exponent):
-            return go(base) ** int(exponent.real)
-        case Call(name, (u,)):
-            return _CALLS[name](go(u)) + 0j
         case Sum(indices, body):
             inner = go(body)
             for i in indices:
-                axis = axes[i]
-                repeated = SIZES[i.kind.domain] if inner.shape[axis] == 1 else 1
-                inner = inner.sum(axis=axis, keepdims=True) * repeated
+                repeated = SIZES[i.kind.domain] if inner.shape[axes[i]] == 1 else 1
+                inner = inner.sum(axis=axes[i], keepdims=True) * repeated
             return inner
         case Delta(left, right, body):
-            d = np.rint((go(left) - go(right)).real).astype(int)
-            if any(v.kind.domain.periodic for v in left.free | right.free):
-                d = d % SIZES[K]
-            return (d == 0) * go(body)
-        case Indicator(left, right, body):
-            return (go(left).real <= go(right).real) * go(body)
+            d = _integer(go(left) - go(right))
+            return ((d % SIZES[K] if _wraps(left, right) else d) == 0) * go(body)
+        case _:
+            return _arithmetic(t, [go(u) for u in children(t)])
+
+
+def _arithmetic(t: Term, parts: list[Array]) -> Array:
+    match t:
+        case Add():
+            return sum(parts)
+        case Mul():
+            return math.prod(parts)
+        case Conj():
+            return parts[0].conj()
+        case Pow(_, exponent):
+            return parts[0] ** int(exponent.real)
+        case Call(name, _):
+            return _CALLS[name](parts[0]) + 0j
     raise AssertionError(t)
 
 
-_CALLS = {"exp": lambda z: np.exp(z / 50), "cos": lambda z: np.cos(z / 50), "sin": lambda z: np.sin(z / 50), "abs2": lambda z: abs(z) ** 2, "real": np.real}
+def _integer(numbers: Array) -> NDArray[np.int64]:
+    return np.rint(numbers.real).astype(int)
+
+
+def _wraps(left: Term, right: Term) -> bool:
+    return any(v.kind.domain.periodic for v in left.free | right.free)
+
+
+# arguments are damped, because exp and cos of large numbers overflow
+_CALLS: dict[str, Callable[[Array], Array]] = {
+    "exp": lambda z: np.exp(z / 50),
+    "cos": lambda z: np.cos(z / 50),
+    "sin": lambda z: np.sin(z / 50),
+    "abs2": lambda z: abs(z) ** 2,
+    "real": np.real,
+}
 
 
 class Pool:
@@ -230,7 +242,7 @@ class Scramble:
                 changed = [self(p, scope) for p in parts]
                 self.random.shuffle(changed)
                 return mul(*changed) if isinstance(t, Mul) else add(*changed)
-            case App(f, args):
+            case App(f):
                 e: Term = t
                 for _ in range(3):
                     if f.kind.symmetries and self.random.random() < 0.6:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections import defaultdict
-from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -37,16 +34,13 @@ from combdiff.language.terms import (
 from combdiff.language.types import COMPLEX, REAL, Index, Map, Symmetry
 from combdiff.simplify.canonical import canonical, derived_symmetries, is_real, merge_like_terms, normal_form
 
-_spec = importlib.util.spec_from_file_location("simplify_oracle", Path(__file__).with_name("simplify_oracle.py"))
-assert _spec is not None and _spec.loader is not None
-oracle = sys.modules.setdefault("simplify_oracle", importlib.util.module_from_spec(_spec))
-_spec.loader.exec_module(oracle)
+from . import simplify_oracle as oracle
 
 N, K, X, at, index, tensor = oracle.N, oracle.K, oracle.X, oracle.at, oracle.index, oracle.tensor
 permutation = Symmetry.permutation
 
 a, b, c, d, i, j, p, q, r, s = (index(name, N) for name in "abcdijpqrs")
-f, k, l = (index(name, K) for name in "fkl")
+f, k, m = (index(name, K) for name in "fkm")
 x, y = (index(name, X) for name in "xy")
 A, B, C = (tensor(name, (N, N)) for name in "ABC")
 v = tensor("v", (N,))
@@ -54,7 +48,7 @@ H = tensor("H", (N, N), COMPLEX, permutation((2, 1), "conj"))
 S = tensor("S", (N, N), REAL, permutation((2, 1), "id"))
 D = tensor("D", (N, N), REAL, permutation((2, 1), "neg"))
 J = tensor("J", (N, N, N, N), COMPLEX, permutation((2, 1, 4, 3), "conj"), permutation((3, 4, 1, 2), "id"))
-O = tensor("S", (N, N, K, K), COMPLEX, permutation((2, 1, 4, 3), "conj"))
+overlaps = tensor("S", (N, N, K, K), COMPLEX, permutation((2, 1, 4, 3), "conj"))
 U = tensor("U", (N, N, K))
 w = tensor("w", (X,), REAL, Symmetry.reflection((1,), 1, "ineg"))
 G = tensor("G", (K,))
@@ -68,7 +62,7 @@ def equal(one: Term, other: Term) -> bool:
 
 def overlap(n: Var, m: Term) -> Term:
     shifted = add(k, m)
-    return total((k, p, q), mul(conj(at(U, p, n, k)), at(O, p, q, k, shifted), at(U, q, n, shifted)))
+    return total((k, p, q), mul(conj(at(U, p, n, k)), at(overlaps, p, q, k, shifted), at(U, q, n, shifted)))
 
 
 # --- random terms ---
@@ -138,8 +132,8 @@ def test_a_scrambled_tree_keeps_its_value_where_it_keeps_its_key(
         assert close(values(t, pool, arrays), values(u, pool, arrays))
         one, other = normal_form(t), normal_form(u)
         different += oracle.signed(one) != oracle.signed(other) and bool(one.sign or other.sign)
-    # what is left: sums inside sums that vanish for a reason of their own, which `merge_like_terms` finds first
-    assert different <= 4
+    # sums inside sums that vanish for a reason of their own are left to `merge_like_terms`
+    assert different <= 2
 
 
 # --- the paper's examples ---
@@ -175,10 +169,10 @@ def test_symmetries_may_be_given_for_a_variable_without_declared_ones() -> None:
 def test_the_wannier_gradient_is_one_term() -> None:
     e, g = d, f
     up, down, on = add(g, x), sub(g, x), add(k, x)
-    rho = (mul(conj(at(U, r, b, k)), at(O, r, s, k, on), at(U, s, b, on)))
-    adjoint = (mul(at(U, r, b, k), conj(at(O, r, s, k, on)), conj(at(U, s, b, on))))
-    forward = mul(at(O, e, q, g, up), at(U, q, b, up))
-    backward = mul(at(U, q, b, down), conj(at(O, q, e, down, g)))
+    rho = mul(conj(at(U, r, b, k)), at(overlaps, r, s, k, on), at(U, s, b, on))
+    adjoint = mul(at(U, r, b, k), conj(at(overlaps, r, s, k, on)), conj(at(U, s, b, on)))
+    forward = mul(at(overlaps, e, q, g, up), at(U, q, b, up))
+    backward = mul(at(U, q, b, down), conj(at(overlaps, q, e, down, g)))
     terms = [total((x, k, r, s, q), mul(at(w, x), *pair)) for pair in ((adjoint, forward), (rho, backward))]
     merged = merge_like_terms(add(*terms))
     assert not isinstance(merged, Add)
@@ -216,8 +210,8 @@ def test_a_zero_across_two_shifts_is_found() -> None:
 
 
 def test_an_index_that_drops_out_leaves_its_domain() -> None:
-    shifted = total((k, l), at(G, sub(k, l)))
-    assert equal(shifted, total((k, l), at(G, k)))
+    shifted = total((k, m), at(G, sub(k, m)))
+    assert equal(shifted, total((k, m), at(G, k)))
     assert not equal(shifted, total((k,), at(G, k)))
     assert not equal(total((i, a), at(v, a)), total((k, a), at(v, a)))
 
@@ -228,14 +222,14 @@ def test_an_open_periodic_index_is_not_shifted() -> None:
 
 
 def test_an_outer_index_is_not_shifted_by_an_inner_one() -> None:
-    inner = call("exp", total((l,), mul(at(G, add(k, l)), at(G, l))))
-    other = call("exp", total((l,), mul(at(G, k), at(G, l))))
+    inner = call("exp", total((m,), mul(at(G, add(k, m)), at(G, m))))
+    other = call("exp", total((m,), mul(at(G, k), at(G, m))))
     assert not equal(total((k,), mul(inner, at(G, k))), total((k,), mul(other, at(G, k))))
 
 
 def test_a_periodic_index_that_is_read_as_a_number_is_not_shifted() -> None:
     assert not equal(total((k,), mul(k, at(G, k))), total((k,), mul(k, at(G, add(k, f)))))
-    assert equal(total((k,), mul(k, at(G, k))), total((l,), mul(l, at(G, l))))
+    assert equal(total((k,), mul(k, at(G, k))), total((m,), mul(m, at(G, m))))
 
 
 def test_a_sum_of_an_odd_number_over_a_symmetric_domain_is_zero() -> None:
@@ -260,6 +254,14 @@ def test_conj_goes_to_the_factors() -> None:
     assert equal(conj(product), total((j,), mul(conj(at(A, a, j)), conj(at(H, b, j)))))
     assert equal(conj(call("exp", z)), call("exp", conj(z)))
     assert not equal(conj(call("log", z)), call("log", conj(z)))
+
+
+def test_a_reversal_inside_a_sum_of_terms_is_seen_through_an_inner_sum() -> None:
+    def energy(sign: int) -> Term:
+        inner = total((y,), mul(number(sign), x, at(w, y)))
+        return total((x,), add(inner, at(v, a)))
+
+    assert equal(energy(1), energy(-1))
 
 
 def test_sums_are_named_jointly_inside_functions() -> None:

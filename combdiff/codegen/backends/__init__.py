@@ -1,0 +1,1 @@
+"""How array libraries are written, a table each."""

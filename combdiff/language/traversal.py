@@ -1,0 +1,281 @@
+"""Walks over terms: children, rebuilding, memoised traversal, substitution and renaming, equality up to names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from combdiff.language.constructors import (
+    add,
+    call,
+    conj,
+    delta,
+    indicator,
+    lam,
+    let,
+    mul,
+    power,
+    proj,
+    total,
+)
+from combdiff.language.nodes import (
+    _NO_VARIABLES,
+    Add,
+    App,
+    Call,
+    Conj,
+    Const,
+    Delta,
+    Diff,
+    Indicator,
+    Lam,
+    Let,
+    Mul,
+    Pow,
+    Proj,
+    Sum,
+    Term,
+    Tuple,
+    Var,
+    fresh,
+)
+from combdiff.language.types import Index
+
+
+def apply(function: Term, *args: Term) -> Term:
+    """f(args); a λ-term is applied by substitution into a renamed copy, a shared value keeps its bindings."""
+    match function:
+        case Lam(params, body):
+            assert len(params) == len(args), "as many arguments as parameters"
+            if params == args:
+                return body
+            return substitute(refreshed(body), dict(zip(params, args, strict=True)))
+        case Let(bindings, body):
+            return let(bindings, apply(body, *args))
+        case _:
+            return App(function, tuple(args))
+
+
+def children(t: Term) -> tuple[Term, ...]:
+    """The terms directly below `t`, bound variables not counted."""
+    match t:
+        case Var() | Const():
+            return ()
+        case Lam(_, body) | Sum(_, body):
+            return (body,)
+        case App(f, args):
+            return (f, *args)
+        case Tuple(items) | Add(items) | Mul(items) | Call(_, items):
+            return items
+        case Proj(_, of) | Diff(_, of) | Conj(of):
+            return (of,)
+        case Let(bindings, body):
+            return (*(value for _, value in bindings), body)
+        case Pow(base, exponent):
+            return (base, exponent)
+        case Delta(left, right, body) | Indicator(left, right, body):
+            return (left, right, body)
+    raise AssertionError(f"unknown node {type(t).__name__}")
+
+
+def rebuild(t: Term, parts: Sequence[Term]) -> Term:
+    """`t` with other children, made by the smart constructors."""
+    match t:
+        case Var() | Const():
+            return t
+        case Lam(params, _):
+            return lam(params, parts[0])
+        case Sum(indices, _):
+            return total(indices, parts[0])
+        case App():
+            return apply(parts[0], *parts[1:])
+        case Tuple():
+            return Tuple(tuple(parts))
+        case Add():
+            return add(*parts)
+        case Mul():
+            return mul(*parts)
+        case Call(primitive, _):
+            return call(primitive, *parts)
+        case Proj(item, _):
+            return proj(item, parts[0])
+        case Diff(kind, _):
+            return Diff(kind, parts[0])
+        case Conj():
+            return conj(parts[0])
+        case Let(bindings, _):
+            return let([(var, value) for (var, _), value in zip(bindings, parts, strict=False)], parts[-1])
+        case Pow():
+            return power(parts[0], parts[1])
+        case Delta():
+            return delta(parts[0], parts[1], parts[2])
+        case Indicator():
+            return indicator(parts[0], parts[1], parts[2])
+    raise AssertionError(f"unknown node {type(t).__name__}")
+
+
+class Traverser:
+    """A memoised bottom-up walk: `visit` sees each node after its children; shared subterms are visited once.
+
+    >>> double = Traverser(lambda t: mul(TWO, t) if isinstance(t, Const) else t)
+    >>> double(add(fresh("x", REAL), ONE)).terms[1].real
+    Fraction(2, 1)
+    """
+
+    def __init__(self, visit: Callable[[Term], Term], prune: Callable[[Term], bool] = lambda _: False) -> None:
+        self.visit = visit
+        self.prune = prune
+        self.seen: dict[Term, Term] = {}
+
+    def __call__(self, t: Term) -> Term:
+        if self.prune(t):
+            return t
+        known = self.seen.get(t)
+        if known is None:
+            below = children(t)
+            parts = [self(c) for c in below]
+            same = all(a is b for a, b in zip(parts, below, strict=True))
+            known = self.seen[t] = self.visit(t if same else rebuild(t, parts))
+        return known
+
+
+def bound_by(t: Term) -> tuple[Var, ...]:
+    """The variables that the node `t` itself binds."""
+    match t:
+        case Lam(params, _):
+            return params
+        case Sum(indices, _):
+            return indices
+        case Let(bindings, _):
+            return tuple(var for var, _ in bindings)
+        case _:
+            return ()
+
+
+def subterms(t: Term) -> Iterable[Term]:
+    """Every distinct subterm of `t`, parents first."""
+    seen: set[Term] = set()
+    stack = [t]
+    while stack:
+        u = stack.pop()
+        if u not in seen:
+            seen.add(u)
+            yield u
+            stack.extend(reversed(children(u)))
+
+
+def substitute(t: Term, values: Mapping[Var, Term]) -> Term:
+    """`t` with free variables replaced; binders that would capture are renamed. Linear in the distinct subterms."""
+    values = {var: value for var, value in values.items() if var in t.free and var is not value}
+    if not values:
+        return t
+    entering = _NO_VARIABLES.union(*(value.free for value in values.values()))
+    memo: dict[Term, Term] = {}
+
+    def go(u: Term) -> Term:
+        if u.free.isdisjoint(values):
+            return u
+        known = memo.get(u)
+        if known is None:
+            known = memo[u] = step(u)
+        return known
+
+    def step(u: Term) -> Term:
+        if isinstance(u, Var):
+            return values[u]
+        bound = bound_by(u)
+        if not entering.isdisjoint(bound) or not values.keys().isdisjoint(bound):
+            u = refreshed(u)
+        return rebuild(u, [go(c) for c in children(u)])
+
+    return go(t)
+
+
+def refreshed(t: Term) -> Term:
+    """`t` with every bound variable renamed, so that a copy shares no binder with its original."""
+    memo: dict[tuple[Term, tuple[tuple[int, int], ...]], Term] = {}
+
+    def step(u: Term, names: Mapping[Var, Var]) -> Term:
+        bound = bound_by(u)
+        if not bound:
+            below = children(u)
+            parts = [go(c, names) for c in below]
+            return u if all(a is b for a, b in zip(parts, below, strict=True)) else rebuild(u, parts)
+        inner = {**names, **{var: fresh(var.name, var.kind) for var in bound}}
+        own = tuple(inner[var] for var in bound)
+        match u:
+            case Lam(_, body):
+                return Lam(own, go(body, inner))
+            case Sum(_, body):
+                return Sum(own, go(body, inner))
+            case Let(bindings, body):
+                return _refreshed_let(bindings, body, own, names)
+        raise AssertionError(f"{type(u).__name__} binds nothing")
+
+    def _refreshed_let(
+        bindings: tuple[tuple[Var, Term], ...], body: Term, own: tuple[Var, ...], names: Mapping[Var, Var]
+    ) -> Term:
+        scope = dict(names)
+        renamed = []
+        for new, (var, value) in zip(own, bindings, strict=True):
+            renamed.append((new, go(value, scope)))
+            scope[var] = new
+        return Let(tuple(renamed), go(body, scope))
+
+    def go(u: Term, names: Mapping[Var, Var]) -> Term:
+        if isinstance(u, Var):
+            return names.get(u, u)
+        # a subterm may stand inside a binder and outside of it, so what its names are now is part of the key
+        key = (u, tuple(sorted((v.uid, names[v].uid) for v in u.free if v in names)))
+        known = memo.get(key)
+        if known is None:
+            known = memo[key] = step(u, names)
+        return known
+
+    return go(t, {})
+
+
+def alpha_equal(a: Term, b: Term) -> bool:
+    """Whether two terms differ by the names of bound variables at most.
+
+    >>> i, j = fresh("i", INTEGER), fresh("j", INTEGER)
+    >>> alpha_equal(Lam((i,), i), Lam((j,), j))
+    True
+    """
+
+    def same(u: Term, v: Term, names: Mapping[Var, Var]) -> bool:
+        if isinstance(u, Var):
+            return names.get(u, u) == v
+        if type(u) is not type(v) or _label(u) != _label(v):
+            return False
+        left, right = children(u), children(v)
+        ours, theirs = bound_by(u), bound_by(v)
+        if len(left) != len(right) or [x.kind for x in ours] != [x.kind for x in theirs]:
+            return False
+        inner = {**names, **dict(zip(ours, theirs, strict=True))}
+        if isinstance(u, Add) and isinstance(u.type, Index):
+            return _same_multiset(left, right, inner)
+        return all(same(x, y, inner) for x, y in zip(left, right, strict=True))
+
+    def _same_multiset(left: Sequence[Term], right: Sequence[Term], names: Mapping[Var, Var]) -> bool:
+        rest = list(right)
+        for x in left:
+            match_ = next((y for y in rest if same(x, y, names)), None)
+            if match_ is None:
+                return False
+            rest.remove(match_)
+        return True
+
+    return same(a, b, {})
+
+
+def _label(t: Term) -> object:
+    """What tells a node from others of its kind, children and bound names aside."""
+    match t:
+        case Const(real, imag):
+            return (real, imag)
+        case Call(primitive, _) | Diff(primitive, _):
+            return primitive
+        case Proj(item, _):
+            return item
+        case _:
+            return None
