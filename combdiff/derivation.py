@@ -15,10 +15,10 @@ from combdiff.language.infer import infer
 from combdiff.language.parser import parse
 from combdiff.language.recursion import deep_recursion
 from combdiff.language.terms import Diff, Lam, Let, Term, Tuple, Var, let, subterms, tuple_of
-from combdiff.language.types import Domain, Index, Map
+from combdiff.language.types import Domain, Index, Map, Number
 from combdiff.language.values import Extent
 from combdiff.simplify.choose import index_names
-from combdiff.simplify.stages import Simplifier, Step
+from combdiff.simplify.stages import REAL_PART, Simplifier, Step, provably_real
 
 if TYPE_CHECKING:
     from combdiff.checking import Report
@@ -186,9 +186,20 @@ def _derived(text: str, mode: str, program: Term, simplifier: Simplifier) -> Der
     with deep_recursion():
         simplifier.names = index_names(program)
         simplifier.rank = {p: n for n, p in enumerate(_parameters(program))}
-        simplifier.steps.append(Step("program", program))
+        simplifier.steps.append(Step("program", program, note=_note(program) if mode != "pullback" else ""))
         term = differentiate(program, mode, simplifier)
     return Derivation(text, mode, program, term, tuple(simplifier.steps))
+
+
+def _note(program: Term) -> str:
+    """What a reader should know of the objective before its gradient is taken."""
+    t = program
+    while isinstance(t, Lam | Let | Diff):
+        if isinstance(t, Diff):
+            known = not isinstance(t.of, Lam) or not isinstance(t.of.body.type, Number) or provably_real(t.of)
+            return "" if known else REAL_PART
+        t = t.body
+    return ""
 
 
 def _parameters(t: Term) -> list[Var]:

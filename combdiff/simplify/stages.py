@@ -13,10 +13,10 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
-from combdiff.calculus.floating import unfold
-from combdiff.language.terms import Lam, Let, Term, Tuple, Var, apply, fresh, let, tuple_of
-from combdiff.language.types import Index, Map, Symmetry, Type
-from combdiff.simplify.canonical import derived_symmetries, merge_like_terms
+from combdiff.calculus.floating import float_lets, unfold
+from combdiff.language.terms import App, Conj, Lam, Let, Term, Traverser, Tuple, Var, apply, fresh, let, tuple_of
+from combdiff.language.types import Index, Map, Symmetry, Type, is_complex
+from combdiff.simplify.canonical import derived_symmetries, is_real, merge_like_terms
 from combdiff.simplify.choose import Binding, index_names, place, rename_indices
 from combdiff.simplify.contract import contract
 from combdiff.simplify.egraph import Family
@@ -40,6 +40,9 @@ class Step:
         laws = ", ".join(f"{name} ×{f.matches}" for name, f in sorted(self.families.items()) if f.matches)
         heading = f"{self.name} ({self.seconds * 1e3:.1f} ms{'; ' + laws if laws else ''})"
         return "\n".join([heading, *([self.note] if self.note else []), expression_text(self.term)])
+
+
+REAL_PART = "its value is not provably real: what follows is the gradient of its real part (Eq. 42)"
 
 
 @dataclass(slots=True)
@@ -107,16 +110,56 @@ class Simplifier:
 def merged(body: Term, unused: Collection[Var]) -> Term:
     """`body` with like terms merged, value by value; each value's symmetries are derived and used in what follows."""
     bindings, results = _parts(body)
-    derived: dict[Var, tuple[Symmetry, ...]] = {}
-    settled: list[Binding] = []
+    known = _Known(unused)
+    settled = [(var, value if is_function(value) else known.settle(var, value)) for var, value in bindings]
+    return let(settled, tuple_of([known.merged(r) for r in results]))
+
+
+@dataclass(slots=True)
+class _Known:
+    """What has been found out about the values of a result: their symmetries, and which are real."""
+
+    unused: Collection[Var]
+    derived: dict[Var, tuple[Symmetry, ...]] = field(default_factory=dict)
+    real: set[Var] = field(default_factory=set)
+
+    def merged(self, value: Term) -> Term:
+        """`value` with like terms merged, without conj on what is real."""
+        plain = Traverser(self._plain)(_entry(value)) if self.real else _entry(value)
+        return _with_entry(value, merge_like_terms(plain, self.derived, self.unused))
+
+    def settle(self, var: Var, value: Term) -> Term:
+        """The merged value of `var`, whose properties are used in all that follows."""
+        value = self.merged(value)
+        if isinstance(value, Lam):
+            self.derived[var] = derived_symmetries(value, self.derived, self.unused)
+        if is_complex(var.kind) and self.is_real(value):
+            self.real.add(var)
+        return value
+
+    def is_real(self, value: Term) -> bool:
+        return is_real(_entry(value), self.derived, self.unused)
+
+    def _plain(self, t: Term) -> Term:
+        match t:
+            case Conj(Var() as v) if v in self.real:
+                return v
+            case Conj(App(Var() as v, _) as entry) if v in self.real:
+                return entry
+            case _:
+                return t
+
+
+def provably_real(f: Lam) -> bool:
+    """Whether the value of f is real whatever its arguments, by the declared symmetries."""
+    if not is_complex(f.body.type):
+        return True
+    bindings, core = float_lets(f.body)
+    known = _Known(())
     for var, value in bindings:
         if not is_function(value):
-            value = _with_entry(value, merge_like_terms(_entry(value), derived, unused))
-            if isinstance(value, Lam):
-                derived[var] = derived_symmetries(value, derived, unused)
-        settled.append((var, value))
-    results = [_with_entry(r, merge_like_terms(_entry(r), derived, unused)) for r in results]
-    return let(settled, tuple_of(results))
+            known.settle(var, value)
+    return known.is_real(core)
 
 
 def _parts(body: Term) -> tuple[list[Binding], list[Term]]:
