@@ -242,13 +242,17 @@ def _domains(around: Surroundings) -> list[Domain]:
 # --- comparing programs ---------------------------------------------------------------------------------------------
 
 
-def standard(term: Term) -> Term:
-    """`term` with domains named by their order and spaces without names: what a program says, not what it calls it."""
+def standard(term: Term, joined: bool = False) -> Term:
+    """`term` with domains named by their order and spaces without names: what a program says, not what it calls it.
+
+    With `joined` all ranges that run from 0 without an end are one.
+    """
     names: dict[Domain, Domain] = {}
     for u in subterms(term):
         for var in bound_by(u):
             for d in domains_of(var.kind):
-                names.setdefault(d, Domain(f"d{len(names)}", False, d.periodic, d.symmetric, d.contractable))
+                name = "N" if joined and not (d.periodic or d.symmetric) else f"d{len(set(names.values()))}"
+                names.setdefault(d, Domain(name, False, d.periodic, d.symmetric, d.contractable))
     known: dict[int, Var] = {}
 
     def kind(k: Type) -> Type:

@@ -188,13 +188,14 @@ def _eliminate_product(x: Var, e: Term, factors: tuple[Term, ...]) -> Comb:
 
 
 def _eliminate_sum(x: Var, e: Term, terms: tuple[Term, ...]) -> Comb:
-    """c + u + v ↦ B (add c) (B (add u) v), where u captures x."""
+    """c + u + v ↦ B (add c) (B plus (Fork u v)).
+
+    The paper would capture u, as a product does: Σ_t 𝒫(u)(x, δ(v, t, k)), where nothing but δ mentions t. That writes v
+    once for every term before it, so that the size of a pullback would grow with the square of the number of terms.
+    """
     constant, varying = _split(x, terms)
-    comb = _included(x, e.type, varying[0])
-    for term in varying[1:]:
-        t = fresh("t", comb.value.type)
-        capture = C((t,), B(row.add_to(t), _included(x, e.type, term)))
-        comb = B(row.add_to(term), comb, capture)
+    parts = tuple(_included(x, e.type, t) for t in varying)
+    comb = parts[0] if len(parts) == 1 else B(row.plus(len(parts)), Fork(parts))
     return B(row.add_to(add(*constant)), comb) if constant else comb
 
 

@@ -66,6 +66,15 @@ def add_to(other: Term) -> Primitive:
     return Primitive("add", lambda v: add(other, v), lambda v, k: k, other)
 
 
+def plus(count: int) -> Primitive:
+    """(u, v, …) ↦ u + v + …, with pullback k ↦ (k, k, …)."""
+
+    def value(v: Term) -> Term:
+        return add(*(proj(n, v) for n in range(count)))
+
+    return Primitive("plus", value, lambda v, k: Tuple((k,) * count))
+
+
 def contract(indices: tuple[Var, ...]) -> Primitive:
     """Σ over `indices` of a map of them, with pullback k ↦ (i ↦ k)."""
 

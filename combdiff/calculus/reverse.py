@@ -11,7 +11,7 @@ collected once from everything that uses it, and handed on. Forward values once,
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from combdiff.calculus.combinators import eliminate
@@ -49,18 +49,26 @@ class Reverse:
 def pullback_of(f: Lam, kinds: Sequence[Type] = ()) -> Lam:
     """(x…, k…) -> the cotangents of the parameters, one bare, several as a tuple.
 
-    `kinds` are the types of the values of f, where they are wider than those of the expressions.
+    `kinds` says that f is a gradient, and of what types: its slots are those of the parameters, and keep their names.
     """
     for x in f.params:
         _differentiable(x)
     bindings, core = float_lets(f.body)
     outputs = core.items if isinstance(core, Tuple) else (core,)
     taken = {t.name for t in subterms(f) if isinstance(t, Var)}
+    wider = bool(kinds)
     kinds = kinds or [t.type for t in outputs]
     names = _names(taken, len(outputs))
     cotangents = [fresh(name, _cotangent_type(kind)) for name, kind in zip(names, kinds, strict=True)]
-    body = reverse_pass(f.params, bindings, list(zip(outputs, cotangents, strict=True)))
+    known = {x: _params_of(t) for x, t in zip(f.params, outputs, strict=False)} if len(outputs) == len(f.params) else {}
+    named = {x: names for x, names in known.items() if wider and names}
+    body = reverse_pass(f.params, bindings, list(zip(outputs, cotangents, strict=True)), named)
     return Lam((*f.params, *cotangents), body)
+
+
+def _params_of(t: Term) -> list[str]:
+    """The names of the indices of a tensor-valued expression."""
+    return [p.name for p in t.params] if isinstance(t, Lam) else []
 
 
 def gradient_of(f: Lam) -> Lam:
@@ -74,10 +82,19 @@ def gradient_of(f: Lam) -> Lam:
     return Lam(f.params, reverse_pass(f.params, bindings, [(core, ONE)]))
 
 
-def reverse_pass(params: Sequence[Var], bindings: Sequence[Binding], outputs: Sequence[tuple[Term, Term]]) -> Term:
-    """Values forwards, then the cotangent of each value, last one first, then those of the parameters."""
+def reverse_pass(
+    params: Sequence[Var],
+    bindings: Sequence[Binding],
+    outputs: Sequence[tuple[Term, Term]],
+    named: Mapping[Var, list[str]] | None = None,
+) -> Term:
+    """Values forwards, then the cotangent of each value, last one first, then those of the parameters.
+
+    `named` gives names to the slots of parameters, which else have those that the program puts there first.
+    """
     values = [var for var, _ in bindings]
-    names = {x: _slot_names(x, [*(e for _, e in bindings), *(e for e, _ in outputs)]) for x in (*params, *values)}
+    bodies = [*(e for _, e in bindings), *(e for e, _ in outputs)]
+    names = {x: _slot_names(x, bodies) for x in (*params, *values)} | dict(named or {})
     slots = {x: tuple(fresh(n, p) for n, p in zip(names[x], _slot_types(x.kind), strict=True)) for x in names}
     reverse = Reverse.start(slots)
     targets = _reached(params, bindings)
@@ -134,7 +151,9 @@ def _slot_types(kind: Type) -> tuple[Type, ...]:
 
 def _cotangent_type(kind: Type) -> Type:
     """A cotangent lives where the value lives; declared symmetries are not asked of it."""
-    return Map(kind.params, kind.result) if isinstance(kind, Map) else kind
+    if not isinstance(kind, Map):
+        return kind
+    return Map(kind.params, kind.result, (), "" if kind.symmetries else kind.space)
 
 
 def _names(taken: set[str], count: int) -> list[str]:

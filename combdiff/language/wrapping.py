@@ -87,20 +87,29 @@ class _Line:
     def _filled(self, start: int, end: int, firsts: list[int], indent: int, column: int) -> str:
         """The parts of a sum, product or list, as many to a line as fit; `firsts` are the numbers of their first signs."""
         places = [start, *(self.signs[n - 1][1] for n in firsts[1:]), end]
-        text, at = "", column
+        text, at, before = "", column, self.width
         for n, (a, b) in enumerate(pairwise(places)):
             flat = self.text[a:b].rstrip()
             fits = at + len(flat) + (n > 0) <= self.width
             opened = not fits and indent + len(flat) > self.width
-            if n and not fits and not (opened and len(self.text[places[n - 1] : a]) < 2 * _INDENT):
+            # a long part stays behind a short one, as 4 * sum(…)
+            if n and not fits and not (opened and before < 2 * _INDENT):
                 text, at = text + "\n" + " " * indent, indent
             elif n:
                 text, at = text + " ", at + 1
-            piece = self._fold(a, b, firsts[n], indent, at) if opened else flat
+            piece = self._part(a, b, firsts, n, indent, at) if opened else flat
             text += piece
             # what follows a part of several lines begins a line
-            at = self.width if "\n" in piece else at + len(piece)
+            at, before = (self.width, self.width) if "\n" in piece else (at + len(piece), len(piece))
         return text
+
+    def _part(self, start: int, end: int, firsts: list[int], n: int, indent: int, column: int) -> str:
+        """Part number n of a list, with the sign behind it."""
+        if n + 1 == len(firsts):
+            return self._fold(start, end, firsts[n], indent, column)
+        behind, _, sign = self.signs[firsts[n + 1] - 1]
+        space = " " * (sign != ",")
+        return self._fold(start, behind, firsts[n], indent, column).rstrip() + space + sign
 
     def _opened(self, start: int, end: int, outer: list[int], indent: int, column: int) -> str:
         """An entry, a call or a tuple: broken inside its longest bracket."""
@@ -120,7 +129,7 @@ class _Line:
             return before + newline + self._fold(places[-2], stop, firsts[-1], inner, inner) + tail
         if called:
             return head + newline + self._filled(places[0], stop, firsts, inner, inner) + tail
-        items = [self._fold(a, b, m, inner, inner) for (a, b), m in zip(pairwise(places), firsts, strict=True)]
+        items = [self._part(a, b, firsts, m, inner, inner) for m, (a, b) in enumerate(pairwise(places))]
         return head + newline + newline.join(items) + "\n" + " " * indent + tail
 
     def _greedy(self, start: int, end: int, indent: int, column: int) -> str:

@@ -96,8 +96,9 @@ def rename_indices(result: Term, names: dict[Type, list[str]]) -> Term:
     def go(t: Term, taken: frozenset[str]) -> Term:
         bound = [v for v in bound_by(t) if not isinstance(t, Let)]
         renaming: dict[Var, Term] = {}
+        wanted = _in_order(bound, names) if isinstance(t, Sum) else {}
         for v in bound:
-            name = _free_name(v, taken, names)
+            name = _free_name(wanted.get(v, v.name), v.kind, taken, names)
             taken = taken | {name}
             if name != v.name:
                 renaming[v] = fresh(name, v.kind)
@@ -118,13 +119,24 @@ def _regrouped(t: Term, parts: list[Term]) -> Term:
     return Tuple(tuple(parts))
 
 
-def _free_name(v: Var, taken: frozenset[str], names: dict[Type, list[str]]) -> str:
-    if v.name not in taken:
-        return v.name
-    for name in names.get(v.kind, []):
-        if name not in taken:
-            return name
-    return next(f"{v.name}{n}" for n in range(1, len(taken) + 2) if f"{v.name}{n}" not in taken)
+def _in_order(bound: Sequence[Var], names: dict[Type, list[str]]) -> dict[Var, str]:
+    """The names of the indices of one sum, dealt anew: the user's first name of a type to the first index of it."""
+    dealt: dict[Var, str] = {}
+    for kind in {v.kind for v in bound}:
+        ours = [v for v in bound if v.kind == kind]
+        known = names.get(kind, [])
+        order = sorted((v.name for v in ours), key=lambda name: known.index(name) if name in known else len(known))
+        dealt.update(zip(ours, order, strict=True))
+    return dealt
+
+
+def _free_name(name: str, kind: Type, taken: frozenset[str], names: dict[Type, list[str]]) -> str:
+    if name not in taken:
+        return name
+    for other in names.get(kind, []):
+        if other not in taken:
+            return other
+    return next(f"{name}{n}" for n in range(1, len(taken) + 2) if f"{name}{n}" not in taken)
 
 
 def index_names(program: Term) -> dict[Type, list[str]]:

@@ -6,9 +6,9 @@ the translation to the e-graph's vocabulary and back; every law is in `rules/`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from combdiff.errors import CheckError, UnsupportedError
 from combdiff.language.scalars import SCALAR_FUNCTIONS
@@ -34,6 +34,7 @@ from combdiff.language.terms import (
     add,
     apply,
     call,
+    children,
     conj,
     delta,
     fresh,
@@ -48,7 +49,7 @@ from combdiff.language.terms import (
     total,
 )
 from combdiff.language.types import COMPLEX, Domain, Index, Map, Number
-from combdiff.simplify.egraph import Run, session
+from combdiff.simplify.egraph import Family, session
 
 if TYPE_CHECKING:
     from egglog.bindings import TermDag
@@ -57,27 +58,57 @@ FAMILIES = ("terms", "substitute", "index", "contract", "conjugate", "algebra")
 
 _SETTLE = "(saturate (run substitute)) (saturate (run index)) (saturate (run conjugate)) (saturate (run algebra))"
 _MEET = "(saturate (run contract)) (saturate (run index)) (saturate (run solve)) (run meet)"
-_SCHEDULE = f"(seq {_SETTLE} {_MEET})"
-_EXPANDING = f"(seq {_SETTLE} {_MEET} (run expand))"
+_INSIDE = f"(saturate (seq {_SETTLE} {_MEET}))"
+_SCHEDULE = f"(seq {_INSIDE} (run outward))"
+_EXPANDING = f"(seq {_INSIDE} (run outward) (run expand))"
+
+_LARGEST = 150
+"""Nodes of the terms that share an e-graph."""
 
 
-def contract(terms: Sequence[Term], *, expand: bool = False, seconds: float = 60.0) -> tuple[list[Term], Run]:
+def contract(
+    terms: Sequence[Term], *, expand: bool = False, seconds: float = 60.0
+) -> tuple[list[Term], dict[str, Family]]:
     """`terms` with every δ contracted that can be, and conj at the leaves; with `expand`, products multiplied out.
 
-    Returns the terms and the run's account of the law families.
+    Returns the terms, and how often each family of laws fired.
 
     Raises:
         UnsupportedError: if a sum over all numbers is left (a δ that no law solves).
     """
-    book = Translation()
-    roots = [f"$root{n}" for n in range(len(terms))]
-    texts = [f"(let {root} {book.write(t)})" for root, t in zip(roots, terms, strict=True)]
-    facts = "\n".join([*book.facts(), *texts])
-    run = session(FAMILIES).run(facts, roots, _EXPANDING if expand else _SCHEDULE, seconds)
-    results = [book.reader(dag)(root) for dag, root in run.roots]
-    for t in results:
+    summands = [u.terms if isinstance(u, Add) and not isinstance(u.type, Index) else (u,) for u in terms]
+    contracted: list[Term] = []
+    account: dict[str, Family] = {}
+    for batch in _batches([t for group in summands for t in group]):
+        book = Translation()
+        roots = [f"$root{n}" for n in range(len(batch))]
+        texts = [f"(let {root} {book.root(t)})" for root, t in zip(roots, batch, strict=True)]
+        facts = "\n".join([*book.facts(), *texts])
+        run = session(FAMILIES).run(facts, roots, _EXPANDING if expand else _SCHEDULE, seconds)
+        contracted += [book.reader(dag)(root) for dag, root in run.roots]
+        for name, family in run.families.items():
+            total_ = account.setdefault(name, Family())
+            total_.matches += family.matches
+            total_.seconds += family.seconds
+    for t in contracted:
         _refuse_leftovers(t)
-    return results, run
+    left = iter(contracted)
+    return [add(*(next(left) for _ in group)) for group in summands], account
+
+
+def _batches(terms: Sequence[Term]) -> Iterator[list[Term]]:
+    """`terms` in e-graphs of moderate size: its joins cost more than linearly, starting one costs a millisecond."""
+    batch: list[Term] = []
+    nodes = 0
+    for t in terms:
+        size = sum(1 for _ in subterms(t))
+        if batch and nodes + size > _LARGEST:
+            yield batch
+            batch, nodes = [], 0
+        batch.append(t)
+        nodes += size
+    if batch:
+        yield batch
 
 
 def _refuse_leftovers(t: Term) -> None:
@@ -99,8 +130,14 @@ class Translation:
         self.summed: dict[int, str] = {}
         self.domains: dict[Domain, int] = {}
         self.continued: set[int] = set()
+        self.read: set[Domain] = set()
 
     # --- writing ---
+
+    def root(self, t: Term) -> str:
+        """A whole term; within it, indices that are read as numbers are never shifted."""
+        self.read = set(_read_as_numbers(t))
+        return self.write(t)
 
     def write(self, t: Term, scope: dict[Var, int] | None = None) -> str:
         scope = scope if scope is not None else {}
@@ -161,7 +198,7 @@ class Translation:
     def _sum(self, t: Term, indices: tuple[Var, ...], body: Term, scope: dict[Var, int]) -> str:
         inner = {**scope, **{i: self._binder(i) for i in indices}}
         for i in indices:
-            kind = _solvable_kind(i, body)
+            kind = _solvable_kind(i, body, self.read)
             if kind:
                 self.summed[inner[i]] = kind
         ids = " ".join(str(inner[i]) for i in indices)
@@ -336,11 +373,26 @@ def _integer(n: int) -> str:
     return f"(bigint {n})" if abs(n) < 2**62 else f'(from-string "{n}")'
 
 
-def _solvable_kind(v: Var, body: Term) -> str:
+def _read_as_numbers(t: Term) -> Iterator[Domain]:
+    """The periodic domains whose indices stand in arithmetic places: modulo n, −k is a slot but not a number."""
+    for u in subterms(t):
+        if isinstance(u.type, Index) or isinstance(u, Delta):
+            continue
+        slots = (None, *u.function.type.params) if isinstance(u, App) and isinstance(u.function.type, Map) else ()
+        for n, c in enumerate(children(u)):
+            if isinstance(c.type, Index) and not (slots and isinstance(slots[n], Index)):
+                yield from (v.kind.domain for v in c.free if isinstance(v.kind, Index) and _is_periodic(v.kind.domain))
+
+
+def _is_periodic(domain: Domain | None) -> TypeGuard[Domain]:
+    return domain is not None and domain.periodic
+
+
+def _solvable_kind(v: Var, body: Term, read: Collection[Domain]) -> str:
     """How a δ may be solved for the summed variable `v`; empty where it may not."""
     match v.kind:
         case Index(Domain() as domain):
-            if not domain.contractable:
+            if not domain.contractable or domain in read:
                 # δ(b, c, e) for two indices of this domain is c in the place of b; δ(k + b, c, e) is left standing
                 return "plain"
             return "periodic" if domain.periodic else "symmetric" if domain.symmetric else "plain"

@@ -8,7 +8,8 @@ in which its body meets them. The e-graph's multisets and the constructors keep 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from combdiff.language.terms import (
     Add,
@@ -30,37 +31,59 @@ from combdiff.language.terms import (
     rebuild,
     split_coefficient,
     subterms,
+    total,
 )
 from combdiff.language.types import Index
+from combdiff.simplify.images import plainest
 
 Rank = Mapping[Var, int]
 
 
-def in_reading_order(t: Term, rank: Rank, met: Sequence[Var] = ()) -> Term:
-    """`t` with the factors, terms and summed indices in reading order; `rank` numbers the parameters and values."""
-    match t:
-        case Lam(params, body):
-            return Lam(params, in_reading_order(body, rank, (*met, *params)))
-        case Let(bindings, body):
-            ordered = []
-            for var, value in bindings:
-                ordered.append((var, in_reading_order(value, rank, met)))
-                rank = {**rank, var: len(rank)}
-            return Let(tuple(ordered), in_reading_order(body, rank, met))
-        case Tuple(items):
-            return Tuple(tuple(in_reading_order(item, rank, met) for item in items))
-        case Sum(indices, body):
-            outer, inner = _independent(indices, body)
-            inner = in_reading_order(inner, rank, met)
-            summed = Sum(tuple(sorted(indices, key=_first_meeting(inner))), inner)
-            return _product([*(in_reading_order(f, rank, met) for f in outer), summed], rank, met) if outer else summed
-        case Mul(factors) if not isinstance(t.type, Index):
-            return _product([in_reading_order(f, rank, met) for f in factors], rank, met)
-        case Add(terms) if not isinstance(t.type, Index):
-            return add(*sorted((in_reading_order(u, rank, met) for u in terms), key=_is_negative))
-        case _:
-            below = children(t)
-            return rebuild(t, [in_reading_order(c, rank, met) for c in below]) if below else t
+@dataclass(frozen=True, slots=True)
+class ReadingOrder:
+    """Puts results in reading order.
+
+    `rank` numbers the parameters and values; the declared symmetries of variables in `unused` choose no image.
+    """
+
+    rank: Mapping[Var, int]
+    unused: Collection[Var] = ()
+
+    def __call__(self, t: Term, met: Sequence[Var] = ()) -> Term:
+        """`t` with factors, terms and summed indices in order, and entries as their plainest images; `met` are the
+        indices of the maps around it."""
+        match t:
+            case Lam(params, body):
+                return Lam(params, self(body, (*met, *params)))
+            case Let(bindings, body):
+                return self._let(bindings, body, met)
+            case Tuple(items):
+                return Tuple(tuple(self(item, met) for item in items))
+            case Sum(indices, body):
+                return self._sum(indices, body, met)
+            case Mul(factors) if not isinstance(t.type, Index):
+                return _product([self(f, met) for f in factors], self.rank, met)
+            case Add(terms) if not isinstance(t.type, Index):
+                return add(*sorted((self(u, met) for u in terms), key=_is_negative))
+            case App(Var() as tensor, _) | Conj(App(Var() as tensor, _)) if tensor not in self.unused:
+                return plainest(t, met)
+            case _:
+                below = children(t)
+                return rebuild(t, [self(c, met) for c in below]) if below else t
+
+    def _let(self, bindings: tuple[tuple[Var, Term], ...], body: Term, met: Sequence[Var]) -> Term:
+        rank = dict(self.rank)
+        ordered = []
+        for var, value in bindings:
+            ordered.append((var, ReadingOrder(rank, self.unused)(value, met)))
+            rank = {**rank, var: len(rank)}
+        return Let(tuple(ordered), ReadingOrder(rank, self.unused)(body, met))
+
+    def _sum(self, indices: Sequence[Var], body: Term, met: Sequence[Var]) -> Term:
+        outer, inner = _independent(indices, body)
+        inner = self(inner, met)
+        summed = total(sorted(indices, key=_first_meeting(inner)), inner)
+        return _product([*(self(f, met) for f in outer), summed], self.rank, met) if outer else summed
 
 
 def _independent(indices: Sequence[Var], body: Term) -> tuple[list[Term], Term]:

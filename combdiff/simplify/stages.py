@@ -21,18 +21,22 @@ from combdiff.simplify.choose import Binding, index_names, place, rename_indices
 from combdiff.simplify.contract import contract
 from combdiff.simplify.egraph import Family
 from combdiff.simplify.gate import gate_for, is_checkable
-from combdiff.simplify.order import in_reading_order
+from combdiff.simplify.order import ReadingOrder
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One stage of a derivation: what it was, the term after it, the laws that fired, and how long it took."""
+    """One stage of a derivation: what it was, the term after it, the laws that fired, and how long it took.
+
+    `seconds` is the time of the stage itself, `checking` that of its numerical check.
+    """
 
     name: str
     term: Term
     families: dict[str, Family] = field(default_factory=dict)
     seconds: float = 0.0
     note: str = ""
+    checking: float = 0.0
 
     def __str__(self) -> str:
         from combdiff.language.printer import expression_text
@@ -74,31 +78,28 @@ class Simplifier:
             f = self._stage("merge like terms", f, lambda body: (merged(body, unused), {}))
         names = {**index_names(f), **self.names}
         rank = {**self.rank, **{p: len(self.rank) + n for n, p in enumerate(f.params)}}
-        return self._stage(
-            "order and names", f, lambda body: (rename_indices(in_reading_order(body, rank), names), {}), log=False
-        )
+        order = ReadingOrder(rank, unused)
+        return self._stage("order and names", f, lambda body: (rename_indices(order(body), names), {}))
 
-    def _stage(
-        self, name: str, f: Lam, rewrite: Callable[[Term], tuple[Term, dict[str, Family]]], log: bool = True
-    ) -> Lam:
+    def _stage(self, name: str, f: Lam, rewrite: Callable[[Term], tuple[Term, dict[str, Family]]]) -> Lam:
         start = time.perf_counter()
         body, families = rewrite(f.body)
         seconds = time.perf_counter() - start
         result = Lam(f.params, body)
+        start = time.perf_counter()
         if self.check and is_checkable(f.body):
             gate_for(f).same(f.body, body, name)
-        if log:
-            self.steps.append(Step(name, result, families, seconds))
+        self.steps.append(Step(name, result, families, seconds, checking=time.perf_counter() - start))
         return result
 
     def _contracted(self, body: Term, expand: bool) -> tuple[Term, dict[str, Family]]:
         bindings, results = _parts(body)
         values = [value for _, value in bindings] + results
         open_ = [i for i, value in enumerate(values) if i >= len(bindings) or not is_function(value)]
-        entries, run = contract([_entry(values[i]) for i in open_], expand=expand, seconds=self.seconds)
+        entries, families = contract([_entry(values[i]) for i in open_], expand=expand, seconds=self.seconds)
         for i, entry in zip(open_, entries, strict=True):
             values[i] = _with_entry(values[i], entry)
-        return _joined([var for var, _ in bindings], values), run.families
+        return _joined([var for var, _ in bindings], values), families
 
     def _placed(self, body: Term, kept: Collection[Var]) -> tuple[Term, dict[str, Family]]:
         bindings, results = _parts(body)

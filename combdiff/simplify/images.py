@@ -1,0 +1,77 @@
+"""How an entry of a symmetric tensor is written: of its equal images the plainest.
+
+    J(q, p, r, s)'   with J(p, q, r, s) = J(q, p, s, r)' and p free   becomes   J(p, q, s, r)
+
+Least index arithmetic first, then least conj, then open indices in the front slots; an image that is not plainer than
+what stands there is not taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from combdiff.language.terms import Add, App, Conj, Mul, Term, Var, add, conj, mul, number
+from combdiff.language.types import Index, Map, Symmetry
+from combdiff.simplify.slotgroup import SlotGroup
+
+
+def plainest(entry: Term, open_indices: Sequence[Var], derived: tuple[Symmetry, ...] = ()) -> Term:
+    """`entry`, T(…) or T(…)', as its plainest equal, with a sign in front where the symmetry has one."""
+    match entry:
+        case App(Var(_, Map() as kind), args) if kind.is_tensor:
+            conjugated = False
+        case Conj(App(Var(_, Map() as kind), args)) if kind.is_tensor:
+            conjugated = True
+        case _:
+            return entry
+    group = SlotGroup.of(kind, derived)
+    if group.zero or (len(group.representatives) == 1 and not group.blocks):
+        return entry
+    tensor = entry.term.function if isinstance(entry, Conj) and isinstance(entry.term, App) else None
+    tensor = entry.function if isinstance(entry, App) else tensor
+    assert tensor is not None, "an entry of a tensor"
+    best = (_cost(args, conjugated, open_indices), 1, conjugated, args)
+    for s in group.representatives:
+        sign, moved = _in_blocks(group, s.sign, _image(s, args), open_indices)
+        flipped = conjugated != s.conj
+        cost = _cost(moved, flipped, open_indices)
+        if cost < best[0]:
+            best = (cost, sign, flipped, moved)
+    _, sign, flipped, moved = best
+    image = App(tensor, tuple(moved))
+    return mul(number(sign), conj(image) if flipped else image)
+
+
+def _image(s: Symmetry, args: Sequence[Term]) -> tuple[Term, ...]:
+    return tuple(add(*(mul(number(c), args[slot]) for slot, c in row)) for row in s.rows)
+
+
+def _in_blocks(
+    group: SlotGroup, sign: int, args: tuple[Term, ...], open_indices: Sequence[Var]
+) -> tuple[int, tuple[Term, ...]]:
+    """Open indices to the front of each block of exchangeable slots; an odd exchange may change the sign."""
+    moved = list(args)
+    for block, flip in zip(group.blocks, group.signs, strict=True):
+        order = sorted(range(len(block)), key=lambda n: _rank(moved[block[n]], open_indices))
+        if flip < 0:
+            sign *= _parity(order)
+        for slot, term in zip(block, [moved[block[n]] for n in order], strict=True):
+            moved[slot] = term
+    return sign, tuple(moved)
+
+
+def _parity(order: list[int]) -> int:
+    inversions = sum(a > b for n, a in enumerate(order) for b in order[n + 1 :])
+    return -1 if inversions % 2 else 1
+
+
+def _rank(arg: Term, open_indices: Sequence[Var]) -> int:
+    """Where an argument likes to stand: open indices in their order, then bound ones, then arithmetic."""
+    if isinstance(arg, Var):
+        return open_indices.index(arg) if arg in open_indices else len(open_indices)
+    return len(open_indices) + 1
+
+
+def _cost(args: Sequence[Term], conjugated: bool, open_indices: Sequence[Var]) -> tuple[int | tuple[int, ...], ...]:
+    arithmetic = sum(isinstance(a, Add | Mul) for a in args if isinstance(a.type, Index))
+    return arithmetic, int(conjugated), tuple(_rank(a, open_indices) for a in args)

@@ -1,0 +1,115 @@
+"""Listing 3: the step sizes of conjugate gradients, with R unknown (Eq. 48) and with R substituted (Eq. 49–51)."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+
+from . import oracle
+
+TEXT = oracle.example("conjugate_gradient")
+SIZES = (0, 1, 4)
+gradient = cache(cd.grad)
+
+
+def theory():
+    return gradient(TEXT, keep=("R",))
+
+
+def by_hand(t):
+    """(pₖᵀ (A xₙ − b), α pᵀ (A xₙ − b)) with pₖ = r + β p and xₙ = x + α pₖ."""
+    step = t["r"] + t["beta"] * t["p"]
+    residual = t["A"] @ (t["x"] + t["alpha"] * step) - t["b"]
+    return step @ residual, t["alpha"] * (t["p"] @ residual)
+
+
+def with_residual(seed, size):
+    """A trial in which the user gives the derivative of R."""
+    given = oracle.trial(theory(), seed, A=(size, size))
+    return oracle.trial(theory(), seed, {"grad_R": lambda x: given["A"] @ x - given["b"]}, A=(size, size))
+
+
+def test_eq_48_keeps_the_unknown_function():
+    d = theory()
+    assert "grad(R)(" in str(d)
+    first, second = d.matrix_text().splitlines()
+    assert first == "R = x1 ↦ 1/2 x1ᵀ A x1 - x1ᵀ b"
+    assert second == "(∇R(x + alpha (r + beta p))ᵀ (r + beta p), alpha ∇R(x + alpha (r + beta p))ᵀ p)"
+
+
+def test_eq_48_in_latex():
+    tex = theory().latex(form="matrix")
+    point = r"\nabla R(x + \alpha (r + \beta p))^{\mathsf{T}}"
+    assert rf"\left({point} (r + \beta p), \alpha {point} p\right)" in tex
+    assert r"R = x_{1} \mapsto \frac{1}{2} x_{1}^{\mathsf{T}} A x_{1} - x_{1}^{\mathsf{T}} b" in tex
+
+
+def test_eq_48_is_a_program_that_reads_back():
+    again = cd.grad(TEXT, keep="R")
+    assert str(again) == str(theory())
+    assert str(theory()).startswith("(A::Sym, r::RV, p::RV, b::RV, x::RV) -> (alpha::R, beta::R) -> begin\n")
+
+
+def test_eq_49_the_derivative_by_the_first_step_size():
+    first = gradient(TEXT).matrix_text().removeprefix("(").split(", ")[0]
+    assert first == "(r + beta p)ᵀ A (x + alpha (r + beta p)) - (r + beta p)ᵀ b"
+
+
+def test_eq_49_the_derivative_by_the_second_step_size_has_alpha_in_front():
+    second = gradient(TEXT).matrix_text().removesuffix(")").split(", ")[1]
+    assert second in (
+        "alpha (pᵀ A (x + alpha (r + beta p)) - pᵀ b)",
+        "alpha (pᵀ A (x + alpha (r + beta p)) - bᵀ p)",
+    )
+
+
+def test_eq_49_has_no_unknown_function_and_no_delta():
+    assert "grad(" not in str(gradient(TEXT))
+    assert not oracle.has_delta(gradient(TEXT))
+    assert oracle.opened(gradient(TEXT))[1] == {}
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("seed", oracle.SEEDS)
+def test_eq_48_as_numbers_with_the_derivative_given_by_the_user(seed, size):
+    t = with_residual(seed, size)
+    oracle.close(t.result(), by_hand(t))
+    oracle.close(t.run(), by_hand(t))
+    oracle.agrees_with_differences(t)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("seed", oracle.SEEDS)
+def test_eq_49_as_numbers(seed, size):
+    t = oracle.trial(gradient(TEXT), seed, A=(size, size))
+    oracle.close(t.result(), by_hand(t))
+    oracle.close(t.run(), by_hand(t))
+    oracle.agrees_with_differences(t)
+
+
+@pytest.mark.parametrize("seed", oracle.SEEDS)
+def test_eq_50_and_51_the_step_sizes_of_conjugate_gradients_are_stationary(seed):
+    rng = np.random.default_rng(seed)
+    root = rng.standard_normal((4, 4))
+    a, b, x, p = root @ root.T + np.eye(4), rng.standard_normal(4), rng.standard_normal(4), rng.standard_normal(4)
+    r = a @ x - b
+    p = p - r * (p @ r) / (r @ r)
+    beta = -(r @ a @ p) / (p @ a @ p)
+    step = r + beta * p
+    alpha = -(r @ r) / (step @ a @ step)
+    oracle.close(gradient(TEXT).compile("numpy")(a, r, p, b, x, alpha, beta), (0.0, 0.0))
+
+
+@pytest.mark.parametrize("seed", oracle.SEEDS)
+def test_both_step_sizes_by_jax(seed):
+    t = oracle.trial(gradient(TEXT), seed, A=(3, 3))
+
+    def f(alpha, beta):
+        at = t["x"] + alpha * (t["r"] + beta * t["p"])
+        return at @ t["A"] @ at / 2 - at @ t["b"]
+
+    oracle.close(t.run(), oracle.jax_gradient(f, t["alpha"], t["beta"]))
