@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from combdiff.errors import CombDiffError
+
 if TYPE_CHECKING:
     from combdiff.derivation import Derivation
 
@@ -40,9 +42,7 @@ def grad(
     Raises:
         CombDiffError: the program is wrong or its derivative is not defined; the message says where and how to mend it.
     """
-    from combdiff.derivation import derive
-
-    return derive(text, "grad", wrt=wrt, keep=keep, expand=expand, seconds=seconds, name=name)
+    return _derived(text, "grad", wrt, keep, expand, seconds, name)
 
 
 def pullback(
@@ -62,9 +62,7 @@ def pullback(
 
     𝒫(f)(z, k) satisfies Re⟨𝒫(f)(z, k), dz⟩ = Re⟨k, f'(z) dz⟩ (Eq. 44). Arguments and errors as for `grad`.
     """
-    from combdiff.derivation import derive
-
-    return derive(text, "pullback", wrt=wrt, keep=keep, expand=expand, seconds=seconds, name=name)
+    return _derived(text, "pullback", wrt, keep, expand, seconds, name)
 
 
 def hvp(
@@ -84,6 +82,30 @@ def hvp(
 
     It is linear in the vector over the real numbers only. Arguments and errors as for `grad`.
     """
+    return _derived(text, "hvp", wrt, keep, expand, seconds, name)
+
+
+def _derived(
+    text: str, mode: str, wrt: str | Sequence[str], keep: str | Sequence[str], expand: bool, seconds: float, name: str
+) -> Derivation:
+    if not isinstance(text, str):
+        raise CombDiffError(
+            f"a program is a text, and this is of type {type(text).__name__}", remedy="read the file: open(path).read()"
+        )
+    if text.endswith(".cd") and "\n" not in text:
+        raise CombDiffError(f"{text} is a path, not a program", remedy=f"read the file: open({text!r}).read()")
+    if not (isinstance(seconds, int | float) and seconds > 0):
+        raise CombDiffError(f"the time budget is {seconds!r}", remedy="give a number of seconds above 0")
     from combdiff.derivation import derive
 
-    return derive(text, "hvp", wrt=wrt, keep=keep, expand=expand, seconds=seconds, name=name)
+    return derive(
+        text, mode, wrt=_names(wrt, "wrt"), keep=_names(keep, "keep"), expand=expand, seconds=seconds, name=name
+    )
+
+
+def _names(names: str | Sequence[str], argument: str) -> Sequence[str]:
+    """The names given, which may be a single one."""
+    given = [names] if isinstance(names, str) else names
+    if not isinstance(given, Sequence | set | frozenset) or not all(isinstance(n, str) for n in given):
+        raise CombDiffError(f"{argument} is {names!r}", remedy=f'give names: {argument}="x" or {argument}=("x", "y")')
+    return tuple(given)

@@ -6,11 +6,14 @@ Exit status 0; 1 when a check fails; 2, with the message on standard error, for 
 from __future__ import annotations
 
 import argparse
+import io
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from combdiff import api
 from combdiff.errors import CombDiffError
 
 if TYPE_CHECKING:
@@ -22,16 +25,34 @@ _LARGEST = 1_000_000
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        # formulas have Greek letters, whatever the locale says
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8")
     options = _parser().parse_args(arguments)
     try:
-        return _COMMANDS[options.command](options)
+        status = _COMMANDS[options.command](options)
+        print(end="", flush=True)
     except CombDiffError as error:
         print(error, file=sys.stderr)
         return 2
-    except BrokenPipeError:
-        # the reader of a pipe has gone; what is left to flush would only raise again
-        sys.stderr.close()
-        return 0
+    except KeyboardInterrupt:
+        return 130
+    except OSError as problem:
+        # what is left in the buffer would only raise again at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(problem, BrokenPipeError):
+            return 0
+        print(f"cannot write the result: {problem.strerror}", file=sys.stderr)
+        return 2
+    return status
+
+
+def _seed(text: str) -> int:
+    seed = int(text)
+    if seed < 0:
+        raise ValueError
+    return seed
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -62,24 +83,26 @@ def _parser() -> argparse.ArgumentParser:
         else:
             command.add_argument("--mode", choices=_MODES, default="grad", help="which derivative")
         if name == "check":
-            command.add_argument("--seed", type=int, default=0, help="which random data")
+            command.add_argument("--seed", type=_seed, default=0, help="which random data")
     return parser
 
 
 def _read(file: str) -> tuple[str, str]:
     """A program's text and its name in messages; a file that is too large is not read whole."""
-    if file == "-":
-        data, name = sys.stdin.buffer.read(4 * _LARGEST + 1), "<stdin>"
-    else:
-        name = file
-        try:
-            with Path(file).open("rb") as stream:
-                data = stream.read(4 * _LARGEST + 1)
-        except OSError as problem:
-            reason = problem.strerror or "unreadable"
-            raise CombDiffError(f"cannot read {file}: {reason}", remedy="give the path of a .cd file") from None
+    name = "<stdin>" if file == "-" else file
     try:
-        return data.decode("utf-8-sig"), name
+        if file == "-":
+            content = sys.stdin.buffer.read(_LARGEST + 1) if sys.stdin else b""
+        else:
+            with Path(file).open("rb") as stream:
+                content = stream.read(_LARGEST + 1)
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or "this is no path of a file"
+        raise CombDiffError(f"cannot read {name}: {reason}", remedy="give the path of a .cd file") from None
+    if len(content) > _LARGEST:
+        raise CombDiffError(f"{name} is larger than the {_LARGEST} bytes that are read", remedy="split the program")
+    try:
+        return content.decode("utf-8-sig"), name
     except UnicodeDecodeError as problem:
         raise CombDiffError(
             f"{name} is not UTF-8 text (byte {problem.start + 1})", remedy="save the program as UTF-8"
@@ -87,15 +110,18 @@ def _read(file: str) -> tuple[str, str]:
 
 
 def _derived(options: argparse.Namespace, mode: str) -> Derivation:
-    from combdiff.derivation import derive
-
     text, name = _read(options.file)
-    return derive(
-        text, mode, wrt=options.wrt, keep=options.keep, expand=options.expand, seconds=options.seconds, name=name
+    derivative = {"grad": api.grad, "pullback": api.pullback, "hvp": api.hvp}[mode]
+    return derivative(
+        text, wrt=options.wrt, keep=options.keep, expand=options.expand, seconds=options.seconds, name=name
     )
 
 
 def _derivative(options: argparse.Namespace) -> int:
+    if options.value and options.format != "python":
+        raise CombDiffError("--value is about code", remedy="add --format python")
+    if options.form == "matrix" and options.format == "python":
+        raise CombDiffError("code has no matrix form", remedy="leave --form out, or ask for --format text or latex")
     d = _derived(options, options.command)
     if options.format == "python":
         print(d.source(options.backend, value=options.value), end="")

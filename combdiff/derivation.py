@@ -37,7 +37,7 @@ class Derivation:
     >>> print(d)
     (A::Her) -> (x::CV) -> i -> 2 * sum(j, A(i, j) * x(j))
     >>> d.latex(form="matrix")
-    'A \\mapsto x \\mapsto 2 A x'
+    'A \\\\mapsto x \\\\mapsto 2 A x'
 
     `str(d)` is the result in the language, declarations included; `steps` says how it was found.
     """

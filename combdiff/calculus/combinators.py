@@ -115,7 +115,7 @@ def eliminate(x: Var, e: Term) -> Comb:
     >>> from combdiff.language.types import COMPLEX
     >>> z = fresh("z", COMPLEX)
     >>> print(combinator_text(eliminate(z, mul(Conj(z), z))))
-    B (mul z') I
+    B (mul z) (B conj I)
     """
     if x not in e.free:
         return K(e)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from combdiff.calculus.combinators import B, C, Comb, Fork, I, K
-from combdiff.language.terms import Term, Tuple, Var, apply, delta, fresh, lam, proj, total
+from combdiff.language.terms import Add, Term, Tuple, Var, apply, delta, fresh, lam, proj, total
 from combdiff.language.types import Map, Type
 
 
@@ -45,10 +45,17 @@ def c_rule(params: tuple[Var, ...], inner: Comb, k: Term, slots: Sequence[Var]) 
 def b_rule(comb: B, k: Term, slots: Sequence[Var]) -> list[Term]:
     """Eq. 27. The second term exists where f captures x, and is what propagates backwards."""
     at = comb.inner.value
-    chain = [] if isinstance(comb.inner, K) else pull_back(comb.inner, comb.outer.pullback(at, k), slots)
+    chain: list[Term] = []
+    if not isinstance(comb.inner, K):
+        for part in _summands(comb.outer.pullback(at, k)):
+            chain += pull_back(comb.inner, part, slots)
     if comb.capture is None:
         return chain
     return chain + pull_back(comb.capture, _where_reached(at, k, comb.capture.value.type), slots)
+
+
+def _summands(k: Term) -> tuple[Term, ...]:
+    return k.terms if isinstance(k, Add) else (k,)
 
 
 def _where_reached(at: Term, k: Term, f: Type) -> Term:

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 
 from combdiff.calculus.combinators import eliminate
 from combdiff.calculus.floating import Binding, float_lets
+from combdiff.calculus.primitives import INCLUSION, needs_inclusion
 from combdiff.calculus.pullback import pull_back
 from combdiff.errors import UnsupportedError
-from combdiff.language.terms import ONE, App, Lam, Term, Tuple, Var, add, fresh, let, subterms, tuple_of
+from combdiff.language.terms import ONE, ZERO, App, Lam, Term, Tuple, Var, add, apply, fresh, let, subterms, tuple_of
 from combdiff.language.types import Index, Map, Number, Product, Type
 
 
@@ -62,8 +63,21 @@ def pullback_of(f: Lam, kinds: Sequence[Type] = ()) -> Lam:
     cotangents = [fresh(name, _cotangent_type(kind)) for name, kind in zip(names, kinds, strict=True)]
     known = {x: _params_of(t) for x, t in zip(f.params, outputs, strict=False)} if len(outputs) == len(f.params) else {}
     named = {x: names for x, names in known.items() if wider and names}
-    body = reverse_pass(f.params, bindings, list(zip(outputs, cotangents, strict=True)), named)
+    arriving = [_arriving(k, output.type) for k, output in zip(cotangents, outputs, strict=True)]
+    body = reverse_pass(f.params, bindings, list(zip(outputs, arriving, strict=True)), named)
     return Lam((*f.params, *cotangents), body)
+
+
+def _arriving(k: Var, value: Type) -> Term:
+    """The cotangent `k` of a value: its real part where the value is real and only declared to be complex (ι)."""
+    match k.kind:
+        case Map(params, result) if isinstance(value, Map) and needs_inclusion(value.result, result):
+            slots = tuple(fresh(f"d{n + 1}", p) for n, p in enumerate(params))
+            return Lam(slots, INCLUSION.pullback(ZERO, apply(k, *slots)))
+        case Number() if needs_inclusion(value, k.kind):
+            return INCLUSION.pullback(ZERO, k)
+        case _:
+            return k
 
 
 def _params_of(t: Term) -> list[str]:

@@ -69,9 +69,9 @@ def call(el: Elaborator, function: Callee, args: Sequence[Argument], scope: Scop
 def _applied(el: Elaborator, f: Term, args: Sequence[Argument], scope: Scope, span: Span, name: str) -> Term:
     kind = f.type
     if not isinstance(kind, Map):
-        raise LanguageError(
-            f"{name} is {in_words(kind)} and cannot be applied", span=span, remedy="write * for a product"
-        )
+        hides = scope.meanings(name) > 1
+        remedy = f"rename it: it hides another {name}" if hides else "write * for a product"
+        raise LanguageError(f"{name} is {in_words(kind)} and cannot be applied", span=span, remedy=remedy)
     declared = el.places.get(f) if isinstance(f, Var) else None
     _count(name, len(kind.params), "index" if kind.is_tensor else "argument", args, span, declared)
     values = [el.checked(arg, param, scope) for arg, param in zip(args, kind.params, strict=True)]

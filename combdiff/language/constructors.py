@@ -64,6 +64,8 @@ def reciprocal(c: Const) -> Const:
 def split_coefficient(t: Term) -> tuple[Const, Term]:
     """(c, u) with t = c·u, where u carries no number in front.
 
+    >>> from combdiff.language.nodes import fresh
+    >>> from combdiff.language.types import REAL
     >>> c, u = split_coefficient(mul(number(3), fresh("x", REAL)))
     >>> str(c.real)
     '3'
@@ -96,8 +98,12 @@ def add(*terms: Term) -> Term:
     return Add(tuple(kept))
 
 
-def _affine_order(t: Term) -> tuple[int, ...]:
-    return (1,) if isinstance(t, Const) else (0, *sorted(v.uid for v in t.free))
+def _affine_order(t: Term) -> tuple[bool, bool, bool, list[int]]:
+    """k + b for a step b from a point k of a periodic domain; what is subtracted, then constants, at the end."""
+    coefficient, rest = split_coefficient(t)
+    domains = [v.kind.domain for v in rest.free if isinstance(v.kind, Index)]
+    steps = not any(d.periodic for d in domains if d)
+    return isinstance(t, Const), coefficient.real < 0, steps, sorted(v.uid for v in t.free)
 
 
 def mul(*factors: Term) -> Term:

@@ -39,7 +39,7 @@ def parse(text: str, name: str = "<text>", *, limit: int = 1_000_000) -> Module:
             f"{name}: the text has {len(text)} characters, more than the {limit} that are read",
             remedy="split it, or raise the limit: parse(text, limit=…)",
         )
-    source = Source(text.removeprefix("\ufeff").replace("\r\n", "\n"), name)
+    source = Source(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), name)
     try:
         _refuse_control_characters(source.text)
         return _module(_read(source.text), source)

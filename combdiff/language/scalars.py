@@ -19,6 +19,7 @@ HALF = number(Fraction(1, 2))
 class ScalarFunction:
     """A row: `derivative` (holomorphic) or `pullback` (not), and how the world spells the function.
 
+    A pullback that is a sum has the cotangent k in each term, for it is taken term by term.
     `commutes`: f(z') = f(z)' for all z, branch cuts included. `real_valued`: the value is real for complex z too.
     """
 
@@ -38,7 +39,8 @@ def _abs_pullback(z: Term, k: Term) -> Term:
 
 def _phase_pullback(z: Term, k: Term) -> Term:
     """sign(z) = z/|z| turns only: k ↦ (k − sign(z)² k')/(2|z|), which vanishes for real z and k."""
-    return mul(HALF, power(call("abs", z), MINUS_ONE), add(k, neg(mul(power(call("sign", z), TWO), conj(k)))))
+    scale = mul(HALF, power(call("abs", z), MINUS_ONE))
+    return add(mul(scale, k), neg(mul(scale, power(call("sign", z), TWO), conj(k))))
 
 
 _ROWS = (

@@ -78,6 +78,15 @@ class Scope:
             scope = scope.parent
         return None
 
+    def meanings(self, name: str) -> int:
+        """In how many scopes, this one and those around it, `name` means something."""
+        scope: Scope | None = self
+        count = 0
+        while scope is not None:
+            count += any(serial < scope.limit for serial, _ in scope.table.get(name, ()))
+            scope = scope.parent
+        return count
+
     def names(self) -> Iterator[str]:
         """Every name that means something here."""
         scope: Scope | None = self

@@ -116,6 +116,8 @@ def rebuild(t: Term, parts: Sequence[Term]) -> Term:
 class Traverser:
     """A memoised bottom-up walk: `visit` sees each node after its children; shared subterms are visited once.
 
+    >>> from combdiff.language.terms import ONE, TWO
+    >>> from combdiff.language.types import REAL
     >>> double = Traverser(lambda t: mul(TWO, t) if isinstance(t, Const) else t)
     >>> double(add(fresh("x", REAL), ONE)).terms[1].real
     Fraction(2, 1)
@@ -237,6 +239,7 @@ def refreshed(t: Term) -> Term:
 def alpha_equal(a: Term, b: Term) -> bool:
     """Whether two terms differ by the names of bound variables at most.
 
+    >>> from combdiff.language.types import INTEGER
     >>> i, j = fresh("i", INTEGER), fresh("j", INTEGER)
     >>> alpha_equal(Lam((i,), i), Lam((j,), j))
     True

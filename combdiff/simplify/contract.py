@@ -54,7 +54,7 @@ from combdiff.simplify.egraph import Family, session
 if TYPE_CHECKING:
     from egglog.bindings import TermDag
 
-FAMILIES = ("terms", "substitute", "index", "contract", "conjugate", "algebra")
+FAMILIES = ("terms", "substitute", "index", "algebra", "contract", "conjugate")
 
 _SETTLE = "(saturate (run substitute)) (saturate (run index)) (saturate (run conjugate)) (saturate (run algebra))"
 _MEET = "(saturate (run contract)) (saturate (run index)) (saturate (run solve)) (run meet)"

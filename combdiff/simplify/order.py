@@ -138,7 +138,7 @@ def _place(f: Term, rank: Rank, met: Sequence[Var]) -> tuple[int, ...]:
         case App() | Diff():
             return (3, *meetings)
         case _:
-            return (4,)
+            return (5,) if isinstance(f, Pow) and _is_negative(f.exponent) else (4,)
 
 
 def _indices(base: Term) -> list[Var]:

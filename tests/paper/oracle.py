@@ -57,6 +57,14 @@ def outputs(d):
     return [item.body if isinstance(item, Lam) else item for item in items]
 
 
+def outputs_over_reals(d):
+    """The expression below all maps of a result whose slots are real numbers."""
+    t = d.term
+    while isinstance(t, Lam):
+        t = t.body
+    return [t]
+
+
 def slot_names(d):
     """The names of the indices of each output."""
     _, _, core = opened(d)
