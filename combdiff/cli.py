@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         # formulas have Greek letters, whatever the locale says
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8")
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     options = _parser().parse_args(arguments)
     try:
         status = _COMMANDS[options.command](options)
@@ -49,10 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _seed(text: str) -> int:
-    seed = int(text)
-    if seed < 0:
-        raise ValueError
-    return seed
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"a seed is an integer from 0 on, not {text!r}")
+    return int(text)
 
 
 def _parser() -> argparse.ArgumentParser:

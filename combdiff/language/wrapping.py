@@ -12,7 +12,8 @@ from itertools import pairwise
 
 _WIDTH = 100
 _INDENT = 4
-_SIGN = re.compile(r"[()\[\]]|(?:->|[-+*=,]) ")
+_OPENING, _CLOSING = ("(", "[", "begin"), (")", "]", "end")
+_SIGN = re.compile(r"[()\[\]]|\b(?:begin|end)\b|(?:->|[-+*/=,]) ")
 
 
 def wrapped(text: str, width: int = _WIDTH) -> str:
@@ -39,9 +40,9 @@ class _Line:
     def _match(self) -> bool:
         open_: list[int] = []
         for n, (_, _, sign) in enumerate(self.signs):
-            if sign in "([":
+            if sign in _OPENING:
                 open_.append(n)
-            elif sign in ")]":
+            elif sign in _CLOSING:
                 if not open_:
                     return False
                 self.partner[open_.pop()] = n
@@ -67,7 +68,7 @@ class _Line:
         if indent > self.width // 2:
             return self._greedy(start, end, indent, column)
         outer = list(self._outer(first, end))
-        for kinds in (("->", "="), ("+", "-"), ("*",)):
+        for kinds in (("->", "="), ("+", "-"), ("*", "/")):
             found = [n for n in outer if self.signs[n][2] in kinds]
             if found and "->" in kinds:
                 return self._after_arrow(start, end, found, indent)
@@ -91,7 +92,7 @@ class _Line:
         for n, (a, b) in enumerate(pairwise(places)):
             flat = self.text[a:b].rstrip()
             fits = at + len(flat) + (n > 0) <= self.width
-            opened = not fits and indent + len(flat) > self.width
+            opened = not fits and (before < 2 * _INDENT or indent + len(flat) > self.width)
             # a long part stays behind a short one, as 4 * sum(…)
             if n and not fits and not (opened and before < 2 * _INDENT):
                 text, at = text + "\n" + " " * indent, indent
@@ -113,7 +114,7 @@ class _Line:
 
     def _opened(self, start: int, end: int, outer: list[int], indent: int, column: int) -> str:
         """An entry, a call or a tuple: broken inside its longest bracket."""
-        brackets = [n for n in outer if n in self.partner]
+        brackets = [n for n in outer if n in self.partner and self.signs[n][2] != "begin"]
         if not brackets:
             return self.text[start:end].rstrip()
         n = max(brackets, key=lambda m: self.signs[self.partner[m]][0] - self.signs[m][0])
@@ -136,7 +137,7 @@ class _Line:
         """Broken after whatever sign comes last before the margin: for what is nested too deep to be laid out."""
         lines, begin, last = [], start, 0
         for at, after, sign in self.signs:
-            if not start < after <= end or sign in "()[]":
+            if not start < after <= end or sign in _OPENING or sign in _CLOSING:
                 continue
             if column + at + len(sign) - begin > self.width and last > begin:
                 lines.append(self.text[begin:last].rstrip())

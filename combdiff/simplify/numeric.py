@@ -44,6 +44,14 @@ if TYPE_CHECKING:
     Operation = Callable[[list[Array]], Array]
 
 
+LARGEST = 2**23
+"""Entries of the largest intermediate array of a check."""
+
+
+class TooLargeError(UnsupportedError):
+    """A term whose value needs larger arrays than a check may use."""
+
+
 class Draws(Protocol):
     """Where the values of free variables come from."""
 
@@ -227,8 +235,22 @@ class Evaluation:
         fixed = [v for v in indices if not isinstance(v.kind, Index)]
         if fixed:
             return self._fixed_by_delta(fixed[0], tuple(v for v in indices if v is not fixed[0]), body)
-        factors = [self(u) for u in (body.factors if isinstance(body, Mul) else (body,))]
-        return eliminate_indices(factors, indices, {v: len(range_of(v, self.gate.sizes)) for v in indices})
+        sizes = {v: len(range_of(v, self.gate.sizes)) for v in indices}
+        return eliminate_indices(self._factors(body), indices, sizes)
+
+    def _factors(self, t: Term) -> list[Labelled]:
+        """What `t` is a product of, seen through conj and δ, so that sums can be eliminated one by one."""
+        import numpy as np
+
+        match t:
+            case Mul(factors):
+                return [f for u in factors for f in self._factors(u)]
+            case Conj(u):
+                return [Labelled(np.conj(f.array), f.axes) for f in self._factors(u)]
+            case Delta(left, right, body):
+                return [self._equal(left, right), *self._factors(body)]
+            case _:
+                return [self(t)]
 
     def _fixed_by_delta(self, v: Var, others: tuple[Var, ...], body: Term) -> Labelled:
         """Σ over all numbers v: a δ(a, v, e) in the body says what v is (the polymorphic δ of Eq. 27)."""
@@ -310,6 +332,9 @@ def _scalar(n: int) -> Labelled:
 
 
 def _summed(touched: Sequence[Labelled], v: Var) -> Labelled:
+    entries = _cost(touched, v)
+    if entries > LARGEST:
+        raise TooLargeError(f"a check on numbers would need an array of {entries} entries")
     product = _combine(touched, _multiply_up)
     at = product.axes.index(v)
     return Labelled(product.array.sum(axis=at), product.axes[:at] + product.axes[at + 1 :])

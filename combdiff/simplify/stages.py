@@ -21,6 +21,7 @@ from combdiff.simplify.choose import Binding, index_names, place, rename_indices
 from combdiff.simplify.contract import contract
 from combdiff.simplify.egraph import Family
 from combdiff.simplify.gate import gate_for, is_checkable
+from combdiff.simplify.numeric import TooLargeError
 from combdiff.simplify.order import ReadingOrder
 
 
@@ -87,10 +88,21 @@ class Simplifier:
         seconds = time.perf_counter() - start
         result = Lam(f.params, body)
         start = time.perf_counter()
-        if self.check and is_checkable(f.body):
-            gate_for(f).same(f.body, body, name)
-        self.steps.append(Step(name, result, families, seconds, checking=time.perf_counter() - start))
+        note = self._checked(name, f.body, body)
+        self.steps.append(Step(name, result, families, seconds, note, time.perf_counter() - start))
         return result
+
+    def _checked(self, name: str, before: Term, after: Term) -> str:
+        """Evaluate both; an empty note, or why it could not be done."""
+        if not self.check or before is after:
+            return ""
+        if not is_checkable(before):
+            return "not checked on numbers: it holds an integral over the real line"
+        try:
+            gate_for(before, after).same(before, after, name)
+        except TooLargeError as problem:
+            return f"not checked on numbers: {problem.message}"
+        return ""
 
     def _contracted(self, body: Term, expand: bool) -> tuple[Term, dict[str, Family]]:
         bindings, results = _parts(body)
