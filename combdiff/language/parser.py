@@ -235,6 +235,8 @@ def _found(token: Token) -> str:
 def _remedy(token: Token, wanted: frozenset[str], text: str) -> str:
     """What the writer probably meant by a word that cannot stand where it does, or what can."""
     before = text[: token.start_pos].rstrip(" ")[-1:]
+    if token.type == "ARROW" and text[: token.start_pos].rpartition("=")[0].rstrip().endswith("symmetries"):
+        return "a symmetry as a map is not supported yet: write slots and an action, (((2, 1), :conj),)"
     match token.type, before:
         case (("NAME" | "NUMBER" | "SUM"), _) if before.isdigit() and "PLUS" in wanted:
             return "write a product with *: 2 * x"

@@ -97,7 +97,7 @@ class Session:
         updated = True
         while updated:
             if time.perf_counter() > deadline:
-                raise BudgetError(f"simplification took longer than {seconds:g} s", remedy="raise the time budget")
+                raise BudgetError("simplification takes longer than its budget allows", remedy="allow more seconds")
             updated = False
             for output in self._do(f"(run-schedule {schedule})"):
                 if isinstance(output, RunScheduleOutput):

@@ -64,6 +64,10 @@ class Simplifier:
     names: dict[Type, list[str]] = field(default_factory=dict)
     rank: dict[Var, int] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
+    deadline: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.deadline = time.perf_counter() + self.seconds
 
     def __call__(self, f: Lam, unused: Collection[Var]) -> Lam:
         """`f` simplified, without using the declared symmetries of the variables in `unused`."""
@@ -108,7 +112,9 @@ class Simplifier:
         bindings, results = _parts(body)
         values = [value for _, value in bindings] + results
         open_ = [i for i, value in enumerate(values) if i >= len(bindings) or not is_function(value)]
-        entries, families = contract([_entry(values[i]) for i in open_], expand=expand, seconds=self.seconds)
+        entries, families = contract(
+            [_entry(values[i]) for i in open_], expand=expand, seconds=self.deadline - time.perf_counter()
+        )
         for i, entry in zip(open_, entries, strict=True):
             values[i] = _with_entry(values[i], entry)
         return _joined([var for var, _ in bindings], values), families

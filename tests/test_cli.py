@@ -1,0 +1,256 @@
+"""The command line: exit status, streams, options, and that no input ends in a traceback."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from combdiff.checking import Finding, Report
+from combdiff.cli import main
+from combdiff.derivation import Derivation
+from combdiff.language.infer import infer
+from combdiff.language.parser import parse
+
+ROOT = Path(__file__).parent.parent
+HARTREE_FOCK = str(ROOT / "examples" / "hartree_fock.cd")
+QUADRATIC = str(ROOT / "examples" / "quadratic.cd")
+SQUARES = "(x::RV) -> sum(i, x(i)^2)"
+MANY = 100_000
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    """Run a command on a program's text; gives status, standard output, standard error."""
+
+    def command(*arguments, text=SQUARES):
+        content = text if isinstance(text, bytes) else text.encode()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+        try:
+            status = main(arguments)
+        except SystemExit as stop:
+            status = stop.code
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return command
+
+
+def shell(command, **more):
+    program = f"{sys.executable} -m combdiff.cli"
+    done = subprocess.run(
+        ["bash", "-c", command.replace("combdiff", program)],
+        capture_output=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **more},
+        timeout=60,
+    )
+    return done.stdout.decode("utf-8"), done.stderr.decode("utf-8")
+
+
+def refused(outcome):
+    """The message of a command that failed as it should."""
+    status, out, err = outcome
+    assert status == 2
+    assert out == ""
+    assert "Traceback" not in err
+    return err
+
+
+# --- what works -------------------------------------------------------------------------------------------------------
+
+
+def test_a_program_from_standard_input_is_differentiated(run):
+    assert run("grad", "-") == (0, "(x::RV) -> i -> 2 * x(i)\n", "")
+
+
+@pytest.mark.parametrize(
+    "text", [SQUARES.encode("utf-8-sig"), SQUARES.replace(" ", "\t").encode(), b"\r\n" + SQUARES.encode()]
+)
+def test_byte_order_marks_tabs_and_carriage_returns_are_read(run, text):
+    assert run("grad", "-", text=text)[:2] == (0, "(x::RV) -> i -> 2 * x(i)\n")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_every_kind_of_line_end_separates(run, end):
+    text = end.join(["(x::RV) -> begin", "  a = sum(i, x(i)^2)", "  3 * a", "end"])
+    assert run("grad", "-", text=text)[0] == 0
+
+
+def test_emitted_code_runs_alone(run):
+    status, out, _ = run("grad", QUADRATIC, "--format", "python")
+    names: dict[str, object] = {}
+    exec(out, names)
+    assert status == 0
+    assert list(names["gradient"]([[2]], [3])) == [12]
+
+
+def test_check_prints_derivation_and_report(run):
+    status, out, err = run("check", HARTREE_FOCK)
+    assert (status, err) == (0, "")
+    assert "4 * sum(" in out
+    assert "ok      finite differences" in out and "ok      emitted NumPy code" in out
+
+
+def test_check_fails_with_status_1(run, monkeypatch):
+    monkeypatch.setattr(Derivation, "check", lambda self, seed=0: Report((Finding("finite differences", 0.5),)))
+    status, out, err = run("check", HARTREE_FOCK)
+    assert (status, err) == (1, "")
+    assert "4 * sum(" in out
+    assert "FAILED  finite differences: relative difference 5.0e-01" in out
+
+
+def test_explain_shows_every_stage_in_order(run):
+    status, out, _ = run("explain", HARTREE_FOCK)
+    stages = ["program", "combinators", "raw pullback", "contract", "like terms", "result"]
+    places = [out.index(stage) for stage in stages]
+    assert status == 0
+    assert places == sorted(places)
+    assert "conj" in out and "delta(" in out
+
+
+def test_plan_prints_costs(run):
+    status, out, _ = run("plan", QUADRATIC)
+    assert status == 0
+    assert "FLOPs" in out
+
+
+def test_names_are_given_to_keep_and_wrt(run):
+    text = "(A::RM) -> (x::RV) -> begin f = (y::R) -> y^3; sum((i, j), A(i, j) * f(x(i))) end"
+    assert "grad(f)" in run("grad", "-", "--keep", "f", text=text)[1]
+    assert "(A::RM)" in run("grad", "-", "--wrt", "A", text=text)[1].splitlines()[0].split("->")[1]
+
+
+def test_a_reader_that_leaves_early_is_no_error():
+    out, err = shell(f"combdiff explain {HARTREE_FOCK} | head -0; echo ${{PIPESTATUS[0]}}")
+    assert (out, err) == ("0\n", "")
+
+
+def test_a_full_disk_is_told():
+    out, err = shell(f"combdiff grad {QUADRATIC} > /dev/full; echo $?")
+    assert out == "2\n"
+    assert err.startswith("cannot write the result") and "Traceback" not in err
+
+
+def test_greek_letters_are_printed_whatever_the_locale():
+    out, _ = shell('echo "(ψ::RV) -> sum(μ, ψ(μ)^2)" | combdiff grad -', PYTHONIOENCODING="ascii", LC_ALL="C")
+    assert out == "(ψ::RV) -> μ -> 2 * ψ(μ)\n"
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        (b"", "the text is empty"),
+        (b"(x::RV) -> \xff", "<stdin> is not UTF-8 text (byte 12)"),
+        (SQUARES.encode("utf-16"), "is not UTF-8 text"),
+        (b"(x::RV) -> \0", "control character U+0000"),
+        (b"x" * 1_000_001, "larger than the 1000000 bytes"),
+        (b"\xce\xb1" * 600_000, "larger than the 1000000 bytes"),
+    ],
+)
+def test_what_is_no_program_text_is_refused(run, text, message):
+    err = refused(run("grad", "-", text=text))
+    assert message in err
+    assert "remedy: " in err
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(" * MANY,
+        "(x::R) -> " + "(" * MANY + "x" + ")" * MANY,
+        "(x::RV) -> " + "x[" * MANY + "0" + "]" * MANY,
+        "(x::R) -> " + "begin " * 60_000 + "x" + " end" * 60_000,
+        "(x::R) -> " + "exp(" * MANY + "x" + ")" * MANY,
+        "(x::R) -> " + "-" * MANY + "x",
+        "(x::C) -> x" + "'" * MANY,
+        "(x::R) -> x" + "^x" * 20_000,
+        "(x::R) -> " + "i -> " * 20_000 + "x",
+        "(x::R) -> x" + "(x)" * 20_000,
+        "(x::" + "(N) -> " * 20_000 + "R) -> x",
+        "(x::RV) -> " + "sum(i, " * MANY + "x(i)" + ")" * MANY,
+        "@space T begin type = " + "(" * MANY + " end\nx",
+    ],
+    ids=lambda text: text[10:26],
+)
+def test_nesting_of_any_depth_is_refused(run, text):
+    assert "nested more than 200 levels deep" in refused(run("grad", "-", text=text))
+
+
+@pytest.mark.parametrize("sign, result", [("+", "20001"), ("*", "20001 * x^20000")])
+def test_a_chain_of_any_length_is_no_nesting(run, sign, result):
+    assert run("grad", "-", text="(x::R) -> x" + f"{sign}x" * 20_000)[1] == f"(x::R) -> {result}\n"
+
+
+def test_a_stray_sign_in_a_very_long_line_is_in_sight(run):
+    err = refused(run("grad", "-", text="(x::R) -> x +" + " " * MANY + "$"))
+    assert "<stdin>:1:100014: '$'" in err
+    assert max(map(len, err.splitlines())) < 120
+
+
+def test_a_thousand_definitions_are_read():
+    lines = [f"  a{n} = exp({f'a{n - 1}' if n else 'x'})" for n in range(1000)]
+    program = infer(parse("\n".join(["(x::R) -> begin", *lines, "  a999", "end"])))
+    assert len(program.body.bindings) == 1000
+
+
+@pytest.mark.parametrize(
+    "file, reason",
+    [
+        ("missing.cd", "No such file or directory"),
+        (str(ROOT), "Is a directory"),
+        ("a" * 5000, "File name too long"),
+        ("nul\0.cd", "this is no path of a file"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named(run, file, reason):
+    err = refused(run("grad", file))
+    assert file in err and reason in err
+
+
+def test_a_file_name_that_is_no_text_is_still_told():
+    out, err = shell("combdiff grad $'\\xff\\xfe'; echo $?")
+    assert out == "2\n"
+    assert err.startswith("cannot read ") and "No such file" in err
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ((), "command"),
+        (("grad",), "FILE.cd"),
+        (("integrate", "-"), "invalid choice"),
+        (("grad", "-", "--format", "pdf"), "invalid choice"),
+        (("grad", "-", "--backend", "abacus"), "invalid choice"),
+        (("grad", "-", "--seconds", "soon"), "invalid float"),
+        (("grad", "-", "--seconds", "nan"), "above 0"),
+        (("grad", "-", "--seconds", "-1"), "above 0"),
+        (("grad", "-", "--seconds", "0.000001"), "raise the time budget"),
+        (("grad", "-", "--keep", "R"), "no definition R"),
+        (("grad", "-", "--wrt", "y"), "the parameters are x"),
+        (("grad", "-", "--value"), "--format python"),
+        (("grad", "-", "--format", "python", "--form", "matrix"), "no matrix form"),
+        (("check", "-", "--seed", "-1"), "from 0 on"),
+    ],
+    ids=" ".join,
+)
+def test_options_that_make_no_sense_are_refused(run, arguments, message):
+    assert message in refused(run(*arguments))
+
+
+def test_an_integer_is_not_differentiated(run):
+    err = refused(run("grad", "-", "--wrt", "n", text="(n::N, x::RV) -> x(n)^2"))
+    assert "nothing can be differentiated with respect to an integer" in err
+
+
+def test_help_lists_the_commands(run):
+    status, out, _ = run("--help")
+    assert status == 0
+    assert all(word in out for word in ("grad", "pullback", "hvp", "check", "explain", "plan"))
