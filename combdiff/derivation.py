@@ -122,8 +122,8 @@ class Derivation:
 
     @cached_property
     def gradient(self) -> Derivation:
-        """The gradient of the same program, which a Hessian-vector product is the pullback of."""
-        return _derived(self.text, "grad", self.program, Simplifier())
+        """The gradient of the same program, valid in the full space: what a Hessian-vector product is the pullback of."""
+        return _derived(self.text, "grad", self.program, Simplifier(full_space=True))
 
     def _runnable(self, value: bool) -> Term:
         return _with_value(self.term, self.objective) if value else self.term

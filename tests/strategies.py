@@ -276,5 +276,3 @@ def standard(term: Term, joined: bool = False) -> Term:
     result = part(term)
     assert isinstance(result, Term)
     return result
-
-

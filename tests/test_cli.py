@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from combdiff.checking import Finding, Report
@@ -86,7 +87,7 @@ def test_emitted_code_runs_alone(run):
     names: dict[str, object] = {}
     exec(out, names)
     assert status == 0
-    assert list(names["gradient"]([[2]], [3])) == [12]
+    assert names["gradient"](np.array([[2]]), np.array([3])) == [12]
 
 
 def test_check_prints_derivation_and_report(run):
@@ -106,7 +107,7 @@ def test_check_fails_with_status_1(run, monkeypatch):
 
 def test_explain_shows_every_stage_in_order(run):
     status, out, _ = run("explain", HARTREE_FOCK)
-    stages = ["program", "combinators", "raw pullback", "contract", "like terms", "result"]
+    stages = ["program", "\ncombinators\n", "\nraw pullback", "\ncontract", "like terms", "\nresult\n"]
     places = [out.index(stage) for stage in stages]
     assert status == 0
     assert places == sorted(places)
@@ -122,7 +123,7 @@ def test_plan_prints_costs(run):
 def test_names_are_given_to_keep_and_wrt(run):
     text = "(A::RM) -> (x::RV) -> begin f = (y::R) -> y^3; sum((i, j), A(i, j) * f(x(i))) end"
     assert "grad(f)" in run("grad", "-", "--keep", "f", text=text)[1]
-    assert "(A::RM)" in run("grad", "-", "--wrt", "A", text=text)[1].splitlines()[0].split("->")[1]
+    assert run("grad", "-", "--wrt", "A", text=text)[1].rstrip().endswith("x(i)^3")
 
 
 def test_a_reader_that_leaves_early_is_no_error():
@@ -232,14 +233,14 @@ def test_a_file_name_that_is_no_text_is_still_told():
         (("grad", "-", "--seconds", "soon"), "invalid float"),
         (("grad", "-", "--seconds", "nan"), "above 0"),
         (("grad", "-", "--seconds", "-1"), "above 0"),
-        (("grad", "-", "--seconds", "0.000001"), "raise the time budget"),
+        (("grad", "-", "--seconds", "0.000001"), "remedy: allow more seconds"),
         (("grad", "-", "--keep", "R"), "no definition R"),
         (("grad", "-", "--wrt", "y"), "the parameters are x"),
         (("grad", "-", "--value"), "--format python"),
         (("grad", "-", "--format", "python", "--form", "matrix"), "no matrix form"),
         (("check", "-", "--seed", "-1"), "from 0 on"),
     ],
-    ids=" ".join,
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
 def test_options_that_make_no_sense_are_refused(run, arguments, message):
     assert message in refused(run(*arguments))

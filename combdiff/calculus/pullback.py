@@ -13,23 +13,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from combdiff.calculus.combinators import B, C, Comb, Fork, I, K
-from combdiff.language.terms import Add, Term, Tuple, Var, apply, delta, fresh, lam, proj, total
-from combdiff.language.types import Map, Type
+from combdiff.language.terms import Add, Lam, Term, Tuple, Var, add, apply, delta, fresh, lam, proj, total
+from combdiff.language.types import Index, Map, Product, Type
 
 
-def pull_back(comb: Comb, k: Term, slots: Sequence[Var] = ()) -> list[Term]:
-    """The summands of 𝒫(comb)(x, k) at the entry `slots`."""
+def pull_back(comb: Comb, k: Term, slots: Sequence[Var] = (), over: Sequence[Var] = ()) -> list[Term]:
+    """The summands of Σ_over 𝒫(comb)(x, k) at the entry `slots`."""
+    inside = [v for v in over if v not in comb.value.free and _goes_inside(v, k)]
+    if inside:
+        k = _summed(inside, k)
+        over = [v for v in over if v not in inside]
     match comb:
         case I():
-            return [apply(k, *slots) if slots else k]
+            return [total(over, apply(k, *slots) if slots else k)]
         case K():
             return []
         case C(params, inner):
-            return c_rule(params, inner, k, slots)
+            return c_rule(params, inner, k, slots, over)
         case B():
-            return b_rule(comb, k, slots)
+            return b_rule(comb, k, slots, over)
         case Fork(items):
-            return [s for n, item in enumerate(items) for s in pull_back(item, _part(k, n, len(items)), slots)]
+            return [s for n, item in enumerate(items) for s in pull_back(item, _part(k, n, len(items)), slots, over)]
     raise AssertionError(f"unknown combinator {type(comb).__name__}")
 
 
@@ -37,21 +41,44 @@ def _part(k: Term, n: int, count: int) -> Term:
     return k if count == 1 else proj(n, k)
 
 
-def c_rule(params: tuple[Var, ...], inner: Comb, k: Term, slots: Sequence[Var]) -> list[Term]:
+def _goes_inside(v: Var, k: Term) -> bool:
+    """A pullback is linear in k, so that the Σ over all numbers meets its δ there (Eq. 35 to 36).
+
+    So does a Σ over an index where k is a map: an unknown pullback is given j ↦ Σ_i δ(i, j, …), not asked n times.
+    """
+    of_indices = isinstance(k.type, Map) and all(isinstance(kind, Index) for kind in k.type.params)
+    return of_indices or not isinstance(v.kind, Index)
+
+
+def _summed(over: Sequence[Var], k: Term) -> Term:
+    """Σ_over k, entry by entry where k is a map or a tuple."""
+    match k.type:
+        case Map(kinds, _):
+            slots = k.params if isinstance(k, Lam) else tuple(fresh(f"d{n + 1}", kind) for n, kind in enumerate(kinds))
+            return Lam(slots, _summed(over, apply(k, *slots)))
+        case Product(items):
+            return Tuple(tuple(_summed(over, proj(n, k)) for n in range(len(items))))
+        case _:
+            return add(*(total(over, part) for part in _summands(k)))
+
+
+def c_rule(
+    params: tuple[Var, ...], inner: Comb, k: Term, slots: Sequence[Var], over: Sequence[Var] = ()
+) -> list[Term]:
     """Eq. 23: Σ_b 𝒫(g b)(x, k(b)), where `inner` is g b."""
-    return [total(params, summand) for summand in pull_back(inner, apply(k, *params), slots)]
+    return pull_back(inner, apply(k, *params), slots, (*over, *params))
 
 
-def b_rule(comb: B, k: Term, slots: Sequence[Var]) -> list[Term]:
+def b_rule(comb: B, k: Term, slots: Sequence[Var], over: Sequence[Var] = ()) -> list[Term]:
     """Eq. 27. The second term exists where f captures x, and is what propagates backwards."""
     at = comb.inner.value
     chain: list[Term] = []
     if not isinstance(comb.inner, K):
         for part in _summands(comb.outer.pullback(at, k)):
-            chain += pull_back(comb.inner, part, slots)
+            chain += pull_back(comb.inner, part, slots, over)
     if comb.capture is None:
         return chain
-    return chain + pull_back(comb.capture, _where_reached(at, k, comb.capture.value.type), slots)
+    return chain + pull_back(comb.capture, _where_reached(at, k, comb.capture.value.type), slots, over)
 
 
 def _summands(k: Term) -> tuple[Term, ...]:

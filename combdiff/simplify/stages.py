@@ -55,12 +55,14 @@ class Simplifier:
     """Simplifies derivatives and keeps an account of it in `steps`.
 
     `expand` multiplies products and shared values out (Eq. 57); `check` evaluates every stage on random numbers;
-    `seconds` is the time budget of the e-graph; `names` and `rank` are the user's index names and parameters in order.
+    `full_space` leaves the symmetries of the unknowns unused in the last derivative too, so that it holds outside of the
+    symmetric subspace; `seconds` is the time budget of the e-graph; `names` and `rank` are the user's index names and parameters in order.
     """
 
     expand: bool = False
     check: bool = True
     seconds: float = 60.0
+    full_space: bool = False
     names: dict[Type, list[str]] = field(default_factory=dict)
     rank: dict[Var, int] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
@@ -71,6 +73,7 @@ class Simplifier:
 
     def __call__(self, f: Lam, unused: Collection[Var]) -> Lam:
         """`f` simplified, without using the declared symmetries of the variables in `unused`."""
+        unused = {*unused, *f.params} if self.full_space else unused
         kept = {var for var, _ in _parts(f.body)[0] if not var.name.endswith("_bar")}
         self.steps.append(Step("raw pullback", f))
         f = self._stage("contract", f, lambda body: self._contracted(body, expand=False))

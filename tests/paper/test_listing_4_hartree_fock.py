@@ -16,7 +16,7 @@ SYMMETRIC = oracle.example("hartree_fock")
 GENERAL = oracle.example("hartree_fock_general")
 # N_basis and N_e; wide, tall, single, and no basis function at all
 SIZES = ((1, 1), (2, 3), (3, 2), (0, 2), (2, 0))
-gradient, hessian = cache(cd.grad), cache(cd.hvp)
+gradient, pullback, hessian = cache(cd.grad), cache(cd.pullback), cache(cd.hvp)
 
 
 def shapes(basis, electrons):
@@ -98,6 +98,14 @@ def test_the_gradient_without_symmetries_as_numbers(seed, sizes):
     t = oracle.trial(gradient(GENERAL), seed, **shapes(*sizes))
     oracle.close(t.result(), general_gradient(t["J"], t["C"]))
     oracle.close(t.run(), general_gradient(t["J"], t["C"]))
+    oracle.agrees_with_differences(t)
+
+
+@pytest.mark.parametrize("text", [SYMMETRIC, GENERAL])
+@pytest.mark.parametrize("seed", oracle.SEEDS)
+def test_the_pullback_with_a_complex_cotangent(seed, text):
+    t = oracle.trial(pullback(text), seed, **shapes(3, 2))
+    oracle.close(t.run(), t.result())
     oracle.agrees_with_differences(t)
 
 
