@@ -62,6 +62,7 @@ def check(d: Derivation, seed: int = 0) -> Report:
     """Compare `d` with finite differences and with its emitted NumPy code; see `Derivation.check`."""
     rng = np.random.default_rng(seed)
     f = d.objective
+    _refuse_functions(f)
     sizes = default_sizes(d.term)
     values = _values(d.term, sizes, rng)
     _add_derivatives(values, d.term)
@@ -74,6 +75,17 @@ def check(d: Derivation, seed: int = 0) -> Report:
             if not _unrunnable(d.term):
                 raise
     return Report(tuple(findings))
+
+
+def _refuse_functions(f: Lam) -> None:
+    """A function of real numbers has no finite list of entries to compare."""
+    values = f.body.type.items if isinstance(f.body.type, Product) else (f.body.type,)
+    for kind in (*(x.kind for x in f.params), *values):
+        if isinstance(kind, Map) and not kind.is_tensor:
+            raise UnsupportedError(
+                "a derivative by a function of the real line, or of one, cannot be checked on numbers",
+                remedy="check the program with a periodic domain in the place of R",
+            )
 
 
 def _unrunnable(t: Term) -> bool:
@@ -128,15 +140,20 @@ def _innermost(t: Term, f: Lam) -> Term:
 def _add_derivatives(values: dict[Term, Value], t: Term) -> None:
     """Numbers for the derivatives of unknown maps: differences of given ones, exact ones of definitions kept."""
     definitions = {var: e for u in subterms(t) if isinstance(u, Let) for var, e in u.bindings}
-    for u in subterms(t):
-        if isinstance(u, Diff) and isinstance(u.of, Var):
-            kept = definitions.get(u.of)
-            if isinstance(kept, Lam) and u.kind == "grad":
-                values[u] = evaluate(gradient_of(kept), values)
-            else:
-                given = values[u.of]
-                assert callable(given), "an unknown map"
-                values[u] = _difference_quotient(given, u.kind)
+    unknown = [u for u in subterms(t) if isinstance(u, Diff)]
+    for u in sorted(unknown, key=_order):
+        kept = definitions.get(u.of) if isinstance(u.of, Var) else None
+        if isinstance(kept, Lam) and u.kind == "grad":
+            values[u] = evaluate(gradient_of(kept), values)
+        else:
+            given = values[u.of]
+            assert callable(given), "an unknown map"
+            values[u] = _difference_quotient(given, u.kind)
+
+
+def _order(t: Term) -> int:
+    """How often an unknown map is differentiated: inner derivatives are needed first."""
+    return 1 + _order(t.of) if isinstance(t, Diff) else 0
 
 
 def _difference_quotient(g: Callable[..., Value], kind: str) -> Callable[..., Value]:

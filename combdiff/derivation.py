@@ -122,7 +122,7 @@ class Derivation:
 
     @cached_property
     def gradient(self) -> Derivation:
-        """The gradient of the same program, valid in the full space: what a Hessian-vector product is the pullback of."""
+        """The gradient of the same program, valid in the full space: what a Hessian product is the pullback of."""
         return _derived(self.text, "grad", self.program, Simplifier(full_space=True))
 
     def _runnable(self, value: bool) -> Term:
@@ -185,6 +185,7 @@ def _listed(names: str | Sequence[str]) -> Sequence[str]:
 def _derived(text: str, mode: str, program: Term, simplifier: Simplifier) -> Derivation:
     with deep_recursion():
         simplifier.names = index_names(program)
+        simplifier.definitions = {var.name for t in subterms(program) if isinstance(t, Let) for var, _ in t.bindings}
         simplifier.rank = {p: n for n, p in enumerate(_parameters(program))}
         simplifier.steps.append(Step("program", program, note=_note(program) if mode != "pullback" else ""))
         term = differentiate(program, mode, simplifier)

@@ -90,6 +90,11 @@ def test_emitted_code_runs_alone(run):
     assert names["gradient"](np.array([[2]]), np.array([3])) == [12]
 
 
+def test_the_readme_shows_the_code_that_its_first_command_prints(run):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"```text\n{run('grad', HARTREE_FOCK, '--format', 'python')[1]}```" in readme
+
+
 def test_check_prints_derivation_and_report(run):
     status, out, err = run("check", HARTREE_FOCK)
     assert (status, err) == (0, "")

@@ -62,9 +62,7 @@ def _summed(over: Sequence[Var], k: Term) -> Term:
             return add(*(total(over, part) for part in _summands(k)))
 
 
-def c_rule(
-    params: tuple[Var, ...], inner: Comb, k: Term, slots: Sequence[Var], over: Sequence[Var] = ()
-) -> list[Term]:
+def c_rule(params: tuple[Var, ...], inner: Comb, k: Term, slots: Sequence[Var], over: Sequence[Var] = ()) -> list[Term]:
     """Eq. 23: Σ_b 𝒫(g b)(x, k(b)), where `inner` is g b."""
     return pull_back(inner, apply(k, *params), slots, (*over, *params))
 

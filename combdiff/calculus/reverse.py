@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from combdiff.calculus.combinators import eliminate
 from combdiff.calculus.floating import Binding, float_lets
+from combdiff.calculus.naming import name_arguments
 from combdiff.calculus.primitives import INCLUSION, needs_inclusion
 from combdiff.calculus.pullback import pull_back
 from combdiff.errors import UnsupportedError
@@ -54,7 +55,7 @@ def pullback_of(f: Lam, kinds: Sequence[Type] = ()) -> Lam:
     """
     for x in f.params:
         _differentiable(x)
-    bindings, core = float_lets(f.body)
+    bindings, core = name_arguments(f.params, *float_lets(f.body))
     outputs = core.items if isinstance(core, Tuple) else (core,)
     taken = {t.name for t in subterms(f) if isinstance(t, Var)}
     wider = bool(kinds)
@@ -89,7 +90,7 @@ def gradient_of(f: Lam) -> Lam:
     """x -> ∇f(x), where f's value is a number; of a complex one the gradient of its real part (Eq. 42)."""
     for x in f.params:
         _differentiable(x)
-    bindings, core = float_lets(f.body)
+    bindings, core = name_arguments(f.params, *float_lets(f.body))
     if not isinstance(core.type, Number):
         what = "a tuple" if isinstance(core.type, Product) else "a map"
         raise UnsupportedError(f"grad of a map whose value is {what}", remedy="use pullback, which takes its cotangent")

@@ -84,6 +84,11 @@ TEXT = Notation(
     pullback="𝒫({})",
     functions={},
 )
+def _quoted(text: str) -> str:
+    """`text` for a format string, its braces as they are."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
 _WRITTEN_ROUND = {
     "sqrt": r"\sqrt{{{}}}",
     "abs": r"\left|{}\right|",
@@ -108,7 +113,7 @@ LATEX = Notation(
     item=r"{}_{{({})}}",
     gradient=r"\nabla {}",
     pullback=r"\mathcal{{P}}({})",
-    functions={row.name: _WRITTEN_ROUND.get(row.name, row.latex + "({})") for row in SCALAR_FUNCTIONS.values()},
+    functions={name: _WRITTEN_ROUND.get(name, _quoted(row.latex) + "({})") for name, row in SCALAR_FUNCTIONS.items()},
 )
 
 

@@ -27,7 +27,7 @@ def result_of(term: Term) -> Result:
     bindings: list[tuple[Var, Term]] = []
     while True:
         match term:
-            case Lam(here, body) if not all(isinstance(p.kind, Index) for p in here):
+            case Lam(here, body) if _takes_arguments(term):
                 params += here
                 term = body
             case Let(here_bound, body):
@@ -37,6 +37,15 @@ def result_of(term: Term) -> Result:
                 return Result(tuple(params), tuple(bindings), items, tupled=True)
             case _:
                 return Result(tuple(params), tuple(bindings), (term,), tupled=False)
+
+
+def _takes_arguments(t: Term) -> bool:
+    """Whether a map has a parameter that is no index, or is followed by one that has."""
+    while isinstance(t, Lam | Let):
+        if isinstance(t, Lam) and not all(isinstance(p.kind, Index) for p in t.params):
+            return True
+        t = t.body
+    return False
 
 
 def check_supported(term: Term) -> None:

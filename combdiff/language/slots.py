@@ -8,6 +8,8 @@ from combdiff.language.terms import MINUS_ONE, Add, Const, Mul, Term, Var, split
 from combdiff.language.types import Domain, Index
 from combdiff.language.vocabulary import in_words
 
+_LARGEST = 2**31
+
 
 class Slots:
     """What stands in the slots of a program's tensors."""
@@ -38,6 +40,7 @@ class Slots:
             self._adopt(index, slot, span)
         self.ranges.check_reflected()
         for index, slot, span in self._arithmetic:
+            _refuse_huge(index, span)
             if not self._fits(index, slot):
                 raise LanguageError(
                     f"{affine_text(index)} may leave the range of {self.ranges.label(slot)}",
@@ -77,6 +80,17 @@ def _negated(index: Term) -> Domain | None:
             return own
         case _:
             return None
+
+
+def _refuse_huge(index: Term, span: Span) -> None:
+    """Numbers in an index stay where products of them with sizes of arrays are exact."""
+    for t in index.terms if isinstance(index, Add) else (index,):
+        if abs(split_coefficient(t)[0].real) >= _LARGEST:
+            raise LanguageError(
+                f"a number in this index is beyond the size of any array ({_LARGEST} or more)",
+                span=span,
+                remedy="use smaller numbers",
+            )
 
 
 def _no_index(term: Term, slot: tuple[str, Span], span: Span) -> LanguageError:

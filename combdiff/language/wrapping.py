@@ -1,7 +1,7 @@
 """Long lines are broken where the language allows a newline: after an arrow, an operator, a comma or a bracket.
 
-The loosest sign goes first: a map is broken after its last arrow, a sum after + and −, a tuple between its items, a call
-before its last argument, and a product only if nothing else is left.
+The loosest sign goes first: a map is broken after its last arrow, a sum after + and −, a product after * and /, a tuple
+between its items, a call before its last argument.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class _Line:
         return head + "\n" + " " * inner + self._fold(place, end, arrows[-1] + 1, inner, inner)
 
     def _filled(self, start: int, end: int, firsts: list[int], indent: int, column: int) -> str:
-        """The parts of a sum, product or list, as many to a line as fit; `firsts` are the numbers of their first signs."""
+        """The parts of a sum, product or list, as many to a line as fit; `firsts` numbers the first sign of each."""
         places = [start, *(self.signs[n - 1][1] for n in firsts[1:]), end]
         text, at, before = "", column, self.width
         for n, (a, b) in enumerate(pairwise(places)):

@@ -74,16 +74,21 @@ def place(
     """Values that are not in `kept` go to where they are used, if they are cheap, or short and used once."""
     values = dict(bindings)
     terms = list(results)
-    for var, _ in bindings:
-        value = values[var]
-        if var in kept:
-            continue
-        users = [v for v, e in values.items() if var in e.free]
-        once = uses(var, [*(values[v] for v in users), *terms]) == 1
-        if is_cheap(value) or (once and sum(1 for _ in subterms(value)) <= LONGEST):
-            del values[var]
-            values.update({v: substitute(values[v], {var: value}) for v in users})
-            terms = [substitute(t, {var: value}) for t in terms]
+
+    def put(var: Var, users: Sequence[Var]) -> None:
+        value = values.pop(var)
+        values.update({v: substitute(values[v], {var: value}) for v in users})
+        terms[:] = [substitute(t, {var: value}) for t in terms]
+
+    movable = [var for var, _ in bindings if var not in kept]
+    for var in movable:
+        if is_cheap(values[var]):
+            put(var, [v for v, e in values.items() if var in e.free])
+    for var in movable:
+        if var in values and sum(1 for _ in subterms(values[var])) <= LONGEST:
+            users = [v for v, e in values.items() if var in e.free]
+            if uses(var, [*(values[v] for v in users), *terms]) == 1:
+                put(var, users)
     return list(values.items()), terms
 
 

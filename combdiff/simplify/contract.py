@@ -21,7 +21,7 @@ _SETTLE = "(saturate (run substitute)) (saturate (run index)) (saturate (run con
 _MEET = "(saturate (run contract)) (saturate (run index)) (saturate (run solve)) (run meet)"
 _INSIDE = f"(saturate (seq {_SETTLE} {_MEET}))"
 _SCHEDULE = f"(seq {_INSIDE} (run outward))"
-_EXPANDING = f"(seq {_INSIDE} (run outward) (run expand))"
+_EXPANDING = f"(seq (saturate {_SCHEDULE}) (run expand))"
 
 _LARGEST = 150
 """Nodes of the terms that share an e-graph."""

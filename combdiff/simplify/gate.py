@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from combdiff.errors import CheckError, UnsupportedError
 from combdiff.language.samples import default_sizes, random_value
-from combdiff.language.terms import Lam, Let, Sum, Term, Tuple, subterms
+from combdiff.language.terms import Lam, Let, Sum, Term, Tuple, bound_by, subterms
 from combdiff.language.types import Domain, Index, Map, Number, Product, Type, is_complex
 from combdiff.simplify.numeric import Evaluation, is_tensor
 
@@ -40,7 +40,7 @@ class Gate:
 
     def outputs(self, t: Term) -> list[Array]:
         """Each tensor of a result as a full array, indexed by its own parameters."""
-        evaluation = Evaluation(self)
+        evaluation = Evaluation(self, {v for u in subterms(t) for v in bound_by(u)})
         while isinstance(t, Let | Lam) and not is_tensor(t):
             if isinstance(t, Let):
                 for var, value in t.bindings:
@@ -55,7 +55,7 @@ class Gate:
         if v not in self.values:
             rng = np.random.default_rng([self.seed, len(self.values)])
             kind = v.type
-            known = isinstance(kind, Number) or (isinstance(kind, Map) and kind.is_tensor)
+            known = isinstance(kind, Number | Index) or (isinstance(kind, Map) and kind.is_tensor)
             self.values[v] = random_value(kind, self.sizes, rng) if known else _RandomMap(kind, self.sizes, rng)
         return self.values[v]
 

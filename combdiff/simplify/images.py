@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from combdiff.language.terms import Add, App, Conj, Mul, Term, Var, add, conj, mul, number
-from combdiff.language.types import Index, Map, Symmetry
+from combdiff.language.types import Index, Map, Number, Symmetry
 from combdiff.simplify.slotgroup import SlotGroup
 
 
 def plainest(entry: Term, open_indices: Sequence[Var], derived: tuple[Symmetry, ...] = ()) -> Term:
     """`entry`, T(…) or T(…)', as its plainest equal, with a sign in front where the symmetry has one."""
     match entry:
-        case App(Var(_, Map() as kind), args) if kind.is_tensor:
+        case App(Var(_, Map() as kind), args) if _has_entries(kind):
             conjugated = False
-        case Conj(App(Var(_, Map() as kind), args)) if kind.is_tensor:
+        case Conj(App(Var(_, Map() as kind), args)) if _has_entries(kind):
             conjugated = True
         case _:
             return entry
@@ -40,6 +40,11 @@ def plainest(entry: Term, open_indices: Sequence[Var], derived: tuple[Symmetry, 
     _, sign, flipped, moved = best
     image = App(tensor, tuple(moved))
     return mul(number(sign), conj(image) if flipped else image)
+
+
+def _has_entries(kind: Map) -> bool:
+    """Whether it is a tensor, or a function of numbers, whose arguments a symmetry exchanges as well."""
+    return isinstance(kind.result, Number) and all(isinstance(p, Index | Number) for p in kind.params)
 
 
 def _image(s: Symmetry, args: Sequence[Term]) -> tuple[Term, ...]:

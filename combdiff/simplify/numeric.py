@@ -6,7 +6,7 @@ with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -96,8 +96,9 @@ def is_tensor(t: Term) -> bool:
 class Evaluation:
     """One evaluation: values of lets, and of the numbers that a δ fixes."""
 
-    def __init__(self, gate: Draws) -> None:
+    def __init__(self, gate: Draws, bound: Collection[Var]) -> None:
         self.gate = gate
+        self.bound = bound
         self.local: dict[Var, object] = {}
         self.memo: dict[Term, Labelled] = {}
 
@@ -155,7 +156,7 @@ class Evaluation:
         match t:
             case Const(real, imag):
                 return Labelled(np.asarray(complex(real, imag) if imag else float(real)))
-            case Var(_, Index()):
+            case Var(_, Index()) if t in self.bound:
                 return Labelled(range_of(t, self.gate.sizes), (t,))
             case Add(terms):
                 return _combine([self(u) for u in terms], _sum_up)

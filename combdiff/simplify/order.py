@@ -9,7 +9,7 @@ in which its body meets them. The e-graph's multisets and the constructors keep 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from combdiff.language.terms import (
     Add,
@@ -36,18 +36,26 @@ from combdiff.language.terms import (
 from combdiff.language.types import Index
 from combdiff.simplify.images import plainest
 
-Rank = Mapping[Var, int]
+Rank = Mapping[Var, tuple[int, int]]
+
+
+CAPTURED, UNKNOWN, COTANGENT = range(3)
+"""Classes of variables in the order in which they are read; values of lets stand among the unknowns."""
+
+_LAST = (COTANGENT + 1, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingOrder:
     """Puts results in reading order.
 
-    `rank` numbers the parameters and values; the declared symmetries of variables in `unused` choose no image.
+    `rank` gives the class and the number of parameters; the declared symmetries of variables in `unused` choose no
+    image; with `collect`, what all terms of a sum have in common stands in front of it.
     """
 
-    rank: Mapping[Var, int]
+    rank: Rank
     unused: Collection[Var] = ()
+    collect: bool = False
 
     def __call__(self, t: Term, met: Sequence[Var] = ()) -> Term:
         """`t` with factors, terms and summed indices in order, and entries as their plainest images; `met` are the
@@ -64,20 +72,30 @@ class ReadingOrder:
             case Mul(factors) if not isinstance(t.type, Index):
                 return _product([self(f, met) for f in factors], self.rank, met)
             case Add(terms) if not isinstance(t.type, Index):
-                return add(*sorted((self(u, met) for u in terms), key=_is_negative))
+                ordered = sorted((self(u, met) for u in terms), key=_is_negative)
+                return self._collected(ordered, met) if self.collect else add(*ordered)
             case App(Var() as tensor, _) | Conj(App(Var() as tensor, _)) if tensor not in self.unused:
                 return plainest(t, met)
             case _:
                 below = children(t)
                 return rebuild(t, [self(c, met) for c in below]) if below else t
 
+    def _collected(self, terms: Sequence[Term], met: Sequence[Var]) -> Term:
+        """a·x + a·y as a·(x + y), for factors a that are more than numbers."""
+        first, *others = map(_factors, terms)
+        common = [f for f in first if not isinstance(f, Const) and all(f in fs for fs in others)]
+        if not common:
+            return add(*terms)
+        rest = add(*(mul(*(f for f in fs if f not in common)) for fs in (first, *others)))
+        return _product([*common, rest], self.rank, met)
+
     def _let(self, bindings: tuple[tuple[Var, Term], ...], body: Term, met: Sequence[Var]) -> Term:
         rank = dict(self.rank)
         ordered = []
         for var, value in bindings:
-            ordered.append((var, ReadingOrder(rank, self.unused)(value, met)))
-            rank = {**rank, var: len(rank)}
-        return Let(tuple(ordered), ReadingOrder(rank, self.unused)(body, met))
+            ordered.append((var, replace(self, rank=rank)(value, met)))
+            rank = {**rank, var: (UNKNOWN, len(rank))}
+        return Let(tuple(ordered), replace(self, rank=rank)(body, met))
 
     def _sum(self, indices: Sequence[Var], body: Term, met: Sequence[Var]) -> Term:
         outer, inner = _independent(indices, body)
@@ -93,6 +111,10 @@ def _independent(indices: Sequence[Var], body: Term) -> tuple[list[Term], Term]:
     if len(outer) == len(factors):
         return [], body
     return outer, mul(*(f for f in factors if f not in outer))
+
+
+def _factors(t: Term) -> tuple[Term, ...]:
+    return t.factors if isinstance(t, Mul) else (t,)
 
 
 def _is_negative(t: Term) -> bool:
@@ -132,9 +154,11 @@ def _place(f: Term, rank: Rank, met: Sequence[Var]) -> tuple[int, ...]:
         case Const():
             return (0,)
         case Var():
-            return (1, rank.get(base, len(rank)), conjugated)
+            return (1, *rank.get(base, _LAST), conjugated)
         case App(Var() as tensor, _):
-            return (2, rank.get(tensor, len(rank)), *meetings, conjugated)
+            order, number = rank.get(tensor, _LAST)
+            place = (number, *meetings) if order == CAPTURED else (*meetings, number)
+            return (2, order, *place, conjugated)
         case App() | Diff():
             return (3, *meetings)
         case _:

@@ -238,12 +238,13 @@ class Reader:
     def _application(self, t: App) -> Node:
         kind = t.function.type
         assert isinstance(kind, Map), "only maps are applied"
-        if not (isinstance(t.function, Var) and kind.is_tensor):
+        expressions = self._places(t, kind)
+        if expressions is None:
             arguments = [self._argument(a, k) for a, k in zip(t.args, kind.params, strict=True)]
             return Operation("()", (self._whole(t.function), *arguments), real=not is_complex(t.type))
         f = t.function
+        assert isinstance(f, Var), "a tensor, or a function of numbers"
         group = SlotGroup.of(kind, self.symmetries.get(f, ()), declared=f not in self.unused)
-        expressions = tuple(map(self._affine, t.args))
         variants: dict[Variant, None] = {}
         for s in group.representatives:
             variants[s.conj, image(s, expressions), s.sign] = None
@@ -252,6 +253,18 @@ class Reader:
         moduli = tuple(map(_modulus, kind.params))
         head: Head = (0, self.names.get(f, -f.uid), 0, "")
         return Factor(head, tuple(variants), group.blocks, group.signs, moduli, group.real)
+
+    def _places(self, t: App, kind: Map) -> tuple[Expression, ...] | None:
+        """Where an entry of a tensor or of a function of real numbers is taken; None for other maps."""
+        entries = isinstance(kind.result, Number) and all(isinstance(p, Index | Number) for p in kind.params)
+        if not (isinstance(t.function, Var) and entries):
+            return None
+        try:
+            return tuple(map(self._affine, t.args))
+        except Unreadable:
+            if kind.is_tensor:
+                raise
+            return None
 
     def _argument(self, t: Term, kind: Type) -> Node:
         if isinstance(t.type, Index) and isinstance(kind, Index):

@@ -22,7 +22,7 @@ from combdiff.simplify.contract import contract
 from combdiff.simplify.egraph import Family
 from combdiff.simplify.gate import gate_for, is_checkable
 from combdiff.simplify.numeric import TooLargeError
-from combdiff.simplify.order import ReadingOrder
+from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,9 @@ class Simplifier:
     """Simplifies derivatives and keeps an account of it in `steps`.
 
     `expand` multiplies products and shared values out (Eq. 57); `check` evaluates every stage on random numbers;
-    `full_space` leaves the symmetries of the unknowns unused in the last derivative too, so that it holds outside of the
-    symmetric subspace; `seconds` is the time budget of the e-graph; `names` and `rank` are the user's index names and parameters in order.
+    `full_space` leaves the symmetries of the unknowns unused in the last derivative too, so that it holds outside of
+    the symmetric subspace; `seconds` is the time budget; `names`, `definitions` and `rank` are the user's index
+    names, the names of the user's definitions, and the parameters in order.
     """
 
     expand: bool = False
@@ -64,6 +65,7 @@ class Simplifier:
     seconds: float = 60.0
     full_space: bool = False
     names: dict[Type, list[str]] = field(default_factory=dict)
+    definitions: Collection[str] = ()
     rank: dict[Var, int] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
     deadline: float = field(init=False)
@@ -73,8 +75,12 @@ class Simplifier:
 
     def __call__(self, f: Lam, unused: Collection[Var]) -> Lam:
         """`f` simplified, without using the declared symmetries of the variables in `unused`."""
+        kept = {var for var, _ in _parts(f.body)[0] if var.name in self.definitions}
+        rank = {v: (UNKNOWN if v in f.params else CAPTURED, n) for v, n in self.rank.items()}
+        rank |= {p: (COTANGENT, n) for n, p in enumerate(f.params) if p not in rank}
+        last = not unused
         unused = {*unused, *f.params} if self.full_space else unused
-        kept = {var for var, _ in _parts(f.body)[0] if not var.name.endswith("_bar")}
+        order = ReadingOrder(rank, unused, collect=last)
         self.steps.append(Step("raw pullback", f))
         f = self._stage("contract", f, lambda body: self._contracted(body, expand=False))
         f = self._stage("merge like terms", f, lambda body: (merged(body, unused), {}))
@@ -85,8 +91,6 @@ class Simplifier:
             f = self._stage("place cotangents", f, lambda body: self._placed(body, kept))
             f = self._stage("merge like terms", f, lambda body: (merged(body, unused), {}))
         names = {**index_names(f), **self.names}
-        rank = {**self.rank, **{p: len(self.rank) + n for n, p in enumerate(f.params)}}
-        order = ReadingOrder(rank, unused)
         return self._stage("order and names", f, lambda body: (rename_indices(order(body), names), {}))
 
     def _stage(self, name: str, f: Lam, rewrite: Callable[[Term], tuple[Term, dict[str, Family]]]) -> Lam:

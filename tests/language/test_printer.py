@@ -38,6 +38,7 @@ from combdiff.language.terms import (
     power,
 )
 from combdiff.language.types import COMPLEX, REAL, SYMMETRIC, Domain, Index, Map, Symmetry
+from combdiff.language.wrapping import wrapped
 from tests.strategies import programs, standard
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.cd"))
@@ -251,6 +252,27 @@ def test_long_programs_are_wrapped_and_still_parse():
     text = program_text(program)
     assert max(map(len, text.split("\n"))) <= 100 and text.count("\n") > 5
     assert alpha_equal(standard(reread(program)), standard(program))
+
+
+@given(programs(), st.integers(20, 80))
+@settings(max_examples=60, deadline=None)
+def test_text_of_any_width_says_the_same(program, width):
+    text = program_text(program)
+    narrow = wrapped(text, width)
+    assert "".join(narrow.split()) == "".join(text.split())
+    assert alpha_equal(infer(parse(narrow)), infer(parse(text)))
+
+
+def test_a_sum_is_broken_between_its_terms_and_a_tuple_between_its_items():
+    term = "x -> (2 * f(x, y) + g(x, y), 3 * sum(i, f(i, y) * g(x, i)))"
+    assert wrapped(term, 30).split("\n") == [
+        "x ->",
+        "    (",
+        "        2 * f(x, y) + g(x, y),",
+        "        3 * sum(i,",
+        "            f(i, y) * g(x, i))",
+        "    )",
+    ]
 
 
 def test_a_sum_of_five_thousand_terms_and_a_deep_term_are_printed():

@@ -35,13 +35,23 @@ def by_hand(t):
     )
 
 
-def test_the_three_gradients_hold_the_residual_as_a_factor():
+def test_the_three_gradients_share_the_residual_which_is_not_multiplied_out():
     assert oracle.squeezed(gradient(TEXT)) == oracle.squeezed("""
-        (T::(N, N, N) -> R) -> (X::RM, Y::RM, Z::RM) -> (
-          (i, n) -> -2 * sum((j, k), Y(j, n) * Z(k, n) * (T(i, j, k) - sum(n1, X(i, n1) * Y(j, n1) * Z(k, n1)))),
-          (j, n) -> -2 * sum((i, k), X(i, n) * Z(k, n) * (T(i, j, k) - sum(n1, X(i, n1) * Y(j, n1) * Z(k, n1)))),
-          (k, n) -> -2 * sum((i, j), X(i, n) * Y(j, n) * (T(i, j, k) - sum(n1, X(i, n1) * Y(j, n1) * Z(k, n1))))
-        )
+        (T::(N, N, N) -> R) -> (X::RM, Y::RM, Z::RM) -> begin
+          u1 = (i, j, k) -> T(i, j, k) - sum(n, X(i, n) * Y(j, n) * Z(k, n))
+          (
+            (i, n) -> -2 * sum((j, k), u1(i, j, k) * Y(j, n) * Z(k, n)),
+            (j, n) -> -2 * sum((i, k), u1(i, j, k) * X(i, n) * Z(k, n)),
+            (k, n) -> -2 * sum((i, j), X(i, n) * u1(i, j, k) * Y(j, n))
+          )
+        end
+    """)
+
+
+def test_a_residual_that_is_used_once_stays_where_it_is_used():
+    assert oracle.squeezed(gradient(TEXT, wrt="X")) == oracle.squeezed("""
+        (T::(N, N, N) -> R, Y::RM, Z::RM) -> (X::RM) -> (i, n) ->
+          -2 * sum((j, k), Y(j, n) * Z(k, n) * (T(i, j, k) - sum(n1, Y(j, n1) * Z(k, n1) * X(i, n1))))
     """)
 
 

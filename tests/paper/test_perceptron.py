@@ -82,7 +82,7 @@ def test_the_result_is_written_with_lets():
           z_bar = i -> 2 * grad(g)(z(i)) * (y(i) - t(i))
           (
             (i, j) -> x(j) * grad(g)(a(i)) * sum(i1, W2(i1, i) * z_bar(i1)),
-            (i, j) -> h(j) * z_bar(i)
+            (i, j) -> z_bar(i) * h(j)
           )
         end
     """)

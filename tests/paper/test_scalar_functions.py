@@ -54,7 +54,7 @@ REAL_VALUED = {
 }
 ROWS = {**HOLOMORPHIC, **OTHER_COMPLEX, **REAL_VALUED}
 TEXTS = {
-    "z' * z": "(z::C, k::C) -> z * k' + z * k",
+    "z' * z": "(z::C, k::C) -> z * (k' + k)",
     "z^2": "(z::C, k::C) -> 2 * z' * k",
     "exp(z)": "(z::C, k::C) -> k * exp(z')",
     "1/z": "(z::C, k::C) -> -1 / z'^2 * k",

@@ -44,7 +44,7 @@ def test_an_image_never_brings_index_arithmetic_in() -> None:
 
 
 def test_factors_stand_in_the_order_of_their_declaration() -> None:
-    rank = {H: 0, x: 1}
+    rank = {H: (0, 0), x: (1, 1)}
     term = mul(entry(x, j), entry(H, i, j))
     ordered = ReadingOrder(rank)(Lam((i,), total((j,), term)))
     assert isinstance(ordered, Lam) and isinstance(ordered.body, Sum) and isinstance(ordered.body.body, Mul)
@@ -52,7 +52,7 @@ def test_factors_stand_in_the_order_of_their_declaration() -> None:
 
 
 def test_a_factor_leaves_a_sum_that_it_does_not_depend_on() -> None:
-    ordered = ReadingOrder({x: 0, y: 1})(Lam((i,), total((j,), mul(entry(y, j), entry(x, i)))))
+    ordered = ReadingOrder({x: (1, 0), y: (1, 1)})(Lam((i,), total((j,), mul(entry(y, j), entry(x, i)))))
     assert isinstance(ordered, Lam)
     assert ordered.body == mul(entry(x, i), total((j,), entry(y, j)))
 

@@ -1,0 +1,128 @@
+"""Arguments of nonlinear functions get names, so that forward values are computed once (section 5.2).
+
+    h = i -> g(sum(j, W(i, j) * x(j)))   becomes   u1 = i -> sum(j, W(i, j) * x(j));  h = i -> g(u1(i))
+
+The derivative of g at its argument mentions the argument again; under a name both share it, and its cotangent as well.
+Only arguments that hold a sum or a value of an unknown map are named, and only those that the unknowns reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from combdiff.calculus.floating import Binding
+from combdiff.language.terms import (
+    App,
+    Call,
+    Const,
+    Diff,
+    Lam,
+    Pow,
+    Sum,
+    Term,
+    Tuple,
+    Var,
+    alpha_equal,
+    bound_by,
+    children,
+    fresh,
+    rebuild,
+    substitute,
+    subterms,
+)
+from combdiff.language.types import Index, Map, Number
+
+LINEAR = frozenset({"real", "imag", "conj"})
+
+
+def name_arguments(unknowns: Sequence[Var], bindings: Sequence[Binding], core: Term) -> tuple[list[Binding], Term]:
+    """The bindings with those of arguments before their first use, and `core` in their terms."""
+    taken = {t.name for e in (*(e for _, e in bindings), core) for t in subterms(e) if isinstance(t, Var)}
+    names = _Names(set(unknowns), _fresh_names(taken))
+    for var, value in bindings:
+        named = names.go(value, ())
+        names.found.append((var, named))
+        if not named.free.isdisjoint(names.reached):
+            names.reached.add(var)
+    core = names.go(core, ())
+    return names.found, core
+
+
+def _fresh_names(taken: Collection[str]) -> Iterator[str]:
+    return (name for n in range(1, 1 << 30) if (name := f"u{n}") not in taken)
+
+
+@dataclass(slots=True)
+class _Names:
+    """The values found so far, and the variables that the unknowns reach."""
+
+    reached: set[Var]
+    names: Iterator[str]
+    found: list[Binding] = field(default_factory=list)
+
+    def go(self, t: Term, scope: tuple[Var, ...]) -> Term:
+        """`t` with its arguments named; `scope` are the variables bound around it."""
+        if t.free.isdisjoint(self.reached):
+            return t
+        if isinstance(t, Lam) and not all(isinstance(p.kind, Index) for p in t.params):
+            return t
+        inner = (*scope, *bound_by(t))
+        below = children(t)
+        parts = [self.go(c, inner) for c in below]
+        for n in _nonlinear_places(t):
+            parts[n] = self.named(parts[n], inner)
+        if all(a is b for a, b in zip(parts, below, strict=True)):
+            return t
+        match t:
+            case Lam(params, _):
+                return Lam(params, parts[0])
+            case Sum(indices, _):
+                return Sum(indices, parts[0])
+            case Tuple():
+                return Tuple(tuple(parts))
+            case _:
+                return rebuild(t, parts)
+
+    def named(self, u: Term, scope: Sequence[Var]) -> Term:
+        """`u`, or an entry of a value of its own if it is worth a name."""
+        if u.free.isdisjoint(self.reached) or not any(map(_is_heavy, subterms(u))):
+            return u
+        around = [v for v in scope if v in u.free]
+        if not all(isinstance(v.kind, Index) for v in around):
+            return u
+        inside = {v: fresh(v.name, v.kind) for v in around}
+        value = Lam(tuple(inside.values()), substitute(u, inside)) if around else u
+        var = next((v for v, e in self.found if v.kind == value.type and alpha_equal(e, value)), None)
+        if var is None:
+            var = fresh(next(self.names), value.type)
+            self.found.append((var, value))
+            self.reached.add(var)
+        return App(var, tuple(around)) if around else var
+
+
+def _nonlinear_places(t: Term) -> Sequence[int]:
+    """Which children of `t` a derivative of `t` mentions again."""
+    match t:
+        case Call(name, (u,)) if name not in LINEAR and isinstance(u.type, Number):
+            return (0,)
+        case Pow(_, Const()):
+            return (0,)
+        case App(f, args) if _is_unknown(f):
+            return tuple(n for n, a in enumerate(args, 1) if isinstance(a.type, Number))
+        case _:
+            return ()
+
+
+def _is_unknown(f: Term) -> bool:
+    return isinstance(f.type, Map) and not f.type.is_tensor
+
+
+def _is_heavy(t: Term) -> bool:
+    match t:
+        case Sum() | Diff():
+            return True
+        case App(f, _):
+            return _is_unknown(f)
+        case _:
+            return False
