@@ -22,12 +22,11 @@ FORMS = ("", " --format latex", " --form matrix", " --form matrix --format latex
 MORE = {
     "conjugate_gradient": ("grad {} --keep R", "grad {} --keep R --form matrix"),
     "cotangents": tuple(f"pullback {{}}{form}" for form in FORMS),
-    "nested": ("grad {}", "grad {} --format latex", "grad {} --format python"),
     "hartree_fock": ("hvp {}", "hvp {} --format latex", "grad {} --format python --value"),
     "quadratic": ("hvp {}", "hvp {} --form matrix", "grad {} --wrt A"),
     "wannier": ("grad {} --expand", "hvp {}"),
 }
-OWN = ("cotangents", "nested")
+OWN = ("cotangents",)
 
 
 def commands(program: Path) -> Iterator[str]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import combdiff as cd
 from combdiff.errors import CheckError
-from combdiff.language.terms import Lam, add, conj, fresh, mul, number
-from combdiff.language.types import COMPLEX
+from combdiff.language.evaluate import evaluate
+from combdiff.language.terms import Lam, add, conj, delta, fresh, mul, number, total
+from combdiff.language.types import COMPLEX, REAL
 from combdiff.simplify import egraph
+from combdiff.simplify.contract import contract
 from combdiff.simplify.gate import gate_for
 
 ZONE = "@domain BZ begin base = I; periodic = true end\n"
@@ -20,7 +23,7 @@ WRONG = {
         "conjugate",
         '(Plus (unstable-multiset-map (unstable-fn "Conj") es)) :subsume',
         "(Plus es) :subsume",
-        "(z::C) -> abs2(z)^2 * (2 * z + z^2 * im)'",
+        "(c::C) -> (z::C) -> (c + exp(z))^3",
     ),
     "a product that conjugates nothing": (
         "conjugate",
@@ -66,7 +69,7 @@ WRONG = {
 @pytest.mark.parametrize("what", WRONG)
 def test_a_wrong_law_is_seen(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     family, right, wrong, program = WRONG[what]
-    assert cd.grad(program).check or True
+    cd.grad(program)
 
     def resource(folder: str, name: str) -> str:
         text = original(folder, name)
@@ -85,14 +88,7 @@ def test_a_wrong_law_is_seen(what: str, monkeypatch: pytest.MonkeyPatch) -> None
         egraph.session.cache_clear()
 
 
-def test_the_measure_of_a_delta_over_the_reals_is_seen_by_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
-    import numpy as np
-
-    from combdiff.language.evaluate import evaluate
-    from combdiff.language.terms import delta, total
-    from combdiff.language.types import REAL
-    from combdiff.simplify.contract import contract
-
+def test_the_measure_of_a_delta_over_the_reals_is_what_evaluation_says() -> None:
     x, y = fresh("x", REAL), fresh("y", REAL)
     before = total([x], delta(mul(number(-4), x), y, mul(x, x)))
     (after,), _ = contract([before])

@@ -1,0 +1,69 @@
+"""Arguments of nonlinear functions are named before the reverse pass, and only those."""
+
+from __future__ import annotations
+
+import pytest
+
+import combdiff as cd
+from combdiff.calculus.floating import float_lets
+from combdiff.calculus.naming import name_arguments
+from combdiff.language.infer import infer
+from combdiff.language.parser import parse
+from combdiff.language.terms import Lam, Let, Term
+
+
+def named(text: str) -> tuple[list[str], Term, Lam]:
+    """The names given in the body of the program's innermost map, and the body with its bindings."""
+    f = infer(parse(text))
+    while isinstance(f, Lam) and isinstance(f.body, Lam):
+        f = f.body
+    assert isinstance(f, Lam)
+    bindings, core = name_arguments(f.params, *float_lets(f.body))
+    return [var.name for var, _ in bindings], Let(tuple(bindings), core) if bindings else core, f
+
+
+def test_the_argument_of_an_unknown_function_is_named_once() -> None:
+    names, _, _ = named("(g::RF, W::RM) -> (x::RV) -> sum(i, g(sum(j, W(i, j) * x(j))) * g(sum(k, W(i, k) * x(k))))")
+    assert names == ["u1"]
+
+
+def test_a_cheap_argument_is_not_named() -> None:
+    assert named("(x::RV) -> sum(i, exp(2 * x(i)))")[0] == []
+
+
+def test_what_the_unknown_does_not_reach_is_not_named() -> None:
+    assert named("(A::RM, c::RV) -> (x::RV) -> sum(i, x(i) * exp(sum(j, A(i, j) * c(j))))")[0] == []
+
+
+def test_linear_functions_need_no_name() -> None:
+    assert named("(A::CM) -> (x::CV) -> real(sum((i, j), x(i)' * A(i, j) * x(j)))")[0] == []
+
+
+def test_names_of_the_program_are_not_taken() -> None:
+    names, _, _ = named("(u1::RM) -> (x::RV) -> exp(sum((i, j), u1(i, j) * x(i) * x(j)))")
+    assert names == ["u2"]
+
+
+def test_inner_arguments_are_named_before_outer_ones() -> None:
+    names, body, _ = named("(x::RV) -> exp(sin(sum(i, x(i)^2)) * sum(i, x(i)))")
+    assert names == ["u1", "u2"]
+    assert isinstance(body, Let)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(W::RM) -> (x::RV) -> sum(i, tanh(sum(j, W(i, j) * x(j))))",
+        "(x::CV) -> sum(i, x(i)' * x(i)) / abs2(sum(i, x(i)^2))",
+        "(A::RM) -> (x::RV) -> log(sum(i, exp(sum(j, A(i, j) * x(j)))))",
+        "(T::(N, N) -> R) -> (X::RM, Y::RM) -> sum((i, j), (T(i, j) - sum(n, X(i, n) * Y(j, n)))^4)",
+    ],
+)
+def test_named_arguments_leave_the_derivative_right(text: str) -> None:
+    for derive in (cd.grad, cd.hvp):
+        assert derive(text).check()
+
+
+def test_softmax_computes_its_normalisation_once() -> None:
+    d = cd.grad("(A::RM) -> (x::RV) -> log(sum(i, exp(sum(j, A(i, j) * x(j)))))")
+    assert str(d).count("A(i, j) * x(j)") == 1
