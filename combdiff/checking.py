@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from combdiff.calculus.modes import without_derivatives
 from combdiff.calculus.reverse import gradient_of
 from combdiff.errors import UnsupportedError
 from combdiff.language.evaluate import evaluate
 from combdiff.language.samples import default_sizes, random_value
 from combdiff.language.terms import Diff, Lam, Let, Term, Var, subterms
-from combdiff.language.types import Domain, Map, Product, Type
+from combdiff.language.types import Domain, Index, Map, Product, Type, is_complex
 from combdiff.language.values import Value
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ class Report:
 
 def check(d: Derivation, seed: int = 0) -> Report:
     """Compare `d` with finite differences and with its emitted NumPy code; see `Derivation.check`."""
+    if seed < 0:
+        raise UnsupportedError(f"a seed is no negative number, such as {seed}", remedy="give 0 or more")
     rng = np.random.default_rng(seed)
     f = d.objective
     _refuse_functions(f)
@@ -70,7 +73,7 @@ def check(d: Derivation, seed: int = 0) -> Report:
         result = evaluate(_innermost(d.term, f), values, sizes)
         findings = [Finding("finite differences", _against_differences(d, f, result, values, sizes, rng))]
         try:
-            findings.append(Finding("emitted NumPy code", _against_code(d, result, values)))
+            findings.append(Finding("emitted NumPy code", _against_code(d, result, values, sizes)))
         except UnsupportedError:
             if not _unrunnable(d.term):
                 raise
@@ -202,12 +205,14 @@ def _against_differences(
     d: Derivation, f: Lam, result: Value, values: dict[Term, Value], sizes: dict[Domain, int], rng: np.random.Generator
 ) -> float:
     """The largest relative difference over a few random directions."""
-    body: Term = f.body if d.mode != "hvp" else _innermost(d.gradient.term, f)
+    body = without_derivatives(f.body) if d.mode != "hvp" else _innermost(d.gradient.term, f)
     cotangents = _cotangents(d.term, f)
     k: Value = 1.0
     if cotangents:
         k = values[cotangents[0]] if len(cotangents) == 1 else tuple(values[c] for c in cotangents)
     cotangent_of = tuple(result) if isinstance(result, tuple) else (result,)
+    if any(_is_beyond(x.kind, g) for x, g in zip(f.params, cotangent_of, strict=True)):
+        return float("inf")
     worst = 0.0
     for _ in range(3):
         directions = [_direction(x.kind, sizes, rng) for x in f.params]
@@ -217,9 +222,15 @@ def _against_differences(
             return evaluate(body, {**values, **moved}, sizes)
 
         expected = _inner(k, _slope(along))
+        rounding = float(np.finfo(float).eps) * sum(np.sum(np.abs(x)) for x in _items(along(0.0))) / _STEP
         found = sum(_inner(g, _items(dx)) for g, dx in zip(cotangent_of, directions, strict=True))
-        worst = max(worst, abs(found - expected) / max(1.0, abs(expected)))
+        worst = max(worst, abs(found - expected) / max(1.0, abs(expected), rounding / TOLERANCE))
     return worst
+
+
+def _is_beyond(kind: Type, cotangent: Value) -> bool:
+    """Whether the derivative by a real variable has an imaginary part, which no difference would show."""
+    return not is_complex(kind) and any(np.abs(x.imag).max(initial=0.0) > TOLERANCE for x in _items(cotangent))
 
 
 def _cotangents(t: Term, f: Lam) -> tuple[Var, ...]:
@@ -250,16 +261,24 @@ def _sum(at: Value, direction: Value, h: float) -> Value:
     return moved
 
 
-def _against_code(d: Derivation, result: Value, values: dict[Term, Value]) -> float:
+def _against_code(d: Derivation, result: Value, values: dict[Term, Value], sizes: dict[Domain, int]) -> float:
     """The emitted function on the same arrays."""
     named = {_argument(v): _elementwise(v, value) for v, value in values.items()}
-    found = d.compile("numpy", check=False)(**named)
+    f = d.compile("numpy", check=False)
+    found = f(*(_given(a.name, a.kind, named, sizes) for a in f.arguments))
     pairs = zip(_items(found), _items(result), strict=True)
     worst = 0.0
     for a, b in pairs:
         scale = max(1.0, float(np.max(np.abs(b), initial=0.0)))
         worst = max(worst, float(np.max(np.abs(a - b), initial=0.0)) / scale)
     return worst
+
+
+def _given(name: str, kind: Type, named: dict[str, object], sizes: dict[Domain, int]) -> object:
+    """The value of an argument, or the size that emitted code asks for where no array shows it."""
+    if name not in named and isinstance(kind, Index) and kind.domain is not None:
+        return sizes[kind.domain]
+    return named[name]
 
 
 def _argument(v: Term) -> str:

@@ -217,7 +217,11 @@ def _sizes(t: Term, shapes: Mapping[str, Sequence[int]]) -> dict[Domain, int]:
     extent = Extent()
     known = {p.name: p.kind for u in subterms(t) if isinstance(u, Lam) for p in u.params}
     for name, shape in shapes.items():
-        kind = known.get(name)
+        if name not in known:
+            raise ArrayError(f"there is no array called {name}", remedy=f"the arguments are {', '.join(known)}")
+        if not isinstance(shape, tuple | list) or not all(isinstance(n, int) and n >= 0 for n in shape):
+            raise ArrayError(f"{shape!r} is no shape of an array", remedy=f"give {name}=(size, size, …), whole numbers")
+        kind = known[name]
         domains = [p.domain for p in kind.params if isinstance(p, Index)] if isinstance(kind, Map) else []
         if len(domains) != len(shape):
             raise ArrayError(f"{name} is no array of {len(shape)} axes here", remedy="give NAME=(size, size, …)")

@@ -26,9 +26,13 @@ def differentiate(program: Term, mode: str, simplify: Simplify) -> Term:
         mode: what the outermost marker becomes; `hvp` is the pullback of the gradient.
         simplify: called on every derivative; on inner ones without the symmetries of what is still differentiated.
     """
-    marked = _set_kind(program, mode)
+    return inward(without_derivatives(_set_kind(program, mode), simplify))
+
+
+def without_derivatives(program: Term, simplify: Simplify = lambda f, _: f) -> Term:
+    """`program` with the derivatives of known maps taken, inner ones first."""
     pending = frozenset(
-        p for t in subterms(marked) if isinstance(t, Diff) and isinstance(t.of, Lam) for p in t.of.params
+        p for t in subterms(program) if isinstance(t, Diff) and isinstance(t.of, Lam) for p in t.of.params
     )
 
     def go(t: Term, inside: bool) -> Term:
@@ -46,7 +50,7 @@ def differentiate(program: Term, mode: str, simplify: Simplify) -> Term:
             return rebuild(t, [go(c, inside) for c in below])
         return _kept(t, [go(c, inside) for c in below])
 
-    return inward(go(marked, False))
+    return go(program, False)
 
 
 def _cotangents(of: Term) -> tuple[Type, ...]:

@@ -3,7 +3,8 @@
     h = i -> g(sum(j, W(i, j) * x(j)))   becomes   u1 = i -> sum(j, W(i, j) * x(j));  h = i -> g(u1(i))
 
 The derivative of g at its argument mentions the argument again; under a name both share it, and its cotangent as well.
-Only arguments that hold a sum or a value of an unknown map are named, and only those that the unknowns reach.
+Only arguments that hold a sum or a value of an unknown map, or are long, are named, and only those that the unknowns
+reach.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ class _Names:
 
     def named(self, u: Term, scope: Sequence[Var]) -> Term:
         """`u`, or an entry of a value of its own if it is worth a name."""
-        if u.free.isdisjoint(self.reached) or not any(map(_is_heavy, subterms(u))):
+        if u.free.isdisjoint(self.reached) or not _is_worth_a_name(u):
             return u
         around = [v for v in scope if v in u.free]
         if not all(isinstance(v.kind, Index) for v in around):
@@ -116,6 +117,15 @@ def _nonlinear_places(t: Term) -> Sequence[int]:
 
 def _is_unknown(f: Term) -> bool:
     return isinstance(f.type, Map) and not f.type.is_tensor
+
+
+LONGEST = 30
+"""Nodes of an argument that is written twice rather than named."""
+
+
+def _is_worth_a_name(u: Term) -> bool:
+    nodes = list(subterms(u))
+    return len(nodes) > LONGEST or any(map(_is_heavy, nodes))
 
 
 def _is_heavy(t: Term) -> bool:

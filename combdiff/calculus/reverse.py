@@ -37,6 +37,7 @@ class Reverse:
 
     def through(self, body: Term, k: Term, targets: Sequence[Var]) -> None:
         """Add what `body` with cotangent `k` contributes to each of `targets`."""
+        k = _arriving(k, body.type)
         for x in targets:
             if x in body.free:
                 self.summands[x] += pull_back(eliminate(x, body), k, self.slots[x])
@@ -64,18 +65,17 @@ def pullback_of(f: Lam, kinds: Sequence[Type] = ()) -> Lam:
     cotangents = [fresh(name, _cotangent_type(kind)) for name, kind in zip(names, kinds, strict=True)]
     known = {x: _params_of(t) for x, t in zip(f.params, outputs, strict=False)} if len(outputs) == len(f.params) else {}
     named = {x: names for x, names in known.items() if wider and names}
-    arriving = [_arriving(k, output.type) for k, output in zip(cotangents, outputs, strict=True)]
-    body = reverse_pass(f.params, bindings, list(zip(outputs, arriving, strict=True)), named)
+    body = reverse_pass(f.params, bindings, list(zip(outputs, cotangents, strict=True)), named)
     return Lam((*f.params, *cotangents), body)
 
 
-def _arriving(k: Var, value: Type) -> Term:
+def _arriving(k: Term, value: Type) -> Term:
     """The cotangent `k` of a value: its real part where the value is real and only declared to be complex (ι)."""
-    match k.kind:
+    match k.type:
         case Map(params, result) if isinstance(value, Map) and needs_inclusion(value.result, result):
             slots = tuple(fresh(f"d{n + 1}", p) for n, p in enumerate(params))
             return Lam(slots, INCLUSION.pullback(ZERO, apply(k, *slots)))
-        case Number() if needs_inclusion(value, k.kind):
+        case Number() if needs_inclusion(value, k.type):
             return INCLUSION.pullback(ZERO, k)
         case _:
             return k

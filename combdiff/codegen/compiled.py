@@ -65,7 +65,7 @@ class Compiled:
     def __repr__(self) -> str:
         return f"<compiled {self._name}({', '.join(a.name for a in self._plan.arguments)})>"
 
-    def __call__(self, *args: object, out: object = None, **named: object) -> object:
+    def __call__(self, /, *args: object, out: object = None, **named: object) -> object:
         from combdiff.language.values import Extent
 
         given = self._bound(args, named)
@@ -75,6 +75,11 @@ class Compiled:
             self._check_symmetry(argument, value, extent.sizes)
         result = self._function(extent.sizes)(*fitted)
         return result if out is None else _filled(out, result)
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """What a call takes, in order."""
+        return tuple(self._plan.arguments)
 
     def plan(self, sizes: Mapping[Domain, int]) -> Plan:
         """The plan for these sizes, which prints as a table of costs."""

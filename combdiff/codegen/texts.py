@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from combdiff.codegen.backends.spelling import Spelling
 from combdiff.codegen.plan import Plan, Step
+from combdiff.errors import UnsupportedError
 from combdiff.language.terms import Const
 from combdiff.language.types import Domain
 
@@ -30,7 +31,12 @@ class Text:
 def literal(value: Fraction) -> Text:
     """An exact rational: `3`, `1 / 2`; a float where its digits would be unreadable."""
     if max(abs(value.numerator), value.denominator) >= 10**15:
-        return Text(repr(float(value)), UNARY if value < 0 else ATOM)
+        try:
+            return Text(repr(float(value)), UNARY if value < 0 else ATOM)
+        except OverflowError:
+            raise UnsupportedError(
+                "a number of the result is beyond those of floating point", remedy="scale the program"
+            ) from None
     if value.denominator == 1:
         return Text(str(value), UNARY if value < 0 else ATOM)
     return Text(f"{value.numerator} / {value.denominator}", PRODUCT)

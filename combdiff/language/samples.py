@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from combdiff.errors import ArrayError, UnsupportedError
 from combdiff.language.anchors import domains_of
-from combdiff.language.terms import Diff, Lam, Let, Term, Var, bound_by, subterms
+from combdiff.language.terms import App, Const, Diff, Lam, Let, Term, Var, bound_by, subterms
 from combdiff.language.types import Domain, Index, Map, Number, Product, Symmetry, Type, is_complex
 from combdiff.language.values import Array, Value
 
@@ -46,7 +46,23 @@ def default_sizes(term: Term) -> dict[Domain, int]:
                 else:
                     sizes[domain] = 2 + plain % 4
                     plain += 1
+    for u in subterms(term):
+        if isinstance(u, App) and isinstance(u.function.type, Map):
+            for kind, argument in zip(u.function.type.params, u.args, strict=True):
+                _make_room(kind, argument, sizes)
     return sizes
+
+
+_LARGEST = 16
+
+
+def _make_room(kind: Type, argument: Term, sizes: dict[Domain, int]) -> None:
+    """A constant index must lie in its range, unless that is too large for a sample."""
+    if not (isinstance(kind, Index) and kind.domain is not None and isinstance(argument, Const)):
+        return
+    needed = 2 * abs(argument.real) + 1 if kind.domain.symmetric else argument.real + 1
+    if not kind.domain.periodic and needed <= _LARGEST:
+        sizes[kind.domain] = max(sizes[kind.domain], int(needed))
 
 
 def random_value(kind: Type, sizes: Mapping[Domain, int], rng: np.random.Generator) -> Value:

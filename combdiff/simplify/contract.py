@@ -19,9 +19,9 @@ FAMILIES = ("terms", "substitute", "index", "algebra", "contract", "conjugate")
 
 _SETTLE = "(saturate (run substitute)) (saturate (run index)) (saturate (run conjugate)) (saturate (run algebra))"
 _MEET = "(saturate (run contract)) (saturate (run index)) (saturate (run solve)) (run meet)"
-_INSIDE = f"(saturate (seq {_SETTLE} {_MEET}))"
-_SCHEDULE = f"(seq {_INSIDE} (run outward))"
-_EXPANDING = f"(seq (saturate {_SCHEDULE}) (run expand))"
+_INSIDE = f"(seq {_SETTLE} {_MEET})"
+_OUTWARD = "(run outward)"
+_EXPAND = "(run expand)"
 
 _LARGEST = 150
 """Nodes of the terms that share an e-graph."""
@@ -39,6 +39,7 @@ def contract(
         BudgetError: if it takes longer than `seconds`.
     """
     deadline = perf_counter() + seconds
+    later = (_OUTWARD, _EXPAND) if expand else (_OUTWARD,)
     summands = [u.terms if isinstance(u, Add) and not isinstance(u.type, Index) else (u,) for u in terms]
     contracted: list[Term] = []
     account: dict[str, Family] = {}
@@ -47,7 +48,7 @@ def contract(
         roots = [f"$root{n}" for n in range(len(batch))]
         texts = [f"(let {root} {book.root(t)})" for root, t in zip(roots, batch, strict=True)]
         facts = "\n".join([*book.facts(), *texts])
-        run = session(FAMILIES).run(facts, roots, _EXPANDING if expand else _SCHEDULE, deadline - perf_counter())
+        run = session(FAMILIES).run(facts, roots, _INSIDE, deadline - perf_counter(), later)
         contracted += [book.reader(dag)(root) for dag, root in run.roots]
         for name, family in run.families.items():
             total_ = account.setdefault(name, Family())

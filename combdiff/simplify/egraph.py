@@ -72,8 +72,12 @@ class Session:
             outputs += self.egraph.run_program(command)
         return outputs
 
-    def run(self, facts: str, roots: Sequence[str], schedule: str, seconds: float = 60.0) -> Run:
+    def run(
+        self, facts: str, roots: Sequence[str], schedule: str, seconds: float = 60.0, later: Sequence[str] = ()
+    ) -> Run:
         """Add `facts`, saturate `schedule`, extract `roots`; the session itself stays as it was.
+
+        A schedule of `later` is run once when those before it bring nothing more; then the first has its turn again.
 
         Raises BudgetError if the terms are nested too deep, or when `seconds` are over.
         """
@@ -84,25 +88,26 @@ class Session:
         with _guarded("a derivation"):
             self._do("(push)")
             try:
-                return self._run(facts, roots, schedule, seconds)
+                return self._run(facts, roots, (schedule, *later), seconds)
             finally:
                 self._do("(pop)")
 
-    def _run(self, facts: str, roots: Sequence[str], schedule: str, seconds: float) -> Run:
+    def _run(self, facts: str, roots: Sequence[str], schedules: Sequence[str], seconds: float) -> Run:
         from egglog.bindings import ExtractBest, RunScheduleOutput
 
         deadline = time.perf_counter() + seconds
         result = Run()
         self._do(facts)
-        updated = True
-        while updated:
+        turn = 0
+        while turn < len(schedules):
             if time.perf_counter() > deadline:
                 raise BudgetError("simplification takes longer than its budget allows", remedy="allow more seconds")
             updated = False
-            for output in self._do(f"(run-schedule {schedule})"):
+            for output in self._do(f"(run-schedule {schedules[turn]})"):
                 if isinstance(output, RunScheduleOutput):
                     updated |= output.report.updated
                     _account(result.families, output.report)
+            turn = 0 if updated else turn + 1
         for output in self._do("\n".join(f"(extract {root})" for root in roots)):
             if isinstance(output, ExtractBest):
                 result.roots.append((output.termdag, output.term))

@@ -33,7 +33,7 @@ from combdiff.language.terms import (
     subterms,
     total,
 )
-from combdiff.language.types import Domain, Index, Map, Number
+from combdiff.language.types import Domain, Index, Map, Number, Type
 
 if TYPE_CHECKING:
     from typing import Any
@@ -90,7 +90,12 @@ def range_of(v: Var, sizes: Mapping[Domain, int]) -> Array:
 
 def is_tensor(t: Term) -> bool:
     """Whether `t` is a λ-term of indices only."""
-    return isinstance(t, Lam) and isinstance(t.type, Map) and t.type.is_tensor
+    # its entries may be integers: (k::BZ) -> 1 - k
+    return (
+        isinstance(t, Lam)
+        and all(isinstance(p.kind, Index) for p in t.params)
+        and isinstance(t.body.type, Number | Index)
+    )
 
 
 class Evaluation:
@@ -185,6 +190,8 @@ class Evaluation:
             case Indicator(left, right, body):
                 mask = _combine([self(left), self(right)], lambda a: a[0] <= a[1])
                 return _combine([self(body), mask], _multiply_up)
+            case Proj():
+                return self._one_by_one(t)
             case _:
                 return Labelled(np.asarray(self._known(t)))
 
@@ -209,28 +216,51 @@ class Evaluation:
 
         if not (isinstance(f.type, Map) and f.type.is_tensor):
             return self._unknown_entry(f, args)
+        if isinstance(f, App | Proj) and any(v in self.bound for v in f.free):
+            return self._one_by_one(App(f, args))
         tensor = self._tensor(f)
         places = [self(a) for a in args]
         axes = _axes(places)
         indices = []
         for place, kind in zip(places, f.type.params, strict=True):
-            assert isinstance(kind, Index) and kind.domain is not None, "a tensor's slot has a domain"
-            n = self.gate.sizes[kind.domain]
-            shift = n // 2 if kind.domain.symmetric else 0
-            at = place.over(axes).astype(int) + shift
-            indices.append(at % n if kind.domain.periodic else at)
+            indices.append(_slot(place.over(axes).astype(int), kind, self.gate.sizes))
         return Labelled(tensor[tuple(np.broadcast_arrays(*indices))] if axes else tensor[tuple(indices)], axes)
 
     def _unknown_entry(self, f: Term, args: tuple[Term, ...]) -> Labelled:
-        """An unknown map of numbers acts entry by entry; one of tensors must not depend on an open index."""
+        """An unknown map of numbers acts entry by entry, one of tensors is called once for every open index."""
         import numpy as np
 
-        if all(isinstance(a.type, Number | Index) for a in args):
+        if isinstance(f, Var | Diff) and all(isinstance(a.type, Number | Index) for a in args):
             places = [self(a) for a in args]
             function = self._known(f)
             assert callable(function), "an unknown map"
             return _combine(places, lambda arrays: np.vectorize(lambda *x: function(*map(np.asarray, x)))(*arrays))
-        return Labelled(np.asarray(self._known(App(f, args))))
+        return self._one_by_one(App(f, args))
+
+    def _one_by_one(self, t: Term) -> Labelled:
+        """A value that is not computed on whole arrays, at every value of its open indices."""
+        import numpy as np
+
+        open_ = tuple(sorted((v for v in t.free if v in self.bound and isinstance(v.kind, Index)), key=lambda v: v.uid))
+        ranges = [range_of(v, self.gate.sizes) for v in open_]
+        result = np.zeros([len(r) for r in ranges], complex)
+        for place in np.ndindex(result.shape):
+            inner = Evaluation(self.gate, [v for v in self.bound if v not in open_])
+            inner.local = {**self.local, **{v: int(r[n]) for v, r, n in zip(open_, ranges, place, strict=True)}}
+            result[place] = inner.entry_of(t)
+        return Labelled(result, open_)
+
+    def entry_of(self, t: Term) -> complex:
+        """A number that an unknown map returns, perhaps as an entry of a tensor."""
+        import numpy as np
+
+        match t:
+            case App(f, args) if isinstance(f.type, Map) and f.type.is_tensor:
+                slots = zip(args, f.type.params, strict=True)
+                places = tuple(_slot(np.asarray(self(a).array, int), p, self.gate.sizes) for a, p in slots)
+                return complex(np.asarray(self._known(f))[places])
+            case _:
+                return complex(np.asarray(self._known(t)))
 
     def _sum(self, indices: tuple[Var, ...], body: Term) -> Labelled:
         fixed = [v for v in indices if not isinstance(v.kind, Index)]
@@ -262,6 +292,18 @@ class Evaluation:
                     freed = _without(body, d)
                     return self(total(others, substitute(freed, {v: a})))
         raise UnsupportedError("a sum over all numbers that no δ fixes cannot be checked on numbers")
+
+
+def _slot(at: Array, kind: Type, sizes: Mapping[Domain, int]) -> Array:
+    """Where an index lies along the axis of a slot."""
+    assert isinstance(kind, Index) and kind.domain is not None, "a tensor's slot has a domain"
+    n = sizes[kind.domain]
+    place = at + (n // 2 if kind.domain.symmetric else 0)
+    if kind.domain.periodic:
+        return place % n
+    if n and (place >= n).any():
+        raise TooLargeError("a constant index lies beyond the small arrays of a check")
+    return place
 
 
 def _without(body: Term, condition: Delta) -> Term:

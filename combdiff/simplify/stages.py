@@ -113,6 +113,8 @@ class Simplifier:
             gate_for(before, after).same(before, after, name)
         except TooLargeError as problem:
             return f"not checked on numbers: {problem.message}"
+        except OverflowError:
+            return "not checked on numbers: it holds a number beyond those of floating point"
         return ""
 
     def _contracted(self, body: Term, expand: bool) -> tuple[Term, dict[str, Family]]:

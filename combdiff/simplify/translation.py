@@ -309,12 +309,24 @@ def _integer(n: int) -> str:
 def _read_as_numbers(t: Term) -> Iterator[Domain]:
     """The periodic domains whose indices stand in arithmetic places: modulo n, −k is a slot but not a number."""
     for u in subterms(t):
-        if isinstance(u.type, Index) or isinstance(u, Delta):
-            continue
-        slots = (None, *u.function.type.params) if isinstance(u, App) and isinstance(u.function.type, Map) else ()
-        for n, c in enumerate(children(u)):
-            if isinstance(c.type, Index) and not (slots and isinstance(slots[n], Index)):
-                yield from (v.kind.domain for v in c.free if isinstance(v.kind, Index) and _is_periodic(v.kind.domain))
+        read = _arithmetic_places(u)
+        yield from (
+            v.kind.domain for c in read for v in c.free if isinstance(v.kind, Index) and _is_periodic(v.kind.domain)
+        )
+
+
+def _arithmetic_places(u: Term) -> list[Term]:
+    """The index expressions directly below `u` that it takes for numbers."""
+    match u:
+        case Add() | Mul() if isinstance(u.type, Index):
+            return []
+        case App(f, args) if isinstance(f.type, Map):
+            below = [a for a, kind in zip(args, f.type.params, strict=True) if not isinstance(kind, Index)]
+        case Delta(_, _, body):
+            below = [body]
+        case _:
+            below = [*children(u)]
+    return [c for c in below if isinstance(c.type, Index)]
 
 
 def _is_periodic(domain: Domain | None) -> TypeGuard[Domain]:

@@ -110,3 +110,8 @@ def test_a_small_difference_is_seen_and_rounding_is_not() -> None:
     with pytest.raises(CheckError):
         gate_for(z).same(Lam((), z), Lam((), near), "stage")
     gate_for(z).same(z, add(z, mul(number(1e-12), z)), "stage")
+
+
+def test_a_gradient_whose_entries_are_integers_is_checked_like_any_other() -> None:
+    d = cd.grad(ZONE + "(u::(BZ) -> C) -> sum(k::BZ, (1 - k) * u(k))")
+    assert d.check()
