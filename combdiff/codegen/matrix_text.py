@@ -84,6 +84,8 @@ TEXT = Notation(
     pullback="𝒫({})",
     functions={},
 )
+
+
 def _quoted(text: str) -> str:
     """`text` for a format string, its braces as they are."""
     return text.replace("{", "{{").replace("}", "}}")

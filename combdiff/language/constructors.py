@@ -190,7 +190,7 @@ def call(primitive: str, *args: Term) -> Term:
             return ZERO
         case (("real" | "imag"), (Const(real, imag),)):
             return Const(real if primitive == "real" else imag)
-        case ("real" | "imag"), (Mul((Const(_, imag) as c, *rest)),) if not imag:
+        case (("real" | "imag"), (Mul((Const(_, imag) as c, *rest)),)) if not imag:
             return mul(c, call(primitive, mul(*rest)))
         case "exp", (Const() as c,) if c == ZERO:
             return ONE

@@ -194,46 +194,50 @@ def substitute(t: Term, values: Mapping[Var, Term]) -> Term:
 
 def refreshed(t: Term) -> Term:
     """`t` with every bound variable renamed, so that a copy shares no binder with its original."""
-    memo: dict[tuple[Term, tuple[tuple[int, int], ...]], Term] = {}
+    return _Renaming()(t, {})
 
-    def step(u: Term, names: Mapping[Var, Var]) -> Term:
-        bound = bound_by(u)
+
+class _Renaming:
+    """A subterm may stand inside a binder and outside of it, so what its names are now is part of the memo's key."""
+
+    def __init__(self) -> None:
+        self.seen: dict[tuple[Term, tuple[tuple[int, int], ...]], Term] = {}
+
+    def __call__(self, t: Term, names: Mapping[Var, Var]) -> Term:
+        if isinstance(t, Var):
+            return names.get(t, t)
+        key = (t, tuple(sorted((v.uid, names[v].uid) for v in t.free if v in names)))
+        known = self.seen.get(key)
+        if known is None:
+            known = self.seen[key] = self.step(t, names)
+        return known
+
+    def step(self, t: Term, names: Mapping[Var, Var]) -> Term:
+        bound = bound_by(t)
         if not bound:
-            below = children(u)
-            parts = [go(c, names) for c in below]
-            return u if all(a is b for a, b in zip(parts, below, strict=True)) else rebuild(u, parts)
+            below = children(t)
+            parts = [self(c, names) for c in below]
+            return t if all(a is b for a, b in zip(parts, below, strict=True)) else rebuild(t, parts)
         inner = {**names, **{var: fresh(var.name, var.kind) for var in bound}}
         own = tuple(inner[var] for var in bound)
-        match u:
+        match t:
             case Lam(_, body):
-                return Lam(own, go(body, inner))
+                return Lam(own, self(body, inner))
             case Sum(_, body):
-                return Sum(own, go(body, inner))
+                return Sum(own, self(body, inner))
             case Let(bindings, body):
-                return _refreshed_let(bindings, body, own, names)
-        raise AssertionError(f"{type(u).__name__} binds nothing")
+                return self.let(bindings, body, own, names)
+        raise AssertionError(f"{type(t).__name__} binds nothing")
 
-    def _refreshed_let(
-        bindings: tuple[tuple[Var, Term], ...], body: Term, own: tuple[Var, ...], names: Mapping[Var, Var]
+    def let(
+        self, bindings: tuple[tuple[Var, Term], ...], body: Term, own: tuple[Var, ...], names: Mapping[Var, Var]
     ) -> Term:
         scope = dict(names)
         renamed = []
         for new, (var, value) in zip(own, bindings, strict=True):
-            renamed.append((new, go(value, scope)))
+            renamed.append((new, self(value, scope)))
             scope[var] = new
-        return Let(tuple(renamed), go(body, scope))
-
-    def go(u: Term, names: Mapping[Var, Var]) -> Term:
-        if isinstance(u, Var):
-            return names.get(u, u)
-        # a subterm may stand inside a binder and outside of it, so what its names are now is part of the key
-        key = (u, tuple(sorted((v.uid, names[v].uid) for v in u.free if v in names)))
-        known = memo.get(key)
-        if known is None:
-            known = memo[key] = step(u, names)
-        return known
-
-    return go(t, {})
+        return Let(tuple(renamed), self(body, scope))
 
 
 def alpha_equal(a: Term, b: Term) -> bool:

@@ -68,6 +68,12 @@ def gate_for(*terms: Term, seed: int = 0) -> Gate:
     return Gate(sizes, seed)
 
 
+def narrow(gate: Gate) -> Gate | None:
+    """The same gate with periodic domains of two values, where steps wrap round and 2b = 0; None if there is none."""
+    periodic = [d for d in gate.sizes if d.periodic]
+    return Gate({**gate.sizes, **dict.fromkeys(periodic, 2)}, gate.seed) if periodic else None
+
+
 def is_checkable(t: Term) -> bool:
     """Whether `t` has a value on arrays: no integral over the real line, no map of real numbers."""
     integrals = any(v.kind == Number(False) for u in subterms(t) if isinstance(u, Sum) for v in u.indices)

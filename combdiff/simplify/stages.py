@@ -20,7 +20,7 @@ from combdiff.simplify.canonical import derived_symmetries, is_real, merge_like_
 from combdiff.simplify.choose import Binding, index_names, place, rename_indices
 from combdiff.simplify.contract import contract
 from combdiff.simplify.egraph import Family
-from combdiff.simplify.gate import gate_for, is_checkable
+from combdiff.simplify.gate import gate_for, is_checkable, narrow
 from combdiff.simplify.numeric import TooLargeError
 from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
 
@@ -110,7 +110,10 @@ class Simplifier:
         if not is_checkable(before):
             return "not checked on numbers: it holds an integral over the real line"
         try:
-            gate_for(before, after).same(before, after, name)
+            gate = gate_for(before, after)
+            gate.same(before, after, name)
+            if (small := narrow(gate)) is not None:
+                small.same(before, after, name)
         except TooLargeError as problem:
             return f"not checked on numbers: {problem.message}"
         except OverflowError:

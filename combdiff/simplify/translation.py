@@ -75,7 +75,7 @@ class Translation:
     def write(self, t: Term, scope: dict[Var, int] | None = None) -> str:
         scope = scope if scope is not None else {}
         if isinstance(t.type, Index) and isinstance(t, Add | Mul):
-            return self._linear(t, scope)
+            return f"(Lin (multiset-of {self._monomials(t, 1, scope)}))"
         match t:
             case Var():
                 return f"(Var {scope[t] if t in scope else self._free(t)})"
@@ -98,8 +98,9 @@ class Translation:
                     text = f"(At {text} {self.write(a, scope)})"
                 return text
             case Delta(left, right, body):
-                condition = self._linear(add(left, mul(number(-1), right)), scope)
-                return f"(Delta (multiset-of {condition}) {self.write(body, scope)})"
+                # both sides as they stand: k + b = k is a condition modulo the size of k's domain
+                sides = f"{self._monomials(left, 1, scope)} {self._monomials(right, -1, scope)}"
+                return f"(Delta (multiset-of (Lin (multiset-of {sides}))) {self.write(body, scope)})"
             case _:
                 return self._write_plain(t, scope)
 
@@ -137,15 +138,16 @@ class Translation:
         ids = " ".join(str(inner[i]) for i in indices)
         return f"(Sum (set-of {ids}) {self.write(body, inner)})"
 
-    def _linear(self, t: Term, scope: dict[Var, int]) -> str:
+    def _monomials(self, t: Term, sign: int, scope: dict[Var, int]) -> str:
+        """The monomials of sign · t."""
         monomials = []
         for u in t.terms if isinstance(t, Add) else (t,):
             c, rest = split_coefficient(u)
             if c.imag:
                 c, rest = ONE, u
             if c != ZERO:
-                monomials.append(f"(Mono {_rational(c.real)} {self.write(rest, scope)})")
-        return f"(Lin (multiset-of {' '.join(monomials)}))" if monomials else "(Lin (multiset-of))"
+                monomials.append(f"(Mono {_rational(sign * c.real)} {self.write(rest, scope)})")
+        return " ".join(monomials)
 
     def _free(self, t: Term) -> int:
         if t not in self.numbers:
@@ -164,6 +166,8 @@ class Translation:
         for n, v in enumerate(self.variables):
             if isinstance(v, Var) and isinstance(v.kind, Index) and v.kind.domain is not None:
                 facts.append(f"(domain {n} {self.domains.setdefault(v.kind.domain, len(self.domains))})")
+            if not (isinstance(v, Var) and isinstance(v.kind, Index) and _is_periodic(v.kind.domain)):
+                facts.append(f"(aperiodic {n})")
         facts += [f'(commutes "{name}")' for name, row in SCALAR_FUNCTIONS.items() if row.commutes]
         return [*facts, '(linear "real")']
 
@@ -294,7 +298,8 @@ class Reader:
             monomials = self._monomials(args[0]) if name == "Lin" else [(Fraction(1), self(d))]
             left = add(*(mul(number(q), x) for q, x in monomials if q > 0))
             right = add(*(mul(number(-q), x) for q, x in monomials if q < 0))
-            body = delta(left, right, body)
+            moduli = [x for q, x in monomials if q == 0]
+            body = delta(add(left, *moduli), add(right, *moduli), body)
         return body
 
 

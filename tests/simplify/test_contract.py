@@ -202,3 +202,17 @@ def test_every_derivative_of_any_program_passes_the_gate(program: Lam) -> None:
     text = program_text(program)
     for derive in (cd.grad, cd.hvp):
         assert derive(text).term.free == frozenset()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+def test_a_condition_on_steps_holds_modulo_the_size_of_the_ring(n: int) -> None:
+    d = cd.grad("""
+        @domain P begin base = I; periodic = true end
+        @domain X begin symmetric = true end
+        (v::(X) -> R, z::(P) -> R) -> (w::(X) -> R) -> sum((d::P, f::P), z(d) *
+            sum(b::X, delta(d + b, f, w(b))) * sum(c::X, delta(d + c, f, v(c))))
+    """)
+    rng = np.random.default_rng(n)
+    v, z, w = rng.normal(size=3), rng.normal(size=n), rng.normal(size=3)
+    expected = [sum(z.sum() * v[c] for c in range(3) if (b - c) % n == 0) for b in range(3)]
+    assert np.allclose(d.compile()(v, z, w), expected)
