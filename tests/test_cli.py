@@ -112,7 +112,7 @@ def test_check_fails_with_status_1(run, monkeypatch):
 
 def test_explain_shows_every_stage_in_order(run):
     status, out, _ = run("explain", HARTREE_FOCK)
-    stages = ["program", "\ncombinators\n", "\nraw pullback", "\ncontract", "like terms", "\nresult\n"]
+    stages = ["the program", "\nthe combinators", "\nraw pullback", "\ncontract", "like terms", "\nthe result\n"]
     places = [out.index(stage) for stage in stages]
     assert status == 0
     assert places == sorted(places)

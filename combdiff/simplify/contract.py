@@ -44,7 +44,7 @@ def contract(
     contracted: list[Term] = []
     account: dict[str, Family] = {}
     for batch in _batches([t for group in summands for t in group]):
-        book = Translation()
+        book = Translation(spell_powers=expand)
         roots = [f"$root{n}" for n in range(len(batch))]
         texts = [f"(let {root} {book.root(t)})" for root, t in zip(roots, batch, strict=True)]
         facts = "\n".join([*book.facts(), *texts])

@@ -54,10 +54,18 @@ if TYPE_CHECKING:
     from egglog.bindings import TermDag
 
 
-class Translation:
-    """Terms to the e-graph's vocabulary and back; variables are numbers there, every binder has its own."""
+_HIGHEST = 4
+"""The highest power of a sum that is multiplied out."""
 
-    def __init__(self) -> None:
+
+class Translation:
+    """Terms to the e-graph's vocabulary and back; variables are numbers there, every binder has its own.
+
+    With `spell_powers`, (a + b)² is written (a + b)(a + b), for the laws of `expand` to multiply out.
+    """
+
+    def __init__(self, spell_powers: bool = False) -> None:
+        self.spell_powers = spell_powers
         self.variables: list[Term] = []
         self.numbers: dict[Term, int] = {}
         self.summed: dict[int, str] = {}
@@ -110,6 +118,10 @@ class Translation:
                 return f"(Plus (multiset-of {' '.join(self.write(u, scope) for u in terms)}))"
             case Mul(factors):
                 return f"(Times (multiset-of {' '.join(self.write(u, scope) for u in factors)}))"
+            case Pow(Add() as base, Const() as n) if self.spell_powers and n.is_integer and 2 <= n.real <= _HIGHEST:
+                # written anew for each factor, so that each has binders of its own
+                factors = " ".join(self.write(base, scope) for _ in range(int(n.real)))
+                return f"(Times (multiset-of {factors}))"
             case Pow(base, exponent):
                 return f"(Power {self.write(base, scope)} {self.write(exponent, scope)})"
             case Conj(u):
