@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from combdiff.language.terms import (
+    ONE,
     Add,
     App,
     Conj,
@@ -26,9 +27,12 @@ from combdiff.language.terms import (
     Tuple,
     Var,
     add,
+    alpha_equal,
     children,
     mul,
+    number,
     rebuild,
+    reciprocal,
     split_coefficient,
     subterms,
     total,
@@ -83,11 +87,12 @@ class ReadingOrder:
     def _collected(self, terms: Sequence[Term], met: Sequence[Var]) -> Term:
         """a·x + a·y as a·(x + y), for factors a that are more than numbers."""
         first, *others = map(_factors, terms)
-        common = [f for f in first if not isinstance(f, Const) and all(f in fs for fs in others)]
+        common = [f for f in first if not isinstance(f, Const) and all(_is_among(f, fs) for fs in others)]
         if not common:
             return add(*terms)
-        rest = add(*(mul(*(f for f in fs if f not in common)) for fs in (first, *others)))
-        return _product([*common, rest], self.rank, met)
+        rest = add(*(mul(*(f for f in fs if not _is_among(f, common))) for fs in (first, *others)))
+        size, rest = _common_size(rest)
+        return _product([size, *common, rest], self.rank, met)
 
     def _let(self, bindings: tuple[tuple[Var, Term], ...], body: Term, met: Sequence[Var]) -> Term:
         rank = dict(self.rank)
@@ -115,6 +120,23 @@ def _independent(indices: Sequence[Var], body: Term) -> tuple[list[Term], Term]:
 
 def _factors(t: Term) -> tuple[Term, ...]:
     return t.factors if isinstance(t, Mul) else (t,)
+
+
+def _common_size(t: Term) -> tuple[Const, Term]:
+    """(c, u) with t = c·u, where all terms of t have a number of the size c in front."""
+    if not isinstance(t, Add):
+        return split_coefficient(t)
+    coefficients = [split_coefficient(u)[0] for u in t.terms]
+    sizes = {abs(c.real) for c in coefficients}
+    if len(sizes) > 1 or any(c.imag for c in coefficients):
+        return ONE, t
+    size = number(sizes.pop())
+    return size, add(*(mul(reciprocal(size), u) for u in t.terms))
+
+
+def _is_among(f: Term, factors: Sequence[Term]) -> bool:
+    """Whether one of `factors` is `f`, up to the names of bound indices."""
+    return any(f == g or (f.free == g.free and alpha_equal(f, g)) for g in factors)
 
 
 def _is_negative(t: Term) -> bool:
