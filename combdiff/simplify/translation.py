@@ -120,8 +120,8 @@ class Translation:
                 return f"(Times (multiset-of {' '.join(self.write(u, scope) for u in factors)}))"
             case Pow(Add() as base, Const() as n) if self.spell_powers and n.is_integer and 2 <= n.real <= _HIGHEST:
                 # written anew for each factor, so that each has binders of its own
-                factors = " ".join(self.write(base, scope) for _ in range(int(n.real)))
-                return f"(Times (multiset-of {factors}))"
+                copies = " ".join(self.write(base, scope) for _ in range(int(n.real)))
+                return f"(Times (multiset-of {copies}))"
             case Pow(base, exponent):
                 return f"(Power {self.write(base, scope)} {self.write(exponent, scope)})"
             case Conj(u):
