@@ -14,11 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from combdiff.calculus.modes import without_derivatives
-from combdiff.calculus.reverse import gradient_of
 from combdiff.errors import UnsupportedError
 from combdiff.language.evaluate import evaluate
 from combdiff.language.samples import default_sizes, random_value
-from combdiff.language.terms import Diff, Lam, Let, Term, Var, subterms
+from combdiff.language.terms import Diff, Lam, Let, Term, Var, let, subterms
 from combdiff.language.types import Domain, Index, Map, Product, Type, is_complex
 from combdiff.language.values import Value
 
@@ -45,39 +44,81 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The findings of a check; false if one of them failed."""
+    """The findings of a check; false if one of them failed. `notes` say what could not be compared."""
 
     findings: tuple[Finding, ...]
+    notes: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return all(f.passed for f in self.findings)
 
     def __str__(self) -> str:
-        return "\n".join(
+        lines = (
             f"{'ok    ' if f.passed else 'FAILED'}  {f.what}: relative difference {f.difference:.1e}"
             for f in self.findings
         )
+        return "\n".join([*lines, *(f"        {note}" for note in self.notes)])
 
 
 def check(d: Derivation, seed: int = 0) -> Report:
-    """Compare `d` with finite differences and with its emitted NumPy code; see `Derivation.check`."""
-    if seed < 0:
-        raise UnsupportedError(f"a seed is no negative number, such as {seed}", remedy="give 0 or more")
+    """Compare `d` with finite differences and with its emitted NumPy code; see `Derivation.check`.
+
+    >>> import combdiff as cd
+    >>> [finding.what for finding in check(cd.grad("(x::RV) -> sum(i, x(i)^2)")).findings]
+    ['finite differences', 'emitted NumPy code']
+
+    Raises:
+        UnsupportedError: nothing can be compared: no value is finite, or something is a function of the real line.
+    """
+    if not isinstance(seed, int) or seed < 0:
+        raise UnsupportedError(
+            f"a seed is an integer that is not negative, and this is {seed!r}", remedy="give 0 or more"
+        )
     rng = np.random.default_rng(seed)
     f = d.objective
     _refuse_functions(f)
     sizes = default_sizes(d.term)
-    values = _values(d.term, sizes, rng)
-    _add_derivatives(values, d.term)
+    body = without_derivatives(f.body) if d.mode != "hvp" else _innermost(d.gradient.term, f)
     with np.errstate(all="ignore"):
+        values = _sample(d, body, sizes, rng)
         result = evaluate(_innermost(d.term, f), values, sizes)
-        findings = [Finding("finite differences", _against_differences(d, f, result, values, sizes, rng))]
+        findings = [Finding("finite differences", _against_differences(d, body, result, values, sizes, rng))]
         try:
             findings.append(Finding("emitted NumPy code", _against_code(d, result, values, sizes)))
-        except UnsupportedError:
+        except UnsupportedError as refusal:
             if not _unrunnable(d.term):
                 raise
+            return Report(tuple(findings), (f"emitted NumPy code: not compared, {refusal.message}",))
     return Report(tuple(findings))
+
+
+_DRAWS = 6
+_AWAY = 0.5  # from zero: much farther than a difference steps
+
+
+def _sample(d: Derivation, body: Term, sizes: dict[Domain, int], rng: np.random.Generator) -> dict[Term, Value]:
+    """Random values where `body`, which was differentiated, is finite: a real log or root wants positive ones."""
+    for draw in range(_DRAWS):
+        values = _values(d.term, sizes, rng)
+        if draw >= _DRAWS // 2:
+            values = {v: _positive(v.type, value) for v, value in values.items()}
+        for t in (d.term, d.objective, body):
+            _add_derivatives(values, t, sizes)
+        if all(np.isfinite(x).all() for x in _items(evaluate(body, values, sizes))):
+            return values
+    raise UnsupportedError(
+        "the program has no finite value on random numbers, so there is nothing to compare",
+        remedy="check it with arguments of functions such as log that stay in their range",
+    )
+
+
+def _positive(kind: Type, value: Value) -> Value:
+    """Positive numbers instead of real ones; an array with declared symmetries keeps what it has."""
+    if is_complex(kind) or isinstance(kind, Index) or (isinstance(kind, Map) and kind.symmetries):
+        return value
+    if isinstance(value, np.ndarray):
+        return np.abs(value) + _AWAY
+    return abs(value) + _AWAY if isinstance(value, int | float) else value
 
 
 def _refuse_functions(f: Lam) -> None:
@@ -92,7 +133,7 @@ def _refuse_functions(f: Lam) -> None:
 
 
 def _unrunnable(t: Term) -> bool:
-    """Whether emitting code for `t` is refused on principle: a map that takes tensors is left unknown."""
+    """Whether `t` may have no array code: it holds an unknown map, which code cannot call in a loop over indices."""
     return any(isinstance(u, Diff) for u in subterms(t))
 
 
@@ -120,7 +161,10 @@ def _smooth_map(kind: Type, rng: np.random.Generator) -> Callable[..., Value]:
     """A smooth real function of the entries of tensors, in the place of an unknown one."""
     assert isinstance(kind, Map), "only maps are unknown"
     if isinstance(kind.result, Map | Product):
-        raise UnsupportedError("an unknown map of tensors to tensors has no random value to be checked with")
+        raise UnsupportedError(
+            "an unknown map of tensors to tensors has no random value to be checked with",
+            remedy="define the map in the program, or compare with numbers of your own",
+        )
     weights = rng.normal(size=256)
 
     def function(*args: Value) -> Value:
@@ -137,21 +181,24 @@ def _innermost(t: Term, f: Lam) -> Term:
         if t.params[: len(f.params)] == f.params:
             return t.body
         t = t.body
-    raise UnsupportedError("this result is no map of what was differentiated, and cannot be checked on numbers")
+    raise UnsupportedError(
+        "this result is no map of what was differentiated, and cannot be checked on numbers",
+        remedy="write the derivative outermost below the leading maps",
+    )
 
 
-def _add_derivatives(values: dict[Term, Value], t: Term) -> None:
-    """Numbers for the derivatives of unknown maps: differences of given ones, exact ones of definitions kept."""
-    definitions = {var: e for u in subterms(t) if isinstance(u, Let) for var, e in u.bindings}
-    unknown = [u for u in subterms(t) if isinstance(u, Diff)]
-    for u in sorted(unknown, key=_order):
-        kept = definitions.get(u.of) if isinstance(u.of, Var) else None
-        if isinstance(kept, Lam) and u.kind == "grad":
-            values[u] = evaluate(gradient_of(kept), values)
-        else:
-            given = values[u.of]
-            assert callable(given), "an unknown map"
-            values[u] = _difference_quotient(given, u.kind)
+def _add_derivatives(values: dict[Term, Value], t: Term, sizes: dict[Domain, int]) -> None:
+    """Differences in the place of the derivatives of maps that are unknown, or defined in `t` and kept unknown."""
+    bindings = [binding for u in subterms(t) if isinstance(u, Let) for binding in u.bindings]
+    kept = [var for var, e in bindings if isinstance(e, Lam) and isinstance(e.type, Map) and not e.type.is_tensor]
+    derivatives = sorted((u for u in subterms(t) if isinstance(u, Diff)), key=_order)
+    for source in (None, *kept):
+        if source is not None:
+            values[source] = evaluate(let(bindings, source), values, sizes)
+        for u in derivatives:
+            given = values.get(u.of)
+            if u not in values and callable(given):
+                values[u] = _difference_quotient(given, u.kind)
 
 
 def _order(t: Term) -> int:
@@ -202,10 +249,15 @@ def _inner(a: Value, b: Sequence[Numbers]) -> float:
 
 
 def _against_differences(
-    d: Derivation, f: Lam, result: Value, values: dict[Term, Value], sizes: dict[Domain, int], rng: np.random.Generator
+    d: Derivation,
+    body: Term,
+    result: Value,
+    values: dict[Term, Value],
+    sizes: dict[Domain, int],
+    rng: np.random.Generator,
 ) -> float:
     """The largest relative difference over a few random directions."""
-    body = without_derivatives(f.body) if d.mode != "hvp" else _innermost(d.gradient.term, f)
+    f = d.objective
     cotangents = _cotangents(d.term, f)
     k: Value = 1.0
     if cotangents:
@@ -224,7 +276,7 @@ def _against_differences(
         expected = _inner(k, _slope(along))
         rounding = float(np.finfo(float).eps) * sum(np.sum(np.abs(x)) for x in _items(along(0.0))) / _STEP
         found = sum(_inner(g, _items(dx)) for g, dx in zip(cotangent_of, directions, strict=True))
-        worst = max(worst, abs(found - expected) / max(1.0, abs(expected), rounding / TOLERANCE))
+        worst = _larger(worst, abs(found - expected) / max(1.0, abs(expected), rounding / TOLERANCE))
     return worst
 
 
@@ -270,8 +322,13 @@ def _against_code(d: Derivation, result: Value, values: dict[Term, Value], sizes
     worst = 0.0
     for a, b in pairs:
         scale = max(1.0, float(np.max(np.abs(b), initial=0.0)))
-        worst = max(worst, float(np.max(np.abs(a - b), initial=0.0)) / scale)
+        worst = _larger(worst, float(np.max(np.abs(a - b), initial=0.0)) / scale)
     return worst
+
+
+def _larger(worst: float, difference: float) -> float:
+    """The larger of two differences; one that is not a number is no agreement."""
+    return float("inf") if np.isnan(difference) else max(worst, difference)
 
 
 def _given(name: str, kind: Type, named: dict[str, object], sizes: dict[Domain, int]) -> object:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from combdiff import api
 from combdiff.errors import CombDiffError
+from combdiff.simplify.budget import SPENT
 
 if TYPE_CHECKING:
     from combdiff.derivation import Derivation
@@ -111,9 +112,10 @@ def _read(file: str) -> tuple[str, str]:
 def _derived(options: argparse.Namespace, mode: str) -> Derivation:
     text, name = _read(options.file)
     derivative = {"grad": api.grad, "pullback": api.pullback, "hvp": api.hvp}[mode]
-    return derivative(
-        text, wrt=options.wrt, keep=options.keep, expand=options.expand, seconds=options.seconds, name=name
-    )
+    d = derivative(text, wrt=options.wrt, keep=options.keep, expand=options.expand, seconds=options.seconds, name=name)
+    if any(step.spent for step in d.steps):
+        print(f"{name}: {SPENT} (--seconds {options.seconds:g})", file=sys.stderr)
+    return d
 
 
 def _derivative(options: argparse.Namespace) -> int:

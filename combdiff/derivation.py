@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from combdiff.calculus.combinators import combinator_text, eliminate
 from combdiff.calculus.floating import float_lets
-from combdiff.calculus.modes import differentiate, marked_program
+from combdiff.calculus.modes import differentiate, marked_program, without_derivatives
 from combdiff.errors import ArrayError, UnsupportedError
 from combdiff.language.infer import infer
 from combdiff.language.parser import parse
@@ -82,7 +82,7 @@ class Derivation:
             return lower(self.term, {**guessed_sizes(self.term), **_sizes(self.term, shapes)})
 
     def source(self, backend: str = "numpy", *, value: bool = False) -> str:
-        """Stand-alone source text; with `value` it returns the objective's value as well."""
+        """Stand-alone source text; with `value` it returns the objective's value, or values, before the derivative."""
         from combdiff.codegen.emit import source
 
         _known(backend)
@@ -98,10 +98,16 @@ class Derivation:
         from combdiff.codegen.compiled import Compiled
 
         _known(backend)
+        if check not in ("sample", "full", False):
+            raise UnsupportedError(f"check is {check!r}", remedy='give "sample", "full" or False')
         return Compiled(self._runnable(value), backend, self._function_name(value), str(self), check)
 
     def check(self, seed: int = 0) -> Report:
-        """Compare with finite differences and the emitted code, on random data in the declared symmetries."""
+        """Compare with finite differences and the emitted code, on random data in the declared symmetries.
+
+        The report is true if all agree to 10⁻⁶; `seed` chooses other data. Raises UnsupportedError where nothing can be
+        compared, such as a program without a finite value.
+        """
         from combdiff.checking import check
 
         with deep_recursion():
@@ -118,7 +124,10 @@ class Derivation:
                 case Diff(_, Lam() as f):
                     return f
                 case _:
-                    raise UnsupportedError("the program asks for a derivative of a derivative; it has no single value")
+                    raise UnsupportedError(
+                        "the derivative is taken inside of the program: there is no one map that was differentiated",
+                        remedy="write the derivative outermost below the leading maps, as in (x::RV) -> grad(f)",
+                    )
 
     @cached_property
     def gradient(self) -> Derivation:
@@ -126,7 +135,10 @@ class Derivation:
         return _derived(self.text, "grad", self.program, Simplifier(full_space=True))
 
     def _runnable(self, value: bool) -> Term:
-        return _with_value(self.term, self.objective) if value else self.term
+        if not value:
+            return self.term
+        with deep_recursion():
+            return _with_value(self.term, without_derivatives(self.objective, Simplifier()))
 
     def _function_name(self, value: bool) -> str:
         name = {"grad": "gradient", "pullback": "pullback", "hvp": "hessian_vector_product"}[self.mode]
@@ -138,19 +150,22 @@ def _known(backend: str) -> None:
         raise UnsupportedError(f"there is no backend {backend!r}", remedy=f"choose one of {', '.join(BACKENDS)}")
 
 
-def _with_value(result: Term, f: Lam) -> Term:
+def _with_value(result: Term, f: Term) -> Term:
     """`result` with the value of f before the derivative: one function that computes both, sharing what it can."""
-    match result:
-        case Lam(params, body) if params[: len(f.params)] == f.params:
+    match result, f:
+        case Lam(params, body), Lam(own_params, own_body) if params[: len(own_params)] == own_params:
             bindings, core = _opened(body)
-            own, value = float_lets(f.body)
-            items = core.items if isinstance(core, Tuple) else (core,)
+            own, value = float_lets(own_body)
             named = {var for var, _ in bindings}
             extra = [(var, e) for var, e in own if var not in named]
-            return Lam(params, let([*extra, *bindings], tuple_of([value, *items])))
-        case Lam(params, body):
+            return Lam(params, let([*extra, *bindings], tuple_of([*_items(value), *_items(core)])))
+        case Lam(params, body), _:
             return Lam(params, _with_value(body, f))
     raise UnsupportedError("the objective's value is not known next to this derivative", remedy="leave value out")
+
+
+def _items(t: Term) -> tuple[Term, ...]:
+    return t.items if isinstance(t, Tuple) else (t,)
 
 
 def _opened(body: Term) -> tuple[list[tuple[Var, Term]], Term]:
@@ -165,21 +180,16 @@ def derive(
     text: str,
     mode: str,
     *,
-    wrt: str | Sequence[str] = (),
-    keep: str | Sequence[str] = (),
+    wrt: Sequence[str] = (),
+    keep: Sequence[str] = (),
     expand: bool = False,
     seconds: float = 60.0,
     name: str = "<text>",
 ) -> Derivation:
     """Read a program and take its derivative; see `combdiff.grad`."""
     with deep_recursion():
-        program = infer(parse(text, name), keep=_listed(keep))
-        program = marked_program(program, _listed(wrt))
+        program = marked_program(infer(parse(text, name), keep=keep), wrt)
         return _derived(text, mode, program, Simplifier(expand=expand, seconds=seconds))
-
-
-def _listed(names: str | Sequence[str]) -> Sequence[str]:
-    return (names,) if isinstance(names, str) else names
 
 
 def _derived(text: str, mode: str, program: Term, simplifier: Simplifier) -> Derivation:
@@ -215,7 +225,9 @@ def _parameters(t: Term) -> list[Var]:
 def _sizes(t: Term, shapes: Mapping[str, Sequence[int]]) -> dict[Domain, int]:
     """The sizes of domains that arrays of these shapes, given by name, have."""
     extent = Extent()
-    known = {p.name: p.kind for u in subterms(t) if isinstance(u, Lam) for p in u.params}
+    known = {
+        p.name: p.kind for u in subterms(t) if isinstance(u, Lam) for p in u.params if not isinstance(p.kind, Index)
+    }
     for name, shape in shapes.items():
         if name not in known:
             raise ArrayError(f"there is no array called {name}", remedy=f"the arguments are {', '.join(known)}")

@@ -50,6 +50,12 @@ def _window(line: str, column: int) -> tuple[str, int]:
 class CombDiffError(Exception):
     """Root of all errors that combdiff raises on purpose.
 
+    >>> print(CombDiffError("there is no z", span=Span(1, 5), source=Source("x + z"), remedy="give z a value"))
+    <text>:1:5: there is no z
+      1 | x + z
+        |     ^
+    remedy: give z a value
+
     `str(error)` is the whole message: what is wrong, where (line, column, the line with a caret), perhaps a
     second place ("declared here"), and a remedy.
     """

@@ -19,6 +19,7 @@ from combdiff.calculus import primitives as row
 from combdiff.calculus.primitives import Primitive, needs_inclusion
 from combdiff.errors import UnsupportedError
 from combdiff.language.terms import (
+    ZERO,
     Add,
     App,
     Call,
@@ -204,6 +205,8 @@ def _eliminate_power(x: Var, e: Term, base: Term, exponent: Term) -> Comb:
     if x not in exponent.free:
         return B(row.raise_to(exponent), _included(x, e.type, base))
     inner = _included(x, e.type, exponent)
+    if base == ZERO:
+        raise UnsupportedError("a power of 0 has no derivative by its exponent", remedy="give it another base")
     if x not in base.free:
         return B(row.exponential(base), inner)
     t = fresh("t", exponent.type)

@@ -100,8 +100,10 @@ def marked_program(program: Term, wrt: Sequence[str] = ()) -> Term:
 
 
 def has_marker(t: Term) -> bool:
-    """Whether a derivative of a known map is asked for below the leading maps."""
-    return any(isinstance(u, Diff) and isinstance(u.of, Lam | Diff | Let) and _known(u.of) for u in subterms(t))
+    """Whether a derivative of a known map is what the leading maps return; one inside an expression is part of it."""
+    while isinstance(t, Lam | Let):
+        t = t.body
+    return isinstance(t, Diff) and _known(t.of)
 
 
 def _known(of: Term) -> bool:

@@ -179,9 +179,7 @@ class Compiled:
 
     def _executed(self, text: str) -> Callable[..., object]:
         if text not in self._known:
-            namespace: dict[str, Callable[..., object]] = {}
-            exec(compile(text, f"<combdiff {self._name}>", "exec"), namespace)
-            self._known[text] = namespace[self._name]
+            self._known[text] = compile_source(text, self._name)
         return self._known[text]
 
 

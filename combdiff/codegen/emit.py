@@ -113,7 +113,7 @@ class _Function:
         found = {domain: name for domain, name in sizes if domain is not None}
         for domain in (d for a in self._arrays() for d in slots(a.kind)):
             if domain not in found:
-                short = next((c for c in _DIMENSIONS if c not in self.taken), "n")
+                short = domain.name if domain.sized else next((c for c in _DIMENSIONS if c not in self.taken), "n")
                 found[domain] = self._fresh(f"n_{domain.name}" if domain.declared else short)
         return found
 

@@ -52,11 +52,13 @@ def _stem(stem: str) -> str:
 
 
 def latex_name(name: str) -> str:
-    """A program's name as LaTeX.
+    """A program's name as LaTeX; the cotangent of ρ that differentiation calls `rho_bar` is \\bar{\\rho}.
 
     >>> print(latex_name("rho"), latex_name("ψ"), latex_name("x1"), latex_name("w_occ"), latex_name("Fock"))
     \\rho \\psi x_{1} w_{\\mathrm{occ}} \\mathrm{Fock}
     """
+    if name.endswith("_bar") and len(name) > len("_bar"):
+        return f"\\bar{{{latex_name(name.removesuffix('_bar'))}}}"
     plain = "".join(unicodedata.normalize("NFKC", c) if "₀" <= c <= "₉" else c for c in name)
     accented = unicodedata.normalize("NFD", plain) if any(not c.isascii() for c in plain) else plain
     match = re.fullmatch(r"([^\d_]+)_*(.*)", accented)

@@ -14,7 +14,7 @@ from unicodedata import normalize
 
 from combdiff.errors import LanguageError, Span
 from combdiff.language.layout import DEEPEST, span_of, too_deep
-from combdiff.language.settings import Arrow, Listing, Scalar, Setting, Value, domain, space
+from combdiff.language.settings import Arrow, Listing, Scalar, Setting, Sized, Value, domain, space
 from combdiff.language.syntax import (
     Apply,
     Block,
@@ -31,6 +31,7 @@ from combdiff.language.syntax import (
     Plus,
     Prime,
     Summation,
+    SymmetryMap,
     Times,
     TypeExpr,
     TypeName,
@@ -287,8 +288,8 @@ class Builder:
         return in_order(pieces(parts), around(parts))
 
     def type_name(self, parts: list[Token]) -> Piece:
-        span = span_of(parts[0])
-        return Piece(TypeName(text_of(parts[0]), span), span)
+        kind = _type_name(parts)
+        return Piece(kind, kind.span)
 
     def map_type(self, parts: list[Piece | Token]) -> Piece:
         *params, result = (_type(piece) for piece in pieces(parts))
@@ -300,12 +301,21 @@ class Builder:
             text = text_of(parts[0])
         return made(Scalar(text, span := around(parts)), parts, span)
 
+    def sized(self, parts: list[Token]) -> Piece:
+        kind = _type_name(parts)
+        return Piece(Sized(kind, kind.span), kind.span)
+
     def listing(self, parts: list[Piece | Token]) -> Piece:
         return made(Listing(_values(parts), span := around(parts)), parts, span)
 
     def arrow(self, parts: list[Piece | Token]) -> Piece:
         *items, result = _values(parts)
         return made(Arrow(tuple(items), result, span := around(parts)), parts, span)
+
+    def law(self, parts: list[Piece | Token]) -> Piece:
+        tensor, _, law = parts
+        assert not isinstance(tensor, Piece) and isinstance(law, Piece) and isinstance(law.node, Lambda)
+        return made(SymmetryMap(text_of(tensor), law.node, span := around(parts)), parts, span)
 
     def setting(self, parts: list[Piece | Token]) -> Piece:
         name, _, _ = parts
@@ -320,6 +330,12 @@ class Builder:
     def domain(self, parts: list[Piece | Token]) -> Piece:
         name, settings, span = _declared(parts)
         return made(domain(name, settings, span), parts, span)
+
+
+def _type_name(parts: Sequence[Token]) -> TypeName:
+    """`CM`, or `CM{M, K}`."""
+    sizes = tuple(Name(text_of(word), span_of(word)) for word in parts[1:] if word.type == "NAME")
+    return TypeName(text_of(parts[0]), around(parts), sizes)
 
 
 def _values(parts: Iterable[Piece | Token]) -> tuple[Value, ...]:

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 from combdiff.errors import LanguageError, Span
 from combdiff.language.domains import Ranges
-from combdiff.language.syntax import DomainClause, MapType, Space, SymmetryClause, TypeExpr, TypeName
-from combdiff.language.types import COMPLEX, REAL, Domain, Index, Map, Symmetry, Type, is_complex
-from combdiff.language.vocabulary import did_you_mean
+from combdiff.language.symmetries import check_group, join, symmetry_of
+from combdiff.language.syntax import DomainClause, MapType, Name, Space, SymmetryClause, TypeExpr, TypeName
+from combdiff.language.types import COMPLEX, HERMITIAN, REAL, SYMMETRIC, Domain, Index, Map, Symmetry, Type, is_complex
+from combdiff.language.vocabulary import counted, did_you_mean
 
 _NOWHERE = Span(0, 0)
 _SWAPPED = (2, 1)
-_ELEMENTS = 200
 
 
 def _builtin(name: str, params: str, result: str, action: str = "") -> Space:
@@ -37,10 +37,9 @@ _BUILTIN = (
     _builtin("CF", "R", "C"),
     _builtin("RO", "RR", "R"),
 )
-_SYMMETRIES = {
-    space.name: tuple(Symmetry.permutation(c.slots, c.action) for c in space.symmetries) for space in _BUILTIN
-}
+_SYMMETRIES: dict[str, tuple[Symmetry, ...]] = {"Sym": (SYMMETRIC,), "Her": (HERMITIAN,)}
 INDEX_TYPES = frozenset({"N", "I"})
+_SIZES = {"N": 1, "RV": 1, "CV": 1, "RM": 2, "CM": 2, "Sym": 1, "Her": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,22 +64,23 @@ class Kinds:
 
     def __init__(self, declarations: Sequence[Space | DomainClause], ranges: Ranges) -> None:
         self.ranges = ranges
+        self._sizes_of_slots: set[str] = set()
+        self._sizes_of_indices: list[Name] = []
         self.domains = {d.name: _domain(d) for d in declarations if isinstance(d, DomainClause)}
         self.spaces = {space.name: space for space in _BUILTIN}
-        self.symmetries = dict(_SYMMETRIES)
+        self.symmetries = {name: _SYMMETRIES.get(name, ()) for name in self.spaces}
         for declaration in declarations:
             if isinstance(declaration, Space):
                 self._declare(declaration)
 
     def _declare(self, space: Space) -> None:
-        kind = self._map(space.kind, _Owner(space.name, space.span, True))
-        symmetries = tuple(self._symmetry(clause, space, kind) for clause in space.symmetries)
-        if symmetries and _always_zero(symmetries, is_complex(kind)):
-            raise LanguageError(
-                f"a tensor of the space {space.name} is always zero: its symmetries say T = -T",
-                span=space.symmetries[-1].span,
-                remedy="remove one of the symmetries, or write :id for :neg",
-            )
+        kind = self._map(space.kind, _Owner(space.name, space.span, False))
+        symmetries = tuple(symmetry_of(clause, space, kind) for clause in space.symmetries)
+        for symmetry, clause in zip(symmetries, space.symmetries, strict=True):
+            join(symmetry, kind, self.ranges, clause.span)
+            self.ranges.check_reflected()
+        if symmetries:
+            check_group(symmetries, space, is_complex(kind))
         self.spaces[space.name] = space
         self.symmetries[space.name] = symmetries
 
@@ -92,9 +92,17 @@ class Kinds:
         """The type of the parameter `name`; `anchored` if its slots tell how far indices range."""
         return self._read(kind, _Owner(name, span, anchored), "")
 
-    def index(self, kind: TypeExpr | None, label: str, span: Span, slot: str = "") -> Index:
-        """The type of an index, written `i`, `i::N`, `i::I` or `i::BZ`."""
+    def index(self, kind: TypeExpr | None, label: str, span: Span) -> Index:
+        """The type of an index, written `i`, `i::N`, `i::N{M}`, `i::I` or `i::BZ`."""
+        if isinstance(kind, TypeName):
+            self._sizes_of_indices += _sizes(kind)
+        return self._index(kind, label, span, "")
+
+    def _index(self, kind: TypeExpr | None, label: str, span: Span, slot: str) -> Index:
         text = kind.text if isinstance(kind, TypeName) else "I"
+        if isinstance(kind, TypeName) and kind.sizes:
+            (size,) = _sizes(kind)
+            return Index(self.ranges.new(label, size.span, slot=slot, domain=Domain(size.text, sized=True)))
         domain = self.domains.get(text)
         return Index(self.ranges.new(label, span, slot=slot, anonymous=text == "N", domain=domain))
 
@@ -102,6 +110,9 @@ class Kinds:
         if isinstance(kind, MapType):
             return self._map(kind, owner)
         place = owner.span if kind.span == _NOWHERE else kind.span
+        sizes = _sizes(kind)
+        if owner.anchored and (slot or kind.text not in INDEX_TYPES):
+            self._sizes_of_slots.update(size.text for size in sizes)
         match kind.text:
             case "R":
                 return REAL
@@ -110,9 +121,9 @@ class Kinds:
             case text if text in INDEX_TYPES or text in self.domains:
                 name, _, number = owner.name.rpartition(".")
                 label = f"slot {number} of {name}" if slot else f"parameter {owner.name}"
-                return self.index(kind, label, place, slot if owner.anchored else "")
+                return self._index(kind, label, place, slot if owner.anchored else "")
             case text if text in self.spaces:
-                return self._space(self.spaces[text], owner)
+                return self._space(_of_sizes(self.spaces[text], sizes), owner)
         known = [*self.spaces, *self.domains, "N", "I", "R", "C"]
         raise LanguageError(
             f"unknown type {kind.text}",
@@ -120,11 +131,21 @@ class Kinds:
             remedy=did_you_mean(kind.text, known, f"declare it: `@space {kind.text} begin type = (N,) -> R end`"),
         )
 
+    def check_sizes(self) -> None:
+        """An index of a named size has a parameter whose array tells that size."""
+        for size in self._sizes_of_indices:
+            if size.text not in self._sizes_of_slots:
+                raise LanguageError(
+                    f"no parameter has a slot of the size {size.text}",
+                    span=size.span,
+                    remedy=did_you_mean(size.text, self._sizes_of_slots, f"name it there: (x::RV{{{size.text}}}) -> …"),
+                )
+
     def _space(self, space: Space, owner: _Owner) -> Map:
         plain = self._map(space.kind, owner)
         symmetries = self.symmetries[space.name]
         for symmetry, clause in zip(symmetries, space.symmetries, strict=True):
-            self._join(symmetry, plain, owner.span if clause.span == _NOWHERE else clause.span)
+            join(symmetry, plain, self.ranges, owner.span if clause.span == _NOWHERE else clause.span)
         return Map(plain.params, plain.result, symmetries, space.name)
 
     def _map(self, kind: MapType, owner: _Owner) -> Map:
@@ -139,52 +160,30 @@ class Kinds:
             )
         return Map(tuple(params), result)
 
-    def _join(self, symmetry: Symmetry, kind: Map, clause: Span) -> None:
-        for slot, row in enumerate(symmetry.rows):
-            ((origin, coefficient),) = row
-            match kind.params[slot], kind.params[origin]:
-                case Index(Domain() as a), Index(Domain() as b):
-                    if coefficient < 0:
-                        self.ranges.reflect(a, clause)
-                    self.ranges.unite(a, b, clause)
-                case a, b if a != b:
-                    raise LanguageError(
-                        f"the symmetry {symmetry} puts slot {origin + 1} for slot {slot + 1}, of another type",
-                        span=clause,
-                        remedy="exchange only slots of one type",
-                    )
 
-    def _symmetry(self, clause: SymmetryClause, space: Space, kind: Map) -> Symmetry:
-        rank, slots = len(kind.params), clause.slots
-        written = f"({', '.join(map(str, slots))}{',' if len(slots) == 1 else ''})"
-        match clause.action:
-            case "id" | "conj" | "neg":
-                if sorted(slots) != list(range(1, rank + 1)):
-                    raise LanguageError(
-                        f"{written} is no permutation of the slots 1…{rank} of {space.name}",
-                        span=clause.span,
-                        also=("the type is declared here", space.kind.span),
-                        remedy="name every slot once, counted from 1",
-                    )
-                symmetry = Symmetry.permutation(slots, clause.action)
-            case "ineg" | "inegc":
-                if not slots or len(set(slots)) < len(slots) or not all(1 <= s <= rank for s in slots):
-                    raise LanguageError(
-                        f"{written} does not name slots of {space.name}, which has the slots 1…{rank}",
-                        span=clause.span,
-                        also=("the type is declared here", space.kind.span),
-                        remedy="name the slots whose index changes sign, counted from 1",
-                    )
-                symmetry = Symmetry.reflection(slots, rank, clause.action)
-            case unknown:
-                raise LanguageError(
-                    f"unknown symmetry action :{unknown}",
-                    span=clause.span,
-                    remedy="the actions are :id, :conj, :neg, :ineg and :inegc",
-                )
-        self._join(symmetry, kind, clause.span)
-        self.ranges.check_reflected()
-        return symmetry
+def _sizes(kind: TypeName) -> tuple[Name, ...]:
+    """The sizes that a type names, as many as it has."""
+    wanted = _SIZES.get(kind.text, 0)
+    if not kind.sizes or len(kind.sizes) == wanted:
+        return kind.sizes
+    if wanted:
+        message = f"{counted(len(kind.sizes), 'size')} for {kind.text}, which has {wanted}"
+        remedy = f"write {kind.text}{{{', '.join('MK'[:wanted])}}}"
+    else:
+        message = f"{kind.text} takes no sizes"
+        remedy = (
+            "sizes are named in N{M}, RV{M}, CV{M}, RM{M, K}, CM{M, K}, Sym{M}, Her{M}, and in the type of a @space"
+        )
+    raise LanguageError(message, span=kind.span, remedy=remedy)
+
+
+def _of_sizes(space: Space, sizes: tuple[Name, ...]) -> Space:
+    """`RM` for `RM{M, K}`: its slots with their sizes, both slots of `Sym{M}` with the one."""
+    if not sizes:
+        return space
+    each = sizes * len(space.kind.params) if len(sizes) == 1 else sizes
+    params = tuple(TypeName("N", size.span, (size,)) for size in each)
+    return Space(space.name, MapType(params, space.kind.result, space.kind.span), space.symmetries, space.span)
 
 
 def _domain(clause: DomainClause) -> Domain:
@@ -201,26 +200,3 @@ def _domain(clause: DomainClause) -> Domain:
             remedy="keep one: a periodic index already has its negative, modulo the size",
         )
     return Domain(clause.name, True, periodic, symmetric, settings.get("contractable") != "false")
-
-
-def _always_zero(symmetries: Sequence[Symmetry], complex_values: bool) -> bool:
-    """Whether products of the symmetries say T = −T (for a real T: also T = −T').
-
-    The products are listed up to a limit; the powers of what is listed find the contradictions of larger groups.
-    """
-    identity = Symmetry(tuple(((s, 1),) for s in range(len(symmetries[0].rows))))
-    elements, todo = {identity}, [identity]
-    while todo and len(elements) < _ELEMENTS:
-        element = todo.pop(0)
-        for generator in symmetries:
-            product = element.after(generator)
-            if product not in elements:
-                elements.add(product)
-                todo.append(product)
-    for element in elements:
-        power = element
-        while power.rows != identity.rows:
-            power = power.after(element)
-        if power.sign < 0 and not (power.conj and complex_values):
-            return True
-    return False

@@ -92,10 +92,11 @@ class Ranges:
         if a is b:
             return
         ours, theirs = self._facts[a], self._facts[b]
-        clash = ours.domain != theirs.domain if ours.domain and theirs.domain else None
-        if clash is None:
-            clash = bool((ours.domain and theirs.anonymous) or (theirs.domain and ours.anonymous))
-        if clash:
+        if ours.domain and theirs.domain and ours.domain != theirs.domain:
+            if ours.domain.sized and theirs.domain.sized:
+                raise self._sizes_clash(index, slot, span)
+            raise self._clash(index, slot, span)
+        if _excludes(ours, theirs) or _excludes(theirs, ours):
             raise self._clash(index, slot, span)
         self._join(a, b)
 
@@ -120,9 +121,21 @@ class Ranges:
             remedy="use an index of the slot's own domain, or declare both with one domain",
         )
 
+    def _sizes_clash(self, index: Domain, slot: Domain, span: Span) -> LanguageError:
+        ours, theirs = self._range(index), self._range(slot)
+        label, place = self._facts[self._find(index)].fixed or self._places[index]
+        return LanguageError(
+            f"{self.label(index)} ranges over {ours}, but {self.label(slot)} over {theirs}",
+            span=span,
+            also=(f"{label} is {ours} here", place),
+            remedy="use two indices, or give both slots one size",
+        )
+
     def _range(self, node: Domain) -> str:
         domain = self.domain_of(node)
-        return f"the domain {domain.name}" if domain else "an unnamed range (N)"
+        if domain is None:
+            return "an unnamed range (N)"
+        return f"N{{{domain.name}}}" if domain.sized else f"the domain {domain.name}"
 
     def reflect(self, node: Domain, clause: Span) -> None:
         """A symmetry (`:ineg`) changes the sign of the index in the slot `node`."""
@@ -166,6 +179,11 @@ class Ranges:
             name, n = f"{facts.slot}#{n}", n + 1
         self._names.add(name)
         return Domain(name, symmetric=facts.reflected is not None)
+
+
+def _excludes(ours: _Facts, theirs: _Facts) -> bool:
+    """Whether a declared domain meets a range that is written N: a name for the size is no such domain."""
+    return ours.domain is not None and not ours.domain.sized and theirs.anonymous is not None
 
 
 def _declared(place: Place | None) -> Place | None:

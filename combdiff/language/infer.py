@@ -59,6 +59,7 @@ def infer(module: Module, *, keep: Collection[str] = ()) -> Term:
             elaborator = Elaborator(module, frozenset((keep,) if isinstance(keep, str) else keep))
             term = elaborator.expr(module.body, Scope())
             elaborator.slots.check()
+            elaborator.kinds.check_sizes()
             return resolved(term, elaborator.ranges)
     except CombDiffError as error:
         error.located(module.source)

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 DEEPEST = 200
 
-_CLOSERS = {"LPAR": "RPAR", "LSQB": "RSQB", "BEGIN": "END", "LET": "END"}
-_OPENERS = {"RPAR": "(", "RSQB": "[", "END": "begin"}
+_BRACKETS = frozenset(("LPAR", "LSQB", "LBRACE"))
+_CLOSERS = {"LPAR": "RPAR", "LSQB": "RSQB", "LBRACE": "RBRACE", "BEGIN": "END", "LET": "END"}
+_OPENERS = {"RPAR": "(", "RSQB": "[", "RBRACE": "{", "END": "begin"}
+_MISSING = {"RPAR": "a closing )", "RSQB": "a closing ]", "RBRACE": "a closing }", "END": "an end"}
 _ASKS_FOR_MORE = frozenset(
     (
         "SEP",
@@ -62,7 +64,7 @@ class Layout:
         words: list[Token] = []
         open_: list[Token] = []
         for token in stream:
-            bracketed = bool(open_) and open_[-1].type in ("LPAR", "LSQB")
+            bracketed = bool(open_) and open_[-1].type in _BRACKETS
             match token.type:
                 case "NEWLINE" if bracketed:
                     continue
@@ -70,10 +72,10 @@ class Layout:
                     if not words or words[-1].type in _ASKS_FOR_MORE:
                         continue
                     token = token.update(type="SEP")
-                case "LPAR" | "LSQB" | "BEGIN" | "LET":
+                case "LPAR" | "LSQB" | "LBRACE" | "BEGIN" | "LET":
                     open_.append(token)
                     _refuse_depth(open_)
-                case "RPAR" | "RSQB" | "END":
+                case "RPAR" | "RSQB" | "RBRACE" | "END":
                     _close(open_, token)
             if words and words[-1].type == "SEP" and token.type == "END":
                 words.pop()
@@ -120,7 +122,7 @@ def _close(open_: list[Token], token: Token) -> None:
     opening = open_.pop()
     closer = _CLOSERS[opening.type]
     if token.type != closer:
-        wanted = {"RPAR": "a closing )", "RSQB": "a closing ]", "END": "an end"}[closer]
+        wanted = _MISSING[closer]
         raise LanguageError(
             f"expected {wanted} before this {str(token)!r}",
             span=span_of(token),
@@ -130,7 +132,7 @@ def _close(open_: list[Token], token: Token) -> None:
 
 
 def _refuse_open(opening: Token) -> None:
-    wanted = {"RPAR": "a closing )", "RSQB": "a closing ]", "END": "an end"}[_CLOSERS[opening.type]]
+    wanted = _MISSING[_CLOSERS[opening.type]]
     raise LanguageError(
         f"the text ends, and this {str(opening)!r} is still open: expected {wanted}",
         span=span_of(opening),

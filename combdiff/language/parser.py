@@ -6,6 +6,7 @@ The syntax is `grammar/combdiff.lark`; `layout.py` decides where newlines separa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from functools import cache
 from typing import TYPE_CHECKING
@@ -126,8 +127,6 @@ def _refuse_names(declarations: Collection[Space | DomainClause]) -> None:
 
 _SUPERSCRIPTS = frozenset("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁱⁿ")
 _REMEDIES = {
-    "{": "sizes with names, N{M}, are not supported yet: write N",
-    "}": "sizes with names, N{M}, are not supported yet: write N",
     "@": "only @space and @domain are known: leave out what wraps the program in its host language",
     '"': "there are no texts in the language",
     "×": "write * for a product",
@@ -170,6 +169,7 @@ _WORDS = {
     "COMMA": "','",
     "RPAR": "a closing )",
     "RSQB": "a closing ]",
+    "RBRACE": "a closing }",
     "END": "end",
     "EQUALS": "'='",
     "LPAR": "(",
@@ -235,8 +235,6 @@ def _found(token: Token) -> str:
 def _remedy(token: Token, wanted: frozenset[str], text: str) -> str:
     """What the writer probably meant by a word that cannot stand where it does, or what can."""
     before = text[: token.start_pos].rstrip(" ")[-1:]
-    if token.type == "ARROW" and text[: token.start_pos].rpartition("=")[0].rstrip().endswith("symmetries"):
-        return "a symmetry as a map is not supported yet: write slots and an action, (((2, 1), :conj),)"
     match token.type, before:
         case (("NAME" | "NUMBER" | "SUM"), _) if before.isdigit() and "PLUS" in wanted:
             return "write a product with *: 2 * x"
@@ -244,13 +242,22 @@ def _remedy(token: Token, wanted: frozenset[str], text: str) -> str:
             return "write powers with ^: x^2"
         case "EQUALS", "=":
             return "write delta(i, j, e) for e where i = j"
+        case "LPAR", _ if "ARROW" in wanted and _among_symmetries(text[: token.start_pos]):
+            return "a symmetry as a map names the tensor, then its indices: T -> (p, q) -> T(q, p)'"
         case "RPAR", "(":
             return "write what belongs between ( and )"
         case _:
             return _REMEDY_OF_WORD.get(token.type) or _remedy_by_wish(wanted)
 
 
+def _among_symmetries(before: str) -> bool:
+    """Whether what was read last is the value of `symmetries = …` in a declaration."""
+    after = before.rpartition("symmetries")[2].lstrip()
+    return after.startswith("=") and re.search(r"\bend\b", after) is None
+
+
 _REMEDY_OF_WORD = {
+    "LBRACE": "sizes with names stand in types: x::RV{M}, i::N{M}",
     "ARROW": "left of -> stands a name, or names in parentheses: (x::T, y) -> …",
     "EQUALS": "a definition is a line of its own, name = value; a map is f = (x, y) -> …",
     "BECOMES": "a definition is a line of its own, name := value",

@@ -172,8 +172,8 @@ class _Printer:
         return written if len(params) == 1 and "::" not in written else f"({written})"
 
     def parameter(self, var: Var) -> str:
-        """A bound variable, with its type unless it is an index of an anonymous range."""
-        if isinstance(var.kind, Index) and not self.spelling.domain(var.kind):
+        """A bound variable, with its type unless it is an index whose range the slots tell."""
+        if isinstance(var.kind, Index) and not self.spelling.annotates(var):
             return self.names[var]
         return f"{self.names[var]}::{self.spelling.kind(var.kind)}"
 

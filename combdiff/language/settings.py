@@ -9,12 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from combdiff.errors import LanguageError, Span
-from combdiff.language.syntax import DomainClause, MapType, Space, SymmetryClause, TypeExpr, TypeName
+from combdiff.language.syntax import DomainClause, MapType, Space, SymmetryClause, SymmetryMap, TypeExpr, TypeName
 
 BUILTIN_TYPES = frozenset(("N", "I", "R", "C", "RV", "CV", "RM", "CM", "Sym", "Her", "RF", "CF", "RO"))
 ACTIONS = ("id", "conj", "neg", "ineg", "inegc")
 _LATER = frozenset(("list", "lower", "upper", "sizes", "linear"))
-_CLAUSES = "write a tuple of clauses, each with its comma: symmetries = (((2, 1), :conj),)"
+_CLAUSES = (
+    "write a tuple of clauses or maps, each with its comma: symmetries = (((2, 1), :conj),), "
+    "or symmetries = (T -> (p, q) -> T(q, p)',)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,14 @@ class Scalar:
     """A word: a name, a number, or an action with its colon."""
 
     text: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """`N{M}`."""
+
+    kind: TypeName
     span: Span
 
 
@@ -42,7 +53,7 @@ class Arrow:
     span: Span
 
 
-Value = Scalar | Listing | Arrow
+Value = Scalar | Sized | Listing | Arrow | SymmetryMap
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +105,8 @@ def to_type(value: Value) -> TypeExpr:
             return MapType(tuple(map(to_type, items)), to_type(result), span)
         case Scalar(text, span) if text.isidentifier():
             return TypeName(text, span)
+        case Sized(kind):
+            return kind
         case _:
             raise LanguageError("expected a type", span=value.span, remedy="write a name or (N, N) -> C")
 
@@ -137,7 +150,7 @@ def _word(setting: Setting) -> str:
             )
 
 
-def _clauses(value: Value) -> tuple[SymmetryClause, ...]:
+def _clauses(value: Value) -> tuple[SymmetryClause | SymmetryMap, ...]:
     match value:
         case Listing(items):
             return tuple(map(_clause, items))
@@ -145,8 +158,10 @@ def _clauses(value: Value) -> tuple[SymmetryClause, ...]:
             raise LanguageError("expected a tuple of symmetry clauses", span=value.span, remedy=_CLAUSES)
 
 
-def _clause(value: Value) -> SymmetryClause:
+def _clause(value: Value) -> SymmetryClause | SymmetryMap:
     match value:
+        case SymmetryMap():
+            return value
         case Listing((Listing(slots), Scalar(action)), span) if slots and action.startswith(":"):
             if action[1:] not in ACTIONS:
                 raise LanguageError(
@@ -156,7 +171,9 @@ def _clause(value: Value) -> SymmetryClause:
                 )
             return SymmetryClause(tuple(map(_slot, slots)), action[1:], span)
         case _:
-            raise LanguageError("expected a symmetry clause, slots and an action", span=value.span, remedy=_CLAUSES)
+            raise LanguageError(
+                "expected a symmetry clause, slots with an action, or a map", span=value.span, remedy=_CLAUSES
+            )
 
 
 def _slot(value: Value) -> int:

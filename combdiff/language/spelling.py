@@ -1,7 +1,7 @@
 """How types are written in a program: names of spaces, aliases such as `CM`, and the declarations that they need.
 
-An anonymous range is written `N`. One that the text alone would not tell (`anchors.py`) becomes a declared domain, and
-the types of the tensors that it stands in are written with that domain.
+An anonymous range is written `N`, one of a named size `N{M}`. One that the text alone would not tell (`anchors.py`)
+gets a name for its size; if it is in no slot of an argument, or runs from −M, it becomes a declared domain.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ class Spelling:
 
     def __init__(self, term: Term | None = None) -> None:
         self.domains: dict[Domain, str] = {}
+        self.sizes: dict[Domain, str] = {}
+        self.lost: dict[Domain, set[Var]] = {}
         self.spaces: dict[_Signature, str] = {}
         self.taken = {"N", "I", "R", "C", *(name for name in _aliases().values())}
         if term is not None:
@@ -38,11 +40,17 @@ class Spelling:
 
     def _declare(self, term: Term) -> None:
         bound = [var for u in subterms(term) for var in bound_by(u)]
-        lost = unanchored(term)
-        for var in (*bound, *term.free):
-            for domain in domains_of(var.kind):
-                if (domain.declared or domain in lost) and domain not in self.domains:
-                    self.domains[domain] = self._unique(re.sub(r"\W", "", domain.name) or "D")
+        self.lost = unanchored(term)
+        shown = {d for var in (*_parameters(term), *term.free) for d in _slots(var.kind)}
+        found = dict.fromkeys(d for var in (*bound, *term.free) for d in domains_of(var.kind))
+        taken = {d.name for d in found if d.sized}
+        for domain in found:
+            if domain in shown and domain.sized:
+                self.sizes[domain] = domain.name
+            elif domain in shown and domain in self.lost and not (domain.declared or domain.symmetric):
+                self.sizes[domain] = _free_size(taken)
+            elif domain.declared or domain.sized or domain in self.lost:
+                self.domains[domain] = self._unique(re.sub(r"\W", "", domain.name) or "D")
         for var in _parameters(term):
             for kind in _maps(var.kind):
                 if kind.symmetries or kind.space:
@@ -70,11 +78,22 @@ class Spelling:
         """The declared domain of an index, empty if its range is anonymous."""
         return self.domains.get(index.domain, "") if index.domain else ""
 
+    def size(self, index: Type) -> str:
+        """The name for the size of an index's range, empty if it has none."""
+        return self.sizes.get(index.domain, "") if isinstance(index, Index) and index.domain else ""
+
+    def annotates(self, index: Var) -> bool:
+        """Whether a bound index has to say what it ranges over."""
+        assert isinstance(index.kind, Index)
+        domain = index.kind.domain
+        return bool(self.domain(index.kind)) or (domain is not None and index in self.lost.get(domain, ()))
+
     def kind(self, kind: Type) -> str:
         """A type as a program writes it."""
         match kind:
             case Index(domain):
-                return self.domain(kind) or ("I" if domain is None or domain.symmetric else "N")
+                plain = f"N{{{self.size(kind)}}}" if self.size(kind) else "N"
+                return self.domain(kind) or ("I" if domain is None or domain.symmetric else plain)
             case Number():
                 return "C" if kind.complex else "R"
             case Product(items):
@@ -83,7 +102,15 @@ class Spelling:
                 return self.spaces.get(self._signature(kind)) or self._alias(kind) or self._inline(kind)
 
     def _alias(self, kind: Map) -> str:
-        return _aliases().get((self._inline(kind), kind.symmetries), "") if _is_flat(kind) else ""
+        if not _is_flat(kind):
+            return ""
+        sizes = [self.size(param) for param in kind.params]
+        params = ["N" if size else self.kind(p) for p, size in zip(kind.params, sizes, strict=True)]
+        name = _aliases().get((f"({', '.join(params)}) -> {self.kind(kind.result)}", kind.symmetries), "")
+        if not name or not any(sizes):
+            return name
+        named = sizes[:1] if kind.symmetries else sizes
+        return f"{name}{{{', '.join(named)}}}" if all(sizes) else ""
 
     def _inline(self, kind: Map) -> str:
         return f"({', '.join(map(self.kind, kind.params))}) -> {self.kind(kind.result)}"
@@ -98,6 +125,21 @@ class Spelling:
                 clauses = ", ".join(map(str, symmetries))
                 lines.append(f"  symmetries = ({clauses}{',' if len(symmetries) == 1 else ''})")
             yield "\n".join([*lines, "end"])
+
+
+def _free_size(taken: set[str]) -> str:
+    """A name for a size that is not taken, and is so from now on."""
+    name, n = "n", 1
+    while name in taken:
+        n += 1
+        name = "nm"[n - 1] if n <= 2 else f"n_{n}"
+    taken.add(name)
+    return name
+
+
+def _slots(kind: Type) -> list[Domain]:
+    """The domains of the slots of a parameter; an index has none."""
+    return [] if isinstance(kind, Index) else domains_of(kind)
 
 
 def _settings(domain: Domain) -> str:

@@ -131,10 +131,11 @@ Expr = Name | Numeral | Lambda | Apply | Summation | Prime | Plus | Times | Care
 
 @dataclass(frozen=True, slots=True)
 class TypeName:
-    """`CM`, `N`, or a declared space or domain."""
+    """`CM`, `N`, or a declared space or domain; `sizes` are the names in `RM{M, K}`."""
 
     text: str
     span: Span
+    sizes: tuple[Name, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,12 +160,21 @@ class SymmetryClause:
 
 
 @dataclass(frozen=True, slots=True)
+class SymmetryMap:
+    """`M -> (p, q, k, b) -> M(q, p, k + b, -b)'`: what is right of the first arrow, and what `M` is called there."""
+
+    tensor: str
+    law: Lambda
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class Space:
     """`@space T begin type = …; symmetries = … end`."""
 
     name: str
     kind: MapType
-    symmetries: tuple[SymmetryClause, ...]
+    symmetries: tuple[SymmetryClause | SymmetryMap, ...]
     span: Span
 
 

@@ -7,7 +7,8 @@ slot that it stands in ("C.1"), so that two indices range over the same values i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from combdiff.errors import CombDiffError
 
@@ -16,8 +17,8 @@ from combdiff.errors import CombDiffError
 class Domain:
     """A finite set of integers: 0…n−1, or −M…M if `symmetric`; arithmetic wraps round if `periodic`.
 
-    `declared` tells a domain of the program's text (`@domain BZ`) from the range of an `N` slot.
-    `contractable = False` forbids solving a δ for an index of this domain.
+    `declared` tells a domain of the program's text (`@domain BZ`) from the range of an `N` slot, `sized` a range whose
+    size the text names, `N{M}`. `contractable = False` forbids solving a δ for an index of this domain.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Domain:
     periodic: bool = False
     symmetric: bool = False
     contractable: bool = True
+    sized: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +54,14 @@ class Symmetry:
 
     >>> Symmetry.permutation((2, 1), "conj") == HERMITIAN
     True
+
+    `names` are those of the tensor and of its indices where the program wrote a map; they make no difference.
     """
 
     rows: tuple[tuple[tuple[int, int], ...], ...]
     sign: int = 1
     conj: bool = False
+    names: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
     def permutation(cls, slots: tuple[int, ...], action: str) -> Symmetry:
@@ -92,15 +97,39 @@ class Symmetry:
         return all(len(row) == 1 and row[0][1] == 1 for row in self.rows)
 
     def __str__(self) -> str:
-        """As written in a declaration: `((2, 1), :conj)`."""
-        if self.permutes:
+        """As written in a declaration: `((2, 1), :conj)`, or as a map where no action says it.
+
+        >>> print(Symmetry((((1, 1),), ((0, 1), (1, -1))), -1, True))
+        T -> (i, j) -> -T(j, i - j)'
+        """
+        if self.permutes and not (self.conj and self.sign < 0):
             action = "conj" if self.conj else "neg" if self.sign < 0 else "id"
             slots = [row[0][0] + 1 for row in self.rows]
-        else:
+        elif self.sign > 0 and all(len(row) == 1 and row[0] in ((s, 1), (s, -1)) for s, row in enumerate(self.rows)):
             action = "inegc" if self.conj else "ineg"
             slots = [s + 1 for s, row in enumerate(self.rows) if row[0][1] < 0]
+        else:
+            return self._as_map()
         inner = ", ".join(map(str, slots)) + ("," if len(slots) == 1 else "")
         return f"(({inner}), :{action})"
+
+    def _as_map(self) -> str:
+        rank = len(self.rows)
+        usual = tuple("ijklmnpqrs"[:rank]) if rank <= 10 else tuple(f"i{n}" for n in range(1, rank + 1))
+        tensor, *indices = self.names or ("T", *usual)
+        image = ", ".join(_affine(row, indices) for row in self.rows)
+        prime = "'" if self.conj else ""
+        written = indices[0] if rank == 1 else f"({', '.join(indices)})"
+        return f"{tensor} -> {written} -> {'-' * (self.sign < 0)}{tensor}({image}){prime}"
+
+
+def _affine(row: tuple[tuple[int, int], ...], indices: Sequence[str]) -> str:
+    """`k - 2 * b`."""
+    text = ""
+    for slot, c in sorted(row, key=lambda pair: pair[1] < 0):
+        piece = indices[slot] if abs(c) == 1 else f"{abs(c)} * {indices[slot]}"
+        text += f"{' - ' if c < 0 else ' + '}{piece}" if text else f"{'-' * (c < 0)}{piece}"
+    return text or "0"
 
 
 SYMMETRIC = Symmetry.permutation((2, 1), "id")

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from time import perf_counter
 
 from combdiff.errors import UnsupportedError
-from combdiff.language.terms import Add, Sum, Term, add, subterms
-from combdiff.language.types import COMPLEX, Index
+from combdiff.language.terms import Add, Delta, Sum, Term, add, alpha_equal, subterms
+from combdiff.language.types import COMPLEX, REAL, Index
 from combdiff.simplify.egraph import Family, session
 from combdiff.simplify.translation import Translation
 
@@ -39,6 +39,35 @@ def contract(
         BudgetError: if it takes longer than `seconds`.
     """
     deadline = perf_counter() + seconds
+    results, account = _contracted(terms, expand, deadline)
+    while any(_waits_on_a_line(t) for t in results):
+        # a variable that stood in the δ of another one as well is free to be solved for once that one is gone
+        again, more = _contracted(results, expand, deadline)
+        _account(account, more)
+        if all(alpha_equal(a, b) for a, b in zip(again, results, strict=True)):
+            break
+        results = again
+    return results, account
+
+
+def _waits_on_a_line(t: Term) -> bool:
+    """Whether a sum over real numbers still has a δ to meet."""
+    return any(
+        isinstance(u, Sum)
+        and any(v.kind == REAL for v in u.indices)
+        and any(isinstance(d, Delta) and not d.free.isdisjoint(u.indices) for d in subterms(u.body))
+        for u in subterms(t)
+    )
+
+
+def _account(into: dict[str, Family], families: dict[str, Family]) -> None:
+    for name, family in families.items():
+        total = into.setdefault(name, Family())
+        total.matches += family.matches
+        total.seconds += family.seconds
+
+
+def _contracted(terms: Sequence[Term], expand: bool, deadline: float) -> tuple[list[Term], dict[str, Family]]:
     later = (_OUTWARD, _EXPAND) if expand else (_OUTWARD,)
     summands = [u.terms if isinstance(u, Add) and not isinstance(u.type, Index) else (u,) for u in terms]
     contracted: list[Term] = []
@@ -50,10 +79,7 @@ def contract(
         facts = "\n".join([*book.facts(), *texts])
         run = session(FAMILIES).run(facts, roots, _INSIDE, deadline - perf_counter(), later)
         contracted += [book.reader(dag)(root) for dag, root in run.roots]
-        for name, family in run.families.items():
-            total_ = account.setdefault(name, Family())
-            total_.matches += family.matches
-            total_.seconds += family.seconds
+        _account(account, run.families)
     for t in contracted:
         _refuse_leftovers(t)
     left = iter(contracted)

@@ -108,8 +108,8 @@ def test_a_tuple_is_taken_apart_and_a_textual_definition_is_marked() -> None:
 def test_types_of_parameters_may_be_maps() -> None:
     tree = parse("(f::(N, (R) -> R) -> C, k) -> k").body
     assert isinstance(tree, Lambda)
-    inner = ("MapType", (("TypeName", "R"),), ("TypeName", "R"))
-    assert shape(tree.params[0].kind) == ("MapType", (("TypeName", "N"), inner), ("TypeName", "C"))
+    real, complex_, index = (("TypeName", name, ()) for name in "RCN")
+    assert shape(tree.params[0].kind) == ("MapType", (index, ("MapType", (real,), real)), complex_)
     assert tree.params[1].kind is None
 
 
@@ -137,13 +137,18 @@ def test_places_point_at_the_words() -> None:
 # --- every tree has a text, every text a tree or a message ----------------------------------------------------------
 
 _names = st.sampled_from(["a", "b", "λ", "x̂", "rho"])
+_TYPES = {
+    "a": ("TypeName", "RV", ()),
+    "b": ("TypeName", "RM", (("Name", "M"), ("Name", "K"))),
+    "λ": ("TypeName", "N", (("Name", "μ"),)),
+}
 
 
 def _extend(inner: st.SearchStrategy[tuple]) -> st.SearchStrategy[tuple]:
     many = st.lists(inner, min_size=1, max_size=3)
     signed = st.lists(st.tuples(st.booleans(), inner), min_size=2, max_size=3).map(lambda c: ((False, c[0][1]), *c[1:]))
     params = st.lists(_names, min_size=1, max_size=3, unique=True).map(
-        lambda names: tuple(("Param", n, ("TypeName", "RV") if n == "a" else None) for n in names)
+        lambda names: tuple(("Param", n, _TYPES.get(n)) for n in names)
     )
     definitions = st.lists(st.tuples(_names, inner, st.booleans()), min_size=1, max_size=2)
     return st.one_of(
@@ -169,6 +174,11 @@ _leaves = _names.map(lambda n: ("Name", n)) | st.sampled_from([Fraction(3), Frac
 _trees = st.recursive(_leaves, _extend, max_leaves=12)
 
 
+def _written(kind: tuple) -> str:
+    _, name, sizes = kind
+    return name + (f"{{{', '.join(size[1] for size in sizes)}}}" if sizes else "")
+
+
 def render(tree: tuple) -> str:
     """A text of the tree, all of its parts in parentheses."""
     match tree:
@@ -190,7 +200,7 @@ def render(tree: tuple) -> str:
         case ("Apply", function, args):
             return f"({render(function)})({', '.join(map(render, args))})"
         case ("Lambda" | "Summation" as kind, params, inner):
-            binder = ", ".join(name + ("::" + type_[1] if type_ else "") for _, name, type_ in params)
+            binder = ", ".join(name + (f"::{_written(type_)}" if type_ else "") for _, name, type_ in params)
             return f"({binder}) -> {render(inner)}" if kind == "Lambda" else f"sum(({binder}), {render(inner)})"
         case ("Block", definitions, inner):
             lines = [f"{d[1][0][1]} {':=' if d[3] else '='} {render(d[2])}" for d in definitions]
@@ -204,7 +214,7 @@ def test_a_rendered_tree_is_read_back(tree: tuple) -> None:
     assert body(render(tree)) == tree
 
 
-_SIGNS = ["@space", "@domain", *"=()[],;▷+-*/^'$²λ#\n\0", "::", ":=", "->", ":conj", "x", "N", "2", "0.5", "1e9"]
+_SIGNS = ["@space", "@domain", *"=()[]{},;▷+-*/^'$²λ#\n\0", "::", ":=", "->", ":conj", "x", "N", "2", "0.5", "1e9"]
 _words = st.sampled_from(["begin", "end", "let", "sum", "type", *_SIGNS])
 
 
@@ -287,8 +297,12 @@ def test_a_wrong_text_is_refused_in_words_at_its_place(text: str, line: int, col
         ("2(x)", "2 * (x"),
         ("x²", "x^2"),
         ("a ** b", "x^2"),
-        ("N{M}", "not supported yet"),
+        ("N{M}", "sizes with names stand in types"),
         ("f(x) = 2", "f ="),
+        (_SPACE.format("(T(a, b) = T(b, a),)"), "names the tensor, then its indices"),
+        (_SPACE.format("((p, q) -> T(q, p),)"), "names the tensor, then its indices"),
+        (_SPACE.format("(T -> T(q, p),)"), "names the tensor, then its indices"),
+        ("(x::N{M}{K}) -> 1", "sizes with names stand in types"),
     ],
 )
 def test_a_common_slip_is_told_how_to_mend(text: str, remedy: str) -> None:

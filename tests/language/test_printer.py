@@ -191,10 +191,17 @@ def test_a_word_of_the_language_is_no_name(name):
     assert alpha_equal(reread(term), term)
 
 
-def test_a_range_that_stands_in_no_slot_is_declared():
+def test_a_range_that_stands_bare_in_no_slot_gets_a_named_size():
     x, i = fresh("x", VECTOR), fresh("i", Index(ROWS))
     term = Lam((x,), Sum((i,), ONE))
-    assert program_text(term) == "@domain x1 begin base = I end\n(x::(x1) -> R) -> sum(i::x1, 1)"
+    assert program_text(term) == "(x::RV{n}) -> sum(i::N{n}, 1)"
+    assert alpha_equal(standard(reread(term)), standard(term))
+
+
+def test_a_range_that_no_parameter_has_is_declared():
+    x, i = fresh("x", REAL), fresh("i", Index(ROWS))
+    term = Lam((x,), mul(x, Sum((i,), ONE)))
+    assert program_text(term) == "@domain x1 begin base = I end\n(x::R) -> x * sum(i::x1, 1)"
     assert alpha_equal(standard(reread(term)), standard(term))
 
 

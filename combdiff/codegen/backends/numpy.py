@@ -11,7 +11,6 @@ _SPECIAL = {
     "imag": "{0}.imag",
     "abs": "abs({0})",
     "abs2": "({0}.conj() * {0}).real",
-    "phase": "np.sign({0})",
 }
 
 SPELLING = Spelling(

@@ -1,0 +1,190 @@
+"""Sizes with names, `RM{M, K}`: slots of one size have one range; what disagrees is told with both places."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+from combdiff.errors import ArrayError, LanguageError
+from combdiff.language.anchors import domains_of
+from combdiff.language.infer import infer
+from combdiff.language.parser import parse
+from combdiff.language.printer import program_text
+from combdiff.language.terms import Lam, Term, alpha_equal
+from combdiff.language.types import HERMITIAN, SYMMETRIC, Domain, Map
+
+M, K = Domain("M", sized=True), Domain("K", sized=True)
+
+
+def read(text: str) -> Term:
+    return infer(parse(text))
+
+
+def params(term: Term) -> dict[str, list[Domain]]:
+    found: dict[str, list[Domain]] = {}
+    while isinstance(term, Lam):
+        found |= {p.name: domains_of(p.kind) for p in term.params if isinstance(p.kind, Map)}
+        term = term.body
+    return found
+
+
+def failure(text: str) -> LanguageError:
+    with pytest.raises(LanguageError) as caught:
+        read(text)
+    assert caught.value.remedy and "^" in str(caught.value)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("kind", "domains", "symmetries"),
+    [
+        ("RV{M}", [M], ()),
+        ("CV{M}", [M], ()),
+        ("RM{M, K}", [M, K], ()),
+        ("CM{M, M}", [M, M], ()),
+        ("Sym{M}", [M, M], (SYMMETRIC,)),
+        ("Her{M}", [M, M], (HERMITIAN,)),
+        ("(N{M}, N, N{K}) -> R", [M, Domain("x.2"), K], ()),
+    ],
+)
+def test_a_size_names_the_range_of_its_slots(kind, domains, symmetries):
+    term = read(f"(x::{kind}) -> 1")
+    assert params(term) == {"x": domains}
+    assert term.params[0].kind.symmetries == symmetries
+
+
+def test_slots_of_one_size_have_one_range_though_no_index_joins_them():
+    assert params(read("(x::RV{M}, A::RM{K, M}) -> sum(i, x(i))")) == {"x": [M], "A": [K, M]}
+
+
+def test_a_slot_without_a_size_takes_that_of_its_index():
+    assert params(read("(x::RV{M}, y::RV) -> sum(i, x(i) * y(i))")) == {"x": [M], "y": [M]}
+    assert params(read("(y::RV, x::RV{M}) -> sum(i, y(i) * x(i))")) == {"x": [M], "y": [M]}
+
+
+def test_a_space_names_sizes_in_its_type():
+    text = "@space T begin type = (N{M}, N{K}) -> R end\n(A::T, x::RV{M}) -> sum((i, j), A(i, j) * x(i))"
+    assert params(read(text)) == {"A": [M, K], "x": [M]}
+    assert program_text(read(text)).startswith("@space T begin\n  type = (N{M}, N{K}) -> R\nend\n")
+
+
+def test_a_symmetry_joins_a_slot_with_one_of_a_named_size():
+    space = "@space T begin type = (N{M}, N) -> R; symmetries = (((2, 1), :id),) end\n"
+    assert params(read(space + "(A::T) -> 1")) == {"A": [M, M]}
+
+
+def test_a_size_and_a_domain_of_one_name_are_two_ranges():
+    text = "@domain M begin base = I end\n(x::RV{M}) -> sum((i, j::M), x(i))"
+    assert "@domain M" in program_text(read(text)) and "RV{M}" in program_text(read(text))
+    assert alpha_equal(read(program_text(read(text))), read(text))
+
+
+PROGRAMS = [
+    "(x::RV{M}) -> sum(i::N{M}, 1)",
+    "(A::RM{M, K}, x::RV{K}) -> (y::RV{M}) -> sum((i, j), y(i) * A(i, j) * x(j))",
+    "(A::Her{M}, x::CV{M}) -> sum((i, j), x(i)' * A(i, j) * x(j))",
+    "(f::(R, N{M}) -> R, x::R, y::RV{M}) -> sum(i, f(x, i) * y(i))",
+    "(A::(N{M}, N) -> R) -> sum((i, j), A(i, j))",
+    "(x::RV{M}, A::(N{M}, N) -> R) -> sum((i, j), A(i, j)) + x(0)",
+    "(M::RM{M, K}) -> (x::RV{M}) -> sum((i, j), M(i, j) * x(i))",
+]
+
+
+@pytest.mark.parametrize("text", PROGRAMS)
+def test_sizes_are_printed_and_read_back(text):
+    term = read(text)
+    again = read(program_text(term))
+    assert params(again) == params(term)
+    assert alpha_equal(again, term)
+    assert program_text(again) == program_text(term)
+
+
+@pytest.mark.parametrize("text", PROGRAMS[:5])
+def test_a_program_with_sizes_is_printed_as_it_was_written(text):
+    # a matrix with sizes has a name of its own only where both are named
+    assert program_text(read(text)) == text
+
+
+def test_a_lost_range_takes_a_name_that_no_size_has():
+    d = cd.grad("(x::RV{n}) -> (y::RV) -> sum((i, j), y(i) * x(j)^0)")
+    assert str(d) == "(x::RV{n}) -> (y::RV{m}) -> (i::N{m}) -> sum(j::N{n}, 1)"
+
+
+def test_the_number_of_entries_is_in_the_gradient_and_in_its_code():
+    d = cd.grad("(x::RV{M}) -> sum((i, j::N{M}), x(i)^2)")
+    np.testing.assert_allclose(d.compile("numpy")(np.array([1.0, 2.0, 3.0])), [6.0, 12.0, 18.0])
+    assert "sum(" in str(d) and "N{M}" in str(d)
+    assert d.check()
+
+
+def test_code_calls_its_sizes_by_their_names():
+    source = cd.grad("(A::RM{rows, K}) -> (x::RV{K}) -> sum((i, j), A(i, j) * x(j))").source("numpy")
+    assert "A: real array (rows, K)" in source and "x: real array (K,)" in source
+
+
+def test_arrays_that_disagree_are_told_with_both_places():
+    f = cd.grad("(A::RM{M, K}) -> (x::RV{K}) -> sum(i, x(i)^2) + A(0, 0)").compile("numpy")
+    with pytest.raises(ArrayError, match=r"slot 1 of x has 2, but slot 2 of A has 3, .* K"):
+        f(np.ones((4, 3)), np.ones(2))
+
+
+def test_two_sizes_of_one_index_are_told_with_both_places():
+    error = failure("(A::RM{M, K},\n x::RV{M}) -> sum((i, j),\n x(i) * A(j, i))")
+    assert "index i ranges over N{M}, but slot 2 of A over N{K}" in error.message
+    assert error.span is not None and error.span.line == 3
+    assert error.also is not None and error.also[0] == "slot 1 of x is N{M} here"
+    assert (error.also[1].line, error.also[1].column) == (2, 8)
+
+
+def test_an_index_of_a_named_size_in_a_slot_of_another_is_told_with_both_places():
+    error = failure("(x::RV{M}, y::RV{K}) -> sum(i::N{M}, y(i))")
+    assert "ranges over N{M}, but slot 1 of y over N{K}" in error.message
+    assert error.also is not None and error.also[0] == "index i is N{M} here"
+
+
+WRONG = {
+    "one size for two": ("(x::RM{M}) -> 1", "1 size for RM, which has 2", 5),
+    "two sizes for one": ("(x::RV{M, K}) -> 1", "2 sizes for RV, which has 1", 5),
+    "two sizes of Her": ("(x::Her{M, K}) -> 1", "2 sizes for Her, which has 1", 5),
+    "a number": ("(x::R{M}) -> 1", "R takes no sizes", 5),
+    "an index type": ("(x::RV{M}) -> sum(i::I{M}, x(i))", "I takes no sizes", 22),
+    "a function": ("(f::RF{M}) -> 1", "RF takes no sizes", 5),
+    "a domain": ("@domain Z begin periodic = true end\n(x::(Z{M}) -> R) -> 1", "Z takes no sizes", 6),
+    "a space": ("@space T begin type = (N,) -> R end\n(x::T{M}) -> 1", "T takes no sizes", 5),
+    "a size that no slot has": ("(x::RV{M}) -> sum(i::N{K}, 1)", "no parameter has a slot of the size K", 24),
+    "a size in an unused space": (
+        "@space T begin type = (N{M},) -> R end\n(x::R) -> sum(i::N{M}, x)",
+        "no parameter has a slot of the size M",
+        20,
+    ),
+    "a declared domain": (
+        "@domain Z begin periodic = true end\n(x::RV{M}, y::(Z) -> R) -> sum(i, x(i) * y(i))",
+        "ranges over N{M}, but slot 1 of y over the domain Z",
+        44,
+    ),
+    "a change of sign": (
+        "@space T begin type = (N{M},) -> R; symmetries = (((1,), :ineg),) end\n(x::T) -> 1",
+        "changes sign",
+        51,
+    ),
+    "arithmetic": ("(x::RV{M}) -> sum(i, x(i + 1))", "may leave the range", 24),
+    "no name": ("(x::RV{3}) -> 1", "expected a name, found the number 3", 8),
+    "nothing": ("(x::RV{}) -> 1", "expected a name", 8),
+    "not closed": ("(x::RV{M -> 1", "expected", 7),
+    "closed by )": ("(x::RV{M) -> 1", "expected a closing } before this ')'", 9),
+    "not opened": ("(x::RV M}) -> 1", "closes nothing|expected", 9),
+    "of a value": ("(x::RV{M}) -> x{M}", "found '{'", 16),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_size_is_refused_at_its_place(name):
+    text, said, column = WRONG[name]
+    error = failure(text)
+    assert any(word in error.message for word in said.split("|")), error
+    assert error.span is not None and error.span.column == column, error
+
+
+def test_a_domain_cannot_have_a_size_as_its_base():
+    assert "expected a type" in failure("@domain Z begin base = N{M} end\n1").message
