@@ -58,7 +58,8 @@ def latex_name(name: str) -> str:
     \\rho \\psi x_{1} w_{\\mathrm{occ}} \\mathrm{Fock}
     """
     if name.endswith("_bar") and len(name) > len("_bar"):
-        return f"\\bar{{{latex_name(name.removesuffix('_bar'))}}}"
+        stem, _, subscript = latex_name(name.removesuffix("_bar")).partition("_")
+        return f"\\bar{{{stem}}}" + (f"_{subscript}" if subscript else "")
     plain = "".join(unicodedata.normalize("NFKC", c) if "₀" <= c <= "₉" else c for c in name)
     accented = unicodedata.normalize("NFD", plain) if any(not c.isascii() for c in plain) else plain
     match = re.fullmatch(r"([^\d_]+)_*(.*)", accented)
