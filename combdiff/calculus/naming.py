@@ -94,7 +94,8 @@ class _Names:
             return u
         inside = {v: fresh(v.name, v.kind) for v in around}
         value = Lam(tuple(inside.values()), substitute(u, inside)) if around else u
-        var = next((v for v, e in self.found if v.kind == value.type and alpha_equal(e, value)), None)
+        alike = ((v, e) for v, e in self.found if e.free == value.free and v.kind == value.type)
+        var = next((v for v, e in alike if alpha_equal(e, value)), None)
         if var is None:
             var = fresh(next(self.names), value.type)
             self.found.append((var, value))

@@ -20,7 +20,22 @@ from combdiff.calculus.naming import name_arguments
 from combdiff.calculus.primitives import INCLUSION, needs_inclusion
 from combdiff.calculus.pullback import pull_back
 from combdiff.errors import UnsupportedError
-from combdiff.language.terms import ONE, ZERO, App, Lam, Term, Tuple, Var, add, apply, fresh, let, subterms, tuple_of
+from combdiff.language.terms import (
+    ONE,
+    ZERO,
+    Add,
+    App,
+    Lam,
+    Term,
+    Tuple,
+    Var,
+    add,
+    apply,
+    fresh,
+    let,
+    subterms,
+    tuple_of,
+)
 from combdiff.language.types import Index, Map, Number, Product, Type
 
 
@@ -35,12 +50,18 @@ class Reverse:
     def start(cls, slots: dict[Var, tuple[Var, ...]]) -> Reverse:
         return cls(slots, defaultdict(list))
 
-    def through(self, body: Term, k: Term, targets: Sequence[Var]) -> None:
-        """Add what `body` with cotangent `k` contributes to each of `targets`."""
+    def through(self, body: Term, k: Term, targets: Mapping[Var, int]) -> None:
+        """Add what `body` with cotangent `k` contributes to each of `targets`, which are numbered in order.
+
+        A sum hands its cotangent to each of its terms, so that the work is that of the unknowns that each term has.
+        """
         k = _arriving(k, body.type)
-        for x in targets:
-            if x in body.free:
-                self.summands[x] += pull_back(eliminate(x, body), k, self.slots[x])
+        if isinstance(body, Add):
+            for term in body.terms:
+                self.through(term, k, targets)
+            return
+        for x in sorted((v for v in body.free if v in targets), key=targets.__getitem__):
+            self.summands[x] += pull_back(eliminate(x, body), k, self.slots[x])
 
     def cotangent(self, x: Var) -> Term:
         """What has been collected for `x`, a map where `x` is one."""
@@ -109,7 +130,7 @@ def reverse_pass(
     """
     values = [var for var, _ in bindings]
     bodies = [*(e for _, e in bindings), *(e for e, _ in outputs)]
-    names = {x: _slot_names(x, bodies) for x in (*params, *values)} | dict(named or {})
+    names = _slot_names((*params, *values), bodies) | dict(named or {})
     slots = {x: tuple(fresh(n, p) for n, p in zip(names[x], _slot_types(x.kind), strict=True)) for x in names}
     reverse = Reverse.start(slots)
     targets = _reached(params, bindings)
@@ -124,17 +145,17 @@ def reverse_pass(
     return let([*bindings, *backwards], tuple_of([reverse.cotangent(x) for x in params]))
 
 
-def _reached(params: Sequence[Var], bindings: Sequence[Binding]) -> list[Var]:
-    """The parameters, and the values that depend on them."""
-    reached = list(params)
+def _reached(params: Sequence[Var], bindings: Sequence[Binding]) -> dict[Var, int]:
+    """The parameters, and the values that depend on them, numbered in order."""
+    reached = {x: n for n, x in enumerate(params)}
     for var, value in bindings:
-        if not value.free.isdisjoint(reached):
+        if any(v in reached for v in value.free):
             if not _is_value(var.kind):
                 raise UnsupportedError(
                     f"the map {var.name} that is kept unknown depends on the variable that is differentiated",
                     remedy=f"leave {var.name} out of keep, or give it the variable as an argument",
                 )
-            reached.append(var)
+            reached[var] = len(reached)
     return reached
 
 
@@ -177,17 +198,18 @@ def _names(taken: set[str], count: int) -> list[str]:
     return [letter] if count == 1 else [f"{letter}{n + 1}" for n in range(count)]
 
 
-def _slot_names(x: Var, bodies: Sequence[Term]) -> list[str]:
-    """For each slot of `x`, the name of the first index that the user put there."""
-    kinds = _slot_types(x.kind)
-    names: list[str | None] = [None] * len(kinds)
+def _slot_names(variables: Sequence[Var], bodies: Sequence[Term]) -> dict[Var, list[str]]:
+    """For each slot of each variable, the name of the first index that the user put there."""
+    found: dict[Var, list[str | None]] = {x: [None] * len(_slot_types(x.kind)) for x in variables}
     for body in bodies:
         for t in subterms(body):
-            if isinstance(t, App) and t.function == x:
+            if isinstance(t, App) and isinstance(t.function, Var) and (names := found.get(t.function)):
                 for slot, argument in enumerate(t.args):
                     if names[slot] is None and isinstance(argument, Var) and argument.name not in names:
                         names[slot] = argument.name
-        if None not in names:
-            break
-    unused = (n for n in ("d", *(f"d{m}" for m in range(1, len(kinds) + 1))) if n not in names)
+    return {x: _completed(names) for x, names in found.items()}
+
+
+def _completed(names: Sequence[str | None]) -> list[str]:
+    unused = (n for n in ("d", *(f"d{m}" for m in range(1, len(names) + 1))) if n not in names)
     return [name or next(unused) for name in names]

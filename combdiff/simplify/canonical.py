@@ -31,6 +31,7 @@ from combdiff.language.terms import (
     substitute,
 )
 from combdiff.language.types import Domain, Index, Symmetry, Type, is_complex
+from combdiff.simplify.budget import Budget, OutOfTime
 from combdiff.simplify.labelling import Labelling, Vanishes
 from combdiff.simplify.reading import Reader, Unreadable
 from combdiff.simplify.shifts import rigid, settled
@@ -87,10 +88,16 @@ class NormalForm:
     sign: int
 
 
-def normal_form(term: Term, symmetries: Symmetries = _NONE, unused: Collection[Var] = ()) -> NormalForm:
-    """Like `canonical`, with all numerical factors of the term gathered in `coefficient`."""
+def normal_form(
+    term: Term, symmetries: Symmetries = _NONE, unused: Collection[Var] = (), budget: Budget | None = None
+) -> NormalForm:
+    """Like `canonical`, with all numerical factors of the term gathered in `coefficient`.
+
+    When the budget is spent, a term is its own canonical form: equal forms are still equal terms.
+    """
+    budget = budget or Budget()
     reader = Reader(symmetries, frozenset(unused))
-    if _too_deep(term):
+    if _too_deep(term) or budget.over():
         return _opaque(term)
     try:
         coefficient, node = reader.read(term)
@@ -99,9 +106,11 @@ def normal_form(term: Term, symmetries: Symmetries = _NONE, unused: Collection[V
     if coefficient == NOTHING:
         return NormalForm(NOTHING, None, 0)
     try:
-        key, sign = _named(node, reader.bound)
+        key, sign = _named(node, reader.bound, budget)
     except Vanishes:
         return NormalForm(NOTHING, None, 0)
+    except OutOfTime:
+        return _opaque(term)
     return NormalForm(coefficient, key, sign)
 
 
@@ -120,11 +129,12 @@ def _too_deep(term: Term) -> bool:
     return True
 
 
-def _named(root: Node, bound: list[Type]) -> tuple[Hashable, int]:
+def _named(root: Node, bound: list[Type], budget: Budget) -> tuple[Hashable, int]:
     """The least key over all shifts and names.
 
     Raises:
         Vanishes: if the term is its own negative.
+        OutOfTime: if the budget ends first.
     """
     domains = [kind.domain if isinstance(kind, Index) else None for kind in bound]
     spelled = [_spelled(kind) for kind in bound]
@@ -134,11 +144,21 @@ def _named(root: Node, bound: list[Type]) -> tuple[Hashable, int]:
     periodic = frozenset(n for n, d in enumerate(domains) if d is not None and d.periodic)
     movable = periodic - rigid(root, domains) if periodic else periodic
     reversible = [n in movable or (d is not None and d.symmetric) for n, d in enumerate(domains)]
-    forms = [Labelling(tree, kinds, reversible).run() for tree in settled(root, movable)]
+    searches = [Labelling(tree, kinds, reversible, budget) for tree in settled(root, movable)]
+    forms = [search.run() for search in _foremost(searches)]
     key, sign = min(forms)
     if any(k == key and s != sign for k, s in forms):
         raise Vanishes
     return (tuple(order), key), sign
+
+
+def _foremost(searches: list[Labelling]) -> list[Labelling]:
+    """The shifts of least trace: one of them is chosen whatever the names, and the others need no search."""
+    if len(searches) == 1:
+        return searches
+    traces = [search.trace() for search in searches]
+    least = min(traces)
+    return [search for search, trace in zip(searches, traces, strict=True) if trace == least]
 
 
 def _spelled(kind: Type) -> tuple[str, bool, bool, bool, bool]:
@@ -151,7 +171,9 @@ def _spelled(kind: Type) -> tuple[str, bool, bool, bool, bool]:
 # --- like terms -----------------------------------------------------------------------------------------------------
 
 
-def merge_like_terms(term: Term, symmetries: Symmetries = _NONE, unused: Collection[Var] = ()) -> Term:
+def merge_like_terms(
+    term: Term, symmetries: Symmetries = _NONE, unused: Collection[Var] = (), budget: Budget | None = None
+) -> Term:
     """`term` with equal addends merged in every sum of terms, and zeros dropped.
 
     >>> from combdiff.language.terms import App, fresh
@@ -167,10 +189,13 @@ def merge_like_terms(term: Term, symmetries: Symmetries = _NONE, unused: Collect
         return term
     memo: dict[Term, Term] = {}
 
+    def form(t: Term) -> NormalForm:
+        return normal_form(t, symmetries, unused, budget)
+
     def inner(t: Term) -> Term:
         known = memo.get(t)
         if known is None:
-            known = memo[t] = _merged_below(t, inner, symmetries, unused)
+            known = memo[t] = _merged_below(t, inner, form)
         return known
 
     if isinstance(term, Lam | Let):
@@ -178,10 +203,10 @@ def merge_like_terms(term: Term, symmetries: Symmetries = _NONE, unused: Collect
     merged = inner(term)
     if isinstance(merged, Add | Const | Var):
         return merged
-    return merged if normal_form(merged, symmetries, unused).sign else ZERO
+    return merged if form(merged).sign else ZERO
 
 
-def _merged_below(t: Term, inner: Callable[[Term], Term], symmetries: Symmetries, unused: Collection[Var]) -> Term:
+def _merged_below(t: Term, inner: Callable[[Term], Term], form: Callable[[Term], NormalForm]) -> Term:
     if isinstance(t.type, Index):
         return t
     below = children(t)
@@ -192,10 +217,10 @@ def _merged_below(t: Term, inner: Callable[[Term], Term], symmetries: Symmetries
         return t
     groups: dict[Hashable, list[tuple[Coefficient, Term]]] = {}
     for u in t.terms:
-        form = normal_form(u, symmetries, unused)
-        if form.sign:
-            a, b = form.coefficient
-            groups.setdefault(form.key, []).append(((a * form.sign, b * form.sign), u))
+        found = form(u)
+        if found.sign:
+            key, coefficient = _signed(found)
+            groups.setdefault(key, []).append((coefficient, u))
     if len(groups) == len(t.terms):
         return t
     return add(*map(_merged, groups.values()))
@@ -229,7 +254,9 @@ def _effort(term: Term) -> tuple[int, int]:
 # --- derived symmetries ---------------------------------------------------------------------------------------------
 
 
-def is_real(term: Term, symmetries: Symmetries = _NONE, unused: Collection[Var] = ()) -> bool:
+def is_real(
+    term: Term, symmetries: Symmetries = _NONE, unused: Collection[Var] = (), budget: Budget | None = None
+) -> bool:
     """Whether a scalar term is provably real.
 
     >>> from combdiff.language.terms import fresh
@@ -240,8 +267,8 @@ def is_real(term: Term, symmetries: Symmetries = _NONE, unused: Collection[Var] 
     """
     if not is_complex(term.type):
         return True
-    one = normal_form(term, symmetries, unused)
-    other = normal_form(conj(term), symmetries, unused)
+    one = normal_form(term, symmetries, unused, budget)
+    other = normal_form(conj(term), symmetries, unused, budget)
     if not one.sign:
         return True
     return _signed(one) == _signed(other)
@@ -253,7 +280,7 @@ def _signed(form: NormalForm) -> tuple[Hashable, Coefficient]:
 
 
 def derived_symmetries(
-    value: Lam, symmetries: Symmetries = _NONE, unused: Collection[Var] = ()
+    value: Lam, symmetries: Symmetries = _NONE, unused: Collection[Var] = (), budget: Budget | None = None
 ) -> tuple[Symmetry, ...]:
     """Generators of the symmetries that a tensor provably has: slots exchanged or reversed, conj, signs.
 
@@ -267,7 +294,7 @@ def derived_symmetries(
     """
     params, body = value.params, value.body
     rank = len(params)
-    whole = normal_form(body, symmetries, unused)
+    whole = normal_form(body, symmetries, unused, budget)
     if not whole.sign:
         return ()
     complex_ = is_complex(body.type)
@@ -280,7 +307,7 @@ def derived_symmetries(
             if any(_known(rank, found, rows, flag, sign, complex_) for sign in (1, -1)):
                 break
             images = {p: _slot_value(params, row) for p, row in zip(params, rows, strict=True)}
-            form = normal_form(substitute(base, images), symmetries, unused)
+            form = normal_form(substitute(base, images), symmetries, unused, budget)
             sign = _relation(whole, form)
             if sign and not (rows == identity.rows and not flag):
                 found += (Symmetry(rows, sign, flag),)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+from combdiff.simplify.budget import Budget
 from combdiff.simplify.refinement import Sweep
 from combdiff.simplify.skeleton import (
     Combination,
@@ -42,8 +43,11 @@ class Vanishes(Exception):
 class Labelling:
     """One tree whose shifts are settled. `kinds[n]` ranks the domain of index n, `reversible[n]` allows n → −n."""
 
-    def __init__(self, root: Node, kinds: Sequence[int], reversible: Sequence[bool]) -> None:
+    def __init__(
+        self, root: Node, kinds: Sequence[int], reversible: Sequence[bool], budget: Budget | None = None
+    ) -> None:
         self.root = root
+        self.budget = budget or Budget()
         self.kinds = kinds
         self.reversible = reversible
         self.masks: dict[int, int] = {}
@@ -78,20 +82,29 @@ class Labelling:
 
         Raises:
             Vanishes: if the term is its own negative.
+            OutOfTime: if the budget ends first.
         """
-        colours = [-1] * (2 * len(self.kinds))
-        for lit in self.literals:
-            colours[lit] = self.kinds[lit >> 1]
-        self._search(colours, [])
+        self._search(self._start(), [])
         assert self.best is not None, "a search has a first leaf"
         key, sign, _ = self.best
         return key, sign
+
+    def trace(self) -> Key:
+        """What colours alone tell of the tree: equal for trees that differ by names."""
+        return self._refine(self._start())[1] if self.literals else ()
+
+    def _start(self) -> list[int]:
+        colours = [-1] * (2 * len(self.kinds))
+        for lit in self.literals:
+            colours[lit] = self.kinds[lit >> 1]
+        return colours
 
     # --- refinement ---
 
     def _refine(self, colours: list[int]) -> tuple[list[int], Key]:
         cells = len({colours[lit] for lit in self.literals})
         while True:
+            self.budget.check()
             sweep = Sweep(self, colours)
             seen = sweep.signatures()
             new = {

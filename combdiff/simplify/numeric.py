@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Protocol
 
 from combdiff.errors import UnsupportedError
@@ -46,6 +47,10 @@ if TYPE_CHECKING:
 
 LARGEST = 2**23
 """Entries of the largest intermediate array of a check."""
+
+
+# with fewer axes, the small arrays of a check are never too large together
+_FEW = 4
 
 
 class TooLargeError(UnsupportedError):
@@ -265,7 +270,7 @@ class Evaluation:
     def _sum(self, indices: tuple[Var, ...], body: Term) -> Labelled:
         fixed = [v for v in indices if not isinstance(v.kind, Index)]
         if fixed:
-            return self._fixed_by_delta(fixed[0], tuple(v for v in indices if v is not fixed[0]), body)
+            return self(_fixed_by_delta(fixed[0], tuple(v for v in indices if v is not fixed[0]), body))
         sizes = {v: len(range_of(v, self.gate.sizes)) for v in indices}
         return eliminate_indices(self._factors(body), indices, sizes)
 
@@ -280,18 +285,20 @@ class Evaluation:
                 return [Labelled(np.conj(f.array), f.axes) for f in self._factors(u)]
             case Delta(left, right, body):
                 return [self._equal(left, right), *self._factors(body)]
+            case Sum((v, *others), body) if not isinstance(v.kind, Index):
+                return self._factors(_fixed_by_delta(v, others, body))
             case _:
                 return [self(t)]
 
-    def _fixed_by_delta(self, v: Var, others: tuple[Var, ...], body: Term) -> Labelled:
-        """Σ over all numbers v: a δ(a, v, e) in the body says what v is (the polymorphic δ of Eq. 27)."""
-        for d in subterms(body):
-            if isinstance(d, Delta) and v in (d.left, d.right):
-                a = d.left if d.right == v else d.right
-                if v not in a.free:
-                    freed = _without(body, d)
-                    return self(total(others, substitute(freed, {v: a})))
-        raise UnsupportedError("a sum over all numbers that no δ fixes cannot be checked on numbers")
+
+def _fixed_by_delta(v: Var, others: Sequence[Var], body: Term) -> Term:
+    """Σ over all numbers v: a δ(a, v, e) in the body says what v is (the polymorphic δ of Eq. 27)."""
+    for d in subterms(body):
+        if isinstance(d, Delta) and v in (d.left, d.right):
+            a = d.left if d.right == v else d.right
+            if v not in a.free:
+                return total(others, substitute(_without(body, d), {v: a}))
+    raise UnsupportedError("a sum over all numbers that no δ fixes cannot be checked on numbers")
 
 
 def _slot(at: Array, kind: Type, sizes: Mapping[Domain, int]) -> Array:
@@ -320,7 +327,10 @@ def _axes(parts: Sequence[Labelled]) -> tuple[Var, ...]:
 
 
 def _combine(parts: Sequence[Labelled], operation: Operation) -> Labelled:
-    axes = _axes(parts)
+    extents = {a: n for p in parts for a, n in zip(p.axes, p.array.shape, strict=True)}
+    axes = tuple(extents)
+    if len(axes) > _FEW and prod(extents.values()) > LARGEST:
+        raise TooLargeError(f"a check on numbers would need an array of {prod(extents.values())} entries")
     return Labelled(operation([p.over(axes) for p in parts]), axes)
 
 

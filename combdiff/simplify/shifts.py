@@ -26,6 +26,9 @@ from combdiff.simplify.skeleton import (
 )
 
 _MOST = 64
+# the search for names costs about n² for n indices, so that a large term gets fewer candidates
+_EFFORT = 4096
+_FEWEST = 2
 
 Kind = tuple[Head, bool, tuple[int, int]]
 
@@ -49,10 +52,11 @@ def settled(root: Node, movable: frozenset[int]) -> list[Node]:
         return [root]
     scope: dict[int, frozenset[int]] = {}
     _scopes(root, frozenset(), scope)
+    most = max(_FEWEST, min(_MOST, _EFFORT // max(1, len(scope)) ** 2))
     results: list[Node] = []
     seen: set[object] = set()
     stack = [(root, movable)]
-    while stack and len(results) < _MOST:
+    while stack and len(results) < most:
         tree, todo = stack.pop()
         choices = _choices(tree, todo, scope)
         if not choices:

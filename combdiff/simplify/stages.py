@@ -16,20 +16,23 @@ from dataclasses import dataclass, field
 from combdiff.calculus.floating import float_lets, unfold
 from combdiff.language.terms import App, Conj, Lam, Let, Term, Traverser, Tuple, Var, apply, fresh, let, tuple_of
 from combdiff.language.types import Index, Map, Symmetry, Type, is_complex
+from combdiff.simplify.budget import SPENT, Budget
 from combdiff.simplify.canonical import derived_symmetries, is_real, merge_like_terms
 from combdiff.simplify.choose import Binding, index_names, place, rename_indices
 from combdiff.simplify.contract import contract
 from combdiff.simplify.egraph import Family
-from combdiff.simplify.gate import gate_for, is_checkable, narrow
+from combdiff.simplify.gate import Gate, gate_for, is_checkable, narrow
 from combdiff.simplify.numeric import TooLargeError
 from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
+from combdiff.simplify.repeats import once_a_form
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """One stage of a derivation: what it was, the term after it, the laws that fired, and how long it took.
 
-    `seconds` is the time of the stage itself, `checking` that of its numerical check.
+    `seconds` is the time of the stage itself, `checking` that of its numerical check; `spent` says that the budget
+    ended before it was done.
     """
 
     name: str
@@ -38,6 +41,7 @@ class Step:
     seconds: float = 0.0
     note: str = ""
     checking: float = 0.0
+    spent: bool = False
 
     def __str__(self) -> str:
         from combdiff.language.printer import expression_text
@@ -68,10 +72,11 @@ class Simplifier:
     definitions: Collection[str] = ()
     rank: dict[Var, int] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
-    deadline: float = field(init=False)
+    budget: Budget = field(init=False)
+    gates: list[Gate] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.deadline = time.perf_counter() + self.seconds
+        self.budget = Budget(time.perf_counter() + self.seconds)
 
     def __call__(self, f: Lam, unused: Collection[Var]) -> Lam:
         """`f` simplified, without using the declared symmetries of the variables in `unused`."""
@@ -83,65 +88,82 @@ class Simplifier:
         order = ReadingOrder(rank, unused, collect=last)
         self.steps.append(Step("raw pullback", f))
         f = self._stage("contract", f, lambda body: self._contracted(body, expand=False))
-        f = self._stage("merge like terms", f, lambda body: (merged(body, unused), {}))
+        f = self._stage("merge like terms", f, self._merged(unused))
         if self.expand:
             f = self._stage("expand", f, lambda body: self._contracted(unfold(body), expand=True))
-            f = self._stage("merge like terms", f, lambda body: (merged(body, unused), {}))
+            f = self._stage("merge like terms", f, self._merged(unused))
         elif any(var not in kept for var, _ in _parts(f.body)[0]):
             f = self._stage("place cotangents", f, lambda body: self._placed(body, kept))
-            f = self._stage("merge like terms", f, lambda body: (merged(body, unused), {}))
+            f = self._stage("merge like terms", f, self._merged(unused))
         names = {**index_names(f), **self.names}
         return self._stage("order and names", f, lambda body: (rename_indices(order(body), names), {}))
 
     def _stage(self, name: str, f: Lam, rewrite: Callable[[Term], tuple[Term, dict[str, Family]]]) -> Lam:
         start = time.perf_counter()
+        self.budget.spent = False
         body, families = rewrite(f.body)
         seconds = time.perf_counter() - start
         result = Lam(f.params, body)
         start = time.perf_counter()
-        note = self._checked(name, f.body, body)
-        self.steps.append(Step(name, result, families, seconds, note, time.perf_counter() - start))
+        spent = self.budget.spent
+        note = "; ".join([*([SPENT] if spent else []), *self._checked(name, f.body, body)])
+        self.steps.append(Step(name, result, families, seconds, note, time.perf_counter() - start, spent))
         return result
 
-    def _checked(self, name: str, before: Term, after: Term) -> str:
-        """Evaluate both; an empty note, or why it could not be done."""
+    def _checked(self, name: str, before: Term, after: Term) -> list[str]:
+        """Evaluate both; a note where it could not be done, that says why."""
         if not self.check or before is after:
-            return ""
+            return []
         if not is_checkable(before):
-            return "not checked on numbers: it holds an integral over the real line"
+            return ["not checked on numbers: it holds an integral over the real line"]
         try:
-            gate = gate_for(before, after)
-            gate.same(before, after, name)
-            if (small := narrow(gate)) is not None:
-                small.same(before, after, name)
+            for gate in self._gates_for(before, after):
+                gate.same(before, after, name)
         except TooLargeError as problem:
-            return f"not checked on numbers: {problem.message}"
+            return [f"not checked on numbers: {problem.message}"]
         except OverflowError:
-            return "not checked on numbers: it holds a number beyond those of floating point"
-        return ""
+            return ["not checked on numbers: it holds a number beyond those of floating point"]
+        return []
 
-    def _contracted(self, body: Term, expand: bool) -> tuple[Term, dict[str, Family]]:
+    def _gates_for(self, before: Term, after: Term) -> list[Gate]:
+        """The gates of the stage before, which remember its values, if they have the sizes that are asked for."""
+        gate = gate_for(before, after)
+        if not self.gates or self.gates[0].sizes != gate.sizes:
+            small = narrow(gate)
+            self.gates = [gate] if small is None else [gate, small]
+        return self.gates
+
+    def _merged(self, unused: Collection[Var]) -> Callable[[Term], tuple[Term, dict[str, Family]]]:
+        return lambda body: (merged(body, unused, self.budget), {})
+
+    def _contracted(self, body: Term, expand: bool, settled: Collection[Term] = ()) -> tuple[Term, dict[str, Family]]:
+        """`body` contracted value by value, but for the values in `settled`, which are as they should be."""
         bindings, results = _parts(body)
         values = [value for _, value in bindings] + results
-        open_ = [i for i, value in enumerate(values) if i >= len(bindings) or not is_function(value)]
-        entries, families = contract(
-            [_entry(values[i]) for i in open_], expand=expand, seconds=self.deadline - time.perf_counter()
-        )
-        for i, entry in zip(open_, entries, strict=True):
-            values[i] = _with_entry(values[i], entry)
+        families: dict[str, Family] = {}
+
+        def rewrite(entries: list[Term]) -> list[Term]:
+            terms, account = contract(entries, expand=expand, seconds=self.budget.left)
+            families.update(account)
+            return terms
+
+        open_ = [n for n, v in enumerate(values) if v not in settled and (n >= len(bindings) or not is_function(v))]
+        for n, entry in zip(open_, once_a_form([_entry(values[n]) for n in open_], rewrite), strict=True):
+            values[n] = _with_entry(values[n], entry)
         return _joined([var for var, _ in bindings], values), families
 
     def _placed(self, body: Term, kept: Collection[Var]) -> tuple[Term, dict[str, Family]]:
-        bindings, results = _parts(body)
-        bindings, results = place(bindings, results, kept)
+        before, results = _parts(body)
+        settled = {*(value for _, value in before), *results}
+        bindings, results = place(before, results, kept)
         values = [value for _, value in bindings] + results
-        return self._contracted(_joined([var for var, _ in bindings], values), expand=False)
+        return self._contracted(_joined([var for var, _ in bindings], values), expand=False, settled=settled)
 
 
-def merged(body: Term, unused: Collection[Var]) -> Term:
+def merged(body: Term, unused: Collection[Var], budget: Budget | None = None) -> Term:
     """`body` with like terms merged, value by value; each value's symmetries are derived and used in what follows."""
     bindings, results = _parts(body)
-    known = _Known(unused)
+    known = _Known(unused, budget or Budget())
     settled = [(var, value if is_function(value) else known.settle(var, value)) for var, value in bindings]
     return let(settled, tuple_of([known.merged(r) for r in results]))
 
@@ -151,25 +173,26 @@ class _Known:
     """What has been found out about the values of a result: their symmetries, and which are real."""
 
     unused: Collection[Var]
+    budget: Budget = field(default_factory=Budget)
     derived: dict[Var, tuple[Symmetry, ...]] = field(default_factory=dict)
     real: set[Var] = field(default_factory=set)
 
     def merged(self, value: Term) -> Term:
         """`value` with like terms merged, without conj on what is real."""
         plain = Traverser(self._plain)(_entry(value)) if self.real else _entry(value)
-        return _with_entry(value, merge_like_terms(plain, self.derived, self.unused))
+        return _with_entry(value, merge_like_terms(plain, self.derived, self.unused, self.budget))
 
     def settle(self, var: Var, value: Term) -> Term:
         """The merged value of `var`, whose properties are used in all that follows."""
         value = self.merged(value)
         if isinstance(value, Lam):
-            self.derived[var] = derived_symmetries(value, self.derived, self.unused)
+            self.derived[var] = derived_symmetries(value, self.derived, self.unused, self.budget)
         if is_complex(var.kind) and self.is_real(value):
             self.real.add(var)
         return value
 
     def is_real(self, value: Term) -> bool:
-        return is_real(_entry(value), self.derived, self.unused)
+        return is_real(_entry(value), self.derived, self.unused, self.budget)
 
     def _plain(self, t: Term) -> Term:
         match t:

@@ -1,0 +1,79 @@
+"""Terms of one form are worked on once: the layers of a program, up to the names of their free variables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+
+from combdiff.language.terms import Call, Const, Diff, Proj, Term, Var, bound_by, children, refreshed, substitute
+
+Rewrite = Callable[[list[Term]], list[Term]]
+
+
+def once_a_form(terms: Sequence[Term], rewrite: Rewrite) -> list[Term]:
+    """`rewrite(terms)` for a rewrite that acts on each term alone, whatever its free variables are called.
+
+    >>> from combdiff.language.terms import conj, mul
+    >>> from combdiff.language.types import COMPLEX
+    >>> from combdiff.language.terms import fresh
+    >>> x, y = fresh("x", COMPLEX), fresh("y", COMPLEX)
+    >>> seen = []
+    >>> squares = once_a_form([x, y], lambda ts: seen.extend(ts) or [mul(t, conj(t)) for t in ts])
+    >>> len(seen), squares[1] == mul(y, conj(y))
+    (1, True)
+    """
+    forms = [form(t) for t in terms]
+    first: dict[Hashable, int] = {}
+    for n, (key, _) in enumerate(forms):
+        first.setdefault(key, n)
+    done = dict(zip(first.values(), rewrite([terms[n] for n in first.values()]), strict=True))
+    results = []
+    for n, (key, variables) in enumerate(forms):
+        origin = first[key]
+        result = done[origin]
+        if origin != n:
+            result = substitute(refreshed(result), dict(zip(forms[origin][1], variables, strict=True)))
+        results.append(result)
+    return results
+
+
+def form(t: Term) -> tuple[Hashable, list[Var]]:
+    """What `t` is but for its free variables, and these in the order in which they are met.
+
+    Shared subterms are written once, so that it is linear in what `t` holds.
+    """
+    numbers: dict[Var, int] = {}
+    seen: dict[Term, int] = {}
+    free: list[Var] = []
+    spelled: list[Hashable] = []
+    stack = [t]
+    while stack:
+        u = stack.pop()
+        if isinstance(u, Var):
+            if u not in numbers:
+                numbers[u] = len(numbers)
+                free.append(u)
+                spelled.append(u.kind)
+            spelled.append(numbers[u])
+        elif u in seen:
+            spelled.append(("again", seen[u]))
+        else:
+            seen[u] = len(seen)
+            below = children(u)
+            bound = bound_by(u)
+            for v in bound:
+                numbers.setdefault(v, len(numbers))
+            spelled.append((type(u), _label(u), len(below), tuple((v.name, v.kind) for v in bound)))
+            stack += reversed(below)
+    return tuple(spelled), free
+
+
+def _label(t: Term) -> Hashable:
+    match t:
+        case Const(real, imag):
+            return real, imag
+        case Call(name, _) | Diff(name, _):
+            return name
+        case Proj(item, _):
+            return item
+        case _:
+            return None
