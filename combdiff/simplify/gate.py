@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from combdiff.errors import CheckError, UnsupportedError
 from combdiff.language.samples import default_sizes, random_value
-from combdiff.language.terms import Lam, Let, Sum, Term, Tuple, bound_by, subterms
+from combdiff.language.terms import Lam, Let, Term, Tuple, bound_by, subterms
 from combdiff.language.types import Domain, Index, Map, Number, Product, Type, is_complex
 from combdiff.simplify.numeric import Evaluation, is_tensor
 
@@ -28,11 +28,15 @@ class Gate:
 
     sizes: dict[Domain, int]
     seed: int = 0
+    positive: bool = False
     values: dict[Term, object] = field(default_factory=dict)
     last: tuple[Term, list[Array]] | None = None
 
-    def same(self, before: Term, after: Term, stage: str) -> None:
-        """Raise CheckError, naming `stage`, if the two terms differ on the random values."""
+    def same(self, before: Term, after: Term, stage: str) -> bool:
+        """Raise CheckError, naming `stage`, if the two terms differ on the random values.
+
+        Returns whether there was something to compare: no value need be finite, as for the logarithm of what is drawn.
+        """
         import numpy as np
 
         with np.errstate(all="ignore"):
@@ -41,6 +45,7 @@ class Gate:
             for a, b in zip(known, found, strict=True):
                 _compare(a, b, stage)
         self.last = after, found
+        return not found or any(a.size == 0 or np.isfinite(a).any() for a in found)
 
     def outputs(self, t: Term) -> list[Array]:
         """Each tensor of a result as a full array, indexed by its own parameters."""
@@ -61,6 +66,8 @@ class Gate:
             kind = v.type
             known = isinstance(kind, Number | Index) or (isinstance(kind, Map) and kind.is_tensor)
             self.values[v] = random_value(kind, self.sizes, rng) if known else _RandomMap(kind, self.sizes, rng)
+            if self.positive and known and not is_complex(kind) and not getattr(kind, "symmetries", ()):
+                self.values[v] = np.abs(self.values[v])  # type: ignore[call-overload]  # a real number or array
         return self.values[v]
 
 
@@ -78,19 +85,20 @@ def narrow(gate: Gate) -> Gate | None:
     return Gate({**gate.sizes, **dict.fromkeys(periodic, 2)}, gate.seed) if periodic else None
 
 
-def is_checkable(t: Term) -> bool:
-    """Whether `t` has a value on arrays: no integral over the real line, no map of real numbers."""
-    integrals = any(v.kind == Number(False) for u in subterms(t) if isinstance(u, Sum) for v in u.indices)
-    return not integrals
+def positive(gate: Gate) -> Gate:
+    """The same gate with positive numbers for what is real, for roots and logarithms."""
+    return Gate(gate.sizes, gate.seed, positive=True)
 
 
 def _compare(a: Array, b: Array, stage: str) -> None:
     import numpy as np
 
-    finite = np.isfinite(a) & np.isfinite(b) if a.shape == b.shape else np.zeros((), bool)
+    same_shape = a.shape == b.shape
+    finite = np.isfinite(a) & np.isfinite(b) if same_shape else np.zeros((), bool)
+    lost = same_shape and bool((np.isfinite(a) & ~np.isfinite(b)).any())
     scale = max(1.0, float(np.max(np.abs(a), initial=0.0, where=finite)))
     worst = float(np.max(np.abs(a - b), initial=0.0, where=finite)) / scale
-    if worst > TOLERANCE or a.shape != b.shape:
+    if worst > TOLERANCE or lost or not same_shape:
         raise CheckError(
             f"{stage} changed the value of the derivative (relative difference {worst:.1e}); this is a bug of combdiff",
             remedy="report the program",
@@ -107,12 +115,12 @@ class _RandomMap:
         self.sizes = sizes
         self.weights = rng.normal(size=64)
 
-    def __call__(self, *args: Array) -> object:
+    def __call__(self, *args: Array | tuple[Array, ...]) -> object:
         import numpy as np
 
         value = np.complex128(0.3)
         for n, argument in enumerate(args):
-            flat = np.ravel(argument)
+            flat = np.concatenate([np.ravel(a) for a in (argument if isinstance(argument, tuple) else (argument,))])
             value = value + self.weights[n] * np.sum(np.resize(self.weights[n + 1 :], flat.size) * flat)
         return self._shaped(self.kind.result, np.sin(value) + 0.1 * value * value, 0)
 

@@ -29,6 +29,7 @@ from combdiff.language.terms import (
     Sum,
     Term,
     Traverser,
+    Tuple,
     Var,
     substitute,
     subterms,
@@ -147,7 +148,9 @@ class Evaluation:
             case App(f, args):
                 function = self._known(f)
                 assert callable(function), "an unknown map"
-                return function(*map(self.full, args))
+                return function(
+                    *(tuple(map(self.full, a.items)) if isinstance(a, Tuple) else self.full(a) for a in args)
+                )
             case Proj(item, of):
                 values = self._known(of)
                 assert isinstance(values, tuple), "a tuple"

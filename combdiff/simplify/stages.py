@@ -14,15 +14,29 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from combdiff.calculus.floating import float_lets, unfold
-from combdiff.language.terms import App, Conj, Lam, Let, Term, Traverser, Tuple, Var, apply, fresh, let, tuple_of
-from combdiff.language.types import Index, Map, Symmetry, Type, is_complex
+from combdiff.errors import UnsupportedError
+from combdiff.language.terms import (
+    App,
+    Conj,
+    Lam,
+    Let,
+    Term,
+    Traverser,
+    Tuple,
+    Var,
+    apply,
+    fresh,
+    let,
+    substitute,
+    tuple_of,
+)
+from combdiff.language.types import REAL, Index, Map, Symmetry, Type, is_complex
 from combdiff.simplify.budget import SPENT, Budget
 from combdiff.simplify.canonical import derived_symmetries, is_real, merge_like_terms
 from combdiff.simplify.choose import Binding, index_names, place, rename_indices
 from combdiff.simplify.contract import contract
 from combdiff.simplify.egraph import Family
-from combdiff.simplify.gate import Gate, gate_for, is_checkable, narrow
-from combdiff.simplify.numeric import TooLargeError
+from combdiff.simplify.gate import Gate, gate_for, narrow, positive
 from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
 from combdiff.simplify.repeats import once_a_form
 
@@ -114,12 +128,12 @@ class Simplifier:
         """Evaluate both; a note where it could not be done, that says why."""
         if not self.check or before is after:
             return []
-        if not is_checkable(before):
-            return ["not checked on numbers: it holds an integral over the real line"]
         try:
-            for gate in self._gates_for(before, after):
-                gate.same(before, after, name)
-        except TooLargeError as problem:
+            gates = self._gates_for(before, after)
+            compared = [gate.same(before, after, name) for gate in gates]
+            if not any(compared) and not positive(gates[0]).same(before, after, name):
+                return ["not checked on numbers: no value is finite on what was drawn"]
+        except UnsupportedError as problem:
             return [f"not checked on numbers: {problem.message}"]
         except OverflowError:
             return ["not checked on numbers: it holds a number beyond those of floating point"]
@@ -175,7 +189,7 @@ class _Known:
     unused: Collection[Var]
     budget: Budget = field(default_factory=Budget)
     derived: dict[Var, tuple[Symmetry, ...]] = field(default_factory=dict)
-    real: set[Var] = field(default_factory=set)
+    real: dict[Var, Term] = field(default_factory=dict)
 
     def merged(self, value: Term) -> Term:
         """`value` with like terms merged, without conj on what is real."""
@@ -188,11 +202,14 @@ class _Known:
         if isinstance(value, Lam):
             self.derived[var] = derived_symmetries(value, self.derived, self.unused, self.budget)
         if is_complex(var.kind) and self.is_real(value):
-            self.real.add(var)
+            twin = fresh(var.name, _real_kind(var.kind))
+            self.real[var] = twin
+            self.derived[twin] = self.derived.get(var, ())
         return value
 
     def is_real(self, value: Term) -> bool:
-        return is_real(_entry(value), self.derived, self.unused, self.budget)
+        """Whether it is provably real, where values that are known to be real stand for real variables."""
+        return is_real(substitute(_entry(value), self.real), self.derived, self.unused, self.budget)
 
     def _plain(self, t: Term) -> Term:
         match t:
@@ -202,6 +219,10 @@ class _Known:
                 return entry
             case _:
                 return t
+
+
+def _real_kind(kind: Type) -> Type:
+    return Map(kind.params, REAL) if isinstance(kind, Map) else REAL
 
 
 def provably_real(f: Lam) -> bool:

@@ -71,8 +71,17 @@ def _doubled(t: Term) -> Term:
 
 
 def test_an_integral_is_left_unchecked_and_says_so() -> None:
-    d = cd.grad("(w::RF) -> (f::RF) -> sum(t::R, w(t) * f(t))")
+    d = cd.grad("(h::RO) -> (f::RF) -> sum((s::R, t::R), f(s) * h(s, t) * f(t))")
     assert any("not checked" in step.note for step in d.steps)
+
+
+@pytest.mark.parametrize("text", ["(w::RF) -> (f::RF) -> sum(t::R, w(t) * f(t))", "(x::RV) -> sum(i, x(i)^2 * x(i))"])
+def test_what_a_delta_fixes_on_the_real_line_is_checked(text: str) -> None:
+    assert not any("not checked" in step.note for step in cd.grad(text).steps)
+
+
+def test_logarithms_are_checked_on_positive_numbers() -> None:
+    assert not any("not checked" in step.note for step in cd.grad("(x::R) -> log(x) * sqrt(x)").steps)
 
 
 def test_values_that_are_provably_real_lose_their_conj() -> None:
