@@ -93,8 +93,8 @@ def _chain(first: str, step: Callable[[int], str], n: int, last: str) -> str:
 
 
 def scalar_chain(n: int) -> str:
-    """h = exp(h) h + h, n times."""
-    return "(x::R) -> " + _chain("h0 = x", lambda k: f"h{k + 1} = exp(h{k}) * h{k} + h{k}", n, f"h{n}")
+    """h = sin(h) cos(h) + cos(h), n times; bounded, so that it can be checked on numbers."""
+    return "(x::R) -> " + _chain("h0 = x", lambda k: f"h{k + 1} = sin(h{k}) * cos(h{k}) + cos(h{k})", n, f"h{n}")
 
 
 def layer_chain(n: int) -> str:

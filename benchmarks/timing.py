@@ -50,7 +50,7 @@ def timed(text: str, mode: str, expand: bool = False) -> Timing:
             shares[_STAGE_OF[step.name]] += step.seconds
     shares["calculus"] = max(0.0, total - sum(shares.values()))
     matches = sum(family.matches for step in d.steps for family in step.families.values())
-    return Timing(total, shares, matches, tuple(step.note for step in d.steps if step.note))
+    return Timing(total, shares, matches, tuple(step.note for step in d.steps[1:] if step.note))
 
 
 def shares_text(shares: dict[str, float]) -> str:
