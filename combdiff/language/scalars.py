@@ -21,6 +21,7 @@ class ScalarFunction:
 
     A pullback that is a sum has the cotangent k in each term, for it is taken term by term.
     `commutes`: f(z') = f(z)' for all z, branch cuts included. `real_valued`: the value is real for complex z too.
+    `parity`: 1 where f(−z) = f(z), −1 where f(−z) = −f(z), else 0.
     """
 
     name: str
@@ -30,6 +31,7 @@ class ScalarFunction:
     pullback: Callable[[Term, Term], Term] | None = None
     commutes: bool = False
     real_valued: bool = False
+    parity: int = 0
 
 
 def _abs_pullback(z: Term, k: Term) -> Term:
@@ -46,20 +48,28 @@ def _phase_pullback(z: Term, k: Term) -> Term:
 _ROWS = (
     ScalarFunction("exp", "exp", r"\exp", lambda z: call("exp", z), commutes=True),
     ScalarFunction("log", "log", r"\log", lambda z: power(z, MINUS_ONE)),
-    ScalarFunction("sin", "sin", r"\sin", lambda z: call("cos", z), commutes=True),
-    ScalarFunction("cos", "cos", r"\cos", lambda z: neg(call("sin", z)), commutes=True),
-    ScalarFunction("tan", "tan", r"\tan", lambda z: add(ONE, power(call("tan", z), TWO)), commutes=True),
-    ScalarFunction("sinh", "sinh", r"\sinh", lambda z: call("cosh", z), commutes=True),
-    ScalarFunction("cosh", "cosh", r"\cosh", lambda z: call("sinh", z), commutes=True),
-    ScalarFunction("tanh", "tanh", r"\tanh", lambda z: add(ONE, neg(power(call("tanh", z), TWO))), commutes=True),
-    ScalarFunction("atan", "arctan", r"\arctan", lambda z: power(add(ONE, power(z, TWO)), MINUS_ONE)),
+    ScalarFunction("sin", "sin", r"\sin", lambda z: call("cos", z), commutes=True, parity=-1),
+    ScalarFunction("cos", "cos", r"\cos", lambda z: neg(call("sin", z)), commutes=True, parity=1),
+    ScalarFunction("tan", "tan", r"\tan", lambda z: add(ONE, power(call("tan", z), TWO)), commutes=True, parity=-1),
+    ScalarFunction("sinh", "sinh", r"\sinh", lambda z: call("cosh", z), commutes=True, parity=-1),
+    ScalarFunction("cosh", "cosh", r"\cosh", lambda z: call("sinh", z), commutes=True, parity=1),
+    ScalarFunction(
+        "tanh", "tanh", r"\tanh", lambda z: add(ONE, neg(power(call("tanh", z), TWO))), commutes=True, parity=-1
+    ),
+    ScalarFunction("atan", "arctan", r"\arctan", lambda z: power(add(ONE, power(z, TWO)), MINUS_ONE), parity=-1),
     ScalarFunction("sqrt", "sqrt", r"\sqrt", lambda z: mul(HALF, power(call("sqrt", z), MINUS_ONE))),
-    ScalarFunction("conj", "conj", r"\overline", pullback=lambda z, k: conj(k), commutes=True),
-    ScalarFunction("real", "real", r"\operatorname{Re}", pullback=lambda z, k: k, commutes=True, real_valued=True),
-    ScalarFunction("imag", "imag", r"\operatorname{Im}", pullback=lambda z, k: mul(IMAGINARY, k), real_valued=True),
-    ScalarFunction("abs2", "", r"\left|\cdot\right|^2", pullback=lambda z, k: mul(TWO, z, k), real_valued=True),
-    ScalarFunction("abs", "abs", r"\left|\cdot\right|", pullback=_abs_pullback, real_valued=True),
-    ScalarFunction("sign", "sign", r"\operatorname{sign}", pullback=_phase_pullback, commutes=True),
+    ScalarFunction("conj", "conj", r"\overline", pullback=lambda z, k: conj(k), commutes=True, parity=-1),
+    ScalarFunction(
+        "real", "real", r"\operatorname{Re}", pullback=lambda z, k: k, commutes=True, real_valued=True, parity=-1
+    ),
+    ScalarFunction(
+        "imag", "imag", r"\operatorname{Im}", pullback=lambda z, k: mul(IMAGINARY, k), real_valued=True, parity=-1
+    ),
+    ScalarFunction(
+        "abs2", "", r"\left|\cdot\right|^2", pullback=lambda z, k: mul(TWO, z, k), real_valued=True, parity=1
+    ),
+    ScalarFunction("abs", "abs", r"\left|\cdot\right|", pullback=_abs_pullback, real_valued=True, parity=1),
+    ScalarFunction("sign", "sign", r"\operatorname{sign}", pullback=_phase_pullback, commutes=True, parity=-1),
 )
 
 SCALAR_FUNCTIONS = {row.name: row for row in _ROWS}

@@ -59,10 +59,6 @@ from combdiff.simplify.skeleton import (
 )
 from combdiff.simplify.slotgroup import SlotGroup
 
-_PARITY = {
-    **dict.fromkeys(("cos", "cosh", "abs", "abs2"), 1),
-    **dict.fromkeys(("sin", "tan", "sinh", "tanh", "atan", "sign", "real", "imag", "conj"), -1),
-}
 _SHORT_POWER = 4
 # symbols of λ-terms lie below those of free variables, one range a nesting level
 _LAMBDA = 1 << 40
@@ -187,14 +183,14 @@ class Reader:
             return UNIT, Factor((7, 0, 0, name), ((False, (), 1),))
         c, node = self.read(args[0])
         outside = UNIT
-        if c == NOTHING and _PARITY.get(name) and name not in ("cos", "cosh"):
+        row = SCALAR_FUNCTIONS.get(name)
+        if c == NOTHING and row is not None and row.parity and name not in ("cos", "cosh"):
             return NOTHING, EMPTY
         if name in ("real", "imag") and not c[1]:
             outside, c = c, UNIT
         inner = scaled(c, node)
-        row = SCALAR_FUNCTIONS.get(name)
         real = not is_complex(t.type)
-        parity = _PARITY.get(name, 0)
+        parity = row.parity if row is not None else 0
         made = Operation(name, (inner,), parity, commutes=row is not None and row.commutes, real=real)
         if name in ("real", "imag", "abs", "abs2") and is_complex(args[0].type):
             other = Operation(name, (conjugated(inner),), parity, real=True)
