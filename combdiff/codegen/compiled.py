@@ -130,7 +130,8 @@ class Compiled:
         if array.ndim != len(domains):
             raise ArrayError(
                 f"{argument.name} has {_counted(len(domains), 'index', 'indices')}, "
-                f"but the array has {_counted(array.ndim, 'axis', 'axes')}"
+                f"but the array has {_counted(array.ndim, 'axis', 'axes')}",
+                remedy="give an array with an axis for each index",
             )
         for slot, (domain, size) in enumerate(zip(domains, array.shape, strict=True), 1):
             extent.note(domain, size, f"slot {slot} of {argument.name}")
@@ -197,7 +198,10 @@ def compile_source(text: str, name: str = "gradient") -> Callable[..., object]:
 def _as_size(argument: Argument, value: object, extent: Extent) -> int:
     """The size of a domain that no array shows."""
     if isinstance(value, bool) or not isinstance(value, SupportsIndex) or value.__index__() < 0:
-        raise ArrayError(f"{argument.name} is how many values a domain has, and {value!r} is no such number")
+        raise ArrayError(
+            f"{argument.name} is how many values a domain has, and {value!r} is no such number",
+            remedy="give a whole number, 0 or more",
+        )
     assert isinstance(argument.kind, Index) and argument.kind.domain is not None, "a size is of a domain"
     extent.note(argument.kind.domain, value.__index__(), f"the argument {argument.name}")
     return value.__index__()
@@ -242,11 +246,16 @@ def _filled(out: object, result: object) -> object:
 
     if isinstance(result, tuple):
         if not isinstance(out, tuple | list) or len(out) != len(result):
-            raise ArrayError(f"out must be a tuple of {len(result)} arrays")
+            raise ArrayError(
+                f"out must be a tuple of {len(result)} arrays", remedy="give one array for each result, in order"
+            )
         return tuple(_filled(o, r) for o, r in zip(out, result, strict=True))
     value = np.asarray(result)
     if not isinstance(out, np.ndarray) or out.shape != value.shape:
-        raise ArrayError(f"out must be an array of shape {value.shape}")
+        raise ArrayError(
+            f"out must be an array of shape {value.shape}",
+            remedy="give an array of that shape and of the dtype of the result",
+        )
     if not np.can_cast(value.dtype, out.dtype, "same_kind"):
         raise ArrayError(f"out holds {out.dtype}, but the result is {value.dtype}", remedy="give one of that dtype")
     np.copyto(out, value, casting="same_kind")

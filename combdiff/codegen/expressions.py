@@ -196,7 +196,10 @@ class Expressions(Products):
     def _function(self, name: str, of_complex: bool, operand: Text) -> Text:
         table = self.spelling.branched if of_complex and name in self.spelling.branched else self.spelling.functions
         if name not in table:
-            raise UnsupportedError(f"the function {name} has no spelling in {self.spelling.name}")
+            raise UnsupportedError(
+                f"the function {name} has no spelling in {self.spelling.name}",
+                remedy="write the function with others that the library has, or choose another backend",
+            )
         template = table[name]
         return Text(template.format(operand.at(ATOM) if template.startswith("{0}") else operand.code), ATOM)
 

@@ -145,7 +145,10 @@ class _Lowering:
             case _ if isinstance(t.type, Number | Index):
                 value = self.scalar(t)
             case _:
-                raise UnsupportedError(f"a {type(t).__name__} cannot be held in an array")
+                raise UnsupportedError(
+                    f"a {type(t).__name__} cannot be held in an array",
+                    remedy="return numbers and tensors, several of them as separate results",
+                )
         if value.labels:
             raise looped(value.labels, ())
         return value.step
@@ -184,7 +187,9 @@ class _Lowering:
                 return self._guarded(t, wanted)
             case Let():
                 return self.scalar(inlined(t), wanted)
-        raise UnsupportedError(f"a {type(t).__name__} is no number")
+        raise UnsupportedError(
+            f"a {type(t).__name__} is no number", remedy="write what is computed as a number or a tensor of numbers"
+        )
 
     # --- entries and calls ----------------------------------------------------------------------------------------
 
@@ -203,7 +208,9 @@ class _Lowering:
                 return entry(self.arrays, self.array(f), [affine(a) for a in args])
             case App(f, args):
                 return self._unknown(t, function_name(f), args)
-        raise UnsupportedError(f"a {type(t).__name__} is no entry of a tensor")
+        raise UnsupportedError(
+            f"a {type(t).__name__} is no entry of a tensor", remedy="apply tensors and functions of numbers only"
+        )
 
     def _unknown(self, t: App, name: str, args: Sequence[Term]) -> Value:
         """A function of the user: element by element for numbers, on whole arrays for tensors."""

@@ -127,7 +127,10 @@ def slots(kind: Type) -> tuple[Domain, ...]:
         case Map(params, Number()):
             domains = [p.domain for p in params if isinstance(p, Index)]
             if None in domains or len(domains) != len(params):
-                raise UnsupportedError("a function that returns a function cannot be called on arrays")
+                raise UnsupportedError(
+                    "a function that returns a function cannot be called on arrays",
+                    remedy="give the function all of its arguments at once",
+                )
             return tuple(d for d in domains if d is not None)
         case _:
             return ()

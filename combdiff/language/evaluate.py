@@ -201,7 +201,10 @@ class _Scope:
     def callable(self, t: Lam, params: Sequence[Var]) -> Callable[..., Value]:
         def function(*args: Value) -> Value:
             if len(args) != len(params):
-                raise ArrayError(f"a map of {len(params)} arguments is given {len(args)}")
+                raise ArrayError(
+                    f"a map of {len(params)} arguments is given {len(args)}",
+                    remedy="give as many arguments as the map has parameters",
+                )
             extent = Extent(self.extent)
             found = [fitted(p.kind, a, p.name, extent) for p, a in zip(params, args, strict=True)]
             return _Scope(self.values, extent).with_(params, found).value(t.body)
@@ -234,7 +237,10 @@ class _Scope:
         for coefficient, over_complex in found.coefficients:
             size = abs(self.number(coefficient))
             if not size:
-                raise UnsupportedError("an integral over the real line has no finite value here")
+                raise UnsupportedError(
+                    "an integral over the real line has no finite value here",
+                    remedy="give its variable a domain (@domain) to sum over",
+                )
             result *= size * size if over_complex else size
         return result
 
@@ -242,7 +248,10 @@ class _Scope:
         a, b = self.number(left), self.number(right)
         if _is_dirac(left, right):
             if a == b:
-                raise UnsupportedError("Dirac's δ of equal numbers has no finite value outside an integral")
+                raise UnsupportedError(
+                    "Dirac's δ of equal numbers has no finite value outside an integral",
+                    remedy="integrate over one of its variables",
+                )
             return False
         modulus = self.modulus(left.free | right.free)
         if modulus:

@@ -249,7 +249,10 @@ def breaks_symmetry(
     """
     shape = shape_of(kind, sizes)
     if tuple(array.shape) != shape:
-        raise ArrayError(f"the array has shape {tuple(array.shape)}, but its type says {shape}")
+        raise ArrayError(
+            f"the array has shape {tuple(array.shape)}, but its type says {shape}",
+            remedy="give an array with an axis for each index",
+        )
     everything = sample is None or array.size <= sample
     rng = rng or np.random.default_rng(0)
     points = list(np.ogrid[tuple(map(slice, shape))]) if everything else [rng.integers(0, n, sample) for n in shape]
@@ -260,7 +263,7 @@ def breaks_symmetry(
         images = None if axes is not None else _images(kind, shape, law, points)
         related = array.transpose(axes) if images is None else array[images]
         if related.shape != entries.shape:
-            raise ArrayError(f"the symmetry {law} exchanges slots of unequal size")
+            raise ArrayError(f"the symmetry {law} exchanges slots of unequal size", remedy="give them one size")
         expected = law.sign * (related.conj() if law.conj else related)
         if bool((np.abs(entries - expected) > tolerance).any()):
             return law

@@ -90,11 +90,14 @@ def fitted(kind: Type, value: Value, name: str, extent: Extent) -> Value:
     match kind, value:
         case Product(items), tuple():
             if len(items) != len(value):
-                raise ArrayError(f"{name} is a tuple of {len(items)} values, but {len(value)} are given")
+                raise ArrayError(
+                    f"{name} is a tuple of {len(items)} values, but {len(value)} are given",
+                    remedy="give one value for each item",
+                )
             parts = zip(items, value, strict=True)
             return tuple(fitted(k, v, f"item {n} of {name}", extent) for n, (k, v) in enumerate(parts, 1))
         case Product(items), _:
-            raise ArrayError(f"{name} must be a tuple of {len(items)} values")
+            raise ArrayError(f"{name} must be a tuple of {len(items)} values", remedy="give a Python tuple")
         case Map(), _ if callable(value):
             return value
         case Map(), _ if kind.is_tensor:
@@ -108,11 +111,17 @@ def fitted(kind: Type, value: Value, name: str, extent: Extent) -> Value:
 def _fitted_array(kind: Map, value: Value, name: str, extent: Extent) -> Array:
     array = np.asarray(value)
     if array.dtype.kind not in "biufc":
-        raise ArrayError(f"{name} must be an array of numbers, not of {array.dtype}")
+        raise ArrayError(
+            f"{name} must be an array of numbers, not of {array.dtype}",
+            remedy="convert it to floating-point or complex numbers",
+        )
     if array.dtype.kind == "c" and not is_complex(kind):
         raise ArrayError(f"{name} is declared real, but the array is complex", remedy="give its real part")
     if array.ndim != len(kind.params):
-        raise ArrayError(f"{name} has {len(kind.params)} indices, but the array has {array.ndim} axes")
+        raise ArrayError(
+            f"{name} has {len(kind.params)} indices, but the array has {array.ndim} axes",
+            remedy="give an array with an axis for each index",
+        )
     for slot, (param, size) in enumerate(zip(kind.params, array.shape, strict=True), 1):
         if isinstance(param, Index) and param.domain:
             extent.note(param.domain, size, f"slot {slot} of {name}")
@@ -122,11 +131,15 @@ def _fitted_array(kind: Map, value: Value, name: str, extent: Extent) -> Array:
 def _fitted_number(kind: Type, value: Value, name: str) -> Scalar:
     entry = value.item() if isinstance(value, np.ndarray | np.generic) and value.size == 1 else value
     if not isinstance(entry, int | float | complex):
-        raise ArrayError(f"{name} must be a number")
+        raise ArrayError(f"{name} must be a number", remedy="give one integer, float or complex number")
     if isinstance(kind, Index) and not isinstance(entry, int):
-        raise ArrayError(f"{name} is an index, but {entry} is no integer")
+        raise ArrayError(
+            f"{name} is an index, but {entry} is no integer", remedy="give a whole number in the range of the index"
+        )
     if isinstance(entry, complex) and not is_complex(kind):
-        raise ArrayError(f"{name} is declared real, but {entry} is complex")
+        raise ArrayError(
+            f"{name} is declared real, but {entry} is complex", remedy="give its real part, or declare it complex"
+        )
     return entry
 
 
