@@ -32,12 +32,3 @@ def resource(folder: str, file: str) -> str:
     if not path.is_file():
         raise CombDiffError(f"the file {folder}/{file} of combdiff is missing", remedy="install combdiff again")
     return path.read_text(encoding="utf-8")
-
-
-def rule_files() -> tuple[str, ...]:
-    """The names of all rule families, sorted.
-
-    >>> "contract.egg" in rule_files()
-    True
-    """
-    return tuple(sorted(path.name for path in _folder("rules").glob("*.egg")))

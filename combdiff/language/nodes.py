@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache
 from itertools import count
 
 from combdiff.language.types import COMPLEX, INTEGER, REAL, Index, Map, Product, Type, is_complex
@@ -219,11 +220,16 @@ class Call(Term):
     args: tuple[Term, ...]
 
     def __post_init__(self) -> None:
-        real = self.primitive in REAL_VALUED or not any(is_complex(a.type) for a in self.args)
+        real = not any(is_complex(a.type) for a in self.args) or _is_real_valued(self.primitive)
         self._seal(REAL if real else COMPLEX, (self.primitive, self.args), _free(self.args))
 
 
-REAL_VALUED = frozenset({"abs", "abs2", "real", "imag", "pi"})
+@cache
+def _is_real_valued(primitive: str) -> bool:
+    # the table is made of terms, so it can be read only when a term asks for it
+    from combdiff.language.scalars import SCALAR_FUNCTIONS
+
+    return SCALAR_FUNCTIONS[primitive].real_valued
 
 
 @dataclass(frozen=True, slots=True, eq=False)

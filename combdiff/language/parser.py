@@ -166,6 +166,7 @@ def _refuse_control_characters(text: str) -> None:
 
 
 _WORDS = {
+    "NUMBER": "a number",
     "COMMA": "','",
     "RPAR": "a closing )",
     "RSQB": "a closing ]",
@@ -213,6 +214,8 @@ def _phrase(wanted: frozenset[str]) -> str:
     options = ["an operator"] if "PLUS" in wanted else ["'->'"] if "ARROW" in wanted else []
     unlikely = _AFTER_A_VALUE if "PLUS" in wanted else frozenset[str]()
     options += [words for kind, words in _WORDS.items() if kind in wanted - unlikely]
+    if not options:
+        return "something else"
     return ", ".join(options[:-1]) + (" or " if options[1:] else "") + options[-1]
 
 
