@@ -6,10 +6,9 @@ are held fixed: B(i, j) with open i, j is not zero because B is antisymmetric, Î
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import permutations
 
 from combdiff.language.terms import (
     ZERO,
@@ -28,15 +27,13 @@ from combdiff.language.terms import (
     number,
     rebuild,
     split_coefficient,
-    substitute,
 )
-from combdiff.language.types import Domain, Index, Symmetry, Type, is_complex
+from combdiff.language.types import Index, Symmetry, is_complex
 from combdiff.simplify.budget import Budget, OutOfTime
-from combdiff.simplify.labelling import Labelling, Vanishes
+from combdiff.simplify.labelling import Vanishes
+from combdiff.simplify.leastform import least_form
 from combdiff.simplify.reading import Reader, Unreadable
-from combdiff.simplify.shifts import rigid, settled
-from combdiff.simplify.skeleton import NOTHING, UNIT, Coefficient, Node, totals
-from combdiff.simplify.slotgroup import Rows, SlotGroup
+from combdiff.simplify.skeleton import NOTHING, UNIT, Coefficient
 
 Symmetries = Mapping[Var, tuple[Symmetry, ...]]
 _NONE: Symmetries = {}
@@ -97,7 +94,7 @@ def normal_form(
     """
     budget = budget or Budget()
     reader = Reader(symmetries, frozenset(unused))
-    if _too_deep(term) or budget.over():
+    if too_deep(term) or budget.over():
         return _opaque(term)
     try:
         coefficient, node = reader.read(term)
@@ -106,7 +103,7 @@ def normal_form(
     if coefficient == NOTHING:
         return NormalForm(NOTHING, None, 0)
     try:
-        key, sign = _named(node, reader.bound, budget)
+        key, sign = least_form(node, reader.bound, budget)
     except Vanishes:
         return NormalForm(NOTHING, None, 0)
     except OutOfTime:
@@ -119,7 +116,7 @@ def _opaque(term: Term) -> NormalForm:
     return NormalForm((c.real, c.imag), bare, 1 if term != ZERO else 0)
 
 
-def _too_deep(term: Term) -> bool:
+def too_deep(term: Term) -> bool:
     """Whether recursion over the term could overflow; such a term is its own canonical form."""
     level: list[Term] = [term]
     for _ in range(_DEEPEST):
@@ -127,45 +124,6 @@ def _too_deep(term: Term) -> bool:
         if not level:
             return False
     return True
-
-
-def _named(root: Node, bound: list[Type], budget: Budget) -> tuple[Hashable, int]:
-    """The least key over all shifts and names.
-
-    Raises:
-        Vanishes: if the term is its own negative.
-        OutOfTime: if the budget ends first.
-    """
-    domains = [kind.domain if isinstance(kind, Index) else None for kind in bound]
-    spelled = [_spelled(kind) for kind in bound]
-    # indices of parts that turned out to be zero are read, but stand nowhere
-    order = sorted({spelled[n] for total_ in totals(root) for n in total_.indices})
-    kinds = [order.index(s) if s in order else -1 for s in spelled]
-    periodic = frozenset(n for n, d in enumerate(domains) if d is not None and d.periodic)
-    movable = periodic - rigid(root, domains) if periodic else periodic
-    reversible = [n in movable or (d is not None and d.symmetric) for n, d in enumerate(domains)]
-    searches = [Labelling(tree, kinds, reversible, budget) for tree in settled(root, movable)]
-    forms = [search.run() for search in _foremost(searches)]
-    key, sign = min(forms)
-    if any(k == key and s != sign for k, s in forms):
-        raise Vanishes
-    return (tuple(order), key), sign
-
-
-def _foremost(searches: list[Labelling]) -> list[Labelling]:
-    """The shifts of least trace: one of them is chosen whatever the names, and the others need no search."""
-    if len(searches) == 1:
-        return searches
-    traces = [search.trace() for search in searches]
-    least = min(traces)
-    return [search for search, trace in zip(searches, traces, strict=True) if trace == least]
-
-
-def _spelled(kind: Type) -> tuple[str, bool, bool, bool, bool]:
-    d = kind.domain if isinstance(kind, Index) else None
-    if d is None:
-        return repr(kind), False, False, False, False
-    return d.name, d.declared, d.periodic, d.symmetric, d.contractable
 
 
 # --- like terms -----------------------------------------------------------------------------------------------------
@@ -185,7 +143,7 @@ def merge_like_terms(
 
     A merged term is spelled as the most readable of its originals: least conj, least index arithmetic, first.
     """
-    if _too_deep(term):
+    if too_deep(term):
         return term
     memo: dict[Term, Term] = {}
 
@@ -277,88 +235,3 @@ def is_real(
 def _signed(form: NormalForm) -> tuple[Hashable, Coefficient]:
     a, b = form.coefficient
     return form.key, (a * form.sign, b * form.sign)
-
-
-def derived_symmetries(
-    value: Lam, symmetries: Symmetries = _NONE, unused: Collection[Var] = (), budget: Budget | None = None
-) -> tuple[Symmetry, ...]:
-    """Generators of the symmetries that a tensor provably has: slots exchanged or reversed, conj, signs.
-
-    >>> from combdiff.language.terms import App, fresh
-    >>> from combdiff.language.types import COMPLEX, Index, Map, Domain
-    >>> n = Index(Domain("n"))
-    >>> x, i, j = fresh("x", Map((n,), COMPLEX)), fresh("i", n), fresh("j", n)
-    >>> outer = Lam((i, j), mul(conj(App(x, (i,))), App(x, (j,))))
-    >>> [str(s) for s in derived_symmetries(outer)]
-    ['((2, 1), :conj)']
-    """
-    params, body = value.params, value.body
-    rank = len(params)
-    whole = normal_form(body, symmetries, unused, budget)
-    if not whole.sign:
-        return ()
-    complex_ = is_complex(body.type)
-    found: tuple[Symmetry, ...] = ()
-    identity = Symmetry(tuple(((slot, 1),) for slot in range(rank)))
-    domains = [p.kind.domain if isinstance(p.kind, Index) else None for p in params]
-    turned: list[tuple[bool, Term]] = [(False, body), (True, conj(body))] if complex_ else [(False, body)]
-    for rows in (identity.rows, *_arrangements(domains)):
-        for flag, base in turned:
-            if any(_known(rank, found, rows, flag, sign, complex_) for sign in (1, -1)):
-                break
-            images = {p: _slot_value(params, row) for p, row in zip(params, rows, strict=True)}
-            form = normal_form(substitute(base, images), symmetries, unused, budget)
-            sign = _relation(whole, form)
-            if sign and not (rows == identity.rows and not flag):
-                found += (Symmetry(rows, sign, flag),)
-                complex_ = complex_ and not (rows == identity.rows and sign > 0)
-                break
-        if not complex_:
-            turned = turned[:1]
-    return found
-
-
-def _relation(one: NormalForm, other: NormalForm) -> int:
-    """Â±1 if the terms are equal up to this sign, else 0."""
-    key, (a, b) = _signed(one)
-    key2, (c, d) = _signed(other)
-    if key != key2:
-        return 0
-    return 1 if (a, b) == (c, d) else -1 if (a, b) == (-c, -d) else 0
-
-
-def _known(rank: int, found: tuple[Symmetry, ...], rows: Rows, flag: bool, sign: int, complex_: bool) -> bool:
-    if not found:
-        return False
-    group = SlotGroup.generated(rank, found, real=not complex_)
-    return group.equivalent(Symmetry(rows, sign, flag))
-
-
-def _arrangements(domains: list[Domain | None]) -> Iterator[Rows]:
-    """Exchanges of slots of one domain, reversals, and for few slots all permutations, the simple ones first."""
-    rank = len(domains)
-    slots = range(rank)
-    for a in slots:
-        for b in range(a + 1, rank):
-            if domains[a] == domains[b]:
-                order = [b if s == a else a if s == b else s for s in slots]
-                yield tuple(((s, 1),) for s in order)
-    for a in slots:
-        d = domains[a]
-        if d is not None and (d.symmetric or d.periodic):
-            yield tuple(((s, -1 if s == a else 1),) for s in slots)
-    if rank <= _FEW_SLOTS:
-        for order_ in permutations(slots):
-            if sum(s != t for s, t in enumerate(order_)) > 2 and all(
-                domains[s] == domains[t] for s, t in enumerate(order_)
-            ):
-                yield tuple(((s, 1),) for s in order_)
-        return
-    for a in range(0, rank - 3):
-        order = [*slots[:a], a + 2, a + 3, a, a + 1, *slots[a + 4 :]]
-        if all(domains[s] == domains[t] for s, t in enumerate(order)):
-            yield tuple(((s, 1),) for s in order)
-
-
-def _slot_value(params: tuple[Var, ...], row: tuple[tuple[int, int], ...]) -> Term:
-    return add(*(mul(number(c), params[s]) for s, c in row))

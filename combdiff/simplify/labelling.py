@@ -41,12 +41,24 @@ class Vanishes(Exception):
 
 
 class Labelling:
-    """One tree whose shifts are settled. `kinds[n]` ranks the domain of index n, `reversible[n]` allows n → −n."""
+    """One tree whose shifts are settled. `kinds[n]` ranks the domain of index n, `reversible[n]` allows n → −n.
+
+    The first `open_` indices are slots of a tensor: they are named too, and renaming them may change the sign of the
+    term without making it zero. Their renamings that leave the term alone are gathered in `moves`, all of them.
+    """
 
     def __init__(
-        self, root: Node, kinds: Sequence[int], reversible: Sequence[bool], budget: Budget | None = None
+        self,
+        root: Node,
+        kinds: Sequence[int],
+        reversible: Sequence[bool],
+        budget: Budget | None = None,
+        open_: int = 0,
     ) -> None:
         self.root = root
+        self.open_ = open_
+        self.moves: list[tuple[dict[int, int], int]] = []
+        self.firsts: list[Key] = []
         self.budget = budget or Budget()
         self.kinds = kinds
         self.reversible = reversible
@@ -121,16 +133,19 @@ class Labelling:
 
     # --- search ---
 
-    def _search(self, colours: list[int], path: list[int]) -> None:
+    def _search(self, colours: list[int], path: list[int], ahead: bool = True, alike: bool = True) -> None:
+        """`ahead`: no path seen so far has lesser traces; `alike`: the first path has the same."""
         self.visited += 1
         depth = len(path)
         if self.literals:
             colours, trace = self._refine(colours)
-            if not self._worthwhile(trace, depth):
+            alike = alike and self.open_ > 0 and self._like_first(trace, depth)
+            ahead = ahead and self._worthwhile(trace, depth)
+            if not ahead and not alike:
                 return
         cell = self._cell(colours)
         if cell is None:
-            self._leaf(colours)
+            self._leaf(colours, ahead)
             return
         tried: list[int] = []
         for lit in cell:
@@ -139,7 +154,13 @@ class Labelling:
             tried.append(lit)
             inner = [2 * c for c in colours]
             inner[lit] -= 1
-            self._search(inner, [*path, lit])
+            self._search(inner, [*path, lit], ahead, alike)
+
+    def _like_first(self, trace: Key, depth: int) -> bool:
+        """Whether the first path has this trace: all renamings that leave the term alone are found beside it."""
+        if self.first is None:
+            self.firsts.append(trace)
+        return depth < len(self.firsts) and trace == self.firsts[depth]
 
     def _worthwhile(self, trace: Key, depth: int) -> bool:
         if self.best is not None and depth < len(self.traces):
@@ -161,7 +182,7 @@ class Labelling:
         several = [c for c in cells if len(cells[c]) > 1]
         return cells[min(several, key=lambda c: (len(cells[c]), c))] if several else None
 
-    def _leaf(self, colours: list[int]) -> None:
+    def _leaf(self, colours: list[int], ahead: bool) -> None:
         order = sorted(self.indices, key=lambda n: min(colours[2 * n : 2 * n + 1 + self.reversible[n]]))
         names = self.identity.copy()
         for label, n in enumerate(order):
@@ -176,12 +197,10 @@ class Labelling:
                 self._automorphism(names, known[2], sign * known[1])
         if self.first is None:
             self.first = (key, sign, names)
-        if self.best is None or key < self.best[0]:
+        if ahead and (self.best is None or key < self.best[0]):
             self.best = (key, sign, names)
 
     def _automorphism(self, one: Renaming, other: Renaming, sign: int) -> None:
-        if sign < 0:
-            raise Vanishes
         back = {label: (n, s) for n, (label, s) in ((n, other[n]) for n in self.indices)}
         found: dict[int, int] = {}
         for n in self.indices:
@@ -190,7 +209,19 @@ class Labelling:
             flip = s != t
             found[2 * n] = 2 * m + flip
             found[2 * n + 1] = 2 * m + (not flip)
+        self._moved(found, sign)
         self.automorphisms.append(found)
+
+    def _moved(self, found: dict[int, int], sign: int) -> None:
+        """A renaming that leaves the term alone up to its sign.
+
+        Raises:
+            Vanishes: if the sign changes though all slots stay where they are.
+        """
+        if any(found[2 * n] != 2 * n for n in range(self.open_)):
+            self.moves.append((found, sign))
+        elif sign < 0:
+            raise Vanishes
 
     def _covered(self, lit: int, tried: list[int], path: list[int]) -> bool:
         """Whether an automorphism that fixes the path carries `lit` to a literal already tried."""
@@ -222,10 +253,17 @@ class Labelling:
             key, sign = self.image(self.root, names, 1 << n | 1 << m)
             mine, own = self.image(self.root, self.identity, 0)
             if key == mine:
-                if sign != own or not sign:
+                if not sign or not own:
                     raise Vanishes
+                self._moved(self._exchanged(n, m, s != t), sign * own)
                 return True
         return False
+
+    def _exchanged(self, n: int, m: int, turned: bool) -> dict[int, int]:
+        found = {2 * i + s: 2 * i + s for i in range(self.open_) for s in (0, 1)}
+        for s in (0, 1):
+            found[2 * n + s], found[2 * m + s] = 2 * m + (s ^ turned), 2 * n + (s ^ turned)
+        return found
 
     # --- the key of a tree whose indices have names ---
 

@@ -32,8 +32,9 @@ from combdiff.language.terms import (
 )
 from combdiff.language.types import REAL, Index, Map, Symmetry, Type, is_complex
 from combdiff.simplify.budget import SPENT, Budget
-from combdiff.simplify.canonical import derived_symmetries, is_real, merge_like_terms
+from combdiff.simplify.canonical import is_real, merge_like_terms
 from combdiff.simplify.choose import Binding, index_names, place, rename_indices
+from combdiff.simplify.closed import derived_symmetries
 from combdiff.simplify.contract import contract
 from combdiff.simplify.egraph import Family
 from combdiff.simplify.gate import Gate, gate_for, narrow, positive

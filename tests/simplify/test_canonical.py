@@ -32,7 +32,8 @@ from combdiff.language.terms import (
     total,
 )
 from combdiff.language.types import COMPLEX, REAL, Index, Map, Symmetry
-from combdiff.simplify.canonical import canonical, derived_symmetries, is_real, merge_like_terms, normal_form
+from combdiff.simplify.canonical import canonical, is_real, merge_like_terms, normal_form
+from combdiff.simplify.closed import derived_symmetries
 
 from . import simplify_oracle as oracle
 

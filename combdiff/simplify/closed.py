@@ -1,0 +1,208 @@
+"""The canonical form of a tensor whose slots may be renamed too, with its symmetries (design, section 6 b and c).
+
+Two maps of indices get one key if one of them is the other with slots exchanged or reversed, conjugated or negated.
+The slots are named in one search with the bound indices, ahead of them, and the renamings found on the way that leave
+the value alone are its symmetries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Mapping
+from dataclasses import dataclass
+
+from combdiff.errors import BudgetError
+from combdiff.language.terms import Lam, Var
+from combdiff.language.types import Symmetry, is_complex
+from combdiff.simplify.budget import Budget, OutOfTime
+from combdiff.simplify.canonical import normal_form, too_deep
+from combdiff.simplify.labelling import Labelling, Vanishes
+from combdiff.simplify.leastform import candidates, foremost
+from combdiff.simplify.reading import Reader, Unreadable
+from combdiff.simplify.skeleton import (
+    NOTHING,
+    UNIT,
+    Coefficient,
+    Node,
+    Total,
+    conjugated,
+)
+from combdiff.simplify.slotgroup import SlotGroup
+
+Symmetries = Mapping[Var, tuple[Symmetry, ...]]
+_NONE: Symmetries = {}
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedForm:
+    """value(a₁…aₙ) = coefficient · view K(a₁…aₙ), where K is what `key` stands for and `view` reads as a symmetry does:
+
+    view K(a) = ± K(b), or its conjugate, with b_s = ±a_slot for the one pair (slot, ±1) of `view.rows[s]`. `group`
+    generates the symmetries of K, in the slots of K. A value that is zero has coefficient (0, 0).
+    """
+
+    key: Hashable
+    coefficient: Coefficient
+    view: Symmetry
+    group: tuple[Symmetry, ...]
+
+
+def closed_form(
+    value: Lam, symmetries: Symmetries = _NONE, unused: Collection[Var] = (), budget: Budget | None = None
+) -> ClosedForm:
+    """The canonical form of a map of indices to a number.
+
+    >>> from combdiff.language.terms import App, conj, fresh, mul, total
+    >>> from combdiff.language.types import COMPLEX, Map
+    >>> n = Index(Domain("n"))
+    >>> C, i, j, k = fresh("C", Map((n, n), COMPLEX)), fresh("i", n), fresh("j", n), fresh("k", n)
+    >>> density = total((k,), mul(App(C, (i, k)), conj(App(C, (j, k)))))
+    >>> one, other = closed_form(Lam((i, j), density)), closed_form(Lam((j, i), density))
+    >>> one.key == other.key, [str(s) for s in one.group]
+    (True, ['((2, 1), :conj)'])
+
+    `symmetries` adds to what the types of tensors declare; the declared ones of variables in `unused` are not used.
+    When the budget is spent, or the value is none that can be read, it is its own canonical form.
+    """
+    found = _searched(value, symmetries, unused, budget or Budget())
+    if found is None:
+        identity = _identity(len(value.params))
+        return ClosedForm(value, UNIT, identity, ())
+    back = _inverse(found.view)
+    group = tuple(_plain(found.view, move, back) for move in found.moves)
+    return ClosedForm(found.key, found.coefficient, found.view, group)
+
+
+def derived_symmetries(
+    value: Lam, symmetries: Symmetries = _NONE, unused: Collection[Var] = (), budget: Budget | None = None
+) -> tuple[Symmetry, ...]:
+    """Generators of the symmetries that a tensor provably has: slots exchanged or reversed, conj, signs.
+
+    >>> from combdiff.language.terms import App, conj, fresh, mul
+    >>> from combdiff.language.types import COMPLEX, Map
+    >>> n = Index(Domain("n"))
+    >>> x, i, j = fresh("x", Map((n,), COMPLEX)), fresh("i", n), fresh("j", n)
+    >>> outer = Lam((i, j), mul(conj(App(x, (i,))), App(x, (j,))))
+    >>> [str(s) for s in derived_symmetries(outer)]
+    ['((2, 1), :conj)']
+    """
+    found = _searched(value, symmetries, unused, budget or Budget())
+    if found is None or found.coefficient == NOTHING:
+        return ()
+    a, b = found.coefficient
+    if not a or not b:
+        # T = i K: what K says of its conjugate has the other sign for T
+        turned = -1 if b else 1
+        return tuple(Symmetry(m.rows, m.sign * (turned if m.conj else 1), m.conj) for m in found.moves)
+    mirrors = [m for m in found.moves if m.conj]
+    plain = [m for m in found.moves if not m.conj]
+    return tuple(plain + [mirrors[0].after(m) for m in mirrors if mirrors[0].after(m) != _identity(len(m.rows))])
+
+
+# --- the search ---
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """As in `ClosedForm`, with the symmetries in the slots of the value."""
+
+    key: Hashable
+    coefficient: Coefficient
+    view: Symmetry
+    moves: tuple[Symmetry, ...]
+
+
+def _searched(value: Lam, symmetries: Symmetries, unused: Collection[Var], budget: Budget) -> _Found | None:
+    rank = len(value.params)
+    zero = _Found(None, NOTHING, _identity(rank), ())
+    if too_deep(value.body) or budget.over():
+        return None
+    reader = Reader(symmetries, frozenset(unused))
+    for n, slot in enumerate(value.params):
+        reader.names[slot] = n
+        reader.bound.append(slot.kind)
+    try:
+        coefficient, node = reader.read(value.body)
+        if coefficient == NOTHING:
+            return zero
+        root = _with_slots(node, rank)
+        turned = [conjugated(root)] if is_complex(value.body.type) else []
+        order, searches = candidates(root, reader.bound, budget, rank)
+        mirrored = [s for tree in turned for s in candidates(tree, reader.bound, budget, rank)[1]]
+        chosen = foremost([*searches, *mirrored])
+        forms = [search.run() for search in chosen]
+    except (Unreadable, OutOfTime):
+        return None
+    except Vanishes:
+        return zero
+    key = min(k for k, _ in forms)
+    least = [s for s, (k, _) in zip(chosen, forms, strict=True) if k == key]
+    moves = _symmetries(least, mirrored, rank)
+    if any(m.sign < 0 for m in moves) and not normal_form(value.body, symmetries, unused, budget).sign:
+        return zero
+    return _Found((order, key), coefficient, _view(least[0], least[0] in mirrored, rank), moves)
+
+
+def _with_slots(node: Node, rank: int) -> Node:
+    """The tree with its slots among the indices to be named."""
+    slots = tuple(range(rank))
+    return Total((*slots, *node.indices), node.body) if isinstance(node, Total) else Total(slots, node)
+
+
+def _view(search: Labelling, mirrored: bool, rank: int) -> Symmetry:
+    """What the names of a search say: its tree, at the slots, is the key at these places."""
+    assert search.best is not None, "a search that was run"
+    _, sign, names = search.best
+    rows: list[tuple[tuple[int, int], ...]] = [()] * rank
+    for slot in range(rank):
+        label, turn = names[slot]
+        rows[label] = ((slot, turn),)
+    return Symmetry(tuple(rows), sign, mirrored)
+
+
+def _symmetries(searches: list[Labelling], mirrored: list[Labelling], rank: int) -> tuple[Symmetry, ...]:
+    """Generators of what the searches found, the simplest first and none that follows from those before it."""
+    views = [_view(search, search in mirrored, rank) for search in searches]
+    back = _inverse(views[0])
+    found = [view.after(back) for view in views[1:]]
+    for search in searches:
+        for move, sign in search.moves:
+            rows = tuple(((move[2 * n] >> 1, -1 if move[2 * n] & 1 else 1),) for n in range(rank))
+            found.append(Symmetry(rows, sign))
+    identity = _identity(rank)
+    simple = sorted({s for s in found if s != identity}, key=_effort)
+    kept: list[Symmetry] = []
+    for s in simple:
+        if not _follows(rank, kept, s):
+            kept.append(s)
+    return tuple(kept)
+
+
+def _effort(s: Symmetry) -> tuple[int, bool, int, bool, object]:
+    moved = sum(row[0][0] != slot for slot, row in enumerate(s.rows))
+    return moved, s.conj, sum(row[0][1] < 0 for row in s.rows), s.sign < 0, s.rows
+
+
+def _follows(rank: int, generators: list[Symmetry], s: Symmetry) -> bool:
+    if not generators:
+        return False
+    try:
+        return SlotGroup.generated(rank, tuple(generators), real=False).equivalent(s)
+    except BudgetError:
+        return s in generators
+
+
+def _identity(rank: int) -> Symmetry:
+    return Symmetry(tuple(((slot, 1),) for slot in range(rank)))
+
+
+def _inverse(s: Symmetry) -> Symmetry:
+    """Of one that exchanges and reverses slots only."""
+    rows: list[tuple[tuple[int, int], ...]] = [()] * len(s.rows)
+    for slot, row in enumerate(s.rows):
+        rows[row[0][0]] = ((slot, row[0][1]),)
+    return Symmetry(tuple(rows), s.sign, s.conj)
+
+
+def _plain(view: Symmetry, move: Symmetry, back: Symmetry) -> Symmetry:
+    """A symmetry of the value as one of what its key stands for."""
+    return back.after(move).after(view)
