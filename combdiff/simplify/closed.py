@@ -8,7 +8,7 @@ the value alone are its symmetries.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from combdiff.errors import BudgetError
 from combdiff.language.terms import Lam, Var
@@ -52,7 +52,7 @@ def closed_form(
     """The canonical form of a map of indices to a number.
 
     >>> from combdiff.language.terms import App, conj, fresh, mul, total
-    >>> from combdiff.language.types import COMPLEX, Map
+    >>> from combdiff.language.types import COMPLEX, Domain, Index, Map
     >>> n = Index(Domain("n"))
     >>> C, i, j, k = fresh("C", Map((n, n), COMPLEX)), fresh("i", n), fresh("j", n), fresh("k", n)
     >>> density = total((k,), mul(App(C, (i, k)), conj(App(C, (j, k)))))
@@ -67,9 +67,28 @@ def closed_form(
     if found is None:
         identity = _identity(len(value.params))
         return ClosedForm(value, UNIT, identity, ())
-    back = _inverse(found.view)
+    back = inverse(found.view)
     group = tuple(_plain(found.view, move, back) for move in found.moves)
     return ClosedForm(found.key, found.coefficient, found.view, group)
+
+
+def plain_form(
+    value: Lam, symmetries: Symmetries = _NONE, unused: Collection[Var] = (), budget: Budget | None = None
+) -> ClosedForm:
+    """The closed form with a view that does not conjugate, if the symmetries of the value allow for one.
+
+    >>> from combdiff.language.terms import App, fresh
+    >>> from combdiff.language.types import COMPLEX, HERMITIAN, Domain, Index, Map
+    >>> n = Index(Domain("n"))
+    >>> H, i, j = fresh("H", Map((n, n), COMPLEX, (HERMITIAN,))), fresh("i", n), fresh("j", n)
+    >>> [plain_form(Lam(ij, App(H, (i, j)))).view.conj for ij in ((i, j), (j, i))]
+    [False, False]
+    """
+    form = closed_form(value, symmetries, unused, budget)
+    mirror = next((g for g in form.group if g.conj), None)
+    if not form.view.conj or mirror is None:
+        return form
+    return replace(form, view=form.view.after(mirror))
 
 
 def derived_symmetries(
@@ -78,7 +97,7 @@ def derived_symmetries(
     """Generators of the symmetries that a tensor provably has: slots exchanged or reversed, conj, signs.
 
     >>> from combdiff.language.terms import App, conj, fresh, mul
-    >>> from combdiff.language.types import COMPLEX, Map
+    >>> from combdiff.language.types import COMPLEX, Domain, Index, Map
     >>> n = Index(Domain("n"))
     >>> x, i, j = fresh("x", Map((n,), COMPLEX)), fresh("i", n), fresh("j", n)
     >>> outer = Lam((i, j), mul(conj(App(x, (i,))), App(x, (j,))))
@@ -162,7 +181,7 @@ def _view(search: Labelling, mirrored: bool, rank: int) -> Symmetry:
 def _symmetries(searches: list[Labelling], mirrored: list[Labelling], rank: int) -> tuple[Symmetry, ...]:
     """Generators of what the searches found, the simplest first and none that follows from those before it."""
     views = [_view(search, search in mirrored, rank) for search in searches]
-    back = _inverse(views[0])
+    back = inverse(views[0])
     found = [view.after(back) for view in views[1:]]
     for search in searches:
         for move, sign in search.moves:
@@ -195,8 +214,8 @@ def _identity(rank: int) -> Symmetry:
     return Symmetry(tuple(((slot, 1),) for slot in range(rank)))
 
 
-def _inverse(s: Symmetry) -> Symmetry:
-    """Of one that exchanges and reverses slots only."""
+def inverse(s: Symmetry) -> Symmetry:
+    """The inverse of a symmetry that only exchanges and reverses slots, conjugates and negates."""
     rows: list[tuple[tuple[int, int], ...]] = [()] * len(s.rows)
     for slot, row in enumerate(s.rows):
         rows[row[0][0]] = ((slot, row[0][1]),)

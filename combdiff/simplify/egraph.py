@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from combdiff.errors import BudgetError, CheckError
 from combdiff.resources import resource
 
 if TYPE_CHECKING:
     from egglog.bindings import EGraph, TermDag
+
+Found = TypeVar("Found")
 
 DEEPEST = 4_000
 """egglog 13.2 overflows its stack on terms nested some 10,000 deep."""
@@ -89,6 +91,33 @@ class Session:
             self._do("(push)")
             try:
                 return self._run(facts, roots, (schedule, *later), seconds)
+            finally:
+                self._do("(pop)")
+
+    def explore(
+        self, facts: str, schedule: str, rounds: int, read: Callable[[EGraph], Found], seconds: float = 60.0
+    ) -> tuple[Found, dict[str, Family]]:
+        """Add `facts`, run `schedule` at most `rounds` times, and `read` the e-graph; it stays as it was.
+
+        Rounds end early when nothing changes any more, or when `seconds` are over.
+        """
+        from egglog.bindings import RunScheduleOutput
+
+        deadline = time.perf_counter() + seconds
+        families: dict[str, Family] = {}
+        with _guarded("a derivation"):
+            self._do("(push)")
+            try:
+                self._do(facts)
+                updated = True
+                while updated and rounds > 0 and time.perf_counter() < deadline:
+                    updated = False
+                    rounds -= 1
+                    for output in self._do(f"(run-schedule {schedule})"):
+                        if isinstance(output, RunScheduleOutput):
+                            updated |= output.report.updated
+                            _account(families, output.report)
+                return read(self.egraph), families
             finally:
                 self._do("(pop)")
 

@@ -30,15 +30,14 @@ from combdiff.language.terms import (
     alpha_equal,
     children,
     mul,
-    number,
     rebuild,
-    reciprocal,
     split_coefficient,
     subterms,
     total,
 )
 from combdiff.language.types import Index
 from combdiff.simplify.images import plainest
+from combdiff.simplify.products import content
 
 Rank = Mapping[Var, tuple[int, int]]
 
@@ -74,7 +73,7 @@ class ReadingOrder:
             case Sum(indices, body):
                 return self._sum(indices, body, met)
             case Mul(factors) if not isinstance(t.type, Index):
-                return _product([self(f, met) for f in factors], self.rank, met)
+                return _product(self._primitive([self(f, met) for f in factors]), self.rank, met)
             case Add(terms) if not isinstance(t.type, Index):
                 ordered = sorted((self(u, met) for u in terms), key=_is_negative)
                 return self._collected(ordered, met) if self.collect else add(*ordered)
@@ -91,8 +90,15 @@ class ReadingOrder:
         if not common:
             return add(*terms)
         rest = add(*(mul(*(f for f in fs if not _is_among(f, common))) for fs in (first, *others)))
-        size, rest = _common_size(rest)
+        size, rest = content(rest)
         return _product([size, *common, rest], self.rank, met)
+
+    def _primitive(self, factors: Sequence[Term]) -> list[Term]:
+        """`factors` with the numbers that all terms of a sum have in front of the product."""
+        if not self.collect:
+            return list(factors)
+        parts = [content(f) if isinstance(f, Add) else (ONE, f) for f in factors]
+        return [*(c for c, _ in parts if c != ONE), *(f for _, f in parts)]
 
     def _let(self, bindings: tuple[tuple[Var, Term], ...], body: Term, met: Sequence[Var]) -> Term:
         rank = dict(self.rank)
@@ -105,6 +111,8 @@ class ReadingOrder:
     def _sum(self, indices: Sequence[Var], body: Term, met: Sequence[Var]) -> Term:
         outer, inner = _independent(indices, body)
         inner = self(inner, met)
+        size, inner = content(inner) if self.collect else (ONE, inner)
+        outer = [size, *outer] if size != ONE else outer
         summed = total(sorted(indices, key=_first_meeting(inner)), inner)
         return _product([*(self(f, met) for f in outer), summed], self.rank, met) if outer else summed
 
@@ -120,18 +128,6 @@ def _independent(indices: Sequence[Var], body: Term) -> tuple[list[Term], Term]:
 
 def _factors(t: Term) -> tuple[Term, ...]:
     return t.factors if isinstance(t, Mul) else (t,)
-
-
-def _common_size(t: Term) -> tuple[Const, Term]:
-    """(c, u) with t = c·u, where all terms of t have a number of the size c in front."""
-    if not isinstance(t, Add):
-        return split_coefficient(t)
-    coefficients = [split_coefficient(u)[0] for u in t.terms]
-    sizes = {abs(c.real) for c in coefficients}
-    if len(sizes) > 1 or any(c.imag for c in coefficients):
-        return ONE, t
-    size = number(sizes.pop())
-    return size, add(*(mul(reciprocal(size), u) for u in t.terms))
 
 
 def _is_among(f: Term, factors: Sequence[Term]) -> bool:

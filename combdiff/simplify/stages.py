@@ -32,7 +32,7 @@ from combdiff.language.terms import (
 )
 from combdiff.language.types import REAL, Index, Map, Symmetry, Type, is_complex
 from combdiff.simplify.budget import SPENT, Budget
-from combdiff.simplify.canonical import is_real, merge_like_terms
+from combdiff.simplify.canonical import Symmetries, is_real, merge_like_terms
 from combdiff.simplify.choose import Binding, index_names, place, rename_indices
 from combdiff.simplify.closed import derived_symmetries
 from combdiff.simplify.contract import contract
@@ -40,6 +40,7 @@ from combdiff.simplify.egraph import Family
 from combdiff.simplify.gate import Gate, gate_for, narrow, positive
 from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
 from combdiff.simplify.repeats import once_a_form
+from combdiff.simplify.sharing import nested
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,7 @@ class Simplifier:
     rank: dict[Var, int] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
     budget: Budget = field(init=False)
+    derived: Symmetries = field(default_factory=dict)
     gates: list[Gate] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -110,6 +112,8 @@ class Simplifier:
         elif any(var not in kept for var, _ in _parts(f.body)[0]):
             f = self._stage("place cotangents", f, lambda body: self._placed(body, kept))
             f = self._stage("merge like terms", f, self._merged(unused))
+        if last and not self.expand:
+            f = self._stage("collect and name", f, lambda body: self._nested(body, kept, unused))
         names = {**index_names(f), **self.names}
         return self._stage("order and names", f, lambda body: (rename_indices(order(body), names), {}))
 
@@ -149,7 +153,13 @@ class Simplifier:
         return self.gates
 
     def _merged(self, unused: Collection[Var]) -> Callable[[Term], tuple[Term, dict[str, Family]]]:
-        return lambda body: (merged(body, unused, self.budget), {})
+        def rewrite(body: Term) -> tuple[Term, dict[str, Family]]:
+            known = _Known(unused, self.budget)
+            result = known.all(body)
+            self.derived = known.derived
+            return result, {}
+
+        return rewrite
 
     def _contracted(self, body: Term, expand: bool, settled: Collection[Term] = ()) -> tuple[Term, dict[str, Family]]:
         """`body` contracted value by value, but for the values in `settled`, which are as they should be."""
@@ -167,6 +177,12 @@ class Simplifier:
             values[n] = _with_entry(values[n], entry)
         return _joined([var for var, _ in bindings], values), families
 
+    def _nested(self, body: Term, kept: Collection[Var], unused: Collection[Var]) -> tuple[Term, dict[str, Family]]:
+        bindings, results = _parts(body)
+        kept = {*kept, *(var for var, value in bindings if is_function(value))}
+        bindings, results, families = nested(bindings, results, kept, self.derived, unused, self.budget)
+        return let(bindings, tuple_of(results)), families
+
     def _placed(self, body: Term, kept: Collection[Var]) -> tuple[Term, dict[str, Family]]:
         before, results = _parts(body)
         settled = {*(value for _, value in before), *results}
@@ -177,10 +193,7 @@ class Simplifier:
 
 def merged(body: Term, unused: Collection[Var], budget: Budget | None = None) -> Term:
     """`body` with like terms merged, value by value; each value's symmetries are derived and used in what follows."""
-    bindings, results = _parts(body)
-    known = _Known(unused, budget or Budget())
-    settled = [(var, value if is_function(value) else known.settle(var, value)) for var, value in bindings]
-    return let(settled, tuple_of([known.merged(r) for r in results]))
+    return _Known(unused, budget or Budget()).all(body)
 
 
 @dataclass(slots=True)
@@ -191,6 +204,12 @@ class _Known:
     budget: Budget = field(default_factory=Budget)
     derived: dict[Var, tuple[Symmetry, ...]] = field(default_factory=dict)
     real: dict[Var, Term] = field(default_factory=dict)
+
+    def all(self, body: Term) -> Term:
+        """`body` with like terms merged, value by value."""
+        bindings, results = _parts(body)
+        settled = [(var, value if is_function(value) else self.settle(var, value)) for var, value in bindings]
+        return let(settled, tuple_of([self.merged(r) for r in results]))
 
     def merged(self, value: Term) -> Term:
         """`value` with like terms merged, without conj on what is real."""

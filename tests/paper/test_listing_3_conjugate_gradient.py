@@ -56,7 +56,7 @@ def test_eq_48_is_a_program_that_reads_back():
 
 def test_eq_49_the_derivative_by_the_first_step_size():
     first = gradient(TEXT).matrix_text().removeprefix("(").split(", ")[0]
-    assert first == "(r + beta p)ᵀ A (x + alpha (r + beta p)) - (r + beta p)ᵀ b"
+    assert first == "(r + beta p)ᵀ (A (x + alpha (r + beta p)) - b)"
 
 
 def test_eq_49_the_derivative_by_the_second_step_size_has_alpha_in_front():

@@ -1,0 +1,144 @@
+"""Values with a name: those that the user defined are recognised where they stand written out, others get a name.
+
+    sum((r, s), V(p, r, q, s) * P(r, s))   becomes   K(p, q)   after K = (p, q) -> sum((r, s), V(p, r, q, s) * P(r, s))
+
+Equal are values of one closed form (`closed.py`), so that names of indices, the order of factors and declared
+symmetries play no role; multiples and conjugates are recognised too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from combdiff.language.terms import (
+    Const,
+    Lam,
+    Term,
+    Var,
+    apply,
+    conj,
+    fresh,
+    mul,
+    number,
+    reciprocal,
+    substitute,
+    subterms,
+)
+from combdiff.language.types import Index, Number
+from combdiff.simplify.budget import Budget
+from combdiff.simplify.canonical import Symmetries
+from combdiff.simplify.choose import Binding, is_cheap
+from combdiff.simplify.closed import ClosedForm, closed_form, inverse
+from combdiff.simplify.products import Look, content, look
+from combdiff.simplify.skeleton import NOTHING
+
+LETTERS = {0: "tsac", 1: "vwuyz"}
+MATRICES = "PQSWYZ"
+"""What a new value is called by its rank: the first letter that is free, then the first one with a number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A named value and its closed form."""
+
+    var: Var
+    term: Term
+    form: ClosedForm
+
+    @property
+    def entry_term(self) -> Term:
+        """What an entry of it is."""
+        return self.term.body if isinstance(self.term, Lam) else self.term
+
+    def entry(self, form: ClosedForm, opens: Sequence[Var]) -> Term:
+        """What has the closed form `form`, with the same key, at the indices `opens`."""
+        # t = c · V K and var = c₀ · V₀ K, so that t = (c / c₀) V V₀⁻¹ var; c₀ is conjugated with what it divides
+        view = form.view.after(inverse(self.form.view))
+        args = [mul(number(row[0][1]), opens[row[0][0]]) for row in view.rows]
+        entry = mul(_reciprocal(self.form), apply(self.var, *args) if args else self.var)
+        return mul(number(form.coefficient), number(view.sign), conj(entry) if view.conj else entry)
+
+
+def _reciprocal(form: ClosedForm) -> Const:
+    result = reciprocal(number(form.coefficient))
+    return result
+
+
+@dataclass(slots=True)
+class Intermediates:
+    """The values that have a name, and new ones with names that nothing else carries (`taken`).
+
+    `captured` are the variables that are known everywhere; only what holds no others but indices can have a name.
+    """
+
+    captured: set[Var]
+    taken: set[str]
+    symmetries: Symmetries
+    unused: Collection[Var]
+    budget: Budget
+    values: dict[Hashable, Value] = field(default_factory=dict)
+    looks: set[Look] = field(default_factory=set)
+    named: list[Binding] = field(default_factory=list)
+
+    def define(self, var: Var, value: Term) -> None:
+        """`value` is called `var` from now on; plain products are not worth looking for."""
+        self.captured.add(var)
+        entry = value.body if isinstance(value, Lam) else value
+        params = value.params if isinstance(value, Lam) else ()
+        if not isinstance(entry.type, Number) or is_cheap(entry) or not all(p in entry.free for p in params):
+            return
+        if all(v in self.captured or isinstance(v.kind, Index) for v in entry.free):
+            form = closed_form(Lam(params, entry), self.symmetries, self.unused, self.budget)
+            if form.coefficient != NOTHING:
+                self.values.setdefault(form.key, Value(var, value, form))
+                self.looks.add(look(entry))
+
+    def known(self, t: Term) -> Term | None:
+        """An entry of a named value that `t` equals up to a number, or None."""
+        if look(t) not in self.looks or not self.is_nameable(t):
+            return None
+        form = self.form(t)
+        value = self.values.get(form.key)
+        return value.entry(form, self.open_indices(t)) if value is not None and form.coefficient != NOTHING else None
+
+    def form(self, t: Term) -> ClosedForm:
+        """The closed form of `t` over the indices that are bound around it."""
+        return closed_form(Lam(tuple(self.open_indices(t)), t), self.symmetries, self.unused, self.budget)
+
+    def name(self, t: Term) -> Term:
+        """`t` as an entry of a value, a number in front; of a new value if need be, `t` itself if it can have none."""
+        if not self.is_nameable(t):
+            return t
+        size, t = content(t)
+        known = self.known(t)
+        if known is not None:
+            return mul(size, known)
+        opens = self.open_indices(t)
+        params = tuple(fresh(v.name, v.kind) for v in opens)
+        value = Lam(params, substitute(t, dict(zip(opens, params, strict=True)))) if params else t
+        var = fresh(self._free_name(len(params)), value.type)
+        self.named.append((var, value))
+        self.define(var, value)
+        return mul(size, apply(var, *opens) if opens else var)
+
+    def _free_name(self, rank: int) -> str:
+        letters = LETTERS.get(rank, MATRICES)
+        numbered: Iterator[str] = (f"{letters[0]}{n}" for n in range(1, 1 << 30))
+        chosen = next(name for names in (letters, numbered) for name in names if name not in self.taken)
+        self.taken.add(chosen)
+        return chosen
+
+    def alone(self, var: Var) -> Intermediates:
+        """The same with `var` as the only value that is known."""
+        values = {key: value for key, value in self.values.items() if value.var == var}
+        return replace(self, values=values, looks={look(v.entry_term) for v in values.values()}, named=[])
+
+    def open_indices(self, t: Term) -> list[Var]:
+        """The indices of `t` that are bound around it, in the order in which it mentions them."""
+        mentioned = dict.fromkeys(u for u in subterms(t) if isinstance(u, Var) and isinstance(u.kind, Index))
+        return [v for v in mentioned if v in t.free and v not in self.captured]
+
+    def is_nameable(self, t: Term) -> bool:
+        """Whether nothing is bound around `t` but indices."""
+        return all(v in self.captured or isinstance(v.kind, Index) for v in t.free)

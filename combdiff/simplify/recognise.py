@@ -1,0 +1,129 @@
+"""Named values are put in the place of what equals them: a whole term, part of a product, or part of a sum.
+
+2 * sum((r, s), V(p, r, q, s) * P(r, s)) * C(q, i)   becomes   2 * K(p, q) * C(q, i)
+h(p, q) * c + 2 * J(p, q) * c - K(p, q) * c          becomes   F(p, q) * c          after F = h + 2 * J - K
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable
+from itertools import permutations
+
+from combdiff.language.terms import (
+    Add,
+    Const,
+    Lam,
+    Let,
+    Mul,
+    Sum,
+    Term,
+    Traverser,
+    Tuple,
+    Var,
+    add,
+    apply,
+    mul,
+    number,
+    reciprocal,
+    substitute,
+    total,
+)
+from combdiff.language.types import Index, Number
+from combdiff.simplify.canonical import normal_form
+from combdiff.simplify.intermediates import Intermediates
+from combdiff.simplify.products import Product, addends, connected_parts, look, product_of
+
+
+def recognised(t: Term, named: Intermediates) -> Term:
+    """`t` with the named values that stand in it written out; `t` itself if there are none."""
+    if not named.values:
+        return t
+    return Traverser(lambda u: _replaced(u, named))(t)
+
+
+def _replaced(t: Term, named: Intermediates) -> Term:
+    if not isinstance(t.type, Number) or isinstance(t, Var | Const | Let | Tuple | Lam):
+        return t
+    known = named.known(t)
+    if known is not None:
+        return known
+    match t:
+        case Sum() | Mul():
+            return _in_product(t, named)
+        case Add():
+            return _in_sum(t, named)
+        case _:
+            return t
+
+
+def _in_product(t: Term, named: Intermediates) -> Term:
+    """A named product in the place of the factors that it consists of."""
+    p = product_of(t)
+    if len(p.factors) < 2:
+        return t
+    lengths = {len(product_of(_entry(v.term)).factors) for v in named.values.values()}
+    links = frozenset(v for f in p.factors for v in f.free if isinstance(v.kind, Index))
+    for part in connected_parts(p.factors, links, max(lengths)):
+        if len(part) in lengths and len(part) > 1:
+            found = _part(p, part, named)
+            if found is not None:
+                return _in_product(found, named)
+    return t
+
+
+def _part(p: Product, part: tuple[int, ...], named: Intermediates) -> Term | None:
+    inside = [p.factors[n] for n in part]
+    outside = [f for n, f in enumerate(p.factors) if n not in part]
+    without = frozenset().union(*(f.free for f in outside))
+    private = [i for i in p.indices if i not in without and any(i in f.free for f in inside)]
+    front = total(private, mul(*inside))
+    entry = named.known(front)
+    if entry is None:
+        return None
+    rest = tuple(i for i in p.indices if i not in private)
+    return mul(p.coefficient, total(rest, mul(entry, *outside)))
+
+
+def _in_sum(t: Add, named: Intermediates) -> Term:
+    """A named sum in the place of the terms that it consists of."""
+    opens = named.open_indices(t)
+    looks = Counter(look(u) for u in t.terms)
+    for value in named.values.values():
+        params, entry = (value.term.params, value.term.body) if isinstance(value.term, Lam) else ((), value.term)
+        if not isinstance(entry, Add) or Counter(look(u) for u in entry.terms) - looks:
+            continue
+        for order in permutations(opens, len(params)):
+            if [v.kind for v in order] == [v.kind for v in params]:
+                wanted = substitute(entry, dict(zip(params, order, strict=True)))
+                found = _without(t, wanted, named)
+                if found is not None:
+                    ratio, rest = found
+                    return add(mul(ratio, apply(value.var, *order) if order else value.var), rest)
+    return t
+
+
+def _without(t: Add, part: Term, named: Intermediates) -> tuple[Const, Term] | None:
+    """(c, rest) with t = c · part + rest, if `t` holds all terms of `part` in one ratio."""
+
+    def forms(u: Term) -> dict[Hashable, tuple[Const, Term]]:
+        found = ((normal_form(v, named.symmetries, named.unused, named.budget), v) for v in addends(u))
+        return {f.key: (_times(number(f.coefficient), number(f.sign)), v) for f, v in found}
+
+    held, wanted = forms(t), forms(part)
+    if any(key not in held for key in wanted):
+        return None
+    ratios = {_times(held[key][0], reciprocal(c)) for key, (c, _) in wanted.items()}
+    if len(ratios) > 1:
+        return None
+    return ratios.pop(), add(*(u for key, (_, u) in held.items() if key not in wanted))
+
+
+def _times(a: Const, b: Const) -> Const:
+    result = mul(a, b)
+    assert isinstance(result, Const), "a product of numbers"
+    return result
+
+
+def _entry(value: Term) -> Term:
+    return value.body if isinstance(value, Lam) else value
