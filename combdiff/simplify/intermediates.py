@@ -69,7 +69,8 @@ def _reciprocal(form: ClosedForm) -> Const:
 class Intermediates:
     """The values that have a name, and new ones with names that nothing else carries (`taken`).
 
-    `captured` are the variables that are known everywhere; only what holds no others but indices can have a name.
+    `captured` are the variables that are known everywhere, the values that have been `computed` among them; only what
+    holds no others but indices can have a name.
     """
 
     captured: set[Var]
@@ -80,10 +81,12 @@ class Intermediates:
     values: dict[Hashable, Value] = field(default_factory=dict)
     looks: set[Look] = field(default_factory=set)
     named: list[Binding] = field(default_factory=list)
+    computed: set[Var] = field(default_factory=set)
 
     def define(self, var: Var, value: Term) -> None:
         """`value` is called `var` from now on; plain products are not worth looking for."""
         self.captured.add(var)
+        self.computed.add(var)
         entry = value.body if isinstance(value, Lam) else value
         params = value.params if isinstance(value, Lam) else ()
         if not isinstance(entry.type, Number) or is_cheap(entry) or not all(p in entry.free for p in params):

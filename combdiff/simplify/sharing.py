@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterator, Sequence
 
+from combdiff.calculus.naming import LINEAR
 from combdiff.language.terms import (
     ONE,
     Add,
+    Call,
     Const,
     Lam,
     Let,
@@ -28,7 +30,7 @@ from combdiff.language.terms import (
 from combdiff.language.types import Index, Number
 from combdiff.simplify.budget import Budget
 from combdiff.simplify.canonical import Symmetries, merge_like_terms
-from combdiff.simplify.choose import Binding, is_cheap
+from combdiff.simplify.choose import Binding, is_cheap, place
 from combdiff.simplify.cost import words
 from combdiff.simplify.egraph import Family
 from combdiff.simplify.intermediates import Intermediates
@@ -70,7 +72,12 @@ def nested(
     open_ = {n for n in range(len(whole)) if n >= len(bindings) or bindings[n][0] not in kept}
     values = _shared(values, open_, named)
     found = [(var, value) for (var, _), value in zip(bindings, values, strict=False)]
-    return _in_order([*named.named], found), values[len(bindings) :], families
+    ordered = _in_order(named.named, found)
+    if named.named:
+        # what only a new value mentions still is part of it
+        ordered, values = place(ordered, values[len(bindings) :], {*kept, *(var for var, _ in named.named)})
+        return ordered, values, families
+    return ordered, values[len(bindings) :], families
 
 
 def _nested(value: Term, named: Intermediates, families: dict[str, Family]) -> Term:
@@ -132,7 +139,16 @@ def _saved(parts: Sequence[Term], size: float, named: Intermediates) -> tuple[fl
     most = max(forms.values(), key=len)
     entry = 1 + len(named.open_indices(most[0]))
     saved = len(most) * (size - entry) - (size + 2 * entry - 1)
+    if len(most) > 1 and entry > 1 and _is_function_of_a_value(most[0], named):
+        return size, most[0]
     return saved - WORTH.get(len(most), WORTH_OFTEN), most[0]
+
+
+def _is_function_of_a_value(t: Term, named: Intermediates) -> bool:
+    """Whether it is exp(u(n, k)) or the like, for a named u or for a contraction, which nobody computes twice."""
+    if not isinstance(t, Call) or t.primitive in LINEAR:
+        return False
+    return any(not is_cheap(a) or not a.free.isdisjoint(named.computed) for a in t.args)
 
 
 def _parts(value: Term) -> Iterator[Term]:
@@ -146,7 +162,8 @@ def _parts(value: Term) -> Iterator[Term]:
         todo += children(t)
         if split_coefficient(t)[0] != ONE:
             continue  # what the number stands in front of is among the others
-        if isinstance(t.type, Number) and not isinstance(t, Let | Tuple) and not is_cheap(t) and words(t) >= SHORTEST:
+        written = isinstance(t.type, Number) and not isinstance(t, Let | Tuple)
+        if written and not is_cheap(t) and (isinstance(t, Call) or words(t) >= SHORTEST):
             yield t
 
 
