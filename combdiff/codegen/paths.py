@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
+from typing import Any
 
 from combdiff.codegen.arrays import Arrays, Value, domain_of
+from combdiff.codegen.plan import VIEWS, Step
 from combdiff.language.terms import ONE, Const, Delta, Indicator, Term, Var, mul
 from combdiff.language.types import Domain
 
@@ -66,6 +68,11 @@ def _without_lonely(arrays: Arrays, v: Value, operands: Sequence[Value], kept: C
 def _contract(
     arrays: Arrays, a: Value, b: Value, kept: Collection[Var], sizes: Mapping[Domain, int], wanted: Sequence[Var]
 ) -> Value:
+    for large, small in ((a, b), (b, a)):
+        addends = _addends(large, small, kept)
+        if addends:
+            parts = [(c, _contract(arrays, v, small, kept, sizes, wanted)) for c, v in addends]
+            return arrays.total(parts, wanted)
     conjugated = [v for v in (a, b) if v.step.op == "conj"]
     if conjugated and any(x not in kept for x in a.labels if x in b.labels):
         out = {x for x in (*a.labels, *b.labels) if x in kept}
@@ -74,6 +81,34 @@ def _contract(
         if spared > 2 * spent or (len(conjugated) == 2 and spared > _entries(out, sizes)):
             return arrays.conj(arrays.contract(arrays.conj(a), arrays.conj(b), kept, wanted))
     return arrays.contract(a, b, kept, wanted)
+
+
+def _addends(large: Value, small: Value, kept: Collection[Var]) -> list[tuple[Const, Value]]:
+    """The terms of a sum of arguments that is contracted with all of a smaller array: Σ P (2V − V×).
+
+    The sum would take the memory of another argument, and reading these twice costs no more than making it.
+    """
+    contracted = [x for x in small.labels if x not in kept]
+    if large.step.op != "add" or not contracted or len(small.labels) >= len(large.labels):
+        return []
+    spec: Any = large.step.spec
+    coefficients, alignments = spec
+    if not set(small.labels) <= set(large.labels) or not all(map(_is_argument, large.step.operands)):
+        return []
+    values = [
+        Value(step, tuple(large.labels[axis] for axis in axes))
+        for step, axes in zip(large.step.operands, alignments, strict=True)
+    ]
+    if not all(set(small.labels) <= set(v.labels) for v in values):
+        return []
+    return list(zip(coefficients, values, strict=True))
+
+
+def _is_argument(step: Step) -> bool:
+    """Whether it is an argument, or its conjugate, as it lies in memory."""
+    while step.op in VIEWS | {"conj"} and step.operands:
+        step = step.operands[0]
+    return step.op == "input"
 
 
 def _entries(labels: Collection[Var], sizes: Mapping[Domain, int]) -> int:
