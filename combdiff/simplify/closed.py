@@ -8,15 +8,16 @@ the value alone are its symmetries.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import pairwise
 
 from combdiff.errors import BudgetError
 from combdiff.language.terms import Lam, Var
-from combdiff.language.types import Symmetry, is_complex
+from combdiff.language.types import Symmetry, Type, is_complex
 from combdiff.simplify.budget import Budget, OutOfTime
 from combdiff.simplify.canonical import normal_form, too_deep
-from combdiff.simplify.labelling import Labelling, Vanishes
-from combdiff.simplify.leastform import candidates, foremost
+from combdiff.simplify.labelling import Vanishes
+from combdiff.simplify.leastform import Key, Naming
 from combdiff.simplify.reading import Reader, Unreadable
 from combdiff.simplify.skeleton import (
     NOTHING,
@@ -25,6 +26,7 @@ from combdiff.simplify.skeleton import (
     Node,
     Total,
     conjugated,
+    times,
 )
 from combdiff.simplify.slotgroup import SlotGroup
 
@@ -124,7 +126,7 @@ def derived_symmetries(
 class _Found:
     """As in `ClosedForm`, with the symmetries in the slots of the value."""
 
-    key: Hashable
+    key: Key
     coefficient: Coefficient
     view: Symmetry
     moves: tuple[Symmetry, ...]
@@ -144,21 +146,17 @@ def _searched(value: Lam, symmetries: Symmetries, unused: Collection[Var], budge
         if coefficient == NOTHING:
             return zero
         root = _with_slots(node, rank)
-        turned = [conjugated(root)] if is_complex(value.body.type) else []
-        order, searches = candidates(root, reader.bound, budget, rank)
-        mirrored = [s for tree in turned for s in candidates(tree, reader.bound, budget, rank)[1]]
-        chosen = foremost([*searches, *mirrored])
-        forms = [search.run() for search in chosen]
+        ways = [_assembled(root, reader.bound, budget, rank, False)]
+        if is_complex(value.body.type):
+            ways.append(_assembled(conjugated(root), reader.bound, budget, rank, True))
     except (Unreadable, OutOfTime):
         return None
     except Vanishes:
         return zero
-    key = min(k for k, _ in forms)
-    least = [s for s, (k, _) in zip(chosen, forms, strict=True) if k == key]
-    moves = _symmetries(least, mirrored, rank)
-    if any(m.sign < 0 for m in moves) and not normal_form(value.body, symmetries, unused, budget).sign:
+    found = _simplest(_joined(ways), rank)
+    if any(m.sign < 0 for m in found.moves) and not normal_form(value.body, symmetries, unused, budget).sign:
         return zero
-    return _Found((order, key), coefficient, _view(least[0], least[0] in mirrored, rank), moves)
+    return _Found(found.key, times(coefficient, found.coefficient), found.view, found.moves)
 
 
 def _with_slots(node: Node, rank: int) -> Node:
@@ -167,33 +165,58 @@ def _with_slots(node: Node, rank: int) -> Node:
     return Total((*slots, *node.indices), node.body) if isinstance(node, Total) else Total(slots, node)
 
 
-def _view(search: Labelling, mirrored: bool, rank: int) -> Symmetry:
-    """What the names of a search say: its tree, at the slots, is the key at these places."""
-    assert search.best is not None, "a search that was run"
-    _, sign, names = search.best
-    rows: list[tuple[tuple[int, int], ...]] = [()] * rank
-    for slot in range(rank):
-        label, turn = names[slot]
-        rows[label] = ((slot, turn),)
-    return Symmetry(tuple(rows), sign, mirrored)
+def _assembled(root: Node, bound: list[Type], budget: Budget, rank: int, mirrored: bool) -> _Found:
+    """The pieces of the tree side by side, in the order of their keys; equal pieces may be exchanged.
+
+    Raises:
+        Vanishes: if the tree is its own negative whatever its slots are.
+        OutOfTime: if the budget ends first.
+    """
+    naming = Naming.of(root, bound, budget, rank)
+    pieces, idle = naming.pieces(root)
+    used = {slot for piece in pieces for slot, _ in piece.slots}
+    pieces += [naming.idle_slot(slot) for slot in range(rank) if slot not in used]
+    pieces.sort(key=lambda piece: piece.key)
+    scale = UNIT
+    moves: list[Symmetry] = []
+    for piece in pieces:
+        scale = times(scale, piece.scale)
+        moves += [_move(images, rank, sign) for images, sign in piece.moves]
+    for one, other in pairwise(pieces):
+        if one.key == other.key and one.slots:
+            pairs = [(s, t, turn * back) for (s, turn), (t, back) in zip(one.slots, other.slots, strict=True)]
+            images = {s: (t, turn) for a, b, turn in pairs for s, t in ((a, b), (b, a))}
+            moves.append(_move(images, rank, 1))
+    rows = tuple(((slot, turn),) for piece in pieces for slot, turn in piece.slots)
+    a, b = scale
+    sign = -1 if not b and a < 0 else 1
+    key = (idle, tuple(piece.key for piece in pieces))
+    size = (a * sign, -b if mirrored else b)
+    return _Found(key, size, Symmetry(rows, sign, mirrored), tuple(moves))
 
 
-def _symmetries(searches: list[Labelling], mirrored: list[Labelling], rank: int) -> tuple[Symmetry, ...]:
-    """Generators of what the searches found, the simplest first and none that follows from those before it."""
-    views = [_view(search, search in mirrored, rank) for search in searches]
-    back = inverse(views[0])
-    found = [view.after(back) for view in views[1:]]
-    for search in searches:
-        for move, sign in search.moves:
-            rows = tuple(((move[2 * n] >> 1, -1 if move[2 * n] & 1 else 1),) for n in range(rank))
-            found.append(Symmetry(rows, sign))
-    identity = _identity(rank)
-    simple = sorted({s for s in found if s != identity}, key=_effort)
+def _move(images: Mapping[int, tuple[int, int]], rank: int, sign: int) -> Symmetry:
+    return Symmetry(tuple((images.get(slot, (slot, 1)),) for slot in range(rank)), sign)
+
+
+def _joined(ways: list[_Found]) -> _Found:
+    """The lesser of the forms of a value and of its conjugate; where they are one, that is a symmetry."""
+    first, *others = sorted(ways, key=lambda way: way.key)
+    moves = list(first.moves)
+    for other in others:
+        if other.key == first.key and other.coefficient == first.coefficient:
+            moves.append(other.view.after(_inverse(first.view)))
+            moves += other.moves
+    return _Found(first.key, first.coefficient, first.view, tuple(moves))
+
+
+def _simplest(found: _Found, rank: int) -> _Found:
+    """With the symmetries in simple words: those that move least come first, and none follows from those before it."""
     kept: list[Symmetry] = []
-    for s in simple:
+    for s in sorted({s for s in found.moves if s != _identity(rank)}, key=_effort):
         if not _follows(rank, kept, s):
             kept.append(s)
-    return tuple(kept)
+    return _Found(found.key, found.coefficient, found.view, tuple(kept))
 
 
 def _effort(s: Symmetry) -> tuple[int, bool, int, bool, object]:

@@ -9,7 +9,7 @@ key wins, and two leaves of one key and opposite signs say that the term is zero
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -24,7 +24,6 @@ from combdiff.simplify.skeleton import (
     Operation,
     Product,
     Total,
-    below,
     totals,
 )
 from combdiff.simplify.slotgroup import parity
@@ -43,8 +42,9 @@ class Vanishes(Exception):
 class Labelling:
     """One tree whose shifts are settled. `kinds[n]` ranks the domain of index n, `reversible[n]` allows n → −n.
 
-    The first `open_` indices are slots of a tensor: they are named too, and renaming them may change the sign of the
-    term without making it zero. Their renamings that leave the term alone are gathered in `moves`, all of them.
+    The indices in `slots` are slots of a tensor: they are named too, and renaming them may change the sign of the term
+    without making it zero. Their renamings that leave the term alone are gathered in `moves`, all of them. `masks` says
+    which indices stand in a node; `order` spells the domains that `kinds` ranks.
     """
 
     def __init__(
@@ -52,18 +52,21 @@ class Labelling:
         root: Node,
         kinds: Sequence[int],
         reversible: Sequence[bool],
-        budget: Budget | None = None,
-        open_: int = 0,
+        masks: Mapping[int, int],
+        slots: Sequence[int],
+        order: Key,
+        budget: Budget,
     ) -> None:
         self.root = root
-        self.open_ = open_
+        self.slots = slots
+        self.order = order
         self.moves: list[tuple[dict[int, int], int]] = []
         self.firsts: list[Key] = []
-        self.budget = budget or Budget()
+        self.budget = budget
         self.kinds = kinds
         self.reversible = reversible
-        self.masks: dict[int, int] = {}
-        used = self._mask(root)
+        self.masks = masks
+        used = masks[id(root)]
         self.indices = [n for n in range(len(kinds)) if used >> n & 1]
         self.literals = [lit for n in self.indices for lit in ((2 * n, 2 * n + 1) if reversible[n] else (2 * n,))]
         self.binders = sum(1 for _ in totals(root)) > 1
@@ -75,22 +78,8 @@ class Labelling:
         self.traces: list[Key] = []
         self.visited = 0
 
-    def _mask(self, node: Node) -> int:
-        """The bound indices that stand in `node`, as bits."""
-        mask = 0
-        if isinstance(node, Factor):
-            for _, expressions, _ in node.variants:
-                for _, symbols in expressions:
-                    for s, _ in symbols:
-                        if s >= 0:
-                            mask |= 1 << s
-        for part in below(node):
-            mask |= self._mask(part)
-        self.masks[id(node)] = mask
-        return mask
-
-    def run(self) -> tuple[Key, int]:
-        """The least key and its sign.
+    def run(self) -> tuple[Key, int, Renaming]:
+        """The least key, its sign, and the names that give it.
 
         Raises:
             Vanishes: if the term is its own negative.
@@ -98,8 +87,7 @@ class Labelling:
         """
         self._search(self._start(), [])
         assert self.best is not None, "a search has a first leaf"
-        key, sign, _ = self.best
-        return key, sign
+        return self.best
 
     def trace(self) -> Key:
         """What colours alone tell of the tree: equal for trees that differ by names."""
@@ -139,7 +127,7 @@ class Labelling:
         depth = len(path)
         if self.literals:
             colours, trace = self._refine(colours)
-            alike = alike and self.open_ > 0 and self._like_first(trace, depth)
+            alike = alike and bool(self.slots) and self._like_first(trace, depth)
             ahead = ahead and self._worthwhile(trace, depth)
             if not ahead and not alike:
                 return
@@ -218,7 +206,7 @@ class Labelling:
         Raises:
             Vanishes: if the sign changes though all slots stay where they are.
         """
-        if any(found[2 * n] != 2 * n for n in range(self.open_)):
+        if any(found[2 * n] != 2 * n for n in self.slots):
             self.moves.append((found, sign))
         elif sign < 0:
             raise Vanishes
@@ -260,7 +248,7 @@ class Labelling:
         return False
 
     def _exchanged(self, n: int, m: int, turned: bool) -> dict[int, int]:
-        found = {2 * i + s: 2 * i + s for i in range(self.open_) for s in (0, 1)}
+        found = {2 * i + s: 2 * i + s for i in self.slots for s in (0, 1)}
         for s in (0, 1):
             found[2 * n + s], found[2 * m + s] = 2 * m + (s ^ turned), 2 * n + (s ^ turned)
         return found
@@ -279,7 +267,7 @@ class Labelling:
     def _image(self, node: Node, names: Renaming, touched: int) -> tuple[Key, int]:
         match node:
             case Factor():
-                return _least_entry(node, names)
+                return least_entry(node, names)
             case Product(parts):
                 sign = 1
                 keys = []
@@ -316,7 +304,7 @@ class Labelling:
                 return (5, name, tuple((s, k) for k, s in inner)), 1
 
 
-def _least_entry(f: Factor, names: Renaming) -> tuple[Key, int]:
+def least_entry(f: Factor, names: Renaming) -> tuple[Key, int]:
     best: Key = None
     result = 0
     for conj, expressions, sign in f.variants:

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
-from math import gcd, lcm
 
 from combdiff.language.scalars import SCALAR_FUNCTIONS
 from combdiff.language.terms import (
@@ -51,6 +50,7 @@ from combdiff.simplify.skeleton import (
     Variant,
     combined,
     conjugated,
+    content,
     image,
     plus,
     product,
@@ -153,9 +153,9 @@ class Reader:
             return NOTHING, EMPTY
         if len(entries) == 1:
             return entries[0]
-        content = _content([c for c, _ in entries])
-        whole = (content, Fraction(0))
-        return whole, Combination(tuple(((a / content, b / content), part) for (a, b), part in entries))
+        common = content([c for c, _ in entries])
+        whole = (common, Fraction(0))
+        return whole, Combination(tuple(((a / common, b / common), part) for (a, b), part in entries))
 
     def _power(self, t: Pow, base: Term, exponent: Term) -> tuple[Coefficient, Node]:
         if not (isinstance(exponent, Const) and exponent.is_integer):
@@ -319,14 +319,6 @@ def _is_zero(f: Factor) -> bool:
         if flip < 0 and any(len({es[s] for s in block}) < len(block) for _, es, _ in f.variants):
             return True
     return len(f.variants) > 1 and any((c, es, -s) in f.variants for c, es, s in f.variants)
-
-
-def _content(coefficients: Sequence[Coefficient]) -> Fraction:
-    """The positive rational that the parts of all coefficients are coprime integer multiples of."""
-    parts = [x for c in coefficients for x in c if x]
-    if all(x == 1 or x == -1 for x in parts):
-        return Fraction(1)
-    return Fraction(gcd(*(x.numerator for x in parts)), lcm(*(x.denominator for x in parts)))
 
 
 def _modulus(kind: Type) -> Domain | None:

@@ -7,9 +7,10 @@ negative.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import gcd, lcm
 
 from combdiff.language.types import Domain, Symmetry
 
@@ -96,6 +97,14 @@ def plus(a: Coefficient, b: Coefficient) -> Coefficient:
     return (a[0] + b[0], a[1] + b[1])
 
 
+def content(coefficients: Sequence[Coefficient]) -> Fraction:
+    """The positive rational that the parts of all coefficients are coprime integer multiples of."""
+    parts = [x for c in coefficients for x in c if x]
+    if all(x == 1 or x == -1 for x in parts):
+        return Fraction(1)
+    return Fraction(gcd(*(x.numerator for x in parts)), lcm(*(x.denominator for x in parts)))
+
+
 def scaled(c: Coefficient, node: Node) -> Node:
     """A node for c·node, a combination even for c = 1: exp(−D(i, j)) and exp(D(j, i)) must be of one shape."""
     if c == NOTHING:
@@ -153,6 +162,21 @@ def below(node: Node) -> tuple[Node, ...]:
             return (body,)
         case Either(ways):
             return tuple(part for _, part in ways)
+
+
+def mask_of(node: Node, known: dict[int, int]) -> int:
+    """The bound indices that stand in a node, as bits; those of all nodes below go to `known`, by identity."""
+    mask = 0
+    if isinstance(node, Factor):
+        for _, expressions, _ in node.variants:
+            for _, symbols in expressions:
+                for s, _ in symbols:
+                    if s >= 0:
+                        mask |= 1 << s
+    for part in below(node):
+        mask |= mask_of(part, known)
+    known[id(node)] = mask
+    return mask
 
 
 def factors(node: Node) -> Iterator[Factor]:
