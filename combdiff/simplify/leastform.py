@@ -31,6 +31,7 @@ from combdiff.simplify.skeleton import (
     mask_of,
     plus,
     times,
+    totals,
 )
 
 # keys are nested tuples that begin with a number for their shape, and compare with one another
@@ -227,12 +228,13 @@ class Naming:
 
     def _search(self, tree: Node) -> Labelling:
         mask = self._mask(tree)
-        used = [n for n in range(len(self.spelled)) if mask >> n & 1]
+        # an index of an inner sum may stand nowhere: then it counts the values of its domain
+        used = sorted({n for inner in totals(tree) for n in inner.indices})
         order = sorted({(n >= self.rank, self.spelled[n]) for n in used})
         kinds = [-1] * len(self.spelled)
         for n in used:
             kinds[n] = order.index((n >= self.rank, self.spelled[n]))
-        slots = [n for n in used if n < self.rank]
+        slots = [n for n in used if n < self.rank and mask >> n & 1]
         return Labelling(tree, kinds, self.reversible, self.masks, slots, tuple(order), self.budget)
 
     def _mask(self, node: Node) -> int:
