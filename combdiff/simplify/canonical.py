@@ -33,7 +33,7 @@ from combdiff.simplify.budget import Budget, OutOfTime
 from combdiff.simplify.labelling import Vanishes
 from combdiff.simplify.leastform import least_form
 from combdiff.simplify.reading import Reader, Unreadable
-from combdiff.simplify.skeleton import NOTHING, UNIT, Coefficient, times
+from combdiff.simplify.skeleton import NOTHING, UNIT, Coefficient, opposite, times
 
 Symmetries = Mapping[Var, tuple[Symmetry, ...]]
 _NONE: Symmetries = {}
@@ -103,13 +103,14 @@ def normal_form(
     if coefficient == NOTHING:
         return NormalForm(NOTHING, None, 0)
     try:
-        key, (a, b) = least_form(node, reader.bound, budget)
+        key, scale = least_form(node, reader.bound, budget)
     except Vanishes:
         return NormalForm(NOTHING, None, 0)
     except OutOfTime:
         return _opaque(term)
-    sign = -1 if not b and a < 0 else 1
-    return NormalForm(times(coefficient, (a * sign, b)), key, sign)
+    if scale[0] < 0 and not scale[1]:
+        return NormalForm(times(coefficient, opposite(scale)), key, -1)
+    return NormalForm(times(coefficient, scale), key, 1)
 
 
 def _opaque(term: Term) -> NormalForm:

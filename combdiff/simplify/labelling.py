@@ -298,8 +298,7 @@ class Labelling:
                 inner = [self.image(part, names, touched) for part in parts]
                 if parity_:
                     k, s = inner[0]
-                    # an odd function of 0 is 0, a negative power of it is not
-                    outside = 1 if parity_ > 0 or (not s and name.startswith("^")) else s
+                    outside = (0 if node.keeps_zero else 1) if not s else s if parity_ < 0 else 1
                     return (5, name, ((abs(s), k),)), outside
                 return (5, name, tuple((s, k) for k, s in inner)), 1
 

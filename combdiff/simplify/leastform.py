@@ -17,6 +17,7 @@ from combdiff.simplify.budget import Budget
 from combdiff.simplify.labelling import Labelling, Vanishes, least_entry
 from combdiff.simplify.shifts import rigid, settled
 from combdiff.simplify.skeleton import (
+    MINUS,
     NOTHING,
     UNIT,
     Coefficient,
@@ -29,6 +30,7 @@ from combdiff.simplify.skeleton import (
     Total,
     content,
     mask_of,
+    opposite,
     plus,
     times,
     totals,
@@ -147,12 +149,11 @@ class Naming:
         inner = [self.value(part) for part in node.parts]
         sign = 1
         if node.parity:
-            (a, b), key = inner[0]
-            if (a, b) == NOTHING and node.parity < 0 and not node.name.startswith("^"):
-                # an odd function of 0 is 0, a negative power of it is not
-                return NOTHING, key
-            turned = (-a, -b)
-            if (a, b) < turned:
+            scale, key = inner[0]
+            if scale == NOTHING and node.keeps_zero:
+                return _ZERO
+            turned = opposite(scale)
+            if scale < turned:
                 inner, sign = [(turned, key)], node.parity
         return _signed(sign), (5, node.name, tuple(inner))
 
@@ -239,11 +240,9 @@ class Naming:
 
     def _mask(self, node: Node) -> int:
         """The indices to be named that stand in `node`, as bits."""
-        known = self.masks.get(id(node))
-        if known is None:
-            known = mask_of(node, self.masks)
+        if id(node) not in self.masks:
             self.kept.append(node)
-        return known
+        return mask_of(node, self.masks)
 
 
 _ZERO: tuple[Coefficient, Key] = (NOTHING, (3, ()))
@@ -286,7 +285,7 @@ def _total(indices: Sequence[int], parts: Sequence[Node]) -> Total:
 
 
 def _signed(sign: int) -> Coefficient:
-    return UNIT if sign > 0 else (Fraction(sign), Fraction(0))
+    return UNIT if sign > 0 else MINUS if sign < 0 else NOTHING
 
 
 def _spelled(kind: Type, d: Domain | None) -> Spelling:

@@ -55,7 +55,7 @@ def rigid(root: Node, domains: Sequence[Domain | None]) -> set[int]:
 
 def settled(root: Node, movable: frozenset[int]) -> list[Node]:
     """`root` with the indices in `movable` shifted, in all ways that the choice of bare slots leaves."""
-    if not any(_compound(f, movable) for f in factors(root)):
+    if not movable or not any(_compound(f, movable) for f in factors(root)):
         return [root]
     scope: Scopes = {}
     _scopes(root, frozenset(), scope)

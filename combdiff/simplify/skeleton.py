@@ -20,6 +20,7 @@ Variant = tuple[bool, tuple[Expression, ...], int]
 Head = tuple[int, int, int, str]
 
 UNIT: Coefficient = (Fraction(1), Fraction(0))
+MINUS: Coefficient = (Fraction(-1), Fraction(0))
 NOTHING: Coefficient = (Fraction(0), Fraction(0))
 
 
@@ -71,6 +72,13 @@ class Operation:
     real: bool = False
     binds: tuple[int, ...] = ()
 
+    @property
+    def keeps_zero(self) -> bool:
+        """Whether it is 0 at 0: an odd function or a power, but no negative one."""
+        if self.name.startswith("^"):
+            return bool(self.parity) and not self.name.startswith("^-")
+        return self.parity < 0
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Either:
@@ -89,7 +97,14 @@ def times(a: Coefficient, b: Coefficient) -> Coefficient:
         return b
     if b is UNIT:
         return a
+    if a is MINUS or b is MINUS:
+        return opposite(b if a is MINUS else a)
     return (a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0])
+
+
+def opposite(a: Coefficient) -> Coefficient:
+    """−a."""
+    return UNIT if a is MINUS else MINUS if a is UNIT else (-a[0], -a[1])
 
 
 def plus(a: Coefficient, b: Coefficient) -> Coefficient:
@@ -166,13 +181,13 @@ def below(node: Node) -> tuple[Node, ...]:
 
 def mask_of(node: Node, known: dict[int, int]) -> int:
     """The bound indices that stand in a node, as bits; those of all nodes below go to `known`, by identity."""
+    mask = known.get(id(node))
+    if mask is not None:
+        return mask
     mask = 0
     if isinstance(node, Factor):
-        for _, expressions, _ in node.variants:
-            for _, symbols in expressions:
-                for s, _ in symbols:
-                    if s >= 0:
-                        mask |= 1 << s
+        for s in {s for _, expressions, _ in node.variants for _, symbols in expressions for s, _ in symbols}:
+            mask |= 1 << s if s >= 0 else 0
     for part in below(node):
         mask |= mask_of(part, known)
     known[id(node)] = mask

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from random import Random
 
-import pytest
-
 from combdiff.language.printer import expression_text
 from combdiff.language.terms import Term, fresh
 from combdiff.language.types import Index
@@ -51,9 +49,8 @@ def disagreements(seed: int, pools: int, cases: int) -> tuple[dict[str, int], li
     return counts, wrong
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_canonical_names_agree_with_brute_force(seed: int) -> None:
-    counts, wrong = disagreements(seed, pools=8, cases=10)
+def test_canonical_names_agree_with_brute_force() -> None:
+    counts, wrong = disagreements(0, pools=32, cases=10)
     assert wrong == []
-    assert counts["equal"] > 50
-    assert counts["zeros"] > 5
+    assert counts["equal"] > 200
+    assert counts["zeros"] > 20
