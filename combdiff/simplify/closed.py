@@ -8,7 +8,7 @@ the value alone are its symmetries.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from combdiff.errors import BudgetError
@@ -205,7 +205,7 @@ def _joined(ways: list[_Found]) -> _Found:
     moves = list(first.moves)
     for other in others:
         if other.key == first.key and other.coefficient == first.coefficient:
-            moves.append(other.view.after(_inverse(first.view)))
+            moves.append(other.view.after(inverse(first.view)))
             moves += other.moves
     return _Found(first.key, first.coefficient, first.view, tuple(moves))
 
