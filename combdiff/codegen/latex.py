@@ -14,7 +14,9 @@ from combdiff.codegen.latex_names import Scope
 from combdiff.codegen.latex_terms import number_latex, params_latex, signed_terms, term_latex
 from combdiff.codegen.matrix import forms_within, is_unit
 from combdiff.codegen.matrix_expr import MatrixExpr
-from combdiff.codegen.matrix_text import matrix_latex_terms
+from combdiff.codegen.matrix_notation import LATEX
+from combdiff.codegen.matrix_notes import named_in, notes, with_names
+from combdiff.codegen.matrix_printer import matrix_latex_terms
 from combdiff.errors import UnsupportedError
 from combdiff.language.terms import Add, Const, Lam, Let, Mul, Term, Tuple, Var
 from combdiff.language.types import Number
@@ -40,6 +42,7 @@ def latex(term: Term, form: str = "index", width: int = 100) -> str:
     scope = Scope().bind(sorted(term.free, key=lambda v: v.uid))
     page = _Page(width, forms)
     page.set(term, scope)
+    page.explain()
     return page.text()
 
 
@@ -61,6 +64,7 @@ class _Page:
     width: int
     forms: Mapping[Term, MatrixExpr]
     lines: list[tuple[str, str]] = field(default_factory=list)
+    used: list[tuple[MatrixExpr, Scope]] = field(default_factory=list)
 
     def text(self) -> str:
         """The lines in one `aligned` environment; a single line stands alone."""
@@ -97,6 +101,8 @@ class _Page:
         """A number or tensor, in matrix form if it has one."""
         found = self.forms.get(term)
         if found is not None:
+            scope = with_names(found, scope)
+            self.used.append((found, scope))
             return _Formula("", _pieces(matrix_latex_terms(found, scope)))
         if isinstance(term, Lam) and is_unit(term):
             scope = scope.bind(term.params)
@@ -128,6 +134,16 @@ class _Page:
         self._fill(
             " ".join(part for part in (word + f"{name} =", heads, formula.head) if part), formula.pieces, r"\qquad "
         )
+
+    def explain(self) -> None:
+        """Where-clauses: what stands under a name of its own, then what the signs mean."""
+        word, following = r"\text{where}\ ", r"\phantom{\text{where}}\ "
+        for named, scope in {named: scope for expr, scope in self.used for named in named_in(expr)}.items():
+            self._binding(word, named.var, named.value, scope, scope)
+            word = following
+        for clause in dict.fromkeys(c for expr, scope in self.used for c in notes([expr], scope, LATEX)):
+            self.lines.append(("", word + clause))
+            word = following
 
     def _values(self, lead: str, term: Term, scope: Scope, indent: str) -> None:
         """The result itself: one value, or a tuple with an item a line if it does not fit in one."""

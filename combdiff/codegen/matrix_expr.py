@@ -6,11 +6,11 @@ say nothing of how they are written; `matrix_text` prints them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from combdiff.language.terms import ONE, ZERO, Const, Term, Var, mul, number
-from combdiff.language.types import Domain
+from combdiff.language.types import Domain, is_complex
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +113,79 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True)
+class Norm:
+    """The Euclidean norm of a vector, the Frobenius norm of a matrix."""
+
+    of: MatrixExpr
+
+
+@dataclass(frozen=True, slots=True)
+class AtMost:
+    """One where left ≤ right, else zero, entry by entry (each side a number or of one shape)."""
+
+    left: MatrixExpr
+    right: MatrixExpr
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A variable of three or four slots: (a₁, …) ↦ T(a_π(1), …) with `order` = (π(1), …), slots counted from 1."""
+
+    var: Var
+    order: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Contraction:
+    """Σ over the last one or two `slots` of a tensor: (T : A)(p, q) = Σ_rs T(p, q, r, s) A(r, s), T · x with one."""
+
+    tensor: MatrixExpr
+    of: MatrixExpr
+    slots: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unfolding:
+    """The matrix of a tensor of three slots: rows are slot `mode` (from 1), columns the pairs of the others."""
+
+    var: Var
+    mode: int
+
+
+@dataclass(frozen=True, slots=True)
+class KhatriRao:
+    """Columns by columns: (A ⊙ B)(ij, n) = A(i, n) B(j, n), pairs in row-major order."""
+
+    left: MatrixExpr
+    right: MatrixExpr
+
+
+@dataclass(frozen=True, slots=True)
+class Kronecker:
+    """(A ⊗ B)(ik, jl) = A(i, j) B(k, l), pairs in row-major order."""
+
+    left: MatrixExpr
+    right: MatrixExpr
+
+
+@dataclass(frozen=True, slots=True)
+class Vec:
+    """The entries of a matrix as a vector, in row-major order."""
+
+    of: MatrixExpr
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What has no matrix form, under a name of its own: `value` is written beside the formula, in index form."""
+
+    var: Var
+    value: Term
+
+
+@dataclass(frozen=True, slots=True)
 class Power:
-    """base ^ exponent, entry by entry if `entrywise` (the base is then no number)."""
+    """base ^ exponent: entry by entry if `entrywise`, otherwise of a number or, with a whole exponent, of a matrix."""
 
     base: MatrixExpr
     exponent: MatrixExpr
@@ -157,11 +228,103 @@ MatrixExpr = (
     | Diag
     | Diagonal
     | Trace
+    | Norm
+    | AtMost
+    | Tensor
+    | Contraction
+    | Unfolding
+    | KhatriRao
+    | Kronecker
+    | Vec
+    | Named
     | Function
     | Power
     | Value
     | Item
 )
+
+
+def parts(expr: MatrixExpr) -> tuple[MatrixExpr, ...]:
+    """What `expr` is made of, from left to right.
+
+    >>> parts(Transpose(Pi()))
+    (Pi(),)
+    """
+    match expr:
+        case Sum(items) | Product(items) | Entrywise(items) | Value(_, items, _):
+            return items
+        case Scale(_, scalars, of):
+            return (*scalars, of)
+        case Power(base, exponent, _):
+            return base, exponent
+        case AtMost(left, right) | KhatriRao(left, right) | Kronecker(left, right) | Contraction(left, right, _):
+            return left, right
+        case (
+            Transpose(of)
+            | Adjoint(of)
+            | Conjugate(of)
+            | Diag(of)
+            | Diagonal(of)
+            | Trace(of)
+            | Norm(of)
+            | Vec(of)
+            | Function(_, of)
+            | Item(_, of)
+        ):
+            return (of,)
+        case _:
+            return ()
+
+
+def rebuilt(expr: MatrixExpr, new: Sequence[MatrixExpr]) -> MatrixExpr:
+    """`expr` with `new` for its parts; sums and products stay flat.
+
+    >>> rebuilt(Trace(Pi()), [Leaf(Var("A", ONE.type, 0))])
+    Trace(of=Leaf(var=Var(name='A', kind=Number(complex=False), uid=0)))
+    """
+    match expr:
+        case Sum():
+            return summed(new)
+        case Product():
+            return product(new)
+        case Entrywise():
+            return entrywise(new)
+        case Scale(coefficient):
+            return scaled(coefficient, new[:-1], new[-1])
+        case Value(function, _, entry):
+            return Value(function, tuple(new), entry)
+        case Power(_, _, entry):
+            return Power(*new, entrywise=entry)
+        case Contraction(_, _, slots):
+            return Contraction(*new, slots=slots)
+        case Function(name) | Item(name):
+            return type(expr)(name, *new)
+        case _:
+            return type(expr)(*new) if new else expr
+
+
+def is_real(expr: MatrixExpr) -> bool:
+    """Whether all that `expr` is made of is real.
+
+    >>> is_real(Number(ONE))
+    True
+    """
+    match expr:
+        case Leaf(var) | Tensor(var) | Unfolding(var):
+            real = not is_complex(var.kind)
+        case Number(value):
+            real = not value.imag
+        case Scale(coefficient):
+            real = not coefficient.imag
+        case Value(function):
+            real = not is_complex(function.type)
+        case Named(_, value):
+            real = not is_complex(value.type)
+        case Function("abs" | "abs2" | "real" | "imag") | Norm():
+            return True
+        case _:
+            real = True
+    return real and all(is_real(part) for part in parts(expr))
 
 
 def summed(items: Iterable[MatrixExpr]) -> MatrixExpr:

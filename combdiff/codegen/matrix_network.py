@@ -14,9 +14,12 @@ from typing import TYPE_CHECKING
 from combdiff.codegen.matrix_expr import (
     Adjoint,
     Conjugate,
+    Contraction,
     Diag,
     Diagonal,
     Identity,
+    KhatriRao,
+    Kronecker,
     Leaf,
     MatrixExpr,
     Ones,
@@ -27,7 +30,8 @@ from combdiff.codegen.matrix_expr import (
     entrywise,
     product,
 )
-from combdiff.language.terms import ONE, Call, Conj, Const, Delta, Mul, Pow, Sum, Term, Var, conj, refreshed
+from combdiff.codegen.matrix_tensors import Arrangement
+from combdiff.language.terms import ONE, Call, Conj, Const, Delta, Indicator, Mul, Pow, Sum, Term, Var, conj, refreshed
 from combdiff.language.types import SYMMETRIC, Domain, Index, Map
 
 if TYPE_CHECKING:
@@ -82,12 +86,12 @@ class Network:
 
     indices: Mapping[Var, int]
     end: int
-    factors: list[tuple[str, tuple[Var, ...]]] = field(default_factory=list)
+    factors: list[tuple[str | list[Arrangement], tuple[Var, ...]]] = field(default_factory=list)
 
     def only_atom(self, legs: tuple[Var, ...]) -> int | None:
         """The one factor, if it is all that there is and stands as it should: nothing is left for egglog."""
         match self.factors:
-            case [(matrix, between)] if between == legs == tuple(self.indices) and matrix.startswith("(Atom "):
+            case [(str() as matrix, between)] if between == legs == tuple(self.indices) and matrix.startswith("(Atom "):
                 return int(matrix.removeprefix("(Atom ").removesuffix(")"))
             case _:
                 return None
@@ -100,7 +104,7 @@ class Network:
         if len(self.factors) > MOST_FACTORS or busiest > MOST_AT_AN_INDEX or 0 in around.values():
             raise NoMatrixFormError
         outer = [book.index() for _ in legs]
-        facts = [self._fact(1 << n, *factor) for n, factor in enumerate(self.factors)]
+        facts = [fact for n, factor in enumerate(self.factors) for fact in self._facts(1 << n, *factor)]
         for n, (v, leg) in enumerate(zip(legs, outer, strict=True), len(self.factors)):
             facts.append(f"(Factor {1 << n} {self.indices[v]} {leg} (Identity {book.domain(v)}))")
         facts += [f"(Around {self.indices[v]} {mask} {self.end} {book.domain(v)})" for v, mask in around.items()]
@@ -115,14 +119,18 @@ class Network:
         book.facts += [*facts, f"(Outer {whole} {row} {column} {self.end})"]
         return closed, book.root(whole, row, column)
 
-    def _fact(self, bit: int, matrix: str, legs: tuple[Var, ...]) -> str:
+    def _facts(self, bit: int, matrix: str | list[Arrangement], legs: tuple[Var, ...]) -> list[str]:
+        if not isinstance(matrix, str):
+            return [
+                f"({a.relation} {bit} {' '.join(str(self.indices[v]) for v in a.legs)} {a.matrix})" for a in matrix
+            ]
         match [self.indices[v] for v in legs]:
             case [p]:
-                return f"(Factor {bit} {p} {self.end} {matrix})"
+                return [f"(Factor {bit} {p} {self.end} {matrix})"]
             case [p, q] if p == q:
-                return f"(Loop {bit} {p} {self.end} {matrix})"
+                return [f"(Loop {bit} {p} {self.end} {matrix})"]
             case [p, q]:
-                return f"(Factor {bit} {p} {q} {matrix})"
+                return [f"(Factor {bit} {p} {q} {matrix})"]
             case _:
                 raise NoMatrixFormError
 
@@ -175,6 +183,8 @@ def _parts(t: Term) -> Sequence[Term] | None:
             return factors
         case Conj(Mul(factors)):
             return [conj(f) for f in factors]
+        case Indicator(left, right, body) if body != ONE and not isinstance(left.type, Index):
+            return [Indicator(left, right, ONE), body]
         case Delta(left, right, body) if body != ONE:
             return [Delta(left, right, ONE), body]
         case Conj(Delta(left, right, body)):
@@ -207,7 +217,9 @@ class Found:
     def scalar(self, root: int) -> MatrixExpr:
         """The same where it is known to be a number: of xᵀ y = yᵀ x the one that begins as the program does."""
         match self(root):
-            case Product((Transpose(left), right)) if self._rank(right) < self._rank(left):
+            case Product((Transpose(left), right)) if not isinstance(left, Ones) and (
+                isinstance(right, Ones) or self._rank(right) < self._rank(left)
+            ):
                 return Product((Transpose(right), left))
             case Product((Transpose(left), Leaf(var) as between, right)) if self._rank(right) < self._rank(left) and (
                 isinstance(var.kind, Map) and SYMMETRIC in var.kind.symmetries
@@ -272,4 +284,9 @@ _OF_MATRICES: Mapping[str, Callable[[list[MatrixExpr]], MatrixExpr]] = {
     "Diag": lambda of: Diag(of[0]),
     "Diagonal": lambda of: Diagonal(of[0]),
     "Trace": lambda of: Trace(of[0]),
+    "Applied": lambda of: Contraction(of[0], of[1], 1),
+    "Contraction": lambda of: Contraction(of[0], of[1], 2),
+    "Permuted": lambda of: of[0],
+    "KhatriRao": lambda of: KhatriRao(of[0], of[1]),
+    "Kronecker": lambda of: Kronecker(of[0], of[1]),
 }

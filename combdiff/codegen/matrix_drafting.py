@@ -1,0 +1,385 @@
+"""Turns terms into matrix forms that wait for egglog: facts for `rules/matrix.egg`, and how to put together what it finds.
+
+A number, vector or matrix is a sum of products; each product is a network of factors between indices. A factor that is a
+function of entries is drafted on its own. A term of a sum that has no matrix form gets a name, if others have one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import chain, count
+from typing import TYPE_CHECKING
+
+from combdiff.codegen.latex_names import latex_name
+from combdiff.codegen.matrix_expr import (
+    AtMost,
+    Conjugate,
+    Function,
+    Item,
+    KhatriRao,
+    Kronecker,
+    Leaf,
+    MatrixExpr,
+    Named,
+    Pi,
+    Power,
+    Product,
+    Tensor,
+    Transpose,
+    Unfolding,
+    Value,
+    Vec,
+    scaled,
+    summed,
+)
+from combdiff.codegen.matrix_network import Book, Found, Network, NoMatrixFormError, flattened
+from combdiff.codegen.matrix_tensors import RELATIONS, Arrangement, arrangements, plainest
+from combdiff.language.terms import (
+    ONE,
+    Add,
+    App,
+    Call,
+    Conj,
+    Const,
+    Delta,
+    Diff,
+    Indicator,
+    Lam,
+    Pow,
+    Proj,
+    Sum,
+    Term,
+    Var,
+    add,
+    apply,
+    fresh,
+    mul,
+    total,
+)
+from combdiff.language.types import HERMITIAN, SYMMETRIC, Index, Map, Number, is_complex
+from combdiff.simplify.egraph import session
+
+if TYPE_CHECKING:
+    from egglog.bindings import TermDag
+
+
+Draft = Callable[[Found], MatrixExpr]
+"""A matrix form that waits for the products that egglog finds."""
+
+
+@dataclass(slots=True)
+class Drafting:
+    """Facts for egglog, gathered from terms; `atoms` are the factors that egglog need not look into.
+
+    `taken` are the names that are in use, as LaTeX writes them.
+    """
+
+    taken: set[str] = field(default_factory=set)
+    book: Book = field(default_factory=Book)
+    atoms: list[Draft] = field(default_factory=list)
+    numbered: dict[tuple[Term, tuple[Var, ...]] | MatrixExpr, int] = field(default_factory=dict)
+
+    def tensor(self, term: Term) -> Draft:
+        """A number, a vector or a matrix."""
+        if isinstance(term, Lam) and all(isinstance(p.kind, Index) and p.kind.domain for p in term.params):
+            return self.expression(term.body, term.params)
+        kind = term.type
+        if not isinstance(kind, Map):
+            return self.expression(term, ())
+        if isinstance(term, Lam) or not kind.is_tensor:
+            raise NoMatrixFormError
+        legs = tuple(fresh("i", p) for p in kind.params)
+        return self.expression(apply(term, *legs), legs)
+
+    def expression(self, term: Term, legs: tuple[Var, ...]) -> Draft:
+        """A number under the free indices `legs`, as a matrix with these rows and columns."""
+        if isinstance(term, Add):
+            return self._sum(term, legs)
+        if len(legs) > 2:
+            return self._of_more_slots(term, legs)
+        coefficient, scalars, network = self._network(term, legs)
+        alone = network.only_atom(legs)
+        if alone is not None:
+            return lambda found: scaled(coefficient, [s(found) for s in scalars], found.factor(alone))
+        closed, open_ = network.state(legs, self.book)
+        return lambda found: scaled(
+            coefficient,
+            [*(scalar(found) for scalar in scalars), *map(found.scalar, closed)],
+            None if open_ is None else found(open_),
+        )
+
+    def _sum(self, sum_: Add, legs: tuple[Var, ...]) -> Draft:
+        """Term by term; those that have no form are gathered under a name."""
+        drafts: list[tuple[Term, Draft | None]] = []
+        for term in sum_.terms:
+            try:
+                drafts.append((term, self.expression(term, legs)))
+            except NoMatrixFormError:
+                drafts.append((term, None))
+        names: dict[tuple[Term, ...], Named] = {}
+
+        def put_together(found: Found) -> MatrixExpr:
+            forms, without = [], []
+            for term, draft in drafts:
+                try:
+                    if draft is None:
+                        raise NoMatrixFormError
+                    forms.append(draft(found))
+                except NoMatrixFormError:
+                    without.append(term)
+            if without and not forms:
+                raise NoMatrixFormError
+            if without and tuple(without) not in names:
+                names[tuple(without)] = self._named(add(*without), legs)
+            return summed([*forms, *([names[tuple(without)]] if without else [])])
+
+        return put_together
+
+    def _named(self, term: Term, legs: tuple[Var, ...]) -> Named:
+        value = Lam(legs, term) if legs else term
+        if any(isinstance(v.kind, Index) for v in value.free) or len(legs) > 2:
+            raise NoMatrixFormError
+        stem = ("s", "v", "M")[len(legs)]
+        names = chain([stem], (f"{stem}{k}" for k in count(1)))
+        name = next(name for name in names if latex_name(name) not in self.taken)
+        self.taken.add(latex_name(name))
+        return Named(fresh(name, value.type), value)
+
+    def _of_more_slots(self, term: Term, legs: tuple[Var, ...]) -> Draft:
+        """A tensor of three or four slots, or a product of two matrices of which each has two of four slots."""
+        summed_over, factors = flattened(term)
+        coefficients = [f for f in factors if isinstance(f, Const) or not any(isinstance(v.kind, Index) for v in f.free)]
+        match [f for f in factors if f not in coefficients]:
+            case [App(Var() as head, args)] if set(args) == set(legs) and len(args) == len(legs) and not summed_over:
+                tensor, conjugated = plainest(head, tuple(legs.index(a) + 1 for a in args if isinstance(a, Var)))
+                front = self.expression(mul(*coefficients), ())
+                of: MatrixExpr = Conjugate(tensor) if conjugated else tensor
+                return lambda found: scaled(ONE, [front(found)], of)
+            case [Add() as sum_] if not summed_over:
+                front, inner = self.expression(mul(*coefficients), ()), self._sum(sum_, legs)
+                return lambda found: scaled(ONE, [front(found)], inner(found))
+            case _ if len(legs) == 4:
+                return self._two_matrices(summed_over, factors, legs)
+            case _:
+                raise NoMatrixFormError
+
+    def _two_matrices(self, summed_over: list[Var], factors: list[Term], legs: tuple[Var, ...]) -> Draft:
+        i, j, k, l = legs  # noqa: E741
+        groups = _connected(summed_over, factors)
+        for first, second, kronecker in (((i, k), (j, l), True), ((i, j), (k, l), False)):
+            ours = [g for g in groups if _legs_of(g, legs) <= set(first)]
+            theirs = [g for g in groups if _legs_of(g, legs) <= set(second) and g not in ours]
+            if len(ours) + len(theirs) == len(groups):
+                a, b = (self.expression(_joined(gs, summed_over), pair) for gs, pair in ((ours, first), (theirs, second)))
+                if kronecker:
+                    return lambda found: Kronecker(a(found), b(found))
+                return lambda found: Product((Vec(a(found)), Transpose(Vec(b(found)))))
+        raise NoMatrixFormError
+
+    def _unfolded(self, sum_: Add, legs: tuple[Var, ...]) -> list[Arrangement]:
+        """A sum of three indices, as the matrices of one index against the pairs of the two others."""
+        result = []
+        for p in legs:
+            r, s = (v for v in legs if v != p)
+            drafts = [self._unfolded_term(term, p, r, s) for term in sum_.terms]
+            number = len(self.atoms)
+            self.atoms.append(lambda found, drafts=drafts: summed(draft(found) for draft in drafts))
+            result.append(Arrangement("Unfolded", (p, r, s), f"(Atom {number})"))
+        return result
+
+    def _unfolded_term(self, term: Term, p: Var, r: Var, s: Var) -> Draft:
+        summed_over, factors = flattened(term)
+        match [f for f in factors if not isinstance(f, Const)]:
+            case [App(Var() as head, args)] if set(args) == {p, r, s} and args.index(r) < args.index(s) and len(args) == 3:
+                coefficient = mul(*(f for f in factors if isinstance(f, Const)))
+                assert isinstance(coefficient, Const), "numbers multiply to a number"
+                unfolding = Unfolding(head, args.index(p) + 1)
+                return lambda found: scaled(coefficient, [], unfolding)
+            case _:
+                return self._polyadic(summed_over, factors, p, r, s)
+
+    def _polyadic(self, summed_over: list[Var], factors: list[Term], p: Var, r: Var, s: Var) -> Draft:
+        """Σ_n A(p, n) B(r, n) C(s, n) is A (B ⊙ C)ᵀ."""
+        for n in summed_over:
+            others = [v for v in summed_over if v != n]
+            groups = _connected(others, factors)
+            touched = [_legs_of(g, (p, r, s)) for g in groups]
+            if all(len(legs) <= 1 for legs in touched):
+                a, b, c = (
+                    self.expression(_joined([g for g, of in zip(groups, touched, strict=True) if of in at], others), (v, n))
+                    for v, at in ((p, ({p}, set())), (r, ({r},)), (s, ({s},)))
+                )
+                return lambda found: Product((a(found), Transpose(KhatriRao(b(found), c(found)))))
+        raise NoMatrixFormError
+
+    def _network(self, term: Term, legs: tuple[Var, ...]) -> tuple[Const, list[Draft], Network]:
+        summed_over, factors = flattened(term)
+        coefficient = ONE
+        scalars: list[Draft] = []
+        network = Network({v: self.book.index() for v in (*legs, *summed_over)}, self.book.index())
+        for factor in factors:
+            if isinstance(factor, Const):
+                product_ = mul(coefficient, factor)
+                assert isinstance(product_, Const), "numbers multiply to a number"
+                coefficient = product_
+                continue
+            free = [v for v in network.indices if v in factor.free]
+            if len(free) < sum(isinstance(v.kind, Index) for v in factor.free):
+                raise NoMatrixFormError
+            if free:
+                network.factors.append(self._factor(factor, tuple(free)))
+            else:
+                scalars.append(self._scalar(factor))
+        return coefficient, scalars, network
+
+    def _factor(self, factor: Term, free: tuple[Var, ...]) -> tuple[str | list[Arrangement], tuple[Var, ...]]:
+        """A factor as egglog sees it, and the indices that it stands between."""
+        match factor:
+            case App(Var(), args) | Conj(App(Var(), args)) if len(free) > 2 or len(args) > 2:
+                return self._tensor_entry(factor, args)
+            case Add() if len(free) == 3:
+                return self._unfolded(factor, free), free
+            case _:
+                return self._matrix_entry(factor, free)
+
+    def _tensor_entry(self, factor: Term, args: tuple[Term, ...]) -> tuple[list[Arrangement], tuple[Var, ...]]:
+        entry = factor.term if isinstance(factor, Conj) else factor
+        assert isinstance(entry, App), "an entry"
+        head, legs = entry.function, tuple(a for a in args if isinstance(a, Var))
+        if not (isinstance(head, Var) and isinstance(head.kind, Map) and head.kind.is_tensor and len(legs) == len(args)):
+            raise NoMatrixFormError
+        if len(legs) not in RELATIONS:
+            raise NoMatrixFormError
+        return list(arrangements(head, legs, isinstance(factor, Conj), self._named_atom)), legs
+
+    def _named_atom(self, expr: MatrixExpr) -> str:
+        number = self.numbered.get(expr)
+        if number is None:
+            number = self.numbered[expr] = len(self.atoms)
+            self.atoms.append(lambda found: expr)
+        return f"(Atom {number})"
+
+    def _matrix_entry(self, factor: Term, free: tuple[Var, ...]) -> tuple[str, tuple[Var, ...]]:
+        match factor:
+            case Delta(Var() as i, Var() as j, _) if i.kind == j.kind:
+                return f"(Identity {self.book.domain(i)})", (i, j)
+            case Conj(inner):
+                matrix, legs = self._matrix_entry(inner, free)
+                return f"(Conjugate {matrix})", legs
+            case App(head, args) if isinstance(head.type, Map) and head.type.is_tensor:
+                legs = tuple(a for a in args if isinstance(a, Var))
+                if len(legs) < len(args) or len(legs) > 2:
+                    raise NoMatrixFormError
+                return self._atom(head, lambda: self._value(head)), legs
+            case _:
+                return self._atom(factor, lambda: self._entrywise(factor, free), free), free
+
+    def _atom(self, term: Term, draft: Callable[[], Draft], legs: tuple[Var, ...] = ()) -> str:
+        number = self.numbered.get((term, legs))
+        if number is None:
+            made = draft()
+            number = self.numbered[term, legs] = len(self.atoms)
+            self.atoms.append(made)
+            symmetries = term.type.symmetries if isinstance(term.type, Map) and isinstance(term, Var) else ()
+            for law, holds in (
+                ("Real", not is_complex(term.type)),
+                ("Symmetric", SYMMETRIC in symmetries),
+                ("Hermitian", HERMITIAN in symmetries),
+            ):
+                if holds:
+                    self.book.facts.append(f"({law} (Atom {number}))")
+        return f"(Atom {number})"
+
+    def _entrywise(self, factor: Term, free: tuple[Var, ...]) -> Draft:
+        """A factor that is a function of entries: exp(x(i)), x(i) + y(i), …"""
+        match factor:
+            case Add():
+                return self.expression(factor, free)
+            case Call(name, (arg,)):
+                inner = self.expression(arg, free)
+                return lambda found: Function(name, inner(found))
+            case Indicator(left, right, body) if body == ONE and isinstance(left.type, Number):
+                sides = [self.expression(side, () if side.free.isdisjoint(free) else free) for side in (left, right)]
+                return lambda found: AtMost(sides[0](found), sides[1](found))
+            case Pow(base, exponent) if exponent.free.isdisjoint(free):
+                below, above = self.expression(base, free), self.expression(exponent, ())
+                return lambda found: Power(below(found), above(found), entrywise=True)
+            case App(function, args) if _is_unknown(function) and not any(isinstance(a.type, Map) for a in args):
+                inners = [self.expression(a, () if a.free.isdisjoint(free) else free) for a in args]
+                return lambda found: Value(function, tuple(d(found) for d in inners), entrywise=True)
+            case _:
+                raise NoMatrixFormError
+
+    def _scalar(self, factor: Term) -> Draft:
+        """A factor without free indices."""
+        match factor:
+            case Conj(inner):
+                conjugated = self._scalar(inner)
+                return lambda found: Conjugate(conjugated(found))
+            case Call("pi", ()):
+                return lambda found: Pi()
+            case Call(name, (arg,)):
+                inner_ = self.expression(arg, ())
+                return lambda found: Function(name, inner_(found))
+            case Pow(base, exponent):
+                below, above = self.expression(base, ()), self.expression(exponent, ())
+                return lambda found: Power(below(found), above(found), entrywise=False)
+            case Add():
+                return self.expression(factor, ())
+            case _:
+                return self._value(factor)
+
+    def _value(self, term: Term) -> Draft:
+        """A variable, a value of an unknown map or of its derivative, or an item of a tuple of such."""
+        if any(isinstance(v.kind, Index) for v in term.free):
+            raise NoMatrixFormError
+        match term:
+            case Var():
+                return lambda found: Leaf(term)
+            case Proj(item, of):
+                items = self._value(of)
+                return lambda found: Item(item, items(found))
+            case App(function, args) if _is_unknown(function):
+                drafts = [self.tensor(a) for a in args]
+                return lambda found: Value(function, tuple(d(found) for d in drafts))
+            case _:
+                raise NoMatrixFormError
+
+    def solve(self) -> Found:
+        """Let egglog find the products."""
+        book = self.book
+        roots: list[tuple[TermDag, int]] = []
+        if book.roots:
+            roots = session(("matrix",)).run("\n".join(book.facts), book.roots, "(saturate (run matrix))").roots
+        return Found(roots, book.domains, lambda number, found: self.atoms[number](found))
+
+
+def _connected(summed_over: list[Var], factors: list[Term]) -> list[list[Term]]:
+    """The factors in groups that no summed index joins; numbers are in the first."""
+    groups: list[list[Term]] = []
+    for factor in factors:
+        bound = factor.free.intersection(summed_over)
+        touching = [g for g in groups if any(bound & f.free for f in g)]
+        groups = [g for g in groups if g not in touching]
+        groups.append([*(f for g in touching for f in g), factor])
+    return groups
+
+
+def _legs_of(group: list[Term], legs: tuple[Var, ...]) -> set[Var]:
+    return {v for v in legs if any(v in f.free for f in group)}
+
+
+def _joined(groups: list[list[Term]], summed_over: list[Var]) -> Term:
+    body = mul(*(f for g in groups for f in g))
+    return total([v for v in summed_over if v in body.free], body)
+
+
+def _is_unknown(function: Term) -> bool:
+    match function:
+        case Var():
+            return isinstance(function.kind, Map) and not function.kind.is_tensor
+        case Diff(_, of):
+            return _is_unknown(of) or isinstance(of, Var)
+        case _:
+            return False

@@ -1,0 +1,182 @@
+"""Turns what a matrix form takes for granted into where-clauses: `where (V : X)_{i,j} = Σ_{k,l} V_{i,j,k,l} X_{k,l}`.
+
+What products of tensors, unfoldings and brackets mean is said once, with letters that the formula does not use; which
+functions of matrices act entry by entry; and what has no matrix form and stands in the formula under a name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from combdiff.codegen.latex_names import Scope
+from combdiff.codegen.matrix_expr import (
+    AtMost,
+    Contraction,
+    Function,
+    KhatriRao,
+    Kronecker,
+    MatrixExpr,
+    Named,
+    Tensor,
+    Unfolding,
+    Value,
+    Vec,
+    parts,
+)
+from combdiff.codegen.matrix_notation import LATEX, Notation
+from combdiff.codegen.matrix_reading import is_column, is_number
+from combdiff.language.scalars import SCALAR_FUNCTIONS
+from combdiff.language.terms import Diff, Term, Var
+
+INDICES = "ijklmnpqrsabcd"
+MATRICES = "XYZABCDEFGHKLMPQRSTUVW"
+VECTORS = "xyzuvwabcdefghpqrst"
+
+
+def nodes(expr: MatrixExpr) -> Iterator[MatrixExpr]:
+    """`expr` and all that it is made of.
+
+    >>> from combdiff.codegen.matrix_expr import Pi, Trace
+    >>> [type(node).__name__ for node in nodes(Trace(Pi()))]
+    ['Trace', 'Pi']
+    """
+    yield expr
+    for part in parts(expr):
+        yield from nodes(part)
+
+
+def named_in(expr: MatrixExpr) -> list[Named]:
+    """What stands in `expr` under a name of its own, each once.
+
+    >>> from combdiff.codegen.matrix_expr import Pi
+    >>> named_in(Pi())
+    []
+    """
+    return list(dict.fromkeys(node for node in nodes(expr) if isinstance(node, Named)))
+
+
+def with_names(expr: MatrixExpr, scope: Scope) -> Scope:
+    """`scope`, with the names that `expr` brings along.
+
+    >>> from combdiff.codegen.matrix_expr import Pi
+    >>> with_names(Pi(), Scope()).names
+    {}
+    """
+    return scope.bind(named.var for named in named_in(expr) if named.var not in scope.names)
+
+
+def notes(exprs: Iterable[MatrixExpr], scope: Scope, notation: Notation) -> list[str]:
+    """The where-clauses of `exprs` but for the definitions of `Named`, each once.
+
+    >>> from combdiff.codegen.matrix_expr import Pi
+    >>> from combdiff.codegen.matrix_notation import TEXT
+    >>> notes([Vec(Pi())], Scope(str), TEXT)
+    ['vec(X)(ij) = X(i, j)']
+    """
+    writer = _Writer(notation, scope)
+    found = [node for expr in exprs for node in nodes(expr)]
+    clauses = [clause for node in found if (clause := writer.clause(node))]
+    functions = list(dict.fromkeys(name for node in found if (name := writer.entrywise(node))))
+    if functions:
+        verb = "acts" if len(functions) == 1 else "act"
+        clauses.append(writer.sentence(", ".join(functions), f"{verb} entry by entry"))
+    return list(dict.fromkeys(clauses))
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    notation: Notation
+    scope: Scope
+
+    def letters(self, pool: str, count: int) -> list[str]:
+        """The first letters that are no names in sight."""
+        taken = set(self.scope.names.values())
+        free = [c for c in pool if c not in taken]
+        return (free + [f"{pool[0]}{c}" for c in pool])[:count]
+
+    def entry(self, head: str, indices: Sequence[str]) -> str:
+        if self.notation is not LATEX:
+            return f"{head}({', '.join(indices)})"
+        head = f"{{{head}}}" if "_" in head and not head.endswith(")") else head
+        return f"{head}_{{{','.join(indices)}}}"
+
+    def times(self, *factors: str) -> str:
+        return r"\, ".join(factors) if self.notation is LATEX else " * ".join(factors)
+
+    def total(self, indices: Sequence[str], body: str) -> str:
+        if self.notation is LATEX:
+            return rf"\sum_{{{','.join(indices)}}} {body}"
+        over = indices[0] if len(indices) == 1 else f"({', '.join(indices)})"
+        return f"sum({over}, {body})"
+
+    def sentence(self, subject: str, rest: str) -> str:
+        return rf"{subject}\ \text{{{rest}}}" if self.notation is LATEX else f"{subject} {rest}"
+
+    def clause(self, expr: MatrixExpr) -> str:  # noqa: C901  # one case a sign
+        n = self.notation
+        i, j, k, l = self.letters(INDICES, 4)  # noqa: E741
+        x, y = self.letters(MATRICES, 2)
+        match expr:
+            case Contraction(tensor, _, slots):
+                var, rank = _tensor(tensor)
+                free, bound = [i, j, k, l][: rank - slots], [i, j, k, l][rank - slots : rank]
+                name = self.scope[var]
+                x = x if slots == 2 else self.letters(VECTORS, 1)[0]
+                left = self.entry(f"({name}{n.contracted[slots]}{x})", free)
+                factors = self.times(self.entry(name, [*free, *bound]), self.entry(x, bound))
+                return f"{left} = {self.total(bound, factors)}"
+            case Tensor(var, order) if order != tuple(sorted(order)):
+                slots_ = [i, j, k, l][: len(order)]
+                left = self.entry(n.order.format(self.scope[var], "".join(map(str, order))), slots_)
+                return f"{left} = {self.entry(self.scope[var], [slots_[s - 1] for s in order])}"
+            case Unfolding(var, mode):
+                own = [i, j, k]
+                others = own[: mode - 1] + own[mode:]
+                head = f"({n.unfolding.format(self._stem(var), mode)})"
+                return f"{self.entry(head, [own[mode - 1], ''.join(others)])} = {self.entry(self.scope[var], own)}"
+            case KhatriRao():
+                left = self.entry(f"({n.khatri_rao.format(x, y)})", [i + j, k])
+                return f"{left} = {self.times(self.entry(x, [i, k]), self.entry(y, [j, k]))}"
+            case Kronecker():
+                left = self.entry(f"({n.kronecker.format(x, y)})", [i + k, j + l])
+                return f"{left} = {self.times(self.entry(x, [i, j]), self.entry(y, [k, l]))}"
+            case Vec():
+                return f"{self.entry(n.vec.format(x), [i + j])} = {self.entry(x, [i, j])}"
+            case AtMost():
+                return self.sentence(n.at_most.format(x, y), "is 1 where it holds and 0 elsewhere")
+            case _:
+                return ""
+
+    def _stem(self, var: Var) -> str:
+        name = self.scope[var]
+        return f"{{{name}}}" if self.notation is LATEX and "_" in name else name
+
+    def entrywise(self, expr: MatrixExpr) -> str:
+        """The function that is applied to a matrix here, as it is written."""
+        match expr:
+            case Function(name, of) if not is_column(of) and not is_number(of):
+                row = SCALAR_FUNCTIONS.get(name)
+                return row.latex if row is not None and self.notation is LATEX else name
+            case Value(function, args, True) if not any(is_column(arg) or is_number(arg) for arg in args):
+                return self._head(function)
+            case _:
+                return ""
+
+    def _head(self, function: Term) -> str:
+        match function:
+            case Diff(kind, of):
+                return (self.notation.gradient if kind == "grad" else self.notation.pullback).format(self._head(of))
+            case Var():
+                return self.scope[function]
+            case _:
+                return ""
+
+
+def _tensor(expr: MatrixExpr) -> tuple[Var, int]:
+    match expr:
+        case Tensor(var, order):
+            return var, len(order)
+        case _:
+            (of,) = parts(expr)
+            return _tensor(of)

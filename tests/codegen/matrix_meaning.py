@@ -1,0 +1,183 @@
+"""What a matrix expression means, in NumPy and node by node: the interpreter that matrix forms are held against.
+
+Everything is a matrix: vectors are columns, numbers 1 × 1, tensors of four slots have pairs of slots for rows and columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from combdiff.codegen.matrix_expr import (
+    Adjoint,
+    AtMost,
+    Conjugate,
+    Contraction,
+    Diag,
+    Diagonal,
+    Entrywise,
+    Function,
+    Identity,
+    Item,
+    KhatriRao,
+    Kronecker,
+    Leaf,
+    MatrixExpr,
+    Named,
+    Norm,
+    Number,
+    Ones,
+    Pi,
+    Power,
+    Product,
+    Scale,
+    Sum,
+    Tensor,
+    Trace,
+    Transpose,
+    Unfolding,
+    Value,
+    Vec,
+)
+from combdiff.language.evaluate import evaluate
+from combdiff.language.terms import Const, Term
+from combdiff.language.types import Domain
+
+Array = npt.NDArray[np.complex128]
+NUMPY = {"abs2": lambda v: np.abs(v) ** 2, "atan": np.arctan, "real": np.real, "imag": np.imag}
+
+
+def as_matrix(array: npt.ArrayLike) -> Array:
+    """Numbers and vectors as columns; four slots as two pairs."""
+    array = np.asarray(array)
+    match array.ndim:
+        case 0 | 1:
+            return array.reshape(-1, 1)
+        case 4:
+            return array.reshape(array.shape[0] * array.shape[1], -1)
+        case _:
+            return array
+
+
+def number(value: Const) -> complex:
+    return complex(float(value.real), float(value.imag))
+
+
+def of_slots(expr: MatrixExpr, values: Mapping[Term, object]) -> Array:
+    """A tensor with all its axes."""
+    match expr:
+        case Conjugate(of):
+            return of_slots(of, values).conj()
+        case Tensor(var, order):
+            array = np.asarray(values[var])
+            result = np.zeros([array.shape[order.index(n + 1)] for n in range(len(order))], dtype=array.dtype)
+            for at in np.ndindex(*result.shape):
+                result[at] = array[tuple(at[slot - 1] for slot in order)]
+            return result
+        case _:
+            raise AssertionError(type(expr).__name__)
+
+
+def meaning(expr: MatrixExpr, values: Mapping[Term, object], sizes: Mapping[Domain, int]) -> Array:  # noqa: C901
+    """`expr` as a matrix, one case a node."""
+
+    def of(e: MatrixExpr) -> Array:
+        return meaning(e, values, sizes)
+
+    match expr:
+        case Leaf(var):
+            return as_matrix(values[var])
+        case Number(value):
+            return as_matrix(number(value))
+        case Pi():
+            return as_matrix(np.pi)
+        case Ones(domain):
+            return np.ones((sizes[domain], 1))
+        case Identity(domain):
+            return np.eye(sizes[domain])
+        case Sum(items):
+            terms = [of(e) for e in items]
+            assert len({term.shape for term in terms}) == 1
+            return sum(terms[1:], terms[0])
+        case Scale(coefficient, scalars, inner):
+            result = number(coefficient) * of(inner)
+            for scalar in scalars:
+                assert of(scalar).shape == (1, 1)
+                result = of(scalar)[0, 0] * result
+            return result
+        case Product(items):
+            result = of(items[0])
+            for e in items[1:]:
+                result = result @ of(e)
+            return result
+        case Entrywise(items):
+            result = of(items[0])
+            for e in items[1:]:
+                assert of(e).shape == result.shape
+                result = result * of(e)
+            return result
+        case Transpose(inner):
+            return of(inner).T
+        case Adjoint(inner):
+            return of(inner).T.conj()
+        case Conjugate(inner):
+            return of(inner).conj()
+        case Diag(inner):
+            assert of(inner).shape[1] == 1
+            return np.diag(of(inner)[:, 0])
+        case Diagonal(inner):
+            assert of(inner).shape[0] == of(inner).shape[1]
+            return np.diagonal(of(inner)).reshape(-1, 1)
+        case Trace(inner):
+            assert of(inner).shape[0] == of(inner).shape[1]
+            return as_matrix(np.trace(of(inner)))
+        case Norm(inner):
+            return as_matrix(np.sqrt(np.sum(np.abs(of(inner)) ** 2)))
+        case AtMost(left, right):
+            return np.where(of(left).real <= of(right).real, 1.0, 0.0)
+        case Function(name, inner):
+            return (NUMPY.get(name) or getattr(np, name))(of(inner))
+        case Power(base, exponent, True):
+            return of(base) ** of(exponent)[0, 0]
+        case Power(base, exponent, False):
+            if of(base).shape == (1, 1):
+                return of(base) ** of(exponent)[0, 0]
+            return np.linalg.matrix_power(of(base), int(of(exponent)[0, 0].real))
+        case Item(item, inner):
+            raise AssertionError("no tuple of values is tested here")
+        case Value(function, args, True):
+            return np.vectorize(values[function])(*(of(e).real for e in args))
+        case Value(function, args):
+            return as_matrix(values[function](*(of(e)[:, 0].real for e in args)))
+        case _:
+            return of_tensors(expr, values, sizes)
+
+
+def of_tensors(expr: MatrixExpr, values: Mapping[Term, object], sizes: Mapping[Domain, int]) -> Array:
+    """What is made of more than two slots, and what stands under a name."""
+
+    def of(e: MatrixExpr) -> Array:
+        return meaning(e, values, sizes)
+
+    match expr:
+        case Tensor():
+            return as_matrix(of_slots(expr, values))
+        case Contraction(tensor, inner, slots):
+            array = of_slots(tensor, values)
+            assert of(inner).shape == (*array.shape[-slots:], 1)[:2]
+            return as_matrix(np.tensordot(array, of(inner).reshape(array.shape[-slots:]), slots))
+        case Unfolding(var, mode):
+            array = np.moveaxis(np.asarray(values[var]), mode - 1, 0)
+            return array.reshape(array.shape[0], -1)
+        case KhatriRao(left, right):
+            return np.array([np.outer(a, b).ravel() for a, b in zip(of(left).T, of(right).T, strict=True)]).T
+        case Kronecker(left, right):
+            return np.kron(of(left), of(right))
+        case Vec(inner):
+            return of(inner).reshape(-1, 1)
+        case Named(_, value):
+            return as_matrix(evaluate(value, values, sizes))
+        case _:
+            raise AssertionError(type(expr).__name__)
