@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from combdiff.codegen.latex_names import Scope
 from combdiff.codegen.latex_terms import number_latex, params_latex, signed_terms, term_latex
@@ -103,13 +104,18 @@ class _Page:
         if found is not None:
             scope = with_names(found, scope)
             self.used.append((found, scope))
-            return _Formula("", _pieces(matrix_latex_terms(found, scope)))
+            pieces = _pieces(matrix_latex_terms(found, scope))
+            return _Formula("", [part for piece in pieces for part in self._bracketed_sums(piece)])
         if isinstance(term, Lam) and is_unit(term):
             scope = scope.bind(term.params)
             return _Formula(rf"{params_latex(term.params, scope)} \mapsto", self._broken(term.body, scope))
         if isinstance(term.type, Number) and not isinstance(term, Let):
             return _Formula("", self._broken(term, scope))
         return _Formula("", [term_latex(term, scope)])
+
+    def _bracketed_sums(self, piece: str) -> list[str]:
+        """A product that takes most of a line, broken before + and − inside its outermost brackets."""
+        return _within_brackets(piece) if 3 * _seen(piece) > 2 * self.width else [piece]
 
     def _broken(self, term: Term, scope: Scope) -> list[str]:
         """Where a sum may be broken; one with a number in front is broken within its brackets if it is too wide."""
@@ -124,10 +130,7 @@ class _Page:
     def _binding(self, word: str, var: Var, value: Term, scope: Scope, inner: Scope) -> None:
         name = scope[var]
         if value not in self.forms and isinstance(value, Lam) and is_unit(value):
-            inner = inner.bind(value.params)
-            name = f"{{{name}}}" if name.endswith("}") and "_{" in name else name
-            left = f"{name}_{{{','.join(inner[p] for p in value.params)}}} ="
-            self._fill(word + left, self._broken(value.body, inner), r"\qquad ")
+            self._entries(word, var, value, scope, inner)
             return
         heads, body, inner = self._heads(value, inner)
         formula = self._formula(body, inner)
@@ -138,12 +141,21 @@ class _Page:
     def explain(self) -> None:
         """Where-clauses: what stands under a name of its own, then what the signs mean."""
         word, following = r"\text{where}\ ", r"\phantom{\text{where}}\ "
-        for named, scope in {named: scope for expr, scope in self.used for named in named_in(expr)}.items():
-            self._binding(word, named.var, named.value, scope, scope)
+        named = {named: scope for expr, scope in self.used for named in named_in(expr)}
+        for definition, scope in named.items():
+            self._entries(word, definition.var, definition.value, scope, scope)
             word = following
-        for clause in dict.fromkeys(c for expr, scope in self.used for c in notes([expr], scope, LATEX)):
+        for clause in notes(self.used, LATEX):
             self.lines.append(("", word + clause))
             word = following
+
+    def _entries(self, word: str, var: Var, value: Term, scope: Scope, inner: Scope) -> None:
+        """x_{i} = …: a tensor in index form."""
+        params, body = (value.params, value.body) if isinstance(value, Lam) else ((), value)
+        inner, name = inner.bind(params), scope[var]
+        name = f"{{{name}}}" if name.endswith("}") and "_{" in name else name
+        slots = f"_{{{','.join(inner[p] for p in params)}}}" if params else ""
+        self._fill(f"{word}{name}{slots} =", self._broken(body, inner), r"\qquad ")
 
     def _values(self, lead: str, term: Term, scope: Scope, indent: str) -> None:
         """The result itself: one value, or a tuple with an item a line if it does not fit in one."""
@@ -192,6 +204,27 @@ def _pieces(terms: list[tuple[bool, str]]) -> list[str]:
         ("-" + text if minus else text) if n == 0 else f"{'-' if minus else '+'} {text}"
         for n, (minus, text) in enumerate(terms)
     ]
+
+
+def _within_brackets(text: str) -> list[str]:
+    """`text` cut before the + and − that stand in the fewest round brackets, and in no braces.
+
+    >>> _within_brackets("2 (A + B^{n + 1} - f(C + D)) E")
+    ['2 (A', '+ B^{n + 1}', '- f(C + D)) E']
+    """
+    depth = braces = 0
+    cuts: dict[int, list[int]] = {}
+    for match in re.finditer(r"\\left|\\right|[(){}]| [-+] ", text):
+        sign = match.group()
+        if sign in "()":
+            depth += 1 if sign == "(" else -1
+        elif sign.strip() in "+-":
+            if not braces:
+                cuts.setdefault(depth, []).append(match.start())
+        else:
+            braces += 1 if sign in (r"\left", "{") else -1
+    at = [0, *cuts.get(min(cuts, default=0), []), len(text)]
+    return [text[a:b].strip() for a, b in pairwise(at)]
 
 
 _INVISIBLE = re.compile(r"\\(?:left|right|bigl|bigr|math[a-z]+|operatorname|frac|quad|,)(?![a-z])|[{}^_ ]")

@@ -16,8 +16,8 @@ from combdiff.codegen.matrix_drafting import Drafting
 from combdiff.codegen.matrix_expr import MatrixExpr
 from combdiff.codegen.matrix_network import NoMatrixFormError
 from combdiff.codegen.matrix_reading import readable
-from combdiff.language.terms import ONE, App, Lam, Let, Term, Tuple, Var, fresh, subterms
-from combdiff.language.types import Index, Map, Number
+from combdiff.language.terms import Lam, Let, Term, Tuple, Var, subterms
+from combdiff.language.types import Map, Number
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -27,8 +27,8 @@ def matrix_form(term: Term) -> MatrixExpr | None:
     """The matrix form of a number, vector or matrix; None if there is none.
 
     >>> from combdiff.codegen.matrix_printer import algebra_text
-    >>> from combdiff.language.terms import total
-    >>> from combdiff.language.types import REAL, Domain
+    >>> from combdiff.language.terms import App, fresh, total
+    >>> from combdiff.language.types import REAL, Domain, Index, Map
     >>> i, A = fresh("i", Index(Domain("I"))), fresh("A", Map((Index(Domain("I")), Index(Domain("I"))), REAL))
     >>> algebra_text(matrix_form(total((i,), App(A, (i, i)))))
     'tr(A)'
@@ -48,6 +48,7 @@ def matrix_forms(terms: Sequence[Term]) -> list[MatrixExpr | None]:
 def is_unit(term: Term) -> bool:
     """Whether it is a number or a tensor, and so may have a matrix form.
 
+    >>> from combdiff.language.terms import ONE
     >>> is_unit(ONE)
     True
     """
@@ -59,6 +60,7 @@ def is_unit(term: Term) -> bool:
 def forms_within(term: Term) -> dict[Term, MatrixExpr]:
     """The matrix forms of the numbers and tensors that a result consists of: its values, and those that it shares.
 
+    >>> from combdiff.language.terms import ONE, fresh
     >>> forms_within(Lam((fresh("x", ONE.type),), ONE))
     {Const(real=Fraction(1, 1), imag=Fraction(0, 1)): Number(value=Const(real=Fraction(1, 1), imag=Fraction(0, 1)))}
     """

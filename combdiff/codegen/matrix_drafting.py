@@ -1,7 +1,7 @@
-"""Turns terms into matrix forms that wait for egglog: facts for `rules/matrix.egg`, and how to put together what it finds.
+"""Turns terms into matrix forms that wait for egglog: facts for `rules/matrix.egg`, and what to make of its findings.
 
-A number, vector or matrix is a sum of products; each product is a network of factors between indices. A factor that is a
-function of entries is drafted on its own. A term of a sum that has no matrix form gets a name, if others have one.
+A number, vector or matrix is a sum of products; each product is a network of factors between indices. A factor that is
+a function of entries is drafted on its own. A term of a sum that has no matrix form gets a name, if others have one.
 """
 
 from __future__ import annotations
@@ -17,24 +17,18 @@ from combdiff.codegen.matrix_expr import (
     Conjugate,
     Function,
     Item,
-    KhatriRao,
-    Kronecker,
     Leaf,
     MatrixExpr,
     Named,
     Pi,
     Power,
-    Product,
-    Tensor,
-    Transpose,
-    Unfolding,
     Value,
-    Vec,
     scaled,
     summed,
 )
-from combdiff.codegen.matrix_network import Book, Found, Network, NoMatrixFormError, flattened
-from combdiff.codegen.matrix_tensors import RELATIONS, Arrangement, arrangements, plainest
+from combdiff.codegen.matrix_network import Book, Draft, Found, Network, NoMatrixFormError, flattened
+from combdiff.codegen.matrix_slots import of_more_slots, unfolded
+from combdiff.codegen.matrix_tensors import RELATIONS, Arrangement, arrangements
 from combdiff.language.terms import (
     ONE,
     Add,
@@ -48,24 +42,18 @@ from combdiff.language.terms import (
     Lam,
     Pow,
     Proj,
-    Sum,
     Term,
     Var,
     add,
     apply,
     fresh,
     mul,
-    total,
 )
 from combdiff.language.types import HERMITIAN, SYMMETRIC, Index, Map, Number, is_complex
 from combdiff.simplify.egraph import session
 
 if TYPE_CHECKING:
     from egglog.bindings import TermDag
-
-
-Draft = Callable[[Found], MatrixExpr]
-"""A matrix form that waits for the products that egglog finds."""
 
 
 @dataclass(slots=True)
@@ -97,7 +85,7 @@ class Drafting:
         if isinstance(term, Add):
             return self._sum(term, legs)
         if len(legs) > 2:
-            return self._of_more_slots(term, legs)
+            return of_more_slots(term, legs, self.expression)
         coefficient, scalars, network = self._network(term, legs)
         alone = network.only_atom(legs)
         if alone is not None:
@@ -120,19 +108,20 @@ class Drafting:
         names: dict[tuple[Term, ...], Named] = {}
 
         def put_together(found: Found) -> MatrixExpr:
-            forms, without = [], []
-            for term, draft in drafts:
+            forms: list[MatrixExpr | None] = []
+            for _, draft in drafts:
                 try:
-                    if draft is None:
-                        raise NoMatrixFormError
-                    forms.append(draft(found))
+                    forms.append(None if draft is None else draft(found))
                 except NoMatrixFormError:
-                    without.append(term)
-            if without and not forms:
+                    forms.append(None)
+            without = tuple(term for (term, _), form in zip(drafts, forms, strict=True) if form is None)
+            if len(without) == len(forms):
                 raise NoMatrixFormError
-            if without and tuple(without) not in names:
-                names[tuple(without)] = self._named(add(*without), legs)
-            return summed([*forms, *([names[tuple(without)]] if without else [])])
+            if without and without not in names:
+                names[without] = self._named(add(*without), legs)
+            # the name stands where the first of those terms stood
+            shown = [names[without] if form is None else form for form in forms]
+            return summed(form for n, form in enumerate(shown) if forms[n] is not None or None not in forms[:n])
 
         return put_together
 
@@ -145,73 +134,6 @@ class Drafting:
         name = next(name for name in names if latex_name(name) not in self.taken)
         self.taken.add(latex_name(name))
         return Named(fresh(name, value.type), value)
-
-    def _of_more_slots(self, term: Term, legs: tuple[Var, ...]) -> Draft:
-        """A tensor of three or four slots, or a product of two matrices of which each has two of four slots."""
-        summed_over, factors = flattened(term)
-        coefficients = [f for f in factors if isinstance(f, Const) or not any(isinstance(v.kind, Index) for v in f.free)]
-        match [f for f in factors if f not in coefficients]:
-            case [App(Var() as head, args)] if set(args) == set(legs) and len(args) == len(legs) and not summed_over:
-                tensor, conjugated = plainest(head, tuple(legs.index(a) + 1 for a in args if isinstance(a, Var)))
-                front = self.expression(mul(*coefficients), ())
-                of: MatrixExpr = Conjugate(tensor) if conjugated else tensor
-                return lambda found: scaled(ONE, [front(found)], of)
-            case [Add() as sum_] if not summed_over:
-                front, inner = self.expression(mul(*coefficients), ()), self._sum(sum_, legs)
-                return lambda found: scaled(ONE, [front(found)], inner(found))
-            case _ if len(legs) == 4:
-                return self._two_matrices(summed_over, factors, legs)
-            case _:
-                raise NoMatrixFormError
-
-    def _two_matrices(self, summed_over: list[Var], factors: list[Term], legs: tuple[Var, ...]) -> Draft:
-        i, j, k, l = legs  # noqa: E741
-        groups = _connected(summed_over, factors)
-        for first, second, kronecker in (((i, k), (j, l), True), ((i, j), (k, l), False)):
-            ours = [g for g in groups if _legs_of(g, legs) <= set(first)]
-            theirs = [g for g in groups if _legs_of(g, legs) <= set(second) and g not in ours]
-            if len(ours) + len(theirs) == len(groups):
-                a, b = (self.expression(_joined(gs, summed_over), pair) for gs, pair in ((ours, first), (theirs, second)))
-                if kronecker:
-                    return lambda found: Kronecker(a(found), b(found))
-                return lambda found: Product((Vec(a(found)), Transpose(Vec(b(found)))))
-        raise NoMatrixFormError
-
-    def _unfolded(self, sum_: Add, legs: tuple[Var, ...]) -> list[Arrangement]:
-        """A sum of three indices, as the matrices of one index against the pairs of the two others."""
-        result = []
-        for p in legs:
-            r, s = (v for v in legs if v != p)
-            drafts = [self._unfolded_term(term, p, r, s) for term in sum_.terms]
-            number = len(self.atoms)
-            self.atoms.append(lambda found, drafts=drafts: summed(draft(found) for draft in drafts))
-            result.append(Arrangement("Unfolded", (p, r, s), f"(Atom {number})"))
-        return result
-
-    def _unfolded_term(self, term: Term, p: Var, r: Var, s: Var) -> Draft:
-        summed_over, factors = flattened(term)
-        match [f for f in factors if not isinstance(f, Const)]:
-            case [App(Var() as head, args)] if set(args) == {p, r, s} and args.index(r) < args.index(s) and len(args) == 3:
-                coefficient = mul(*(f for f in factors if isinstance(f, Const)))
-                assert isinstance(coefficient, Const), "numbers multiply to a number"
-                unfolding = Unfolding(head, args.index(p) + 1)
-                return lambda found: scaled(coefficient, [], unfolding)
-            case _:
-                return self._polyadic(summed_over, factors, p, r, s)
-
-    def _polyadic(self, summed_over: list[Var], factors: list[Term], p: Var, r: Var, s: Var) -> Draft:
-        """Σ_n A(p, n) B(r, n) C(s, n) is A (B ⊙ C)ᵀ."""
-        for n in summed_over:
-            others = [v for v in summed_over if v != n]
-            groups = _connected(others, factors)
-            touched = [_legs_of(g, (p, r, s)) for g in groups]
-            if all(len(legs) <= 1 for legs in touched):
-                a, b, c = (
-                    self.expression(_joined([g for g, of in zip(groups, touched, strict=True) if of in at], others), (v, n))
-                    for v, at in ((p, ({p}, set())), (r, ({r},)), (s, ({s},)))
-                )
-                return lambda found: Product((a(found), Transpose(KhatriRao(b(found), c(found)))))
-        raise NoMatrixFormError
 
     def _network(self, term: Term, legs: tuple[Var, ...]) -> tuple[Const, list[Draft], Network]:
         summed_over, factors = flattened(term)
@@ -239,7 +161,8 @@ class Drafting:
             case App(Var(), args) | Conj(App(Var(), args)) if len(free) > 2 or len(args) > 2:
                 return self._tensor_entry(factor, args)
             case Add() if len(free) == 3:
-                return self._unfolded(factor, free), free
+                drafts = unfolded(factor, free, self.expression)
+                return [Arrangement("Unfolded", legs, self._new_atom(draft)) for legs, draft in drafts], free
             case _:
                 return self._matrix_entry(factor, free)
 
@@ -247,11 +170,17 @@ class Drafting:
         entry = factor.term if isinstance(factor, Conj) else factor
         assert isinstance(entry, App), "an entry"
         head, legs = entry.function, tuple(a for a in args if isinstance(a, Var))
-        if not (isinstance(head, Var) and isinstance(head.kind, Map) and head.kind.is_tensor and len(legs) == len(args)):
+        if not (
+            isinstance(head, Var) and isinstance(head.kind, Map) and head.kind.is_tensor and len(legs) == len(args)
+        ):
             raise NoMatrixFormError
         if len(legs) not in RELATIONS:
             raise NoMatrixFormError
         return list(arrangements(head, legs, isinstance(factor, Conj), self._named_atom)), legs
+
+    def _new_atom(self, draft: Draft) -> str:
+        self.atoms.append(draft)
+        return f"(Atom {len(self.atoms) - 1})"
 
     def _named_atom(self, expr: MatrixExpr) -> str:
         number = self.numbered.get(expr)
@@ -353,26 +282,6 @@ class Drafting:
         if book.roots:
             roots = session(("matrix",)).run("\n".join(book.facts), book.roots, "(saturate (run matrix))").roots
         return Found(roots, book.domains, lambda number, found: self.atoms[number](found))
-
-
-def _connected(summed_over: list[Var], factors: list[Term]) -> list[list[Term]]:
-    """The factors in groups that no summed index joins; numbers are in the first."""
-    groups: list[list[Term]] = []
-    for factor in factors:
-        bound = factor.free.intersection(summed_over)
-        touching = [g for g in groups if any(bound & f.free for f in g)]
-        groups = [g for g in groups if g not in touching]
-        groups.append([*(f for g in touching for f in g), factor])
-    return groups
-
-
-def _legs_of(group: list[Term], legs: tuple[Var, ...]) -> set[Var]:
-    return {v for v in legs if any(v in f.free for f in group)}
-
-
-def _joined(groups: list[list[Term]], summed_over: list[Var]) -> Term:
-    body = mul(*(f for g in groups for f in g))
-    return total([v for v in summed_over if v in body.free], body)
 
 
 def _is_unknown(function: Term) -> bool:

@@ -6,11 +6,11 @@ say nothing of how they are written; `matrix_text` prints them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from combdiff.language.terms import ONE, ZERO, Const, Term, Var, mul, number
-from combdiff.language.types import Domain, is_complex
+from combdiff.language.types import Domain
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,89 +242,6 @@ MatrixExpr = (
     | Value
     | Item
 )
-
-
-def parts(expr: MatrixExpr) -> tuple[MatrixExpr, ...]:
-    """What `expr` is made of, from left to right.
-
-    >>> parts(Transpose(Pi()))
-    (Pi(),)
-    """
-    match expr:
-        case Sum(items) | Product(items) | Entrywise(items) | Value(_, items, _):
-            return items
-        case Scale(_, scalars, of):
-            return (*scalars, of)
-        case Power(base, exponent, _):
-            return base, exponent
-        case AtMost(left, right) | KhatriRao(left, right) | Kronecker(left, right) | Contraction(left, right, _):
-            return left, right
-        case (
-            Transpose(of)
-            | Adjoint(of)
-            | Conjugate(of)
-            | Diag(of)
-            | Diagonal(of)
-            | Trace(of)
-            | Norm(of)
-            | Vec(of)
-            | Function(_, of)
-            | Item(_, of)
-        ):
-            return (of,)
-        case _:
-            return ()
-
-
-def rebuilt(expr: MatrixExpr, new: Sequence[MatrixExpr]) -> MatrixExpr:
-    """`expr` with `new` for its parts; sums and products stay flat.
-
-    >>> rebuilt(Trace(Pi()), [Leaf(Var("A", ONE.type, 0))])
-    Trace(of=Leaf(var=Var(name='A', kind=Number(complex=False), uid=0)))
-    """
-    match expr:
-        case Sum():
-            return summed(new)
-        case Product():
-            return product(new)
-        case Entrywise():
-            return entrywise(new)
-        case Scale(coefficient):
-            return scaled(coefficient, new[:-1], new[-1])
-        case Value(function, _, entry):
-            return Value(function, tuple(new), entry)
-        case Power(_, _, entry):
-            return Power(*new, entrywise=entry)
-        case Contraction(_, _, slots):
-            return Contraction(*new, slots=slots)
-        case Function(name) | Item(name):
-            return type(expr)(name, *new)
-        case _:
-            return type(expr)(*new) if new else expr
-
-
-def is_real(expr: MatrixExpr) -> bool:
-    """Whether all that `expr` is made of is real.
-
-    >>> is_real(Number(ONE))
-    True
-    """
-    match expr:
-        case Leaf(var) | Tensor(var) | Unfolding(var):
-            real = not is_complex(var.kind)
-        case Number(value):
-            real = not value.imag
-        case Scale(coefficient):
-            real = not coefficient.imag
-        case Value(function):
-            real = not is_complex(function.type)
-        case Named(_, value):
-            real = not is_complex(value.type)
-        case Function("abs" | "abs2" | "real" | "imag") | Norm():
-            return True
-        case _:
-            real = True
-    return real and all(is_real(part) for part in parts(expr))
 
 
 def summed(items: Iterable[MatrixExpr]) -> MatrixExpr:

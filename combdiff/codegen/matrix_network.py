@@ -121,9 +121,7 @@ class Network:
 
     def _facts(self, bit: int, matrix: str | list[Arrangement], legs: tuple[Var, ...]) -> list[str]:
         if not isinstance(matrix, str):
-            return [
-                f"({a.relation} {bit} {' '.join(str(self.indices[v]) for v in a.legs)} {a.matrix})" for a in matrix
-            ]
+            return [f"({a.relation} {bit} {' '.join(str(self.indices[v]) for v in a.legs)} {a.matrix})" for a in matrix]
         match [self.indices[v] for v in legs]:
             case [p]:
                 return [f"(Factor {bit} {p} {self.end} {matrix})"]
@@ -259,6 +257,10 @@ class Found:
         turned = isinstance(item, Transpose | Adjoint)
         bare = item.of if isinstance(item, Transpose | Adjoint | Conjugate) else item
         return not isinstance(bare, Value), self.order.get(bare, len(self.order)), not turned
+
+
+Draft = Callable[[Found], MatrixExpr]
+"""A matrix form that waits for the products that egglog finds."""
 
 
 def _number(dag: TermDag, term: int) -> int:

@@ -6,7 +6,7 @@ functions of matrices act entry by entry; and what has no matrix form and stands
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from combdiff.codegen.latex_names import Scope
@@ -22,9 +22,9 @@ from combdiff.codegen.matrix_expr import (
     Unfolding,
     Value,
     Vec,
-    parts,
 )
 from combdiff.codegen.matrix_notation import LATEX, Notation
+from combdiff.codegen.matrix_parts import nodes, parts
 from combdiff.codegen.matrix_reading import is_column, is_number
 from combdiff.language.scalars import SCALAR_FUNCTIONS
 from combdiff.language.terms import Diff, Term, Var
@@ -34,16 +34,8 @@ MATRICES = "XYZABCDEFGHKLMPQRSTUVW"
 VECTORS = "xyzuvwabcdefghpqrst"
 
 
-def nodes(expr: MatrixExpr) -> Iterator[MatrixExpr]:
-    """`expr` and all that it is made of.
-
-    >>> from combdiff.codegen.matrix_expr import Pi, Trace
-    >>> [type(node).__name__ for node in nodes(Trace(Pi()))]
-    ['Trace', 'Pi']
-    """
-    yield expr
-    for part in parts(expr):
-        yield from nodes(part)
+_SIGNS = (Contraction, Tensor, Unfolding, KhatriRao, Kronecker, Vec, AtMost)
+"""What is explained, in this order."""
 
 
 def named_in(expr: MatrixExpr) -> list[Named]:
@@ -66,33 +58,42 @@ def with_names(expr: MatrixExpr, scope: Scope) -> Scope:
     return scope.bind(named.var for named in named_in(expr) if named.var not in scope.names)
 
 
-def notes(exprs: Iterable[MatrixExpr], scope: Scope, notation: Notation) -> list[str]:
-    """The where-clauses of `exprs` but for the definitions of `Named`, each once.
+def notes(used: Iterable[tuple[MatrixExpr, Scope]], notation: Notation) -> list[str]:
+    """The where-clauses of expressions in their scopes, but for the definitions of `Named`; each once.
 
     >>> from combdiff.codegen.matrix_expr import Pi
     >>> from combdiff.codegen.matrix_notation import TEXT
-    >>> notes([Vec(Pi())], Scope(str), TEXT)
+    >>> notes([(Vec(Pi()), Scope(str))], TEXT)
     ['vec(X)(ij) = X(i, j)']
     """
-    writer = _Writer(notation, scope)
-    found = [node for expr in exprs for node in nodes(expr)]
-    clauses = [clause for node in found if (clause := writer.clause(node))]
-    functions = list(dict.fromkeys(name for node in found if (name := writer.entrywise(node))))
+    clauses: list[tuple[int, str]] = []
+    functions: list[str] = []
+    used = list(used)
+    names = {name for _, scope in used for name in scope.names.values()}
+    for expr, scope in used:
+        writer = _Writer(notation, scope, names)
+        clauses += [(_SIGNS.index(type(node)), writer.clause(node)) for node in nodes(expr) if type(node) in _SIGNS]
+        functions += filter(None, map(writer.entrywise, nodes(expr)))
+    said = [clause for _, clause in sorted(clauses, key=lambda pair: pair[0]) if clause]
     if functions:
-        verb = "acts" if len(functions) == 1 else "act"
-        clauses.append(writer.sentence(", ".join(functions), f"{verb} entry by entry"))
-    return list(dict.fromkeys(clauses))
+        functions = list(dict.fromkeys(functions))
+        said.append(_sentence(", ".join(functions), f"act{'s' * (len(functions) == 1)} entry by entry", notation))
+    return list(dict.fromkeys(said))
+
+
+def _sentence(subject: str, rest: str, notation: Notation) -> str:
+    return rf"{subject}\ \text{{{rest}}}" if notation is LATEX else f"{subject} {rest}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
     notation: Notation
     scope: Scope
+    taken: set[str]
 
     def letters(self, pool: str, count: int) -> list[str]:
-        """The first letters that are no names in sight."""
-        taken = set(self.scope.names.values())
-        free = [c for c in pool if c not in taken]
+        """The first letters that are no names of the formula."""
+        free = [c for c in pool if c not in self.taken]
         return (free + [f"{pool[0]}{c}" for c in pool])[:count]
 
     def entry(self, head: str, indices: Sequence[str]) -> str:
@@ -110,10 +111,7 @@ class _Writer:
         over = indices[0] if len(indices) == 1 else f"({', '.join(indices)})"
         return f"sum({over}, {body})"
 
-    def sentence(self, subject: str, rest: str) -> str:
-        return rf"{subject}\ \text{{{rest}}}" if self.notation is LATEX else f"{subject} {rest}"
-
-    def clause(self, expr: MatrixExpr) -> str:  # noqa: C901  # one case a sign
+    def clause(self, expr: MatrixExpr) -> str:  # one case a sign
         n = self.notation
         i, j, k, l = self.letters(INDICES, 4)  # noqa: E741
         x, y = self.letters(MATRICES, 2)
@@ -144,7 +142,7 @@ class _Writer:
             case Vec():
                 return f"{self.entry(n.vec.format(x), [i + j])} = {self.entry(x, [i, j])}"
             case AtMost():
-                return self.sentence(n.at_most.format(x, y), "is 1 where it holds and 0 elsewhere")
+                return _sentence(n.at_most.format(x, y), "is 1 where it holds and 0 elsewhere", n)
             case _:
                 return ""
 

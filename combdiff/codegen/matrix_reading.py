@@ -32,11 +32,9 @@ from combdiff.codegen.matrix_expr import (
     Trace,
     Transpose,
     Vec,
-    is_real,
-    parts,
-    rebuilt,
     scaled,
 )
+from combdiff.codegen.matrix_parts import is_real, parts, rebuilt
 from combdiff.language.terms import ONE, TWO, number
 from combdiff.language.types import HERMITIAN, SYMMETRIC, Map
 

@@ -39,10 +39,9 @@ class _Result:
 
     def clauses(self) -> list[str]:
         """What is to be said beside the lines: definitions first."""
-        definitions = [
-            f"{scope[named.var]} = {in_language(named.value)}" for expr, scope in self.used for named in named_in(expr)
-        ]
-        return list(dict.fromkeys([*definitions, *(c for expr, scope in self.used for c in notes([expr], scope, TEXT))]))
+        named = {named: scope for expr, scope in self.used for named in named_in(expr)}
+        definitions = [f"{scope[of.var]} = {in_language(of.value)}" for of, scope in named.items()]
+        return [*definitions, *notes(self.used, TEXT)]
 
     def text(self, term: Term, scope: Scope) -> str:
         """Parameters are left out; shared values come first, a line each."""

@@ -1,6 +1,7 @@
 """What a matrix expression means, in NumPy and node by node: the interpreter that matrix forms are held against.
 
-Everything is a matrix: vectors are columns, numbers 1 × 1, tensors of four slots have pairs of slots for rows and columns.
+Everything is a matrix: vectors are columns, numbers 1 × 1; a tensor of four slots has pairs of slots for its rows and
+columns.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from combdiff.codegen.matrix_expr import (
     Entrywise,
     Function,
     Identity,
-    Item,
     KhatriRao,
     Kronecker,
     Leaf,
@@ -145,8 +145,6 @@ def meaning(expr: MatrixExpr, values: Mapping[Term, object], sizes: Mapping[Doma
             if of(base).shape == (1, 1):
                 return of(base) ** of(exponent)[0, 0]
             return np.linalg.matrix_power(of(base), int(of(exponent)[0, 0].real))
-        case Item(item, inner):
-            raise AssertionError("no tuple of values is tested here")
         case Value(function, args, True):
             return np.vectorize(values[function])(*(of(e).real for e in args))
         case Value(function, args):

@@ -70,7 +70,29 @@ HARTREE_FOCK = Lam((J,), Lam((C,), Lam((p, i), total((j, q, r, s), FOCK))))
 def test_hartree_fock_gradient_reads_as_equation_53() -> None:
     expected = r"J \mapsto C \mapsto (p, i) \mapsto 4 \sum_{j,q,r,s} J_{p,q,r,s}\, C_{q,i}\, C_{r,j}^{*} C_{s,j}"
     assert latex(HARTREE_FOCK) == expected
-    assert latex(HARTREE_FOCK, form="matrix") == expected
+
+
+def test_a_double_contraction_is_explained_below_the_formula() -> None:
+    assert latex(HARTREE_FOCK, form="matrix").split("\n") == [
+        r"\begin{aligned}",
+        r"& J \mapsto C \mapsto 4 (J : C^{*} C^{\mathsf{T}}) C \\",
+        r"& \text{where}\ (J : X)_{i,j} = \sum_{k,l} J_{i,j,k,l}\, X_{k,l}",
+        r"\end{aligned}",
+    ]
+
+
+def test_a_sum_in_brackets_is_broken_in_matrix_form() -> None:
+    n = Index(Domain("A.1"))
+    k, m, o = (fresh(name, n) for name in "kmo")
+    matrices = [fresh(name, Map((n, n), REAL)) for name in ("Alpha", "first", "second", "third", "fourth")]
+    inner = add(*(App(matrix, (k, m)) for matrix in matrices[1:]))
+    product = Lam((k, o), total((m,), mul(inner, App(matrices[0], (m, o)))))
+    assert latex(product, form="matrix", width=20).split("\n") == [
+        r"\begin{aligned}",
+        r"& (\mathrm{first} + \mathrm{second} \\",
+        r"& \quad + \mathrm{third} + \mathrm{fourth}) A",
+        r"\end{aligned}",
+    ]
 
 
 def wannier() -> Term:

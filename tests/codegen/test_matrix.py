@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from combdiff.codegen.matrix import matrix_form
-from combdiff.codegen.matrix_expr import Leaf, MatrixExpr, Number, Power, parts
+from combdiff.codegen.matrix_expr import Leaf, MatrixExpr, Number, Power
+from combdiff.codegen.matrix_parts import parts
 from combdiff.codegen.matrix_printer import algebra_latex, algebra_text
 from combdiff.codegen.matrix_text import matrix_text
 from combdiff.language.evaluate import evaluate

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import combdiff as cd
 from combdiff.codegen.matrix import forms_within, matrix_form
 from combdiff.codegen.matrix_expr import MatrixExpr, Named
-from combdiff.codegen.matrix_notes import nodes
+from combdiff.codegen.matrix_parts import nodes
 from combdiff.language.evaluate import evaluate
 from combdiff.language.samples import random_value
 from combdiff.language.terms import App, Lam, Let, Term, Tuple, Var, add, conj, delta, fresh, mul, subterms, total
@@ -123,9 +123,7 @@ INDICES = tuple(fresh(name, N) for name in "ijklmn")
 
 def assert_means_the_same(term: Term, found: MatrixExpr) -> None:
     expected = np.asarray(evaluate(term, VALUES, SIZES))
-    np.testing.assert_allclose(
-        meaning(found, VALUES, SIZES).reshape(expected.shape), expected, rtol=1e-9, atol=1e-11
-    )
+    np.testing.assert_allclose(meaning(found, VALUES, SIZES).reshape(expected.shape), expected, rtol=1e-9, atol=1e-11)
 
 
 @st.composite

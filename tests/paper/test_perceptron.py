@@ -67,7 +67,7 @@ def test_forward_values_come_once_and_then_cotangents_once():
         "h = g(a)",
         "z = W2 h",
         "y = g(z)",
-        "z_bar = 2 (∇g(z) ∘ (y - t))",
+        "z_bar = 2 ∇g(z) ∘ (y - t)",
         "((∇g(a) ∘ (W2ᵀ z_bar)) xᵀ, z_bar hᵀ)",
     ]
 
@@ -93,7 +93,7 @@ def test_biases_share_the_cotangents_of_their_layers():
         "a = W x + b",
         "h = g(a)",
         "z = V h + c",
-        "z_bar = 2 (∇g(z) ∘ (g(z) - t))",
+        "z_bar = 2 ∇g(z) ∘ (g(z) - t)",
         "a_bar = ∇g(a) ∘ (Vᵀ z_bar)",
         "(a_bar xᵀ, a_bar, z_bar hᵀ, z_bar)",
     ]
