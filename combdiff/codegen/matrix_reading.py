@@ -142,7 +142,7 @@ def is_column(expr: MatrixExpr) -> bool:
         case Sum(items) | Entrywise(items):
             return is_column(items[0])
         case Product(items):
-            return is_column(items[-1])
+            return is_column(items[-1]) and not is_number(expr)
         case Ones() | Diagonal() | Vec():
             return True
         case Named(_, value):
