@@ -27,8 +27,8 @@ from combdiff.codegen.matrix_expr import (
     summed,
 )
 from combdiff.codegen.matrix_network import Book, Draft, Found, Network, NoMatrixFormError, flattened
-from combdiff.codegen.matrix_slots import of_more_slots, unfolded
-from combdiff.codegen.matrix_tensors import RELATIONS, Arrangement, arrangements
+from combdiff.codegen.matrix_slots import of_more_slots, tensor_terms, unfolded
+from combdiff.codegen.matrix_tensors import RELATIONS, Arrangement, arrangements, sum_arrangements
 from combdiff.language.terms import (
     ONE,
     Add,
@@ -160,9 +160,8 @@ class Drafting:
         match factor:
             case App(Var(), args) | Conj(App(Var(), args)) if len(free) > 2 or len(args) > 2:
                 return self._tensor_entry(factor, args)
-            case Add() if len(free) == 3:
-                drafts = unfolded(factor, free, self.expression)
-                return [Arrangement("Unfolded", legs, self._new_atom(draft)) for legs, draft in drafts], free
+            case Add() if len(free) in RELATIONS:
+                return self._sum_of_tensors(factor, free), free
             case _:
                 return self._matrix_entry(factor, free)
 
@@ -177,6 +176,18 @@ class Drafting:
         if len(legs) not in RELATIONS:
             raise NoMatrixFormError
         return list(arrangements(head, legs, isinstance(factor, Conj), self._named_atom)), legs
+
+    def _sum_of_tensors(self, factor: Add, free: tuple[Var, ...]) -> list[Arrangement]:
+        terms = tensor_terms(factor, free)
+        found = [] if terms is None else list(sum_arrangements(terms, free, self._named_atom))
+        try:
+            drafts = unfolded(factor, free, self.expression) if len(free) == 3 else []
+        except NoMatrixFormError:
+            drafts = []
+        found += [Arrangement("Unfolded", legs, self._new_atom(draft)) for legs, draft in drafts]
+        if not found:
+            raise NoMatrixFormError
+        return found
 
     def _new_atom(self, draft: Draft) -> str:
         self.atoms.append(draft)

@@ -24,7 +24,7 @@ from combdiff.codegen.matrix_expr import (
     Vec,
 )
 from combdiff.codegen.matrix_notation import LATEX, Notation
-from combdiff.codegen.matrix_parts import nodes, parts
+from combdiff.codegen.matrix_parts import nodes
 from combdiff.codegen.matrix_reading import is_column, is_number
 from combdiff.language.scalars import SCALAR_FUNCTIONS
 from combdiff.language.terms import Diff, Term, Var
@@ -172,9 +172,6 @@ class _Writer:
 
 
 def _tensor(expr: MatrixExpr) -> tuple[Var, int]:
-    match expr:
-        case Tensor(var, order):
-            return var, len(order)
-        case _:
-            (of,) = parts(expr)
-            return _tensor(of)
+    """The first tensor of a sum of tensors, and how many slots each has."""
+    first = next(node for node in nodes(expr) if isinstance(node, Tensor))
+    return first.var, len(first.order)

@@ -34,7 +34,7 @@ from combdiff.codegen.matrix_expr import (
     Vec,
     scaled,
 )
-from combdiff.codegen.matrix_parts import is_real, parts, rebuilt
+from combdiff.codegen.matrix_parts import is_real, nodes, parts, rebuilt
 from combdiff.language.terms import ONE, TWO, number
 from combdiff.language.types import HERMITIAN, SYMMETRIC, Map
 
@@ -147,8 +147,9 @@ def is_column(expr: MatrixExpr) -> bool:
             return True
         case Named(_, value):
             return isinstance(value.type, Map) and len(value.type.params) == 1
-        case Contraction(Tensor(_, order) | Conjugate(Tensor(_, order)), _, slots):
-            return len(order) - slots == 1
+        case Contraction(tensor, _, slots):
+            (rank, *_) = (len(node.order) for node in nodes(tensor) if isinstance(node, Tensor))
+            return rank - slots == 1
         case _:
             return False
 

@@ -22,7 +22,7 @@ from combdiff.codegen.matrix_expr import (
 )
 from combdiff.codegen.matrix_network import Draft, NoMatrixFormError, flattened
 from combdiff.codegen.matrix_tensors import plainest
-from combdiff.language.terms import ONE, Add, App, Const, Term, Var, mul, total
+from combdiff.language.terms import ONE, Add, App, Conj, Const, Term, Var, mul, split_coefficient, total
 from combdiff.language.types import Index
 
 Legs = tuple[Var, ...]
@@ -110,6 +110,20 @@ def _polyadic(summed_over: list[Var], factors: list[Term], legs: Legs, expressio
             )
             return lambda found: Product((a(found), Transpose(KhatriRao(b(found), c(found)))))
     raise NoMatrixFormError
+
+
+def tensor_terms(sum_: Add, legs: Legs) -> list[tuple[Const, Var, Legs, bool]] | None:
+    """The terms as (coefficient, tensor, its indices, whether conjugated), if all are tensors at just these indices."""
+    found = []
+    for term in sum_.terms:
+        coefficient, entry = split_coefficient(term)
+        conjugated = isinstance(entry, Conj)
+        match entry.term if isinstance(entry, Conj) else entry:
+            case App(Var() as head, args) if set(args) == set(legs) and len(args) == len(legs):
+                found.append((coefficient, head, tuple(a for a in args if isinstance(a, Var)), conjugated))
+            case _:
+                return None
+    return found
 
 
 def _connected(summed_over: list[Var], factors: list[Term]) -> list[list[Term]]:

@@ -6,13 +6,13 @@ out. A reading under which the tensor is declared to be the same is written with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import permutations
 
-from combdiff.codegen.matrix_expr import MatrixExpr, Tensor, Unfolding
-from combdiff.language.terms import Var
+from combdiff.codegen.matrix_expr import Conjugate, MatrixExpr, Tensor, Unfolding, scaled, summed
+from combdiff.language.terms import Const, Var
 from combdiff.language.types import Map, Symmetry
 
 RELATIONS = {3: "Tensor3", 4: "Tensor4"}
@@ -53,6 +53,27 @@ def arrangements(
             others = [legs[n] for n in range(3) if n != mode]
             text = _conjugate(atom(Unfolding(var, mode + 1)), conjugated)
             yield Arrangement("Unfolded", (legs[mode], *others), text)
+
+
+def sum_arrangements(
+    terms: Sequence[tuple[Const, Var, tuple[Var, ...], bool]], legs: tuple[Var, ...], atom: Callable[[MatrixExpr], str]
+) -> Iterator[Arrangement]:
+    """All ways to read Σ coefficient · tensor(indices), or its conjugate, where all terms stand at the same indices.
+
+    >>> from combdiff.language.terms import ONE, fresh
+    >>> from combdiff.language.types import REAL, Domain, Index
+    >>> n = Index(Domain("T.1"))
+    >>> T, legs = fresh("T", Map((n, n, n), REAL)), tuple(fresh(name, n) for name in "ijk")
+    >>> len(list(sum_arrangements([(ONE, T, legs, False)], legs, str)))
+    6
+    """
+    for turned in permutations(legs):
+        relation, items, permuted = RELATIONS[len(legs)], [], 0
+        for coefficient, var, indices, conjugated in terms:
+            tensor, flipped = plainest(var, tuple(turned.index(v) + 1 for v in indices))
+            permuted += tensor.order != tuple(range(1, len(legs) + 1))
+            items.append(scaled(coefficient, [], Conjugate(tensor) if flipped != conjugated else tensor))
+        yield Arrangement(relation, turned, "(Permuted " * permuted + atom(summed(items)) + ")" * permuted)
 
 
 def plainest(var: Var, order: Order) -> tuple[Tensor, bool]:

@@ -70,6 +70,10 @@ def of_slots(expr: MatrixExpr, values: Mapping[Term, object]) -> Array:
     match expr:
         case Conjugate(of):
             return of_slots(of, values).conj()
+        case Sum(items):
+            return sum(of_slots(item, values) for item in items)
+        case Scale(coefficient, (), of):
+            return number(coefficient) * of_slots(of, values)
         case Tensor(var, order):
             array = np.asarray(values[var])
             result = np.zeros([array.shape[order.index(n + 1)] for n in range(len(order))], dtype=array.dtype)
