@@ -23,7 +23,7 @@ from combdiff.language.values import Array, Value
 Positions = npt.NDArray[np.intp]
 
 
-def default_sizes(term: Term) -> dict[Domain, int]:
+def default_sizes(term: Term, known: Mapping[Domain, int] | None = None) -> dict[Domain, int]:
     """A small size for every domain that the types in `term` name: periodic 7, symmetric 3, others 2, 3, 4, 5, 2, …
 
     A periodic size must tell b from −b and 2b from −3b; unequal sizes show a wrong index.
@@ -33,39 +33,57 @@ def default_sizes(term: Term) -> dict[Domain, int]:
     >>> a, k = Domain("A.1"), Domain("BZ", declared=True, periodic=True)
     >>> list(default_sizes(fresh("A", Map((Index(a), Index(k)), REAL))).values())
     [2, 7]
+
+    Args:
+        known: sizes that were given before; they are kept, but for a constant index that lies beyond.
     """
     sizes: dict[Domain, int] = {}
-    plain = 0
+    known = known or {}
+    plain = len(known)
+    constant: list[tuple[Type, Const]] = []
+    kinds: dict[Type, None] = {}
     for u in subterms(term):
-        for var in (*bound_by(u), *((u,) if isinstance(u, Var) else ())):
-            for domain in domains_of(var.kind):
-                if domain in sizes:
-                    continue
-                if domain.periodic or domain.symmetric:
-                    sizes[domain] = 7 if domain.periodic else 3
-                else:
-                    sizes[domain] = 2 + plain % 4
-                    plain += 1
-    for u in subterms(term):
+        for var in (u,) if isinstance(u, Var) else bound_by(u):
+            kinds[var.kind] = None
         if isinstance(u, App) and isinstance(u.function.type, Map):
-            for kind, argument in zip(u.function.type.params, u.args, strict=True):
-                _make_room(kind, argument, sizes)
+            slots = zip(u.function.type.params, u.args, strict=True)
+            constant += [(kind, argument) for kind, argument in slots if isinstance(argument, Const)]
+    for domain in (d for kind in kinds for d in domains_of(kind) if d not in sizes):
+        if domain in known:
+            sizes[domain] = known[domain]
+        elif domain.periodic or domain.symmetric:
+            sizes[domain] = 7 if domain.periodic else 3
+        else:
+            sizes[domain] = 2 + plain % 4
+            plain += 1
+    for kind, argument in constant:
+        _make_room(kind, argument, sizes)
     return sizes
 
 
 _LARGEST = 16
 
 
-def _make_room(kind: Type, argument: Term, sizes: dict[Domain, int]) -> None:
+def _make_room(kind: Type, argument: Const, sizes: dict[Domain, int]) -> None:
     """A constant index must lie in its range, unless that is too large for a sample."""
-    if not (isinstance(kind, Index) and kind.domain is not None and isinstance(argument, Const)):
+    if not (isinstance(kind, Index) and kind.domain is not None):
         return
     needed = 2 * abs(argument.real) + 1 if kind.domain.symmetric else argument.real + 1
     if not kind.domain.periodic and needed <= _LARGEST:
         sizes[kind.domain] = max(sizes[kind.domain], int(needed))
 
 
-def random_value(kind: Type, sizes: Mapping[Domain, int], rng: np.random.Generator) -> Value:
+Draw = Callable[[tuple[int, ...], bool, np.random.Generator], Array]
+"""Draws numbers of a shape, real or complex."""
+
+
+def _normal(shape: tuple[int, ...], over_complex: bool, rng: np.random.Generator) -> Array:
+    real = rng.standard_normal(shape)
+    result: Array = real + 1j * rng.standard_normal(shape) if over_complex else real
+    return np.asarray(result)
+
+
+def random_value(kind: Type, sizes: Mapping[Domain, int], rng: np.random.Generator, draw: Draw = _normal) -> Value:
     """A random value: normally distributed numbers, arrays in the declared symmetric subspace, indices in range.
 
     >>> from combdiff.language.types import COMPLEX, HERMITIAN
@@ -73,6 +91,9 @@ def random_value(kind: Type, sizes: Mapping[Domain, int], rng: np.random.Generat
     >>> a = random_value(Map((Index(n), Index(n)), COMPLEX, (HERMITIAN,)), {n: 3}, np.random.default_rng(0))
     >>> bool((a == a.conj().T).all())
     True
+
+    Args:
+        draw: where numbers come from, if they are not to be normally distributed.
 
     Raises:
         UnsupportedError: for a map of anything but numbers and indices, of which there is no natural distribution.
@@ -83,11 +104,11 @@ def random_value(kind: Type, sizes: Mapping[Domain, int], rng: np.random.Generat
             size = sizes[domain] if domain else 3
             return int(rng.integers(0, max(size, 1))) - (size // 2 if domain and domain.symmetric else 0)
         case Number():
-            return _normal((), kind.complex, rng).item()
+            return draw((), kind.complex, rng).item()
         case Product(items):
-            return tuple(random_value(item, sizes, rng) for item in items)
+            return tuple(random_value(item, sizes, rng, draw) for item in items)
         case Map() if kind.is_tensor:
-            return _random_array(kind, sizes, rng)
+            return _random_array(kind, sizes, rng, draw)
         case Map(params, Number()) if all(isinstance(p, Number | Index) for p in params):
             return _random_function(kind, rng)
     raise UnsupportedError(
@@ -115,12 +136,6 @@ def random_arguments(term: Term, sizes: Mapping[Domain, int], rng: np.random.Gen
     return {var: random_value(var.kind, sizes, rng) for var in found}
 
 
-def _normal(shape: tuple[int, ...], over_complex: bool, rng: np.random.Generator) -> Array:
-    real = rng.standard_normal(shape)
-    result: Array = real + 1j * rng.standard_normal(shape) if over_complex else real
-    return np.asarray(result)
-
-
 def _random_function(kind: Map, rng: np.random.Generator) -> Callable[..., Value]:
     """A smooth function of numbers: c · sin(Σ wₙ xₙ + b)."""
     weights = [_normal((), is_complex(p) and is_complex(kind.result), rng).item() for p in kind.params]
@@ -134,9 +149,9 @@ def _random_function(kind: Map, rng: np.random.Generator) -> Callable[..., Value
     return function
 
 
-def _random_array(kind: Map, sizes: Mapping[Domain, int], rng: np.random.Generator) -> Array:
+def _random_array(kind: Map, sizes: Mapping[Domain, int], rng: np.random.Generator, draw: Draw) -> Array:
     shape = shape_of(kind, sizes)
-    drawn = _normal(shape, is_complex(kind), rng)
+    drawn = draw(shape, is_complex(kind), rng)
     if not kind.symmetries or not drawn.size:
         return drawn
     orbits = _orbits(kind, shape)

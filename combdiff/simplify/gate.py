@@ -1,61 +1,48 @@
-"""The gate: every simplification is evaluated before and after on random tensors, and a difference is an error.
+"""The gate: every simplification is evaluated before and after on random numbers, and a difference is an error.
 
-Tensors are drawn from their declared symmetric subspaces; an unknown map becomes a fixed random one.
+Tensors are drawn from their declared symmetric subspaces; an unknown map becomes a fixed random one. The numbers are
+residues modulo a prime, on which polynomials are exact (`exact.py`), so that no tolerance hides a wrong coefficient.
+Only where terms differ there and one holds an opaque function do floating-point numbers decide: sqrt(x)² is x. What is
+compared is each value that a stage has changed (`pieces.py`), or the whole result where that does not settle it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from combdiff.errors import CheckError, UnsupportedError
 from combdiff.language.samples import default_sizes, random_value
-from combdiff.language.terms import Lam, Let, Term, Tuple, bound_by, subterms
-from combdiff.language.types import Domain, Index, Map, Number, Product, Type, is_complex
-from combdiff.simplify.numeric import Evaluation, is_tensor
+from combdiff.language.terms import Term, Tuple
+from combdiff.language.types import Domain, Index, Map, Number, is_complex
+from combdiff.simplify.arithmetic import Arithmetic, Floating
+from combdiff.simplify.exact import Exact, InexactError, is_transparent
+from combdiff.simplify.numeric import Evaluation
+from combdiff.simplify.pieces import parts_of, pieces
+from combdiff.simplify.unknown import RandomMap
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from combdiff.language.values import Array
+    from combdiff.simplify.labelled import Array
 
 TOLERANCE = 1e-8
+"""Of floating-point numbers, relative to the largest entry."""
+
+NARROW = 2
+"""A second size for periodic domains, where steps wrap round and 2b = 0."""
 
 
 @dataclass(slots=True)
-class Gate:
-    """Random values for the free variables of the terms that are compared."""
+class Sample:
+    """Random numbers of one kind for the free variables of terms, and the values that terms have on them."""
 
     sizes: dict[Domain, int]
+    numbers: Arithmetic
     seed: int = 0
     positive: bool = False
     values: dict[Term, object] = field(default_factory=dict)
-    last: tuple[Term, list[Array]] | None = None
-
-    def same(self, before: Term, after: Term, stage: str) -> bool:
-        """Raise CheckError, naming `stage`, if the two terms differ on the random values.
-
-        Returns whether there was something to compare: no value need be finite, as for the logarithm of what is drawn.
-        """
-        import numpy as np
-
-        with np.errstate(all="ignore"):
-            known = self.last[1] if self.last is not None and self.last[0] is before else self.outputs(before)
-            found = self.outputs(after)
-            for a, b in zip(known, found, strict=True):
-                _compare(a, b, stage)
-        self.last = after, found
-        return not found or any(a.size == 0 or np.isfinite(a).any() for a in found)
-
-    def outputs(self, t: Term) -> list[Array]:
-        """Each tensor of a result as a full array, indexed by its own parameters."""
-        evaluation = Evaluation(self, {v for u in subterms(t) for v in bound_by(u)})
-        while isinstance(t, Let | Lam) and not is_tensor(t):
-            if isinstance(t, Let):
-                for var, value in t.bindings:
-                    evaluation.bind(var, value)
-            t = t.body
-        return [evaluation.full(item) for item in (t.items if isinstance(t, Tuple) else (t,))]
+    known: dict[Term, list[Array]] = field(default_factory=dict)
+    before: dict[Term, list[Array]] = field(default_factory=dict)
 
     def value(self, v: Term) -> object:
         """The random value of a free variable, drawn when first asked for."""
@@ -63,79 +50,162 @@ class Gate:
 
         if v not in self.values:
             rng = np.random.default_rng([self.seed, len(self.values)])
-            kind = v.type
+            kind, draw = v.type, self.numbers.draw
             known = isinstance(kind, Number | Index) or (isinstance(kind, Map) and kind.is_tensor)
-            self.values[v] = random_value(kind, self.sizes, rng) if known else _RandomMap(kind, self.sizes, rng)
+            self.values[v] = (
+                random_value(kind, self.sizes, rng, draw) if known else RandomMap(kind, self.sizes, rng, self.numbers)
+            )
             if self.positive and known and not is_complex(kind) and not getattr(kind, "symmetries", ()):
                 self.values[v] = np.abs(self.values[v])  # type: ignore[call-overload]  # a real number or array
         return self.values[v]
+
+    def outputs(self, t: Term) -> list[Array]:
+        """Each tensor of a result as a full array, indexed by its own parameters. What two stages share is kept."""
+        found = self.known.get(t) or self.before.get(t)
+        if found is None:
+            parts = parts_of(t)
+            evaluation = Evaluation(self, t.free.union(parts.params))
+            for var, value in parts.values.items():
+                evaluation.bind(var, value)
+            found = [evaluation.full(item) for item in parts.items]
+        self.known[t] = found
+        return found
+
+    def turn(self) -> None:
+        """A new stage begins: only the values of the one before it are of use."""
+        self.before, self.known = self.known, {}
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What became of a comparison: how the terms differ (empty if they agree), and whether a value was finite."""
+
+    difference: str = ""
+    finite: bool = True
+
+
+@dataclass(slots=True)
+class Gate:
+    """Compares terms on random numbers, with a small size for every domain."""
+
+    sizes: dict[Domain, int] = field(default_factory=dict)
+    seed: int = 0
+    samples: dict[tuple[bool, bool, bool], Sample] = field(default_factory=dict)
+
+    def same(self, before: Term, after: Term, stage: str, laws: Collection[str] = ()) -> bool:
+        """Raise CheckError, naming `stage` and its `laws`, if the two terms differ on random numbers.
+
+        Returns whether there was something to compare: in floating point no value need be finite, as for the logarithm
+        of what is drawn.
+
+        Raises:
+            UnsupportedError: a term cannot be evaluated on arrays, or only on too large ones.
+        """
+        import numpy as np
+
+        for sample in self.samples.values():
+            sample.turn()
+        with np.errstate(all="ignore"):
+            if self._each_agrees(before, after):
+                return True
+            result = self.compared(before, after)
+        if result.difference:
+            raise CheckError(
+                f"{stage} changed the value of the derivative ({result.difference}); "
+                f"{_named(laws)}this is a bug of combdiff",
+                remedy="report the program",
+            )
+        return result.finite
+
+    def _each_agrees(self, before: Term, after: Term) -> bool:
+        """Whether every value and item agrees, whatever the values are that it is made of."""
+        try:
+            results = (self.compared(x, y) for _, x, y in pieces(before, after))
+            return all(r.finite and not r.difference for r in results)
+        except (UnsupportedError, OverflowError):
+            return False
+
+    def compared(self, before: Term, after: Term) -> Comparison:
+        """Both evaluated, at every size that is worth it; in floating point where exact numbers do not decide."""
+        sizes = self._room_for(before, after)
+        finite = False
+        for narrow in (False, True) if any(d.periodic for d in sizes) else (False,):
+            difference = self._exact_difference(before, after, narrow)
+            if difference and not (is_transparent(before) and is_transparent(after)):
+                result = self._floating(before, after, narrow)
+                difference, finite = result.difference, finite or result.finite
+            elif not difference:
+                finite = True
+            if difference:
+                return Comparison(difference)
+        if not finite:
+            return self._floating(before, after, narrow=False, positive=True)
+        return Comparison(finite=finite)
+
+    def _exact_difference(self, before: Term, after: Term, narrow: bool) -> str:
+        """How two terms differ on exact numbers; empty if they do not."""
+        sample = self._sample(narrow)
+        try:
+            differing = sum(_differing(a, b) for a, b in self._both(sample, before, after))
+        except InexactError:
+            return "no exact value"
+        return f"{differing} entries differ in exact arithmetic" if differing else ""
+
+    def _floating(self, before: Term, after: Term, narrow: bool, positive: bool = False) -> Comparison:
+        import numpy as np
+
+        results = list(self._both(self._sample(narrow, exact=False, positive=positive), before, after))
+        difference = next((d for a, b in results if (d := _distance(a, b))), "")
+        return Comparison(difference, not results or any(b.size == 0 or np.isfinite(b).any() for _, b in results))
+
+    def _both(self, sample: Sample, before: Term, after: Term) -> Iterator[tuple[Array, Array]]:
+        return zip(sample.outputs(before), sample.outputs(after), strict=True)
+
+    def _room_for(self, before: Term, after: Term) -> dict[Domain, int]:
+        """The sizes of the domains in two terms; what was drawn for others is forgotten where a size has grown."""
+        sizes = default_sizes(Tuple((before, after)), self.sizes)
+        if any(self.sizes.get(d, n) != n for d, n in sizes.items()):
+            self.samples.clear()
+        if not sizes.items() <= self.sizes.items():
+            self.sizes.update(sizes)
+        return sizes
+
+    def _sample(self, narrow: bool, exact: bool = True, positive: bool = False) -> Sample:
+        sample = self.samples.get((narrow, exact, positive))
+        if sample is None:
+            sample = self.samples[narrow, exact, positive] = Sample({}, Exact() if exact else Floating(), self.seed)
+            sample.positive = positive
+        if len(sample.sizes) != len(self.sizes):
+            sample.sizes.update({d: NARROW if narrow and d.periodic else n for d, n in self.sizes.items()})
+        return sample
 
 
 def gate_for(*terms: Term, seed: int = 0) -> Gate:
     """A gate with small sizes for every domain of `terms`."""
     sizes: dict[Domain, int] = {}
     for t in terms:
-        sizes.update(default_sizes(t))
+        sizes.update(default_sizes(t, sizes))
     return Gate(sizes, seed)
 
 
-def narrow(gate: Gate) -> Gate | None:
-    """The same gate with periodic domains of two values, where steps wrap round and 2b = 0; None if there is none."""
-    periodic = [d for d in gate.sizes if d.periodic]
-    return Gate({**gate.sizes, **dict.fromkeys(periodic, 2)}, gate.seed) if periodic else None
+def _named(laws: Collection[str]) -> str:
+    return f"its laws that fired are those of {', '.join(sorted(laws))}; " if laws else ""
 
 
-def positive(gate: Gate) -> Gate:
-    """The same gate with positive numbers for what is real, for roots and logarithms."""
-    return Gate(gate.sizes, gate.seed, positive=True)
+def _differing(a: Array, b: Array) -> int:
+    """How many entries differ."""
+    return int((a != b).sum()) if a.shape == b.shape else max(a.size, b.size, 1)
 
 
-def _compare(a: Array, b: Array, stage: str) -> None:
+def _distance(a: Array, b: Array) -> str:
+    """How two arrays differ in floating point; empty if they do not, where both are finite."""
     import numpy as np
 
-    same_shape = a.shape == b.shape
-    finite = np.isfinite(a) & np.isfinite(b) if same_shape else np.zeros((), bool)
-    lost = same_shape and bool((np.isfinite(a) & ~np.isfinite(b)).any())
+    if a.shape != b.shape:
+        return f"the shape {a.shape} became {b.shape}"
+    finite = np.isfinite(a) & np.isfinite(b)
     scale = max(1.0, float(np.max(np.abs(a), initial=0.0, where=finite)))
     worst = float(np.max(np.abs(a - b), initial=0.0, where=finite)) / scale
-    if worst > TOLERANCE or lost or not same_shape:
-        raise CheckError(
-            f"{stage} changed the value of the derivative (relative difference {worst:.1e}); this is a bug of combdiff",
-            remedy="report the program",
-        )
-
-
-class _RandomMap:
-    """A fixed random map in the place of an unknown one: a nonlinear function of a few random projections."""
-
-    def __init__(self, kind: Type, sizes: dict[Domain, int], rng: np.random.Generator) -> None:
-        if not isinstance(kind, Map):
-            raise UnsupportedError("only unknown maps are replaced by random ones")
-        self.kind = kind
-        self.sizes = sizes
-        self.weights = rng.normal(size=64)
-
-    def __call__(self, *args: Array | tuple[Array, ...]) -> object:
-        import numpy as np
-
-        value = np.complex128(0.3)
-        for n, argument in enumerate(args):
-            flat = np.concatenate([np.ravel(a) for a in (argument if isinstance(argument, tuple) else (argument,))])
-            value = value + self.weights[n] * np.sum(np.resize(self.weights[n + 1 :], flat.size) * flat)
-        return self._shaped(self.kind.result, np.sin(value) + 0.1 * value * value, 0)
-
-    def _shaped(self, kind: Type, value: np.complex128, offset: int) -> object:
-        import numpy as np
-
-        match kind:
-            case Number():
-                return value if is_complex(kind) else np.real(value)
-            case Map(params, result):
-                shape = [self.sizes[p.domain] for p in params if isinstance(p, Index) and p.domain is not None]
-                spread = np.resize(self.weights[offset + 3 :], int(np.prod(shape))).reshape(shape)
-                entries = np.cos(spread) * value
-                return entries if is_complex(result) else np.real(entries)
-            case Product(items):
-                return tuple(self._shaped(item, value, offset + n) for n, item in enumerate(items))
-            case _:
-                raise UnsupportedError("an unknown map whose value is an index cannot be checked on numbers")
+    if (np.isfinite(a) & ~np.isfinite(b)).any():
+        return "a finite value was lost"
+    return f"relative difference {worst:.1e}" if worst > TOLERANCE else ""

@@ -1,18 +1,15 @@
 """The value of a term on arrays, one axis for every open index; sums are eliminated one index after the other.
 
 Quick enough to check every simplification. `language/evaluate.py`, which is slow and obviously right, shares nothing
-with it.
+with it. The numbers are floating-point numbers or residues, as `arithmetic.py` says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from math import prod
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from combdiff.errors import UnsupportedError
-from combdiff.language.scalars import SCALAR_FUNCTIONS
 from combdiff.language.terms import (
     Add,
     App,
@@ -36,52 +33,24 @@ from combdiff.language.terms import (
     total,
 )
 from combdiff.language.types import Domain, Index, Map, Number, Type
+from combdiff.simplify.arithmetic import Arithmetic
+from combdiff.simplify.exact import is_integer, is_whole
+from combdiff.simplify.labelled import Labelled, TooLargeError, added, all_axes, eliminated, multiplied
+from combdiff.simplify.residues import HALF
 
 if TYPE_CHECKING:
-    from typing import Any
-
-    import numpy.typing as npt
-
-    Array = npt.NDArray[Any]
-    Operation = Callable[[list[Array]], Array]
-
-
-LARGEST = 2**23
-"""Entries of the largest intermediate array of a check."""
-
-
-# with fewer axes, the small arrays of a check are never too large together
-_FEW = 4
-
-
-class TooLargeError(UnsupportedError):
-    """A term whose value needs larger arrays than a check may use."""
+    from combdiff.simplify.labelled import Array
 
 
 class Draws(Protocol):
-    """Where the values of free variables come from."""
+    """Where the values of free variables come from, and what kind of number they are."""
 
     sizes: dict[Domain, int]
+    numbers: Arithmetic
 
     def value(self, v: Term) -> object:
         """The value of a free variable or of an unknown derivative."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Labelled:
-    """An array whose axes are index variables."""
-
-    array: Array
-    axes: tuple[Var, ...] = ()
-
-    def over(self, axes: Sequence[Var]) -> Array:
-        """The array with its axes in the order of `axes`, of length 1 where it does not depend on one."""
-        import numpy as np
-
-        order = [self.axes.index(a) for a in axes if a in self.axes]
-        moved = np.transpose(self.array, order)
-        return moved.reshape([moved.shape[order.index(self.axes.index(a))] if a in self.axes else 1 for a in axes])
 
 
 def range_of(v: Var, sizes: Mapping[Domain, int]) -> Array:
@@ -105,11 +74,12 @@ def is_tensor(t: Term) -> bool:
 
 
 class Evaluation:
-    """One evaluation: values of lets, and of the numbers that a δ fixes."""
+    """One evaluation: values of lets, and of the numbers that a δ fixes. Indices in `outer` have a drawn value."""
 
-    def __init__(self, gate: Draws, bound: Collection[Var]) -> None:
-        self.gate = gate
-        self.bound = bound
+    def __init__(self, sample: Draws, outer: Collection[Var]) -> None:
+        self.sample = sample
+        self.outer = outer
+        self.numbers = sample.numbers
         self.local: dict[Var, object] = {}
         self.memo: dict[Term, Labelled] = {}
 
@@ -120,31 +90,29 @@ class Evaluation:
 
     def full(self, t: Term) -> Array:
         """A scalar, or a tensor over all of its indices."""
-        if isinstance(t, Lam):
-            entries = self(t.body)
-            import numpy as np
-
-            shape = [len(range_of(p, self.gate.sizes)) for p in t.params]
-            return np.broadcast_to(entries.over(t.params), shape)
-        if isinstance(t.type, Map):
-            return self._tensor(t)
-        return self(t).over(())
-
-    def _tensor(self, t: Term) -> Array:
         import numpy as np
 
         if isinstance(t, Lam):
-            return self.full(t)
-        value = self._known(t)
-        return np.asarray(value)
+            entries = self(t.body).reduced()
+            shape = [len(range_of(p, self.sample.sizes)) for p in t.params]
+            return np.broadcast_to(entries.over([p.uid for p in t.params]), shape)
+        if isinstance(t.type, Map):
+            return np.asarray(self._known(t))
+        return self(t).reduced().over(())
+
+    def _is_open(self, v: Var) -> bool:
+        return isinstance(v.kind, Index) and v not in self.local and v not in self.outer
+
+    def _given(self, array: Array) -> Labelled:
+        return Labelled(array, (), HALF * self.numbers.unit)
 
     def _known(self, t: Term) -> object:
         """The value of a variable, an unknown derivative, or what an unknown map returns."""
         match t:
             case Var():
-                return self.local[t] if t in self.local else self.gate.value(t)
+                return self.local[t] if t in self.local else self.sample.value(t)
             case Diff():
-                return self.gate.value(t)
+                return self.sample.value(t)
             case App(f, args):
                 function = self._known(f)
                 assert callable(function), "an unknown map"
@@ -167,25 +135,28 @@ class Evaluation:
         import numpy as np
 
         match t:
-            case Const(real, imag):
-                return Labelled(np.asarray(complex(real, imag) if imag else float(real)))
-            case Var(_, Index()) if t in self.bound:
-                return Labelled(range_of(t, self.gate.sizes), (t,))
-            case Add(terms):
-                return _combine([self(u) for u in terms], _sum_up)
-            case Mul(factors):
-                return _combine([self(u) for u in factors], _multiply_up)
-            case Pow(base, exponent):
-                return _combine([self(base), self(exponent)], _raise_up)
-            case Conj(u):
-                inner = self(u)
-                return Labelled(np.conj(inner.array), inner.axes)
-            case Call(name, args):
-                return self._call(name, args)
-            case Sum(indices, body):
-                return self._sum(indices, body)
             case App(f, args):
                 return self._entry(f, args)
+            case Var() if self._is_open(t):
+                values = range_of(t, self.sample.sizes)
+                return Labelled(values.astype(float), (t.uid,), self.numbers.unit * max(1, len(values)))
+            case Mul(factors):
+                return multiplied([self(u) for u in factors])
+            case Add(terms):
+                return added([self(u) for u in terms])
+            case Const():
+                return self.numbers.number(t)
+            case Pow(base, Const() as n) if is_whole(n):
+                return self.numbers.integer_power(self(base), int(n.real))
+            case Pow(base, exponent):
+                return self.numbers.power(self(base), self(exponent))
+            case Conj(u):
+                inner = self(u)
+                return Labelled(np.conj(inner.array), inner.axes, inner.reach)
+            case Call(name, args):
+                return self.numbers.call(name, self(args[0])) if args else self.numbers.pi()
+            case Sum(indices, body):
+                return self._sum(indices, body)
             case _:
                 return self._restricted(t)
 
@@ -194,69 +165,72 @@ class Evaluation:
 
         match t:
             case Delta(left, right, body):
-                return _combine([self(body), self._equal(left, right)], _multiply_up)
+                return multiplied([self(body), self._equal(left, right)])
             case Indicator(left, right, body):
-                mask = _combine([self(left), self(right)], lambda a: a[0] <= a[1])
-                return _combine([self(body), mask], _multiply_up)
+                integers = is_integer(left) and is_integer(right)
+                return multiplied([self(body), self.numbers.at_most(self(left), self(right), integers)])
             case Proj():
                 return self._one_by_one(t)
             case _:
-                return Labelled(np.asarray(self._known(t)))
-
-    def _call(self, name: str, args: tuple[Term, ...]) -> Labelled:
-        import numpy as np
-
-        if not args:
-            return Labelled(np.asarray(np.pi))
-        inner = self(args[0])
-        if name == "abs2":
-            return Labelled(np.abs(inner.array) ** 2, inner.axes)
-        return Labelled(getattr(np, SCALAR_FUNCTIONS[name].numpy)(inner.array), inner.axes)
+                return self._given(np.asarray(self._known(t)))
 
     def _equal(self, left: Term, right: Term) -> Labelled:
-        difference = _combine([self(left), self(right)], lambda a: a[0] - a[1])
+        a, b = self(left), self(right)
+        axes = all_axes((a, b))
+        difference = self.numbers.settled(a.over(axes) - b.over(axes))
         periods = [d for v in left.free | right.free if (d := _periodic(v)) is not None]
-        array = difference.array % self.gate.sizes[periods[0]] if periods else difference.array
-        return Labelled(array == 0, difference.axes)
+        array = difference % self.sample.sizes[periods[0]] if periods else difference
+        return Labelled((array == 0).astype(float), axes, self.numbers.unit)
 
     def _entry(self, f: Term, args: tuple[Term, ...]) -> Labelled:
-        import numpy as np
 
         if not (isinstance(f.type, Map) and f.type.is_tensor):
             return self._unknown_entry(f, args)
-        if isinstance(f, App | Proj) and any(v in self.bound for v in f.free):
+        if isinstance(f, App | Proj) and any(self._is_open(v) for v in f.free):
             return self._one_by_one(App(f, args))
-        tensor = self._tensor(f)
+        tensor = self.full(f)
+        kinds = f.type.params
+        if self._are_slots(args, kinds):
+            return Labelled(tensor, tuple(v.uid for v in args if isinstance(v, Var)), HALF * self.numbers.unit)
         places = [self(a) for a in args]
-        axes = _axes(places)
-        indices = []
-        for place, kind in zip(places, f.type.params, strict=True):
-            indices.append(_slot(place.over(axes).astype(int), kind, self.gate.sizes))
-        return Labelled(tensor[tuple(np.broadcast_arrays(*indices))] if axes else tensor[tuple(indices)], axes)
+        axes = all_axes(places)
+        indices = [
+            _slot(p.over(axes).astype(int), kind, self.sample.sizes) for p, kind in zip(places, kinds, strict=True)
+        ]
+        return Labelled(tensor[tuple(indices)], axes, HALF * self.numbers.unit)
+
+    def _are_slots(self, args: tuple[Term, ...], kinds: tuple[Type, ...]) -> bool:
+        """Whether the arguments are different open indices, each over the whole range of its slot."""
+        return len(set(args)) == len(args) and all(
+            isinstance(a, Var) and a.kind == kind and self._is_open(a) for a, kind in zip(args, kinds, strict=True)
+        )
 
     def _unknown_entry(self, f: Term, args: tuple[Term, ...]) -> Labelled:
         """An unknown map of numbers acts entry by entry, one of tensors is called once for every open index."""
         import numpy as np
 
         if isinstance(f, Var | Diff) and all(isinstance(a.type, Number | Index) for a in args):
-            places = [self(a) for a in args]
+            places = [self(a).reduced() for a in args]
+            axes = all_axes(places)
             function = self._known(f)
             assert callable(function), "an unknown map"
-            return _combine(places, lambda arrays: np.vectorize(lambda *x: function(*map(np.asarray, x)))(*arrays))
+            entries = np.broadcast_arrays(*(p.over(axes) for p in places))
+            values = np.asarray([function(*map(np.asarray, x)) for x in zip(*map(np.ravel, entries), strict=True)])
+            return Labelled(values.reshape(entries[0].shape), axes, HALF * self.numbers.unit)
         return self._one_by_one(App(f, args))
 
     def _one_by_one(self, t: Term) -> Labelled:
         """A value that is not computed on whole arrays, at every value of its open indices."""
         import numpy as np
 
-        open_ = tuple(sorted((v for v in t.free if v in self.bound and isinstance(v.kind, Index)), key=lambda v: v.uid))
-        ranges = [range_of(v, self.gate.sizes) for v in open_]
+        open_ = tuple(sorted((v for v in t.free if self._is_open(v)), key=lambda v: v.uid))
+        ranges = [range_of(v, self.sample.sizes) for v in open_]
         result = np.zeros([len(r) for r in ranges], complex)
         for place in np.ndindex(result.shape):
-            inner = Evaluation(self.gate, [v for v in self.bound if v not in open_])
+            inner = Evaluation(self.sample, self.outer)
             inner.local = {**self.local, **{v: int(r[n]) for v, r, n in zip(open_, ranges, place, strict=True)}}
             result[place] = inner.entry_of(t)
-        return Labelled(result, open_)
+        return Labelled(result, tuple(v.uid for v in open_), HALF * self.numbers.unit)
 
     def entry_of(self, t: Term) -> complex:
         """A number that an unknown map returns, perhaps as an entry of a tensor."""
@@ -265,7 +239,7 @@ class Evaluation:
         match t:
             case App(f, args) if isinstance(f.type, Map) and f.type.is_tensor:
                 slots = zip(args, f.type.params, strict=True)
-                places = tuple(_slot(np.asarray(self(a).array, int), p, self.gate.sizes) for a, p in slots)
+                places = tuple(_slot(np.asarray(self(a).array, int), p, self.sample.sizes) for a, p in slots)
                 return complex(np.asarray(self._known(f))[places])
             case _:
                 return complex(np.asarray(self._known(t)))
@@ -274,8 +248,8 @@ class Evaluation:
         fixed = [v for v in indices if not isinstance(v.kind, Index)]
         if fixed:
             return self(_fixed_by_delta(fixed[0], tuple(v for v in indices if v is not fixed[0]), body))
-        sizes = {v: len(range_of(v, self.gate.sizes)) for v in indices}
-        return eliminate_indices(self._factors(body), indices, sizes)
+        sizes = {v.uid: len(range_of(v, self.sample.sizes)) for v in indices}
+        return eliminated(self._factors(body), sizes, self.numbers.unit)
 
     def _factors(self, t: Term) -> list[Labelled]:
         """What `t` is a product of, seen through conj and δ, so that sums can be eliminated one by one."""
@@ -285,7 +259,7 @@ class Evaluation:
             case Mul(factors):
                 return [f for u in factors for f in self._factors(u)]
             case Conj(u):
-                return [Labelled(np.conj(f.array), f.axes) for f in self._factors(u)]
+                return [Labelled(np.conj(f.array), f.axes, f.reach) for f in self._factors(u)]
             case Delta(left, right, body):
                 return [self._equal(left, right), *self._factors(body)]
             case Sum((v, *others), body) if not isinstance(v.kind, Index):
@@ -323,74 +297,3 @@ def _without(body: Term, condition: Delta) -> Term:
 def _periodic(v: Var) -> Domain | None:
     domain = v.kind.domain if isinstance(v.kind, Index) else None
     return domain if domain is not None and domain.periodic else None
-
-
-def _axes(parts: Sequence[Labelled]) -> tuple[Var, ...]:
-    return tuple(dict.fromkeys(a for p in parts for a in p.axes))
-
-
-def _combine(parts: Sequence[Labelled], operation: Operation) -> Labelled:
-    extents = {a: n for p in parts for a, n in zip(p.axes, p.array.shape, strict=True)}
-    axes = tuple(extents)
-    if len(axes) > _FEW and prod(extents.values()) > LARGEST:
-        raise TooLargeError(f"a check on numbers would need an array of {prod(extents.values())} entries")
-    return Labelled(operation([p.over(axes) for p in parts]), axes)
-
-
-def _sum_up(arrays: list[Array]) -> Array:
-    result = arrays[0]
-    for a in arrays[1:]:
-        result = result + a
-    return result
-
-
-def _multiply_up(arrays: list[Array]) -> Array:
-    result = arrays[0]
-    for a in arrays[1:]:
-        result = result * a
-    return result
-
-
-def _raise_up(arrays: list[Array]) -> Array:
-    base, exponent = arrays
-    whole = exponent.dtype.kind == "f" and exponent.ndim == 0 and float(exponent) == round(float(exponent))
-    return base**exponent if not whole else base ** int(exponent) if exponent >= 0 else 1 / base ** int(-exponent)
-
-
-def eliminate_indices(factors: Sequence[Labelled], indices: Sequence[Var], sizes: Mapping[Var, int]) -> Labelled:
-    """Σ over `indices` of the product, one index at a time, the one that leaves the smallest array first."""
-    work = list(factors)
-    left = list(indices)
-    while left:
-        v = min(left, key=lambda i: _cost(work, i))
-        left.remove(v)
-        touched = [f for f in work if v in f.axes]
-        work = [f for f in work if v not in f.axes]
-        if not touched:
-            work.append(_scalar(sizes[v]))
-            continue
-        work.append(_summed(touched, v))
-    return _combine(work, _multiply_up)
-
-
-def _cost(work: Sequence[Labelled], v: Var) -> int:
-    extents = {a: n for f in work if v in f.axes for a, n in zip(f.axes, f.array.shape, strict=True)}
-    result = 1
-    for n in extents.values():
-        result *= n
-    return result
-
-
-def _scalar(n: int) -> Labelled:
-    import numpy as np
-
-    return Labelled(np.asarray(float(n)))
-
-
-def _summed(touched: Sequence[Labelled], v: Var) -> Labelled:
-    entries = _cost(touched, v)
-    if entries > LARGEST:
-        raise TooLargeError(f"a check on numbers would need an array of {entries} entries")
-    product = _combine(touched, _multiply_up)
-    at = product.axes.index(v)
-    return Labelled(product.array.sum(axis=at), product.axes[:at] + product.axes[at + 1 :])

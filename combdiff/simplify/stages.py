@@ -37,7 +37,7 @@ from combdiff.simplify.choose import Binding, index_names, place, rename_indices
 from combdiff.simplify.closed import derived_symmetries
 from combdiff.simplify.contract import contract
 from combdiff.simplify.egraph import Family
-from combdiff.simplify.gate import Gate, gate_for, narrow, positive
+from combdiff.simplify.gate import Gate
 from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
 from combdiff.simplify.repeats import once_a_form
 from combdiff.simplify.sharing import nested
@@ -67,6 +67,12 @@ class Step:
         return "\n".join([heading, *([self.note] if self.note else []), expression_text(self.term)])
 
 
+_OWN_LAWS: dict[str, tuple[str, ...]] = {
+    "merge like terms": ("canonical names",),
+    "order and names": ("plainest images", "the order of factors"),
+}
+"""What a stage that does not use the e-graph does."""
+
 REAL_PART = "its value is not provably real: what follows is the gradient of its real part (Eq. 42)"
 
 
@@ -90,7 +96,7 @@ class Simplifier:
     steps: list[Step] = field(default_factory=list)
     budget: Budget = field(init=False)
     derived: Symmetries = field(default_factory=dict)
-    gates: list[Gate] = field(default_factory=list)
+    gate: Gate = field(default_factory=Gate)
 
     def __post_init__(self) -> None:
         self.budget = Budget(time.perf_counter() + self.seconds)
@@ -125,32 +131,23 @@ class Simplifier:
         result = Lam(f.params, body)
         start = time.perf_counter()
         spent = self.budget.spent
-        note = "; ".join([*([SPENT] if spent else []), *self._checked(name, f.body, body)])
+        note = "; ".join([*([SPENT] if spent else []), *self._checked(name, f.body, body, families)])
         self.steps.append(Step(name, result, families, seconds, note, time.perf_counter() - start, spent))
         return result
 
-    def _checked(self, name: str, before: Term, after: Term) -> list[str]:
+    def _checked(self, name: str, before: Term, after: Term, families: dict[str, Family]) -> list[str]:
         """Evaluate both; a note where it could not be done, that says why."""
         if not self.check or before is after:
             return []
+        laws = [family for family, fired in families.items() if fired.matches] or _OWN_LAWS.get(name, ())
         try:
-            gates = self._gates_for(before, after)
-            compared = [gate.same(before, after, name) for gate in gates]
-            if not any(compared) and not positive(gates[0]).same(before, after, name):
+            if not self.gate.same(before, after, name, laws):
                 return ["not checked on numbers: no value is finite on what was drawn"]
         except UnsupportedError as problem:
             return [f"not checked on numbers: {problem.message}"]
         except OverflowError:
             return ["not checked on numbers: it holds a number beyond those of floating point"]
         return []
-
-    def _gates_for(self, before: Term, after: Term) -> list[Gate]:
-        """The gates of the stage before, which remember its values, if they have the sizes that are asked for."""
-        gate = gate_for(before, after)
-        if not self.gates or self.gates[0].sizes != gate.sizes:
-            small = narrow(gate)
-            self.gates = [gate] if small is None else [gate, small]
-        return self.gates
 
     def _merged(self, unused: Collection[Var]) -> Callable[[Term], tuple[Term, dict[str, Family]]]:
         def rewrite(body: Term) -> tuple[Term, dict[str, Family]]:
