@@ -128,28 +128,26 @@ class Gate:
     def compared(self, before: Term, after: Term) -> Comparison:
         """Both evaluated, at every size that is worth it; in floating point where exact numbers do not decide."""
         sizes = self._room_for(before, after)
-        finite = False
+        results = []
         for narrow in (False, True) if any(d.periodic for d in sizes) else (False,):
-            difference = self._exact_difference(before, after, narrow)
-            if difference and not (is_transparent(before) and is_transparent(after)):
-                result = self._floating(before, after, narrow)
-                difference, finite = result.difference, finite or result.finite
-            elif not difference:
-                finite = True
-            if difference:
-                return Comparison(difference)
-        if not finite:
+            result = self._exact(before, after, narrow) or self._floating(before, after, narrow)
+            if result.difference:
+                return result
+            results.append(result)
+        if not any(r.finite for r in results):
             return self._floating(before, after, narrow=False, positive=True)
-        return Comparison(finite=finite)
+        return Comparison()
 
-    def _exact_difference(self, before: Term, after: Term, narrow: bool) -> str:
-        """How two terms differ on exact numbers; empty if they do not."""
-        sample = self._sample(narrow)
+    def _exact(self, before: Term, after: Term, narrow: bool) -> Comparison | None:
+        """The comparison on exact numbers; None where it does not decide."""
         try:
-            differing = sum(_differing(a, b) for a, b in self._both(sample, before, after))
+            differing = sum(_differing(a, b) for a, b in self._both(self._sample(narrow), before, after))
         except InexactError:
-            return "no exact value"
-        return f"{differing} entries differ in exact arithmetic" if differing else ""
+            return None
+        if not differing:
+            return Comparison()
+        decides = is_transparent(before) and is_transparent(after)
+        return Comparison(f"{differing} entries differ in exact arithmetic") if decides else None
 
     def _floating(self, before: Term, after: Term, narrow: bool, positive: bool = False) -> Comparison:
         import numpy as np

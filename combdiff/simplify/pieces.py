@@ -50,7 +50,8 @@ def parts_of(t: Term) -> Parts:
 def pieces(before: Term, after: Term) -> Iterator[Piece]:
     """The values and items that differ, one of each form; the whole results where they cannot be taken apart."""
     b, a = parts_of(before), parts_of(after)
-    if b.params or a.params or len(b.items) != len(a.items):
+    # a name that is used before its value, or without one, is free after and not before
+    if b.params or a.params or len(b.items) != len(a.items) or not after.free <= before.free:
         yield "", before, after
         return
     shared = b.values.keys() & a.values.keys()
@@ -59,9 +60,9 @@ def pieces(before: Term, after: Term) -> Iterator[Piece]:
     seen: set[Hashable] = set()
     alone = [_Alone(b.values, shared), _Alone(a.values, shared)]
     for name, x, y in pairs:
-        if x is y or x == y:
-            continue
         x, y = alone[0].closed(x), alone[1].closed(y)
+        if x == y:
+            continue
         shape, _ = form(Tuple((x, y)))
         if shape not in seen:
             seen.add(shape)

@@ -1,0 +1,163 @@
+"""Exact arithmetic: terms in the field against the oracle on Gaussian integers, and opaque functions."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+
+from combdiff.language.evaluate import evaluate
+from combdiff.language.samples import default_sizes, random_value
+from combdiff.language.scalars import SCALAR_FUNCTIONS
+from combdiff.language.terms import (
+    PI,
+    Call,
+    Indicator,
+    Lam,
+    Let,
+    Pow,
+    Term,
+    Traverser,
+    Var,
+    add,
+    call,
+    conj,
+    fresh,
+    indicator,
+    mul,
+    neg,
+    number,
+    power,
+    sub,
+)
+from combdiff.language.types import COMPLEX, REAL
+from combdiff.language.values import Array, Value
+from combdiff.simplify.exact import Exact, InexactError, is_integer, is_transparent, is_whole
+from combdiff.simplify.gate import Gate, Sample
+from combdiff.simplify.labelled import Labelled, added, eliminated, multiplied
+from combdiff.simplify.residues import EXACT, HALF, PRIME, centred, residue
+from tests.strategies import programs
+
+z, w = fresh("z", COMPLEX), fresh("w", COMPLEX)
+x, y = fresh("x", REAL), fresh("y", REAL)
+
+
+def polynomial(t: Term) -> Term:
+    """`t` without what is no polynomial: functions are dropped, powers and conditions of numbers too."""
+    match t:
+        case Call(name, (inner,)) if name not in ("abs2", "real", "imag"):
+            return inner
+        case Pow(base, exponent) if not is_whole(exponent) or exponent.real < 0:  # type: ignore[attr-defined]
+            return base
+        case Indicator(left, right, body) if not (is_integer(left) and is_integer(right)):
+            return body
+        case _:
+            return t
+
+
+def small_integers(shape: tuple[int, ...], over_complex: bool, rng: np.random.Generator) -> Array:
+    real = rng.integers(-1, 3, shape).astype(float)
+    return np.asarray(real + 1j * rng.integers(-1, 2, shape) if over_complex else real)
+
+
+def residues(value: Value) -> Array:
+    """What the oracle computed, modulo the prime; the numbers are exact, for their denominators are powers of two."""
+    flat = np.ravel(np.asarray(value, complex))
+    parts = [complex(residue(Fraction(c.real)), residue(Fraction(c.imag))) for c in flat.tolist()]
+    return np.asarray(parts).reshape(np.shape(value))  # type: ignore[arg-type]  # a number or an array
+
+
+@settings(max_examples=300)
+@given(programs(depth=2))
+def test_polynomials_are_worth_in_the_field_what_they_are_on_gaussian_integers(program: Lam) -> None:
+    rng = np.random.default_rng(0)
+    body: Term = program
+    values: dict[Var, Value] = {}
+    sizes = default_sizes(program)
+    while isinstance(body, Lam):
+        values |= {p: random_value(p.kind, sizes, rng, small_integers) for p in body.params}
+        body = body.body
+    body = Traverser(polynomial)(body)
+    expected = evaluate(body, values, sizes)
+    assume(np.all(np.abs(np.asarray(expected)) < 2.0**40))
+    sample = Sample(dict(sizes), Exact())
+    sample.values.update(values)
+    assert is_transparent(body)
+    assert (sample.outputs(body)[0] == residues(expected)).all()
+
+
+def value_of(t: Term, **values: complex) -> complex:
+    sample = Sample(default_sizes(t), Exact())
+    sample.values.update({v: values[v.name] for v in t.free if v.name in values})
+    return complex(sample.outputs(t)[0])
+
+
+def test_rational_and_gaussian_numbers_reciprocals_and_negative_powers_are_exact() -> None:
+    third, gaussian = number(Fraction(1, 3)), number((Fraction(2), Fraction(5, 7)))
+    assert value_of(mul(number(3), third, x), x=5) == 5
+    assert value_of(mul(power(z, number(-3)), power(z, number(3))), z=4 - 9j) == 1
+    assert value_of(mul(gaussian, power(add(gaussian, z), number(-1))), z=0) == 1
+    assert value_of(call("abs2", z), z=3 - 4j) == 25
+    assert value_of(mul(number(2), call("imag", mul(z, z))), z=3 - 4j) == -48
+
+
+def test_residues_are_reduced_before_a_product_or_a_sum_leaves_the_exact_integers() -> None:
+    large, ones = Labelled(np.full(1000, HALF), (1,), HALF), Labelled(np.ones(1000), (1,), 1.0)
+    total = eliminated([large, large, ones, large], {1: 1000}, unit=1.0)
+    assert centred(total.array) == residue(Fraction(1000 * int(HALF) ** 3))
+    sums = added([large] * 10)
+    assert sums.reach == 10 * HALF
+    assert (multiplied([sums, sums]).reduced().array == residue(Fraction(100 * int(HALF) ** 2))).all()
+    assert 2 * HALF**2 < EXACT < 2**53
+    assert PRIME % 4 == 3
+    assert pow(-1, (PRIME - 1) // 2, PRIME) == PRIME - 1, "−1 is no square"
+
+
+def test_division_by_zero_is_no_exact_value_and_left_to_floating_point() -> None:
+    zero = sub(call("abs2", z), mul(z, conj(z)))
+    inverse = power(zero, number(-1))
+    with pytest.raises(InexactError):
+        value_of(inverse, z=1 + 1j)
+    assert not Gate().same(inverse, mul(number(2), inverse), "stage"), "nothing to compare"
+
+
+def exactly_equal(a: Term, b: Term) -> bool:
+    gate = Gate()
+    gate.sizes.update(default_sizes(mul(a, b)))
+    sample = gate._sample(narrow=False)
+    return bool((sample.outputs(a)[0] == sample.outputs(b)[0]).all())
+
+
+@pytest.mark.parametrize("name", [name for name in SCALAR_FUNCTIONS if name not in ("conj", "real", "imag", "abs2")])
+def test_an_opaque_function_has_the_properties_of_its_row_and_no_others(name: str) -> None:
+    row = SCALAR_FUNCTIONS[name]
+    f = call(name, z)
+    assert not is_transparent(f)
+    assert exactly_equal(Call(name, (conj(z),)), conj(f)) == (row.commutes or row.real_valued)
+    assert exactly_equal(Call(name, (neg(z),)), f) == (row.parity == 1)
+    assert exactly_equal(Call(name, (neg(z),)), neg(f)) == (row.parity == -1)
+    assert exactly_equal(conj(f), f) == row.real_valued
+    assert exactly_equal(conj(Call(name, (mul(z, conj(z)),))), Call(name, (mul(z, conj(z)),))), "real on the real line"
+    assert not exactly_equal(call(name, add(z, w)), add(f, call(name, w)))
+    assert not exactly_equal(call(name, mul(z, w)), mul(f, call(name, w)))
+
+
+def test_opaque_powers_and_conditions_depend_on_what_they_are_made_of() -> None:
+    half = number(Fraction(1, 2))
+    assert exactly_equal(power(add(x, y), half), power(add(y, x), half))
+    assert not exactly_equal(power(mul(x, y), half), mul(power(x, half), power(y, half)))
+    assert not exactly_equal(power(x, y), power(y, x))
+    assert not exactly_equal(conj(power(z, half)), power(conj(z), half))
+    assert not exactly_equal(mul(PI, x), x)
+    assert not is_transparent(indicator(x, y, x))
+    relu = [indicator(sub(x, number(k)), y, number(1)) for k in range(40)]
+    assert {value_of(r, x=0, y=0) for r in relu} == {0, 1}
+
+
+def test_a_let_is_compared_value_by_value_and_as_a_whole_where_that_does_not_decide() -> None:
+    a, b = fresh("a", COMPLEX), fresh("b", COMPLEX)
+    before = Let(((a, mul(z, conj(z))), (b, conj(a))), mul(a, b))
+    # conj(a) is a, but only because a is real
+    assert Gate().same(before, Let(((a, mul(z, conj(z))), (b, a)), mul(a, b)), "stage")
