@@ -17,9 +17,10 @@ from combdiff.simplify.translation import Translation
 
 FAMILIES = ("terms", "substitute", "index", "algebra", "contract", "conjugate")
 
-_SETTLE = "(saturate (run substitute)) (saturate (run index)) (saturate (run conjugate)) (saturate (run algebra))"
-_MEET = "(saturate (run contract)) (saturate (run index)) (saturate (run solve)) (run meet)"
-_INSIDE = f"(seq {_SETTLE} {_MEET})"
+SETTLING = ("substitute", "index", "conjugate", "algebra", "contract", "index", "solve")
+"""Rulesets that are saturated, one after the other, before a δ meets its Σ."""
+
+_INSIDE = f"(seq {' '.join(f'(saturate (run {name}))' for name in SETTLING)} (run meet))"
 _OUTWARD = "(run outward)"
 _EXPAND = "(run expand)"
 

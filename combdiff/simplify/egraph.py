@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -58,15 +58,19 @@ def _guarded(what: str) -> Iterator[None]:
 
 
 class Session:
-    """An e-graph with `families` of laws loaded (files of `rules/`, without `.egg`)."""
+    """An e-graph with `families` of laws loaded (files of `rules/`, without `.egg`).
 
-    def __init__(self, families: Sequence[str]) -> None:
+    With `watched`, what laws leave for other laws, such as a substitution, is extracted too where nothing else can be.
+    """
+
+    def __init__(self, families: Sequence[str], watched: bool = False) -> None:
         from egglog.bindings import EGraph
 
         self.egraph: EGraph = EGraph()
         for family in families:
+            text = resource("rules", f"{family}.egg")
             with _guarded(f"rules/{family}.egg"):
-                self._do(resource("rules", f"{family}.egg"), f"{family}.egg")
+                self._do(text.replace(":unextractable", ":cost 1000") if watched else text, f"{family}.egg")
 
     def _do(self, text: str, name: str | None = None) -> list[object]:
         outputs: list[object] = []
@@ -122,7 +126,7 @@ class Session:
                 self._do("(pop)")
 
     def _run(self, facts: str, roots: Sequence[str], schedules: Sequence[str], seconds: float) -> Run:
-        from egglog.bindings import ExtractBest, RunScheduleOutput
+        from egglog.bindings import RunScheduleOutput
 
         deadline = time.perf_counter() + seconds
         result = Run()
@@ -137,10 +141,40 @@ class Session:
                     updated |= output.report.updated
                     _account(result.families, output.report)
             turn = 0 if updated else turn + 1
-        for output in self._do("\n".join(f"(extract {root})" for root in roots)):
-            if isinstance(output, ExtractBest):
-                result.roots.append((output.termdag, output.term))
+        result.roots = self._extracted(roots)
         return result
+
+    def _extracted(self, roots: Sequence[str]) -> list[tuple[TermDag, int]]:
+        from egglog.bindings import ExtractBest
+
+        outputs = self._do("\n".join(f"(extract {root})" for root in roots))
+        return [(output.termdag, output.term) for output in outputs if isinstance(output, ExtractBest)]
+
+    def steps(
+        self, facts: str, root: str, settling: Sequence[str], later: Sequence[str]
+    ) -> Generator[tuple[str, TermDag, int]]:
+        """The family that changed something and the term after it, one after the other; in the order of `run`."""
+        from egglog.bindings import RunScheduleOutput
+
+        with _guarded("a derivation"):
+            self._do("(push)")
+            try:
+                self._do(facts)
+                turns = [
+                    [(name, f"(saturate (run {name}))") for name in settling],
+                    *([(n, f"(run {n})")] for n in later),
+                ]
+                turn = 0
+                while turn < len(turns):
+                    updated = False
+                    for name, schedule in turns[turn]:
+                        reports = self._do(f"(run-schedule {schedule})")
+                        if any(isinstance(r, RunScheduleOutput) and r.report.updated for r in reports):
+                            updated = True
+                            yield name, *self._extracted([root])[0]
+                    turn = 0 if updated else turn + 1
+            finally:
+                self._do("(pop)")
 
 
 _RULESET = re.compile(r":ruleset (\w+)")

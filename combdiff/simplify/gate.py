@@ -8,7 +8,7 @@ compared is each value that a stage has changed (`pieces.py`), or the whole resu
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -92,8 +92,8 @@ class Gate:
     seed: int = 0
     samples: dict[tuple[bool, bool, bool], Sample] = field(default_factory=dict)
 
-    def same(self, before: Term, after: Term, stage: str, laws: Collection[str] = ()) -> bool:
-        """Raise CheckError, naming `stage` and its `laws`, if the two terms differ on random numbers.
+    def same(self, before: Term, after: Term, stage: str, accused: Callable[[], str] = lambda: "") -> bool:
+        """Raise CheckError, naming `stage` and what is `accused`, if the two terms differ on random numbers.
 
         Returns whether there was something to compare: in floating point no value need be finite, as for the logarithm
         of what is drawn.
@@ -112,10 +112,17 @@ class Gate:
         if result.difference:
             raise CheckError(
                 f"{stage} changed the value of the derivative ({result.difference}); "
-                f"{_named(laws)}this is a bug of combdiff",
+                f"{accused()}this is a bug of combdiff",
                 remedy="report the program",
             )
         return result.finite
+
+    def agree(self, before: Term, after: Term) -> bool:
+        """Whether two terms have the same value on random numbers."""
+        import numpy as np
+
+        with np.errstate(all="ignore"):
+            return not self.compared(before, after).difference
 
     def _each_agrees(self, before: Term, after: Term) -> bool:
         """Whether every value and item agrees, whatever the values are that it is made of."""
@@ -184,10 +191,6 @@ def gate_for(*terms: Term, seed: int = 0) -> Gate:
     for t in terms:
         sizes.update(default_sizes(t, sizes))
     return Gate(sizes, seed)
-
-
-def _named(laws: Collection[str]) -> str:
-    return f"its laws that fired are those of {', '.join(sorted(laws))}; " if laws else ""
 
 
 def _differing(a: Array, b: Array) -> int:

@@ -36,6 +36,7 @@ from combdiff.simplify.canonical import Symmetries, is_real, merge_like_terms
 from combdiff.simplify.choose import Binding, index_names, place, rename_indices
 from combdiff.simplify.closed import derived_symmetries
 from combdiff.simplify.contract import contract
+from combdiff.simplify.culprit import accusation
 from combdiff.simplify.egraph import Family
 from combdiff.simplify.gate import Gate
 from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
@@ -66,12 +67,6 @@ class Step:
         heading = f"{self.name} ({self.seconds * 1e3:.1f} ms{'; ' + laws if laws else ''})"
         return "\n".join([heading, *([self.note] if self.note else []), expression_text(self.term)])
 
-
-_OWN_LAWS: dict[str, tuple[str, ...]] = {
-    "merge like terms": ("canonical names",),
-    "order and names": ("plainest images", "the order of factors"),
-}
-"""What a stage that does not use the e-graph does."""
 
 REAL_PART = "its value is not provably real: what follows is the gradient of its real part (Eq. 42)"
 
@@ -139,9 +134,9 @@ class Simplifier:
         """Evaluate both; a note where it could not be done, that says why."""
         if not self.check or before is after:
             return []
-        laws = [family for family, fired in families.items() if fired.matches] or _OWN_LAWS.get(name, ())
+        fired = [family for family, laws in families.items() if laws.matches]
         try:
-            if not self.gate.same(before, after, name, laws):
+            if not self.gate.same(before, after, name, lambda: accusation(name, before, fired, self.gate.agree)):
                 return ["not checked on numbers: no value is finite on what was drawn"]
         except UnsupportedError as problem:
             return [f"not checked on numbers: {problem.message}"]

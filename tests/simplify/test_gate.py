@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from fractions import Fraction
 
 import numpy as np
@@ -10,10 +11,27 @@ import pytest
 import combdiff as cd
 from combdiff.errors import CheckError
 from combdiff.language.evaluate import evaluate
-from combdiff.language.terms import add, call, conj, delta, fresh, mul, number, total
-from combdiff.language.types import COMPLEX, REAL
-from combdiff.simplify import egraph
-from combdiff.simplify.contract import contract
+from combdiff.language.terms import (
+    ONE,
+    Add,
+    Conj,
+    Const,
+    Lam,
+    Term,
+    Var,
+    add,
+    call,
+    conj,
+    delta,
+    fresh,
+    mul,
+    number,
+    split_coefficient,
+    total,
+)
+from combdiff.language.types import COMPLEX, REAL, SYMMETRIC, Symmetry
+from combdiff.simplify import choose, egraph, order, stages
+from combdiff.simplify.contract import FAMILIES, contract
 from combdiff.simplify.gate import gate_for
 
 ZONE = "@domain BZ begin base = I; periodic = true end\n"
@@ -65,13 +83,31 @@ WRONG = {
         "(union s (Over (set-remove vs v) (Subst v a e)))",
         "(C::CM) -> sum((i, j), C(i, j)^2)",
     ),
+    "a delta that leaves a product with its other factors": (
+        "contract",
+        "(union p (Delta ds (Times (multiset-insert (multiset-remove es d) e))))",
+        "(union p (Delta ds e))",
+        HERMITIAN,
+    ),
+    "a sum that leaves a product with its other factors": (
+        "contract",
+        "(union p (Sum vs (Times (multiset-insert (multiset-remove es s) e))))",
+        "(union p (Sum vs e))",
+        "(A::CM) -> (x::CV) -> sum(i, sum(j, A(i, j) * x(j)) * sum(j, A(i, j) * x(j))')",
+    ),
+    "a sum of terms that is split without its sum": (
+        "algebra",
+        '(union s (Plus (unstable-multiset-map (unstable-fn "Sum" vs) es))) (subsume (Sum vs (Plus es))))',
+        "(union s (Plus es)) (subsume (Sum vs (Plus es))))",
+        "(A::CM, b::CV) -> (x::CV) -> sum(i, (sum(j, A(i, j) * x(j)) + b(i)) * (sum(j, A(i, j) * x(j)) + b(i))')",
+    ),
 }
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_a_wrong_law_is_seen(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_law_is_seen_and_its_family_named(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     family, right, wrong, program = WRONG[what]
-    cd.grad(program)
+    cd.grad(program, expand=True)
 
     def resource(folder: str, name: str) -> str:
         text = original(folder, name)
@@ -84,10 +120,77 @@ def test_a_wrong_law_is_seen(what: str, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(egraph, "resource", resource)
     egraph.session.cache_clear()
     try:
-        with pytest.raises(CheckError, match="contract changed the value"):
-            cd.grad(program)
+        with pytest.raises(CheckError, match=r"(contract|expand) changed the value") as caught:
+            cd.grad(program, expand=True)
     finally:
         egraph.session.cache_clear()
+    assert f"rules/{family}.egg) is wrong" in str(caught.value) or f"rules/{family}.egg) or" in str(caught.value)
+
+
+def test_every_family_of_laws_is_broken_above() -> None:
+    without_laws = {"terms"}
+    assert {family for family, *_ in WRONG.values()} == set(FAMILIES) - without_laws
+
+
+def wrongly_symmetric(value: Lam, *_: object) -> tuple[Symmetry, ...]:
+    return (SYMMETRIC,) if len(value.params) == 2 else ()
+
+
+def without_conj(t: Term, _: object) -> Term:
+    return t.term if isinstance(t, Conj) else t
+
+
+def with_the_last_value_doubled(
+    bindings: list[tuple[Var, Term]], results: list[Term], kept: Collection[Var]
+) -> tuple[list[tuple[Var, Term]], list[Term]]:
+    *others, (var, value) = bindings
+    return choose.place([*others, (var, add(value, value))], results, kept)
+
+
+def without_its_size(t: Term) -> tuple[Const, Term]:
+    return ONE, add(*(split_coefficient(u)[1] for u in (t.terms if isinstance(t, Add) else (t,))))
+
+
+VALUES = "(A::RM) -> (x::RV) -> begin M = (i, j) -> exp(A(i, j))\n sum((i, j), x(i) * M(i, j) * x(j)) end"
+ENERGY = "(A::CM, s::C) -> (x::CV) -> begin e = sum((i, j), x(i)' * A(i, j) * x(j))\n e * e' * abs2(e + s) end"
+COMMON = "(s::R, b::RV) -> (x::RV) -> sum(i, s * x(i)^2 + 2 * s * b(i) * x(i))"
+
+BROKEN_STAGES: dict[str, tuple[object, str, object, str, str, str]] = {
+    "a symmetry that a value does not have": (
+        stages,
+        "derived_symmetries",
+        wrongly_symmetric,
+        VALUES,
+        "merge like terms",
+        "canonical names",
+    ),
+    "a value that is doubled when it is placed": (
+        stages,
+        "place",
+        with_the_last_value_doubled,
+        ENERGY,
+        "place cotangents",
+        "placing",
+    ),
+    "an entry whose conj is lost": (order, "plainest", without_conj, HERMITIAN, "order and names", "plainest images"),
+    "a number lost in front of a sum": (
+        order,
+        "_common_size",
+        without_its_size,
+        COMMON,
+        "order and names",
+        "reading order",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN_STAGES)
+def test_a_stage_that_is_wrong_is_seen_and_named(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module, name, wrong, program, stage, suspect = BROKEN_STAGES[what]
+    cd.grad(program)
+    monkeypatch.setattr(module, name, wrong)
+    with pytest.raises(CheckError, match=f"{stage} changed the value of the derivative .*{suspect}"):
+        cd.grad(program)
 
 
 def test_the_measure_of_a_delta_over_the_reals_is_what_evaluation_says() -> None:
