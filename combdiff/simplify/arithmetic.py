@@ -44,7 +44,7 @@ class Arithmetic(Protocol):
         ...
 
     def at_most(self, left: Labelled, right: Labelled, integers: bool) -> Labelled:
-        """1 where left ≤ right, else 0."""
+        """1 where left ≤ right, else 0; `integers` says that both are."""
         ...
 
     def draw(self, shape: tuple[int, ...], over_complex: bool, rng: np.random.Generator) -> Array:

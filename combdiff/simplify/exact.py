@@ -46,10 +46,19 @@ def _is_opaque(t: Term) -> bool:
             return name not in _FIELD_FUNCTIONS
         case Pow(_, exponent):
             return not is_whole(exponent)
-        case Indicator(left, right, _):
-            return not (is_integer(left) and is_integer(right))
+        case Indicator():
+            return _is_condition_of_numbers(t)
         case _:
             return False
+
+
+def has_conditions(t: Term) -> bool:
+    """Whether `t` holds a condition of numbers that are not integers."""
+    return any(_is_condition_of_numbers(u) for u in subterms(t))
+
+
+def _is_condition_of_numbers(t: Term) -> bool:
+    return isinstance(t, Indicator) and not (is_integer(t.left) and is_integer(t.right))
 
 
 def is_whole(exponent: Term) -> bool:
@@ -106,8 +115,10 @@ class Exact:
     def at_most(self, left: Labelled, right: Labelled, integers: bool) -> Labelled:
         axes = all_axes((left, right))
         a, b = left.reduced().over(axes), right.reduced().over(axes)
-        kept = a <= b if integers else _without_properties("<=", centred(a - b)).real % 2 == 0
-        return Labelled(kept.astype(float), axes, 1.0)
+        if integers:
+            return Labelled((a <= b).astype(float), axes, 1.0)
+        # not 1 or 0, which would hide what stands under the condition
+        return Labelled(_without_properties("<=", centred(a - b)).real, axes, HALF)
 
     def draw(self, shape: tuple[int, ...], over_complex: bool, rng: np.random.Generator) -> Array:
         import numpy as np

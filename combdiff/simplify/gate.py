@@ -17,7 +17,7 @@ from combdiff.language.samples import default_sizes, random_value
 from combdiff.language.terms import Term, Tuple
 from combdiff.language.types import Domain, Index, Map, Number, is_complex
 from combdiff.simplify.arithmetic import Arithmetic, Floating
-from combdiff.simplify.exact import Exact, InexactError, is_transparent
+from combdiff.simplify.exact import Exact, InexactError, has_conditions, is_transparent
 from combdiff.simplify.numeric import Evaluation
 from combdiff.simplify.pieces import parts_of, pieces
 from combdiff.simplify.unknown import RandomMap
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 TOLERANCE = 1e-8
 """Of floating-point numbers, relative to the largest entry."""
+
+DRAWS = 6
+"""Floating-point numbers are drawn so often where a term holds a condition of numbers, which hides half of them."""
 
 NARROW = 2
 """A second size for periodic domains, where steps wrap round and 2b = 0."""
@@ -90,7 +93,7 @@ class Gate:
 
     sizes: dict[Domain, int] = field(default_factory=dict)
     seed: int = 0
-    samples: dict[tuple[bool, bool, bool], Sample] = field(default_factory=dict)
+    samples: dict[tuple[type[Arithmetic], bool, bool, int], Sample] = field(default_factory=dict)
 
     def same(self, before: Term, after: Term, stage: str, accused: Callable[[], str] = lambda: "") -> bool:
         """Raise CheckError, naming `stage` and what is `accused`, if the two terms differ on random numbers.
@@ -159,9 +162,14 @@ class Gate:
     def _floating(self, before: Term, after: Term, narrow: bool, positive: bool = False) -> Comparison:
         import numpy as np
 
-        results = list(self._both(self._sample(narrow, exact=False, positive=positive), before, after))
-        difference = next((d for a, b in results if (d := _distance(a, b))), "")
-        return Comparison(difference, not results or any(b.size == 0 or np.isfinite(b).any() for _, b in results))
+        finite = False
+        for draw in range(DRAWS if has_conditions(before) or has_conditions(after) else 1):
+            results = list(self._both(self._sample(narrow, Floating(), positive, draw), before, after))
+            difference = next((d for a, b in results if (d := _distance(a, b))), "")
+            finite |= not results or any(b.size == 0 or np.isfinite(b).any() for _, b in results)
+            if difference:
+                return Comparison(difference)
+        return Comparison(finite=finite)
 
     def _both(self, sample: Sample, before: Term, after: Term) -> Iterator[tuple[Array, Array]]:
         return zip(sample.outputs(before), sample.outputs(after), strict=True)
@@ -175,11 +183,12 @@ class Gate:
             self.sizes.update(sizes)
         return sizes
 
-    def _sample(self, narrow: bool, exact: bool = True, positive: bool = False) -> Sample:
-        sample = self.samples.get((narrow, exact, positive))
+    def _sample(self, narrow: bool, numbers: Arithmetic | None = None, positive: bool = False, draw: int = 0) -> Sample:
+        numbers = numbers or Exact()
+        key = (type(numbers), narrow, positive, draw)
+        sample = self.samples.get(key)
         if sample is None:
-            sample = self.samples[narrow, exact, positive] = Sample({}, Exact() if exact else Floating(), self.seed)
-            sample.positive = positive
+            sample = self.samples[key] = Sample({}, numbers, self.seed + draw, positive)
         if len(sample.sizes) != len(self.sizes):
             sample.sizes.update({d: NARROW if narrow and d.periodic else n for d, n in self.sizes.items()})
         return sample
