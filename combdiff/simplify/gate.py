@@ -8,7 +8,7 @@ compared is each value that a stage has changed (`pieces.py`), or the whole resu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -20,9 +20,12 @@ from combdiff.simplify.arithmetic import Arithmetic, Floating
 from combdiff.simplify.exact import Exact, InexactError, has_conditions, is_transparent
 from combdiff.simplify.numeric import Evaluation
 from combdiff.simplify.pieces import parts_of, pieces
+from combdiff.simplify.repeats import form
 from combdiff.simplify.unknown import RandomMap
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from combdiff.simplify.labelled import Array
 
 TOLERANCE = 1e-8
@@ -43,6 +46,7 @@ class Sample:
     numbers: Arithmetic
     seed: int = 0
     positive: bool = False
+    rng: np.random.Generator | None = None
     values: dict[Term, object] = field(default_factory=dict)
     known: dict[Term, list[Array]] = field(default_factory=dict)
     before: dict[Term, list[Array]] = field(default_factory=dict)
@@ -52,8 +56,8 @@ class Sample:
         import numpy as np
 
         if v not in self.values:
-            rng = np.random.default_rng([self.seed, len(self.values)])
-            kind, draw = v.type, self.numbers.draw
+            self.rng = self.rng or np.random.default_rng(self.seed)
+            rng, kind, draw = self.rng, v.type, self.numbers.draw
             known = isinstance(kind, Number | Index) or (isinstance(kind, Map) and kind.is_tensor)
             self.values[v] = (
                 random_value(kind, self.sizes, rng, draw) if known else RandomMap(kind, self.sizes, rng, self.numbers)
@@ -128,10 +132,21 @@ class Gate:
             return not self.compared(before, after).difference
 
     def _each_agrees(self, before: Term, after: Term) -> bool:
-        """Whether every value and item agrees, whatever the values are that it is made of."""
+        """Whether every value and item agrees, whatever the values are that it is made of.
+
+        Pairs of one form, such as the layers of a network, are compared once.
+        """
+        known: dict[Hashable, bool] = {}
+
+        def agrees(pair: tuple[Term, Term]) -> bool:
+            shape, _ = form(Tuple(pair))
+            if shape not in known:
+                result = self.compared(*pair)
+                known[shape] = result.finite and not result.difference
+            return known[shape]
+
         try:
-            results = (self.compared(x, y) for _, x, y in pieces(before, after))
-            return all(r.finite and not r.difference for r in results)
+            return all(any(map(agrees, ways)) for ways in pieces(before, after))
         except (UnsupportedError, OverflowError):
             return False
 

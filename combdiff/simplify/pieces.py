@@ -2,20 +2,22 @@
 
 A value which has a name before and after the stage is compared for itself, with random numbers in the place of the
 other values that have a name on both sides. If all of these agree, so do the results: the values before solve the
-equations after, and these have one solution. Values of one form, such as the layers of a network, are compared once.
+equations after, and these have one solution.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from combdiff.language.terms import Lam, Let, Term, Tuple, Var, let
 from combdiff.simplify.numeric import is_tensor
-from combdiff.simplify.repeats import form
 
-Piece = tuple[str, Term, Term]
-"""The name of a value (empty for an item of the result), the value before, and after."""
+Pair = tuple[Term, Term]
+"""A value before and after."""
+
+DEEPEST = 3
+"""So many definitions of the values that a value is made of are looked through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,26 +49,35 @@ def parts_of(t: Term) -> Parts:
     return Parts(values, t.items if isinstance(t, Tuple) else (t,), tuple(params))
 
 
-def pieces(before: Term, after: Term) -> Iterator[Piece]:
-    """The values and items that differ, one of each form; the whole results where they cannot be taken apart."""
+def pieces(before: Term, after: Term) -> Iterator[Iterator[Pair]]:
+    """The values and items that differ; the whole results where they cannot be taken apart.
+
+    Each is given in several ways: below random values, then below the definitions of these values, for those that have
+    a property (a value is real), and so on. Each way is a proof, so that one of them has to agree.
+    """
     b, a = parts_of(before), parts_of(after)
     # a name that is used before its value, or without one, is free after and not before
     if b.params or a.params or len(b.items) != len(a.items) or not after.free <= before.free:
-        yield "", before, after
+        yield iter([(before, after)])
         return
-    shared = b.values.keys() & a.values.keys()
-    pairs = [(v.name, b.values[v], a.values[v]) for v in b.values if v in shared and not _is_function(b.values[v])]
-    pairs += [("", x, y) for x, y in zip(b.items, a.items, strict=True)]
-    seen: set[Hashable] = set()
-    alone = [_Alone(b.values, shared), _Alone(a.values, shared)]
-    for name, x, y in pairs:
-        x, y = alone[0].closed(x), alone[1].closed(y)
-        if x == y:
-            continue
-        shape, _ = form(Tuple((x, y)))
-        if shape not in seen:
-            seen.add(shape)
-            yield name, x, y
+    shared = {v: value for v, value in b.values.items() if v in a.values and not _is_function(value)}
+    pairs = [*((value, a.values[v]) for v, value in shared.items()), *zip(b.items, a.items, strict=True)]
+    only_before = _Definitions({v: e for v, e in b.values.items() if v not in a.values})
+    only_after = _Definitions({v: e for v, e in a.values.items() if v not in b.values})
+    definitions = _Definitions(shared)
+    for pair in pairs:
+        x, y = only_before.above(pair[0]), only_after.above(pair[1])
+        if x != y:
+            yield _ways(x, y, definitions)
+
+
+def _ways(x: Term, y: Term, definitions: _Definitions) -> Iterator[Pair]:
+    yield x, y
+    for depth in range(1, DEEPEST + 1):
+        known = definitions.needed((x, y), depth)
+        if not known:
+            return
+        yield let(known, x), let(known, y)
 
 
 def _is_function(value: Term) -> bool:
@@ -74,20 +85,23 @@ def _is_function(value: Term) -> bool:
     return isinstance(value, Lam) and not is_tensor(value)
 
 
-class _Alone:
-    """The values of one side that have no name on the other."""
+class _Definitions:
+    """Values by name, in their order."""
 
-    def __init__(self, values: Mapping[Var, Term], shared: Collection[Var]) -> None:
-        self.values = {v: e for v, e in values.items() if v not in shared}
-        self.place = {v: n for n, v in enumerate(self.values)}
+    def __init__(self, values: Mapping[Var, Term]) -> None:
+        self.values = values
+        self.place = {v: n for n, v in enumerate(values)}
 
-    def closed(self, value: Term) -> Term:
-        """`value` below those of them that it is made of."""
-        needed: set[Var] = set()
-        stack = [value] if self.values else []
-        while stack:
-            for v in stack.pop().free:
-                if v in self.values and v not in needed:
-                    needed.add(v)
-                    stack.append(self.values[v])
-        return let([(v, self.values[v]) for v in sorted(needed, key=self.place.__getitem__)], value)
+    def needed(self, terms: Collection[Term], depth: int) -> list[tuple[Var, Term]]:
+        """Those that `terms` are made of, directly or through at most `depth` definitions."""
+        found: set[Var] = set()
+        latest = {v for t in terms for v in t.free if v in self.values}
+        while latest and depth:
+            found |= latest
+            latest = {w for v in latest for w in self.values[v].free if w in self.values and w not in found}
+            depth -= 1
+        return [(v, self.values[v]) for v in sorted(found, key=self.place.__getitem__)]
+
+    def above(self, value: Term) -> Term:
+        """`value` below all of them that it is made of."""
+        return let(self.needed([value], len(self.values)), value) if self.values else value
