@@ -19,7 +19,7 @@ from combdiff.language.types import Domain, Index, Map, Number, is_complex
 from combdiff.simplify.arithmetic import Arithmetic, Floating
 from combdiff.simplify.exact import Exact, InexactError, has_conditions, is_transparent
 from combdiff.simplify.numeric import Evaluation
-from combdiff.simplify.pieces import parts_of, pieces
+from combdiff.simplify.pieces import Pair, parts_of, pieces
 from combdiff.simplify.repeats import form
 from combdiff.simplify.unknown import RandomMap
 
@@ -91,6 +91,9 @@ class Comparison:
     finite: bool = True
 
 
+AGREE = Comparison()
+
+
 @dataclass(slots=True)
 class Gate:
     """Compares terms on random numbers, with a small size for every domain."""
@@ -113,9 +116,9 @@ class Gate:
         for sample in self.samples.values():
             sample.turn()
         with np.errstate(all="ignore"):
-            if self._each_agrees(before, after):
-                return True
-            result = self.compared(before, after)
+            result = self._each_compared(before, after)
+            if result.difference or not result.finite:
+                result = self._whole(before, after, result.difference)
         if result.difference:
             raise CheckError(
                 f"{stage} changed the value of the derivative ({result.difference}); "
@@ -131,37 +134,57 @@ class Gate:
         with np.errstate(all="ignore"):
             return not self.compared(before, after).difference
 
-    def _each_agrees(self, before: Term, after: Term) -> bool:
-        """Whether every value and item agrees, whatever the values are that it is made of.
+    def _each_compared(self, before: Term, after: Term) -> Comparison:
+        """The first value or item that does not agree whatever the values are that it is made of.
 
-        Pairs of one form, such as the layers of a network, are compared once.
+        Pairs of one form, such as the layers of a network, are compared once. Where the definitions of other values are
+        needed, only exact numbers count: in floating point a large term of one definition may hide a small one.
         """
-        known: dict[Hashable, bool] = {}
+        known: dict[Hashable, Comparison] = {}
 
-        def agrees(pair: tuple[Term, Term]) -> bool:
-            shape, _ = form(Tuple(pair))
+        def result(pair: Pair, compare: Callable[[Term, Term], Comparison]) -> Comparison:
+            shape = form(Tuple(pair))[0], compare
             if shape not in known:
-                result = self.compared(*pair)
-                known[shape] = result.finite and not result.difference
+                known[shape] = compare(*pair)
             return known[shape]
 
         try:
-            return all(any(map(agrees, ways)) for ways in pieces(before, after))
+            for ways in pieces(before, after):
+                found = result(next(ways), self.compared)
+                if found != AGREE and all(result(deeper, self._exactly) != AGREE for deeper in ways):
+                    return Comparison(found.difference, finite=False)
         except (UnsupportedError, OverflowError):
-            return False
+            return Comparison(finite=False)
+        return AGREE
 
-    def compared(self, before: Term, after: Term) -> Comparison:
-        """Both evaluated, at every size that is worth it; in floating point where exact numbers do not decide."""
-        sizes = self._room_for(before, after)
-        results = []
-        for narrow in (False, True) if any(d.periodic for d in sizes) else (False,):
-            result = self._exact(before, after, narrow) or self._floating(before, after, narrow)
+    def _whole(self, before: Term, after: Term, doubt: str) -> Comparison:
+        """The results compared as they are. In `doubt`, for one value differs, they must agree to the last digits."""
+        try:
+            result = self.compared(before, after, doubtful=bool(doubt))
+        except (UnsupportedError, OverflowError):
+            if doubt:
+                return Comparison(doubt)
+            raise
+        return result if result.finite or result.difference else Comparison(doubt, finite=False)
+
+    def compared(self, before: Term, after: Term, doubtful: bool = False) -> Comparison:
+        """Both evaluated, at every size that is worth it; in floating point where exact numbers do not decide.
+
+        Args:
+            doubtful: whether numbers are drawn more than once, and small ones may not differ by the tolerance itself.
+        """
+        finite = False
+        for narrow in self._widths(before, after):
+            result = self._exact(before, after, narrow) or self._floating(before, after, narrow, doubtful)
             if result.difference:
                 return result
-            results.append(result)
-        if not any(r.finite for r in results):
-            return self._floating(before, after, narrow=False, positive=True)
-        return Comparison()
+            finite |= result.finite
+        return AGREE if finite else self._floating(before, after, False, doubtful, positive=True)
+
+    def _exactly(self, before: Term, after: Term) -> Comparison:
+        """The comparison on exact numbers alone."""
+        found = (self._exact(before, after, narrow) for narrow in self._widths(before, after))
+        return next((Comparison(finite=False) for result in found if result != AGREE), AGREE)
 
     def _exact(self, before: Term, after: Term, narrow: bool) -> Comparison | None:
         """The comparison on exact numbers; None where it does not decide."""
@@ -170,21 +193,26 @@ class Gate:
         except InexactError:
             return None
         if not differing:
-            return Comparison()
+            return AGREE
         decides = is_transparent(before) and is_transparent(after)
         return Comparison(f"{differing} entries differ in exact arithmetic") if decides else None
 
-    def _floating(self, before: Term, after: Term, narrow: bool, positive: bool = False) -> Comparison:
+    def _floating(self, before: Term, after: Term, narrow: bool, doubtful: bool, positive: bool = False) -> Comparison:
         import numpy as np
 
         finite = False
-        for draw in range(DRAWS if has_conditions(before) or has_conditions(after) else 1):
+        for draw in range(DRAWS if doubtful or has_conditions(before) or has_conditions(after) else 1):
             results = list(self._both(self._sample(narrow, Floating(), positive, draw), before, after))
-            difference = next((d for a, b in results if (d := _distance(a, b))), "")
+            difference = next((d for a, b in results if (d := _distance(a, b, floor=float(not doubtful)))), "")
             finite |= not results or any(b.size == 0 or np.isfinite(b).any() for _, b in results)
             if difference:
                 return Comparison(difference)
         return Comparison(finite=finite)
+
+    def _widths(self, before: Term, after: Term) -> tuple[bool, ...]:
+        """Whether periodic domains are narrow: both ways, if there is one."""
+        sizes = self._room_for(before, after)
+        return (False, True) if any(d.periodic for d in sizes) else (False,)
 
     def _both(self, sample: Sample, before: Term, after: Term) -> Iterator[tuple[Array, Array]]:
         return zip(sample.outputs(before), sample.outputs(after), strict=True)
@@ -222,15 +250,19 @@ def _differing(a: Array, b: Array) -> int:
     return int((a != b).sum()) if a.shape == b.shape else max(a.size, b.size, 1)
 
 
-def _distance(a: Array, b: Array) -> str:
-    """How two arrays differ in floating point; empty if they do not, where both are finite."""
+def _distance(a: Array, b: Array, floor: float) -> str:
+    """How two arrays differ in floating point; empty if they do not, where both are finite.
+
+    Numbers below `floor` may be all rounding, and differ by the tolerance itself.
+    """
     import numpy as np
 
     if a.shape != b.shape:
         return f"the shape {a.shape} became {b.shape}"
     finite = np.isfinite(a) & np.isfinite(b)
-    scale = max(1.0, float(np.max(np.abs(a), initial=0.0, where=finite)))
-    worst = float(np.max(np.abs(a - b), initial=0.0, where=finite)) / scale
+    scale = max(floor, float(np.max(np.abs(a), initial=0.0, where=finite)))
+    worst = float(np.max(np.abs(a - b), initial=0.0, where=finite))
+    worst = worst / scale if worst else 0.0
     if (np.isfinite(a) & ~np.isfinite(b)).any():
         return "a finite value was lost"
     return f"relative difference {worst:.1e}" if worst > TOLERANCE else ""

@@ -53,7 +53,7 @@ def pieces(before: Term, after: Term) -> Iterator[Iterator[Pair]]:
     """The values and items that differ; the whole results where they cannot be taken apart.
 
     Each is given in several ways: below random values, then below the definitions of these values, for those that have
-    a property (a value is real), and so on. Each way is a proof, so that one of them has to agree.
+    a property (a value is real), and so on. One of these ways has to agree.
     """
     b, a = parts_of(before), parts_of(after)
     # a name that is used before its value, or without one, is free after and not before
