@@ -25,7 +25,7 @@ from combdiff.language.terms import (
     number,
     total,
 )
-from combdiff.language.types import COMPLEX, REAL, SYMMETRIC, Symmetry
+from combdiff.language.types import COMPLEX, REAL, SYMMETRIC, Domain, Index, Map, Symmetry
 from combdiff.simplify import choose, egraph, order, stages
 from combdiff.simplify.contract import FAMILIES, contract
 from combdiff.simplify.gate import gate_for
@@ -219,3 +219,11 @@ def test_other_functions_are_compared_in_floating_point_where_exact_numbers_diff
 def test_a_gradient_whose_entries_are_integers_is_checked_like_any_other() -> None:
     d = cd.grad(ZONE + "(u::(BZ) -> C) -> sum(k::BZ, (1 - k) * u(k))")
     assert d.check()
+
+
+def test_what_holds_for_odd_sizes_alone_is_seen() -> None:
+    zone = Index(Domain("BZ", declared=True, periodic=True))
+    b, u = fresh("b", zone), fresh("u", Map((zone,), REAL))
+    twice = Lam((b,), delta(mul(number(2), b), number(0), App(u, (b,))))
+    with pytest.raises(CheckError, match="1 entries differ"):
+        gate_for(twice).same(twice, Lam((b,), delta(b, number(0), App(u, (b,)))), "stage")
