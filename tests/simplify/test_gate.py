@@ -12,6 +12,7 @@ import combdiff as cd
 from combdiff.errors import CheckError
 from combdiff.language.evaluate import evaluate
 from combdiff.language.terms import (
+    App,
     Conj,
     Lam,
     Term,
