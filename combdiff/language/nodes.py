@@ -164,10 +164,11 @@ class Let(Term):
     body: Term
 
     def __post_init__(self) -> None:
-        free = self.body.free
+        free = set(self.body.free)
         for var, value in reversed(self.bindings):
-            free = (free - {var}) | value.free
-        self._seal(self.body.type, (self.bindings, self.body), free)
+            free.discard(var)
+            free |= value.free
+        self._seal(self.body.type, (self.bindings, self.body), frozenset(free))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -159,8 +159,9 @@ def subterms(t: Term) -> Iterable[Term]:
     stack = [t]
     while stack:
         u = stack.pop()
-        if u not in seen:
-            seen.add(u)
+        known = len(seen)
+        seen.add(u)
+        if len(seen) > known:
             yield u
             stack.extend(reversed(children(u)))
 

@@ -74,21 +74,31 @@ def place(
     """Values that are not in `kept` go to where they are used, if they are cheap, or short and used once."""
     values = dict(bindings)
     terms = list(results)
+    users: dict[Var, dict[Var, None]] = {var: {} for var in values}
 
-    def put(var: Var, users: Sequence[Var]) -> None:
+    def note(user: Var) -> None:
+        for v in values[user].free & users.keys():
+            users[v][user] = None
+
+    def put(var: Var) -> None:
         value = values.pop(var)
-        values.update({v: substitute(values[v], {var: value}) for v in users})
+        for v in users[var]:
+            values[v] = substitute(values[v], {var: value})
+            note(v)
         terms[:] = [substitute(t, {var: value}) for t in terms]
+        for v in value.free & users.keys():
+            users[v].pop(var)
 
+    for var in values:
+        note(var)
     movable = [var for var, _ in bindings if var not in kept]
     for var in movable:
         if is_cheap(values[var]):
-            put(var, [v for v, e in values.items() if var in e.free])
+            put(var)
     for var in movable:
         if var in values and sum(1 for _ in subterms(values[var])) <= LONGEST:
-            users = [v for v, e in values.items() if var in e.free]
-            if uses(var, [*(values[v] for v in users), *terms]) == 1:
-                put(var, users)
+            if uses(var, [*(values[v] for v in users[var]), *terms]) == 1:
+                put(var)
     return list(values.items()), terms
 
 

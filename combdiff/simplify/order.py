@@ -102,11 +102,12 @@ class ReadingOrder:
 
     def _let(self, bindings: tuple[tuple[Var, Term], ...], body: Term, met: Sequence[Var]) -> Term:
         rank = dict(self.rank)
+        inside = replace(self, rank=rank)
         ordered = []
         for var, value in bindings:
-            ordered.append((var, replace(self, rank=rank)(value, met)))
-            rank = {**rank, var: (UNKNOWN, len(rank))}
-        return Let(tuple(ordered), replace(self, rank=rank)(body, met))
+            ordered.append((var, inside(value, met)))
+            rank[var] = UNKNOWN, len(rank)
+        return Let(tuple(ordered), inside(body, met))
 
     def _sum(self, indices: Sequence[Var], body: Term, met: Sequence[Var]) -> Term:
         outer, inner = _independent(indices, body)
