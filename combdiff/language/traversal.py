@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import is_
 
 from combdiff.language.constructors import (
     add,
@@ -48,7 +49,7 @@ def apply(function: Term, *args: Term) -> Term:
             assert len(params) == len(args), "as many arguments as parameters"
             if params == args:
                 return body
-            return substitute(refreshed(body), dict(zip(params, args, strict=True)))
+            return refreshed(body, dict(zip(params, args, strict=True)))
         case Let(bindings, body):
             return let(bindings, apply(body, *args))
         case _:
@@ -135,7 +136,7 @@ class Traverser:
         if known is None:
             below = children(t)
             parts = [self(c) for c in below]
-            same = all(a is b for a, b in zip(parts, below, strict=True))
+            same = all(map(is_, parts, below))
             known = self.seen[t] = self.visit(t if same else rebuild(t, parts))
         return known
 
@@ -193,52 +194,60 @@ def substitute(t: Term, values: Mapping[Var, Term]) -> Term:
     return go(t)
 
 
-def refreshed(t: Term) -> Term:
-    """`t` with every bound variable renamed, so that a copy shares no binder with its original."""
-    return _Renaming()(t, {})
+_NOTHING: Mapping[Var, Term] = {}
+
+
+def refreshed(t: Term, values: Mapping[Var, Term] = _NOTHING) -> Term:
+    """A copy of `t` that shares no binder with it: bound variables are renamed, free ones replaced by `values`."""
+    return _Renaming(values)(t, values)
 
 
 class _Renaming:
     """A subterm may stand inside a binder and outside of it, so what its names are now is part of the memo's key."""
 
-    def __init__(self) -> None:
-        self.seen: dict[tuple[Term, tuple[tuple[int, int], ...]], Term] = {}
+    def __init__(self, values: Mapping[Var, Term]) -> None:
+        self.values = values
+        self.seen: dict[tuple[Term, tuple[tuple[int, Term], ...]], Term] = {}
 
-    def __call__(self, t: Term, names: Mapping[Var, Var]) -> Term:
+    def __call__(self, t: Term, names: Mapping[Var, Term]) -> Term:
         if isinstance(t, Var):
             return names.get(t, t)
-        key = (t, tuple(sorted((v.uid, names[v].uid) for v in t.free if v in names)))
+        key = (t, tuple(sorted([(v.uid, names[v]) for v in t.free if v in names], key=_by_number)))
         known = self.seen.get(key)
         if known is None:
             known = self.seen[key] = self.step(t, names)
         return known
 
-    def step(self, t: Term, names: Mapping[Var, Var]) -> Term:
+    def step(self, t: Term, names: Mapping[Var, Term]) -> Term:
         bound = bound_by(t)
+        below = children(t)
         if not bound:
-            below = children(t)
             parts = [self(c, names) for c in below]
-            return t if all(a is b for a, b in zip(parts, below, strict=True)) else rebuild(t, parts)
-        inner = {**names, **{var: fresh(var.name, var.kind) for var in bound}}
-        own = tuple(inner[var] for var in bound)
+            return t if all(map(is_, parts, below)) else rebuild(t, parts)
+        own = tuple([fresh(var.name, var.kind) for var in bound])
+        if isinstance(t, Let):
+            return self.let(t, own, names)
+        body = self(below[0], {**names, **dict(zip(bound, own, strict=True))})
+        # a body in which something was replaced may have lost its normal form
+        changed = not t.free.isdisjoint(self.values)
         match t:
-            case Lam(_, body):
-                return Lam(own, self(body, inner))
-            case Sum(_, body):
-                return Sum(own, self(body, inner))
-            case Let(bindings, body):
-                return self.let(bindings, body, own, names)
+            case Lam():
+                return lam(own, body) if changed else Lam(own, body)
+            case Sum():
+                return total(own, body) if changed else Sum(own, body)
         raise AssertionError(f"{type(t).__name__} binds nothing")
 
-    def let(
-        self, bindings: tuple[tuple[Var, Term], ...], body: Term, own: tuple[Var, ...], names: Mapping[Var, Var]
-    ) -> Term:
+    def let(self, t: Let, own: tuple[Var, ...], names: Mapping[Var, Term]) -> Term:
         scope = dict(names)
         renamed = []
-        for new, (var, value) in zip(own, bindings, strict=True):
+        for new, (var, value) in zip(own, t.bindings, strict=True):
             renamed.append((new, self(value, scope)))
             scope[var] = new
-        return Let(tuple(renamed), self(body, scope))
+        return Let(tuple(renamed), self(t.body, scope))
+
+
+def _by_number(entry: tuple[int, Term]) -> int:
+    return entry[0]
 
 
 def alpha_equal(a: Term, b: Term) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 
-from combdiff.language.terms import Call, Const, Diff, Proj, Term, Var, bound_by, children, refreshed, substitute
+from combdiff.language.terms import Call, Const, Diff, Proj, Term, Var, bound_by, children, refreshed
 
 Rewrite = Callable[[list[Term]], list[Term]]
 
@@ -31,7 +31,7 @@ def once_a_form(terms: Sequence[Term], rewrite: Rewrite) -> list[Term]:
         origin = first[key]
         result = done[origin]
         if origin != n:
-            result = substitute(refreshed(result), dict(zip(forms[origin][1], variables, strict=True)))
+            result = refreshed(result, dict(zip(forms[origin][1], variables, strict=True)))
         results.append(result)
     return results
 

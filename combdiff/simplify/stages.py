@@ -10,7 +10,7 @@ After each stage the result is evaluated on random numbers against the one befor
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field
 
 from combdiff.calculus.floating import float_lets, unfold
@@ -27,6 +27,7 @@ from combdiff.language.terms import (
     apply,
     fresh,
     let,
+    refreshed,
     substitute,
     tuple_of,
 )
@@ -40,8 +41,8 @@ from combdiff.simplify.culprit import accusation
 from combdiff.simplify.egraph import Family
 from combdiff.simplify.gate import Gate
 from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
-from combdiff.simplify.repeats import once_a_form
 from combdiff.simplify.sharing import nested
+from combdiff.simplify.repeats import form, once_a_form
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,14 +189,28 @@ def merged(body: Term, unused: Collection[Var], budget: Budget | None = None) ->
     return _Known(unused, budget or Budget()).all(body)
 
 
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    """A merged value (None where merging changed nothing) and its properties, in variables of its own."""
+
+    variables: Sequence[Var]
+    value: Term | None
+    symmetries: tuple[Symmetry, ...]
+    real: bool
+
+
 @dataclass(slots=True)
 class _Known:
-    """What has been found out about the values of a result: their symmetries, and which are real."""
+    """What has been found out about the values of a result: their symmetries, and which are real.
+
+    Values of one form, of variables that are alike, are merged once.
+    """
 
     unused: Collection[Var]
     budget: Budget = field(default_factory=Budget)
     derived: dict[Var, tuple[Symmetry, ...]] = field(default_factory=dict)
     real: dict[Var, Term] = field(default_factory=dict)
+    settled: dict[Hashable, _Settled] = field(default_factory=dict)
 
     def all(self, body: Term) -> Term:
         """`body` with like terms merged, value by value."""
@@ -210,14 +225,30 @@ class _Known:
 
     def settle(self, var: Var, value: Term) -> Term:
         """The merged value of `var`, whose properties are used in all that follows."""
-        value = self.merged(value)
-        if isinstance(value, Lam):
-            self.derived[var] = derived_symmetries(value, self.derived, self.unused, self.budget)
-        if is_complex(var.kind) and self.is_real(value):
+        spelled, variables = form(value)
+        alike = [(self.derived.get(v, ()), v in self.unused, v in self.real) for v in variables]
+        key = (var.kind, spelled, tuple(alike))
+        known = self.settled.get(key)
+        if known is None:
+            known = self.settled[key] = self._examined(var.kind, value, variables)
+            value = known.value or value
+        elif known.value is not None:
+            value = refreshed(known.value, dict(zip(known.variables, variables, strict=True)))
+        if known.symmetries:
+            self.derived[var] = known.symmetries
+        if known.real:
             twin = fresh(var.name, _real_kind(var.kind))
             self.real[var] = twin
-            self.derived[twin] = self.derived.get(var, ())
+            self.derived[twin] = known.symmetries
         return value
+
+    def _examined(self, kind: Type, value: Term, variables: Sequence[Var]) -> _Settled:
+        result = self.merged(value)
+        symmetries: tuple[Symmetry, ...] = ()
+        if isinstance(result, Lam):
+            symmetries = derived_symmetries(result, self.derived, self.unused, self.budget)
+        real = is_complex(kind) and self.is_real(result)
+        return _Settled(variables, None if result is value else result, symmetries, real)
 
     def is_real(self, value: Term) -> bool:
         """Whether it is provably real, where values that are known to be real stand for real variables."""
@@ -283,4 +314,6 @@ def _entry(value: Term) -> Term:
 
 
 def _with_entry(value: Term, entry: Term) -> Term:
-    return Lam(value.params, entry) if isinstance(value, Lam) else entry
+    if not isinstance(value, Lam):
+        return entry
+    return value if entry is value.body else Lam(value.params, entry)
