@@ -81,14 +81,17 @@ def split_coefficient(t: Term) -> tuple[Const, Term]:
 
 def add(*terms: Term) -> Term:
     """The sum: flat, equal terms merged, zeros dropped; affine forms of indices are sorted."""
-    merged: dict[Term, Const] = {}
+    merged: dict[Term, tuple[Const, Term]] = {}
     flat: list[Term] = []
     for t in terms:
         flat.extend(t.terms if isinstance(t, Add) else (t,))
     for t in flat:
         c, u = split_coefficient(t)
-        merged[u] = _plus(merged[u], c) if u in merged else c
-    kept = [mul(c, u) for u, c in merged.items() if c != ZERO]
+        if u in merged:
+            c = _plus(merged[u][0], c)
+            t = mul(c, u)
+        merged[u] = c, t
+    kept = [t for c, t in merged.values() if c.real or c.imag]
     if not kept:
         return ZERO
     if len(kept) == 1:
@@ -115,7 +118,7 @@ def mul(*factors: Term) -> Term:
         flat.extend(f.factors if isinstance(f, Mul) else (f,))
     for f in flat:
         if isinstance(f, Const):
-            coefficient = _times(coefficient, f)
+            coefficient = f if coefficient is ONE else _times(coefficient, f)
             continue
         base, n = _integer_power(f)
         powers[base] = powers.get(base, 0) + n

@@ -36,6 +36,10 @@ class Term:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Term) or self._hash != other._hash:
+            return False
         # a stack, because comparing by recursion through tuples overflows C's on a term 10,000 deep
         pairs: list[tuple[object, object]] = [(self, other)]
         while pairs:
@@ -95,7 +99,8 @@ class Const(Term):
     imag: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
-        self._seal(COMPLEX if self.imag else REAL, (self.real, self.imag), _NO_VARIABLES)
+        parts = (self.real.numerator, self.real.denominator, self.imag.numerator, self.imag.denominator)
+        self._seal(COMPLEX if self.imag else REAL, parts, _NO_VARIABLES)
 
     @property
     def is_integer(self) -> bool:
@@ -297,10 +302,12 @@ def _number(kind: Type) -> Type:
 
 
 def _joined(terms: Sequence[Term], product: bool = False) -> Type:
-    kinds = [t.type for t in terms]
-    if any(is_complex(k) for k in kinds):
-        return COMPLEX
-    indices = sum(isinstance(k, Index) for k in kinds)
+    indices = 0
+    for t in terms:
+        if isinstance(t.type, Index):
+            indices += 1
+        elif is_complex(t.type):
+            return COMPLEX
     if indices and (indices == 1 or not product):
         integral = all(isinstance(t.type, Index) or (isinstance(t, Const) and t.is_integer) for t in terms)
         return INTEGER if integral else REAL
