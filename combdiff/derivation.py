@@ -13,7 +13,7 @@ from combdiff.calculus.modes import differentiate, marked_program, without_deriv
 from combdiff.errors import ArrayError, UnsupportedError
 from combdiff.language.infer import infer
 from combdiff.language.parser import parse
-from combdiff.language.recursion import deep_recursion
+from combdiff.language.recursion import deep_recursion, rare_collections
 from combdiff.language.terms import Diff, Lam, Let, Term, Tuple, Var, let, subterms, tuple_of
 from combdiff.language.types import Domain, Index, Map, Number
 from combdiff.language.values import Extent
@@ -187,7 +187,7 @@ def derive(
     name: str = "<text>",
 ) -> Derivation:
     """Read a program and take its derivative; see `combdiff.grad`."""
-    with deep_recursion():
+    with deep_recursion(), rare_collections():
         program = marked_program(infer(parse(text, name), keep=keep), wrt)
         return _derived(text, mode, program, Simplifier(expand=expand, seconds=seconds))
 

@@ -1,7 +1,8 @@
-"""Room for deep terms: Python's recursion limit is raised while a stage walks a term, and put back afterwards."""
+"""Room for deep and large terms: Python's limits are raised while a stage walks a term, and put back afterwards."""
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,3 +26,19 @@ def deep_recursion(limit: int = _DEEPEST) -> Iterator[None]:
         yield
     finally:
         sys.setrecursionlimit(before)
+
+
+@contextmanager
+def rare_collections(objects: int = 50_000) -> Iterator[None]:
+    """Inside, cycles are looked for once in `objects` new objects: terms hold none, and the search costs a fifth.
+
+    >>> with rare_collections():
+    ...     gc.get_threshold()[0]
+    50000
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(max(before[0], objects) if before[0] else 0, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)

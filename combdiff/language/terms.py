@@ -57,6 +57,7 @@ from combdiff.language.traversal import (
     children,
     rebuild,
     refreshed,
+    renamed,
     substitute,
     subterms,
 )
@@ -106,6 +107,7 @@ __all__ = [
     "rebuild",
     "reciprocal",
     "refreshed",
+    "renamed",
     "split_coefficient",
     "sub",
     "substitute",

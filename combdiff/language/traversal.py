@@ -49,7 +49,8 @@ def apply(function: Term, *args: Term) -> Term:
             assert len(params) == len(args), "as many arguments as parameters"
             if params == args:
                 return body
-            return refreshed(body, dict(zip(params, args, strict=True)))
+            values = dict(zip(params, args, strict=True))
+            return renamed(body, values) if _exchanges(values, body) else refreshed(body, values)
         case Let(bindings, body):
             return let(bindings, apply(body, *args))
         case _:
@@ -112,6 +113,35 @@ def rebuild(t: Term, parts: Sequence[Term]) -> Term:
         case Indicator():
             return indicator(parts[0], parts[1], parts[2])
     raise AssertionError(f"unknown node {type(t).__name__}")
+
+
+def reshaped(t: Term, parts: Sequence[Term], bound: tuple[Var, ...] = ()) -> Term:
+    """`t` with other children and, if given, other bound variables, in the very shape that it has."""
+    match t:
+        case App():
+            return App(parts[0], tuple(parts[1:]))
+        case Add() | Mul() | Tuple():
+            return type(t)(tuple(parts))
+        case Call(primitive, _):
+            return Call(primitive, tuple(parts))
+        case Sum(indices, _):
+            return Sum(bound or indices, parts[0])
+        case Lam(params, _):
+            return Lam(bound or params, parts[0])
+        case Let(bindings, _):
+            own = bound or [var for var, _ in bindings]
+            return Let(tuple(zip(own, parts, strict=False)), parts[-1])
+        case Conj():
+            return Conj(parts[0])
+        case Pow():
+            return Pow(parts[0], parts[1])
+        case Delta() | Indicator():
+            return type(t)(parts[0], parts[1], parts[2])
+        case Proj(item, _):
+            return Proj(item, parts[0])
+        case Diff(kind, _):
+            return Diff(kind, parts[0])
+    return t
 
 
 class Traverser:
@@ -199,7 +229,38 @@ _NOTHING: Mapping[Var, Term] = {}
 
 def refreshed(t: Term, values: Mapping[Var, Term] = _NOTHING) -> Term:
     """A copy of `t` that shares no binder with it: bound variables are renamed, free ones replaced by `values`."""
-    return _Renaming(values)(t, values)
+    return _Renaming(values)(t, values) if values else renamed(t, values)
+
+
+def renamed(t: Term, names: Mapping[Var, Term]) -> Term:
+    """`t` with variables exchanged one for one: free ones by `names`, others of their kinds, bound ones by new ones."""
+    exchanged: dict[Term, Term] = {v: names.get(v, v) for v in t.free}
+
+    def go(u: Term) -> Term:
+        known = exchanged.get(u)
+        if known is None:
+            known = exchanged[u] = step(u)
+        return known
+
+    def step(u: Term) -> Term:
+        if isinstance(u, Var):
+            return fresh(u.name, u.kind)
+        below = children(u)
+        if not below:
+            return u
+        bound = tuple([v for v in map(go, bound_by(u)) if isinstance(v, Var)])
+        parts = [go(c) for c in below]
+        # what depends on the numbers of variables is the order of an affine form
+        affine = isinstance(u, Add) and isinstance(u.type, Index)
+        return rebuild(u, parts) if affine else reshaped(u, parts, bound)
+
+    return go(t)
+
+
+def _exchanges(values: Mapping[Var, Term], t: Term) -> bool:
+    """Whether `values` are variables that are different, of the kinds of those they replace, and new to `t`."""
+    new = {w for v, w in values.items() if isinstance(w, Var) and w.kind == v.kind}
+    return len(new) == len(values) and new.isdisjoint(t.free)
 
 
 class _Renaming:

@@ -28,6 +28,7 @@ from combdiff.language.terms import (
     subterms,
 )
 from combdiff.language.types import Index, Map, Type
+from combdiff.simplify.repeats import Repeats
 
 Binding = tuple[Var, Term]
 
@@ -96,10 +97,18 @@ def place(
         if is_cheap(values[var]):
             put(var)
     for var in movable:
-        if var in values and sum(1 for _ in subterms(values[var])) <= LONGEST:
-            if uses(var, [*(values[v] for v in users[var]), *terms]) == 1:
-                put(var)
+        if var in values and _is_used_once(var, [*(values[v] for v in users[var]), *terms]) and _is_short(values[var]):
+            put(var)
     return list(values.items()), terms
+
+
+def _is_short(value: Term) -> bool:
+    return sum(1 for _ in subterms(value)) <= LONGEST
+
+
+def _is_used_once(var: Var, terms: Sequence[Term]) -> bool:
+    users = [t for t in terms if var in t.free]
+    return len(users) == 1 and uses(var, users) == 1
 
 
 # --- names ----------------------------------------------------------------------------------------------------------
@@ -125,6 +134,9 @@ def rename_indices(result: Term, names: dict[Type, list[str]]) -> Term:
         return Sum(variables, parts[0]) if isinstance(t, Sum) else Lam(variables, parts[0])
 
     outer = frozenset(v.name for v in result.free)
+    once = Repeats(lambda t: go(t, outer))
+    if isinstance(result, Let):
+        return _regrouped(result, [*map(once, children(result))])
     return go(result, outer)
 
 

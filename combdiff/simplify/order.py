@@ -8,7 +8,7 @@ in which its body meets them. The e-graph's multisets and the constructors keep 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from combdiff.language.terms import (
@@ -38,6 +38,7 @@ from combdiff.language.terms import (
 from combdiff.language.types import Index
 from combdiff.simplify.images import plainest
 from combdiff.simplify.products import content
+from combdiff.simplify.repeats import Repeats
 
 Rank = Mapping[Var, tuple[int, int]]
 
@@ -103,11 +104,19 @@ class ReadingOrder:
     def _let(self, bindings: tuple[tuple[Var, Term], ...], body: Term, met: Sequence[Var]) -> Term:
         rank = dict(self.rank)
         inside = replace(self, rank=rank)
+        once = Repeats(lambda value: inside(value, met), lambda variables: inside._relative(variables, met))
         ordered = []
         for var, value in bindings:
-            ordered.append((var, inside(value, met)))
+            ordered.append((var, once(value)))
             rank[var] = UNKNOWN, len(rank)
         return Let(tuple(ordered), inside(body, met))
+
+    def _relative(self, variables: Sequence[Var], met: Sequence[Var]) -> Hashable:
+        """What the order of a term depends on besides its form: how its variables are ranked among each other."""
+        ranks = [self.rank.get(v, _LAST) for v in variables]
+        order = sorted(set(ranks))
+        places = [(order.index(r), r[0], v in self.unused) for r, v in zip(ranks, variables, strict=True)]
+        return tuple(places), tuple(variables) if met else ()
 
     def _sum(self, indices: Sequence[Var], body: Term, met: Sequence[Var]) -> Term:
         outer, inner = _independent(indices, body)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
 
-from combdiff.language.terms import Call, Const, Diff, Proj, Term, Var, bound_by, children, refreshed
+from combdiff.language.terms import Call, Const, Diff, Proj, Term, Var, bound_by, children, renamed
 
 Rewrite = Callable[[list[Term]], list[Term]]
 
@@ -26,14 +27,46 @@ def once_a_form(terms: Sequence[Term], rewrite: Rewrite) -> list[Term]:
     for n, (key, _) in enumerate(forms):
         first.setdefault(key, n)
     done = dict(zip(first.values(), rewrite([terms[n] for n in first.values()]), strict=True))
+    unchanged = {n for n, result in done.items() if form(result) == forms[n]}
     results = []
     for n, (key, variables) in enumerate(forms):
         origin = first[key]
         result = done[origin]
-        if origin != n:
-            result = refreshed(result, dict(zip(forms[origin][1], variables, strict=True)))
+        if origin in unchanged:
+            result = terms[n]
+        elif origin != n:
+            result = renamed(result, dict(zip(forms[origin][1], variables, strict=True)))
         results.append(result)
     return results
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """A rewrite for terms that come one after the other; `alike` says what it asks of their variables besides kinds.
+
+    >>> from combdiff.language.terms import conj, fresh, mul
+    >>> from combdiff.language.types import COMPLEX
+    >>> x, y = fresh("x", COMPLEX), fresh("y", COMPLEX)
+    >>> seen = []
+    >>> square = Repeats(lambda t: seen.append(t) or mul(t, conj(t)))
+    >>> square(x) == mul(x, conj(x)), square(y) == mul(y, conj(y)), len(seen)
+    (True, True, 1)
+    """
+
+    rewrite: Callable[[Term], Term]
+    alike: Callable[[Sequence[Var]], Hashable] = lambda _: ()
+    known: dict[Hashable, tuple[Sequence[Var], Term | None]] = field(default_factory=dict)
+
+    def __call__(self, t: Term) -> Term:
+        spelled, variables = form(t)
+        key = spelled, self.alike(variables)
+        if key not in self.known:
+            result = self.rewrite(t)
+            changed = form(result) != (spelled, variables)
+            self.known[key] = variables, result if changed else None
+            return result
+        own, found = self.known[key]
+        return t if found is None else renamed(found, dict(zip(own, variables, strict=True)))
 
 
 def form(t: Term) -> tuple[Hashable, list[Var]]:

@@ -27,7 +27,7 @@ from combdiff.language.terms import (
     apply,
     fresh,
     let,
-    refreshed,
+    renamed,
     substitute,
     tuple_of,
 )
@@ -233,7 +233,7 @@ class _Known:
             known = self.settled[key] = self._examined(var.kind, value, variables)
             value = known.value or value
         elif known.value is not None:
-            value = refreshed(known.value, dict(zip(known.variables, variables, strict=True)))
+            value = renamed(known.value, dict(zip(known.variables, variables, strict=True)))
         if known.symmetries:
             self.derived[var] = known.symmetries
         if known.real:
