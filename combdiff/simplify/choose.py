@@ -7,7 +7,7 @@ more than once and is more than a product of numbers and entries; otherwise it i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from combdiff.language.terms import (
     Add,
@@ -81,12 +81,12 @@ def place(
         for v in values[user].free & users.keys():
             users[v][user] = None
 
-    def put(var: Var) -> None:
+    def put(var: Var, into: Callable[[Term, Var, Term], Term]) -> None:
         value = values.pop(var)
         for v in users[var]:
-            values[v] = substitute(values[v], {var: value})
+            values[v] = into(values[v], var, value)
             note(v)
-        terms[:] = [substitute(t, {var: value}) for t in terms]
+        terms[:] = [into(t, var, value) for t in terms]
         for v in value.free & users.keys():
             users[v].pop(var)
 
@@ -95,11 +95,28 @@ def place(
     movable = [var for var, _ in bindings if var not in kept]
     for var in movable:
         if is_cheap(values[var]):
-            put(var)
+            put(var, _with_copies)
     for var in movable:
         if var in values and _is_used_once(var, [*(values[v] for v in users[var]), *terms]) and _is_short(values[var]):
-            put(var)
+            put(var, _with)
     return list(values.items()), terms
+
+
+def _with_copies(t: Term, var: Var, value: Term) -> Term:
+    return substitute(t, {var: value})
+
+
+def _with(t: Term, var: Var, value: Term) -> Term:
+    """`t` with `value` in the one place where it is used, so that its binders need no renaming."""
+    if var not in t.free:
+        return t
+    match t:
+        case App(function, args) if function == var and isinstance(value, Lam):
+            return substitute(value.body, dict(zip(value.params, args, strict=True)))
+        case Var():
+            return value
+        case _:
+            return rebuild(t, [_with(c, var, value) for c in children(t)])
 
 
 def _is_short(value: Term) -> bool:
