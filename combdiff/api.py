@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from combdiff.errors import CombDiffError
+from combdiff.simplify.budget import NODES, SECONDS
 
 if TYPE_CHECKING:
     from combdiff.derivation import Derivation
@@ -17,7 +18,8 @@ def grad(
     wrt: str | Sequence[str] = (),
     keep: str | Sequence[str] = (),
     expand: bool = False,
-    seconds: float = 60.0,
+    seconds: float = SECONDS,
+    nodes: float = NODES,
     name: str = "<text>",
 ) -> Derivation:
     """The gradient of the map that `text` describes.
@@ -36,13 +38,14 @@ def grad(
         wrt: names of parameters to differentiate with respect to, instead of what the text says.
         keep: names of definitions that stay unknown, so that the result holds their ∇ (Eq. 48).
         expand: multiply products and shared values out (Eq. 57) instead of keeping them (Eq. 58).
-        seconds: the time budget of simplification.
+        seconds, nodes: the budget of simplification, its time and the size of its largest e-graph. Where it is spent,
+            the result is correct and longer than need be, and `steps` says what was left undone.
         name: what the text is called in messages, such as its file.
 
     Raises:
         CombDiffError: the program is wrong or its derivative is not defined; the message says where and how to mend it.
     """
-    return _derived(text, "grad", wrt, keep, expand, seconds, name)
+    return _derived(text, "grad", wrt, keep, expand, (seconds, nodes), name)
 
 
 def pullback(
@@ -51,7 +54,8 @@ def pullback(
     wrt: str | Sequence[str] = (),
     keep: str | Sequence[str] = (),
     expand: bool = False,
-    seconds: float = 60.0,
+    seconds: float = SECONDS,
+    nodes: float = NODES,
     name: str = "<text>",
 ) -> Derivation:
     """The pullback (vector-Jacobian product) of the map that `text` describes; cotangents are the last arguments.
@@ -62,7 +66,7 @@ def pullback(
 
     𝒫(f)(z, k) satisfies Re⟨𝒫(f)(z, k), dz⟩ = Re⟨k, f'(z) dz⟩ (Eq. 44). Arguments and errors as for `grad`.
     """
-    return _derived(text, "pullback", wrt, keep, expand, seconds, name)
+    return _derived(text, "pullback", wrt, keep, expand, (seconds, nodes), name)
 
 
 def hvp(
@@ -71,7 +75,8 @@ def hvp(
     wrt: str | Sequence[str] = (),
     keep: str | Sequence[str] = (),
     expand: bool = False,
-    seconds: float = 60.0,
+    seconds: float = SECONDS,
+    nodes: float = NODES,
     name: str = "<text>",
 ) -> Derivation:
     """The Hessian-vector product: the pullback of the gradient, with the vector as last argument.
@@ -82,11 +87,17 @@ def hvp(
 
     It is linear in the vector over the real numbers only. Arguments and errors as for `grad`.
     """
-    return _derived(text, "hvp", wrt, keep, expand, seconds, name)
+    return _derived(text, "hvp", wrt, keep, expand, (seconds, nodes), name)
 
 
 def _derived(
-    text: str, mode: str, wrt: str | Sequence[str], keep: str | Sequence[str], expand: bool, seconds: float, name: str
+    text: str,
+    mode: str,
+    wrt: str | Sequence[str],
+    keep: str | Sequence[str],
+    expand: bool,
+    budget: tuple[float, float],
+    name: str,
 ) -> Derivation:
     if not isinstance(text, str):
         raise CombDiffError(
@@ -94,12 +105,22 @@ def _derived(
         )
     if text.endswith(".cd") and "\n" not in text:
         raise CombDiffError(f"{text} is a path, not a program", remedy=f"read the file: open({text!r}).read()")
+    seconds, nodes = budget
     if not (isinstance(seconds, int | float) and seconds > 0):
         raise CombDiffError(f"the time budget is {seconds!r}", remedy="give a number of seconds above 0")
+    if not (isinstance(nodes, int | float) and nodes > 0):
+        raise CombDiffError(f"the budget of nodes is {nodes!r}", remedy="give a number above 0")
     from combdiff.derivation import derive
 
     return derive(
-        text, mode, wrt=_names(wrt, "wrt"), keep=_names(keep, "keep"), expand=expand, seconds=seconds, name=name
+        text,
+        mode,
+        wrt=_names(wrt, "wrt"),
+        keep=_names(keep, "keep"),
+        expand=expand,
+        seconds=seconds,
+        nodes=nodes,
+        name=name,
     )
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from combdiff import api
 from combdiff.errors import CombDiffError
-from combdiff.simplify.budget import SPENT
+from combdiff.simplify.budget import NODES, SECONDS
 
 if TYPE_CHECKING:
     from combdiff.derivation import Derivation
@@ -74,7 +74,8 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--expand", action="store_true", help="multiply products and shared values out")
         command.add_argument("--keep", action="append", default=[], metavar="NAME", help="leave a definition unknown")
         command.add_argument("--wrt", action="append", default=[], metavar="NAME", help="differentiate by a parameter")
-        command.add_argument("--seconds", type=float, default=60.0, help="time budget of simplification")
+        command.add_argument("--seconds", type=float, default=SECONDS, help="time budget of simplification")
+        command.add_argument("--nodes", type=float, default=NODES, help="budget of nodes in an e-graph")
         if name in _MODES:
             command.add_argument("--format", choices=("text", "latex", "python"), default="text")
             command.add_argument("--form", choices=("index", "matrix"), default="index")
@@ -112,9 +113,19 @@ def _read(file: str) -> tuple[str, str]:
 def _derived(options: argparse.Namespace, mode: str) -> Derivation:
     text, name = _read(options.file)
     derivative = {"grad": api.grad, "pullback": api.pullback, "hvp": api.hvp}[mode]
-    d = derivative(text, wrt=options.wrt, keep=options.keep, expand=options.expand, seconds=options.seconds, name=name)
-    if any(step.spent for step in d.steps):
-        print(f"{name}: {SPENT} (--seconds {options.seconds:g})", file=sys.stderr)
+    d = derivative(
+        text,
+        wrt=options.wrt,
+        keep=options.keep,
+        expand=options.expand,
+        seconds=options.seconds,
+        nodes=options.nodes,
+        name=name,
+    )
+    for step in d.steps:
+        if step.spent:
+            limits = f"--seconds {options.seconds:g}, --nodes {options.nodes:g}"
+            print(f"{name}: {step.name}: {step.note} ({limits})", file=sys.stderr)
     return d
 
 

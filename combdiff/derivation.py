@@ -17,6 +17,7 @@ from combdiff.language.recursion import deep_recursion, rare_collections
 from combdiff.language.terms import Diff, Lam, Let, Term, Tuple, Var, let, subterms, tuple_of
 from combdiff.language.types import Domain, Index, Map, Number
 from combdiff.language.values import Extent
+from combdiff.simplify.budget import NODES, SECONDS, Budget
 from combdiff.simplify.choose import index_names
 from combdiff.simplify.stages import REAL_PART, Simplifier, Step, provably_real
 
@@ -183,13 +184,14 @@ def derive(
     wrt: Sequence[str] = (),
     keep: Sequence[str] = (),
     expand: bool = False,
-    seconds: float = 60.0,
+    seconds: float = SECONDS,
+    nodes: float = NODES,
     name: str = "<text>",
 ) -> Derivation:
     """Read a program and take its derivative; see `combdiff.grad`."""
     with deep_recursion(), rare_collections():
         program = marked_program(infer(parse(text, name), keep=keep), wrt)
-        return _derived(text, mode, program, Simplifier(expand=expand, seconds=seconds))
+        return _derived(text, mode, program, Simplifier(expand=expand, seconds=seconds, nodes=nodes))
 
 
 def _derived(text: str, mode: str, program: Term, simplifier: Simplifier) -> Derivation:
@@ -197,17 +199,19 @@ def _derived(text: str, mode: str, program: Term, simplifier: Simplifier) -> Der
         simplifier.names = index_names(program)
         simplifier.definitions = {var.name for t in subterms(program) if isinstance(t, Let) for var, _ in t.bindings}
         simplifier.rank = {p: n for n, p in enumerate(_parameters(program))}
-        simplifier.steps.append(Step("program", program, note=_note(program) if mode != "pullback" else ""))
+        simplifier.steps.append(
+            Step("program", program, note=_note(program, simplifier.budget) if mode != "pullback" else "")
+        )
         term = differentiate(program, mode, simplifier)
     return Derivation(text, mode, program, term, tuple(simplifier.steps))
 
 
-def _note(program: Term) -> str:
+def _note(program: Term, budget: Budget) -> str:
     """What a reader should know of the objective before its gradient is taken."""
     t = program
     while isinstance(t, Lam | Let | Diff):
         if isinstance(t, Diff):
-            known = not isinstance(t.of, Lam) or not isinstance(t.of.body.type, Number) or provably_real(t.of)
+            known = not isinstance(t.of, Lam) or not isinstance(t.of.body.type, Number) or provably_real(t.of, budget)
             return "" if known else REAL_PART
         t = t.body
     return ""

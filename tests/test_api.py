@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import combdiff as cd
-from combdiff.errors import ArrayError, BudgetError, CombDiffError, LanguageError, UnsupportedError
+from combdiff.errors import ArrayError, CombDiffError, LanguageError, UnsupportedError
 
 QUADRATIC = "(A::Her) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j))"
 REAL_QUADRATIC = "(A::Sym) -> (x::RV) -> sum((i, j), x(i) * A(i, j) * x(j))"
@@ -58,7 +58,7 @@ def test_what_is_no_program_is_refused(derivative, text, message):
 
 
 @pytest.mark.parametrize(
-    "options", [{"wrt": 3}, {"keep": [3]}, {"seconds": math.nan}, {"seconds": 0}, {"seconds": "1"}]
+    "options", [{"wrt": 3}, {"keep": [3]}, {"seconds": math.nan}, {"seconds": 0}, {"seconds": "1"}, {"nodes": 0}]
 )
 def test_options_of_the_wrong_kind_are_refused(options):
     with pytest.raises(CombDiffError) as error:
@@ -72,8 +72,8 @@ def test_one_name_is_as_good_as_a_list_of_one():
 
 
 def test_a_spent_budget_is_told():
-    with pytest.raises(BudgetError, match="budget"):
-        cd.grad(QUADRATIC, seconds=1e-9)
+    d = cd.grad(QUADRATIC, seconds=1e-9)
+    assert any(step.spent and "budget spent" in str(step) for step in d.steps)
 
 
 def test_messages_call_the_program_by_its_name():

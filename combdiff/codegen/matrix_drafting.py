@@ -291,7 +291,7 @@ class Drafting:
         book = self.book
         roots: list[tuple[TermDag, int]] = []
         if book.roots:
-            roots = session(("matrix",)).run("\n".join(book.facts), book.roots, "(saturate (run matrix))").roots
+            roots = session(("matrix",)).run("\n".join(book.facts), book.roots, "matrix*").roots
         return Found(roots, book.domains, lambda number, found: self.atoms[number](found))
 
 

@@ -1,12 +1,20 @@
-"""The time that a derivation may take; what was spent is remembered, so that a result can say what was left undone."""
+"""What a derivation may take: time, and nodes of its largest e-graph. That a budget was spent is remembered."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf
 from time import perf_counter
 
-SPENT = "budget spent: like terms may be left unmerged"
+SPENT = "budget spent"
+
+SECONDS = 60.0
+"""The time that simplification may take, unless the user says otherwise."""
+
+NODES = 100_000
+"""The nodes that an e-graph may have, unless the user says otherwise."""
 
 
 class OutOfTime(Exception):
@@ -15,15 +23,24 @@ class OutOfTime(Exception):
 
 @dataclass(slots=True)
 class Budget:
-    """A deadline on the clock of `time.perf_counter`, and whether something was left undone because of it.
+    """A deadline on the clock of `time.perf_counter`, a number of nodes, and whether they left something undone.
 
-    >>> budget = Budget()
-    >>> budget.over(), budget.spent
-    (False, False)
+    `largest` is the largest number of nodes that was met.
+
+    >>> budget = Budget(nodes=100)
+    >>> budget.over(), budget.spent, budget.exceeded(101), budget.spent
+    (False, False, True, True)
     """
 
     deadline: float = inf
+    nodes: float = inf
     spent: bool = False
+    largest: int = 0
+
+    @classmethod
+    def of(cls, seconds: float, nodes: float = inf) -> Budget:
+        """A budget of `seconds` from now on."""
+        return cls(perf_counter() + seconds, nodes)
 
     def over(self) -> bool:
         """Whether time is up; to be asked only where work is then left undone."""
@@ -32,12 +49,25 @@ class Budget:
             return True
         return False
 
+    def exceeded(self, nodes: int) -> bool:
+        """Whether `nodes` are too many; to be asked only where work is then left undone."""
+        self.largest = max(self.largest, nodes)
+        if nodes > self.nodes:
+            self.spent = True
+            return True
+        return False
+
+    @contextmanager
+    def halved(self) -> Iterator[None]:
+        """Within, there is half of the time that is left, so that what comes later has some too."""
+        deadline = self.deadline
+        self.deadline = (perf_counter() + deadline) / 2
+        try:
+            yield
+        finally:
+            self.deadline = deadline
+
     def check(self) -> None:
         """Raise OutOfTime if time is up."""
         if self.over():
             raise OutOfTime
-
-    @property
-    def left(self) -> float:
-        """Seconds that are left, negative ones if time is up."""
-        return self.deadline - perf_counter()

@@ -7,47 +7,51 @@ the schedule; every law is in `rules/`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from time import perf_counter
 
-from combdiff.errors import UnsupportedError
+from combdiff.errors import BudgetError, UnsupportedError
 from combdiff.language.terms import Add, Delta, Sum, Term, add, alpha_equal, subterms
 from combdiff.language.types import COMPLEX, REAL, Index
-from combdiff.simplify.egraph import Family, session
+from combdiff.simplify.budget import Budget
+from combdiff.simplify.egraph import Family, Run, session
 from combdiff.simplify.translation import Translation
+from combdiff.simplify.unfinished import without_number_sums, written_size
 
 FAMILIES = ("terms", "substitute", "index", "algebra", "contract", "conjugate")
 
 SETTLING = ("substitute", "index", "conjugate", "algebra", "contract", "index", "solve")
 """Rulesets that are saturated, one after the other, before a δ meets its Σ."""
 
-_INSIDE = f"(seq {' '.join(f'(saturate (run {name}))' for name in SETTLING)} (run meet))"
-_OUTWARD = "(run outward)"
-_EXPAND = "(run expand)"
+_INSIDE = " ".join([*(f"{name}*" for name in SETTLING), "meet"])
+_OUTWARD = "outward"
+_EXPAND = "expand"
 
 _LARGEST = 150
 """Nodes of the terms that share an e-graph."""
 
 
 def contract(
-    terms: Sequence[Term], *, expand: bool = False, seconds: float = 60.0
+    terms: Sequence[Term], *, expand: bool = False, budget: Budget | None = None
 ) -> tuple[list[Term], dict[str, Family]]:
     """`terms` with every δ contracted that can be, and conj at the leaves; with `expand`, products multiplied out.
 
-    Returns the terms, and how often each family of laws fired.
+    Returns the terms, and how often each family of laws fired. Where the budget ends first, a term stays as it is, but
+    for sums over numbers.
 
     Raises:
         UnsupportedError: if a sum over all numbers is left (a δ that no law solves).
-        BudgetError: if it takes longer than `seconds`.
+        BudgetError: if one is left where the budget was spent.
     """
-    deadline = perf_counter() + seconds
-    results, account = _contracted(terms, expand, deadline)
-    while any(_waits_on_a_line(t) for t in results):
+    budget = budget or Budget()
+    results, account = _contracted(terms, expand, budget)
+    while not budget.spent and any(_waits_on_a_line(t) for t in results):
         # a variable that stood in the δ of another one as well is free to be solved for once that one is gone
-        again, more = _contracted(results, expand, deadline)
+        again, more = _contracted(results, expand, budget)
         _account(account, more)
         if all(alpha_equal(a, b) for a, b in zip(again, results, strict=True)):
             break
         results = again
+    for t in results:
+        _refuse_leftovers(t, budget)
     return results, account
 
 
@@ -68,21 +72,25 @@ def _account(into: dict[str, Family], families: dict[str, Family]) -> None:
         total.seconds += family.seconds
 
 
-def _contracted(terms: Sequence[Term], expand: bool, deadline: float) -> tuple[list[Term], dict[str, Family]]:
+def _contracted(terms: Sequence[Term], expand: bool, budget: Budget) -> tuple[list[Term], dict[str, Family]]:
     later = (_OUTWARD, _EXPAND) if expand else (_OUTWARD,)
     summands = [u.terms if isinstance(u, Add) and not isinstance(u.type, Index) else (u,) for u in terms]
     contracted: list[Term] = []
     account: dict[str, Family] = {}
+    # what becomes of a product is known before the work is done: neither a text nor an e-graph too large is begun
+    fits = not expand or sum(written_size(t, expand) for t in terms) <= budget.nodes
     for batch in _batches([t for group in summands for t in group]):
+        run = Run()
         book = Translation(spell_powers=expand)
-        roots = [f"$root{n}" for n in range(len(batch))]
-        texts = [f"(let {root} {book.root(t)})" for root, t in zip(roots, batch, strict=True)]
-        facts = "\n".join([*book.facts(), *texts])
-        run = session(FAMILIES).run(facts, roots, _INSIDE, deadline - perf_counter(), later)
-        contracted += [book.reader(dag)(root) for dag, root in run.roots]
-        _account(account, run.families)
-    for t in contracted:
-        _refuse_leftovers(t)
+        if fits and not budget.over() and sum(map(written_size, batch)) <= budget.nodes:
+            roots = [f"$root{n}" for n in range(len(batch))]
+            texts = [f"(let {root} {book.root(t)})" for root, t in zip(roots, batch, strict=True)]
+            facts = "\n".join([*book.facts(), *texts])
+            run = session(FAMILIES).run(facts, roots, _INSIDE, *later, budget=budget)
+            _account(account, run.families)
+        budget.spent |= not run.finished
+        found = [book.reader(dag)(root) for dag, root in run.roots]
+        contracted += found if run.finished else map(without_number_sums, batch)
     left = iter(contracted)
     return [add(*(next(left) for _ in group)) for group in summands], account
 
@@ -102,11 +110,14 @@ def _batches(terms: Sequence[Term]) -> Iterator[list[Term]]:
         yield batch
 
 
-def _refuse_leftovers(t: Term) -> None:
+def _refuse_leftovers(t: Term, budget: Budget) -> None:
     """A sum over all complex numbers comes only from the B rule, and must have met its δ."""
     left = {v for u in subterms(t) if isinstance(u, Sum) for v in u.indices}
-    if any(v.kind == COMPLEX for v in left):
-        raise UnsupportedError(
-            "a sum over all numbers is left in the derivative, which means that a δ could not be solved",
-            remedy="write the program without arithmetic of real or complex numbers in the places of indices",
-        )
+    if not any(v.kind == COMPLEX for v in left):
+        return
+    if budget.spent:
+        raise BudgetError("simplification takes more than its budget allows", remedy="allow more seconds or nodes")
+    raise UnsupportedError(
+        "a sum over all numbers is left in the derivative, which means that a δ could not be solved",
+        remedy="write the program without arithmetic of real or complex numbers in the places of indices",
+    )

@@ -7,7 +7,6 @@ runs a schedule, returns the extracted terms and says how often each family fire
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from combdiff.errors import BudgetError, CheckError
 from combdiff.resources import resource
+from combdiff.simplify.budget import Budget
 
 if TYPE_CHECKING:
     from egglog.bindings import EGraph, TermDag
@@ -36,10 +36,12 @@ class Family:
 
 @dataclass(slots=True)
 class Run:
-    """What a run brought: the extracted terms, and the work of each law family."""
+    """What a run brought: the extracted terms, the work of each law family, the nodes that the e-graph came to."""
 
     roots: list[tuple[TermDag, int]] = field(default_factory=list)
     families: dict[str, Family] = field(default_factory=dict)
+    nodes: int = 0
+    finished: bool = False
 
 
 @contextmanager
@@ -78,84 +80,97 @@ class Session:
             outputs += self.egraph.run_program(command)
         return outputs
 
-    def run(
-        self, facts: str, roots: Sequence[str], schedule: str, seconds: float = 60.0, later: Sequence[str] = ()
-    ) -> Run:
-        """Add `facts`, saturate `schedule`, extract `roots`; the session itself stays as it was.
+    def run(self, facts: str, roots: Sequence[str], *passes: str, budget: Budget | None = None) -> Run:
+        """Add `facts`, run the laws until nothing changes, extract `roots`; the session itself stays as it was.
 
-        A schedule of `later` is run once when those before it bring nothing more; then the first has its turn again.
+        A pass is a row of rulesets, each run once, or with a star as long as it changes something: "index* meet". A
+        later pass is run when those before it bring nothing more; then the first has its turn again. The budget is
+        looked at between any two iterations; where it is spent, the run has no roots.
 
-        Raises BudgetError if the terms are nested too deep, or when `seconds` are over.
+        Raises BudgetError if the terms are nested too deep.
         """
         if _nesting(facts) > DEEPEST:
             raise BudgetError(
                 f"a term is nested more than {DEEPEST} levels deep", remedy="name parts of it: a = …, b = f(a), …"
             )
+        result = Run()
         with _guarded("a derivation"):
             self._do("(push)")
             try:
-                return self._run(facts, roots, (schedule, *later), seconds)
+                self._do(facts)
+                result.finished = self._saturated(passes, budget or Budget(), result)
+                if result.finished:
+                    result.roots = self._extracted(roots)
             finally:
                 self._do("(pop)")
+        return result
 
     def explore(
-        self, facts: str, schedule: str, rounds: int, read: Callable[[EGraph], Found], seconds: float = 60.0
+        self, facts: str, schedule: str, rounds: int, read: Callable[[EGraph], Found], budget: Budget | None = None
     ) -> tuple[Found, dict[str, Family]]:
         """Add `facts`, run `schedule` at most `rounds` times, and `read` the e-graph; it stays as it was.
 
-        Rounds end early when nothing changes any more, or when `seconds` are over.
+        Rounds end early when nothing changes any more, or when the budget is spent.
         """
-        from egglog.bindings import RunScheduleOutput
-
-        deadline = time.perf_counter() + seconds
+        budget = budget or Budget()
         families: dict[str, Family] = {}
         with _guarded("a derivation"):
             self._do("(push)")
             try:
                 self._do(facts)
                 updated = True
-                while updated and rounds > 0 and time.perf_counter() < deadline:
-                    updated = False
+                while updated and rounds > 0 and not budget.over() and not budget.exceeded(self._size()):
                     rounds -= 1
-                    for output in self._do(f"(run-schedule {schedule})"):
-                        if isinstance(output, RunScheduleOutput):
-                            updated |= output.report.updated
-                            _account(families, output.report)
+                    updated = self._ran(schedule, families)
                 return read(self.egraph), families
             finally:
                 self._do("(pop)")
 
-    def _run(self, facts: str, roots: Sequence[str], schedules: Sequence[str], seconds: float) -> Run:
+    def _saturated(self, passes: Sequence[str], budget: Budget, result: Run) -> bool:
+        """Whether the passes came to their end within the budget."""
+        turn = 0
+        while turn < len(passes):
+            updated = False
+            for step in passes[turn].split():
+                more = True
+                while more:
+                    result.nodes = max(result.nodes, self._size())
+                    if budget.over() or budget.exceeded(result.nodes):
+                        return False
+                    more = self._ran(f"(run {step.rstrip('*')})", result.families)
+                    updated |= more
+                    more &= step.endswith("*")
+            turn = 0 if updated else turn + 1
+        return True
+
+    def _ran(self, schedule: str, families: dict[str, Family]) -> bool:
+        """Whether one run of a schedule changed anything."""
         from egglog.bindings import RunScheduleOutput
 
-        deadline = time.perf_counter() + seconds
-        result = Run()
-        self._do(facts)
-        turn = 0
-        while turn < len(schedules):
-            if time.perf_counter() > deadline:
-                raise BudgetError("simplification takes longer than its budget allows", remedy="allow more seconds")
-            updated = False
-            for output in self._do(f"(run-schedule {schedules[turn]})"):
-                if isinstance(output, RunScheduleOutput):
-                    updated |= output.report.updated
-                    _account(result.families, output.report)
-            turn = 0 if updated else turn + 1
-        result.roots = self._extracted(roots)
-        return result
+        updated = False
+        for output in self._do(f"(run-schedule {schedule})"):
+            if isinstance(output, RunScheduleOutput):
+                updated |= output.report.updated
+                _account(families, output.report)
+        return updated
+
+    def _size(self) -> int:
+        """How many nodes the e-graph has."""
+        from egglog.bindings import PrintAllFunctionsSize
+
+        outputs = self._do("(print-size)")
+        return sum(n for o in outputs if isinstance(o, PrintAllFunctionsSize) for _, n in o.sizes)
 
     def _extracted(self, roots: Sequence[str]) -> list[tuple[TermDag, int]]:
         from egglog.bindings import ExtractBest
 
         outputs = self._do("\n".join(f"(extract {root})" for root in roots))
-        return [(output.termdag, output.term) for output in outputs if isinstance(output, ExtractBest)]
+        return [(o.termdag, o.term) for o in outputs if isinstance(o, ExtractBest)]
 
     def steps(
         self, facts: str, root: str, settling: Sequence[str], later: Sequence[str]
     ) -> Generator[tuple[str, TermDag, int]]:
         """The family that changed something and the term after it, one after the other; in the order of `run`."""
-        from egglog.bindings import RunScheduleOutput
-
         with _guarded("a derivation"):
             self._do("(push)")
             try:
@@ -168,8 +183,7 @@ class Session:
                 while turn < len(turns):
                     updated = False
                     for name, schedule in turns[turn]:
-                        reports = self._do(f"(run-schedule {schedule})")
-                        if any(isinstance(r, RunScheduleOutput) and r.report.updated for r in reports):
+                        if self._ran(schedule, {}):
                             updated = True
                             yield name, *self._extracted([root])[0]
                     turn = 0 if updated else turn + 1

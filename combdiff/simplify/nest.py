@@ -232,7 +232,7 @@ def collected(t: Term, named: Intermediates) -> tuple[Term, dict[str, Family]]:
     def read(egraph: EGraph) -> Form | None:
         return best_form(egraph, "$sum", shelf.vocabulary())
 
-    form, families = session(("nest",)).explore(facts, _SCHEDULE, ROUNDS, read, named.budget.left)
+    form, families = session(("nest",)).explore(facts, _SCHEDULE, ROUNDS, read, named.budget)
     if form is None or not form.is_collection:
         return t, families
     return _Builder(shelf, named).term(form, opens), families

@@ -32,7 +32,7 @@ from combdiff.language.terms import (
     tuple_of,
 )
 from combdiff.language.types import REAL, Index, Map, Symmetry, Type, is_complex
-from combdiff.simplify.budget import SPENT, Budget
+from combdiff.simplify.budget import NODES, SECONDS, SPENT, Budget
 from combdiff.simplify.canonical import Symmetries, is_real, merge_like_terms
 from combdiff.simplify.choose import Binding, index_names, place, rename_indices
 from combdiff.simplify.closed import derived_symmetries
@@ -50,7 +50,7 @@ class Step:
     """One stage of a derivation: what it was, the term after it, the laws that fired, and how long it took.
 
     `seconds` is the time of the stage itself, `checking` that of its numerical check; `spent` says that the budget
-    ended before it was done.
+    ended before it was done; `nodes` are those of its largest e-graph.
     """
 
     name: str
@@ -60,6 +60,7 @@ class Step:
     note: str = ""
     checking: float = 0.0
     spent: bool = False
+    nodes: int = 0
 
     def __str__(self) -> str:
         from combdiff.language.printer import expression_text
@@ -68,6 +69,15 @@ class Step:
         heading = f"{self.name} ({self.seconds * 1e3:.1f} ms{'; ' + laws if laws else ''})"
         return "\n".join([heading, *([self.note] if self.note else []), expression_text(self.term)])
 
+
+_UNDONE = {
+    "contract": "sums and δ may be left as differentiation made them",
+    "merge like terms": "like terms may be left unmerged",
+    "expand": "products and shared values are left as they were",
+    "place cotangents": "values may keep their names, or stand where they are used as they were",
+    "collect and name": "common factors may be left where they are",
+    "order and names": "factors and indices are left as they came",
+}
 
 REAL_PART = "its value is not provably real: what follows is the gradient of its real part (Eq. 42)"
 
@@ -78,13 +88,14 @@ class Simplifier:
 
     `expand` multiplies products and shared values out (Eq. 57); `check` evaluates every stage on random numbers;
     `full_space` leaves the symmetries of the unknowns unused in the last derivative too, so that it holds outside of
-    the symmetric subspace; `seconds` is the time budget; `names`, `definitions` and `rank` are the user's index
+    the symmetric subspace; `seconds` and `nodes` are the budget; `names`, `definitions` and `rank` are the user's index
     names, the names of the user's definitions, and the parameters in order.
     """
 
     expand: bool = False
     check: bool = True
-    seconds: float = 60.0
+    seconds: float = SECONDS
+    nodes: float = NODES
     full_space: bool = False
     names: dict[Type, list[str]] = field(default_factory=dict)
     definitions: Collection[str] = ()
@@ -95,7 +106,7 @@ class Simplifier:
     gate: Gate = field(default_factory=Gate)
 
     def __post_init__(self) -> None:
-        self.budget = Budget(time.perf_counter() + self.seconds)
+        self.budget = Budget.of(self.seconds, self.nodes)
 
     def __call__(self, f: Lam, unused: Collection[Var]) -> Lam:
         """`f` simplified, without using the declared symmetries of the variables in `unused`."""
@@ -109,7 +120,7 @@ class Simplifier:
         f = self._stage("contract", f, lambda body: self._contracted(body, expand=False))
         f = self._stage("merge like terms", f, self._merged(unused))
         if self.expand:
-            f = self._stage("expand", f, lambda body: self._contracted(unfold(body), expand=True))
+            f = self._stage("expand", f, self._expanded)
             f = self._stage("merge like terms", f, self._merged(unused))
         elif any(var not in kept for var, _ in _parts(f.body)[0]):
             f = self._stage("place cotangents", f, lambda body: self._placed(body, kept))
@@ -117,18 +128,20 @@ class Simplifier:
         if last and not self.expand:
             f = self._stage("collect and name", f, lambda body: self._nested(body, kept, unused))
         names = {**index_names(f), **self.names}
-        return self._stage("order and names", f, lambda body: (rename_indices(order(body), names), {}))
+        return self._stage("order and names", f, lambda body: (self._ordered(body, order, names), {}))
 
     def _stage(self, name: str, f: Lam, rewrite: Callable[[Term], tuple[Term, dict[str, Family]]]) -> Lam:
         start = time.perf_counter()
-        self.budget.spent = False
+        self.budget.spent, self.budget.largest = False, 0
         body, families = rewrite(f.body)
         seconds = time.perf_counter() - start
         result = Lam(f.params, body)
         start = time.perf_counter()
         spent = self.budget.spent
-        note = "; ".join([*([SPENT] if spent else []), *self._checked(name, f.body, body, families)])
-        self.steps.append(Step(name, result, families, seconds, note, time.perf_counter() - start, spent))
+        notes = [f"{SPENT}: {_UNDONE[name]}"] if spent else []
+        note = "; ".join([*notes, *self._checked(name, f.body, body, families)])
+        checking = time.perf_counter() - start
+        self.steps.append(Step(name, result, families, seconds, note, checking, spent, self.budget.largest))
         return result
 
     def _checked(self, name: str, before: Term, after: Term, families: dict[str, Family]) -> list[str]:
@@ -161,7 +174,7 @@ class Simplifier:
         families: dict[str, Family] = {}
 
         def rewrite(entries: list[Term]) -> list[Term]:
-            terms, account = contract(entries, expand=expand, seconds=self.budget.left)
+            terms, account = contract(entries, expand=expand, budget=self.budget)
             families.update(account)
             return terms
 
@@ -176,7 +189,18 @@ class Simplifier:
         bindings, results, families = nested(bindings, results, kept, self.derived, unused, self.budget)
         return let(bindings, tuple_of(results)), families
 
+    def _expanded(self, body: Term) -> tuple[Term, dict[str, Family]]:
+        """`body` multiplied out, or as it was: part of it would be neither short nor without products."""
+        with self.budget.halved():
+            result, families = self._contracted(unfold(body), expand=True)
+        return (body if self.budget.spent else result), families
+
+    def _ordered(self, body: Term, order: ReadingOrder, names: dict[Type, list[str]]) -> Term:
+        return body if self.budget.over() else rename_indices(order(body), names)
+
     def _placed(self, body: Term, kept: Collection[Var]) -> tuple[Term, dict[str, Family]]:
+        if self.budget.over():
+            return body, {}
         before, results = _parts(body)
         settled = {*(value for _, value in before), *results}
         bindings, results = place(before, results, kept)
@@ -268,12 +292,12 @@ def _real_kind(kind: Type) -> Type:
     return Map(kind.params, REAL) if isinstance(kind, Map) else REAL
 
 
-def provably_real(f: Lam) -> bool:
-    """Whether the value of f is real whatever its arguments, by the declared symmetries."""
+def provably_real(f: Lam, budget: Budget | None = None) -> bool:
+    """Whether the value of f is real whatever its arguments, by the declared symmetries, found within the budget."""
     if not is_complex(f.body.type):
         return True
     bindings, core = float_lets(f.body)
-    known = _Known(())
+    known = _Known((), budget or Budget())
     for var, value in bindings:
         if not is_function(value):
             known.settle(var, value)

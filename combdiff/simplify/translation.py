@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from egglog.bindings import TermDag
 
 
-_HIGHEST = 4
+HIGHEST = 4
 """The highest power of a sum that is multiplied out."""
 
 
@@ -118,7 +118,7 @@ class Translation:
                 return f"(Plus (multiset-of {' '.join(self.write(u, scope) for u in terms)}))"
             case Mul(factors):
                 return f"(Times (multiset-of {' '.join(self.write(u, scope) for u in factors)}))"
-            case Pow(Add() as base, Const() as n) if self.spell_powers and n.is_integer and 2 <= n.real <= _HIGHEST:
+            case Pow(Add() as base, Const() as n) if self.spell_powers and n.is_integer and 2 <= n.real <= HIGHEST:
                 # written anew for each factor, so that each has binders of its own
                 copies = " ".join(self.write(base, scope) for _ in range(int(n.real)))
                 return f"(Times (multiset-of {copies}))"
