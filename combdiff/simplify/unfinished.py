@@ -91,7 +91,7 @@ def written_size(t: Term, expand: bool = False) -> int:
     >>> from combdiff.language.types import REAL
     >>> a, b = fresh("a", REAL), fresh("b", REAL)
     >>> written_size(mul(add(a, b), add(a, mul(a, b)))), written_size(mul(add(a, b), add(a, mul(a, b))), expand=True)
-    (9, 15)
+    (9, 16)
     """
     known: dict[Term, tuple[int, int]] = {}
 
