@@ -36,11 +36,10 @@ class Family:
 
 @dataclass(slots=True)
 class Run:
-    """What a run brought: the extracted terms, the work of each law family, the nodes that the e-graph came to."""
+    """What a run brought: the extracted terms, the work of each law family, and whether it came to an end."""
 
     roots: list[tuple[TermDag, int]] = field(default_factory=list)
     families: dict[str, Family] = field(default_factory=dict)
-    nodes: int = 0
     finished: bool = False
 
 
@@ -129,17 +128,17 @@ class Session:
     def _saturated(self, passes: Sequence[str], budget: Budget, result: Run) -> bool:
         """Whether the passes came to their end within the budget."""
         turn = 0
+        grown = True
         while turn < len(passes):
             updated = False
             for step in passes[turn].split():
-                more = True
-                while more:
-                    result.nodes = max(result.nodes, self._size())
-                    if budget.over() or budget.exceeded(result.nodes):
+                again = True
+                while again:
+                    if budget.over() or (grown and budget.exceeded(self._size())):
                         return False
-                    more = self._ran(f"(run {step.rstrip('*')})", result.families)
-                    updated |= more
-                    more &= step.endswith("*")
+                    grown = self._ran(f"(run {step.rstrip('*')})", result.families)
+                    updated |= grown
+                    again = grown and step.endswith("*")
             turn = 0 if updated else turn + 1
         return True
 
