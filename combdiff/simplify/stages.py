@@ -41,8 +41,8 @@ from combdiff.simplify.culprit import accusation
 from combdiff.simplify.egraph import Family
 from combdiff.simplify.gate import Gate
 from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
-from combdiff.simplify.sharing import nested
 from combdiff.simplify.repeats import form, once_a_form
+from combdiff.simplify.sharing import nested
 
 
 @dataclass(frozen=True, slots=True)
