@@ -78,7 +78,7 @@ def test_a_budget_that_is_not_asked_is_not_spent() -> None:
 def test_a_derivation_out_of_time_says_so_at_every_stage() -> None:
     steps = cd.grad(HARTREE_FOCK, seconds=1e-9).steps
     marked = [step for step in steps if step.spent]
-    assert [step.name for step in marked] == ["contract", "merge like terms", "order and names"]
+    assert [step.name for step in marked] == ["contract", "merge like terms", "collect and name", "order and names"]
     assert all(SPENT in step.note for step in marked)
 
 
