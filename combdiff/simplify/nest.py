@@ -48,6 +48,9 @@ if TYPE_CHECKING:
 WIDEST = 8
 """Factors of a product whose parts are all looked at; of a longer one only single factors and pairs are."""
 
+LARGEST = 200
+"""Products, and cofactors of products, of one sum that are looked at: a product of n factors has some 2ⁿ."""
+
 ROUNDS = 8
 """Collections within collections: one round looks into the cofactors of the one before."""
 
@@ -115,18 +118,22 @@ class Shelf:
 
     def splits(self, products: Collection[int]) -> list[Split]:
         """Splits of `products` whose factor two of them have, and in turn those of their cofactors."""
-        if frozenset(products) in self.related or len(products) < 2:
+        if frozenset(products) in self.related or len(products) < 2 or self.is_full():
             return []
         self.related.add(frozenset(products))
         by_factor: dict[int, list[Split]] = defaultdict(list)
         for name, parts in self._alike(products):
             for part in parts:
-                found = self._split(name, part)
+                found = None if self.is_full() else self._split(name, part)
                 if found is not None:
                     by_factor[found.factor].append(found)
         shared = [splits for splits in by_factor.values() if len({s.product for s in splits}) > 1]
         inner = [s for splits in shared for s in self.splits({s.cofactor for s in splits})]
         return [*(s for splits in shared for s in splits), *inner]
+
+    def is_full(self) -> bool:
+        """Whether there is neither room nor time for more."""
+        return len(self.products) >= LARGEST or self.budget.over()
 
     def vocabulary(self) -> Vocabulary:
         """What the numbers stand for, as the cost of reading needs it."""
