@@ -60,6 +60,10 @@ class Value:
         return mul(number(form.coefficient), number(view.sign), conj(entry) if view.conj else entry)
 
 
+def _number(v: Var) -> int:
+    return v.uid
+
+
 def _reciprocal(form: ClosedForm) -> Const:
     result = reciprocal(number(form.coefficient))
     return result
@@ -70,7 +74,7 @@ class Intermediates:
     """The values that have a name, and new ones with names that nothing else carries (`taken`).
 
     `captured` are the variables that are known everywhere, the values that have been `computed` among them; only what
-    holds no others but indices can have a name.
+    holds no others but indices can have a name. `mentioning` has the values by the newest variable in them.
     """
 
     captured: set[Var]
@@ -81,6 +85,7 @@ class Intermediates:
     values: dict[Hashable, Value] = field(default_factory=dict)
     looks: set[Look] = field(default_factory=set)
     named: list[Binding] = field(default_factory=list)
+    mentioning: dict[Var | None, list[Hashable]] = field(default_factory=dict)
     computed: set[Var] = field(default_factory=set)
 
     def define(self, var: Var, value: Term) -> None:
@@ -94,6 +99,9 @@ class Intermediates:
         if all(v in self.captured or isinstance(v.kind, Index) for v in entry.free):
             form = closed_form(Lam(params, entry), self.symmetries, self.unused, self.budget)
             if form.coefficient != NOTHING:
+                if form.key not in self.values:
+                    newest = max(value.free, key=_number, default=None)
+                    self.mentioning.setdefault(newest, []).append(form.key)
                 self.values.setdefault(form.key, Value(var, value, form))
                 self.looks.add(look(entry))
 
@@ -134,8 +142,15 @@ class Intermediates:
 
     def alone(self, var: Var) -> Intermediates:
         """The same with `var` as the only value that is known."""
-        values = {key: value for key, value in self.values.items() if value.var == var}
-        return replace(self, values=values, looks={look(v.entry_term) for v in values.values()}, named=[])
+        return self._only([(key, value) for key, value in self.values.items() if value.var == var])
+
+    def within(self, t: Term) -> Intermediates:
+        """The same with those values only that can stand in `t`, which mention nothing that `t` does not."""
+        keys = [key for v in (*t.free, None) for key in self.mentioning.get(v, ()) if key in self.values]
+        return self._only([(key, self.values[key]) for key in keys if self.values[key].term.free <= t.free])
+
+    def _only(self, values: Sequence[tuple[Hashable, Value]]) -> Intermediates:
+        return replace(self, values=dict(values), looks={look(v.entry_term) for _, v in values}, named=[])
 
     def open_indices(self, t: Term) -> list[Var]:
         """The indices of `t` that are bound around it, in the order in which it mentions them."""

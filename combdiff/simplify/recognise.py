@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable
+from functools import partial
 from itertools import permutations
 
 from combdiff.language.terms import (
@@ -37,9 +38,14 @@ from combdiff.simplify.products import Product, addends, connected_parts, look, 
 
 def recognised(t: Term, named: Intermediates) -> Term:
     """`t` with the named values that stand in it written out; `t` itself if there are none."""
-    if not named.values:
-        return t
-    return Traverser(lambda u: _replaced(u, named))(t)
+    for _ in named.values:
+        # a value that is found may be part of another one
+        near = named.within(t)
+        found = Traverser(partial(_replaced, named=near))(t) if near.values else t
+        if found == t:
+            break
+        t = found
+    return t
 
 
 def _replaced(t: Term, named: Intermediates) -> Term:
