@@ -74,7 +74,8 @@ class Intermediates:
     """The values that have a name, and new ones with names that nothing else carries (`taken`).
 
     `captured` are the variables that are known everywhere, the values that have been `computed` among them; only what
-    holds no others but indices can have a name. `mentioning` has the values by the newest variable in them.
+    holds no others but indices can have a name. `mentioning` has the values by the newest variable in them, `collected`
+    what became of sums of terms, by their form: None of those that stayed.
     """
 
     captured: set[Var]
@@ -87,6 +88,7 @@ class Intermediates:
     named: list[Binding] = field(default_factory=list)
     mentioning: dict[Var | None, list[Hashable]] = field(default_factory=dict)
     computed: set[Var] = field(default_factory=set)
+    collected: dict[Hashable, tuple[Sequence[Var], Term | None]] = field(default_factory=dict)
 
     def define(self, var: Var, value: Term) -> None:
         """`value` is called `var` from now on; plain products are not worth looking for."""
@@ -139,6 +141,10 @@ class Intermediates:
         chosen = next(name for names in (letters, numbered) for name in names if name not in self.taken)
         self.taken.add(chosen)
         return chosen
+
+    def properties(self, v: Var) -> Hashable:
+        """What matters of a variable besides its type."""
+        return v in self.captured, v in self.unused, self.symmetries.get(v, ())
 
     def alone(self, var: Var) -> Intermediates:
         """The same with `var` as the only value that is known."""

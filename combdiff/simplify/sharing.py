@@ -24,6 +24,7 @@ from combdiff.language.terms import (
     Tuple,
     Var,
     children,
+    renamed,
     split_coefficient,
     subterms,
 )
@@ -37,6 +38,7 @@ from combdiff.simplify.intermediates import Intermediates
 from combdiff.simplify.nest import collected
 from combdiff.simplify.products import Look, look
 from combdiff.simplify.recognise import recognised
+from combdiff.simplify.repeats import form
 
 SHORTEST = 6
 """Names that a term is written with before it can be worth one of its own."""
@@ -89,7 +91,14 @@ def _nested(value: Term, named: Intermediates, families: dict[str, Family]) -> T
     def visit(t: Term) -> Term:
         if not isinstance(t, Add) or isinstance(t.type, Index) or named.budget.over():
             return t
+        spelled, variables = form(t)
+        key = spelled, tuple(map(named.properties, variables))
+        if key in named.collected:
+            own, known = named.collected[key]
+            return renamed(known, dict(zip(own, variables, strict=True))) if known is not None else t
         found, account = collected(t, named)
+        if found.free <= t.free:
+            named.collected[key] = variables, found if found is not t else None
         for name, family in account.items():
             total = families.setdefault(name, Family())
             total.matches += family.matches
