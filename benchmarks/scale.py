@@ -1,15 +1,22 @@
 """Growth of derivations: `python benchmarks/scale.py` prints a table, a row a problem and size.
 
-A size is derived once, after one derivation of a small program that loads everything. Matches are those of the laws in
-the e-graph; layers of one form count once. `python benchmarks/scale.py ring` prints the rows whose name holds "ring".
+A size is derived once, after one derivation of a small program that loads everything. Matches are those of the laws
+in the e-graphs, nodes those of the largest one; layers of one form count once. Rows of canonical names alone are the
+median of twenty. `python benchmarks/scale.py ring` prints the rows whose name holds "ring".
 """
 
 from __future__ import annotations
 
+import statistics
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 
 from timing import STAGES, shares_text, timed
+
+from combdiff.language.terms import App, Term, fresh, mul, total
+from combdiff.language.types import REAL, Domain, Index, Map, Symmetry
+from combdiff.simplify.canonical import canonical
 
 SPACES = """@domain O begin base = I end
 @domain V begin base = I end
@@ -116,6 +123,66 @@ def many_unknowns(n: int) -> str:
     return f"({unknowns}) -> " + " + ".join(f"a{m} * sin(a{(m + 1) % n})" for m in range(n))
 
 
+def second_order_energy(_: int) -> str:
+    """Half of the Lagrangian of second-order perturbation theory in spin orbitals, by its amplitudes."""
+    bound = "i, j, a, b"
+    return (
+        SPACES
+        + "(v::OOVV, e::(O) -> R, f::(V) -> R) -> (t::VVOO) -> "
+        + f"1/2 * sum(({bound}), v(i, j, a, b) * t(a, b, i, j)) + "
+        + f"1/4 * sum(({bound}), t(a, b, i, j)^2 * (f(a) + f(b) - e(i) - e(j)))"
+    )
+
+
+def doubles_residual(_: int) -> str:
+    """The doubles equations with multipliers l: linear terms, ladders, rings, and the four quadratic contractions."""
+    two = "(((2, 1, 3, 4), :neg), ((1, 2, 4, 3), :neg))"
+    spaces = (
+        f"@space VVVV begin type = (V, V, V, V) -> R; symmetries = {two} end\n"
+        f"@space OOOO begin type = (O, O, O, O) -> R; symmetries = {two} end\n"
+        "@space OVVO begin type = (O, V, V, O) -> R end\n"
+    )
+    terms = (
+        ("", "v(i, j, a, b)"),
+        ("", "2 * (f(a) - e(i)) * t(a, b, i, j)"),
+        ("c, d, ", "1/2 * w(a, b, c, d) * t(c, d, i, j)"),
+        ("k, m, ", "1/2 * u(k, m, i, j) * t(a, b, k, m)"),
+        ("k, c, ", "4 * r(k, b, c, j) * t(a, c, i, k)"),
+    )
+    linear = " + ".join(f"sum(({inner}i, j, a, b), l(a, b, i, j) * {term})" for inner, term in terms)
+    given = "v::OOVV, w::VVVV, u::OOOO, r::OVVO, e::(O) -> R, f::(V) -> R, l::VVOO"
+    quadratic = doubles_amplitudes(1).split("-> (t::VVOO) -> ")[1]
+    return SPACES + spaces + f"({given}) -> (t::VVOO) -> {linear} + {quadratic}"
+
+
+def integrals(pairs: Sequence[str]) -> Term:
+    """A product of four integrals V of eightfold symmetry over eight dummies, named by their places: "abcd" …"""
+    n = Index(Domain("n"))
+    exchanges = ((2, 1, 3, 4), (3, 4, 1, 2))
+    V = fresh("V", Map((n,) * 4, REAL, tuple(Symmetry.permutation(p, "id") for p in exchanges)))
+    dummies = {letter: fresh(letter, n) for letter in "abcdefgh"}
+    return total(list(dummies.values()), mul(*(App(V, tuple(dummies[c] for c in p)) for p in pairs)))
+
+
+def naming_rows(wanted: str) -> Iterator[tuple[str, float]]:
+    """Names alone: eight dummies and four equal factors, whose indices are linked in a ring, at random, or in pairs."""
+    links = {
+        "ring": ("abcd", "cdef", "efgh", "ghab"),
+        "random": ("acbe", "dgfa", "hcge", "bdhf"),
+        "crossed": ("abcd", "aefb", "cegh", "dfgh"),
+    }
+    for kind, pairs in links.items():
+        name = f"names of four eightfold V, {kind}"
+        if wanted in name:
+            seconds = []
+            for _ in range(20):
+                t = integrals(pairs)
+                start = time.perf_counter()
+                canonical(t)
+                seconds.append(time.perf_counter() - start)
+            yield name, statistics.median(seconds)
+
+
 PROBLEMS: tuple[tuple[str, Callable[[int], str], tuple[int, ...]], ...] = (
     ("k equal vectors, symmetric tensor", symmetric_product, (2, 3, 4, 5, 6, 7, 8)),
     ("ring of n matrices", ring, (2, 4, 6, 8, 10)),
@@ -123,8 +190,10 @@ PROBLEMS: tuple[tuple[str, Callable[[int], str], tuple[int, ...]], ...] = (
     ("matrix-product norm, n equal sites", state_norm, (2, 4, 6, 8)),
     ("matrix-product norm, n sites", lambda n: state_norm(n, equal=False), (2, 4, 6, 8)),
     ("second-order energy by amplitudes", perturbation_energy, (1,)),
+    ("second-order Lagrangian by amplitudes", second_order_energy, (1,)),
     ("doubles energy by amplitudes", doubles_energy, (1,)),
-    ("doubles equations by amplitudes", doubles_amplitudes, (1,)),
+    ("quadratic doubles terms by amplitudes", doubles_amplitudes, (1,)),
+    ("doubles equations by amplitudes", doubles_residual, (1,)),
     ("chain of n lets", scalar_chain, (10, 100, 300, 1000)),
     ("chain of n layers", layer_chain, (10, 100, 300, 1000)),
     ("h = f(h) + g(h), n deep", composition, (10, 30, 100)),
@@ -142,13 +211,17 @@ def rows(wanted: str) -> Iterator[tuple[str, int, str]]:
 def main(wanted: str = "") -> None:
     """Print the table."""
     timed("(x::R) -> x^2", "grad")
-    print(f"| problem | n | seconds | matches | {' | '.join(f'{s}, %' for s in STAGES)} | notes |")
-    print("| --- " * (5 + len(STAGES)) + "|")
+    print(f"| problem | n | seconds | matches | nodes | {' | '.join(f'{s}, %' for s in STAGES)} | notes |")
+    print("| --- " * (6 + len(STAGES)) + "|")
     for name, n, text in rows(wanted):
         t = timed(text, "grad")
         shares = {stage: t.shares[stage] / t.total for stage in STAGES}
         notes = "; ".join(dict.fromkeys(t.notes))
-        print(f"| {name} | {n} | {t.total:.3f} | {t.matches} | {shares_text(shares)} | {notes} |", flush=True)
+        print(
+            f"| {name} | {n} | {t.total:.3f} | {t.matches} | {t.nodes} | {shares_text(shares)} | {notes} |", flush=True
+        )
+    for name, seconds in naming_rows(wanted):
+        print(f"| {name} | 8 | {seconds:.4f} |" + " |" * (3 + len(STAGES)), flush=True)
 
 
 if __name__ == "__main__":

@@ -15,17 +15,20 @@ _STAGE_OF = {
     "expand": "contract",
     "merge like terms": "merge",
     "place cotangents": "choose",
+    "collect and name": "choose",
     "order and names": "choose",
 }
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of a derivation and of its stages, how often laws fired, and what the steps have to say."""
+    """Seconds of a derivation and of its stages, how often laws fired, the nodes of the largest e-graph, and what the
+    steps have to say."""
 
     total: float
     shares: dict[str, float]
     matches: int
+    nodes: int
     notes: tuple[str, ...]
 
 
@@ -50,7 +53,8 @@ def timed(text: str, mode: str, expand: bool = False) -> Timing:
             shares[_STAGE_OF[step.name]] += step.seconds
     shares["calculus"] = max(0.0, total - sum(shares.values()))
     matches = sum(family.matches for step in d.steps for family in step.families.values())
-    return Timing(total, shares, matches, tuple(step.note for step in d.steps[1:] if step.note))
+    nodes = max(step.nodes for step in d.steps)
+    return Timing(total, shares, matches, nodes, tuple(step.note for step in d.steps[1:] if step.note))
 
 
 def shares_text(shares: dict[str, float]) -> str:
