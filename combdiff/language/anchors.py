@@ -152,7 +152,15 @@ def _derivative(kind: str, nodes: Node) -> Node:
     assert isinstance(nodes, tuple), "only maps have derivatives"
     params = nodes[:-1]
     result = params[0] if len(params) == 1 else params
-    return (*params, result) if kind == "grad" else (*nodes, result)
+    match kind:
+        case "root":
+            return result
+        case "adjoint" | "inverse":
+            return (nodes[-1], result)
+        case "grad":
+            return (*params, result)
+        case _:
+            return (*nodes, result)
 
 
 def domains_of(kind: Type) -> list[Domain]:

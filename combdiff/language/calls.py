@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from combdiff.errors import LanguageError, Span
-from combdiff.language import terms
+from combdiff.language import operators, terms
 from combdiff.language.fit import index_slots
 from combdiff.language.scope import Closure, Entry, Ready, Scope, Textual
 from combdiff.language.syntax import Compose, Expr, Lambda, Name, Param
 from combdiff.language.terms import App, Call, Diff, Lam, Let, Sum, Term, Tuple, Var
 from combdiff.language.types import Index, Map, Number, Product, Type, is_complex
-from combdiff.language.vocabulary import COMPARISONS, DERIVATIVES, FUNCTIONS, counted, in_words
+from combdiff.language.vocabulary import COMPARISONS, DERIVATIVES, FUNCTIONS, OF_MAPS, counted, in_words
 
 if TYPE_CHECKING:
     from combdiff.language.infer import Elaborator
@@ -94,9 +94,11 @@ def _count(name: str, expected: int, noun: str, args: Sequence[Argument], span: 
 
 
 def _builtin(el: Elaborator, name: str, args: Sequence[Argument], scope: Scope, span: Span) -> Term:
+    if name in DERIVATIVES and len(args) == 2:
+        return operators.of_map(el, name, args[0], scope, args[1])
     _count(name, 3 if name in COMPARISONS else 1, "argument", args, span, None)
-    if name in DERIVATIVES:
-        return _derivative(el, name, args[0], scope)
+    if name in OF_MAPS:
+        return operators.of_map(el, name, args[0], scope)
     values = [el.number(arg, scope) for arg in args]
     match name:
         case "delta":
@@ -110,28 +112,6 @@ def _builtin(el: Elaborator, name: str, args: Sequence[Argument], scope: Scope, 
             return terms.indicator(*values)
         case _:
             return terms.call(name, *values)
-
-
-def _derivative(el: Elaborator, kind: str, arg: Argument, scope: Scope) -> Term:
-    f = el.expr(arg, scope)
-    if not isinstance(f.type, Map):
-        raise LanguageError(
-            f"{kind} takes a map, found {in_words(f.type)}", span=arg.span, remedy=f"write {kind}((x::R) -> …)"
-        )
-    for number, param in enumerate(f.type.params, start=1):
-        if isinstance(param, Index):
-            raise LanguageError(
-                f"{kind} cannot differentiate with respect to argument {number}, which is an integer",
-                span=arg.span,
-                remedy="differentiate with respect to numbers and tensors: bind the indices outside",
-            )
-    if kind == "grad" and isinstance(f.type.result, Map | Product):
-        raise LanguageError(
-            f"grad takes a map to a number, and the value of this one is {in_words(f.type.result)}",
-            span=arg.span,
-            remedy="use pullback, whose last argument is the cotangent of the value",
-        )
-    return Diff(kind, f)
 
 
 # --- functions of the program ---------------------------------------------------------------------------------------
@@ -255,7 +235,7 @@ def _takes_whole(el: Elaborator, g: Callee, kind: Map) -> bool:
     """Whether the first parameter of `g` is a map like `kind`."""
     match g:
         case Builtin(name):
-            return name in DERIVATIVES
+            return name in OF_MAPS
         case Closure(body) if not el.kinds.is_index(body.params[0].kind):
             asked = _asked(el, body.params[0], Ready(terms.ZERO, body.span))
         case Term(type=Map((asked, *_))):

@@ -250,6 +250,22 @@ def lam(params: Sequence[Var], body: Term) -> Term:
             return Lam(tuple(params), body)
 
 
+def diff(kind: str, of: Term) -> Term:
+    """`kind` of the map `of`; an adjoint of an adjoint, or an inverse of an inverse, is the map itself.
+
+    >>> from combdiff.language.nodes import fresh
+    >>> from combdiff.language.types import REAL
+    >>> D = fresh("D", Map((REAL,), REAL, linear=True))
+    >>> diff("adjoint", diff("adjoint", D)) is D
+    True
+    """
+    match of:
+        case Diff(same, inner) if kind == same and kind in ("adjoint", "inverse"):
+            return inner
+        case _:
+            return Diff(kind, of)
+
+
 def tuple_of(items: Sequence[Term]) -> Term:
     """One item stays bare, several are a tuple."""
     return items[0] if len(items) == 1 else Tuple(tuple(items))

@@ -79,6 +79,12 @@ class Kinds:
         for symmetry, clause in zip(symmetries, space.symmetries, strict=True):
             join(symmetry, kind, self.ranges, clause.span)
             self.ranges.check_reflected()
+        if space.linear and isinstance(kind.params[0], Index):
+            raise LanguageError(
+                f"the space {space.name} is linear, and its argument is an index",
+                span=space.kind.params[0].span,
+                remedy="a linear map takes a number, a tensor or a function: type = (RV) -> RV",
+            )
         if symmetries:
             check_group(symmetries, space, is_complex(kind))
         self.spaces[space.name] = space
@@ -146,7 +152,7 @@ class Kinds:
         symmetries = self.symmetries[space.name]
         for symmetry, clause in zip(symmetries, space.symmetries, strict=True):
             join(symmetry, plain, self.ranges, owner.span if clause.span == _NOWHERE else clause.span)
-        return Map(plain.params, plain.result, symmetries, space.name)
+        return Map(plain.params, plain.result, symmetries, space.name, space.linear)
 
     def _map(self, kind: MapType, owner: _Owner) -> Map:
         params = []

@@ -24,6 +24,7 @@ class _Facts:
     anonymous: Place | None
     fixed: Place | None
     reflected: Place | None
+    real: bool = False
 
 
 class Ranges:
@@ -70,6 +71,15 @@ class Ranges:
         facts = self._facts[self._find(node)]
         return facts.domain is None and facts.anonymous is None
 
+    def note_real(self, node: Domain) -> None:
+        """An index of this range stands where a function takes a real number."""
+        self._facts[self._find(node)].real = True
+
+    def is_real(self, node: Domain) -> bool:
+        """Whether it is no index after all, but a real number: it stands where such are taken, and in no slot."""
+        facts = self._facts[self._find(node)]
+        return facts.real and not facts.slot and facts.domain is None and facts.anonymous is None
+
     def same(self, a: Domain, b: Domain) -> bool:
         """Whether `a` and `b` are known to be one range."""
         if self._find(a) is self._find(b):
@@ -110,6 +120,7 @@ class Ranges:
         kept.fixed = kept.fixed or gone.fixed
         kept.anonymous = kept.anonymous or gone.anonymous
         kept.reflected = kept.reflected or gone.reflected
+        kept.real = kept.real or gone.real
 
     def _clash(self, index: Domain, slot: Domain, span: Span) -> LanguageError:
         facts = self._facts[self._find(slot)]

@@ -15,6 +15,7 @@ import numpy as np
 
 from combdiff.errors import ArrayError, UnsupportedError
 from combdiff.language.dense import Alternative, alternatives
+from combdiff.language.linear_maps import LinearMap, newton, probed, space_of
 from combdiff.language.scalars import SCALAR_FUNCTIONS
 from combdiff.language.terms import (
     Add,
@@ -37,6 +38,7 @@ from combdiff.language.terms import (
 )
 from combdiff.language.types import Domain, Index, Map, Number, Type, is_complex
 from combdiff.language.values import Array, Extent, Scalar, Value, axes, called, fitted, is_array, sizes_of, span_of
+from combdiff.language.vocabulary import DERIVATIVES
 
 __all__ = ["Scalar", "Value", "evaluate", "sizes_of", "span_of"]
 
@@ -56,7 +58,8 @@ def evaluate(
     Args:
         term: any term without a derivative still to be taken of a map that is known.
         values: for free variables: numbers, arrays (entry 0 of a symmetric domain is −M), callables for unknown maps,
-            and for their derivatives callables under the keys `Diff("grad", R)` and `Diff("pullback", g)`.
+            and for their derivatives callables under the keys `Diff("grad", R)` and `Diff("pullback", g)`. Adjoints
+            and inverses of linear maps are found by probing, a root by Newton's method from 0 (nan if it fails).
         sizes: how many values each domain has; read off the arrays where it is not given.
 
     Returns:
@@ -94,8 +97,10 @@ class _Scope:
 
     def value(self, t: Term) -> Value:
         match t:
-            case Var() | Diff():
+            case Var():
                 return self.given(t)
+            case Diff(kind, of):
+                return self.given(t) if t in self.values or kind in DERIVATIVES else self.made_of(kind, of)
             case Lam(params, _):
                 return self.array(t) if is_array(t.type) else self.callable(t, params)
             case App(function, args):
@@ -141,6 +146,20 @@ class _Scope:
                 found = self.value(t)
                 assert isinstance(found, int | float | complex), f"{type(t).__name__} is no number"
                 return found
+
+    def made_of(self, kind: str, of: Term) -> Value:
+        """The adjoint or the inverse of a linear map, found by probing it; the root that Newton's method finds."""
+        assert isinstance(of.type, Map), "only maps have an adjoint, an inverse or a root"
+        source, target = (space_of(k, self.shape) for k in (of.type.params[0], of.type.result))
+        function = self.value(of)
+        assert callable(function), "a map of more than indices"
+        if kind == "root":
+            return newton(function, source)
+        linear = function if isinstance(function, LinearMap) else probed(function, source, target)
+        return linear.adjoint if kind == "adjoint" else linear.inverse
+
+    def shape(self, kind: Map) -> tuple[int, ...]:
+        return tuple(self.extent.of(domain) for domain in axes(kind))
 
     def given(self, t: Term) -> Value:
         if t in self.values:

@@ -352,6 +352,8 @@ class Elaborator:
                 self.slots.place(term, domain, e.span)
             case Number():
                 term = self.number(e, scope)
+                if isinstance(term, Var) and isinstance(term.kind, Index) and term.kind.domain:
+                    self.ranges.note_real(term.kind.domain)
                 fit(term.type, kind, self.ranges, e.span)
             case _:
                 term = self.expr(e, scope, kind)

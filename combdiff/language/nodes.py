@@ -277,9 +277,11 @@ class Indicator(Term):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Diff(Term):
-    """`grad(f)` or `pullback(f)`: a derivative that is asked for, or one of an unknown map (∇R of Eq. 48).
+    """What a map f is turned into: `grad(f)`, `pullback(f)`, `adjoint(f)`, `inverse(f)`, `root(f)`.
 
-    The gradient maps f's parameters to what has their type; the pullback takes the cotangent of f's value as well.
+    A derivative is asked for, or that of an unknown map (∇R of Eq. 48). The gradient maps f's parameters to what has
+    their type; the pullback takes the cotangent of f's value as well. The adjoint and the inverse of a linear f map its
+    values to what has the type of its parameter, and are linear themselves. The root is a value x with f(x) = 0.
     """
 
     kind: str
@@ -288,9 +290,26 @@ class Diff(Term):
     def __post_init__(self) -> None:
         f = self.of.type
         assert isinstance(f, Map), "only maps have derivatives"
-        params = f.params if self.kind == "grad" else (*f.params, f.result)
-        result = f.params[0] if len(f.params) == 1 else Product(f.params)
-        self._seal(Map(params, result), (self.kind, self.of), self.of.free)
+        self._seal(_transformed(self.kind, f), (self.kind, self.of), self.of.free)
+
+    @property
+    def is_derivative(self) -> bool:
+        """Whether it is a gradient or a pullback."""
+        return self.kind in ("grad", "pullback")
+
+
+def _transformed(kind: str, f: Map) -> Type:
+    """The type of what `kind` makes of a map of type `f`."""
+    argument = f.params[0] if len(f.params) == 1 else Product(f.params)
+    match kind:
+        case "root":
+            return argument
+        case "adjoint" | "inverse":
+            return Map((f.result,), argument, linear=True)
+        case "grad":
+            return Map(f.params, argument)
+        case _:
+            return Map((*f.params, f.result), argument)
 
 
 # --- types of sums and products -------------------------------------------------------------------------------------

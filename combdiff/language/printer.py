@@ -56,7 +56,7 @@ class Level(IntEnum):
 
 Piece = tuple[str, Level]
 
-_WORDS = RESERVED | {"begin", "let", "end", "sum", "adjoint", "root", "inverse"}
+_WORDS = RESERVED | {"begin", "let", "end", "sum"}
 
 
 def program_text(term: Term) -> str:
@@ -163,6 +163,8 @@ class _Printer:
                 return f"{kind}({self.at(of)})"
             case Let():
                 return self.block(t)
+            case Proj(item, App(Diff("grad" | "pullback" as kind, Var() | Diff() as of), args)):
+                return f"{kind}({self.at(of)}, {item + 1})({self.list(args)})"
             case Proj(item, of):
                 return self.item(item, of)
         raise AssertionError(f"unknown node {type(t).__name__}")

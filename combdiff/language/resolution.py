@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from combdiff.language.domains import Ranges
 from combdiff.language.terms import Term, Var
-from combdiff.language.types import Index, Map, Product, Type
+from combdiff.language.types import REAL, Index, Map, Product, Type
 
 
 def resolved(term: Term, ranges: Ranges) -> Term:
@@ -33,10 +34,12 @@ class _Resolution:
 
     def kind(self, k: Type) -> Type:
         match k:
+            case Index(domain) if domain is not None and self.ranges.is_real(domain):
+                return REAL
             case Index(domain) if domain is not None:
                 return Index(self.ranges.resolve(domain))
-            case Map(params, result, symmetries, space):
-                return Map(tuple([self.kind(p) for p in params]), self.kind(result), symmetries, space)
+            case Map(params, result):
+                return replace(k, params=tuple([self.kind(p) for p in params]), result=self.kind(result))
             case Product(items):
                 return Product(tuple([self.kind(item) for item in items]))
             case _:

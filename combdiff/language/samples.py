@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from combdiff.errors import ArrayError, UnsupportedError
 from combdiff.language.anchors import domains_of
+from combdiff.language.linear_maps import random_linear, space_of
 from combdiff.language.terms import App, Const, Diff, Lam, Let, Term, Var, bound_by, subterms
 from combdiff.language.types import Domain, Index, Map, Number, Product, Symmetry, Type, is_complex
 from combdiff.language.values import Array, Value
@@ -109,6 +110,9 @@ def random_value(kind: Type, sizes: Mapping[Domain, int], rng: np.random.Generat
             return tuple(random_value(item, sizes, rng, draw) for item in items)
         case Map() if kind.is_tensor:
             return _random_array(kind, sizes, rng, draw)
+        case Map((source,), target) if kind.linear:
+            spaces = [space_of(k, lambda m: shape_of(m, sizes)) for k in (source, target)]
+            return random_linear(spaces[0], spaces[1], rng)
         case Map(params, Number()) if all(isinstance(p, Number | Index) for p in params):
             return _random_function(kind, rng)
     raise UnsupportedError(
@@ -127,7 +131,7 @@ def random_arguments(term: Term, sizes: Mapping[Domain, int], rng: np.random.Gen
     """
     found: list[Var] = []
     pending: list[Var] = []
-    while isinstance(term, Lam | Let | Diff):
+    while isinstance(term, Lam | Let) or (isinstance(term, Diff) and term.is_derivative):
         if isinstance(term, Lam):
             pending.extend(term.params)
             if not all(isinstance(p.kind, Index) for p in term.params):

@@ -13,7 +13,7 @@ from combdiff.language.syntax import DomainClause, MapType, Space, SymmetryClaus
 
 BUILTIN_TYPES = frozenset(("N", "I", "R", "C", "RV", "CV", "RM", "CM", "Sym", "Her", "RF", "CF", "RO"))
 ACTIONS = ("id", "conj", "neg", "ineg", "inegc")
-_LATER = frozenset(("list", "lower", "upper", "sizes", "linear"))
+_LATER = frozenset(("list", "lower", "upper", "sizes"))
 _CLAUSES = (
     "write a tuple of clauses or maps, each with its comma: symmetries = (((2, 1), :conj),), "
     "or symmetries = (T -> (p, q) -> T(q, p)',)"
@@ -72,7 +72,7 @@ def space(name: str, settings: Sequence[Setting], span: Span) -> Space:
     >>> space("V", [Setting("type", Arrow((N,), C, Span(1, 7)), Span(1, 1))], Span(1, 1)).kind.result.text
     'C'
     """
-    given = _by_name(settings, ("type", "symmetries"), f"the space {name}")
+    given = _by_name(settings, ("type", "symmetries", "linear"), f"the space {name}")
     kind = to_type(given["type"].value) if "type" in given else None
     if not isinstance(kind, MapType):
         raise LanguageError(
@@ -81,7 +81,14 @@ def space(name: str, settings: Sequence[Setting], span: Span) -> Space:
             remedy="write type = (N, N) -> C, with the index types before the arrow",
         )
     clauses = _clauses(given["symmetries"].value) if "symmetries" in given else ()
-    return Space(name, kind, clauses, span)
+    linear = "linear" in given and _word(given["linear"]) == "true"
+    if linear and (clauses or len(kind.params) != 1):
+        raise LanguageError(
+            f"the space {name} is linear, and has {'symmetries' if clauses else f'{len(kind.params)} arguments'}",
+            span=given["linear"].span,
+            remedy="a linear map has one argument, a tensor or a function, and no symmetries: type = (RV) -> RV",
+        )
+    return Space(name, kind, clauses, span, linear)
 
 
 def domain(name: str, settings: Sequence[Setting], span: Span) -> DomainClause:
@@ -107,6 +114,8 @@ def to_type(value: Value) -> TypeExpr:
             return TypeName(text, span)
         case Sized(kind):
             return kind
+        case Listing((Arrow() as inner,)):
+            return to_type(inner)
         case _:
             raise LanguageError("expected a type", span=value.span, remedy="write a name or (N, N) -> C")
 
@@ -133,7 +142,7 @@ def _by_name(settings: Iterable[Setting], known: tuple[str, ...], where: str) ->
 
 
 def _word(setting: Setting) -> str:
-    """The value of a domain's setting: a type's name for `base`, else true or false."""
+    """The value of a setting: a type's name for `base`, else true or false."""
     match setting.value:
         case Scalar(text) if text in ("true", "false") or (setting.name == "base" and text.isidentifier()):
             return text

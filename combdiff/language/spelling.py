@@ -17,7 +17,7 @@ from combdiff.language.syntax import MapType, TypeExpr, TypeName
 from combdiff.language.terms import Lam, Term, Var, bound_by, subterms
 from combdiff.language.types import Domain, Index, Map, Number, Product, Symmetry, Type
 
-_Signature = tuple[str, tuple[Symmetry, ...], str]
+_Signature = tuple[str, tuple[Symmetry, ...], bool, str]
 
 
 class Spelling:
@@ -53,19 +53,20 @@ class Spelling:
                 self.domains[domain] = self._unique(re.sub(r"\W", "", domain.name) or "D")
         for var in _parameters(term):
             for kind in _maps(var.kind):
-                if kind.symmetries or kind.space:
+                if kind.symmetries or kind.space or kind.linear:
                     self._note(kind)
 
     def _note(self, kind: Map) -> None:
         builtin = kind.space in _aliases().values()
-        if (self._alias(kind) and (builtin or not kind.space)) or (not kind.symmetries and builtin):
+        plain = not kind.symmetries and not kind.linear
+        if (self._alias(kind) and (builtin or not kind.space)) or (plain and builtin):
             return
         signature = self._signature(kind)
         if signature not in self.spaces:
             self.spaces[signature] = self._unique(kind.space or "T")
 
     def _signature(self, kind: Map) -> _Signature:
-        return kind.space, kind.symmetries, self._inline(kind)
+        return kind.space, kind.symmetries, kind.linear, self._inline(kind)
 
     def _unique(self, name: str) -> str:
         found, n = name, 2
@@ -102,7 +103,7 @@ class Spelling:
                 return self.spaces.get(self._signature(kind)) or self._alias(kind) or self._inline(kind)
 
     def _alias(self, kind: Map) -> str:
-        if not _is_flat(kind):
+        if not _is_flat(kind) or kind.linear:
             return ""
         sizes = [self.size(param) for param in kind.params]
         params = ["N" if size else self.kind(p) for p, size in zip(kind.params, sizes, strict=True)]
@@ -119,8 +120,8 @@ class Spelling:
         """The `@domain` and `@space` declarations, in the order in which the term needs them."""
         for domain, name in self.domains.items():
             yield f"@domain {name} begin {_settings(domain)} end"
-        for (_, symmetries, written), name in self.spaces.items():
-            lines = [f"@space {name} begin", f"  type = {written}"]
+        for (_, symmetries, linear, written), name in self.spaces.items():
+            lines = [f"@space {name} begin", f"  type = {written}", *["  linear = true"] * linear]
             if symmetries:
                 clauses = ", ".join(map(str, symmetries))
                 lines.append(f"  symmetries = ({clauses}{',' if len(symmetries) == 1 else ''})")

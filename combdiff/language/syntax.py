@@ -170,12 +170,13 @@ class SymmetryMap:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """`@space T begin type = …; symmetries = … end`."""
+    """`@space T begin type = …; symmetries = … end`, or `@space D begin type = …; linear = true end`."""
 
     name: str
     kind: MapType
     symmetries: tuple[SymmetryClause | SymmetryMap, ...]
     span: Span
+    linear: bool = False
 
 
 @dataclass(frozen=True, slots=True)

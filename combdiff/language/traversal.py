@@ -10,16 +10,19 @@ from combdiff.language.constructors import (
     call,
     conj,
     delta,
+    diff,
     indicator,
     lam,
     let,
     mul,
     power,
     proj,
+    split_coefficient,
     total,
 )
 from combdiff.language.nodes import (
     _NO_VARIABLES,
+    ONE,
     Add,
     App,
     Call,
@@ -39,7 +42,7 @@ from combdiff.language.nodes import (
     Var,
     fresh,
 )
-from combdiff.language.types import Index
+from combdiff.language.types import Index, Map, is_complex
 
 
 def apply(function: Term, *args: Term) -> Term:
@@ -53,8 +56,24 @@ def apply(function: Term, *args: Term) -> Term:
             return renamed(body, values) if _exchanges(values, body) else refreshed(body, values)
         case Let(bindings, body):
             return let(bindings, apply(body, *args))
+        case Diff("pullback", Term(type=Map(linear=True)) as of):
+            # the derivative of a linear map is itself, wherever it is taken
+            return apply(diff("adjoint", of), args[-1])
         case _:
-            return App(function, tuple(args))
+            return _without_number(App(function, tuple(args)))
+
+
+def _without_number(t: App) -> Term:
+    """A linear map of c·x is c times that of x; a complex number passes where both spaces are complex."""
+    of = t.function.function if isinstance(t.function, App) else t.function
+    (x, *others) = t.function.args if isinstance(t.function, App) else t.args
+    if others or not (isinstance(of.type, Map) and of.type.linear) or isinstance(t.type, Map):
+        return t
+    c, rest = split_coefficient(x.body if isinstance(x, Lam) else x)
+    if c == ONE or (c.imag and not (is_complex(of.type.params[0]) and is_complex(of.type))):
+        return t
+    inner = App(of, (Lam(x.params, rest) if isinstance(x, Lam) else rest,))
+    return mul(c, App(inner, t.args) if isinstance(t.function, App) else inner)
 
 
 def children(t: Term) -> tuple[Term, ...]:
@@ -101,7 +120,7 @@ def rebuild(t: Term, parts: Sequence[Term]) -> Term:
         case Proj(item, _):
             return proj(item, parts[0])
         case Diff(kind, _):
-            return Diff(kind, parts[0])
+            return diff(kind, parts[0])
         case Conj():
             return conj(parts[0])
         case Let(bindings, _):

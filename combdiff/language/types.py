@@ -138,12 +138,16 @@ HERMITIAN = Symmetry.permutation((2, 1), "conj")
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """A map from `params` to `result`. `space` is the name that the program gave it (`@space T`, or `Her`)."""
+    """A map from `params` to `result`. `space` is the name that the program gave it (`@space T`, or `Her`).
+
+    Types that differ in that name alone are equal. A `linear` map is declared to be so: its pullback is its adjoint.
+    """
 
     params: tuple[Type, ...]
     result: Type
     symmetries: tuple[Symmetry, ...] = ()
-    space: str = ""
+    space: str = field(default="", compare=False)
+    linear: bool = False
 
     @property
     def is_tensor(self) -> bool:

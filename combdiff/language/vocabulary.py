@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 DERIVATIVES = frozenset({"grad", "pullback"})
+LINEAR = frozenset({"adjoint", "inverse"})
+OF_MAPS = DERIVATIVES | LINEAR | {"root"}
 COMPARISONS = frozenset({"delta", "indicator"})
 CONSTANTS = frozenset({"im", "pi"})
-FUNCTIONS = frozenset(SCALAR_FUNCTIONS) | DERIVATIVES | COMPARISONS
+FUNCTIONS = frozenset(SCALAR_FUNCTIONS) | OF_MAPS | COMPARISONS
 RESERVED = FUNCTIONS | CONSTANTS
 
 
