@@ -16,10 +16,12 @@ import numpy.typing as npt
 from combdiff.calculus.modes import without_derivatives
 from combdiff.errors import UnsupportedError
 from combdiff.language.evaluate import evaluate
+from combdiff.language.linear_maps import LinearMap
 from combdiff.language.samples import default_sizes, random_value
 from combdiff.language.terms import Diff, Lam, Let, Term, Var, let, subterms
 from combdiff.language.types import Domain, Index, Map, Product, Type, is_complex
 from combdiff.language.values import Value
+from combdiff.language.vocabulary import DERIVATIVES, LINEAR
 
 if TYPE_CHECKING:
     from combdiff.derivation import Derivation
@@ -197,7 +199,13 @@ def _add_derivatives(values: dict[Term, Value], t: Term, sizes: dict[Domain, int
             values[source] = evaluate(let(bindings, source), values, sizes)
         for u in derivatives:
             given = values.get(u.of)
-            if u not in values and callable(given):
+            if u in values or not callable(given):
+                continue
+            if u.kind == "root":
+                values[u] = evaluate(u, values, sizes)
+            if isinstance(given, LinearMap) and u.kind in LINEAR:
+                values[u] = given.adjoint if u.kind == "adjoint" else given.inverse
+            elif u.kind in DERIVATIVES:
                 values[u] = _difference_quotient(given, u.kind)
 
 
@@ -317,7 +325,7 @@ def _against_code(d: Derivation, result: Value, values: dict[Term, Value], sizes
     """The emitted function on the same arrays."""
     named = {_argument(v): _elementwise(v, value) for v, value in values.items()}
     f = d.compile("numpy", check=False)
-    found = f(*(_given(a.name, a.kind, named, sizes) for a in f.arguments))
+    found = f(*(_given(a.name, a.kind, named, sizes) for a in f.arguments if not a.optional))
     pairs = zip(_items(found), _items(result), strict=True)
     worst = 0.0
     for a, b in pairs:
@@ -349,7 +357,8 @@ def _argument(v: Term) -> str:
 
 def _elementwise(v: Term, value: Value) -> object:
     """A map of numbers is called with whole arrays by emitted code."""
-    numbers = isinstance(v.type, Map) and not any(isinstance(p, Map) for p in v.type.params)
+    kind = v.type
+    numbers = isinstance(kind, Map) and not any(isinstance(p, Map) for p in (*kind.params, kind.result))
     return np.vectorize(value) if callable(value) and numbers else value
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from combdiff.calculus.combinators import combinator_text, eliminate
 from combdiff.calculus.floating import float_lets
 from combdiff.calculus.modes import differentiate, marked_program, without_derivatives
+from combdiff.calculus.naming import name_equations
 from combdiff.errors import ArrayError, UnsupportedError
 from combdiff.language.infer import infer
 from combdiff.language.parser import parse
@@ -156,7 +157,7 @@ def _with_value(result: Term, f: Term) -> Term:
     match result, f:
         case Lam(params, body), Lam(own_params, own_body) if params[: len(own_params)] == own_params:
             bindings, core = _opened(body)
-            own, value = float_lets(own_body)
+            own, value = name_equations(*float_lets(own_body))
             named = {var for var, _ in bindings}
             extra = [(var, e) for var, e in own if var not in named]
             return Lam(params, let([*extra, *bindings], tuple_of([*_items(value), *_items(core)])))
@@ -220,7 +221,7 @@ def _note(program: Term, budget: Budget) -> str:
 def _parameters(t: Term) -> list[Var]:
     """The leading parameters of a program, in written order."""
     found: list[Var] = []
-    while isinstance(t, Lam | Let | Diff):
+    while isinstance(t, Lam | Let) or (isinstance(t, Diff) and t.is_derivative):
         found += t.params if isinstance(t, Lam) else ()
         t = t.of if isinstance(t, Diff) else t.body
     return found

@@ -157,6 +157,8 @@ def _eliminate_arithmetic(x: Var, e: Term) -> Comb:
             return B(row.item(item, of.type), eliminate(x, of))
         case Let(bindings, body):
             return eliminate(x, _unfolded(bindings, body))
+        case Diff(kind, of) if not e.is_derivative:
+            return B(row.made_of_a_map(kind), eliminate(x, of))
         case Diff(kind, _):
             raise UnsupportedError(
                 f"{kind}(…) of an unknown map cannot be differentiated with respect to that map",

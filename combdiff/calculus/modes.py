@@ -8,11 +8,29 @@ with a simplifier that it is given.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from typing import TypeGuard
 
 from combdiff.calculus.reverse import gradient_of, pullback_of
 from combdiff.errors import UnsupportedError
-from combdiff.language.terms import App, Diff, Lam, Let, Term, Var, children, let, rebuild, refreshed, subterms
-from combdiff.language.types import Index, Type
+from combdiff.language.terms import (
+    ZERO,
+    App,
+    Diff,
+    Lam,
+    Let,
+    Term,
+    Var,
+    apply,
+    children,
+    diff,
+    fresh,
+    lam,
+    let,
+    rebuild,
+    refreshed,
+    subterms,
+)
+from combdiff.language.types import Index, Map, Type
 
 Simplify = Callable[[Lam, Collection[Var]], Lam]
 """(a derivative, variables whose declared symmetry must not be used yet) ↦ an equal map."""
@@ -32,17 +50,22 @@ def differentiate(program: Term, mode: str, simplify: Simplify) -> Term:
 def without_derivatives(program: Term, simplify: Simplify = lambda f, _: f) -> Term:
     """`program` with the derivatives of known maps taken, inner ones first."""
     pending = frozenset(
-        p for t in subterms(program) if isinstance(t, Diff) and isinstance(t.of, Lam) for p in t.of.params
+        p for t in subterms(program) if isinstance(t, Diff) for f in (t.of,) if _taken(f, t) for p in f.params
     )
 
     def go(t: Term, inside: bool) -> Term:
         if isinstance(t, Diff):
             f = go(t.of, True)
-            if not isinstance(f, Lam):
-                return Diff(t.kind, f)
+            if not _taken(f, t):
+                if t.kind == "inverse" and isinstance(f, Lam):
+                    _adjoint(f, lambda taken: taken)
+                return diff(t.kind, f)
             f = _copy(f)
+            unused = pending.union(f.params) if inside else ()
+            if t.kind == "adjoint":
+                return _adjoint(f, lambda taken: simplify(taken, unused))
             taken = gradient_of(f) if t.kind == "grad" else pullback_of(f, _cotangents(t.of))
-            return simplify(taken, pending.union(f.params) if inside else ())
+            return simplify(taken, unused)
         below = children(t)
         if not any(isinstance(u, Diff) for u in subterms(t)):
             return t
@@ -51,6 +74,29 @@ def without_derivatives(program: Term, simplify: Simplify = lambda f, _: f) -> T
         return _kept(t, [go(c, inside) for c in below])
 
     return go(program, False)
+
+
+def _taken(f: Term, t: Diff) -> TypeGuard[Lam]:
+    """Whether it is written out: derivatives and adjoints of known maps are."""
+    return isinstance(f, Lam) and (t.is_derivative or t.kind == "adjoint")
+
+
+def _adjoint(f: Lam, simplify: Callable[[Lam], Lam]) -> Lam:
+    """k ↦ 𝒫(f)(x, k), which is the adjoint where it holds no x and f(0) = 0."""
+    (x,) = f.params
+    pulled = simplify(pullback_of(f))
+    slots = tuple(fresh(p.name, p.kind) for p in _slots_of(f.body))
+    value = apply(f, lam(tuple(fresh("d", p) for p in x.kind.params), ZERO) if isinstance(x.kind, Map) else ZERO)
+    if x in pulled.body.free or (apply(value, *slots) if slots else value) != ZERO:
+        raise UnsupportedError(
+            f"the map of {x.name} is not linear, and only linear maps have an adjoint or an inverse here",
+            remedy="write a map that is a sum of multiples of its argument's entries; root(…) solves other equations",
+        )
+    return Lam(pulled.params[1:], pulled.body)
+
+
+def _slots_of(t: Term) -> tuple[Var, ...]:
+    return t.params if isinstance(t, Lam) else ()
 
 
 def _cotangents(of: Term) -> tuple[Type, ...]:
@@ -83,9 +129,9 @@ def inward(t: Term) -> Term:
             return Lam(params, inward(body))
         case Let(bindings, Lam(params, body)) if not all(map(_is_index, params)):
             return inward(Lam(params, let(bindings, body)))
-        case Let(bindings, Diff(kind, of)) if isinstance(of, Lam | Let | Diff):
+        case Let(bindings, Diff(kind, of) as marker) if marker.is_derivative and isinstance(of, Lam | Let | Diff):
             return Diff(kind, inward(Let(bindings, of)))
-        case Diff(kind, of):
+        case Diff(kind, of) if t.is_derivative:
             return Diff(kind, inward(of))
         case _:
             return t
@@ -103,14 +149,14 @@ def has_marker(t: Term) -> bool:
     """Whether a derivative of a known map is what the leading maps return; one inside an expression is part of it."""
     while isinstance(t, Lam | Let):
         t = t.body
-    return isinstance(t, Diff) and _known(t.of)
+    return isinstance(t, Diff) and t.is_derivative and _known(t.of)
 
 
 def _known(of: Term) -> bool:
     match of:
         case Lam() | Let():
             return True
-        case Diff(_, inner):
+        case Diff(_, inner) if of.is_derivative:
             return _known(inner)
         case _:
             return False
@@ -120,7 +166,7 @@ def _without_marker(t: Term) -> Term:
     match t:
         case Lam(params, body):
             return Lam(params, _without_marker(body))
-        case Diff(_, of) if _known(of):
+        case Diff(_, of) if t.is_derivative and _known(of):
             return _without_marker(of)
         case _:
             return t
@@ -131,7 +177,7 @@ def _set_kind(t: Term, mode: str) -> Term:
     match t:
         case Lam(params, body):
             return Lam(params, _set_kind(body, mode))
-        case Diff(_, of) if _known(of):
+        case Diff(_, of) if t.is_derivative and _known(of):
             return Diff("pullback", Diff("grad", of)) if mode == "hvp" else Diff(mode, of)
         case _:
             return t

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from combdiff.calculus.floating import Binding
+from combdiff.calculus.implicit import gathered, is_implicit
 from combdiff.language.terms import (
     App,
     Call,
@@ -40,9 +41,20 @@ LINEAR = frozenset({"real", "imag", "conj"})
 def name_arguments(unknowns: Sequence[Var], bindings: Sequence[Binding], core: Term) -> tuple[list[Binding], Term]:
     """The bindings with those of arguments before their first use, and `core` in their terms."""
     taken = {t.name for e in (*(e for _, e in bindings), core) for t in subterms(e) if isinstance(t, Var)}
-    names = _Names(set(unknowns), _fresh_names(taken))
+    return _named_by(_Names(set(unknowns), _fresh_names(taken)), bindings, core)
+
+
+def name_equations(bindings: Sequence[Binding], core: Term) -> tuple[list[Binding], Term]:
+    """The bindings and `core` with a value of its own for every root, and for every image under an inverse."""
+    everything = (*(e for _, e in bindings), core)
+    taken = {t.name for e in everything for t in subterms(e) if isinstance(t, Var)}
+    free = {v for e in everything for v in e.free}
+    return _named_by(_Names(free, _fresh_names(taken), only_equations=True), bindings, core)
+
+
+def _named_by(names: _Names, bindings: Sequence[Binding], core: Term) -> tuple[list[Binding], Term]:
     for var, value in bindings:
-        named = names.go(value, ())
+        named = value if is_implicit(value) else names.go(value, ())
         names.found.append((var, named))
         if not named.free.isdisjoint(names.reached):
             names.reached.add(var)
@@ -61,6 +73,7 @@ class _Names:
     reached: set[Var]
     names: Iterator[str]
     found: list[Binding] = field(default_factory=list)
+    only_equations: bool = False
 
     def go(self, t: Term, scope: tuple[Var, ...]) -> Term:
         """`t` with its arguments named; `scope` are the variables bound around it."""
@@ -68,10 +81,12 @@ class _Names:
             return t
         if isinstance(t, Lam) and not all(isinstance(p.kind, Index) for p in t.params):
             return t
+        if is_implicit(t):
+            return self.always_named(t, scope)
         inner = (*scope, *bound_by(t))
         below = children(t)
         parts = [self.go(c, inner) for c in below]
-        for n in _nonlinear_places(t):
+        for n in () if self.only_equations else _nonlinear_places(t):
             parts[n] = self.named(parts[n], inner)
         if all(a is b for a, b in zip(parts, below, strict=True)):
             return t
@@ -89,18 +104,28 @@ class _Names:
         """`u`, or an entry of a value of its own if it is worth a name."""
         if u.free.isdisjoint(self.reached) or not _is_worth_a_name(u):
             return u
+        return self.always_named(u, scope)
+
+    def always_named(self, u: Term, scope: Sequence[Var]) -> Term:
+        """An entry of a value of its own, made of `u`."""
         around = [v for v in scope if v in u.free]
         if not all(isinstance(v.kind, Index) for v in around):
             return u
         inside = {v: fresh(v.name, v.kind) for v in around}
         value = Lam(tuple(inside.values()), substitute(u, inside)) if around else u
+        own: tuple[Var, ...] = ()
+        if around and is_implicit(u):
+            value = gathered(u, tuple(around))
+            slots = u.type.params if isinstance(u.type, Map) else ()
+            own = tuple(fresh(f"d{n + 1}", kind) for n, kind in enumerate(slots))
         alike = ((v, e) for v, e in self.found if e.free == value.free and v.kind == value.type)
         var = next((v for v, e in alike if alpha_equal(e, value)), None)
         if var is None:
             var = fresh(next(self.names), value.type)
             self.found.append((var, value))
             self.reached.add(var)
-        return App(var, tuple(around)) if around else var
+        entry = App(var, (*around, *own)) if around else var
+        return Lam(own, entry) if own else entry
 
 
 def _nonlinear_places(t: Term) -> Sequence[int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from combdiff.errors import UnsupportedError
 from combdiff.language.scalars import SCALAR_FUNCTIONS
 from combdiff.language.terms import (
     ONE,
@@ -25,6 +26,7 @@ from combdiff.language.terms import (
     call,
     conj,
     delta,
+    diff,
     fresh,
     indicator,
     lam,
@@ -143,7 +145,10 @@ def where_ordered(node: Indicator) -> Primitive:
 
 
 def unknown(function: Term) -> Primitive:
-    """A map that nothing is known of: the result holds ∇f, or 𝒫(f) where its value is not real (Eq. 48)."""
+    """A map that nothing is known of: the result holds ∇f, or 𝒫(f) where its value is not real (Eq. 48).
+
+    A map that is known to be linear leaves its adjoint, wherever the derivative is taken.
+    """
     kind = function.type
     assert isinstance(kind, Map), "only maps are applied"
 
@@ -151,12 +156,26 @@ def unknown(function: Term) -> Primitive:
         return v.items if isinstance(v, Tuple) else (v,)
 
     def pull(v: Term, k: Term) -> Term:
+        if kind.linear:
+            return apply(diff("adjoint", function), k)
         if kind.result == REAL:
             gradient = apply(Diff("grad", function), *arguments(v))
             return _scaled(gradient, k)
         return apply(Diff("pullback", function), *arguments(v), k)
 
     return Primitive("apply", lambda v: apply(function, *arguments(v)), pull, function)
+
+
+def made_of_a_map(kind: str) -> Primitive:
+    """g ↦ root(g), H ↦ inverse(H): `reverse.py` gives their values names and differentiates these by Eq. 30."""
+
+    def pull(v: Term, k: Term) -> Term:
+        raise UnsupportedError(
+            f"{kind}(…) depends on the variable of an integral, and on what is differentiated",
+            remedy="give the variable a domain (@domain) to sum over, so that each of its values has an equation",
+        )
+
+    return Primitive(kind, lambda v: diff(kind, v), pull)
 
 
 def _scaled(gradient: Term, k: Term) -> Term:

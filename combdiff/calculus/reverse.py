@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from combdiff.calculus.combinators import eliminate
 from combdiff.calculus.floating import Binding, float_lets
+from combdiff.calculus.implicit import is_implicit, multiplier, residual
 from combdiff.calculus.naming import name_arguments
 from combdiff.calculus.primitives import INCLUSION, needs_inclusion
 from combdiff.calculus.pullback import pull_back
@@ -33,6 +34,7 @@ from combdiff.language.terms import (
     apply,
     fresh,
     let,
+    substitute,
     subterms,
     tuple_of,
 )
@@ -62,6 +64,39 @@ class Reverse:
             return
         for x in sorted((v for v in body.free if v in targets), key=targets.__getitem__):
             self.summands[x] += pull_back(eliminate(x, body), k, self.slots[x])
+
+    def down(self, bindings: Sequence[Binding], targets: Mapping[Var, int], *, share: bool = True) -> list[Binding]:
+        """Hand the cotangents of values on, last value first; returns those that get a name, all if they `share`."""
+        found: list[Binding] = []
+        for var, value in reversed(bindings):
+            if var not in targets or not self.summands[var]:
+                continue
+            k = self.cotangent(var)
+            if share:
+                found.append((fresh(f"{var.name}_bar", var.kind), k))
+                k = found[-1][0]
+            if is_implicit(value):
+                found += self.solved(var, value, k, targets, share)
+            else:
+                self.through(value, k, targets)
+        return found
+
+    def solved(self, y: Var, value: Term, k: Term, targets: Mapping[Var, int], share: bool) -> list[Binding]:
+        """Eq. 30 for a value y that solves an equation: what the equation captures has the cotangent λ = −H⁻¹(k)."""
+        inside, core = name_arguments((y, *targets), *float_lets(residual(value, y)))
+        solver = _solver(y, inside, core)
+        own = {v: n for v, n in targets.items() if v is not y}
+        for var, e in inside:
+            if not own.keys().isdisjoint(e.free):
+                own[var] = len(targets) + len(own)
+        self.slots.update(_slots([var for var, _ in inside], [e for _, e in inside] + [core]))
+        found = list(inside)
+        step = multiplier(solver, k)
+        if share:
+            found.append((fresh("λ", step.type), step))
+            step = found[-1][0]
+        self.through(core, step, own)
+        return found + self.down(inside, own, share=share)
 
     def cotangent(self, x: Var) -> Term:
         """What has been collected for `x`, a map where `x` is one."""
@@ -131,18 +166,34 @@ def reverse_pass(
     values = [var for var, _ in bindings]
     bodies = [*(e for _, e in bindings), *(e for e, _ in outputs)]
     names = _slot_names((*params, *values), bodies) | dict(named or {})
-    slots = {x: tuple(fresh(n, p) for n, p in zip(names[x], _slot_types(x.kind), strict=True)) for x in names}
-    reverse = Reverse.start(slots)
+    reverse = Reverse.start(_of_names(names))
     targets = _reached(params, bindings)
     for output, k in outputs:
         reverse.through(output, k, targets)
-    backwards: list[Binding] = []
-    for var, value in reversed(bindings):
-        if var in targets and reverse.summands[var]:
-            bar = fresh(f"{var.name}_bar", var.kind)
-            backwards.append((bar, reverse.cotangent(var)))
-            reverse.through(value, bar, targets)
+    backwards = reverse.down(bindings, targets)
     return let([*bindings, *backwards], tuple_of([reverse.cotangent(x) for x in params]))
+
+
+def _slots(variables: Sequence[Var], bodies: Sequence[Term]) -> dict[Var, tuple[Var, ...]]:
+    return _of_names(_slot_names(variables, bodies))
+
+
+def _of_names(names: Mapping[Var, Sequence[str]]) -> dict[Var, tuple[Var, ...]]:
+    """An index for each slot of each variable."""
+    return {x: tuple(fresh(n, p) for n, p in zip(names[x], _slot_types(x.kind), strict=True)) for x in names}
+
+
+def _solver(y: Var, inside: Sequence[Binding], core: Term) -> Lam:
+    """H = k ↦ 𝒫(y ↦ core)(y, k) of Eq. 29, where `core` uses the values `inside`."""
+    reverse = Reverse.start(_slots([y, *(var for var, _ in inside)], [*(e for _, e in inside), core]))
+    targets = _reached((y,), inside)
+    k = fresh("v", core.type)
+    reverse.through(core, k, targets)
+    left = reverse.down(inside, targets, share=False)
+    body = reverse.cotangent(y)
+    for var, value in reversed(left):
+        body = substitute(body, {var: value})
+    return Lam((k,), body)
 
 
 def _reached(params: Sequence[Var], bindings: Sequence[Binding]) -> dict[Var, int]:

@@ -58,6 +58,10 @@ class Sample:
         if v not in self.values:
             self.rng = self.rng or np.random.default_rng(self.seed)
             rng, kind, draw = self.rng, v.type, self.numbers.draw
+            if isinstance(kind, Map) and kind.linear:
+                self.refuse_exact()
+                self.values[v] = random_value(kind, self.sizes, rng)
+                return self.values[v]
             known = isinstance(kind, Number | Index) or (isinstance(kind, Map) and kind.is_tensor)
             self.values[v] = (
                 random_value(kind, self.sizes, rng, draw) if known else RandomMap(kind, self.sizes, rng, self.numbers)
@@ -65,6 +69,11 @@ class Sample:
             if self.positive and known and not is_complex(kind) and not getattr(kind, "symmetries", ()):
                 self.values[v] = np.abs(self.values[v])  # type: ignore[call-overload]  # a real number or array
         return self.values[v]
+
+    def refuse_exact(self) -> None:
+        """Linear maps and roots have no value in the field: floating-point numbers decide where there is one."""
+        if isinstance(self.numbers, Exact):
+            raise InexactError("a linear map or a root has no value in the field")
 
     def outputs(self, t: Term) -> list[Array]:
         """Each tensor of a result as a full array, indexed by its own parameters. What two stages share is kept."""

@@ -37,6 +37,7 @@ from combdiff.simplify.arithmetic import Arithmetic
 from combdiff.simplify.exact import is_integer, is_whole
 from combdiff.simplify.labelled import Labelled, TooLargeError, added, all_axes, eliminated, multiplied
 from combdiff.simplify.residues import HALF
+from combdiff.simplify.solving import made_of
 
 if TYPE_CHECKING:
     from combdiff.simplify.labelled import Array
@@ -50,6 +51,10 @@ class Draws(Protocol):
 
     def value(self, v: Term) -> object:
         """The value of a free variable or of an unknown derivative."""
+        ...
+
+    def refuse_exact(self) -> None:
+        """What follows are floating-point numbers: of a linear map, or of a root."""
         ...
 
 
@@ -111,8 +116,11 @@ class Evaluation:
         match t:
             case Var():
                 return self.local[t] if t in self.local else self.sample.value(t)
-            case Diff():
+            case Diff() if t.is_derivative:
                 return self.sample.value(t)
+            case Diff():
+                self.sample.refuse_exact()
+                return made_of(t, self._known, self._with, self.sample.sizes)
             case App(f, args):
                 function = self._known(f)
                 assert callable(function), "an unknown map"
@@ -124,6 +132,12 @@ class Evaluation:
                 assert isinstance(values, tuple), "a tuple"
                 return values[item]
         raise UnsupportedError(f"a {type(t).__name__} cannot be checked on numbers")
+
+    def _with(self, local: Mapping[Var, object], t: Term) -> Array:
+        """The value of `t`, with values for more variables."""
+        inner = Evaluation(self.sample, self.outer)
+        inner.local = {**self.local, **local}
+        return inner.full(t)
 
     def __call__(self, t: Term) -> Labelled:
         known = self.memo.get(t)
@@ -169,7 +183,7 @@ class Evaluation:
             case Indicator(left, right, body):
                 integers = is_integer(left) and is_integer(right)
                 return multiplied([self(body), self.numbers.at_most(self(left), self(right), integers)])
-            case Proj():
+            case Proj() | Diff():
                 return self._one_by_one(t)
             case _:
                 return self._given(np.asarray(self._known(t)))
@@ -209,7 +223,8 @@ class Evaluation:
         """An unknown map of numbers acts entry by entry, one of tensors is called once for every open index."""
         import numpy as np
 
-        if isinstance(f, Var | Diff) and all(isinstance(a.type, Number | Index) for a in args):
+        alone = isinstance(f, Var) or (isinstance(f, Diff) and f.is_derivative)
+        if alone and all(isinstance(a.type, Number | Index) for a in args):
             places = [self(a).reduced() for a in args]
             axes = all_axes(places)
             function = self._known(f)

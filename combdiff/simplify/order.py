@@ -28,7 +28,10 @@ from combdiff.language.terms import (
     Var,
     add,
     alpha_equal,
+    apply,
     children,
+    diff,
+    lam,
     mul,
     rebuild,
     split_coefficient,
@@ -78,6 +81,10 @@ class ReadingOrder:
             case Add(terms) if not isinstance(t.type, Index):
                 ordered = sorted((self(u, met) for u in terms), key=_is_negative)
                 return self._collected(ordered, met) if self.collect else add(*ordered)
+            case App(f, args) if any(isinstance(a, Lam) for a in args):
+                return apply(self(f, met), *(_as_whole(self(a, met)) for a in args))
+            case Diff(kind, Lam(params, body)):
+                return diff(kind, lam(params, _named_whole(self(body, met))))
             case App(Var() as tensor, _) | Conj(App(Var() as tensor, _)) if tensor not in self.unused:
                 return plainest(t, met)
             case _:
@@ -107,7 +114,7 @@ class ReadingOrder:
         once = Repeats(lambda value: inside(value, met), lambda variables: inside._relative(variables, met))
         ordered = []
         for var, value in bindings:
-            ordered.append((var, once(value)))
+            ordered.append((var, _named_whole(once(value))))
             rank[var] = UNKNOWN, len(rank)
         return Let(tuple(ordered), inside(body, met))
 
@@ -125,6 +132,20 @@ class ReadingOrder:
         outer = [size, *outer] if size != ONE else outer
         summed = total(sorted(indices, key=_first_meeting(inner)), inner)
         return _product([*(self(f, met) for f in outer), summed], self.rank, met) if outer else summed
+
+
+def _as_whole(value: Term) -> Term:
+    """`x` for `i -> x(i)`."""
+    return lam(value.params, value.body) if isinstance(value, Lam) else value
+
+
+def _named_whole(value: Term) -> Term:
+    """`D(r)` for `t -> D(r)(t)`, but a tensor with another name keeps its slots."""
+    match value:
+        case Lam(_, App(App() | Diff(), _)):
+            return _as_whole(value)
+        case _:
+            return value
 
 
 def _independent(indices: Sequence[Var], body: Term) -> tuple[list[Term], Term]:

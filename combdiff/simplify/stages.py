@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field
 
 from combdiff.calculus.floating import float_lets, unfold
+from combdiff.calculus.implicit import is_implicit
 from combdiff.errors import UnsupportedError
 from combdiff.language.terms import (
     App,
@@ -40,9 +41,11 @@ from combdiff.simplify.contract import contract
 from combdiff.simplify.culprit import accusation
 from combdiff.simplify.egraph import Family
 from combdiff.simplify.gate import Gate
+from combdiff.simplify.linear import linear_laws
 from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
 from combdiff.simplify.repeats import form, once_a_form
 from combdiff.simplify.sharing import nested
+from combdiff.simplify.stationary import vanishing
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +113,7 @@ class Simplifier:
 
     def __call__(self, f: Lam, unused: Collection[Var]) -> Lam:
         """`f` simplified, without using the declared symmetries of the variables in `unused`."""
-        kept = {var for var, _ in _parts(f.body)[0] if var.name in self.definitions}
+        kept = {var for var, e in _parts(f.body)[0] if var.name in self.definitions or is_implicit(e)}
         rank = {v: (UNKNOWN if v in f.params else CAPTURED, n) for v, n in self.rank.items()}
         rank |= {p: (COTANGENT, n) for n, p in enumerate(f.params) if p not in rank}
         last = not unused
@@ -119,6 +122,7 @@ class Simplifier:
         self.steps.append(Step("raw pullback", f))
         f = self._stage("contract", f, lambda body: self._contracted(body, expand=False))
         f = self._stage("merge like terms", f, self._merged(unused))
+        f = self._without_vanishing(f)
         if self.expand:
             f = self._stage("expand", f, self._expanded)
             f = self._stage("merge like terms", f, self._merged(unused))
@@ -142,6 +146,19 @@ class Simplifier:
         note = "; ".join([*notes, *self._checked(name, f.body, body, families)])
         checking = time.perf_counter() - start
         self.steps.append(Step(name, result, families, seconds, note, checking, spent, self.budget.largest))
+        return result
+
+    def _without_vanishing(self, f: Lam) -> Lam:
+        """Values that are zero by the equation that another one solves; that they are its multiples is checked."""
+        bindings, results = _parts(f.body)
+        found = {v.var: v for v in vanishing(bindings)}
+        if not found:
+            return f
+        notes = [n for v in found.values() for n in self._checked("stationary point", v.value, v.multiple, {})]
+        values = [found[var].zero if var in found else value for var, value in bindings]
+        result = Lam(f.params, _joined([var for var, _ in bindings], [*values, *results]))
+        names = ", ".join(var.name for var in found)
+        self.steps.append(Step("stationary point", result, note="; ".join([f"{names}: zero at the root", *notes])))
         return result
 
     def _checked(self, name: str, before: Term, after: Term, families: dict[str, Family]) -> list[str]:
@@ -245,7 +262,8 @@ class _Known:
     def merged(self, value: Term) -> Term:
         """`value` with like terms merged, without conj on what is real."""
         plain = Traverser(self._plain)(_entry(value)) if self.real else _entry(value)
-        return _with_entry(value, merge_like_terms(plain, self.derived, self.unused, self.budget))
+        merged = merge_like_terms(plain, self.derived, self.unused, self.budget)
+        return _with_entry(value, linear_laws(merged))
 
     def settle(self, var: Var, value: Term) -> Term:
         """The merged value of `var`, whose properties are used in all that follows."""

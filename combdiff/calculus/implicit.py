@@ -1,0 +1,92 @@
+"""Values that solve an equation: a root, g(y) = 0 (Eq. 28–30), and the inverse of a linear map, H(y) = k.
+
+Differentiating both sides of g(ρ(g)) = 0 gives 𝒫(ρ)(g, k) = i ↦ δ(i, ρ(g), −H⁻¹(k)) with H(k) = 𝒫(g)(ρ(g), k). What g
+captures is reached through that δ, which is a substitution at once: with the multiplier λ = −H⁻¹(ȳ), the cotangent of
+a captured p is that of p ↦ g_p(y), at the value y and for the cotangent λ.
+"""
+
+from __future__ import annotations
+
+from combdiff.language.terms import App, Diff, Lam, Term, Var, apply, diff, fresh, lam, neg, sub, substitute
+from combdiff.language.types import Map, Number, Type
+
+
+def is_implicit(value: Term) -> bool:
+    """Whether `value` is known by an equation that it solves.
+
+    >>> from combdiff.language.types import REAL
+    >>> is_implicit(Diff("root", fresh("g", Map((REAL,), REAL))))
+    True
+    """
+    match value:
+        case Diff("root", _) | App(Diff("inverse", _), _):
+            return True
+        case Lam(params, App(inner, args)):
+            return args == params and is_implicit(inner) and inner.free.isdisjoint(params)
+        case _:
+            return False
+
+
+def gathered(value: Term, around: tuple[Var, ...]) -> Term:
+    """The solutions of an equation for each value of the indices `around`, as the one tensor that solves all of them.
+
+    i ↦ root(x ↦ x^3 + x − a(i)) is the root of X ↦ i ↦ X(i)^3 + X(i) − a(i).
+    """
+    match value:
+        case Diff("root", g):
+            return diff("root", _widened(g, around))
+        case App(Diff("inverse", H), (k,)):
+            slots = _slots(k.type)
+            return App(
+                diff("inverse", _widened(H, around)), (Lam((*around, *slots), apply(k, *slots) if slots else k),)
+            )
+    raise AssertionError("only roots and images under inverses solve an equation")
+
+
+def _widened(g: Term, around: tuple[Var, ...]) -> Lam:
+    """X ↦ (i, r) ↦ g_i(X(i, ·))(r), where the indices i are `around`."""
+    assert isinstance(g.type, Map), "a map"
+    own = _slots(g.type.params[0])
+    outer = tuple(fresh(i.name, i.kind) for i in around)
+    result = _number(g.type.params[0])
+    X = fresh(g.params[0].name if isinstance(g, Lam) else "x", Map(tuple(v.kind for v in (*around, *own)), result))
+    entry = App(X, (*outer, *own))
+    rows = _slots(g.type.result)
+    value = apply(substitute(g, dict(zip(around, outer, strict=True))), Lam(own, entry) if own else entry)
+    return Lam((X,), Lam((*outer, *rows), apply(value, *rows) if rows else value))
+
+
+def residual(value: Term, y: Term) -> Term:
+    """What is zero at y = `value`: g(y) for a root of g, H(y) − k for the image of k under the inverse of H."""
+    match value:
+        case Lam(_, App(inner, _)):
+            return residual(inner, y)
+        case Diff("root", g):
+            return apply(g, y)
+        case App(Diff("inverse", H), (k,)):
+            return _minus(apply(H, y), k)
+    raise AssertionError("only roots and images under inverses solve an equation")
+
+
+def multiplier(solver: Lam, cotangent: Term) -> Term:
+    """λ = −H⁻¹(ȳ), slot by slot."""
+    image = apply(diff("inverse", solver), cotangent)
+    slots = _slots(image.type)
+    return lam(slots, neg(apply(image, *slots))) if slots else neg(image)
+
+
+def _minus(a: Term, b: Term) -> Term:
+    slots = a.params if isinstance(a, Lam) else _slots(a.type)
+    return lam(slots, sub(apply(a, *slots), apply(b, *slots))) if slots else sub(a, b)
+
+
+def _slots(kind: Type) -> tuple[Var, ...]:
+    params = kind.params if isinstance(kind, Map) else ()
+    return tuple(fresh(f"d{n + 1}", param) for n, param in enumerate(params))
+
+
+def _number(kind: Type) -> Number:
+    """The type of the entries of a tensor, or of a number."""
+    entry = kind.result if isinstance(kind, Map) else kind
+    assert isinstance(entry, Number), "an unknown is a number or a tensor"
+    return entry
