@@ -60,6 +60,7 @@ class Compiled:
         self._known: dict[str, Callable[..., object]] = {}
         self._by_sizes: dict[tuple[tuple[Domain, int], ...], Callable[..., object]] = {}
         self._seen: dict[int, weakref.ref[Array]] = {}
+        self._solves = any(step.op in ("root", "solve") for step in self._plan.steps)
         self._unneeded = self._function_names() - {a.name for a in self._plan.arguments}
 
     def __repr__(self) -> str:
@@ -73,7 +74,9 @@ class Compiled:
         fitted = [self._fitted(a, given[a.name], extent) for a in self._plan.arguments]
         for argument, value in zip(self._plan.arguments, fitted, strict=True):
             self._check_symmetry(argument, value, extent.sizes)
-        result = self._function(extent.sizes)(*fitted)
+        result = (
+            _solved(self._function(extent.sizes), fitted) if self._solves else self._function(extent.sizes)(*fitted)
+        )
         return result if out is None else _filled(out, result)
 
     @property
@@ -112,13 +115,19 @@ class Compiled:
             if name in given:
                 raise ArrayError(f"the argument {key} is given twice", remedy="give it by place or by name, not both")
             given[name] = value
+        given = {a.name: None for a in self._plan.arguments if a.optional} | given
         missing = [name for name in expected if name not in given]
         if missing:
-            raise ArrayError(f"{self._name} is not given {', '.join(missing)}", remedy=f"its arguments are {listed}")
+            raise ArrayError(
+                f"{self._name} is not given {', '.join(missing)}",
+                remedy=f"its arguments are {listed}{_told(missing[0])}",
+            )
         return given
 
     def _fitted(self, argument: Argument, value: object, extent: Extent) -> object:
         """An argument as the code wants it: floating-point arrays, NumPy's numbers, callables."""
+        if argument.optional and value is None:
+            return None
         if argument.callable:
             if not callable(value):
                 raise ArrayError(f"{argument.name} must be a function", remedy="give a Python callable")
@@ -193,6 +202,27 @@ def compile_source(text: str, name: str = "gradient") -> Callable[..., object]:
     namespace: dict[str, Callable[..., object]] = {}
     exec(compile(text, f"<combdiff {name}>", "exec"), namespace)
     return namespace[identifier(name)]
+
+
+def _told(name: str) -> str:
+    """What an adjoint is, where it is missing."""
+    of = name.removeprefix("adjoint_")
+    return "" if of == name else f"; {name}(k) is such that Re⟨{name}(k), x⟩ = Re⟨k, {of}(x)⟩ for all x"
+
+
+def _solved(function: Callable[..., object], fitted: list[object]) -> object:
+    """What `function` returns, where equations may have no solution that is found."""
+    import numpy as np
+
+    try:
+        return function(*fitted)
+    except np.linalg.LinAlgError as problem:
+        raise ArrayError(
+            f"a linear system of the result has no unique solution ({problem})",
+            remedy="give arrays for which the equation has one solution, or start Newton's method elsewhere (start_…)",
+        ) from problem
+    except ArithmeticError as problem:
+        raise ArrayError(str(problem), remedy="start it near a root: the arguments start_… say where") from problem
 
 
 def _as_size(argument: Argument, value: object, extent: Extent) -> int:

@@ -19,6 +19,8 @@ from combdiff.codegen.lower import lower
 from combdiff.codegen.plan import VIEWS, Argument, Plan, Step
 from combdiff.codegen.products import is_inner_product
 from combdiff.codegen.signature import described, slots
+from combdiff.codegen.solvers import SOLVERS, solver_of
+from combdiff.codegen.solving import Equation
 from combdiff.codegen.texts import ATOM, Text
 from combdiff.errors import UnsupportedError
 from combdiff.language.recursion import deep_recursion
@@ -69,8 +71,27 @@ def spelling_of(backend: str) -> Spelling:
 
 
 def emit(plan: Plan, spelling: Spelling, name: str = "gradient", title: str = "") -> str:
-    """The text of a plan."""
-    return _Function(plan, spelling, name).text(title)
+    """The text of a plan, after those of the equations and solvers that it calls."""
+    before: dict[str, str] = {}
+    _needed_by(plan, spelling, before)
+    return "\n\n\n".join([spelling.imports, *before.values(), _Function(plan, spelling, name).text(title)])
+
+
+def _needed_by(plan: Plan, spelling: Spelling, before: dict[str, str]) -> None:
+    for step in plan.steps:
+        name = solver_of(step)
+        if name:
+            before.setdefault(name, SOLVERS[name])
+        if isinstance(step.spec, Equation):
+            _needed_by(step.spec.plan, spelling, before)
+            equation = step.spec.name
+            if equation in before:
+                raise UnsupportedError(
+                    f"two equations have the unknown {step.spec.unknown}, one inside of the other",
+                    remedy="rename one of the two unknowns",
+                )
+            title = "The residual of an equation, and its Jacobian matrix."
+            before[equation] = _Function(step.spec.plan, spelling, equation).text(title).rstrip()
 
 
 def identifier(name: str) -> str:
@@ -86,7 +107,8 @@ class _Function:
         self.plan = plan
         self.spelling = spelling
         self.name = identifier(name)
-        self.taken = {*spelling.reserved, *_BUILTINS, self.name}
+        self.taken = {*spelling.reserved, *_BUILTINS, *SOLVERS, self.name}
+        self.taken |= {step.spec.name for step in plan.steps if isinstance(step.spec, Equation)}
         self.arguments = {a.name: self._fresh(a.name) for a in plan.arguments}
         self.texts: dict[Step, Text] = {}
         self.lines: list[str] = []
@@ -132,7 +154,9 @@ class _Function:
             if self.uses[step]:
                 self._add(step)
         results = self._results()
-        header = [self.spelling.imports, "", "", f"def {self.name}({', '.join(self.arguments.values())}):"]
+        optional = {a.name for a in self.plan.arguments if a.optional}
+        signature = [f"{text}=None" if name in optional else text for name, text in self.arguments.items()]
+        header = [f"def {self.name}({', '.join(signature)}):"]
         inner = [*self._docstring(title), *self._preamble(), *self.lines, f"return {', '.join(results)}"]
         return "\n".join([*header, *(f"    {line}" if line else "" for line in inner)]) + "\n"
 
@@ -283,7 +307,8 @@ class _Function:
             return f"{name}: how many values {a.kind.domain.name} has"
         if a.callable:
             return f"{name}: function of the caller's, {_called(name, a.kind)}"
-        return f"{name}: {described(a.kind, [self.dimensions[d] for d in slots(a.kind)])}"
+        kind = described(a.kind, [self.dimensions.get(d, "n") for d in slots(a.kind)])
+        return f"{name}: {kind}{', where the method of Newton starts; 0 if not given' if a.optional else ''}"
 
 
 def _is_matmul(step: Step) -> bool:
@@ -295,6 +320,8 @@ def _called(name: str, kind: object) -> str:
     """How a function of the user is called, in words."""
     if not isinstance(kind, Map):
         return f"{name}(…)"
+    if name.startswith("adjoint_"):
+        return f"{name}(k), with Re⟨{name}(k), x⟩ = Re⟨k, {name.removeprefix('adjoint_')}(x)⟩"
     arguments = ["k"] if name.startswith("pullback_") else []
     letters = [*"xyzuvw"[: len(kind.params) - len(arguments)], *arguments]
     on_numbers = not any(isinstance(p, Map) for p in kind.params)

@@ -5,16 +5,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
 from combdiff.codegen.plan import Step
 from combdiff.codegen.products import Products
+from combdiff.codegen.solvers import solver_of
+from combdiff.codegen.solving import Equation
 from combdiff.codegen.texts import ATOM, CHOICE, POWER, PRODUCT, SUM, UNARY, Text, chained, number_text, signed
 from combdiff.errors import UnsupportedError
 from combdiff.language.terms import ONE, Const
-from combdiff.language.types import Domain
+from combdiff.language.types import Domain, Index
 
 
 class Expressions(Products):
@@ -101,6 +104,38 @@ class Expressions(Products):
 
     def _item(self, step: Step, item: int) -> Text:
         return Text(f"{self.atom(step.operands[0])}[{item}]", ATOM)
+
+    # --- equations --------------------------------------------------------------------------------------------------
+
+    def _solve(self, step: Step, spec: None) -> Text:
+        *matrices, k = (self.refer(o) for o in step.operands)
+        if len(matrices) > 1:
+            return Text(f"solve_of_parts({', '.join(t.code for t in (*matrices, k))})", ATOM)
+        matrix = matrices[0]
+        if step.rank == 1:
+            return Text(self.spelling.solve.format(matrix.code, k.code), ATOM)
+        shape = [self.extent(d) for d in step.domains]
+        size = " * ".join(shape)
+        flat = self.spelling.solve.format(f"{matrix.at(ATOM)}.reshape({size}, {size})", f"{k.at(ATOM)}.ravel()")
+        return Text(f"{flat}.reshape({', '.join(shape)})", ATOM)
+
+    def _root(self, step: Step, spec: Equation) -> Text:
+        captured = dict(zip(spec.captured, (self.refer(o).code for o in step.operands), strict=True))
+        x = next(n for n in "xyzuvw" if not any(re.search(rf"\b{n}\b", code) for code in captured.values()))
+        arguments = []
+        for a in spec.plan.arguments:
+            if a.name == spec.unknown:
+                arguments.append(x)
+            elif a.name in captured:
+                arguments.append(captured[a.name])
+            elif isinstance(a.kind, Index) and a.kind.domain is not None:
+                arguments.append(self.extent(a.kind.domain))
+            elif a.callable:
+                arguments.append(a.name)
+        zeros = self.spelling.zeros_complex if step.complex else self.spelling.zeros
+        zero = zeros.format(self.shape(step.domains)) if step.rank else "0j" if step.complex else "0.0"
+        start = f"{zero} if {spec.start} is None else {spec.start}"
+        return Text(f"{solver_of(step)}(lambda {x}: {spec.name}({', '.join(arguments)}), {start})", ATOM)
 
     # --- entry by entry ---------------------------------------------------------------------------------------------
 

@@ -127,10 +127,19 @@ def _structure(term: Term, scope: Scope) -> tuple[str, int]:
             return rf"{params_latex(params, inner)} \mapsto {term_latex(body, inner)}", ARROW
         case Tuple(items):
             return bracketed(", ".join(term_latex(t, scope) for t in items)), ATOM
+        case Proj(item, App(Diff("grad", of), args)):
+            return rf"\nabla_{{{item + 1}}} {term_latex(of, scope, POSTFIX)}" + _arguments(args, scope), ATOM
+        case Proj(item, App(Diff("pullback", of), args)):
+            return rf"\mathcal{{P}}_{{{item + 1}}}{bracketed(term_latex(of, scope))}" + _arguments(args, scope), ATOM
         case Proj(item, of):
             return rf"{{{term_latex(of, scope, ATOM)}}}_{{({item + 1})}}", ATOM
         case Diff("grad", of):
             return rf"\nabla {term_latex(of, scope, POSTFIX)}", POSTFIX
+        case Diff("adjoint" | "inverse" as kind, of):
+            mark = r"\dagger" if kind == "adjoint" else "-1"
+            return rf"{term_latex(of, scope, ATOM)}^{{{mark}}}", POSTFIX
+        case Diff("root", of):
+            return r"\operatorname{root}" + bracketed(term_latex(of, scope)), ATOM
         case Diff(_, of):
             return rf"\mathcal{{P}}{bracketed(term_latex(of, scope))}", ATOM
         case Let(bindings, body):
@@ -157,8 +166,11 @@ def _applied(function: Term, args: tuple[Term, ...], scope: Scope) -> tuple[str,
         # TeX refuses a second subscript on x_{1}
         head = f"{{{head}}}" if head.endswith("}") and "_{" in head else head
         return f"{head}_{{{','.join(_subscript(a, scope) for a in args)}}}", ATOM
-    items = ", ".join(term_latex(a, scope, ARROW if len(args) == 1 else SUM) for a in args)
-    return head + bracketed(items), ATOM
+    return head + _arguments(args, scope), ATOM
+
+
+def _arguments(args: tuple[Term, ...], scope: Scope) -> str:
+    return bracketed(", ".join(term_latex(a, scope, ARROW if len(args) == 1 else SUM) for a in args))
 
 
 def _subscript(index: Term, scope: Scope) -> str:

@@ -25,7 +25,7 @@ from combdiff.codegen.conditions import (
 )
 from combdiff.codegen.indexing import affine, entry, position, scatter, solve
 from combdiff.codegen.paths import WIDEST, Network, contract_all
-from combdiff.codegen.plan import Argument, Plan, Step, ordered, unseen_sizes
+from combdiff.codegen.plan import Argument, Plan, Step
 from combdiff.codegen.signature import (
     Result,
     check_supported,
@@ -36,6 +36,7 @@ from combdiff.codegen.signature import (
     result_of,
     slots,
 )
+from combdiff.codegen.solving import Solving, with_equations
 from combdiff.errors import UnsupportedError
 from combdiff.language.terms import (
     ONE,
@@ -45,6 +46,7 @@ from combdiff.language.terms import (
     Conj,
     Const,
     Delta,
+    Diff,
     Indicator,
     Lam,
     Let,
@@ -67,7 +69,7 @@ from combdiff.language.types import Domain, Index, Map, Number, is_complex
 __all__ = ["guessed_sizes", "lower"]
 
 
-def lower(term: Term, sizes: Mapping[Domain, int] | None = None) -> Plan:
+def lower(term: Term, sizes: Mapping[Domain, int] | None = None, unknowns: set[str] | None = None) -> Plan:
     """The plan of a derivation's result; `sizes` decide the order of contractions (guessed where they are missing).
 
     >>> from combdiff.language.terms import fresh, mul, total
@@ -80,15 +82,17 @@ def lower(term: Term, sizes: Mapping[Domain, int] | None = None) -> Plan:
     >>> [plan.kind(step) for step in plan.steps if step.operands]
     ['GEMV']
 
-    Raises `UnsupportedError` for an integral over real numbers, which no array holds.
+    `unknowns`: names in use by other equations. Raises `UnsupportedError` for an integral, which no array holds.
     """
     check_supported(term)
-    result = result_of(term)
-    return _Lowering(result, guessed_sizes(term) | dict(sizes or {}), term).plan()
+    result = with_equations(result_of(term))
+    unknowns = set() if unknowns is None else unknowns
+    return _Lowering(result, guessed_sizes(term) | dict(sizes or {}), term, unknowns).plan()
 
 
-class _Lowering:
-    def __init__(self, result: Result, sizes: Mapping[Domain, int], term: Term) -> None:
+class _Lowering(Solving):
+    def __init__(self, result: Result, sizes: Mapping[Domain, int], term: Term, unknowns: set[str]) -> None:
+        super().__init__(lambda f, names: lower(f, sizes, names), unknowns)
         self.result = result
         self.sizes = sizes
         self.arrays = Arrays()
@@ -111,10 +115,7 @@ class _Lowering:
                 if self.known[var].operands:
                     self.names.setdefault(self.known[var], var.name)
         outputs = tuple(self.array(t) for t in self.result.outputs)
-        called = {s.spec[0] for s in ordered(outputs) if s.op == "unknown" and isinstance(s.spec, tuple)}
-        arrays_first = [a for a in arguments if not a.callable] + [a for a in arguments if a.name in called]
-        arrays_first += unseen_sizes(ordered(outputs), arrays_first)
-        return Plan(tuple(arrays_first), outputs, self.result.tupled, self.sizes, self.names)
+        return Plan(self.taken(arguments, outputs), outputs, self.result.tupled, self.sizes, self.names)
 
     def _argument(self, var: Var) -> Argument:
         if isinstance(var.kind, Map) and not var.kind.is_tensor:
@@ -140,6 +141,8 @@ class _Lowering:
                 return self.known[t]
             case App() | Proj():
                 value = self._call(t)
+            case Diff("root", _):
+                return self.root(t)
             case Let():
                 return self.array(inlined(t))
             case _ if isinstance(t.type, Number | Index):
@@ -168,6 +171,8 @@ class _Lowering:
                 return self.arrays.integers(t, "numbers")
             case Var():
                 return Value(self.known[t], ())
+            case Diff("root", _):
+                return Value(self.root(t), ())
             case App() | Proj():
                 return self._call(t)
             case Add(terms):
@@ -201,6 +206,8 @@ class _Lowering:
                 domains = (*map(domain_of, value.labels), *slots(t.type))
                 step = self.arrays.builder.step("item", (value.step,), item, domains, is_complex(t.type))
                 return Value(step, value.labels)
+            case App(Diff("inverse", Lam()), _):
+                return self.solve(t)
             case App(Var() as f, args) if f in self.functions:
                 body = apply(self.functions[f], *args)
                 return self.scalar(body) if isinstance(t.type, Number) else Value(self.array(body), ())

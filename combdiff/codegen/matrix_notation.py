@@ -45,6 +45,18 @@ class Notation:
     pullback: str
     functions: Mapping[str, str]
 
+    def made_of(self, kind: str, function: str) -> str:
+        """The gradient, the pullback, the adjoint or the inverse of a map that is written `function`."""
+        match kind:
+            case "grad":
+                return self.gradient.format(function)
+            case "adjoint":
+                return self.adjoint.format(function)
+            case "inverse":
+                return self.power.format(function, -1)
+            case _:
+                return self.pullback.format(function)
+
 
 TEXT = Notation(
     transpose="{}ᵀ",

@@ -164,7 +164,7 @@ class _Writer:
     def _head(self, function: Term) -> str:
         match function:
             case Diff(kind, of):
-                return (self.notation.gradient if kind == "grad" else self.notation.pullback).format(self._head(of))
+                return self.notation.made_of(kind, self._head(of))
             case Var():
                 return self.scope[function]
             case _:

@@ -252,10 +252,8 @@ class _Printer:
         match function:
             case Var():
                 return self.name(function)
-            case Diff("grad", of):
-                return self.notation.gradient.format(self._head(of))
-            case Diff(_, of):
-                return self.notation.pullback.format(self._head(of))
+            case Diff(kind, of):
+                return self.notation.made_of(kind, self._head(of))
             case _:
                 raise AssertionError("only unknown maps have values here")
 

@@ -69,18 +69,21 @@ class Builder:
 class Argument:
     """A parameter of the generated function: an array or a number (with its `step`), or a function of the user.
 
-    Of kind `Index(domain)` it is how many values the domain has, asked for where no array shows it.
+    Of kind `Index(domain)` it is how many values the domain has, asked for where no array shows it; `optional` is where
+    Newton's method starts.
     """
 
     name: str
     kind: Type
     callable: bool = False
     step: Step | None = None
+    optional: bool = False
 
 
 VIEWS = frozenset({"input", "const", "size", "permute", "pick", "flip", "diagonal", "item"})
 _INDEX_STEPS = frozenset({"range", "numbers", "place", "position"})
 _CALL_FLOPS = 10
+_ENTRYWISE = frozenset({"unknown", "add", "mul", "power", "call", "conj", "sum", "item", "const", "input", "size"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +124,8 @@ class Plan:
             case "add" | "mul" | "power" | "where":
                 width = max(len(step.operands) - 1, 1)
                 return width * self.entries(step) * (2 if step.complex else 1)
+            case "solve":
+                return 2 * self.entries(step) ** 3 * (4 if step.complex else 1) // 3
             case "call" | "unknown":
                 return _CALL_FLOPS * self.entries(step)
             case "sum" | "scatter":
@@ -152,6 +157,8 @@ class Plan:
                 return "elementwise"
             case "unknown":
                 return "user's function"
+            case "root":
+                return "Newton's method"
             case op:
                 return "index array" if op in _INDEX_STEPS else op
 
@@ -200,10 +207,21 @@ def ordered(outputs: Iterable[Step]) -> tuple[Step, ...]:
     return tuple(seen)
 
 
+def _is_sizeless(step: Step) -> bool:
+    """Whether the text of a step mentions no size, so that what a function of the user returns may have any."""
+    if step.op == "tensordot":
+        return all(o.rank <= 2 for o in step.operands) and step.rank <= 2
+    return step.op in _ENTRYWISE
+
+
 def unseen_sizes(steps: Iterable[Step], arguments: Iterable[Argument]) -> list[Argument]:
     """Arguments for the sizes of domains that steps range over and no array has."""
     shown = {d for a in arguments if a.step is not None for d in a.step.domains}
     needed: dict[Domain, None] = {}
+    steps = list(steps)
+    told = {d for step in steps if step.op == "unknown" for d in step.domains}
+    told -= {d for step in steps if not _is_sizeless(step) for o in (step, *step.operands) for d in o.domains}
+    shown |= told
     for step in steps:
         for d in (*step.domains, *([step.spec] if isinstance(step.spec, Domain) else [])):
             if d not in shown:

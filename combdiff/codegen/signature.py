@@ -79,6 +79,11 @@ def _check_parameter(var: Var) -> None:
                 f"the parameter {var.name} is an index next to parameters that are not",
                 remedy=f"make {var.name} a parameter of the result, or sum over it",
             )
+        case Map(params, result) if any(isinstance(k, Map) and not k.is_tensor for k in (*params, result)):
+            raise UnsupportedError(
+                f"the parameter {var.name} is a map of functions of real numbers, and code is made for arrays",
+                remedy="write the program over a periodic domain (@domain) in the place of R",
+            )
         case Product():
             raise UnsupportedError(
                 f"the parameter {var.name} is a tuple", remedy="write its items as separate parameters"
@@ -112,7 +117,7 @@ def derivatives_in(term: Term) -> dict[str, Map]:
     """The derivatives of unknown functions that stand in `term`, by the names that the user passes them under."""
     found: dict[str, Map] = {}
     for u in subterms(term):
-        if isinstance(u, Diff) and isinstance(u.type, Map) and _named(u):
+        if isinstance(u, Diff) and isinstance(u.type, Map) and u.kind != "root" and _named(u):
             found[function_name(u)] = u.type
     return dict(sorted(found.items()))
 

@@ -31,6 +31,7 @@ class Spelling:
     einsum: str
     broadcast: str
     add_at: str
+    solve: str
     power: str
     power_complex: str
     conj: str = "{0}.conj()"
