@@ -68,8 +68,9 @@ class Step:
     def __str__(self) -> str:
         from combdiff.language.printer import expression_text
 
-        laws = ", ".join(f"{name} ×{f.matches}" for name, f in sorted(self.families.items()) if f.matches)
-        heading = f"{self.name} ({self.seconds * 1e3:.1f} ms{'; ' + laws if laws else ''})"
+        fired = [(name, f) for name, f in sorted(self.families.items()) if f.matches]
+        laws = ", ".join(f"{name} ×{f.matches} in {f.seconds * 1e3:.1f} ms" for name, f in fired)
+        heading = f"{self.name} ({self.seconds * 1e3:.1f} ms{'; laws: ' + laws if laws else ''})"
         return "\n".join([heading, *([self.note] if self.note else []), expression_text(self.term)])
 
 
