@@ -17,6 +17,7 @@ from combdiff.calculus.modes import without_derivatives
 from combdiff.errors import UnsupportedError
 from combdiff.language.evaluate import evaluate
 from combdiff.language.linear_maps import LinearMap
+from combdiff.language.points import listed
 from combdiff.language.samples import default_sizes, random_value
 from combdiff.language.terms import Diff, Lam, Let, Term, Var, let, subterms
 from combdiff.language.types import Domain, Index, Map, Product, Type, is_complex
@@ -24,6 +25,7 @@ from combdiff.language.values import Value
 from combdiff.language.vocabulary import DERIVATIVES, LINEAR
 
 if TYPE_CHECKING:
+    from combdiff.codegen.plan import Argument
     from combdiff.derivation import Derivation
 
 Numbers: TypeAlias = npt.NDArray[np.complex128]
@@ -79,7 +81,7 @@ def check(d: Derivation, seed: int = 0) -> Report:
     rng = np.random.default_rng(seed)
     f = d.objective
     _refuse_functions(f)
-    sizes = default_sizes(d.term)
+    sizes = default_sizes(d.term, seed=seed)
     body = without_derivatives(f.body) if d.mode != "hvp" else _innermost(d.gradient.term, f)
     with np.errstate(all="ignore"):
         values = _sample(d, body, sizes, rng)
@@ -325,7 +327,7 @@ def _against_code(d: Derivation, result: Value, values: dict[Term, Value], sizes
     """The emitted function on the same arrays."""
     named = {_argument(v): _elementwise(v, value) for v, value in values.items()}
     f = d.compile("numpy", check=False)
-    found = f(*(_given(a.name, a.kind, named, sizes) for a in f.arguments if not a.optional))
+    found = f(*(_given(a, named, sizes) for a in f.arguments if not a.optional))
     pairs = zip(_items(found), _items(result), strict=True)
     worst = 0.0
     for a, b in pairs:
@@ -339,11 +341,13 @@ def _larger(worst: float, difference: float) -> float:
     return float("inf") if np.isnan(difference) else max(worst, difference)
 
 
-def _given(name: str, kind: Type, named: dict[str, object], sizes: dict[Domain, int]) -> object:
-    """The value of an argument, or the size that emitted code asks for where no array shows it."""
-    if name not in named and isinstance(kind, Index) and kind.domain is not None:
-        return sizes[kind.domain]
-    return named[name]
+def _given(a: Argument, named: dict[str, object], sizes: dict[Domain, int]) -> object:
+    """The value of an argument, a list of offsets, or the size that emitted code asks for where no array shows it."""
+    if a.offsets is not None:
+        return listed(a.offsets, sizes).rows
+    if a.name not in named and isinstance(a.kind, Index) and a.kind.domain is not None:
+        return sizes[a.kind.domain]
+    return named[a.name]
 
 
 def _argument(v: Term) -> str:

@@ -17,7 +17,7 @@ from combdiff.language.parser import parse
 from combdiff.language.recursion import deep_recursion, rare_collections
 from combdiff.language.terms import Diff, Lam, Let, Term, Tuple, Var, let, subterms, tuple_of
 from combdiff.language.types import Domain, Index, Map, Number
-from combdiff.language.values import Extent
+from combdiff.language.values import Extent, places
 from combdiff.simplify.budget import NODES, SECONDS, Budget
 from combdiff.simplify.choose import index_names
 from combdiff.simplify.stages import REAL_PART, Simplifier, Step, provably_real
@@ -229,22 +229,26 @@ def _parameters(t: Term) -> list[Var]:
 
 def _sizes(t: Term, shapes: Mapping[str, Sequence[int]]) -> dict[Domain, int]:
     """The sizes of domains that arrays of these shapes, given by name, have."""
+    from combdiff.codegen.arguments import lists_in
+    from combdiff.language.components import offsets_kind
+
     extent = Extent()
     known = {
         p.name: p.kind for u in subterms(t) if isinstance(u, Lam) for p in u.params if not isinstance(p.kind, Index)
     }
+    known |= {name: offsets_kind(domain) for name, domain in lists_in(t).items()}
     for name, shape in shapes.items():
         if name not in known:
             raise ArrayError(f"there is no array called {name}", remedy=f"the arguments are {', '.join(known)}")
         if not isinstance(shape, tuple | list) or not all(isinstance(n, int) and n >= 0 for n in shape):
             raise ArrayError(f"{shape!r} is no shape of an array", remedy=f"give {name}=(size, size, …), whole numbers")
         kind = known[name]
-        domains = [p.domain for p in kind.params if isinstance(p, Index)] if isinstance(kind, Map) else []
-        if len(domains) != len(shape):
+        slots = places(kind, name) if isinstance(kind, Map) else []
+        if len(slots) != len(shape):
             raise ArrayError(f"{name} is no array of {len(shape)} axes here", remedy="give NAME=(size, size, …)")
-        for slot, (domain, size) in enumerate(zip(domains, shape, strict=True), 1):
-            if domain is not None:
-                extent.note(domain, size, f"slot {slot} of {name}")
+        for (axis, place), size in zip(slots, shape, strict=True):
+            if axis is not None:
+                extent.note(axis, size, place)
     return extent.sizes
 
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from combdiff.codegen.plan import Builder, Step
-from combdiff.language.terms import MINUS_ONE, ONE, Const, Var
+from combdiff.language.terms import MINUS_ONE, ONE, Const, Var, number
 from combdiff.language.types import Domain, Index
 
 Labels = tuple[Var, ...]
@@ -50,11 +50,15 @@ def joint(labels: Iterable[Labels], wanted: Sequence[Var] = ()) -> Labels:
 
 
 class Arrays:
-    """The operations on values; every result is a step of one builder. `names`: what people would call a step."""
+    """The operations on values; every result is a step of one builder. `names`: what people would call a step.
+
+    `integer_tensors` are those whose entries may stand in slots: lists of offsets, and where their negatives lie.
+    """
 
     def __init__(self) -> None:
         self.builder = Builder()
         self.names: dict[Step, str] = {}
+        self.integer_tensors: dict[Var, Step] = {}
 
     # --- single steps -------------------------------------------------------------------------------------------
 
@@ -63,12 +67,14 @@ class Arrays:
 
     def size(self, domain: Domain) -> Value:
         """How many values `domain` has, as a number."""
+        if domain.count is not None:
+            return self.number(number(domain.count))
         return Value(self.builder.step("size", (), domain, ()), ())
 
     def integers(self, var: Var, op: str = "range") -> Value:
         """The values of an index (`range`; `numbers`: as floats), or where they lie in arrays (`place`)."""
         domain = domain_of(var)
-        if op == "place" and not domain.symmetric:
+        if op == "place" and not (domain.symmetric or domain.lower):
             op = "range"
         step = self.builder.step(op, (), domain, (domain,))
         if op != "numbers":

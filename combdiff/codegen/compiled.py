@@ -6,10 +6,11 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal, SupportsIndex, TypeAlias
 
+from combdiff.codegen.arguments import lists_in
 from combdiff.codegen.emit import emit, identifier, spelling_of
 from combdiff.codegen.lower import lower
 from combdiff.codegen.plan import Argument, Plan
-from combdiff.codegen.signature import derivatives_in, result_of, slots
+from combdiff.codegen.signature import derivatives_in, result_of
 from combdiff.errors import ArrayError
 from combdiff.language.recursion import deep_recursion
 from combdiff.language.terms import Term
@@ -60,17 +61,25 @@ class Compiled:
         self._known: dict[str, Callable[..., object]] = {}
         self._by_sizes: dict[tuple[tuple[Domain, int], ...], Callable[..., object]] = {}
         self._seen: dict[int, weakref.ref[Array]] = {}
+        taken = {a.name for a in self._plan.arguments}
         self._solves = any(step.op in ("root", "solve") for step in self._plan.steps)
-        self._unneeded = self._function_names() - {a.name for a in self._plan.arguments}
+        self._unneeded = self._function_names() - taken
+        self._kinds = {v.name: v.kind for v in result_of(term).params}
+        # lists that the code does not need may still be needed to check a declared symmetry
+        self._lists = {name: domain for name, domain in lists_in(term).items() if name not in taken}
 
     def __repr__(self) -> str:
         return f"<compiled {self._name}({', '.join(a.name for a in self._plan.arguments)})>"
 
     def __call__(self, /, *args: object, out: object = None, **named: object) -> object:
+        from combdiff.language.points import offsets_of
         from combdiff.language.values import Extent
 
         given = self._bound(args, named)
         extent = Extent()
+        for name, domain in self._lists.items():
+            if name in given:
+                extent.note(domain, offsets_of(domain, given[name], name), name)
         fitted = [self._fitted(a, given[a.name], extent) for a in self._plan.arguments]
         for argument, value in zip(self._plan.arguments, fitted, strict=True):
             self._check_symmetry(argument, value, extent.sizes)
@@ -110,6 +119,8 @@ class Compiled:
             name = spelled.get(key)
             if name is None and key in self._unneeded:
                 continue
+            if name is None and key in self._lists:
+                name = key
             if name is None:
                 raise ArrayError(f"{self._name} has no argument called {key}", remedy=f"its arguments are {listed}")
             if name in given:
@@ -118,14 +129,18 @@ class Compiled:
         given = {a.name: None for a in self._plan.arguments if a.optional} | given
         missing = [name for name in expected if name not in given]
         if missing:
+            offsets = [f"{a.name}= takes {described_offsets(a.offsets)}" for a in self._plan.arguments if a.offsets]
             raise ArrayError(
                 f"{self._name} is not given {', '.join(missing)}",
-                remedy=f"its arguments are {listed}{_told(missing[0])}",
+                remedy="; ".join([f"its arguments are {listed}{_told(missing[0])}", *offsets]),
             )
         return given
 
     def _fitted(self, argument: Argument, value: object, extent: Extent) -> object:
         """An argument as the code wants it: floating-point arrays, NumPy's numbers, callables."""
+        from combdiff.language.points import offsets_of
+        from combdiff.language.values import AXES, places
+
         if argument.optional and value is None:
             return None
         if argument.callable:
@@ -134,23 +149,31 @@ class Compiled:
             return value
         if isinstance(argument.kind, Index):
             return _as_size(argument, value, extent)
+        if argument.offsets is not None:
+            offsets = offsets_of(argument.offsets, value, argument.name)
+            extent.note(argument.offsets, offsets, argument.name)
+            return offsets.rows if argument.offsets.directions > 1 else offsets.rows[:, 0]
         array = _as_array(argument, value)
-        domains = slots(argument.kind)
-        if array.ndim != len(domains):
+        kind = self._kinds.get(argument.name, argument.kind)
+        slots = places(kind, argument.name) if isinstance(kind, Map) else []
+        if array.ndim != len(slots):
+            indices = len(kind.params) if isinstance(kind, Map) else 0
+            spread = "" if indices == len(slots) else f" on {len(slots)} axes"
             raise ArrayError(
-                f"{argument.name} has {_counted(len(domains), 'index', 'indices')}, "
+                f"{argument.name} has {_counted(indices, 'index', 'indices')}{spread}, "
                 f"but the array has {_counted(array.ndim, 'axis', 'axes')}",
-                remedy="give an array with an axis for each index",
+                remedy=AXES if spread else "give an array with an axis for each index",
             )
-        for slot, (domain, size) in enumerate(zip(domains, array.shape, strict=True), 1):
-            extent.note(domain, size, f"slot {slot} of {argument.name}")
-        return array if domains else array[()]
+        for (axis, place), size in zip(slots, array.shape, strict=True):
+            assert axis is not None, "slots of arrays have ranges"
+            extent.note(axis, size, place)
+        return array if slots else array[()]
 
     def _check_symmetry(self, argument: Argument, value: object, sizes: Mapping[Domain, int]) -> None:
         """Refuse data that break a declared symmetry; an array that was seen before is not looked at again."""
         import numpy as np
 
-        kind = argument.kind
+        kind = self._kinds.get(argument.name)
         if not self._check or not isinstance(kind, Map) or not kind.symmetries or not isinstance(value, np.ndarray):
             return
         known = self._seen.get(id(value))
@@ -260,8 +283,8 @@ def _check_constants(plan: Plan, sizes: Mapping[Domain, int]) -> None:
         if step.op != "pick" or not isinstance(step.spec, tuple):
             continue
         for axis, constant, domain in step.spec:
-            size = sizes[domain]
-            inside = -(size // 2) <= constant <= size // 2 if domain.symmetric else 0 <= constant < size
+            size = domain.extent(sizes)
+            inside = 0 <= constant - domain.first(size) < size
             if size == 0 or not (inside or domain.periodic):
                 array = next((o.spec for o in step.operands if o.op == "input"), "a tensor")
                 raise ArrayError(
@@ -290,6 +313,12 @@ def _filled(out: object, result: object) -> object:
         raise ArrayError(f"out holds {out.dtype}, but the result is {value.dtype}", remedy="give one of that dtype")
     np.copyto(out, value, casting="same_kind")
     return out
+
+
+def described_offsets(domain: Domain) -> str:
+    """What a list of offsets is, in words."""
+    columns = "" if domain.directions == 1 else f" with {domain.directions} columns"
+    return f"the offsets of the domain {domain.name}, an integer array{columns}, one row an offset"
 
 
 def _counted(count: int, one: str, many: str) -> str:

@@ -134,6 +134,8 @@ class _Function:
         sizes = [(a.kind.domain, self.arguments[a.name]) for a in self.plan.arguments if isinstance(a.kind, Index)]
         found = {domain: name for domain, name in sizes if domain is not None}
         for domain in (d for a in self._arrays() for d in slots(a.kind)):
+            if domain.count is not None:
+                found[domain] = str(domain.count)
             if domain not in found:
                 short = domain.name if domain.sized else next((c for c in _DIMENSIONS if c not in self.taken), "n")
                 found[domain] = self._fresh(f"n_{domain.name}" if domain.declared else short)
@@ -143,6 +145,8 @@ class _Function:
         return [a for a in self.plan.arguments if a.step is not None]
 
     def _extent(self, domain: Domain) -> str:
+        if domain.count is not None:
+            return str(domain.count)
         self.asked.add(domain)
         return self.dimensions[domain]
 

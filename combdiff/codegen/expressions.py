@@ -46,6 +46,8 @@ class Expressions(Products):
         return Text(self.spelling.arange.format(self.extent(spec)), ATOM)
 
     def _bounds(self, domain: Domain) -> str:
+        if domain.lower and domain.upper is not None:
+            return f"{domain.lower}, {domain.upper + 1}"
         n = self.extent(domain)
         return f"-({n} // 2), {n} // 2 + 1" if domain.symmetric else n
 
@@ -59,6 +61,11 @@ class Expressions(Products):
         text = chained(parts)
         return Text(f"{text.at(ATOM)} % {self.extent(modulo)}", PRODUCT) if modulo is not None else text
 
+    def _opposite(self, step: Step, spec: None) -> Text:
+        offsets = self.atom(step.operands[0])
+        same = f"({offsets}[:, None] == -{offsets})" + (".all(axis=2)" if step.operands[0].rank > 1 else "")
+        return Text(f"{same} @ {self.spelling.arange.format(self.extent(step.domains[0]))}", PRODUCT)
+
     # --- views and gathers ------------------------------------------------------------------------------------------
 
     def _pick(self, step: Step, spec: Any) -> Text:
@@ -69,6 +76,8 @@ class Expressions(Products):
         return self._indexed(step.operands[0], marks)
 
     def _fixed(self, constant: int, domain: Domain) -> str:
+        if domain.lower is not None:
+            return str(constant - domain.lower)
         if domain.symmetric:
             sign = "-" if constant < 0 else "+"
             return f"{self.extent(domain)} // 2" + (f" {sign} {abs(constant)}" if constant else "")

@@ -8,29 +8,44 @@ from dataclasses import dataclass
 from combdiff.codegen.arrays import Arrays, Labels, Value, alignment, domain_of
 from combdiff.codegen.plan import Step
 from combdiff.errors import UnsupportedError
-from combdiff.language.terms import Add, Const, Mul, Term, Var
-from combdiff.language.types import Domain
+from combdiff.language.terms import Add, App, Const, Mul, Term, Var
+from combdiff.language.types import Domain, Index
+
+Atom = Var | App
 
 
 @dataclass(frozen=True, slots=True)
 class Affine:
-    """Σ coefficient · index + constant."""
+    """Σ coefficient · index + constant; an entry of an integer tensor, X(b, 0), may stand for an index."""
 
-    coefficients: tuple[tuple[Var, int], ...]
+    coefficients: tuple[tuple[Atom, int], ...]
     constant: int = 0
 
     @property
     def variables(self) -> Labels:
-        return tuple(v for v, _ in self.coefficients)
+        return tuple(dict.fromkeys(v for atom, _ in self.coefficients for v in _indices(atom)))
 
     @property
     def bare(self) -> Var | None:
         """The variable, if the form is nothing else."""
         match self.coefficients:
-            case ((var, 1),) if not self.constant:
+            case ((Var() as var, 1),) if not self.constant:
                 return var
             case _:
                 return None
+
+    @property
+    def entry(self) -> App | None:
+        """The entry of an integer tensor, if the form is nothing else."""
+        match self.coefficients:
+            case ((App() as entry, 1),) if not self.constant:
+                return entry
+            case _:
+                return None
+
+
+def _indices(atom: Atom) -> Labels:
+    return (atom,) if isinstance(atom, Var) else tuple(v for a in atom.args for v in affine(a).variables)
 
 
 def affine(t: Term) -> Affine:
@@ -42,16 +57,16 @@ def affine(t: Term) -> Affine:
     >>> affine(add(k, ONE)).constant
     1
     """
-    coefficients: dict[Var, int] = {}
+    coefficients: dict[Atom, int] = {}
     constant = 0
     for term in t.terms if isinstance(t, Add) else (t,):
         match term:
             case Const() if term.is_integer:
                 constant += int(term.real)
-            case Var():
+            case Var() | App():
                 coefficients[term] = coefficients.get(term, 0) + 1
-            case Mul((Const() as c, Var() as var)) if c.is_integer:
-                coefficients[var] = coefficients.get(var, 0) + int(c.real)
+            case Mul((Const() as c, (Var() | App()) as atom)) if c.is_integer:
+                coefficients[atom] = coefficients.get(atom, 0) + int(c.real)
             case _:
                 raise UnsupportedError(
                     "an index is computed in a way that is not affine",
@@ -65,22 +80,36 @@ def position(arrays: Arrays, form: Affine, slot: Domain | None) -> Value:
     bare = form.bare
     if bare is not None and (slot is None or domain_of(bare) == slot):
         return arrays.integers(bare, "range" if slot is None else "place")
+    if form.entry is not None and (slot is None or form.entry.type == Index(slot)):
+        return _integers(arrays, form.entry)
     # one order of the variables, so that k + b and b + k are one index array
     form = Affine(tuple(sorted(form.coefficients, key=lambda pair: _rank(pair, slot))), form.constant)
     modulo = slot if slot is not None and slot.periodic else None
-    shift = slot if slot is not None and slot.symmetric else None
+    shift = slot if slot is not None and slot.symmetric and slot.count is None else None
+    lower = 0 if slot is None or slot.lower is None else slot.lower
     coefficients = tuple(c for _, c in form.coefficients)
-    spec = (coefficients, form.constant, modulo, shift)
+    spec = (coefficients, form.constant - lower, modulo, shift)
     if not form.coefficients:
         return Value(arrays.builder.step("position", (), (spec, ()), ()), ())
-    value = arrays.elementwise("position", spec, [arrays.integers(v) for v in form.variables], form.variables)
+    values = [_integers(arrays, atom) for atom, _ in form.coefficients]
+    value = arrays.elementwise("position", spec, values, form.variables)
     arrays.names.setdefault(value.step, "".join(v.name for v in form.variables))
     return value
 
 
-def _rank(pair: tuple[Var, int], slot: Domain | None) -> tuple[bool, bool, str]:
-    var, factor = pair
-    return factor < 0, domain_of(var) != slot, domain_of(var).name
+def _integers(arrays: Arrays, atom: Atom) -> Value:
+    """The values of an index, or of the entry of an integer tensor."""
+    if isinstance(atom, Var):
+        return arrays.integers(atom)
+    assert isinstance(atom.function, Var), "an integer tensor"
+    return entry(arrays, arrays.integer_tensors[atom.function], [affine(a) for a in atom.args])
+
+
+def _rank(pair: tuple[Atom, int], slot: Domain | None) -> tuple[bool, bool, str]:
+    atom, factor = pair
+    if isinstance(atom, App):
+        return factor < 0, True, atom.function.name if isinstance(atom.function, Var) else ""
+    return factor < 0, domain_of(atom) != slot, domain_of(atom).name
 
 
 # --- gather ---------------------------------------------------------------------------------------------------------
@@ -120,7 +149,7 @@ def _turn(arrays: Arrays, array: Step, forms: Sequence[Affine]) -> tuple[Step, S
         if len(form.coefficients) != 1:
             continue
         var, factor = form.coefficients[0]
-        if domain_of(var) != domain or sum(var in f.variables for f in forms) > 1:
+        if not isinstance(var, Var) or domain_of(var) != domain or sum(var in f.variables for f in forms) > 1:
             continue
         if domain.symmetric and factor == -1 and not form.constant:
             array = arrays.builder.step("flip", (array,), axis, array.domains)
@@ -189,7 +218,7 @@ def solve(left: Affine, right: Affine, allowed: Sequence[Var]) -> tuple[Var, Aff
         if abs(c) != 1:
             continue
         form = Affine(tuple((u, -c * d) for u, d in total.items() if u != v), -c * constant)
-        if _in_range(v, form, mentioned):
+        if v not in form.variables and _in_range(v, form, mentioned):
             return v, form
     return None
 
@@ -201,11 +230,13 @@ def _in_range(v: Var, form: Affine, mentioned: Sequence[Var]) -> bool:
     if domain.periodic:
         return True
     if not form.coefficients:
+        if domain.lower is not None and domain.upper is not None:
+            return domain.lower <= form.constant <= domain.upper
         return domain.symmetric and form.constant == 0
     if len(form.coefficients) != 1 or form.constant:
         return False
     u, c = form.coefficients[0]
-    return domain_of(u) == domain and (c == 1 or (c == -1 and domain.symmetric))
+    return u.type == v.type and (c == 1 or (c == -1 and domain.symmetric))
 
 
 def scatter(arrays: Arrays, a: Value, solved: Sequence[tuple[Var, Affine]], kept: Sequence[Var]) -> Value:
@@ -217,13 +248,17 @@ def scatter(arrays: Arrays, a: Value, solved: Sequence[tuple[Var, Affine]], kept
     sources = (*(v for v in sources if v in kept), *(v for v in sources if v not in kept))
     stay = tuple(v for v in sources if v in kept)
     rest = tuple(v for v in a.labels if v not in sources)
+    adds = len(stay) < len(sources)
+    if adds and not set(sources) <= set(a.labels):
+        # NumPy's add.at reads beyond values that it would have to repeat (seen in 2.4)
+        a = Value(arrays.arranged(a, (*sources, *rest)), (*sources, *rest))
     places = [arrays.integers(v, "place") for v in stay]
     places += [position(arrays, form, domain_of(v)) for v, form in solved]
     spec = (
         alignment(a.labels, (*sources, *rest)),
         tuple(alignment(p.labels, sources) for p in places),
         len(sources),
-        len(stay) < len(sources),
+        adds,
     )
     out = (*stay, *(v for v, _ in solved), *rest)
     operands = (a.step, *(p.step for p in places))

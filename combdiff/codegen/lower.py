@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from combdiff.codegen.arguments import Parameters, lists_in
 from combdiff.codegen.arrays import Arrays, Labels, Value, domain_of
 from combdiff.codegen.conditions import (
     Condition,
@@ -38,6 +39,7 @@ from combdiff.codegen.signature import (
 )
 from combdiff.codegen.solving import Solving, with_equations
 from combdiff.errors import UnsupportedError
+from combdiff.language.components import by_components
 from combdiff.language.terms import (
     ONE,
     Add,
@@ -85,19 +87,20 @@ def lower(term: Term, sizes: Mapping[Domain, int] | None = None, unknowns: set[s
     `unknowns`: names in use by other equations. Raises `UnsupportedError` for an integral, which no array holds.
     """
     check_supported(term)
-    result = with_equations(result_of(term))
-    unknowns = set() if unknowns is None else unknowns
-    return _Lowering(result, guessed_sizes(term) | dict(sizes or {}), term, unknowns).plan()
+    return _Lowering(term, sizes or {}, set() if unknowns is None else unknowns).plan()
 
 
 class _Lowering(Solving):
-    def __init__(self, result: Result, sizes: Mapping[Domain, int], term: Term, unknowns: set[str]) -> None:
-        super().__init__(lambda f, names: lower(f, sizes, names), unknowns)
-        self.result = result
-        self.sizes = sizes
+    def __init__(self, program: Term, sizes: Mapping[Domain, int], unknowns: set[str]) -> None:
+        parts = by_components(program)
+        term = parts.term
+        self.result: Result = with_equations(result_of(term))
+        self.sizes = guessed_sizes(term) | dict(sizes)
+        super().__init__(lambda f, names: lower(f, self.sizes, names), unknowns)
         self.arrays = Arrays()
         self.names = self.arrays.names
-        self.known: dict[Term, Step] = {}
+        self.parameters = Parameters(self.arrays, parts, lists_in(program))
+        self.known = self.parameters.known
         self.functions: dict[Var, Term] = {}
         self.memo: dict[Term, Value] = {}
         self.derivatives = derivatives_in(term)
@@ -105,7 +108,7 @@ class _Lowering(Solving):
         self.has_delta = any(isinstance(u, Delta) for u in subterms(term))
 
     def plan(self) -> Plan:
-        arguments = [self._argument(v) for v in self.result.params]
+        arguments = [self.parameters.take(v) for v in self.result.params]
         arguments += [Argument(name, kind, callable=True) for name, kind in self.derivatives.items()]
         for var, value in self.result.bindings:
             if isinstance(value, Lam) and not all(isinstance(p.kind, Index) for p in value.params):
@@ -115,14 +118,8 @@ class _Lowering(Solving):
                 if self.known[var].operands:
                     self.names.setdefault(self.known[var], var.name)
         outputs = tuple(self.array(t) for t in self.result.outputs)
-        return Plan(self.taken(arguments, outputs), outputs, self.result.tupled, self.sizes, self.names)
-
-    def _argument(self, var: Var) -> Argument:
-        if isinstance(var.kind, Map) and not var.kind.is_tensor:
-            return Argument(var.name, var.kind, callable=True)
-        step = self.arrays.builder.step("input", (), var.name, slots(var.kind), is_complex(var.kind))
-        self.known[var] = step
-        return Argument(var.name, var.kind, step=step)
+        taken = self.parameters.used(self.taken(arguments, outputs), outputs)
+        return Plan((*taken, *self.optional_starts()), outputs, self.result.tupled, self.sizes, self.names)
 
     # --- arrays ---------------------------------------------------------------------------------------------------
 

@@ -69,8 +69,8 @@ class Builder:
 class Argument:
     """A parameter of the generated function: an array or a number (with its `step`), or a function of the user.
 
-    Of kind `Index(domain)` it is how many values the domain has, asked for where no array shows it; `optional` is where
-    Newton's method starts.
+    Of kind `Index(domain)` it is how many values the domain has, asked for where no array shows it. `optional` is where
+    Newton's method starts, `offsets` the domain whose list of offsets the argument is.
     """
 
     name: str
@@ -78,10 +78,11 @@ class Argument:
     callable: bool = False
     step: Step | None = None
     optional: bool = False
+    offsets: Domain | None = None
 
 
 VIEWS = frozenset({"input", "const", "size", "permute", "pick", "flip", "diagonal", "item"})
-_INDEX_STEPS = frozenset({"range", "numbers", "place", "position"})
+_INDEX_STEPS = frozenset({"range", "numbers", "place", "position", "opposite"})
 _CALL_FLOPS = 10
 _ENTRYWISE = frozenset({"unknown", "add", "mul", "power", "call", "conj", "sum", "item", "const", "input", "size"})
 
@@ -224,7 +225,7 @@ def unseen_sizes(steps: Iterable[Step], arguments: Iterable[Argument]) -> list[A
     shown |= told
     for step in steps:
         for d in (*step.domains, *([step.spec] if isinstance(step.spec, Domain) else [])):
-            if d not in shown:
+            if d not in shown and d.count is None:
                 needed.setdefault(d)
     return [Argument(f"n_{d.name}".replace(".", "_"), Index(d)) for d in needed]
 

@@ -129,7 +129,7 @@ def _named(t: Term) -> bool:
 def slots(kind: Type) -> tuple[Domain, ...]:
     """The domains of a tensor's slots; none for a number."""
     match kind:
-        case Map(params, Number()):
+        case Map(params, Number() | Index()):
             domains = [p.domain for p in params if isinstance(p, Index)]
             if None in domains or len(domains) != len(params):
                 raise UnsupportedError(
@@ -147,9 +147,10 @@ def described(kind: Type, dimensions: Sequence[str]) -> str:
     match kind:
         case Number():
             return f"{number} number"
-        case Map(params, Number()) if len(params) == len(dimensions) and dimensions:
+        case Map(_, Number() | Index() as result) if dimensions:
             comma = "," if len(dimensions) == 1 else ""
-            return f"{number} array ({', '.join(dimensions)}{comma})"
+            shape = f"array ({', '.join(dimensions)}{comma})"
+            return f"{number} {shape}" if isinstance(result, Number) else f"integer {shape}, one row an offset"
         case Map():
             return "function"
         case _:
@@ -167,7 +168,8 @@ def guessed_sizes(term: Term) -> dict[Domain, int]:
         while kinds:
             match kinds.pop():
                 case Index(Domain() as d):
-                    domains[d] = _GUESS_SYMMETRIC if d.symmetric else _GUESS
+                    guess = _GUESS_SYMMETRIC if d.symmetric else _GUESS
+                    domains.update((axis, guess if axis.count is None else axis.count) for axis in d.axes)
                 case Map(params, result):
                     kinds += [*params, result]
                 case Product(items):

@@ -16,7 +16,7 @@ from combdiff.calculus.floating import unfold
 from combdiff.calculus.naming import name_equations
 from combdiff.calculus.reverse import pullback_of
 from combdiff.codegen.arrays import Arrays, Value
-from combdiff.codegen.plan import Argument, Plan, Step, ordered, unseen_sizes
+from combdiff.codegen.plan import Argument, Plan, Step, ordered
 from combdiff.codegen.signature import Result, function_name, slots
 from combdiff.errors import UnsupportedError
 from combdiff.language.terms import (
@@ -129,16 +129,18 @@ class Solving:
         return self.arrays.builder.step("root", operands, spec, slots(kind), is_complex(kind))
 
     def taken(self, arguments: Sequence[Argument], outputs: Sequence[Step]) -> tuple[Argument, ...]:
-        """What is an argument: arrays, the functions that are called, sizes that no array shows, where to start."""
+        """What is an argument: arrays, the functions that are called, and what a size is read off."""
         steps = ordered(outputs)
         called = {s.spec[0] for s in steps if s.op == "unknown" and isinstance(s.spec, tuple)}
         plans = [s.spec.plan for s in steps if isinstance(s.spec, Equation)]
         asked = {a.name: a for plan in plans for a in plan.arguments if a.callable}
         functions = [a for a in arguments if a.callable and a.name in called | asked.keys()]
         functions += [a for name, a in asked.items() if name not in {f.name for f in functions}]
-        found = [a for a in (*arguments, *self.starts) if not a.callable and not a.optional] + functions
-        found += unseen_sizes(steps, found)
-        return (*found, *(a for a in self.starts if a.optional))
+        return (*(a for a in (*arguments, *self.starts) if not a.callable and not a.optional), *functions)
+
+    def optional_starts(self) -> tuple[Argument, ...]:
+        """Where Newton's method may start."""
+        return tuple(a for a in self.starts if a.optional)
 
 
 def _slot_kinds(kind: Type) -> tuple[Type, ...]:

@@ -6,7 +6,7 @@ permutes, and is checked: that it permutes the slots, that it does not make ever
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from combdiff.errors import LanguageError, Span
@@ -17,6 +17,7 @@ from combdiff.language.types import COMPLEX, HERMITIAN, REAL, SYMMETRIC, Domain,
 from combdiff.language.vocabulary import counted, did_you_mean
 
 _NOWHERE = Span(0, 0)
+_LARGEST = 2**31
 _SWAPPED = (2, 1)
 
 
@@ -193,16 +194,56 @@ def _of_sizes(space: Space, sizes: tuple[Name, ...]) -> Space:
 
 
 def _domain(clause: DomainClause) -> Domain:
-    settings = dict(clause.settings)
-    if settings.get("base", "I") != "I":
-        raise LanguageError(
-            f"the base of the domain {clause.name} is {settings['base']}", span=clause.span, remedy="write `base = I`"
-        )
-    periodic, symmetric = settings.get("periodic") == "true", settings.get("symmetric") == "true"
+    """The domain that a declaration describes, its settings held against each other."""
+    settings, places = dict(clause.settings), dict(clause.places)
+    base = settings.get("base", "I").split(", ")
+
+    def refuse(problem: str, setting: str, remedy: str) -> LanguageError:
+        span = places.get(setting, clause.span)
+        return LanguageError(f"the domain {clause.name} {problem}", span=span, remedy=remedy)
+
+    if set(base) != {"I"}:
+        raise refuse(f"has the base {base[0]}", "base", "write `base = I`, or `base = (I, I, I)` for a lattice")
+    periodic, symmetric, listed = (settings.get(name) == "true" for name in ("periodic", "symmetric", "list"))
     if periodic and symmetric:
-        raise LanguageError(
-            f"the domain {clause.name} is both periodic and symmetric",
-            span=clause.span,
-            remedy="keep one: a periodic index already has its negative, modulo the size",
+        remedy = "keep one: a periodic index already has its negative, modulo the size"
+        raise refuse("is both periodic and symmetric", "symmetric", remedy)
+    bounds = {name: int(settings[name]) for name in ("lower", "upper") if name in settings}
+    lower, upper = bounds.get("lower"), bounds.get("upper")
+    if listed and (periodic or bounds):
+        name = "periodic" if periodic else next(iter(bounds))
+        remedy = f"remove `{name}`: the values of a list are given when the program runs"
+        raise refuse(f"is a list and has the setting {name}", name, remedy)
+    if len(bounds) == 1:
+        (name,) = bounds
+        raise refuse(
+            f"has the bound {name} alone", name, "give both, as in `lower = 0; upper = 4` (4 is the last value)"
         )
-    return Domain(clause.name, True, periodic, symmetric, settings.get("contractable") != "false")
+    if lower is not None and upper is not None:
+        _check_bounds(lower, upper, periodic, symmetric, refuse)
+    contractable = settings.get("contractable") != "false"
+    return Domain(
+        clause.name,
+        declared=True,
+        periodic=periodic,
+        symmetric=symmetric,
+        contractable=contractable,
+        lower=lower,
+        upper=upper,
+        directions=len(base),
+        listed=listed,
+    )
+
+
+def _check_bounds(
+    lower: int, upper: int, periodic: bool, symmetric: bool, refuse: Callable[[str, str, str], LanguageError]
+) -> None:
+    span = f"runs from {lower} to {upper}"
+    if upper < lower:
+        raise refuse(f"{span}, which holds no value", "upper", "give an `upper` that is not below `lower`")
+    if max(abs(lower), abs(upper)) >= _LARGEST:
+        raise refuse(f"{span}, beyond the size of any array", "upper", "use smaller bounds")
+    if symmetric and lower != -upper:
+        raise refuse(f"is symmetric and {span}", "lower", f"write `lower = {-abs(upper)}; upper = {abs(upper)}`")
+    if periodic and lower:
+        raise refuse(f"is periodic and {span}", "lower", f"count from 0: `lower = 0; upper = {upper - lower}`")

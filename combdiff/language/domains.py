@@ -160,11 +160,13 @@ class Ranges:
             plain = facts.anonymous is not None if domain is None else not (domain.symmetric or domain.periodic)
             if facts.reflected and plain:
                 label, clause = facts.reflected
+                listed = domain is not None and domain.listed
+                why = "are a list that need not hold −b with b" if listed else "run from 0"
                 raise LanguageError(
-                    f"{label} changes sign under a symmetry, but the indices in it run from 0",
+                    f"{label} changes sign under a symmetry, but the indices in it {why}",
                     span=clause,
                     also=_declared(facts.fixed or facts.anonymous),
-                    remedy="give the index a domain with `symmetric = true` or `periodic = true`",
+                    remedy="give the index a domain with `symmetric = true`" + (" or `periodic = true`" * (not listed)),
                 )
 
     def resolve(self, node: Domain) -> Domain:
@@ -183,7 +185,8 @@ class Ranges:
             raise LanguageError(
                 f"cannot tell how far {label} ranges: it stands bare in no slot of a tensor",
                 span=span,
-                remedy="give it a declared domain, such as `i::BZ` (or `x::R` for an integral)",
+                remedy=f"give {label} a domain with bounds, `@domain K begin base = I; lower = 0; upper = 4 end` "
+                "and `i::K` (or `x::R` for an integral)",
             )
         name, n = facts.slot, 2
         while name in self._names:

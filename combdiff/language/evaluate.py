@@ -37,7 +37,19 @@ from combdiff.language.terms import (
     Var,
 )
 from combdiff.language.types import Domain, Index, Map, Number, Type, is_complex
-from combdiff.language.values import Array, Extent, Scalar, Value, axes, called, fitted, is_array, sizes_of, span_of
+from combdiff.language.values import (
+    Array,
+    Extent,
+    Point,
+    Scalar,
+    Value,
+    axes,
+    called,
+    fitted,
+    is_array,
+    sizes_of,
+    span_of,
+)
 from combdiff.language.vocabulary import DERIVATIVES
 
 __all__ = ["Scalar", "Value", "evaluate", "sizes_of", "span_of"]
@@ -104,7 +116,7 @@ class _Scope:
             case Lam(params, _):
                 return self.array(t) if is_array(t.type) else self.callable(t, params)
             case App(function, args):
-                return self.applied(t, self.value(function), [self.value(a) for a in args], function.type)
+                return self.applied(t, self.value(function), self.arguments(function.type, args), function.type)
             case Tuple(items):
                 return tuple(self.value(item) for item in items)
             case Proj(item, of):
@@ -176,24 +188,67 @@ class _Scope:
         assert isinstance(kind, Map) and isinstance(function, np.ndarray), "only maps are applied"
         name = called(t.function)
         # the array has further axes where the map returns a map of indices
-        slots = enumerate(zip(args, kind.params, function.shape, strict=False), 1)
-        entry = function[tuple(self.place(a, p, size, f"slot {n} of {name}") for n, (a, p, size) in slots)]
+        slots = enumerate(zip(args, kind.params, strict=True), 1)
+        entry = function[tuple(x for n, (a, p) in slots for x in self.place(a, p, f"slot {n} of {name}"))]
         if isinstance(entry, np.ndarray):
             return entry
         found: Scalar = entry.item()
         return found
 
-    def place(self, value: Value, kind: Type, size: int, name: str) -> int:
-        """Where in an axis of length `size` the entry for an index value lies."""
-        assert isinstance(value, int) and isinstance(kind, Index), "slots of arrays take integers"
+    def arguments(self, kind: Type, args: Sequence[Term]) -> list[Value]:
+        """The values of arguments: of an index an integer, of one of a lattice as many as it has directions."""
+        assert isinstance(kind, Map), "only maps are applied"
+        found: list[Value] = []
+        for a, p in zip(args, kind.params, strict=True):
+            directions = p.domain.directions if isinstance(p, Index) and p.domain else 1
+            if directions == 1:
+                found.append(self.value(a))
+            else:
+                point = self.point(a)
+                found.append(point * (directions // len(point)))
+        return found
+
+    def point(self, t: Term) -> Point:
+        """The value of an index expression as a vector."""
+        match t:
+            case Add(terms):
+                parts = [self.point(u) for u in terms]
+                # a number among points is 0, the origin
+                width = max(map(len, parts))
+                return tuple(sum(p[n] for p in parts if len(p) == width) for n in range(width))
+            case Mul((Const(factor), rest)):
+                return tuple(int(factor) * x for x in self.point(rest))
+            case _:
+                found = self.value(t)
+                point = found if isinstance(found, tuple) else (found,)
+                integers = tuple(x for x in point if isinstance(x, int))
+                assert len(integers) == len(point), "indices are integers"
+                return integers
+
+    def place(self, value: Value, kind: Type, name: str) -> Point:
+        """Where in the axes of a slot the entry for an index value lies."""
+        assert isinstance(kind, Index) and kind.domain, "slots of arrays take indices"
         domain = kind.domain
-        if domain and domain.periodic:
+        if isinstance(value, int) and not domain.listed:
+            return (self.along(domain, value, name),)
+        point = tuple(x for x in (value if isinstance(value, tuple) else (value,)) if isinstance(x, int))
+        if domain.listed:
+            known = self.extent.points(domain)
+            if point not in known:
+                raise ArrayError(f"{value} is not in the list of {name}", remedy=f"add it to {domain.name}")
+            return (known.index(point),)
+        return tuple(self.along(axis, x, name) for axis, x in zip(domain.axes, point, strict=True))
+
+    def along(self, axis: Domain, value: int, name: str) -> int:
+        """Where along one axis."""
+        size = self.extent.of(axis)
+        if axis.periodic:
             return value % size if size else 0
-        place = value + size // 2 if domain and domain.symmetric else value
+        place = value - axis.first(size)
         if not 0 <= place < size:
             raise ArrayError(
                 f"index {value} is outside {name}, which holds {size} values",
-                remedy="indices count from 0" if not (domain and domain.symmetric) else "they run from −M to M",
+                remedy="they run from −M to M" if axis.symmetric else f"indices count from {axis.first(size)}",
             )
         return place
 
@@ -202,19 +257,19 @@ class _Scope:
         shape = [self.extent.of(domain) for domain in axes(t.type)]
         result: Array = np.zeros(shape, np.complex128 if is_complex(t.type) else np.float64)
         ranges = self.ranges(t.params)
-        for place, point in zip(np.ndindex(*shape[: len(ranges)]), product(*ranges), strict=True):
+        own = sum(len(p.kind.domain.axes) for p in t.params if isinstance(p.kind, Index) and p.kind.domain)
+        for place, point in zip(np.ndindex(*shape[:own]), product(*ranges), strict=True):
             entry = self.with_(t.params, point).value(t.body)
             assert isinstance(entry, int | float | complex | np.ndarray), "entries are numbers or arrays"
             result[place] = entry
         return result
 
-    def ranges(self, indices: Sequence[Var]) -> list[range]:
-        found = []
+    def ranges(self, indices: Sequence[Var]) -> list[list[Value]]:
+        found: list[list[Value]] = []
         for index in indices:
-            assert isinstance(index.kind, Index)
-            size = self.extent.of(index.kind.domain)
-            assert index.kind.domain is not None
-            found.append(span_of(index.kind.domain, size))
+            assert isinstance(index.kind, Index) and index.kind.domain is not None
+            points = self.extent.points(index.kind.domain)
+            found.append([p if index.kind.domain.directions > 1 else p[0] for p in points])
         return found
 
     def callable(self, t: Lam, params: Sequence[Var]) -> Callable[..., Value]:
@@ -264,6 +319,10 @@ class _Scope:
         return result
 
     def equal(self, left: Term, right: Term) -> bool:
+        indices = [v.kind.domain for v in left.free | right.free if isinstance(v.kind, Index) and v.kind.domain]
+        width = max((d.directions for d in indices), default=1)
+        if width > 1:
+            return self.meet(left, right, width, next((d for d in indices if d.periodic), None))
         a, b = self.number(left), self.number(right)
         if _is_dirac(left, right):
             if a == b:
@@ -276,6 +335,13 @@ class _Scope:
         if modulus:
             return bool((_part(a) - _part(b)) % modulus == 0)
         return a == b
+
+    def meet(self, left: Term, right: Term, directions: int, ring: Domain | None) -> bool:
+        """Whether two points of a lattice are one, modulo the sizes of its directions where it is periodic."""
+        a, b = (p * (directions // len(p)) for p in (self.point(left), self.point(right)))
+        if ring is None:
+            return a == b
+        return all((x - y) % self.extent.of(axis) == 0 for x, y, axis in zip(a, b, ring.axes, strict=True))
 
     def modulus(self, variables: frozenset[Var]) -> int:
         """The size of the periodic domain that one of `variables` ranges over, else 0."""

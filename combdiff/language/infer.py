@@ -15,6 +15,7 @@ from combdiff.language import calls, terms
 from combdiff.language.declarations import Kinds
 from combdiff.language.domains import Ranges
 from combdiff.language.fit import fit
+from combdiff.language.lattice import check_points
 from combdiff.language.recursion import deep_recursion
 from combdiff.language.resolution import resolved
 from combdiff.language.scalars import SCALAR_FUNCTIONS
@@ -60,7 +61,10 @@ def infer(module: Module, *, keep: Collection[str] = ()) -> Term:
             term = elaborator.expr(module.body, Scope())
             elaborator.slots.check()
             elaborator.kinds.check_sizes()
-            return resolved(term, elaborator.ranges)
+            term = resolved(term, elaborator.ranges)
+            if any(d.directions > 1 for d in elaborator.kinds.domains.values()):
+                check_points(term, elaborator.places)
+            return term
     except CombDiffError as error:
         error.located(module.source)
         raise
@@ -232,11 +236,15 @@ class Elaborator:
         if isinstance(wanted, Map) and len(wanted.params) == len(e.params):
             expected, result = wanted.params, wanted.result
         params = tuple([self._param(p, kind) for p, kind in zip(e.params, expected, strict=True)])
-        self.places.update(zip(params, [p.span for p in e.params], strict=True))
         entries: dict[str, Entry | None] = {p.name: p for p in params}
         return terms.Lam(params, self.expr(e.body, scope.child(entries), result))
 
     def _param(self, p: Param, expected: Type | None) -> Var:
+        var = self._bound(p, expected)
+        self.places[var] = p.span
+        return var
+
+    def _bound(self, p: Param, expected: Type | None) -> Var:
         self.check_free(p.name, p.span)
         if p.kind is None and expected is not None and not isinstance(expected, Index):
             return terms.fresh(p.name, expected)

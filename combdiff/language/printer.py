@@ -120,13 +120,18 @@ class _Printer:
         text, own = self.piece(t)
         return text if own >= level else f"({text})"
 
+    def affine(self, t: Add) -> Sequence[Term]:
+        """The terms of an index expression in reading order, those of one kind as their indices are bound."""
+        bound = {v: n for n, v in enumerate(self.names) if v in t.free}
+        return sorted(t.terms, key=lambda u: (_reading(u), min((bound.get(v, 0) for v in u.free), default=0)))
+
     def list(self, terms: Sequence[Term]) -> str:
         return ", ".join(self.at(t) for t in terms)
 
     def piece(self, t: Term) -> Piece:
         match t:
             case Add(terms):
-                return self.sum(sorted(terms, key=_reading) if isinstance(t.type, Index) else terms), Level.SUM
+                return self.sum(self.affine(t) if isinstance(t.type, Index) else terms), Level.SUM
             case Mul(factors):
                 return self.product(factors), Level.PRODUCT
             case Pow(base, exponent):

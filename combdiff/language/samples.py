@@ -17,17 +17,19 @@ import numpy.typing as npt
 from combdiff.errors import ArrayError, UnsupportedError
 from combdiff.language.anchors import domains_of
 from combdiff.language.linear_maps import random_linear, space_of
+from combdiff.language.points import positions_of, random_offsets, slot_sizes, values_of
 from combdiff.language.terms import App, Const, Diff, Lam, Let, Term, Var, bound_by, subterms
-from combdiff.language.types import Domain, Index, Map, Number, Product, Symmetry, Type, is_complex
-from combdiff.language.values import Array, Value
+from combdiff.language.types import REAL, Domain, Index, Map, Number, Product, Symmetry, Type, is_complex
+from combdiff.language.values import AXES, Array, Value, axes
 
 Positions = npt.NDArray[np.intp]
 
 
-def default_sizes(term: Term, known: Mapping[Domain, int] | None = None) -> dict[Domain, int]:
-    """A small size for every domain that the types in `term` name: periodic 7, symmetric 3, others 2, 3, 4, 5, 2, …
+def default_sizes(term: Term, known: Mapping[Domain, int] | None = None, seed: int = 0) -> dict[Domain, int]:
+    """A small size for every axis that the types in `term` name: periodic 7, symmetric 3, others 2, 3, 4, 5, 2, …
 
-    A periodic size must tell b from −b and 2b from −3b; unequal sizes show a wrong index.
+    A periodic size must tell b from −b and 2b from −3b; unequal sizes show a wrong index. In a lattice the first
+    direction does that, and the others are smaller. A list of offsets is drawn at random.
 
     >>> from combdiff.language.terms import fresh
     >>> from combdiff.language.types import REAL
@@ -49,17 +51,33 @@ def default_sizes(term: Term, known: Mapping[Domain, int] | None = None) -> dict
         if isinstance(u, App) and isinstance(u.function.type, Map):
             slots = zip(u.function.type.params, u.args, strict=True)
             constant += [(kind, argument) for kind, argument in slots if isinstance(argument, Const)]
-    for domain in (d for kind in kinds for d in domains_of(kind) if d not in sizes):
-        if domain in known:
-            sizes[domain] = known[domain]
-        elif domain.periodic or domain.symmetric:
-            sizes[domain] = 7 if domain.periodic else 3
-        else:
-            sizes[domain] = 2 + plain % 4
-            plain += 1
+    for domain in (d for kind in kinds for d in domains_of(kind)):
+        if domain.axes[0] in sizes:
+            continue
+        if domain.axes[0] in known:
+            sizes |= {axis: known[axis] for axis in domain.axes}
+            continue
+        sizes |= _small(domain, plain, seed)
+        plain += not (domain.periodic or domain.symmetric or domain.listed or domain.count)
     for kind, argument in constant:
         _make_room(kind, argument, sizes)
     return sizes
+
+
+def _small(domain: Domain, plain: int, seed: int) -> dict[Domain, int]:
+    """Sizes for the axes of one domain; `plain` counts the unnamed ranges before it."""
+    if domain.listed:
+        rng = np.random.default_rng([seed, *domain.name.encode()])
+        return {domain.axes[0]: random_offsets(domain, rng)}
+    if domain.count is not None:
+        return dict.fromkeys(domain.axes, domain.count)
+    if domain.periodic:
+        counts = [7, 2, 3]
+    elif domain.symmetric:
+        counts = [3, 5, 3]
+    else:
+        counts = [2 + (plain + n) % 4 for n in range(4)]
+    return {axis: counts[n] if n < 3 else counts[1 + n % 2] for n, axis in enumerate(domain.axes)}
 
 
 _LARGEST = 16
@@ -68,6 +86,8 @@ _LARGEST = 16
 def _make_room(kind: Type, argument: Const, sizes: dict[Domain, int]) -> None:
     """A constant index must lie in its range, unless that is too large for a sample."""
     if not (isinstance(kind, Index) and kind.domain is not None):
+        return
+    if kind.domain not in sizes or kind.domain.listed or kind.domain.count is not None:
         return
     needed = 2 * abs(argument.real) + 1 if kind.domain.symmetric else argument.real + 1
     if not kind.domain.periodic and needed <= _LARGEST:
@@ -101,9 +121,12 @@ def random_value(kind: Type, sizes: Mapping[Domain, int], rng: np.random.Generat
         ArrayError: a symmetry exchanges slots of unequal size.
     """
     match kind:
-        case Index(domain):
-            size = sizes[domain] if domain else 3
-            return int(rng.integers(0, max(size, 1))) - (size // 2 if domain and domain.symmetric else 0)
+        case Index(None):
+            return int(rng.integers(0, 3))
+        case Index(Domain() as domain):
+            values = values_of(domain, sizes)
+            value = tuple(values[rng.integers(len(values))].tolist()) if len(values) else (0,) * domain.directions
+            return value if domain.directions > 1 else value[0]
         case Number():
             return draw((), kind.complex, rng).item()
         case Product(items):
@@ -158,7 +181,7 @@ def _random_array(kind: Map, sizes: Mapping[Domain, int], rng: np.random.Generat
     drawn = draw(shape, is_complex(kind), rng)
     if not kind.symmetries or not drawn.size:
         return drawn
-    orbits = _orbits(kind, shape)
+    orbits = _orbits(kind, sizes)
     flat = drawn.reshape(-1)
     flat = np.where(orbits.real, flat.real, flat) if is_complex(kind) else flat
     flat = np.where(orbits.imaginary, 1j * flat.imag, flat) if is_complex(kind) else flat
@@ -176,11 +199,11 @@ def shape_of(kind: Map, sizes: Mapping[Domain, int]) -> tuple[int, ...]:
     (4,)
     """
     shape = []
-    for domain in (p.domain if isinstance(p, Index) else None for p in kind.params):
-        if domain is None or domain not in sizes:
-            name = domain.name if domain else "an index without a range"
+    for axis in axes(Map(kind.params, REAL)):
+        if axis is None or axis not in sizes:
+            name = axis.name if axis else "an index without a range"
             raise ArrayError(f"the size of {name} is not known", remedy="give it in `sizes`")
-        shape.append(sizes[domain])
+        shape.append(sizes[axis])
     return tuple(shape)
 
 
@@ -196,12 +219,13 @@ class _Orbits:
     imaginary: npt.NDArray[np.bool_]
 
 
-def _orbits(kind: Map, shape: tuple[int, ...]) -> _Orbits:
+def _orbits(kind: Map, sizes: Mapping[Domain, int]) -> _Orbits:
+    shape = slot_sizes(kind.params, sizes)
     count = prod(shape)
     grid = np.unravel_index(np.arange(count), shape)
     over_complex = is_complex(kind)
     laws = [
-        (np.ravel_multi_index(_images(kind, shape, law, grid), shape), law.sign < 0, law.conj and over_complex)
+        (np.ravel_multi_index(_images(kind, sizes, law, grid), shape), law.sign < 0, law.conj and over_complex)
         for law in kind.symmetries
     ]
     least = np.arange(count)
@@ -226,26 +250,24 @@ def _orbits(kind: Map, shape: tuple[int, ...]) -> _Orbits:
     return _Orbits(least, negative, conj, zero, real, imaginary)
 
 
-def _images(kind: Map, shape: tuple[int, ...], law: Symmetry, positions: Sequence[Positions]) -> tuple[Positions, ...]:
-    """Where the entries b are that `law` relates to the entries a at `positions`."""
-    offsets = [size // 2 if _is(p, "symmetric") else 0 for p, size in zip(kind.params, shape, strict=True)]
-    values = [position - offset for position, offset in zip(positions, offsets, strict=True)]
+def _images(
+    kind: Map, sizes: Mapping[Domain, int], law: Symmetry, positions: Sequence[Positions]
+) -> tuple[Positions, ...]:
+    """Where the entries b are that `law` relates to the entries a at `positions`, slot by slot."""
+    domains = [p.domain for p in kind.params if isinstance(p, Index) and p.domain is not None]
+    values = [values_of(d, sizes)[position] for d, position in zip(domains, positions, strict=True)]
     found = []
-    for slot, (row, size) in enumerate(zip(law.rows, shape, strict=True)):
-        image = sum((c * values[s] for s, c in row), np.zeros((), np.intp)) + offsets[slot]
-        if _is(kind.params[slot], "periodic") and size:
-            image = image % size
-        if image.size and (image.min() < 0 or image.max() >= size):
+    for slot, (row, domain) in enumerate(zip(law.rows, domains, strict=True)):
+        at = sum((c * values[s] for s, c in row), np.zeros(domain.directions, np.intp))
+        image = positions_of(domain, sizes, at)
+        if image.size and image.min() < 0:
             raise ArrayError(
-                f"the symmetry {law} leaves the range of slot {slot + 1}, which has {size} values",
+                f"the symmetry {law} leaves the range of slot {slot + 1}, which has "
+                f"{slot_sizes(kind.params, sizes)[slot]} values",
                 remedy="slots that a symmetry exchanges have one size",
             )
         found.append(image)
     return tuple(found)
-
-
-def _is(param: Type, property_: str) -> bool:
-    return isinstance(param, Index) and param.domain is not None and bool(getattr(param.domain, property_))
 
 
 def breaks_symmetry(
@@ -268,19 +290,18 @@ def breaks_symmetry(
     """
     shape = shape_of(kind, sizes)
     if tuple(array.shape) != shape:
-        raise ArrayError(
-            f"the array has shape {tuple(array.shape)}, but its type says {shape}",
-            remedy="give an array with an axis for each index",
-        )
+        raise ArrayError(f"the array has shape {tuple(array.shape)}, but its type says {shape}", remedy=AXES)
+    # slot by slot: a lattice has one axis here, its points in order
+    array = array.reshape(shape := slot_sizes(kind.params, sizes))
     everything = sample is None or array.size <= sample
     rng = rng or np.random.default_rng(0)
     points = list(np.ogrid[tuple(map(slice, shape))]) if everything else [rng.integers(0, n, sample) for n in shape]
     entries = array if everything else array[tuple(points)]
     tolerance = _rounding(entries)
     for law in kind.symmetries:
-        axes = np.argsort([row[0][0] for row in law.rows]) if everything and law.permutes else None
-        images = None if axes is not None else _images(kind, shape, law, points)
-        related = array.transpose(axes) if images is None else array[images]
+        order = np.argsort([row[0][0] for row in law.rows]) if everything and law.permutes else None
+        images = None if order is not None else _images(kind, sizes, law, points)
+        related = array.transpose(order) if images is None else array[images]
         if related.shape != entries.shape:
             raise ArrayError(f"the symmetry {law} exchanges slots of unequal size", remedy="give them one size")
         expected = law.sign * (related.conj() if law.conj else related)

@@ -5,6 +5,7 @@ The grammar reads any value for any setting; what each setting may be is said he
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,7 +14,9 @@ from combdiff.language.syntax import DomainClause, MapType, Space, SymmetryClaus
 
 BUILTIN_TYPES = frozenset(("N", "I", "R", "C", "RV", "CV", "RM", "CM", "Sym", "Her", "RF", "CF", "RO"))
 ACTIONS = ("id", "conj", "neg", "ineg", "inegc")
-_LATER = frozenset(("list", "lower", "upper", "sizes"))
+_LATER = frozenset(("sizes",))
+_DOMAIN = ("base", "lower", "upper", "periodic", "symmetric", "list", "contractable")
+_DIRECTIONS = 8
 _CLAUSES = (
     "write a tuple of clauses or maps, each with its comma: symmetries = (((2, 1), :conj),), "
     "or symmetries = (T -> (p, q) -> T(q, p)',)"
@@ -97,8 +100,9 @@ def domain(name: str, settings: Sequence[Setting], span: Span) -> DomainClause:
     >>> domain("BZ", [Setting("periodic", Scalar("true", Span(1, 12)), Span(1, 1))], Span(1, 1)).settings
     (('periodic', 'true'),)
     """
-    given = _by_name(settings, ("base", "periodic", "symmetric", "contractable"), f"the domain {name}")
-    return DomainClause(name, tuple((key, _word(setting)) for key, setting in given.items()), span)
+    given = _by_name(settings, _DOMAIN, f"the domain {name}")
+    words = tuple((key, _word(setting)) for key, setting in given.items())
+    return DomainClause(name, words, span, tuple((key, setting.value.span) for key, setting in given.items()))
 
 
 def to_type(value: Value) -> TypeExpr:
@@ -142,21 +146,32 @@ def _by_name(settings: Iterable[Setting], known: tuple[str, ...], where: str) ->
 
 
 def _word(setting: Setting) -> str:
-    """The value of a setting: a type's name for `base`, else true or false."""
-    match setting.value:
-        case Scalar(text) if text in ("true", "false") or (setting.name == "base" and text.isidentifier()):
+    """The value of a setting that is a word: `I` or `(I, I)` for `base`, an integer for a bound, else true or false."""
+    match setting.name, setting.value:
+        case "base", Scalar(text) if text.isidentifier() and text not in ("true", "false"):
             return text
-        case Listing() if setting.name == "base":
-            raise LanguageError(
-                "a base of several directions is not supported yet", span=setting.value.span, remedy="write base = I"
-            )
-        case _:
-            wanted = "a type" if setting.name == "base" else "true or false"
-            raise LanguageError(
-                f"expected {wanted} for the setting {setting.name!r}",
-                span=setting.value.span,
-                remedy=f"write {setting.name} = {'I' if setting.name == 'base' else 'true'}",
-            )
+        case "base", Listing(items) if items and all(isinstance(i, Scalar) and i.text == "I" for i in items):
+            if len(items) > _DIRECTIONS:
+                raise LanguageError(
+                    f"a lattice of {len(items)} directions",
+                    span=setting.value.span,
+                    remedy=f"write at most {_DIRECTIONS} directions: an array has an axis for each",
+                )
+            return ", ".join("I" for _ in items)
+        case (("lower" | "upper"), Scalar(text)) if re.fullmatch(r"[-−]?[0-9]+", text):
+            return text.replace("−", "-")
+        case (("periodic" | "symmetric" | "list" | "contractable" | "linear"), Scalar(("true" | "false") as text)):
+            return text
+    wanted, example = {
+        "base": ("I, or (I, I, I) for a lattice of several directions,", "I"),
+        "lower": ("an integer", "0"),
+        "upper": ("an integer", "4"),
+    }.get(setting.name, ("true or false", "true"))
+    raise LanguageError(
+        f"expected {wanted} for the setting {setting.name!r}",
+        span=setting.value.span,
+        remedy=f"write {setting.name} = {example}",
+    )
 
 
 def _clauses(value: Value) -> tuple[SymmetryClause | SymmetryMap, ...]:

@@ -6,7 +6,7 @@ from combdiff.errors import LanguageError, Span
 from combdiff.language.domains import Ranges
 from combdiff.language.terms import MINUS_ONE, Add, Const, Mul, Term, Var, split_coefficient
 from combdiff.language.types import Domain, Index
-from combdiff.language.vocabulary import in_words
+from combdiff.language.vocabulary import counted, in_words
 
 _LARGEST = 2**31
 
@@ -22,17 +22,23 @@ class Slots:
         """`index` stands in `slot`, at `span` of the text."""
         match index:
             case Var(kind=Index(Domain() as own)):
-                if not self._offset(own, slot):
+                if self._keeps_range(own, slot):
+                    self._arithmetic.append((index, slot, span))
+                else:
                     self.ranges.unite(own, slot, span)
             case _ if isinstance(index.type, Index) or (isinstance(index, Const) and index.is_integer):
                 self._arithmetic.append((index, slot, span))
             case _:
                 raise _no_index(index, self.ranges.place(slot), span)
 
-    def _offset(self, own: Domain, slot: Domain) -> bool:
-        """Whether an offset, an index of a symmetric domain, stands in a periodic slot: k + b at k = 0."""
-        domain, periodic = self.ranges.domain_of(own), self.ranges.domain_of(slot)
-        return domain is not None and domain.symmetric and periodic is not None and periodic.periodic
+    def _keeps_range(self, own: Domain, slot: Domain) -> bool:
+        """Whether a bare index is not of its slot's range: an offset in a periodic one, k + b at k = 0; part of it."""
+        index, whole = self.ranges.domain_of(own), self.ranges.domain_of(slot)
+        if index is None or whole is None or index == whole:
+            return False
+        if whole.periodic:
+            return index.symmetric or index.listed
+        return index.count is not None and whole.count is not None
 
     def check(self) -> None:
         """Index arithmetic stays in range; a slot in which nothing stands bare takes the domain of its arithmetic."""
@@ -41,13 +47,70 @@ class Slots:
         self.ranges.check_reflected()
         for index, slot, span in self._arithmetic:
             _refuse_huge(index, span)
+            self._check_directions(index, slot, span)
             if not self._fits(index, slot):
+                raise self._leaves(index, slot, span)
+
+    def _check_directions(self, index: Term, slot: Domain, span: Span) -> None:
+        """What is added is of as many directions as the slot; no number is added to a point of a lattice."""
+        wanted = self._directions(slot)
+        for var in sorted(index.free, key=lambda v: v.uid):
+            assert isinstance(var.kind, Index) and var.kind.domain is not None, "slots take indices"
+            found = self._directions(var.kind.domain)
+            if found != wanted:
                 raise LanguageError(
-                    f"{affine_text(index)} may leave the range of {self.ranges.label(slot)}",
+                    f"{var.name} has {counted(found, 'direction')}, but {self.ranges.label(slot)} has {wanted}",
                     span=span,
-                    also=self.ranges.place(slot),
-                    remedy="give the slot a domain with `periodic = true`, or let a bare index stand here",
+                    also=self.ranges.place(var.kind.domain),
+                    remedy="add indices of domains with one `base`, such as `base = (I, I, I)` for all",
                 )
+        constant = constant_of(index)
+        if wanted > 1 and constant:
+            raise LanguageError(
+                f"the number {constant} stands for no point of a lattice of {wanted} directions",
+                span=span,
+                also=self.ranges.place(slot),
+                remedy="add an index of a domain with the same `base`; only 0, the origin, is a number there",
+            )
+
+    def _directions(self, node: Domain) -> int:
+        domain = self.ranges.domain_of(node)
+        return 1 if domain is None else domain.directions
+
+    def _leaves(self, index: Term, slot: Domain, span: Span) -> LanguageError:
+        domain = self.ranges.domain_of(slot)
+        if domain is not None and domain.listed:
+            return LanguageError(
+                f"{affine_text(index)} may not be in the list of {self.ranges.label(slot)}",
+                span=span,
+                also=self.ranges.place(slot),
+                remedy="let a bare index stand here, or its negative if the domain has `symmetric = true`",
+            )
+        reach = self._reach(index)
+        within = ""
+        if domain is not None and domain.count is not None and reach is not None:
+            within = f" ({reach[0]} to {reach[1]}, and the slot runs from {domain.lower} to {domain.upper})"
+        return LanguageError(
+            f"{affine_text(index)} may leave the range of {self.ranges.label(slot)}{within}",
+            span=span,
+            also=self.ranges.place(slot),
+            remedy="give the slot a domain with `periodic = true`, or give it and the indices bounds that fit "
+            "(`lower`, `upper`), or let a bare index stand here",
+        )
+
+    def _reach(self, index: Term) -> tuple[int, int] | None:
+        """The least and the largest value, component by component; None where an index has no bounds."""
+        low = high = constant_of(index)
+        for t in index.terms if isinstance(index, Add) else (index,):
+            coefficient, rest = split_coefficient(t)
+            if not (isinstance(rest, Var) and isinstance(rest.kind, Index) and rest.kind.domain is not None):
+                continue
+            domain = self.ranges.domain_of(rest.kind.domain)
+            if domain is None or domain.lower is None or domain.upper is None:
+                return None
+            ends = sorted(int(coefficient.real) * end for end in (domain.lower, domain.upper))
+            low, high = low + ends[0], high + ends[1]
+        return low, high
 
     def _adopt(self, index: Term, slot: Domain, span: Span) -> None:
         negated = _negated(index)
@@ -67,7 +130,11 @@ class Slots:
         if domain is not None and domain.periodic:
             return True
         symmetric = domain is not None and domain.symmetric
-        if isinstance(index, Const):
+        if domain is not None and domain.lower is not None and domain.upper is not None:
+            reach = self._reach(index)
+            if reach is not None and domain.lower <= reach[0] and reach[1] <= domain.upper:
+                return True
+        elif isinstance(index, Const) and not (domain is not None and domain.listed):
             return symmetric or index.real >= 0
         negated = _negated(index)
         return symmetric and negated is not None and self.ranges.same(negated, slot)
@@ -80,6 +147,18 @@ def _negated(index: Term) -> Domain | None:
             return own
         case _:
             return None
+
+
+def constant_of(index: Term) -> int:
+    """The number in an affine form.
+
+    >>> from combdiff.language.terms import add, fresh, number
+    >>> from combdiff.language.types import INTEGER
+    >>> constant_of(add(fresh("k", INTEGER), number(-2)))
+    -2
+    """
+    terms = index.terms if isinstance(index, Add) else (index,)
+    return sum(int(t.real) for t in terms if isinstance(t, Const))
 
 
 def _refuse_huge(index: Term, span: Span) -> None:

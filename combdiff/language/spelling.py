@@ -144,8 +144,11 @@ def _slots(kind: Type) -> list[Domain]:
 
 
 def _settings(domain: Domain) -> str:
-    found = [] if domain.symmetric else ["base = I"]
-    found += ["periodic = true"] * domain.periodic + ["symmetric = true"] * domain.symmetric
+    base = f"({', '.join('I' * domain.directions)})" if domain.directions > 1 else "I"
+    found = [f"base = {base}"] if domain.directions > 1 or domain.listed or not domain.symmetric else []
+    found += [] if domain.count is None else [f"lower = {domain.lower}", f"upper = {domain.upper}"]
+    found += ["periodic = true"] * domain.periodic + ["list = true"] * domain.listed
+    found += ["symmetric = true"] * domain.symmetric
     return "; ".join(found + ["contractable = false"] * (not domain.contractable))
 
 

@@ -25,7 +25,7 @@ from combdiff.language.syntax import (
     Times,
 )
 from combdiff.language.types import Domain, Index, Map, Symmetry
-from combdiff.language.vocabulary import did_you_mean
+from combdiff.language.vocabulary import counted, did_you_mean
 
 _ELEMENTS = 200
 _STEEPEST = 64
@@ -204,6 +204,14 @@ def _check_arithmetic(symmetry: Symmetry, slot: int, kind: Map, ranges: Ranges, 
     for origin, _ in symmetry.rows[slot]:
         param = kind.params[origin]
         other = _domain_of(kind, origin, ranges)
+        directions = 1 if other is None else other.directions
+        if directions != domain.directions:
+            raise LanguageError(
+                f"the symmetry {symmetry} adds the index of slot {origin + 1}, which has "
+                f"{counted(directions, 'direction')}, in slot {slot + 1}, which has {domain.directions}",
+                span=clause,
+                remedy="add indices of domains with one `base`, such as `base = (I, I, I)` for all",
+            )
         fits = isinstance(param, Index) and param.domain is not None and not ranges.is_open(param.domain)
         if not fits or (other is not None and other.periodic and other != domain):
             raise LanguageError(

@@ -181,11 +181,12 @@ class Space:
 
 @dataclass(frozen=True, slots=True)
 class DomainClause:
-    """`@domain BZ begin base = I; periodic = true end`."""
+    """`@domain BZ begin base = I; periodic = true end`; `places` are those of the settings' values."""
 
     name: str
     settings: tuple[tuple[str, str], ...]
     span: Span
+    places: tuple[tuple[str, Span], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,18 +7,22 @@ slot that it stands in ("C.1"), so that two indices range over the same values i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from combdiff.errors import CombDiffError
 
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """A finite set of integers: 0…n−1, or −M…M if `symmetric`; arithmetic wraps round if `periodic`.
+    """A finite set of integers: 0…n−1, −M…M if `symmetric`, or lower…upper; arithmetic wraps round if `periodic`.
 
     `declared` tells a domain of the program's text (`@domain BZ`) from the range of an `N` slot, `sized` a range whose
-    size the text names, `N{M}`. `contractable = False` forbids solving a δ for an index of this domain.
+    size the text names, `N{M}`. `contractable = False` forbids solving a δ for an index of this domain. With several
+    `directions` an index is a point of a lattice, a vector of that many integers, each in the range that is said here.
+    The values of a `listed` domain are offsets that are given when the program runs; `symmetric` then says that the
+    list holds −b with b.
     """
 
     name: str
@@ -27,6 +31,50 @@ class Domain:
     symmetric: bool = False
     contractable: bool = True
     sized: bool = False
+    lower: int | None = None
+    upper: int | None = None
+    directions: int = 1
+    listed: bool = False
+
+    def __hash__(self) -> int:
+        # domains are keys wherever sizes are known, and in one program a name tells them apart
+        return hash(self.name)
+
+    @property
+    def axes(self) -> tuple[Domain, ...]:
+        """The axes of arrays that a slot has: one for each direction; a list has one, whose entries are its positions.
+
+        Sizes are known of axes.
+
+        >>> [axis.name for axis in Domain("BZ", periodic=True, directions=2).axes]
+        ['BZ.1', 'BZ.2']
+        """
+        return _axes(self)
+
+    @property
+    def count(self) -> int | None:
+        """How many values an axis of a domain with bounds has; None if only arrays tell."""
+        return None if self.lower is None or self.upper is None else self.upper - self.lower + 1
+
+    def extent(self, sizes: Mapping[Domain, int]) -> int:
+        """How many values an axis has: as its bounds say, or `sizes`."""
+        return sizes[self] if self.count is None else self.count
+
+    def first(self, size: int) -> int:
+        """The value that entry 0 of an axis with `size` entries stands for."""
+        if self.lower is not None:
+            return self.lower
+        return -(size // 2) if self.symmetric else 0
+
+
+@lru_cache(maxsize=4096)
+def _axes(domain: Domain) -> tuple[Domain, ...]:
+    if domain.listed:
+        return (replace(domain, symmetric=False, directions=1, listed=False),)
+    if domain.directions == 1:
+        return (domain,)
+    numbers = range(1, domain.directions + 1)
+    return tuple(replace(domain, name=f"{domain.name}.{n}", directions=1) for n in numbers)
 
 
 @dataclass(frozen=True, slots=True)

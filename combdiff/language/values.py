@@ -7,17 +7,20 @@ sizes of domains are read off the arrays, and arrays that do not fit are told ap
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import product
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from combdiff.errors import ArrayError
+from combdiff.language.points import Offsets, listed
 from combdiff.language.terms import Diff, Term, Var
-from combdiff.language.types import Domain, Index, Map, Number, Product, Type, is_complex
+from combdiff.language.types import REAL, Domain, Index, Map, Number, Product, Type, is_complex
 
 Scalar: TypeAlias = int | float | complex
 Array: TypeAlias = npt.NDArray[np.float64 | np.complex128]
+Point: TypeAlias = tuple[int, ...]
 Value: TypeAlias = "Scalar | Array | Callable[..., Value] | tuple[Value, ...]"
 
 
@@ -42,7 +45,7 @@ def span_of(domain: Domain, size: int) -> range:
     >>> list(span_of(Domain("X", symmetric=True), 3))
     [-1, 0, 1]
     """
-    return range(-(size // 2), size // 2 + 1) if domain.symmetric else range(size)
+    return range(domain.first(size), domain.first(size) + size)
 
 
 def called(term: Term) -> str:
@@ -63,7 +66,14 @@ class Extent:
         self.places: dict[Domain, str] = dict(known.places) if known else {}
 
     def note(self, domain: Domain, size: int, place: str) -> None:
-        """`place` says that `domain` has `size` values."""
+        """`place` says that `domain`, an axis or a list of offsets, has `size` values."""
+        domain = domain.axes[0] if domain.listed else domain
+        if domain.count is not None and size != domain.count:
+            raise ArrayError(
+                f"{place} has {size} values, but the domain {domain.name} has {domain.count}, "
+                f"from {domain.lower} to {domain.upper}",
+                remedy=f"give arrays with {domain.count} entries there, or correct the bounds of the domain",
+            )
         if domain.symmetric and size % 2 == 0:
             raise ArrayError(
                 f"{place}: the symmetric domain {domain.name} cannot have {size} values",
@@ -76,13 +86,22 @@ class Extent:
                 f"sizes disagree: {place} has {size}, but {first} has {known}, and both have the range {domain.name}",
                 remedy="give arrays whose sizes agree",
             )
+        if isinstance(size, Offsets):
+            self.sizes[domain] = size
 
     def of(self, domain: Domain | None) -> int:
         """The size of `domain`, which must be known."""
-        if domain is None or domain not in self.sizes:
+        size = None if domain is None else self.sizes.get(domain, domain.count)
+        if size is None:
             name = domain.name if domain else "an index without a range"
             raise ArrayError(f"the size of {name} is not known", remedy="give it in `sizes`, or an array that shows it")
-        return self.sizes[domain]
+        return size
+
+    def points(self, domain: Domain) -> list[Point]:
+        """The values of an index in the order of arrays, as vectors; those of a list as they are listed."""
+        if domain.listed:
+            return [tuple(row) for row in listed(domain, self.sizes).rows.tolist()]
+        return list(product(*(span_of(axis, self.of(axis)) for axis in domain.axes)))
 
 
 def fitted(kind: Type, value: Value, name: str, extent: Extent) -> Value:
@@ -104,6 +123,8 @@ def fitted(kind: Type, value: Value, name: str, extent: Extent) -> Value:
             return _fitted_array(kind, value, name, extent)
         case Map(), _:
             raise ArrayError(f"{name} must be a Python callable", remedy="it is a map of more than indices")
+        case Index(Domain() as domain), tuple() if len(value) == domain.directions:
+            return value
         case _:
             return _fitted_number(kind, value, name)
 
@@ -117,14 +138,15 @@ def _fitted_array(kind: Map, value: Value, name: str, extent: Extent) -> Array:
         )
     if array.dtype.kind == "c" and not is_complex(kind):
         raise ArrayError(f"{name} is declared real, but the array is complex", remedy="give its real part")
-    if array.ndim != len(kind.params):
+    wanted = places(kind, name)
+    if array.ndim != len(wanted):
         raise ArrayError(
             f"{name} has {len(kind.params)} indices, but the array has {array.ndim} axes",
-            remedy="give an array with an axis for each index",
+            remedy=AXES,
         )
-    for slot, (param, size) in enumerate(zip(kind.params, array.shape, strict=True), 1):
-        if isinstance(param, Index) and param.domain:
-            extent.note(param.domain, size, f"slot {slot} of {name}")
+    for (axis, place), size in zip(wanted, array.shape, strict=True):
+        if axis is not None:
+            extent.note(axis, size, place)
     return array.astype(np.complex128) if is_complex(kind) else array.astype(np.float64)
 
 
@@ -143,10 +165,27 @@ def _fitted_number(kind: Type, value: Value, name: str) -> Scalar:
     return entry
 
 
+AXES = "give an array with an axis for each index, and for each direction of an index of a lattice"
+
+
+def places(kind: Map, name: str) -> list[tuple[Domain | None, str]]:
+    """The axes of an array that holds a tensor, and what messages call them: slot 3 of U, with the direction."""
+    found: list[tuple[Domain | None, str]] = []
+    for slot, param in enumerate(kind.params, 1):
+        own = list(axes(Map((param,), REAL)))
+        named = [f"direction {n} of " if len(own) > 1 else "" for n in range(1, len(own) + 1)]
+        found += [(axis, f"{direction}slot {slot} of {name}") for axis, direction in zip(own, named, strict=True)]
+    return found
+
+
 def axes(kind: Type) -> Iterator[Domain | None]:
+    """The axes of an array that holds a map of indices, None for an index without a range."""
     if isinstance(kind, Map):
         for param in kind.params:
-            yield param.domain if isinstance(param, Index) else None
+            if isinstance(param, Index) and param.domain:
+                yield from param.domain.axes
+            else:
+                yield None
         yield from axes(kind.result)
 
 

@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from combdiff.errors import CheckError, UnsupportedError
+from combdiff.language.components import Components, by_components
+from combdiff.language.points import listed, positions_of, values_of
 from combdiff.language.samples import default_sizes, random_value
-from combdiff.language.terms import Term, Tuple
+from combdiff.language.terms import Term, Tuple, Var
 from combdiff.language.types import Domain, Index, Map, Number, is_complex
 from combdiff.simplify.arithmetic import Arithmetic, Floating
 from combdiff.simplify.exact import Exact, InexactError, has_conditions, is_transparent
@@ -50,6 +52,7 @@ class Sample:
     values: dict[Term, object] = field(default_factory=dict)
     known: dict[Term, list[Array]] = field(default_factory=dict)
     before: dict[Term, list[Array]] = field(default_factory=dict)
+    kinds: dict[Term, Map] = field(default_factory=dict)
 
     def value(self, v: Term) -> object:
         """The random value of a free variable, drawn when first asked for."""
@@ -57,14 +60,15 @@ class Sample:
 
         if v not in self.values:
             self.rng = self.rng or np.random.default_rng(self.seed)
-            rng, kind, draw = self.rng, v.type, self.numbers.draw
+            rng, draw = self.rng, self.numbers.draw
+            kind = self.kinds.get(v, v.type)
             if isinstance(kind, Map) and kind.linear:
                 self.refuse_exact()
                 self.values[v] = random_value(kind, self.sizes, rng)
                 return self.values[v]
             known = isinstance(kind, Number | Index) or (isinstance(kind, Map) and kind.is_tensor)
             self.values[v] = (
-                random_value(kind, self.sizes, rng, draw) if known else RandomMap(kind, self.sizes, rng, self.numbers)
+                random_value(kind, self.sizes, rng, draw) if known else RandomMap(v.type, self.sizes, rng, self.numbers)
             )
             if self.positive and known and not is_complex(kind) and not getattr(kind, "symmetries", ()):
                 self.values[v] = np.abs(self.values[v])  # type: ignore[call-overload]  # a real number or array
@@ -79,12 +83,26 @@ class Sample:
         """Each tensor of a result as a full array, indexed by its own parameters. What two stages share is kept."""
         found = self.known.get(t) or self.before.get(t)
         if found is None:
-            parts = parts_of(t)
-            evaluation = Evaluation(self, t.free.union(parts.params))
+            # declared symmetries are laws of points: tensors are drawn by the types that they have before
+            self.kinds.update((v, v.kind) for v in t.free.union(parts_of(t).params) if isinstance(v.kind, Map))
+            split = by_components(t)
+            parts = parts_of(split.term)
+            evaluation = Evaluation(self, split.term.free.union(parts.params))
+            evaluation.local.update(self._lists(split))
             for var, value in parts.values.items():
                 evaluation.bind(var, value)
             found = [evaluation.full(item) for item in parts.items]
         self.known[t] = found
+        return found
+
+    def _lists(self, split: Components) -> dict[Var, Array]:
+        """The offsets of lists, and where the negative of each lies."""
+        found: dict[Var, Array] = {}
+        for domain, offsets in split.offsets.items():
+            rows = listed(domain, self.sizes).rows.astype(float)
+            found[offsets] = rows if domain.directions > 1 else rows[:, 0]
+        for domain, opposite in split.opposite.items():
+            found[opposite] = positions_of(domain, self.sizes, -values_of(domain, self.sizes)).astype(float)
         return found
 
     def turn(self) -> None:
@@ -221,7 +239,7 @@ class Gate:
     def _widths(self, before: Term, after: Term) -> tuple[bool, ...]:
         """Whether periodic domains are narrow: both ways, if there is one."""
         sizes = self._room_for(before, after)
-        return (False, True) if any(d.periodic for d in sizes) else (False,)
+        return (False, True) if any(_narrows(d) for d in sizes) else (False,)
 
     def _both(self, sample: Sample, before: Term, after: Term) -> Iterator[tuple[Array, Array]]:
         return zip(sample.outputs(before), sample.outputs(after), strict=True)
@@ -242,8 +260,13 @@ class Gate:
         if sample is None:
             sample = self.samples[key] = Sample({}, numbers, self.seed + draw, positive)
         if len(sample.sizes) != len(self.sizes):
-            sample.sizes.update({d: NARROW if narrow and d.periodic else n for d, n in self.sizes.items()})
+            sample.sizes.update({d: NARROW if narrow and _narrows(d) else n for d, n in self.sizes.items()})
         return sample
+
+
+def _narrows(domain: Domain) -> bool:
+    """Whether another size of the domain is worth a comparison, and its bounds allow one."""
+    return domain.periodic and domain.count is None
 
 
 def gate_for(*terms: Term, seed: int = 0) -> Gate:

@@ -35,7 +35,7 @@ from combdiff.language.terms import (
 from combdiff.language.types import Domain, Index, Map, Number, Type
 from combdiff.simplify.arithmetic import Arithmetic
 from combdiff.simplify.exact import is_integer, is_whole
-from combdiff.simplify.labelled import Labelled, TooLargeError, added, all_axes, eliminated, multiplied
+from combdiff.simplify.labelled import LARGEST, Labelled, TooLargeError, added, all_axes, eliminated, multiplied
 from combdiff.simplify.residues import HALF
 from combdiff.simplify.solving import made_of
 
@@ -64,8 +64,10 @@ def range_of(v: Var, sizes: Mapping[Domain, int]) -> Array:
 
     if not isinstance(v.kind, Index) or v.kind.domain is None:
         raise UnsupportedError("a sum over all numbers has no value on arrays")
-    n = sizes[v.kind.domain]
-    return np.arange(n) - (n // 2 if v.kind.domain.symmetric else 0)
+    n = v.kind.domain.extent(sizes)
+    if n > LARGEST:
+        raise TooLargeError(f"a check on numbers would need an array of {n} entries")
+    return np.arange(n) + v.kind.domain.first(n)
 
 
 def is_tensor(t: Term) -> bool:
@@ -193,12 +195,13 @@ class Evaluation:
         axes = all_axes((a, b))
         difference = self.numbers.settled(a.over(axes) - b.over(axes))
         periods = [d for v in left.free | right.free if (d := _periodic(v)) is not None]
-        array = difference % self.sample.sizes[periods[0]] if periods else difference
+        array = difference % periods[0].extent(self.sample.sizes) if periods else difference
         return Labelled((array == 0).astype(float), axes, self.numbers.unit)
 
     def _entry(self, f: Term, args: tuple[Term, ...]) -> Labelled:
 
-        if not (isinstance(f.type, Map) and f.type.is_tensor):
+        # the entries of a list of offsets are integers
+        if not (isinstance(f.type, Map) and (f.type.is_tensor or isinstance(f.type.result, Index))):
             return self._unknown_entry(f, args)
         if isinstance(f, App | Proj) and any(self._is_open(v) for v in f.free):
             return self._one_by_one(App(f, args))
@@ -296,8 +299,8 @@ def _fixed_by_delta(v: Var, others: Sequence[Var], body: Term) -> Term:
 def _slot(at: Array, kind: Type, sizes: Mapping[Domain, int]) -> Array:
     """Where an index lies along the axis of a slot."""
     assert isinstance(kind, Index) and kind.domain is not None, "a tensor's slot has a domain"
-    n = sizes[kind.domain]
-    place = at + (n // 2 if kind.domain.symmetric else 0)
+    n = kind.domain.extent(sizes)
+    place = at - kind.domain.first(n)
     if kind.domain.periodic:
         return place % n
     if n and (place >= n).any():

@@ -272,7 +272,7 @@ _SPACE = "@space T begin type = (N, N) -> C; symmetries = {} end\n1"
         ("1" * 5000, 1, 1, "out of bounds"),
         ("1e" + "9" * 5000, 1, 1, "out of bounds"),
         ("@domain X begin colour = true end\n1", 1, 17, "unknown setting 'colour'"),
-        ("@domain X begin list = true end\n1", 1, 17, "not supported yet"),
+        ("@domain X begin sizes = true end\n1", 1, 17, "not supported yet"),
         ("@domain X begin periodic = 3 end\n1", 1, 28, "expected true or false"),
         ("@space C begin type = (N,) -> C end\n1", 1, 8, "is a type of the language"),
         ("@space sum begin type = (N,) -> C end\n1", 1, 8, "expected a name, found 'sum'"),

@@ -158,7 +158,7 @@ def test_indices_of_declared_domains_are_annotated():
     zone = Domain("BZ", declared=True, periodic=True)
     k, b = fresh("k", Index(zone)), fresh("b", Index(zone))
     f = fresh("f", Map((Index(zone),), COMPLEX))
-    assert expression_text(Sum((b, k), App(f, (add(b, k),)))) == "sum((b::BZ, k::BZ), f(k + b))"
+    assert expression_text(Sum((b, k), App(f, (add(b, k),)))) == "sum((b::BZ, k::BZ), f(b + k))"
 
 
 def test_a_step_is_read_after_the_point_that_it_leaves():

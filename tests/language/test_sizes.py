@@ -187,4 +187,4 @@ def test_a_wrong_size_is_refused_at_its_place(name):
 
 
 def test_a_domain_cannot_have_a_size_as_its_base():
-    assert "expected a type" in failure("@domain Z begin base = N{M} end\n1").message
+    assert "expected I, or (I, I, I)" in failure("@domain Z begin base = N{M} end\n1").message

@@ -15,10 +15,13 @@ import numpy as np
 import pytest
 
 from combdiff.derivation import Derivation
+from combdiff.language.anchors import domains_of
 from combdiff.language.evaluate import evaluate
+from combdiff.language.points import offsets_of
 from combdiff.language.samples import random_value
 from combdiff.language.terms import Add, Delta, Diff, Lam, Let, Sum, Term, Tuple, Var, split_coefficient, subterms
 from combdiff.language.types import Index, Map
+from combdiff.language.values import axes
 
 SEEDS = (0, 1)
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -106,6 +109,7 @@ class Trial:
     values: Mapping[Term, object]
     sizes: Mapping[object, int]
     rng: np.random.Generator
+    lists: Mapping[str, object]
 
     def __getitem__(self, name):
         return next(value for term, value in self.values.items() if called(term) == name)
@@ -120,7 +124,7 @@ class Trial:
     def run(self, **options):
         """What the emitted NumPy code gives."""
         return self.derivation.compile("numpy", check="full", **options)(
-            **{called(term): value for term, value in self.values.items()}
+            **{called(term): value for term, value in self.values.items()}, **self.lists
         )
 
     def objective(self, **moved):
@@ -150,11 +154,12 @@ def called(term):
     raise AssertionError("values are given to variables and to derivatives of unknown maps")
 
 
-def trial(d, seed=0, functions=None, **shapes):
+def trial(d, seed=0, functions=None, lists=None, **shapes):
     """Random values for the arguments of `d`, in the subspace that their symmetries describe.
 
     Args:
         functions: for unknown functions and their derivatives Python callables, by name: g, grad_g.
+        lists: the offsets of lists, by the names of their domains.
         shapes: the shapes of arrays by name; those of the others follow.
     """
     rng = np.random.default_rng(seed)
@@ -163,15 +168,16 @@ def trial(d, seed=0, functions=None, **shapes):
     sizes = {}
     for p in params:
         if p.name in shapes:
-            for slot, size in zip(p.kind.params, shapes[p.name], strict=True):
-                assert sizes.setdefault(slot.domain, size) == size, f"{p.name} does not fit"
+            for axis, size in zip(axes(p.kind), shapes[p.name], strict=True):
+                assert sizes.setdefault(axis, size) == size, f"{p.name} does not fit"
+        sizes |= {d.axes[0]: offsets_of(d, lists[d.name]) for d in domains_of(p.kind) if d.listed}
     values = {}
     for p in params:
         values[p] = functions[p.name] if p.name in functions else random_value(p.kind, sizes, rng)
     for t in subterms(d.term):
         if isinstance(t, Diff) and called(t) in functions:
             values[t] = functions[called(t)]
-    return Trial(d, values, sizes, rng)
+    return Trial(d, values, sizes, rng, lists or {})
 
 
 def close(found, expected, tolerance=1e-9):

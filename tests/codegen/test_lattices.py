@@ -1,0 +1,172 @@
+"""Code over lattices, lists of offsets and bounds: it stands alone, takes X=, and refuses lists that do not fit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+from combdiff.codegen.compiled import compile_source
+from combdiff.errors import ArrayError
+
+LINE = """@domain Z begin base = I; periodic = true end
+@domain X begin base = I; list = true; symmetric = true end
+"""
+SPACE = """@domain BZ begin base = (I, I, I); periodic = true end
+@domain X begin base = (I, I, I); list = true; symmetric = true end
+"""
+WALK = SPACE + "(w::(X) -> R) -> (u::(BZ) -> C) -> sum((k::BZ, b::X), w(b) * u(k)' * u(k + b))"
+HOP = LINE + "(w::(X) -> R) -> (u::(Z) -> C) -> sum((k::Z, b::X), w(b) * u(k)' * u(k + b))"
+ROWS = np.array([[1, 0, 0], [0, 0, 2], [-1, 0, 0], [0, 0, -2]])
+
+
+def drawn(shape: tuple[int, ...], seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=shape) + 1j * rng.normal(size=shape)
+
+
+def walked(w: np.ndarray, u: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The gradient by hand: what is ahead with weight w(b), what is behind too."""
+    axes = tuple(range(u.ndim))
+    ahead = [w[b] * (np.roll(u, -row, axes) + np.roll(u, row, axes)) for b, row in enumerate(rows)]
+    return np.sum(ahead, axis=0) if len(rows) else np.zeros_like(u)
+
+
+@pytest.mark.parametrize("zone", [(3, 2, 4), (1, 1, 1), (1, 5, 2), (0, 2, 2)])
+def test_steps_on_a_lattice_as_an_expert_rolls(zone: tuple[int, ...]) -> None:
+    w, u = np.arange(4.0), drawn(zone)
+    assert np.allclose(cd.grad(WALK).compile("numpy")(w, u, X=ROWS), walked(w, u, ROWS))
+
+
+@pytest.mark.parametrize("rows", [[1, -1], [[3], [-3], [0]], [], np.array([2, -2], np.int32)])
+def test_a_list_of_one_direction_is_an_array_of_one_axis_or_a_column(rows: object) -> None:
+    column = np.asarray(rows, int).reshape(-1, 1)
+    w, u = np.arange(float(len(column))), drawn((7,))
+    assert np.allclose(cd.grad(HOP).compile("numpy")(w, u, X=rows), walked(w, u, column))
+
+
+def test_the_source_stands_alone_and_takes_the_list_by_name() -> None:
+    d = cd.grad(WALK)
+    text = d.source()
+    assert "def gradient(w, u, X):" in text and "combdiff" not in text
+    assert "X: integer array (n_X, 3), one row an offset" in text
+    assert "u: complex array (n_BZ_1, n_BZ_2, n_BZ_3)" in text
+    assert max(map(len, text.splitlines())) <= 120
+    w, u = np.arange(4.0), drawn((3, 2, 4))
+    assert np.allclose(compile_source(text)(w, u, X=ROWS), walked(w, u, ROWS))
+
+
+def test_a_negative_of_an_offset_is_found_in_the_list() -> None:
+    d = cd.grad(SPACE + "(w::(X) -> R) -> sum(b::X, w(b)^2 * w(-b))")
+    assert "opposite" in d.source()
+    w, back = np.array([1.0, 2.0, 3.0, 5.0]), [2, 3, 0, 1]
+    assert np.allclose(d.compile("numpy")(w, X=ROWS), 2 * w * w[back] + w[back] ** 2)
+    assert d.compile("numpy")(np.zeros(0), X=np.zeros((0, 3), int)).shape == (0,)
+
+
+def test_a_number_of_steps_is_the_length_of_the_list() -> None:
+    d = cd.grad(SPACE + "(x::R) -> sum(b::X, x^2)")
+    assert d.compile("numpy")(1.5, X=ROWS) == 12.0
+    assert d.check()
+
+
+def test_the_points_of_a_lattice_are_counted_in_every_direction() -> None:
+    d = cd.grad(SPACE + "(u::(BZ) -> R) -> sum((k::BZ, q::BZ), u(k)^2)")
+    u = np.arange(24.0).reshape(2, 3, 4)
+    assert np.array_equal(d.compile("numpy")(u), 48 * u)
+
+
+def test_an_array_and_a_list_of_one_name_are_told_apart() -> None:
+    f = cd.grad(LINE + "(X::(Z) -> C) -> sum((k::Z, b::X), X(k)' * X(k + b))").compile("numpy")
+    u = drawn((5,))
+    assert [a.name for a in f.arguments] == ["X", "X_offsets"]
+    assert np.allclose(f(u, X_offsets=[1, -1]), walked(np.ones(2), u, np.array([[1], [-1]])))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "gradient is not given X"),
+        ({"X": ROWS[:, :2]}, r"X has the shape \(4, 2\), but an offset of the domain X is a row of 3 columns"),
+        ({"X": ROWS[0]}, r"X has the shape \(3,\)"),
+        ({"X": ROWS / 2}, "X must hold integers, and holds float64"),
+        ({"X": ROWS[:3]}, r"holds the offset \(0, 0, 2\), but not \(0, 0, -2\)"),
+        ({"X": np.vstack([ROWS, ROWS[:1]])}, r"holds the offset \(1, 0, 0\) twice"),
+        ({"X": ROWS[[0, 2]]}, "sizes disagree: X has 2, but slot 1 of w has 4"),
+    ],
+)
+def test_a_list_that_does_not_fit_is_refused(given: dict[str, object], said: str) -> None:
+    f = cd.grad(WALK).compile("numpy")
+    with pytest.raises(ArrayError, match=said) as caught:
+        f(np.zeros(4), drawn((3, 2, 4)), **given)
+    assert caught.value.remedy
+
+
+def test_a_missing_list_is_told_what_it_is() -> None:
+    with pytest.raises(ArrayError) as caught:
+        cd.grad(WALK).compile("numpy")(np.zeros(4), drawn((3, 2, 4)))
+    assert "X= takes the offsets of the domain X, an integer array with 3 columns, one row an offset" in str(
+        caught.value
+    )
+
+
+@pytest.mark.parametrize(
+    ("shape", "said"),
+    [
+        ((24,), "u has 1 index on 3 axes, but the array has 1 axis"),
+        ((3, 8), "u has 1 index on 3 axes, but the array has 2 axes"),
+    ],
+)
+def test_an_array_without_an_axis_for_each_direction_is_refused(shape: tuple[int, ...], said: str) -> None:
+    with pytest.raises(ArrayError, match=said):
+        cd.grad(WALK).compile("numpy")(np.zeros(4), drawn(shape), X=ROWS)
+
+
+def test_zones_of_other_sizes_are_told_with_their_direction() -> None:
+    d = cd.grad(SPACE + "(v::(BZ) -> R) -> (u::(BZ) -> R) -> sum(k::BZ, v(k) * u(k)^2)")
+    with pytest.raises(ArrayError, match="direction 2 of slot 1 of u has 5, but direction 2 of slot 1 of v has 2"):
+        d.compile("numpy")(np.zeros((3, 2, 4)), np.zeros((3, 5, 4)))
+
+
+def test_a_list_that_only_a_symmetry_needs_is_asked_for() -> None:
+    space = "@space S begin type = (X,) -> R; symmetries = (((1,), :ineg),) end\n"
+    f = cd.grad(SPACE + space + "(w::S) -> sum(b::X, w(b)^2)").compile("numpy")
+    w = np.array([1.0, 2.0, 1.0, 2.0])
+    assert np.array_equal(f(w, X=ROWS), 2 * w)
+    with pytest.raises(ArrayError, match="the offsets of the domain X are not known"):
+        f(w.copy())
+    with pytest.raises(ArrayError, match="does not have its declared symmetry"):
+        f(np.arange(4.0), X=ROWS)
+
+
+def test_a_plan_takes_shapes_of_arrays_and_of_the_list() -> None:
+    d = cd.grad(WALK)
+    table = str(d.plan(u=(4, 5, 6), w=(8,)))
+    assert "4×8" in table and "5×8" in table and "6×8" in table
+    assert str(cd.grad(SPACE + "(x::(BZ) -> R) -> sum((k::BZ, b::X), x(k) * x(k + b)^2)").plan(X=(7, 3)))
+    with pytest.raises(ArrayError, match="u is no array of 2 axes"):
+        d.plan(u=(4, 5))
+
+
+def test_a_lattice_with_bounds_has_its_sizes_in_the_code() -> None:
+    text = (
+        "@domain B begin base = (I, I); lower = -1; upper = 1 end\n(x::(B) -> R) -> sum((i::B, j::B), x(i) * x(-j)^2)"
+    )
+    d = cd.grad(text)
+    x = np.arange(9.0).reshape(3, 3)
+    assert np.allclose(d.compile("numpy")(x), np.sum(x**2) + 2 * x * np.sum(x))
+    assert "n_" not in d.source()
+
+
+@pytest.mark.parametrize("rows", [[2, -2, 1, -1, 0], [3, -3]])
+def test_a_scatter_that_adds_repeats_what_it_adds(rows: list[int]) -> None:
+    text = LINE + "(x::(Z) -> C, y::(X) -> R) -> sum((k::Z, b::X, c::X), delta(b, 0, x(k + b) * x(c - b) * y(-b)))"
+    d = cd.grad(text, wrt="x")
+    x, y = drawn((7,)), np.arange(1.0, len(rows) + 1)
+    expected = np.zeros(7, complex)
+    if 0 in rows:
+        total, weight = x.conj().sum(), y[rows.index(0)]
+        expected += weight * sum(x.conj()[c] for c in rows)
+        for c in rows:
+            expected[c % 7] += weight * total
+    assert np.allclose(d.compile("numpy")(x=x, y=y, X=rows), expected)
