@@ -12,7 +12,7 @@ PARENTHESES = 3.5
 """A sum in parentheses is worth it where more than three names are saved: A x + A† x stays, h C + G C does not."""
 
 
-def words(t: Term) -> float:
+def words(t: Term, known: dict[Term, float] | None = None) -> float:
     """The names that `t` is written with, and its parentheses.
 
     >>> from combdiff.language.terms import App, add, fresh, mul
@@ -21,13 +21,15 @@ def words(t: Term) -> float:
     >>> x, y, i = fresh("x", Map((n,), REAL)), fresh("y", REAL), fresh("i", n)
     >>> words(mul(y, App(x, (i,)))), words(mul(y, add(y, App(x, (i,)))))
     (3.0, 7.5)
+
+    `known` keeps what was counted, for terms that have parts in common.
     """
-    known: dict[Term, float] = {}
+    counted: dict[Term, float] = {} if known is None else known
 
     def count(u: Term) -> float:
-        if u not in known:
-            known[u] = own(u) + sum(count(c) for c in children(u))
-        return known[u]
+        if u not in counted:
+            counted[u] = own(u) + sum(count(c) for c in children(u))
+        return counted[u]
 
     def own(u: Term) -> float:
         match u:

@@ -105,11 +105,17 @@ class Session:
         return result
 
     def explore(
-        self, facts: str, schedule: str, rounds: int, read: Callable[[EGraph], Found], budget: Budget | None = None
+        self,
+        facts: str,
+        schedule: str,
+        rounds: int,
+        read: Callable[[EGraph], Found],
+        budget: Budget | None = None,
+        nodes: int = 10_000,
     ) -> tuple[Found, dict[str, Family]]:
         """Add `facts`, run `schedule` at most `rounds` times, and `read` the e-graph; it stays as it was.
 
-        Rounds end early when nothing changes any more, or when the budget is spent.
+        Rounds end early when nothing changes any more, when there are more than `nodes`, or when the budget is spent.
         """
         budget = budget or Budget()
         families: dict[str, Family] = {}
@@ -119,6 +125,8 @@ class Session:
                 self._do(facts)
                 updated = True
                 while updated and rounds > 0 and not budget.over() and not budget.exceeded(self._size()):
+                    if self._size() > nodes:
+                        break
                     rounds -= 1
                     updated = self._ran(schedule, families)
                 return read(self.egraph), families

@@ -90,22 +90,23 @@ class Intermediates:
     computed: set[Var] = field(default_factory=set)
     collected: dict[Hashable, tuple[Sequence[Var], Term | None]] = field(default_factory=dict)
 
-    def define(self, var: Var, value: Term) -> None:
-        """`value` is called `var` from now on; plain products are not worth looking for."""
+    def define(self, var: Var, value: Term) -> bool:
+        """`value` is called `var` from now on. Whether it is looked for: plain products and zero are not worth it."""
         self.captured.add(var)
         self.computed.add(var)
         entry = value.body if isinstance(value, Lam) else value
         params = value.params if isinstance(value, Lam) else ()
         if not isinstance(entry.type, Number) or is_cheap(entry) or not all(p in entry.free for p in params):
-            return
-        if all(v in self.captured or isinstance(v.kind, Index) for v in entry.free):
-            form = closed_form(Lam(params, entry), self.symmetries, self.unused, self.budget)
-            if form.coefficient != NOTHING:
-                if form.key not in self.values:
-                    newest = max(value.free, key=_number, default=None)
-                    self.mentioning.setdefault(newest, []).append(form.key)
-                self.values.setdefault(form.key, Value(var, value, form))
-                self.looks.add(look(entry))
+            return False
+        if not all(v in self.captured or isinstance(v.kind, Index) for v in entry.free):
+            return False
+        form = closed_form(Lam(params, entry), self.symmetries, self.unused, self.budget)
+        if form.coefficient == NOTHING or form.key in self.values:
+            return False
+        self.mentioning.setdefault(max(value.free, key=_number, default=None), []).append(form.key)
+        self.values[form.key] = Value(var, value, form)
+        self.looks.add(look(entry))
+        return True
 
     def known(self, t: Term) -> Term | None:
         """An entry of a named value that `t` equals up to a number, or None."""
@@ -131,8 +132,9 @@ class Intermediates:
         params = tuple(fresh(v.name, v.kind) for v in opens)
         value = Lam(params, substitute(t, dict(zip(opens, params, strict=True)))) if params else t
         var = fresh(self._free_name(len(params)), value.type)
+        if not self.define(var, value):
+            return mul(size, t)
         self.named.append((var, value))
-        self.define(var, value)
         return mul(size, apply(var, *opens) if opens else var)
 
     def _free_name(self, rank: int) -> str:

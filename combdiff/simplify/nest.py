@@ -39,7 +39,7 @@ from combdiff.simplify.cost import rank, words
 from combdiff.simplify.egraph import Family, session
 from combdiff.simplify.forms import Form, Reading, Vocabulary, best_form
 from combdiff.simplify.intermediates import Intermediates
-from combdiff.simplify.products import Product, addends, connected_parts, look, product_of
+from combdiff.simplify.products import Look, Product, addends, connected_parts, look, product_of
 from combdiff.simplify.skeleton import NOTHING
 
 if TYPE_CHECKING:
@@ -53,6 +53,12 @@ LARGEST = 200
 
 ROUNDS = 8
 """Collections within collections: one round looks into the cofactors of the one before."""
+
+NODES = 2_000
+"""Rows of the e-graph beyond which no round is begun: a round can make it ten times as large."""
+
+PARTS = 400
+"""Parts of products that are held against one another for one sum, each at about a third of a millisecond."""
 
 
 @cache
@@ -100,6 +106,7 @@ class Shelf:
     product_numbers: dict[Hashable, tuple[int, Const]] = field(default_factory=dict)
     factor_numbers: dict[Hashable, tuple[int, Const]] = field(default_factory=dict)
     related: set[frozenset[int]] = field(default_factory=set)
+    left: int = PARTS
 
     def product(self, p: Product, slots: Mapping[Var, Term]) -> tuple[int, Const] | None:
         """The number of the product with `slots` for its open indices, and its ratio to it; None if it is zero."""
@@ -122,9 +129,12 @@ class Shelf:
             return []
         self.related.add(frozenset(products))
         by_factor: dict[int, list[Split]] = defaultdict(list)
-        for name, parts in self._alike(products):
-            for part in parts:
-                found = None if self.is_full() else self._split(name, part)
+        for group in self._alike(products):
+            if len(group) > self.left or self.is_full():
+                break
+            self.left -= len(group)
+            for name, part in group:
+                found = self._split(name, part)
                 if found is not None:
                     by_factor[found.factor].append(found)
         shared = [splits for splits in by_factor.values() if len({s.product for s in splits}) > 1]
@@ -141,9 +151,9 @@ class Shelf:
         factors = [Reading(words(f.term) + len(f.shared), rank(f.term), False) for f in self.factors]
         return Vocabulary(products, factors, [len(f.shared) + len(f.outer) for f in self.factors])
 
-    def _alike(self, products: Iterable[int]) -> list[tuple[int, list[tuple[int, ...]]]]:
-        """For each product those of its parts that look like a part of another product."""
-        looks: dict[Hashable, dict[int, list[tuple[int, ...]]]] = defaultdict(lambda: defaultdict(list))
+    def _alike(self, products: Iterable[int]) -> list[list[tuple[int, tuple[int, ...]]]]:
+        """The parts of products that look like a part of another one, short ones first."""
+        looks: dict[tuple[Look, ...], list[tuple[int, tuple[int, ...]]]] = defaultdict(list)
         for name in products:
             factors = self.products[name].factors
             links = frozenset(v for f in factors for v in f.free if isinstance(v.kind, Index))
@@ -151,13 +161,9 @@ class Shelf:
             most = len(factors) - 1 if len(factors) <= WIDEST else 2
             seen = [look(f, bound) for f in factors]
             for part in connected_parts(factors, links, most):
-                looks[tuple(sorted(seen[n] for n in part))][name].append(part)
-        found: dict[int, list[tuple[int, ...]]] = {name: [] for name in products}
-        for owners in looks.values():
-            if len(owners) > 1:
-                for name, parts in owners.items():
-                    found[name] += parts
-        return list(found.items())
+                looks[tuple(sorted(seen[n] for n in part))].append((name, part))
+        shared = (group for group in looks.values() if len({name for name, _ in group}) > 1)
+        return sorted(shared, key=lambda group: len(group[0][1]))
 
     def _split(self, name: int, part: tuple[int, ...]) -> Split | None:
         p = self.products[name]
@@ -234,12 +240,13 @@ def collected(t: Term, named: Intermediates) -> tuple[Term, dict[str, Family]]:
     splits = shelf.splits(list(sizes))
     if not splits:
         return t, {}
-    facts = "\n".join([*map(_fact, dict.fromkeys(splits)), f"(let $sum {_combination(sizes)})"])
+    entries = (f"(entry {n})" for n, p in enumerate(shelf.products) if _is_entry(p))
+    facts = "\n".join([*map(_fact, dict.fromkeys(splits)), *entries, f"(let $sum {_combination(sizes)})"])
 
     def read(egraph: EGraph) -> Form | None:
         return best_form(egraph, "$sum", shelf.vocabulary())
 
-    form, families = session(("nest",)).explore(facts, _SCHEDULE, ROUNDS, read, named.budget)
+    form, families = session(("nest",)).explore(facts, _SCHEDULE, ROUNDS, read, named.budget, NODES)
     if form is None or not form.is_collection:
         return t, families
     return _Builder(shelf, named).term(form, opens), families
@@ -268,28 +275,39 @@ class _Builder:
     shelf: Shelf
     named: Intermediates
 
-    def term(self, form: Form, slots: Sequence[Var]) -> Term:
-        """The term of a form, as a flat product or a sum of such."""
+    def term(self, form: Form, slots: Sequence[Var], alone: bool = True) -> Term:
+        """The term of a form, as a flat product or a sum of such; `alone`: its front has no rival for a name."""
         match form.kind:
             case "flat":
                 return _placed(self.shelf.products[form.number].bare(), slots)
             case "scaled":
-                return mul(number(form.by), self.term(form.parts[0], slots))
+                return mul(number(form.by), self.term(form.parts[0], slots, alone))
             case "sum":
-                return add(*(self.term(p, slots) for p in form.parts))
+                only = sum(p.collected is not None for p in form.parts) < 2
+                return add(*(self.term(p, slots, only) for p in form.parts))
             case _:
-                return self._with_factor(form, slots)
+                return self._with_factor(form, slots, alone)
 
-    def _with_factor(self, form: Form, slots: Sequence[Var]) -> Term:
+    def _with_factor(self, form: Form, slots: Sequence[Var], alone: bool) -> Term:
         factor = self.shelf.factors[form.number]
         names = [fresh(v.name, v.kind) for v, _ in factor.shared]
         values = {v: mul(number(sign), w) for (v, sign), w in zip(factor.shared, names, strict=True)}
         front = substitute(_placed(factor.term, slots), values)
-        if form.collected is not None and isinstance(front, Sum) and len(self.named.open_indices(front)) <= _MATRIX:
-            front = self.named.name(front)
+        is_contraction = isinstance(front, Sum)
+        # of several contractions in a row, none is worth a name more than another
+        if is_contraction and alone and not self._contracts(form.parts[0]) and form.collected is not None:
+            front = self.named.name(front) if len(self.named.open_indices(front)) <= _MATRIX else front
         outer = [slots[_place(v)] for v in factor.outer]
-        cofactor = self.term(form.parts[0], [*names, *outer])
+        cofactor = self.term(form.parts[0], [*names, *outer], alone and not is_contraction)
         return product_of(total(names, mul(front, cofactor))).term()
+
+    def _contracts(self, form: Form) -> bool:
+        """Whether a contraction is among the factors in front of the sum that `form` is."""
+        while form.kind in ("with", "scaled"):
+            if form.kind == "with" and isinstance(self.shelf.factors[form.number].term, Sum):
+                return True
+            form = form.parts[0]
+        return False
 
 
 _MATRIX = 2

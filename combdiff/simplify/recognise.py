@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable
 from functools import partial
-from itertools import permutations
+from itertools import islice, permutations
 
 from combdiff.language.terms import (
     Add,
@@ -34,6 +34,12 @@ from combdiff.language.types import Index, Number
 from combdiff.simplify.canonical import normal_form
 from combdiff.simplify.intermediates import Intermediates
 from combdiff.simplify.products import Product, addends, connected_parts, look, product_of
+
+ORDERS = 120
+"""Orders of the open indices of a sum in which a named sum is looked for: all of five."""
+
+WIDEST = 12
+"""Factors of a product in which named products of any length are looked for; in a longer one only pairs."""
 
 
 def recognised(t: Term, named: Intermediates) -> Term:
@@ -70,7 +76,8 @@ def _in_product(t: Term, named: Intermediates) -> Term:
         return t
     lengths = {len(product_of(_entry(v.term)).factors) for v in named.values.values()}
     links = frozenset(v for f in p.factors for v in f.free if isinstance(v.kind, Index))
-    for part in connected_parts(p.factors, links, max(lengths)):
+    most = max(lengths) if len(p.factors) <= WIDEST else 2
+    for part in connected_parts(p.factors, links, most):
         if len(part) in lengths and len(part) > 1:
             found = _part(p, part, named)
             if found is not None:
@@ -99,7 +106,7 @@ def _in_sum(t: Add, named: Intermediates) -> Term:
         params, entry = (value.term.params, value.term.body) if isinstance(value.term, Lam) else ((), value.term)
         if not isinstance(entry, Add) or Counter(look(u) for u in entry.terms) - looks:
             continue
-        for order in permutations(opens, len(params)):
+        for order in islice(permutations(opens, len(params)), ORDERS):
             if [v.kind for v in order] == [v.kind for v in params]:
                 wanted = substitute(entry, dict(zip(params, order, strict=True)))
                 found = _without(t, wanted, named)

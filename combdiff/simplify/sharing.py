@@ -39,6 +39,7 @@ from combdiff.simplify.nest import collected
 from combdiff.simplify.products import Look, look
 from combdiff.simplify.recognise import recognised
 from combdiff.simplify.repeats import form
+from combdiff.simplify.skeleton import NOTHING
 
 SHORTEST = 6
 """Names that a term is written with before it can be worth one of its own."""
@@ -128,9 +129,10 @@ def _shared(values: list[Term], open_: Collection[int], named: Intermediates) ->
 def _repeated(values: Sequence[Term], named: Intermediates) -> Term | None:
     """The part that is most worth a name, if any is."""
     alike: dict[tuple[Look, float], list[Term]] = defaultdict(list)
+    counted: dict[Term, float] = {}
     for value in values:
-        for t in _parts(value):
-            alike[look(t), words(t)].append(t)
+        for t in _parts(value, counted):
+            alike[look(t), words(t, counted)].append(t)
     best: tuple[float, Term] | None = None
     for (_, size), parts in alike.items():
         if len(parts) > 1 and all(map(named.is_nameable, parts)):
@@ -144,11 +146,15 @@ def _saved(parts: Sequence[Term], size: float, named: Intermediates) -> tuple[fl
     """How many names a value for the most frequent of `parts` saves beyond what makes it worth it, and one of these."""
     forms: dict[Hashable, list[Term]] = defaultdict(list)
     for t in parts:
-        forms[named.form(t).key].append(t)
-    most = max(forms.values(), key=len)
+        closed = named.form(t)
+        if closed.coefficient != NOTHING:
+            forms[closed.key].append(t)
+    most = max(forms.values(), key=len, default=[])
+    if len(most) < 2:
+        return 0.0, parts[0]
     entry = 1 + len(named.open_indices(most[0]))
     saved = len(most) * (size - entry) - (size + 2 * entry - 1)
-    if len(most) > 1 and entry > 1 and _is_function_of_a_value(most[0], named):
+    if entry > 1 and _is_function_of_a_value(most[0], named):
         return size, most[0]
     return saved - WORTH.get(len(most), WORTH_OFTEN), most[0]
 
@@ -160,7 +166,7 @@ def _is_function_of_a_value(t: Term, named: Intermediates) -> bool:
     return any(not is_cheap(a) or not a.free.isdisjoint(named.computed) for a in t.args)
 
 
-def _parts(value: Term) -> Iterator[Term]:
+def _parts(value: Term, counted: dict[Term, float]) -> Iterator[Term]:
     """The terms below `value`, each as often as it is written, that a name could stand for."""
     entry = value.body if isinstance(value, Lam) else value
     todo = list(children(entry))
@@ -172,7 +178,7 @@ def _parts(value: Term) -> Iterator[Term]:
         if split_coefficient(t)[0] != ONE:
             continue  # what the number stands in front of is among the others
         written = isinstance(t.type, Number) and not isinstance(t, Let | Tuple)
-        if written and not is_cheap(t) and (isinstance(t, Call) or words(t) >= SHORTEST):
+        if written and (isinstance(t, Call) or words(t, counted) >= SHORTEST) and not is_cheap(t):
             yield t
 
 
