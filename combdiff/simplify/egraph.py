@@ -7,6 +7,7 @@ runs a schedule, returns the extracted terms and says how often each family fire
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -107,13 +108,13 @@ class Session:
     def explore(
         self,
         facts: str,
-        schedule: str,
+        once: str,
         rounds: int,
         read: Callable[[EGraph], Found],
         budget: Budget | None = None,
         nodes: int = 10_000,
     ) -> tuple[Found, dict[str, Family]]:
-        """Add `facts`, run `schedule` at most `rounds` times, and `read` the e-graph; it stays as it was.
+        """Add `facts`, run a pass (as in `run`) at most `rounds` times, and `read` the e-graph; it stays as it was.
 
         Rounds end early when nothing changes any more, when there are more than `nodes`, or when the budget is spent.
         """
@@ -128,7 +129,9 @@ class Session:
                     if self._size() > nodes:
                         break
                     rounds -= 1
-                    updated = self._ran(schedule, families)
+                    updated = False
+                    for step in once.split():
+                        updated |= self._passed(step, families)
                 return read(self.egraph), families
             finally:
                 self._do("(pop)")
@@ -144,21 +147,32 @@ class Session:
                 while again:
                     if budget.over() or (grown and budget.exceeded(self._size())):
                         return False
-                    grown = self._ran(f"(run {step.rstrip('*')})", result.families)
+                    grown = self._ran(step.rstrip("*"), result.families)
                     updated |= grown
                     again = grown and step.endswith("*")
             turn = 0 if updated else turn + 1
         return True
 
-    def _ran(self, schedule: str, families: dict[str, Family]) -> bool:
-        """Whether one run of a schedule changed anything."""
+    def _ran(self, family: str, families: dict[str, Family]) -> bool:
+        """Whether one run of a family of laws changed anything."""
         from egglog.bindings import RunScheduleOutput
 
+        start = time.perf_counter()
+        account = families.setdefault(family, Family())
         updated = False
-        for output in self._do(f"(run-schedule {schedule})"):
+        for output in self._do(f"(run-schedule (run {family}))"):
             if isinstance(output, RunScheduleOutput):
                 updated |= output.report.updated
-                _account(families, output.report)
+                account.matches += sum(output.report.num_matches_per_rule.values())
+        account.seconds += time.perf_counter() - start
+        return updated
+
+    def _passed(self, step: str, families: dict[str, Family]) -> bool:
+        """Whether a step of a pass changed anything: a family that is run once, or with a star as long as it does."""
+        updated = self._ran(step.rstrip("*"), families)
+        if updated and step.endswith("*"):
+            while self._ran(step.rstrip("*"), families):
+                pass
         return updated
 
     def _size(self) -> int:
@@ -182,34 +196,17 @@ class Session:
             self._do("(push)")
             try:
                 self._do(facts)
-                turns = [
-                    [(name, f"(saturate (run {name}))") for name in settling],
-                    *([(n, f"(run {n})")] for n in later),
-                ]
+                turns = [[f"{name}*" for name in settling], *([name] for name in later)]
                 turn = 0
                 while turn < len(turns):
                     updated = False
-                    for name, schedule in turns[turn]:
-                        if self._ran(schedule, {}):
+                    for step in turns[turn]:
+                        if self._passed(step, {}):
                             updated = True
-                            yield name, *self._extracted([root])[0]
+                            yield step.rstrip("*"), *self._extracted([root])[0]
                     turn = 0 if updated else turn + 1
             finally:
                 self._do("(pop)")
-
-
-_RULESET = re.compile(r":ruleset (\w+)")
-
-
-def _account(families: dict[str, Family], report: object) -> None:
-    matches: dict[str, int] = getattr(report, "num_matches_per_rule", {})
-    seconds = getattr(report, "search_and_apply_time_per_rule", {})
-    for rule, count in matches.items():
-        found = _RULESET.search(rule)
-        family = families.setdefault(found.group(1) if found else "laws", Family())
-        family.matches += count
-        took = seconds.get(rule)
-        family.seconds += took.total_seconds() if took is not None else 0.0
 
 
 def _nesting(text: str) -> int:

@@ -12,7 +12,6 @@ from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from combdiff.language.terms import (
-    Const,
     Lam,
     Term,
     Var,
@@ -40,33 +39,30 @@ MATRICES = "PQSWYZ"
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A named value and its closed form."""
+    """A named value; its closed form is found when it is first asked for."""
 
     var: Var
-    term: Term
-    form: ClosedForm
+    params: tuple[Var, ...]
+    entry: Term
+    forms: dict[Var, ClosedForm]
 
-    @property
-    def entry_term(self) -> Term:
-        """What an entry of it is."""
-        return self.term.body if isinstance(self.term, Lam) else self.term
+    def form(self, named: Intermediates) -> ClosedForm:
+        """The closed form of the value."""
+        if self.var not in self.forms:
+            self.forms[self.var] = named.closed(self.params, self.entry)
+        return self.forms[self.var]
 
-    def entry(self, form: ClosedForm, opens: Sequence[Var]) -> Term:
-        """What has the closed form `form`, with the same key, at the indices `opens`."""
+    def at(self, own: ClosedForm, form: ClosedForm, opens: Sequence[Var]) -> Term:
+        """What has the closed form `form`, with the key of its `own`, at the indices `opens`."""
         # t = c · V K and var = c₀ · V₀ K, so that t = (c / c₀) V V₀⁻¹ var; c₀ is conjugated with what it divides
-        view = form.view.after(inverse(self.form.view))
+        view = form.view.after(inverse(own.view))
         args = [mul(number(row[0][1]), opens[row[0][0]]) for row in view.rows]
-        entry = mul(_reciprocal(self.form), apply(self.var, *args) if args else self.var)
+        entry = mul(reciprocal(number(own.coefficient)), apply(self.var, *args) if args else self.var)
         return mul(number(form.coefficient), number(view.sign), conj(entry) if view.conj else entry)
 
 
 def _number(v: Var) -> int:
     return v.uid
-
-
-def _reciprocal(form: ClosedForm) -> Const:
-    result = reciprocal(number(form.coefficient))
-    return result
 
 
 @dataclass(slots=True)
@@ -83,42 +79,45 @@ class Intermediates:
     symmetries: Symmetries
     unused: Collection[Var]
     budget: Budget
-    values: dict[Hashable, Value] = field(default_factory=dict)
-    looks: set[Look] = field(default_factory=set)
+    values: dict[Var, Value] = field(default_factory=dict)
+    looks: dict[Look, list[Value]] = field(default_factory=dict)
+    forms: dict[Var, ClosedForm] = field(default_factory=dict)
     named: list[Binding] = field(default_factory=list)
-    mentioning: dict[Var | None, list[Hashable]] = field(default_factory=dict)
+    mentioning: dict[Var | None, list[Var]] = field(default_factory=dict)
     computed: set[Var] = field(default_factory=set)
     collected: dict[Hashable, tuple[Sequence[Var], Term | None]] = field(default_factory=dict)
 
-    def define(self, var: Var, value: Term) -> bool:
-        """`value` is called `var` from now on. Whether it is looked for: plain products and zero are not worth it."""
+    def define(self, var: Var, value: Term) -> None:
+        """`value` is called `var` from now on; plain products are not worth looking for."""
         self.captured.add(var)
         self.computed.add(var)
-        entry = value.body if isinstance(value, Lam) else value
-        params = value.params if isinstance(value, Lam) else ()
+        params, entry = (value.params, value.body) if isinstance(value, Lam) else ((), value)
         if not isinstance(entry.type, Number) or is_cheap(entry) or not all(p in entry.free for p in params):
-            return False
-        if not all(v in self.captured or isinstance(v.kind, Index) for v in entry.free):
-            return False
-        form = closed_form(Lam(params, entry), self.symmetries, self.unused, self.budget)
-        if form.coefficient == NOTHING or form.key in self.values:
-            return False
-        self.mentioning.setdefault(max(value.free, key=_number, default=None), []).append(form.key)
-        self.values[form.key] = Value(var, value, form)
-        self.looks.add(look(entry))
-        return True
+            return
+        if all(v in self.captured or isinstance(v.kind, Index) for v in entry.free):
+            self.values[var] = Value(var, params, entry, self.forms)
+            self.mentioning.setdefault(max(value.free, key=_number, default=None), []).append(var)
+            self.looks.setdefault(look(entry), []).append(self.values[var])
 
     def known(self, t: Term) -> Term | None:
         """An entry of a named value that `t` equals up to a number, or None."""
-        if look(t) not in self.looks or not self.is_nameable(t):
+        alike = self.looks.get(look(t), ())
+        if not alike or not self.is_nameable(t):
             return None
         form = self.form(t)
-        value = self.values.get(form.key)
-        return value.entry(form, self.open_indices(t)) if value is not None and form.coefficient != NOTHING else None
+        for value in alike:
+            own = value.form(self)
+            if own.key == form.key and NOTHING not in (own.coefficient, form.coefficient):
+                return value.at(own, form, self.open_indices(t))
+        return None
 
     def form(self, t: Term) -> ClosedForm:
         """The closed form of `t` over the indices that are bound around it."""
-        return closed_form(Lam(tuple(self.open_indices(t)), t), self.symmetries, self.unused, self.budget)
+        return self.closed(self.open_indices(t), t)
+
+    def closed(self, params: Sequence[Var], entry: Term) -> ClosedForm:
+        """The closed form of a map."""
+        return closed_form(Lam(tuple(params), entry), self.symmetries, self.unused, self.budget)
 
     def name(self, t: Term) -> Term:
         """`t` as an entry of a value, a number in front; of a new value if need be, `t` itself if it can have none."""
@@ -128,12 +127,13 @@ class Intermediates:
         known = self.known(t)
         if known is not None:
             return mul(size, known)
+        if self.form(t).coefficient == NOTHING:
+            return mul(size, t)
         opens = self.open_indices(t)
         params = tuple(fresh(v.name, v.kind) for v in opens)
         value = Lam(params, substitute(t, dict(zip(opens, params, strict=True)))) if params else t
         var = fresh(self._free_name(len(params)), value.type)
-        if not self.define(var, value):
-            return mul(size, t)
+        self.define(var, value)
         self.named.append((var, value))
         return mul(size, apply(var, *opens) if opens else var)
 
@@ -150,15 +150,18 @@ class Intermediates:
 
     def alone(self, var: Var) -> Intermediates:
         """The same with `var` as the only value that is known."""
-        return self._only([(key, value) for key, value in self.values.items() if value.var == var])
+        return self._only([self.values[var]] if var in self.values else [])
 
     def within(self, t: Term) -> Intermediates:
         """The same with those values only that can stand in `t`, which mention nothing that `t` does not."""
-        keys = [key for v in (*t.free, None) for key in self.mentioning.get(v, ()) if key in self.values]
-        return self._only([(key, self.values[key]) for key in keys if self.values[key].term.free <= t.free])
+        near = [self.values[w] for v in (*t.free, None) for w in self.mentioning.get(v, ()) if w in self.values]
+        return self._only([v for v in near if v.entry.free - set(v.params) <= t.free])
 
-    def _only(self, values: Sequence[tuple[Hashable, Value]]) -> Intermediates:
-        return replace(self, values=dict(values), looks={look(v.entry_term) for _, v in values}, named=[])
+    def _only(self, values: Sequence[Value]) -> Intermediates:
+        looks: dict[Look, list[Value]] = {}
+        for v in values:
+            looks.setdefault(look(v.entry), []).append(v)
+        return replace(self, values={v.var: v for v in values}, looks=looks, named=[])
 
     def open_indices(self, t: Term) -> list[Var]:
         """The indices of `t` that are bound around it, in the order in which it mentions them."""

@@ -252,7 +252,7 @@ def collected(t: Term, named: Intermediates) -> tuple[Term, dict[str, Family]]:
     return _Builder(shelf, named).term(form, opens), families
 
 
-_SCHEDULE = "(seq (saturate (run look)) (run collect))"
+_SCHEDULE = "look* collect"
 
 
 def _fact(s: Split) -> str:

@@ -74,7 +74,7 @@ def _in_product(t: Term, named: Intermediates) -> Term:
     p = product_of(t)
     if len(p.factors) < 2:
         return t
-    lengths = {len(product_of(_entry(v.term)).factors) for v in named.values.values()}
+    lengths = {len(product_of(v.entry).factors) for v in named.values.values()}
     links = frozenset(v for f in p.factors for v in f.free if isinstance(v.kind, Index))
     most = max(lengths) if len(p.factors) <= WIDEST else 2
     for part in connected_parts(p.factors, links, most):
@@ -103,7 +103,7 @@ def _in_sum(t: Add, named: Intermediates) -> Term:
     opens = named.open_indices(t)
     looks = Counter(look(u) for u in t.terms)
     for value in named.values.values():
-        params, entry = (value.term.params, value.term.body) if isinstance(value.term, Lam) else ((), value.term)
+        params, entry = value.params, value.entry
         if not isinstance(entry, Add) or Counter(look(u) for u in entry.terms) - looks:
             continue
         for order in islice(permutations(opens, len(params)), ORDERS):
@@ -136,7 +136,3 @@ def _times(a: Const, b: Const) -> Const:
     result = mul(a, b)
     assert isinstance(result, Const), "a product of numbers"
     return result
-
-
-def _entry(value: Term) -> Term:
-    return value.body if isinstance(value, Lam) else value
