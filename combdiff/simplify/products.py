@@ -15,6 +15,7 @@ from math import gcd
 from combdiff.language.terms import (
     ONE,
     Add,
+    Call,
     Conj,
     Const,
     Mul,
@@ -136,9 +137,10 @@ def look(t: Term, bound: Collection[Var] | None = None) -> Look:
     _, t = split_coefficient(t)
     while isinstance(t, Conj | Pow):
         t = t.term if isinstance(t, Conj) else t.base
+    node = t.primitive if isinstance(t, Call) else type(t).__name__
     if bound is None:
-        return type(t).__name__, tuple(sorted(v.uid for v in t.free if not isinstance(v.kind, Index)))
-    return type(t).__name__, tuple(sorted(v.uid for v in t.free if v not in bound))
+        return node, tuple(sorted(v.uid for v in t.free if not isinstance(v.kind, Index)))
+    return node, tuple(sorted(v.uid for v in t.free if v not in bound))
 
 
 def content(t: Term) -> tuple[Const, Term]:
