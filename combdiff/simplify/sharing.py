@@ -19,6 +19,7 @@ from combdiff.language.terms import (
     Const,
     Lam,
     Let,
+    Sum,
     Term,
     Traverser,
     Tuple,
@@ -44,11 +45,11 @@ from combdiff.simplify.skeleton import NOTHING
 SHORTEST = 6
 """Names that a term is written with before it can be worth one of its own."""
 
-WORTH = {2: 10}
-"""Names that a new value has to save, by how often it is written: a reader rather reads a short part twice."""
+WORTH = 2
+"""Names that a new value has to save."""
 
-WORTH_OFTEN = 2
-"""The same for values that are written more often."""
+WORTH_TWICE = 10
+"""The same for one that is written twice and holds no contraction: a short part is rather read again."""
 
 
 def nested(
@@ -156,7 +157,8 @@ def _saved(parts: Sequence[Term], size: float, named: Intermediates) -> tuple[fl
     saved = len(most) * (size - entry) - (size + 2 * entry - 1)
     if entry > 1 and _is_function_of_a_value(most[0], named):
         return size, most[0]
-    return saved - WORTH.get(len(most), WORTH_OFTEN), most[0]
+    contracted = any(isinstance(u, Sum) for u in subterms(most[0]))
+    return saved - (WORTH if contracted or len(most) > 2 else WORTH_TWICE), most[0]
 
 
 def _is_function_of_a_value(t: Term, named: Intermediates) -> bool:
