@@ -21,6 +21,12 @@ PROBLEMS = (
     ("Listing 5, Wannier spread", "wannier.cd", "grad", False),
     ("the same, multiplied out", "wannier.cd", "grad", True),
     ("Listing 3, conjugate gradient", "conjugate_gradient.cd", "grad", False),
+    ("restricted Hartree–Fock, written flat", "restricted_hartree_fock.cd", "grad", False),
+    ("CP loss multiplied out, three gradients", "cp_loss.cd", "grad", False),
+    ("Wannier spread by neighbours", "wannier_neighbours.cd", "grad", False),
+    ("the same on a lattice of three directions", "wannier_lattice.cd", "grad", False),
+    ("least action", "least_action.cd", "grad", False),
+    ("an implicit layer", "implicit.cd", "grad", False),
 )
 
 
