@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from combdiff import api
+from combdiff.codegen.backends import BACKENDS
 from combdiff.errors import CombDiffError
 from combdiff.simplify.budget import NODES, SECONDS
 
@@ -79,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
         if name in _MODES:
             command.add_argument("--format", choices=("text", "latex", "python"), default="text")
             command.add_argument("--form", choices=("index", "matrix"), default="index")
-            command.add_argument("--backend", choices=("numpy",), default="numpy")
+            command.add_argument("--backend", choices=BACKENDS, default="numpy")
             command.add_argument("--value", action="store_true", help="emit code for value and derivative")
         else:
             command.add_argument("--mode", choices=_MODES, default="grad", help="which derivative")

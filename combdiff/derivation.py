@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from combdiff.codegen.compiled import Check, Compiled
     from combdiff.codegen.plan import Plan
 
-BACKENDS = ("numpy",)
-
 
 @dataclass(frozen=True)
 class Derivation:
@@ -87,7 +85,6 @@ class Derivation:
         """Stand-alone source text; with `value` it returns the objective's value, or values, before the derivative."""
         from combdiff.codegen.emit import source
 
-        _known(backend)
         with deep_recursion():
             return source(self._runnable(value), backend=backend, name=self._function_name(value), title=str(self))
 
@@ -99,7 +96,6 @@ class Derivation:
         """
         from combdiff.codegen.compiled import Compiled
 
-        _known(backend)
         if check not in ("sample", "full", False):
             raise UnsupportedError(f"check is {check!r}", remedy='give "sample", "full" or False')
         return Compiled(self._runnable(value), backend, self._function_name(value), str(self), check)
@@ -145,11 +141,6 @@ class Derivation:
     def _function_name(self, value: bool) -> str:
         name = {"grad": "gradient", "pullback": "pullback", "hvp": "hessian_vector_product"}[self.mode]
         return f"value_and_{name}" if value else name
-
-
-def _known(backend: str) -> None:
-    if backend not in BACKENDS:
-        raise UnsupportedError(f"there is no backend {backend!r}", remedy=f"choose one of {', '.join(BACKENDS)}")
 
 
 def _with_value(result: Term, f: Term) -> Term:

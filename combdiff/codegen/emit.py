@@ -13,13 +13,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 
+from combdiff.codegen.backends import BACKENDS
 from combdiff.codegen.backends.spelling import Spelling
 from combdiff.codegen.expressions import Expressions
 from combdiff.codegen.lower import lower
 from combdiff.codegen.plan import VIEWS, Argument, Plan, Step
 from combdiff.codegen.products import is_inner_product
 from combdiff.codegen.signature import described, slots
-from combdiff.codegen.solvers import SOLVERS, solver_of
+from combdiff.codegen.solvers import SOLVERS, solver_of, solver_text
 from combdiff.codegen.solving import Equation
 from combdiff.codegen.texts import ATOM, Text
 from combdiff.errors import UnsupportedError
@@ -63,8 +64,8 @@ def source(
 
 def spelling_of(backend: str) -> Spelling:
     """The table of an array library."""
-    if backend != "numpy":
-        raise UnsupportedError(f"there is no backend called {backend}", remedy='use "numpy"')
+    if backend not in BACKENDS:
+        raise UnsupportedError(f"there is no backend {backend!r}", remedy=f"choose one of {', '.join(BACKENDS)}")
     found = import_module(f"combdiff.codegen.backends.{backend}").SPELLING
     assert isinstance(found, Spelling), "a backend is a table"
     return found
@@ -81,7 +82,7 @@ def _needed_by(plan: Plan, spelling: Spelling, before: dict[str, str]) -> None:
     for step in plan.steps:
         name = solver_of(step)
         if name:
-            before.setdefault(name, SOLVERS[name])
+            before.setdefault(name, solver_text(name, spelling))
         if isinstance(step.spec, Equation):
             _needed_by(step.spec.plan, spelling, before)
             equation = step.spec.name
@@ -161,7 +162,8 @@ class _Function:
         optional = {a.name for a in self.plan.arguments if a.optional}
         signature = [f"{text}=None" if name in optional else text for name, text in self.arguments.items()]
         header = [f"def {self.name}({', '.join(signature)}):"]
-        inner = [*self._docstring(title), *self._preamble(), *self.lines, f"return {', '.join(results)}"]
+        code = [*self.lines, f"return {', '.join(results)}"]
+        inner = [*self._docstring(title), *self._device(code), *self._preamble(), *code]
         return "\n".join([*header, *(f"    {line}" if line else "" for line in inner)]) + "\n"
 
     def _add(self, step: Step) -> None:
@@ -286,6 +288,13 @@ class _Function:
             lines.append(self._sizes_of(name, domains, wanted))
             wanted = [d for d in wanted if d not in domains]
         return lines
+
+    def _device(self, code: list[str]) -> list[str]:
+        """Where new arrays are made: at the place of the first argument that is an array."""
+        if not self.spelling.device or not any("device=device" in line for line in code):
+            return []
+        arrays = [self.arguments[a.name] for a in self._arrays() if not a.optional]
+        return [self.spelling.device.format(arrays[0]) if arrays else "device = None"]
 
     def _sizes_of(self, name: str, domains: tuple[Domain, ...], wanted: list[Domain]) -> str:
         found = [d for d in dict.fromkeys(domains) if d in wanted]

@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from combdiff.codegen.plan import Step
+from combdiff.codegen.plan import Step, is_plain
 from combdiff.codegen.products import Products
 from combdiff.codegen.solvers import solver_of
 from combdiff.codegen.solving import Equation
-from combdiff.codegen.texts import ATOM, CHOICE, POWER, PRODUCT, SUM, UNARY, Text, chained, number_text, signed
+from combdiff.codegen.texts import ATOM, CHOICE, POWER, PRODUCT, SUM, UNARY, Text, chained, filled, number_text, signed
 from combdiff.errors import UnsupportedError
 from combdiff.language.terms import ONE, Const
 from combdiff.language.types import Domain, Index
@@ -25,8 +25,33 @@ class Expressions(Products):
 
     def text(self, step: Step) -> Text:
         """The expression that computes `step` from its operands."""
-        writer: Callable[[Step, Any], Text] = getattr(self, f"_{step.op}")
-        return writer(step, step.spec)
+        cast = self._cast(step) if self.spelling.to_complex else ()
+        writer = Expressions(self.plan, self.spelling, self._casting(cast), self.extent) if cast else self
+        write: Callable[[Step, Any], Text] = getattr(writer, f"_{step.op}")
+        return write(step, step.spec)
+
+    def _cast(self, step: Step) -> tuple[Step, ...]:
+        """The real operands that a library which does not mix real with complex must be given as complex ones."""
+        reals = tuple(o for o in step.operands if not o.complex)
+        match step.op:
+            case "tensordot" | "batched" | "einsum" | "solve" | "scatter" if step.complex:
+                return reals
+            case "power" | "call" if step.complex and len(reals) == len(step.operands):
+                return reals[:1]
+            case _:
+                return ()
+
+    def _casting(self, cast: tuple[Step, ...]) -> Callable[[Step], Text]:
+        def refer(step: Step) -> Text:
+            text = self.refer(step)
+            return Text(self.spelling.to_complex.format(text.at(SUM)), SUM) if step in cast else text
+
+        return refer
+
+    def as_array(self, step: Step, text: Text) -> Text:
+        """`text` where an array must stand: numbers of Python are made one."""
+        template = self.spelling.number_complex if step.complex else self.spelling.number
+        return filled(template, text) if is_plain(step) and template != "{0}" else text
 
     # --- sizes, numbers, indices ------------------------------------------------------------------------------------
 
@@ -89,6 +114,8 @@ class Expressions(Products):
         return Text(f"{self.atom(array)}[{', '.join(marks)}]", ATOM)
 
     def _flip(self, step: Step, axis: int) -> Text:
+        if self.spelling.flip:
+            return Text(self.spelling.flip.format(self.refer(step.operands[0]).code, axis), ATOM)
         return self._indexed(step.operands[0], [":"] * axis + ["::-1"])
 
     def _roll(self, step: Step, spec: tuple[int, int]) -> Text:
@@ -96,19 +123,25 @@ class Expressions(Products):
         return Text(self.spelling.roll.format(self.refer(step.operands[0]).code, shift, axis), ATOM)
 
     def _diagonal(self, step: Step, spec: None) -> Text:
-        return Text(self.spelling.diagonal.format(self.atom(step.operands[0])), ATOM)
+        return filled(self.spelling.diagonal, self.refer(step.operands[0]))
 
     def _gather(self, step: Step, spec: Any) -> Text:
         slots, rank = spec
         places = iter(step.operands[1:])
         marks = [":" if slot is None else self.aligned(next(places), slot, rank).code for slot in slots]
-        return self._indexed(step.operands[0], marks)
+        if not self.spelling.points or (len(step.operands) == 2 and step.operands[1].rank == 1):
+            return self._indexed(step.operands[0], marks)
+        text = Text(self.spelling.points.format(self.atom(step.operands[0]), ", ".join(marks)), ATOM)
+        gathered = [axis for axis, slot in enumerate(slots) if slot is not None]
+        before = gathered[0] if gathered[-1] - gathered[0] + 1 == len(gathered) else 0
+        order = (*range(rank, rank + before), *range(rank), *range(rank + before, step.rank))
+        return self.transposed(text, order)
 
     def _permute(self, step: Step, order: tuple[int, ...]) -> Text:
         return self.transposed(self.refer(step.operands[0]), order)
 
     def _broadcast(self, step: Step, places: tuple[int, ...]) -> Text:
-        text = self.aligned(step.operands[0], places, step.rank)
+        text = self.as_array(step.operands[0], self.aligned(step.operands[0], places, step.rank))
         return Text(self.spelling.broadcast.format(text.code, self.shape(step.domains)), ATOM)
 
     def _item(self, step: Step, item: int) -> Text:
@@ -116,7 +149,15 @@ class Expressions(Products):
 
     # --- equations --------------------------------------------------------------------------------------------------
 
+    def _refuse_equations(self) -> None:
+        if not self.spelling.solve:
+            raise UnsupportedError(
+                f"the result solves equations, which is not done in {self.spelling.name}",
+                remedy='choose another backend, such as "numpy"',
+            )
+
     def _solve(self, step: Step, spec: None) -> Text:
+        self._refuse_equations()
         *matrices, k = (self.refer(o) for o in step.operands)
         if len(matrices) > 1:
             return Text(f"solve_of_parts({', '.join(t.code for t in (*matrices, k))})", ATOM)
@@ -129,6 +170,7 @@ class Expressions(Products):
         return Text(f"{flat}.reshape({', '.join(shape)})", ATOM)
 
     def _root(self, step: Step, spec: Equation) -> Text:
+        self._refuse_equations()
         captured = dict(zip(spec.captured, (self.refer(o).code for o in step.operands), strict=True))
         x = next(n for n in "xyzuvw" if not any(re.search(rf"\b{n}\b", code) for code in captured.values()))
         arguments = []
@@ -142,7 +184,8 @@ class Expressions(Products):
             elif a.callable:
                 arguments.append(a.name)
         zeros = self.spelling.zeros_complex if step.complex else self.spelling.zeros
-        zero = zeros.format(self.shape(step.domains)) if step.rank else "0j" if step.complex else "0.0"
+        number = self.spelling.number_complex.format("0j") if step.complex else self.spelling.number.format("0.0")
+        zero = zeros.format(self.shape(step.domains)) if step.rank else number
         start = f"{zero} if {spec.start} is None else {spec.start}"
         return Text(f"{solver_of(step)}(lambda {x}: {spec.name}({', '.join(arguments)}), {start})", ATOM)
 
@@ -222,10 +265,10 @@ class Expressions(Products):
             size = f"{base.at(ATOM)}**{abs(n)}" if abs(n) != 1 else base.at(UNARY)
             return Text(size, POWER) if n > 0 else Text(f"1 / {size}", PRODUCT)
         if n is not None and abs(n) == Fraction(1, 2):
-            root = self._function("sqrt", step.complex, base)
+            root = self._function("sqrt", step.complex, self.as_array(step.operands[0], base))
             return root if n > 0 else Text(f"1 / {root.code}", PRODUCT)
         template = self.spelling.power_complex if step.complex else self.spelling.power
-        return Text(template.format(base.code, exponent.code), ATOM)
+        return filled(template, self.as_array(step.operands[0], base), exponent)
 
     def _call(self, step: Step, spec: Any) -> Text:
         name, places = spec
@@ -235,17 +278,17 @@ class Expressions(Products):
         of_complex = step.operands[0].complex
         if name == "abs2":
             return self._abs2(step.operands[0], operands[0])
-        return self._function(name, of_complex, operands[0])
+        return self._function(name, of_complex, self.as_array(step.operands[0], operands[0]))
 
     def _function(self, name: str, of_complex: bool, operand: Text) -> Text:
-        table = self.spelling.branched if of_complex and name in self.spelling.branched else self.spelling.functions
+        special = self.spelling.branched if of_complex else self.spelling.of_real
+        table = special if name in special else self.spelling.functions
         if name not in table:
             raise UnsupportedError(
                 f"the function {name} has no spelling in {self.spelling.name}",
                 remedy="write the function with others that the library has, or choose another backend",
             )
-        template = table[name]
-        return Text(template.format(operand.at(ATOM) if template.startswith("{0}") else operand.code), ATOM)
+        return filled(table[name], operand)
 
     def _abs2(self, operand: Step, text: Text) -> Text:
         if not operand.complex:
@@ -256,10 +299,15 @@ class Expressions(Products):
     def _where(self, step: Step, spec: Any) -> Text:
         (relation, modulo), places = spec
         left, right, body = self.operands(step, places)
+        known = is_plain(step.operands[0]) and is_plain(step.operands[1])
+        as_choice = not step.rank and (self.spelling.eager or known)
+        if not as_choice:
+            body = self.as_array(step.operands[2], body)
+            left = self.as_array(step.operands[0], left) if known else left
         condition = f"{left.at(SUM)} {relation} {right.at(SUM)}"
         if modulo is not None:
             condition = f"({left.at(SUM)} - {right.at(PRODUCT)}) % {self.extent(modulo)} == 0"
-        if not step.rank:
+        if as_choice:
             return Text(f"{body.at(SUM)} if {condition} else 0", CHOICE)
         return Text(self.spelling.where.format(condition, body.code, "0"), ATOM)
 
@@ -267,20 +315,44 @@ class Expressions(Products):
         """The statements that put `values` into a fresh array of zeros."""
         spec: Any = step.spec
         _, places, rank, adds = spec
+        if not self.spelling.put:
+            return self._masked(step, name)
         template = self.spelling.zeros_complex if step.complex else self.spelling.zeros
         index = ", ".join(self.aligned(o, p, rank).code for o, p in zip(step.operands[1:], places, strict=True))
         shape = self.shape(step.domains) if step.rank > 1 else self.extent(step.domains[0])
         lines = [f"{name} = {template.format(shape)}"]
-        if adds:
-            where = f"({index},)" if len(places) == 1 else f"({index})"
-            return [*lines, self.spelling.add_at.format(name, where, values.code)]
-        return [*lines, f"{name}[{index}] = {values.code}"]
+        template = self.spelling.add_at if adds else self.spelling.put
+        where = f"({index},)" if len(places) == 1 else f"({index})"
+        return [*lines, template.format(name, where, values.code, index)]
+
+    def _masked(self, step: Step, name: str) -> list[str]:
+        """A scatter where nothing is written in place: values stand where an index has its place, and are summed."""
+        spec: Any = step.spec
+        at, places, rank, _ = spec
+        own = 0
+        while own < rank and places[own : own + 1] == ((own,),) and step.operands[own + 1].op in ("range", "place"):
+            own += 1
+        if not set(range(own)) <= {axis for p in places[own:] for axis in p}:
+            own = 0
+        new = len(places) - own
+        whole = rank + new + step.rank - len(places)
+        masks = []
+        for n, (place, p) in enumerate(zip(step.operands[own + 1 :], places[own:], strict=True)):
+            axis = Text(self.spelling.arange.format(self.extent(step.domains[own + n])), ATOM)
+            marks = [":" if m == rank + n else "None" for m in range(rank + n, whole)]
+            across = f"{axis.code}[{', '.join(marks)}]" if len(marks) > 1 else axis.code
+            masks.append(f"{self.aligned(place, p, whole).at(SUM)} == {across}")
+        mask = masks[0] if len(masks) == 1 else " & ".join(f"({m})" for m in masks)
+        values = self.aligned(step.operands[0], [axis if axis < rank else axis + new for axis in at], whole)
+        text = self.spelling.where.format(mask, self.as_array(step.operands[0], values).code, 0)
+        summed = ", ".join(map(str, range(own, rank)))
+        return [f"{name} = {text}" + (f".sum(axis=({summed},))" if summed else "")]
 
     def scatter_values(self, step: Step) -> Text:
         """What a scatter puts down, its axes aligned to the index arrays and then to the rest."""
         spec: Any = step.spec
         at, places, rank, _ = spec
-        return self.aligned(step.operands[0], at, rank + step.rank - len(places))
+        return self.as_array(step.operands[0], self.aligned(step.operands[0], at, rank + step.rank - len(places)))
 
     def _unknown(self, step: Step, spec: Any) -> Text:
         name, places = spec

@@ -208,6 +208,14 @@ def ordered(outputs: Iterable[Step]) -> tuple[Step, ...]:
     return tuple(seen)
 
 
+def is_plain(step: Step) -> bool:
+    """Whether a step is a number of Python's, made of constants and sizes."""
+    if step.op in ("const", "size"):
+        return True
+    made = step.op in ("add", "mul", "power", "position")
+    return made and not step.rank and all(map(is_plain, step.operands))
+
+
 def _is_sizeless(step: Step) -> bool:
     """Whether the text of a step mentions no size, so that what a function of the user returns may have any."""
     if step.op == "tensordot":

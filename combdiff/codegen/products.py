@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from combdiff.codegen.plan import Step
-from combdiff.codegen.texts import ATOM, PRODUCT, UNARY, Text, Writer
+from combdiff.codegen.texts import ATOM, PRODUCT, UNARY, Text, Writer, filled
 
 
 def is_inner_product(step: Step) -> bool:
@@ -23,8 +23,8 @@ class Products(Writer):
 
     def _sum(self, step: Step, axes: tuple[int, ...]) -> Text:
         operand = step.operands[0]
-        if operand.op == "diagonal" and self.refer(operand).code.endswith(".diagonal()"):
-            return Text(f"{self.atom(operand.operands[0])}.trace()", ATOM)
+        if operand.op == "diagonal" and not self.refer(operand).code.isidentifier():
+            return filled(self.spelling.trace, self.refer(operand.operands[0]))
         array = self.atom(step.operands[0])
         if not step.rank:
             return Text(f"{array}.sum()", ATOM)
@@ -35,9 +35,12 @@ class Products(Writer):
         over_a, over_b = spec
         if is_inner_product(step):
             first = self.refer(a.operands[0] if a.op == "conj" else a)
-            return Text(self.spelling.vdot.format(first.code, self.refer(b).code), ATOM)
+            template = self.spelling.inner if b.rank > 1 and self.spelling.inner else self.spelling.vdot
+            return filled(template, first, self.refer(b))
         if a.rank <= 2 and b.rank <= 2 and len(over_a) == 1:
             return self._matmul(a, b, over_a[0], over_b[0])
+        if not self.spelling.joins_axes:
+            return self._axes(a, b, spec)
         if len(over_a) == a.rank == b.rank:
             left = self._flat(a, over_a)
             return Text(f"{left} @ {self._flat(b, over_b)}", PRODUCT)
@@ -45,6 +48,10 @@ class Products(Writer):
             return self._flattened(step, a, b, over_b, trailing=True)
         if len(over_a) == a.rank and tuple(over_b) == tuple(range(a.rank)):
             return self._flattened(step, b, a, over_a, trailing=False)
+        return self._axes(a, b, spec)
+
+    def _axes(self, a: Step, b: Step, spec: Any) -> Text:
+        over_a, over_b = spec
         count = len(over_a)
         neighbours = tuple(over_a) == tuple(range(a.rank - count, a.rank)) and tuple(over_b) == tuple(range(count))
         axes = str(count) if neighbours else f"({list(over_a)}, {list(over_b)})"
@@ -85,6 +92,8 @@ class Products(Writer):
         """A product for each value of the indices that stay in step: these axes first, the rest as matrices."""
         a, b = step.operands
         batch_a, batch_b, over_a, over_b = spec
+        if not self.spelling.joins_axes:
+            return self._batched_einsum(step)
         free_a = [n for n in range(a.rank) if n not in batch_a and n not in over_a]
         free_b = [n for n in range(b.rank) if n not in batch_b and n not in over_b]
         lead = [self.extent(a.domains[n]) for n in batch_a]
@@ -94,6 +103,18 @@ class Products(Writer):
         if len(free_a) > 1 or len(free_b) > 1:
             return Text(f"({product}).reshape({', '.join(map(self.extent, step.domains))})", ATOM)
         return Text(product, PRODUCT)
+
+    def _batched_einsum(self, step: Step) -> Text:
+        a, b = step.operands
+        spec: Any = step.spec
+        batch_a, batch_b, over_a, over_b = spec
+        row_a = list(range(a.rank))
+        row_b = [0] * b.rank
+        same = dict(zip((*batch_b, *over_b), (*batch_a, *over_a), strict=True))
+        for axis in range(b.rank):
+            row_b[axis] = same.get(axis, a.rank + axis)
+        free = [n for n in row_a if n not in (*batch_a, *over_a)] + [n for n in row_b if n >= a.rank]
+        return self._einsum(step, (row_a, row_b, (*batch_a, *free)))
 
     def _stacked(
         self, step: Step, batch: Sequence[int], rows: Sequence[int], columns: Sequence[int], lead: list[str]

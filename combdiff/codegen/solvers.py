@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from combdiff.codegen.backends.spelling import Spelling
 from combdiff.codegen.plan import Step
 from combdiff.codegen.solving import Equation
 
@@ -45,6 +46,14 @@ SOLVE_OF_PARTS = '''def solve_of_parts(of_one, of_i, k):
     return (y[:n] + 1j * y[n:]).reshape(np.shape(k))'''
 
 SOLVERS = {"newton": NEWTON, "newton_of_parts": NEWTON_OF_PARTS, "solve_of_parts": SOLVE_OF_PARTS}
+
+
+def solver_text(name: str, spelling: Spelling) -> str:
+    """The solver in the words of an array library."""
+    text = SOLVERS[name]
+    for word, own in spelling.solver_words.items():
+        text = text.replace(word, own)
+    return text
 
 
 def solver_of(step: Step) -> str:

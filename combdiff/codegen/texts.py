@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,6 +27,19 @@ class Text:
     def at(self, level: int) -> str:
         """The text as an operand that must bind at least as tightly as `level`."""
         return self.code if self.level >= level else f"({self.code})"
+
+
+_SLOT = re.compile(r"(?<=[(,] |.\()\{(\d)\}(?=[,)])|\{(\d)\}")
+
+
+def filled(template: str, *operands: Text) -> Text:
+    """A template of a library, its operands in brackets where they are not whole arguments of a call."""
+
+    def code(slot: re.Match[str]) -> str:
+        whole, part = slot.groups()
+        return operands[int(whole)].code if whole else operands[int(part)].at(ATOM)
+
+    return Text(_SLOT.sub(code, template), ATOM)
 
 
 def literal(value: Fraction) -> Text:
@@ -101,7 +115,9 @@ class Writer:
         if list(order) == list(range(len(order))):
             return text
         if list(order) == list(range(len(order)))[::-1]:
-            return Text(f"{text.at(ATOM)}.T", ATOM)
+            template = self.spelling.reverse if len(order) > 2 else "{0}.T"
+            if template:
+                return filled(template, text)
         return Text(self.spelling.transpose.format(text.at(ATOM), ", ".join(map(str, order))), ATOM)
 
     def shape(self, domains: Sequence[Domain]) -> str:

@@ -5,19 +5,18 @@ from __future__ import annotations
 from combdiff.codegen.backends.spelling import Spelling
 from combdiff.language.scalars import SCALAR_FUNCTIONS
 
-_SPECIAL = {
-    "pi": "np.pi",
-    "real": "{0}.real",
-    "imag": "{0}.imag",
-    "abs": "abs({0})",
-    "abs2": "({0}.conj() * {0}).real",
-}
+
+def functions_of(module: str) -> dict[str, str]:
+    """The scalar functions, in a library that calls them as NumPy does."""
+    own = {"pi": f"{module}.pi", "real": "{0}.real", "imag": "{0}.imag", "abs": "abs({0})"}
+    return {name: f"{module}.{row.numpy}({{0}})" for name, row in SCALAR_FUNCTIONS.items() if row.numpy} | own
+
 
 SPELLING = Spelling(
     name="numpy",
     imports="import numpy as np",
     reserved=frozenset({"np"}),
-    functions={name: f"np.{row.numpy}({{0}})" for name, row in SCALAR_FUNCTIONS.items() if row.numpy} | _SPECIAL,
+    functions=functions_of("np"),
     # an array of real numbers may stand for complex ones; without the type, NumPy would give nan left of zero
     branched={"sqrt": "np.sqrt({0}, dtype=complex)", "log": "np.log({0}, dtype=complex)"},
     scalar_conj="np.conj({0})",

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Spelling:
-    """Templates for what libraries spell differently; `@`, indexing, `.T`, `.reshape` and `.sum` are common to all.
+    """Templates for what libraries spell differently; `@`, indexing, `.reshape` and `.sum` are common to all.
 
     `functions` maps a scalar function of the language to its template; `branched` are those that need a complex
-    argument where the language calls for one, `{0}` being the argument.
+    argument where the language calls for one, `of_real` those that are written otherwise for a real one. What has a
+    value here is as NumPy has it.
     """
 
     name: str
@@ -19,22 +20,52 @@ class Spelling:
     reserved: frozenset[str]
     functions: Mapping[str, str]
     branched: Mapping[str, str]
-    scalar_conj: str
+    of_real: Mapping[str, str] = field(default_factory=dict)
+
+    # making arrays; `number` makes one of a number of Python where functions take arrays only, `device` names where
     arange: str
     arange_float: str
     zeros: str
     zeros_complex: str
+    number: str = "{0}"
+    number_complex: str = "{0}"
+    device: str = ""
+
+    # entry by entry
+    scalar_conj: str
     where: str
-    roll: str
-    tensordot: str
-    vdot: str
-    einsum: str
-    broadcast: str
-    add_at: str
-    solve: str
     power: str
     power_complex: str
     conj: str = "{0}.conj()"
     copy: str = "{0}.copy()"
+    # whether `x if c else 0` may ask for the value of c
+    eager: bool = True
+
+    # axes and entries
+    roll: str
+    broadcast: str
     transpose: str = "{0}.transpose({1})"
+    reverse: str = "{0}.T"
     diagonal: str = "{0}.diagonal()"
+    trace: str = "{0}.trace()"
+    # empty: a slice with step −1
+    flip: str = ""
+    # several index arrays, or one of several axes, if brackets do not take them: their axes then come first
+    points: str = ""
+
+    # a scatter, as statements: array, index in brackets, values, index; if empty, values are masked and summed
+    put: str = "{0}[{3}] = {2}"
+    add_at: str
+
+    # contractions; `inner` is of arrays of several axes; `to_complex` a real operand of a complex one, where needed
+    tensordot: str
+    vdot: str
+    inner: str = ""
+    einsum: str
+    to_complex: str = ""
+    # whether joining axes is free, which it is not where arrays are cut in chunks
+    joins_axes: bool = True
+
+    # equations; `solver_words` are replaced in the text of the solvers, which is NumPy's
+    solve: str
+    solver_words: Mapping[str, str] = field(default_factory=dict)

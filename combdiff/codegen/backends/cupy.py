@@ -1,0 +1,33 @@
+"""CuPy's spelling: NumPy's under another name. Streams and memory are left to CuPy, and no value is waited for."""
+
+from __future__ import annotations
+
+from combdiff.codegen.backends.numpy import functions_of
+from combdiff.codegen.backends.spelling import Spelling
+
+SPELLING = Spelling(
+    name="cupy",
+    imports="import cupy as cp",
+    reserved=frozenset({"cp"}),
+    functions=functions_of("cp"),
+    branched={"sqrt": "cp.sqrt({0}.astype(complex))", "log": "cp.log({0}.astype(complex))"},
+    arange="cp.arange({0})",
+    arange_float="cp.arange({0}, dtype=float)",
+    zeros="cp.zeros({0})",
+    zeros_complex="cp.zeros({0}, dtype=complex)",
+    number="cp.asarray({0}, dtype=float)",
+    number_complex="cp.asarray({0}, dtype=complex)",
+    scalar_conj="cp.conj({0})",
+    where="cp.where({0}, {1}, {2})",
+    power="cp.power({0}, {1})",
+    power_complex="cp.power({0}.astype(complex), {1})",
+    eager=False,
+    roll="cp.roll({0}, {1}, axis={2})",
+    broadcast="cp.broadcast_to({0}, {1})",
+    add_at="cp.add.at({0}, {1}, {2})",
+    tensordot="cp.tensordot({0}, {1}, axes={2})",
+    vdot="cp.vdot({0}, {1})",
+    einsum='cp.einsum("{0}", {1}, {2})',
+    solve="cp.linalg.solve({0}, {1})",
+    solver_words={"np.": "cp."},
+)

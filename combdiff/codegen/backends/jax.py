@@ -1,0 +1,38 @@
+"""JAX's spelling: nothing is written in place and no value is asked for, so that `jax.jit` takes the function.
+
+Precision is the caller's: `jax.config.update("jax_enable_x64", True)` for double.
+"""
+
+from __future__ import annotations
+
+from combdiff.codegen.backends.numpy import functions_of
+from combdiff.codegen.backends.spelling import Spelling
+
+SPELLING = Spelling(
+    name="jax",
+    imports="import jax.numpy as jnp",
+    reserved=frozenset({"jnp"}),
+    functions=functions_of("jnp"),
+    branched={name: f"jnp.{name}(jnp.asarray({{0}}, complex))" for name in ("sqrt", "log")},
+    arange="jnp.arange({0})",
+    arange_float="jnp.arange({0}, dtype=float)",
+    zeros="jnp.zeros({0})",
+    zeros_complex="jnp.zeros({0}, dtype=complex)",
+    number="jnp.asarray({0}, float)",
+    number_complex="jnp.asarray({0}, complex)",
+    scalar_conj="jnp.conj({0})",
+    where="jnp.where({0}, {1}, {2})",
+    power="jnp.power({0}, {1})",
+    power_complex="jnp.power(jnp.asarray({0}, complex), {1})",
+    copy="{0}",
+    eager=False,
+    roll="jnp.roll({0}, {1}, axis={2})",
+    broadcast="jnp.broadcast_to({0}, {1})",
+    put="{0} = {0}.at[{3}].set({2})",
+    add_at="{0} = {0}.at[{3}].add({2})",
+    tensordot="jnp.tensordot({0}, {1}, axes={2})",
+    vdot="jnp.vdot({0}, {1})",
+    einsum='jnp.einsum("{0}", {1}, {2})',
+    solve="jnp.linalg.solve({0}, {1})",
+    solver_words={"np.": "jnp."},
+)
