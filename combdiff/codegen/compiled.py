@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Literal, SupportsIndex, TypeAlias
+from typing import TYPE_CHECKING, Literal, SupportsIndex, TypeAlias, cast
 
 from combdiff.codegen.arguments import lists_in
 from combdiff.codegen.emit import emit, identifier, spelling_of
+from combdiff.codegen.libraries import library_of, looked_at
 from combdiff.codegen.lower import lower
 from combdiff.codegen.plan import Argument, Plan
 from combdiff.codegen.signature import derivatives_in, result_of
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from combdiff.codegen.libraries import Foreign
     from combdiff.language.values import Extent
 
     Array: TypeAlias = npt.NDArray[np.generic]
@@ -53,6 +55,7 @@ class Compiled:
     ) -> None:
         self._term = term
         self._spelling = spelling_of(backend)
+        self._library = library_of(backend)
         self._name = identifier(name)
         self._title = title
         self._check = check
@@ -60,7 +63,7 @@ class Compiled:
         self.source = self._text(self._plan)
         self._known: dict[str, Callable[..., object]] = {}
         self._by_sizes: dict[tuple[tuple[Domain, int], ...], Callable[..., object]] = {}
-        self._seen: dict[int, weakref.ref[Array]] = {}
+        self._seen: dict[int, weakref.ref[object]] = {}
         taken = {a.name for a in self._plan.arguments}
         self._solves = any(step.op in ("root", "solve") for step in self._plan.steps)
         self._unneeded = self._function_names() - taken
@@ -76,16 +79,23 @@ class Compiled:
         from combdiff.language.values import Extent
 
         given = self._bound(args, named)
+        if self._library is not None:
+            given = self._with_lists(given)
         extent = Extent()
         for name, domain in self._lists.items():
             if name in given:
                 extent.note(domain, offsets_of(domain, given[name], name), name)
         fitted = [self._fitted(a, given[a.name], extent) for a in self._plan.arguments]
+        if self._library is not None:
+            fitted = self._checked(fitted, out)
         for argument, value in zip(self._plan.arguments, fitted, strict=True):
             self._check_symmetry(argument, value, extent.sizes)
         result = (
             _solved(self._function(extent.sizes), fitted) if self._solves else self._function(extent.sizes)(*fitted)
         )
+        if self._library is not None:
+            made = self._library.result
+            return tuple(map(made, result)) if isinstance(result, tuple) else made(result)
         return result if out is None else _filled(out, result)
 
     @property
@@ -153,28 +163,48 @@ class Compiled:
             offsets = offsets_of(argument.offsets, value, argument.name)
             extent.note(argument.offsets, offsets, argument.name)
             return offsets.rows if argument.offsets.directions > 1 else offsets.rows[:, 0]
-        array = _as_array(argument, value)
+        array = _as_array(argument, value) if self._library is None else self._library.argument(argument, value)
         kind = self._kinds.get(argument.name, argument.kind)
         slots = places(kind, argument.name) if isinstance(kind, Map) else []
-        if array.ndim != len(slots):
+        if len(array.shape) != len(slots):
             indices = len(kind.params) if isinstance(kind, Map) else 0
             spread = "" if indices == len(slots) else f" on {len(slots)} axes"
             raise ArrayError(
                 f"{argument.name} has {_counted(indices, 'index', 'indices')}{spread}, "
-                f"but the array has {_counted(array.ndim, 'axis', 'axes')}",
+                f"but the array has {_counted(len(array.shape), 'axis', 'axes')}",
                 remedy=AXES if spread else "give an array with an axis for each index",
             )
         for (axis, place), size in zip(slots, array.shape, strict=True):
             assert axis is not None, "slots of arrays have ranges"
             extent.note(axis, size, place)
-        return array if slots else array[()]
+        return array if slots or self._library is not None else array[()]  # type: ignore[index]  # NumPy's
+
+    def _with_lists(self, given: dict[str, object]) -> dict[str, object]:
+        """Lists of offsets, which are small and looked at, as NumPy's arrays."""
+        assert self._library is not None, "there is one"
+        lists = {a.name for a in self._plan.arguments if a.offsets is not None} | self._lists.keys()
+        return {name: self._library.listed(name, v) if name in lists else v for name, v in given.items()}
+
+    def _checked(self, fitted: list[object], out: object) -> list[object]:
+        """What is asked of arrays of another library than NumPy; lists of offsets go where the arrays are."""
+        assert self._library is not None, "there is one"
+        if out is not None:
+            raise ArrayError(f"out= is for NumPy, and the code is for {self._library.title}", remedy="leave it out")
+        pairs = zip(self._plan.arguments, fitted, strict=True)
+        arrays = [(a.name, cast("Foreign", v)) for a, v in pairs if a.step is not None and not a.offsets]
+        self._library.check_devices(arrays)
+        near = arrays[0][1] if arrays else None
+        return [
+            self._library.offsets(cast("Array", v), near) if a.offsets is not None else v
+            for a, v in zip(self._plan.arguments, fitted, strict=True)
+        ]
 
     def _check_symmetry(self, argument: Argument, value: object, sizes: Mapping[Domain, int]) -> None:
         """Refuse data that break a declared symmetry; an array that was seen before is not looked at again."""
         import numpy as np
 
         kind = self._kinds.get(argument.name)
-        if not self._check or not isinstance(kind, Map) or not kind.symmetries or not isinstance(value, np.ndarray):
+        if not self._check or not isinstance(kind, Map) or not kind.symmetries or argument.callable:
             return
         known = self._seen.get(id(value))
         if known is not None and known() is value:
@@ -182,7 +212,10 @@ class Compiled:
         from combdiff.language.samples import breaks_symmetry
 
         sample = _SAMPLE if self._check == "sample" else None
-        broken = breaks_symmetry(value, kind, sizes, sample, np.random.default_rng(0))
+        array = looked_at(self._library, value, sample)
+        if array is None:
+            return
+        broken = breaks_symmetry(array, kind, sizes, sample, np.random.default_rng(0))
         if broken is not None:
             raise ArrayError(
                 f"{argument.name} does not have its declared symmetry {broken}",

@@ -19,6 +19,8 @@ from combdiff.errors import UnsupportedError
 from combdiff.language.terms import ONE, Const
 from combdiff.language.types import Domain, Index
 
+_INDEXING = frozenset({"position", "opposite", "pick", "permute", "flip", "roll", "diagonal", "gather"})
+
 
 class Expressions(Products):
     """Writes steps as text in the spelling of one array library."""
@@ -26,7 +28,9 @@ class Expressions(Products):
     def text(self, step: Step) -> Text:
         """The expression that computes `step` from its operands."""
         cast = self._cast(step) if self.spelling.to_complex else ()
-        writer = Expressions(self.plan, self.spelling, self._casting(cast), self.extent) if cast else self
+        read = tuple(o for o in step.operands if self._is_integer(o)) if self.spelling.to_real else ()
+        read = () if step.op in _INDEXING else read
+        writer = Expressions(self.plan, self.spelling, self._casting(cast, read), self.extent) if cast or read else self
         write: Callable[[Step, Any], Text] = getattr(writer, f"_{step.op}")
         return write(step, step.spec)
 
@@ -41,9 +45,16 @@ class Expressions(Products):
             case _:
                 return ()
 
-    def _casting(self, cast: tuple[Step, ...]) -> Callable[[Step], Text]:
+    def _is_integer(self, step: Step) -> bool:
+        """Whether an array holds offsets, which are integers."""
+        if step.op == "input":
+            return any(a.offsets is not None and a.step is step for a in self.plan.arguments)
+        return step.op in _INDEXING and bool(step.operands) and self._is_integer(step.operands[0])
+
+    def _casting(self, cast: tuple[Step, ...], read: tuple[Step, ...]) -> Callable[[Step], Text]:
         def refer(step: Step) -> Text:
             text = self.refer(step)
+            text = filled(self.spelling.to_real, text) if step in read else text
             return Text(self.spelling.to_complex.format(text.at(SUM)), SUM) if step in cast else text
 
         return refer
@@ -89,6 +100,11 @@ class Expressions(Products):
     def _opposite(self, step: Step, spec: None) -> Text:
         offsets = self.atom(step.operands[0])
         same = f"({offsets}[:, None] == -{offsets})" + (".all(axis=2)" if step.operands[0].rank > 1 else "")
+        if self.spelling.to_real:
+            places = Text(self.spelling.arange.format(self.extent(step.domains[0])), ATOM)
+            return Text(
+                f"{filled(self.spelling.where, Text(same, ATOM), places, Text('0', ATOM)).code}.sum(axis=1)", ATOM
+            )
         return Text(f"{same} @ {self.spelling.arange.format(self.extent(step.domains[0]))}", PRODUCT)
 
     # --- views and gathers ------------------------------------------------------------------------------------------

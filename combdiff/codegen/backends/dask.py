@@ -1,4 +1,4 @@
-"""Dask's spelling: arrays in chunks, computed when asked for. Axes are not joined; index arrays are small NumPy ones."""
+"""Dask's spelling: arrays in chunks, computed when asked for. Axes are not joined; index arrays are NumPy's."""
 
 from __future__ import annotations
 

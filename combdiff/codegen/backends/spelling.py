@@ -57,12 +57,14 @@ class Spelling:
     put: str = "{0}[{3}] = {2}"
     add_at: str
 
-    # contractions; `inner` is of arrays of several axes; `to_complex` a real operand of a complex one, where needed
+    # contractions; `inner` is of arrays of several axes; `to_complex` a real operand of a complex one, `to_real`
+    # an integer that is read as a number, where these are not mixed
     tensordot: str
     vdot: str
     inner: str = ""
     einsum: str
     to_complex: str = ""
+    to_real: str = ""
     # whether joining axes is free, which it is not where arrays are cut in chunks
     joins_axes: bool = True
 

@@ -36,6 +36,7 @@ SPELLING = Spelling(
     inner="torch.vdot({0}.ravel(), {1}.ravel())",
     einsum='torch.einsum("{0}", {1}, {2})',
     to_complex="{0} + 0j",
+    to_real="{0}.to(torch.float64)",
     solve="torch.linalg.solve({0}, {1})",
     solver_words={
         "np.size(x)": "x.numel()",

@@ -1,0 +1,279 @@
+"""What a compiled function asks of an array library other than NumPy: is this an array of yours, of what, and where?
+
+Every question is answered before any work is done; entries are looked at only to check a declared symmetry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from numbers import Number as PythonNumber
+from types import ModuleType
+from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
+
+import numpy as np
+
+from combdiff.codegen.plan import Argument
+from combdiff.codegen.signature import slots
+from combdiff.errors import ArrayError, UnsupportedError
+from combdiff.language.types import is_complex
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Entries: TypeAlias = npt.NDArray[np.generic]
+    Doubles: TypeAlias = npt.NDArray[np.float64 | np.complex128]
+
+
+class Foreign(Protocol):
+    """An array of some library."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def dtype(self) -> object: ...
+
+
+class Library:
+    """CuPy, which NumPy's arrays are not given to silently, for they lie in other memory; the others differ below."""
+
+    name = "cupy"
+    module = "cupy"
+    title = "CuPy"
+    install = "cupy-cuda12x, or cupy-cuda13x, as pip install 'combdiff[cuda12]' does"
+    convert = "cupy.asarray({0})"
+    double = "{0}.astype({1!r})"
+    takes_numpy = False
+
+    def __init__(self) -> None:
+        try:
+            self.namespace: ModuleType = import_module(self.module)
+        except ImportError as problem:
+            raise UnsupportedError(
+                f"the backend {self.name} needs {self.title}, which cannot be imported ({problem})",
+                remedy=f"install {self.install}",
+            ) from problem
+
+    # --- what libraries differ in -----------------------------------------------------------------------------------
+
+    def owns(self, value: object) -> bool:
+        return isinstance(value, self.namespace.ndarray)
+
+    def made(self, value: Entries) -> Foreign:
+        """An array of the library, of one of NumPy's."""
+        return cast(Foreign, self.namespace.asarray(value))
+
+    def device(self, array: Foreign) -> str:
+        """Where an array lies; empty where there is no such thing."""
+        return f"GPU {array.device.id}" if hasattr(array, "device") and hasattr(array.device, "id") else ""
+
+    def numpy(self, array: Foreign) -> Entries:
+        return cast("Entries", array.get() if hasattr(array, "get") else np.asarray(array))
+
+    def entries(self, array: Foreign, points: Sequence[Entries]) -> Entries:
+        """The entries at points, which are index arrays of NumPy's."""
+        return self.numpy(array[tuple(map(self.made, points))])  # type: ignore[index]  # arrays are indexed alike
+
+    def is_known(self, array: Foreign) -> bool:
+        """Whether the array has entries to look at."""
+        return True
+
+    def finished(self, array: Foreign) -> Foreign:
+        """A result as the caller wants it."""
+        return array
+
+    def offsets(self, rows: Entries, near: Foreign | None) -> object:
+        """A list of offsets, where the arrays are."""
+        return self.made(rows)
+
+    # --- arguments and results --------------------------------------------------------------------------------------
+
+    def argument(self, argument: Argument, value: object) -> Foreign:
+        """The value as an array of double precision, of real numbers where the argument is declared real."""
+        name, complex = argument.name, is_complex(argument.kind)
+        if not slots(argument.kind) and isinstance(value, PythonNumber | np.generic):
+            value = _number(value)
+        elif not self.owns(value):
+            self._refuse_others(name, value)
+        found = dtype_name(value)
+        wanted = "complex128" if complex else "float64"
+        if found not in ("float64", "complex128"):
+            raise ArrayError(
+                f"{name} holds {found}, and the code computes in double precision", remedy=self.remedy(name, wanted)
+            )
+        if found == "complex128" and not complex:
+            raise ArrayError(f"{name} is declared real, but the array is complex", remedy="give its real part")
+        array = self.made(value) if isinstance(value, np.ndarray) and not self.owns(value) else cast(Foreign, value)
+        if dtype_name(array) != found:
+            raise ArrayError(
+                f"{name} holds {found}, which {self.title} takes as {dtype_name(array)}",
+                remedy=self.remedy(name, wanted),
+            )
+        return self.promoted(array) if complex else array
+
+    def listed(self, name: str, value: object) -> object:
+        """A list of offsets as NumPy's array."""
+        if not self.owns(value):
+            return value
+        if not self.is_known(cast(Foreign, value)):
+            raise ArrayError(f"{name} is traced, and its offsets must be known", remedy=f"do not trace {name}")
+        return self.numpy(cast(Foreign, value))
+
+    def _refuse_others(self, name: str, value: object) -> None:
+        if self.takes_numpy and isinstance(value, np.ndarray):
+            return
+        module = type(value).__module__.split(".")[0]
+        found = "an array of NumPy" if isinstance(value, np.ndarray) else f"{module}.{type(value).__name__}"
+        raise ArrayError(
+            f"{name} is {found if module != 'builtins' else f'a {type(value).__name__}'}, and no array of {self.title}",
+            remedy=f"give {self.convert.format(name)}",
+        )
+
+    def remedy(self, name: str, wanted: str) -> str:
+        return f"give {self.double.format(name, wanted)}"
+
+    def promoted(self, array: Foreign) -> Foreign:
+        """An array that is declared complex."""
+        return array
+
+    def result(self, value: object) -> Foreign:
+        """A result, also one that is a constant, as an array of the library."""
+        if self.owns(value):
+            return self.finished(cast(Foreign, value))
+        return self.made(_number(value))
+
+    def check_devices(self, arrays: Sequence[tuple[str, Foreign]]) -> None:
+        """All arrays must lie in one place."""
+        found = {self.device(array): name for name, array in reversed(arrays) if array.shape}
+        if len(found) > 1:
+            (here, first), (there, second) = list(found.items())[:2]
+            raise ArrayError(
+                f"{second} is on {there}, but {first} is on {here}", remedy="move all arrays to one device"
+            )
+
+
+class Jax(Library):
+    """JAX, which takes NumPy's arrays everywhere; in single precision unless it is told otherwise."""
+
+    name, module, title, install = "jax", "jax.numpy", "JAX", "jax, as pip install 'combdiff[jax]' does"
+    convert = "jax.numpy.asarray({0})"
+    double = '{0}.astype({1!r}), after jax.config.update("jax_enable_x64", True)'
+    takes_numpy = True
+
+    def device(self, array: Foreign) -> str:
+        if not self.is_known(array):
+            return ""
+        return ", ".join(sorted(str(d) for d in array.devices()))  # type: ignore[attr-defined]  # of jax.Array
+
+    def is_known(self, array: Foreign) -> bool:
+        return not isinstance(array, import_module("jax").core.Tracer)
+
+
+class Torch(Library):
+    """PyTorch, whose products do not mix real with complex tensors."""
+
+    name, module, title, install = "torch", "torch", "PyTorch", "torch, as pip install 'combdiff[torch]' does"
+    convert = "torch.as_tensor({0})"
+    double = "{0}.to(torch.{1})"
+
+    def owns(self, value: object) -> bool:
+        return isinstance(value, self.namespace.Tensor)
+
+    def device(self, array: Foreign) -> str:
+        return str(array.device)  # type: ignore[attr-defined]  # of torch.Tensor
+
+    def numpy(self, array: Foreign) -> Entries:
+        plain = array.detach().cpu().resolve_conj().resolve_neg()  # type: ignore[attr-defined]  # of torch.Tensor
+        return cast("Entries", plain.numpy())
+
+    def entries(self, array: Foreign, points: Sequence[Entries]) -> Entries:
+        device = array.device  # type: ignore[attr-defined]  # of torch.Tensor
+        places = tuple(self.namespace.as_tensor(np.ascontiguousarray(p), device=device) for p in points)
+        return self.numpy(array[places])  # type: ignore[index]  # arrays are indexed alike
+
+    def offsets(self, rows: Entries, near: Foreign | None) -> object:
+        device = None if near is None else near.device  # type: ignore[attr-defined]  # of torch.Tensor
+        return self.namespace.as_tensor(np.ascontiguousarray(rows), device=device)
+
+    def promoted(self, array: Foreign) -> Foreign:
+        return cast(Foreign, array.to(self.namespace.complex128))  # type: ignore[attr-defined]  # of torch.Tensor
+
+    def finished(self, array: Foreign) -> Foreign:
+        return cast(Foreign, array.resolve_conj().resolve_neg())  # type: ignore[attr-defined]  # of torch.Tensor
+
+
+class Dask(Library):
+    """Dask, whose results are computed when asked for."""
+
+    name, module, title, install = "dask", "dask.array", "Dask", "dask, as pip install 'combdiff[dask]' does"
+    convert = "dask.array.from_array({0})"
+    takes_numpy = True
+
+    def owns(self, value: object) -> bool:
+        return isinstance(value, self.namespace.Array)
+
+    def argument(self, argument: Argument, value: object) -> Foreign:
+        array = super().argument(argument, value)
+        if not all(isinstance(n, int) for n in array.shape):
+            raise ArrayError(
+                f"the chunks of {argument.name} have unknown sizes",
+                remedy=f"call {argument.name}.compute_chunk_sizes() first",
+            )
+        return array
+
+    def device(self, array: Foreign) -> str:
+        return ""
+
+    def offsets(self, rows: Entries, near: Foreign | None) -> object:
+        return rows
+
+    def numpy(self, array: Foreign) -> Entries:
+        return cast("Entries", np.asarray(array))
+
+    def entries(self, array: Foreign, points: Sequence[Entries]) -> Entries:
+        return self.numpy(array.vindex[tuple(np.broadcast_arrays(*points))])  # type: ignore[attr-defined]  # of Dask
+
+
+_LIBRARIES = {kind.name: kind for kind in (Library, Jax, Torch, Dask)}
+
+
+def library_of(backend: str) -> Library | None:
+    """The library of a backend, imported; None for NumPy. Raises UnsupportedError where it is not installed."""
+    return _LIBRARIES[backend]() if backend in _LIBRARIES else None
+
+
+def dtype_name(array: object) -> str:
+    """`float64`, `complex128`, … in every library."""
+    return str(getattr(array, "dtype", type(array).__name__)).removeprefix("torch.")
+
+
+def _number(value: object) -> Entries:
+    """A number, or NumPy's result, in double precision."""
+    array = np.asarray(value)
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+
+
+class Sampled:
+    """Some entries of an array as NumPy's: what a check of its symmetry reads of it."""
+
+    def __init__(self, library: Library, array: Foreign) -> None:
+        self.library = library
+        self.array = array
+        self.shape = tuple(array.shape)
+        self.size = int(np.prod(self.shape, dtype=np.int64))
+
+    def __getitem__(self, points: tuple[Entries, ...]) -> Entries:
+        return self.library.entries(self.array, points)
+
+
+def looked_at(library: Library | None, value: object, sample: int | None) -> Doubles | None:
+    """An array as `breaks_symmetry` wants it: all of it where it is small, or asked for; None where there are none."""
+    if library is None:
+        return cast("Doubles", value) if isinstance(value, np.ndarray) else None
+    array = cast(Foreign, value)
+    if value is None or not library.is_known(array):
+        return None
+    sampled = Sampled(library, array)
+    whole = sample is None or sampled.size <= sample
+    return cast("Doubles", library.numpy(array) if whole else sampled)
