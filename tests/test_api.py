@@ -83,7 +83,7 @@ def test_messages_call_the_program_by_its_name():
 
 @pytest.mark.parametrize("method", ["source", "compile"])
 def test_an_unknown_backend_is_refused(method):
-    with pytest.raises(UnsupportedError, match="choose one of numpy"):
+    with pytest.raises(UnsupportedError, match="choose one of numpy, cupy, jax, torch, dask"):
         getattr(cd.grad(SQUARES), method)("abacus")
 
 

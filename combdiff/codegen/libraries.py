@@ -263,8 +263,15 @@ class Sampled:
         self.shape = tuple(array.shape)
         self.size = int(np.prod(self.shape, dtype=np.int64))
 
-    def __getitem__(self, points: tuple[Entries, ...]) -> Entries:
-        return self.library.entries(self.array, points)
+    def reshape(self, shape: tuple[int, ...]) -> Sampled:
+        """The same entries, in their order, on other axes."""
+        other = Sampled(self.library, self.array)
+        other.shape = shape
+        return other
+
+    def __getitem__(self, points: tuple[npt.NDArray[np.intp], ...]) -> Entries:
+        place = np.ravel_multi_index(np.broadcast_arrays(*points), self.shape)
+        return self.library.entries(self.array, np.unravel_index(place, self.array.shape))
 
 
 def looked_at(library: Library | None, value: object, sample: int | None) -> Doubles | None:

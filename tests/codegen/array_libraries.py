@@ -17,9 +17,7 @@ def _arrays_only(name: str) -> object:
     function = getattr(np, name)
 
     def strict(*args: object, **named: object) -> object:
-        arrays = (
-            [a for a in args if not isinstance(a, str | tuple | list | int)] if name != "broadcast_to" else args[:1]
-        )
+        arrays = args[:1] if name in ("broadcast_to", "roll") else [a for a in args if not isinstance(a, str)]
         assert all(isinstance(a, np.ndarray | np.generic) for a in arrays), f"cupy.{name} takes arrays only"
         return function(*args, **named)
 
@@ -60,7 +58,7 @@ class Numbers:
                 return self.module.asarray(array)
 
     def back(self, value: object) -> np.ndarray:
-        if self.name == "torch":
+        if hasattr(value, "detach"):
             value = value.detach().cpu().numpy()
         if self.name == "cupy" and hasattr(value, "get"):
             value = value.get()
