@@ -25,7 +25,9 @@ from combdiff.simplify.stages import REAL_PART, Simplifier, Step, provably_real
 if TYPE_CHECKING:
     from combdiff.checking import Report
     from combdiff.codegen.compiled import Check, Compiled
+    from combdiff.codegen.hessian import Joint
     from combdiff.codegen.plan import Plan
+    from combdiff.minimizing import Problem
 
 
 @dataclass(frozen=True)
@@ -81,24 +83,56 @@ class Derivation:
         with deep_recursion():
             return lower(self.term, {**guessed_sizes(self.term), **_sizes(self.term, shapes)})
 
-    def source(self, backend: str = "numpy", *, value: bool = False) -> str:
-        """Stand-alone source text; with `value` it returns the objective's value, or values, before the derivative."""
+    def source(self, backend: str = "numpy", *, value: bool = False, hvp: bool = False) -> str:
+        """Stand-alone source text; with `value` it returns the objective's value, or values, before the derivative.
+
+        With `hvp` it returns last a function of a direction, the Hessian-vector product at that point.
+        """
         from combdiff.codegen.emit import source
 
+        name, title = self._function_name(value, hvp), str(self)
         with deep_recursion():
-            return source(self._runnable(value), backend=backend, name=self._function_name(value), title=str(self))
+            if hvp:
+                from combdiff.codegen.hessian import products_source
 
-    def compile(self, backend: str = "numpy", *, value: bool = False, check: Check = "sample") -> Compiled:
+                return products_source(self._joint(value), backend, name, title)
+            return source(self._runnable(value), backend=backend, name=name, title=title)
+
+    def compile(
+        self, backend: str = "numpy", *, value: bool = False, hvp: bool = False, check: Check = "sample"
+    ) -> Compiled:
         """A callable of arrays, in the order of the arguments: captured ones, the differentiated, cotangents.
 
+        It returns the derivative; with `value` the value before it, and with `hvp` a function last: after
+        `value, gradient, hvp = f(A, x)`, `hvp(k)` is the Hessian at x times k, from what was computed at x already.
         `check` says how much of an array is held against its declared symmetries at its first call: "sample" (4,096
         entries), "full" or False. Raises ArrayError for arrays that do not fit.
         """
         from combdiff.codegen.compiled import Compiled
+        from combdiff.codegen.hessian import CompiledHessian
 
         if check not in ("sample", "full", False):
             raise UnsupportedError(f"check is {check!r}", remedy='give "sample", "full" or False')
-        return Compiled(self._runnable(value), backend, self._function_name(value), str(self), check)
+        name, title = self._function_name(value, hvp), str(self)
+        if hvp:
+            return CompiledHessian(self._joint(value), backend, name, title, check)
+        return Compiled(self._runnable(value), backend, name, title, check)
+
+    def problem(self, *, check: Check = "sample", **given: object) -> Problem:
+        """The objective for `scipy.optimize.minimize`: `fun`, `jac`, `hessp` and `x0`, all of one real vector.
+
+        >>> import combdiff as cd, numpy as np
+        >>> from scipy.optimize import minimize
+        >>> p = cd.grad("(a::RV) -> (x::RV) -> sum(i, (x(i) - a(i))^4)").problem(a=np.ones(2), x=np.zeros(2))
+        >>> found = minimize(p.fun, p.x0, jac=p.jac, hessp=p.hessp, method="trust-ncg")
+        >>> bool(np.allclose(p.unpack(found.x), 1, atol=0.1))
+        True
+
+        Captured arrays and functions are given by name, and so are the unknowns, where to start; see `Problem`.
+        """
+        from combdiff.minimizing import Problem
+
+        return Problem(self, given, check)
 
     def check(self, seed: int = 0) -> Report:
         """Compare with finite differences and the emitted code, on random data in the declared symmetries.
@@ -132,14 +166,33 @@ class Derivation:
         """The gradient of the same program, valid in the full space: what a Hessian product is the pullback of."""
         return _derived(self.text, "grad", self.program, Simplifier(full_space=True))
 
+    @cached_property
+    def _products(self) -> Derivation:
+        """The Hessian-vector product of the same program."""
+        return _derived(self.text, "hvp", self.program, Simplifier())
+
     def _runnable(self, value: bool) -> Term:
         if not value:
             return self.term
         with deep_recursion():
             return _with_value(self.term, without_derivatives(self.objective, Simplifier()))
 
-    def _function_name(self, value: bool) -> str:
+    def _joint(self, value: bool) -> Joint:
+        """The derivative, and the Hessian-vector product of the same program."""
+        from combdiff.codegen.hessian import joined
+
+        if self.mode != "grad":
+            raise UnsupportedError(
+                f"hvp=True stands next to a gradient, and this is a derivation of cd.{self.mode}",
+                remedy="use cd.grad(text).compile(hvp=True), or cd.hvp(text) for the product alone",
+            )
+        with deep_recursion():
+            return joined(self._runnable(value), self._products.term)
+
+    def _function_name(self, value: bool, hvp: bool = False) -> str:
         name = {"grad": "gradient", "pullback": "pullback", "hvp": "hessian_vector_product"}[self.mode]
+        if hvp:
+            return f"value_{name}_and_hvp" if value else f"{name}_and_hvp"
         return f"value_and_{name}" if value else name
 
 

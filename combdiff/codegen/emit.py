@@ -10,7 +10,7 @@ from __future__ import annotations
 import keyword
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 
 from combdiff.codegen.backends import BACKENDS
@@ -74,17 +74,18 @@ def spelling_of(backend: str) -> Spelling:
 def emit(plan: Plan, spelling: Spelling, name: str = "gradient", title: str = "") -> str:
     """The text of a plan, after those of the equations and solvers that it calls."""
     before: dict[str, str] = {}
-    _needed_by(plan, spelling, before)
-    return "\n\n\n".join([spelling.imports, *before.values(), _Function(plan, spelling, name).text(title)])
+    needed_by(plan, spelling, before)
+    return "\n\n\n".join([spelling.imports, *before.values(), FunctionText(plan, spelling, name).text(title)])
 
 
-def _needed_by(plan: Plan, spelling: Spelling, before: dict[str, str]) -> None:
+def needed_by(plan: Plan, spelling: Spelling, before: dict[str, str]) -> None:
+    """Add the texts of the equations and solvers that a plan calls to `before`, by their names."""
     for step in plan.steps:
         name = solver_of(step)
         if name:
             before.setdefault(name, solver_text(name, spelling))
         if isinstance(step.spec, Equation):
-            _needed_by(step.spec.plan, spelling, before)
+            needed_by(step.spec.plan, spelling, before)
             equation = step.spec.name
             if equation in before:
                 raise UnsupportedError(
@@ -92,7 +93,7 @@ def _needed_by(plan: Plan, spelling: Spelling, before: dict[str, str]) -> None:
                     remedy="rename one of the two unknowns",
                 )
             title = "The residual of an equation, and its Jacobian matrix."
-            before[equation] = _Function(step.spec.plan, spelling, equation).text(title).rstrip()
+            before[equation] = FunctionText(step.spec.plan, spelling, equation).text(title).rstrip()
 
 
 def identifier(name: str) -> str:
@@ -103,7 +104,9 @@ def identifier(name: str) -> str:
     return f"{clean}_" if keyword.iskeyword(clean) else clean
 
 
-class _Function:
+class FunctionText:
+    """The text of one function; its statements are written in the order of the plan's steps."""
+
     def __init__(self, plan: Plan, spelling: Spelling, name: str) -> None:
         self.plan = plan
         self.spelling = spelling
@@ -117,7 +120,7 @@ class _Function:
         self.asked: set[Domain] = set()
         self.pinned = {step: self._fresh(given) for step, given in plan.names.items() if step in set(plan.steps)}
         steps = plan.steps
-        self.uses = Counter([o for s in steps for o in _uses(s)] + list(plan.outputs))
+        self.uses = Counter([o for s in steps for o in uses_of(s)] + list(plan.outputs))
         self.expressions = Expressions(plan, spelling, self.texts.__getitem__, self._extent)
 
     def _fresh(self, wish: str) -> str:
@@ -157,16 +160,18 @@ class _Function:
         steps = self.plan.steps
         for step in steps:
             if self.uses[step]:
-                self._add(step)
-        results = self._results()
-        optional = {a.name for a in self.plan.arguments if a.optional}
-        signature = [f"{text}=None" if name in optional else text for name, text in self.arguments.items()]
-        header = [f"def {self.name}({', '.join(signature)}):"]
+                self.add(step)
+        results = self.results(self.plan.outputs, ())
         code = [*self.lines, f"return {', '.join(results)}"]
-        inner = [*self._docstring(title), *self._device(code), *self._preamble(), *code]
-        return "\n".join([*header, *(f"    {line}" if line else "" for line in inner)]) + "\n"
+        inner = [*self.docstring(title), *self._device(code), *self.preamble(), *code]
+        return "\n".join([self.header(), *(f"    {line}" if line else "" for line in inner)]) + "\n"
 
-    def _add(self, step: Step) -> None:
+    def header(self) -> str:
+        """The line with the name and what the function takes."""
+        given = [(self.arguments[a.name], a.optional) for a in self.plan.arguments]
+        return f"def {self.name}({', '.join(f'{name}=None' if free else name for name, free in given)}):"
+
+    def add(self, step: Step) -> None:
         """Write a step: a line of its own, or kept for the expression that uses it."""
         if step.op == "input":
             self.texts[step] = Text(self.arguments[str(step.spec)], ATOM)
@@ -181,25 +186,25 @@ class _Function:
 
     def _shortened(self, step: Step) -> Text:
         """The expression of a step; where it grows too long, its longest operands get lines of their own."""
-        for operand in _uses(step):
+        for operand in uses_of(step):
             chained = _is_matmul(step) and _is_matmul(operand)
             if step.op in _CONTRACTIONS and operand.op in _CONTRACTIONS and not chained:
-                self._name_now(operand)
+                self.name_now(operand)
         text = self.expressions.text(step)
         # a long sum is put on a line a term instead
         while step.op != "add" and len(text.code) > _INLINE + 20:
-            inside = [o for o in _uses(step) if len(self.texts[o].code) > _WORTHWHILE and self._is_inside(o)]
+            inside = [o for o in uses_of(step) if len(self.texts[o].code) > _WORTHWHILE and self.is_inside(o)]
             if not inside:
                 break
-            self._name_now(max(inside, key=lambda o: len(self.texts[o].code)))
+            self.name_now(max(inside, key=lambda o: len(self.texts[o].code)))
             text = self.expressions.text(step)
         return text
 
-    def _is_inside(self, step: Step) -> bool:
+    def is_inside(self, step: Step) -> bool:
         return step.op not in ("const", "size", "input") and not self.texts[step].code.isidentifier()
 
-    def _name_now(self, step: Step) -> None:
-        if self._is_inside(step):
+    def name_now(self, step: Step) -> None:
+        if self.is_inside(step):
             self.texts[step] = self._assigned(step, self.texts[step])
 
     def _stays_inside(self, step: Step, text: Text) -> bool:
@@ -253,14 +258,12 @@ class _Function:
             return "".join(map(self._letters, step.operands))
         return code if code.isidentifier() and code.isalpha() and len(code) <= 3 else ""
 
-    def _results(self) -> list[str]:
-        """What is returned: fresh arrays, also where a result is an argument, or a part of one."""
-        given: set[Step] = set()
+    def results(self, outputs: Sequence[Step], others: Iterable[Step]) -> list[str]:
+        """What is returned: fresh arrays, also where a result is a part of an argument, or of one of the `others`."""
+        given = set(others)
         results = []
-        for step in self.plan.outputs:
-            root = step
-            while root.op in VIEWS | {"broadcast"} and root.operands:
-                root = root.operands[0]
+        for step in outputs:
+            root = origin(step)
             text = self.texts[step]
             if step.rank and (root.op == "input" or root in given or step.op == "broadcast"):
                 text = Text(self.spelling.copy.format(text.at(ATOM)), ATOM)
@@ -277,7 +280,7 @@ class _Function:
 
     # --- what stands above ----------------------------------------------------------------------------------------
 
-    def _preamble(self) -> list[str]:
+    def preamble(self) -> list[str]:
         """The sizes that the code uses, read off as few arrays as will do."""
         shown = {d for a in self._arrays() for d in slots(a.kind)}
         wanted = [d for d in self.dimensions if d in self.asked and d in shown]
@@ -307,14 +310,14 @@ class _Function:
             names.pop()
         return f"{', '.join(names)} = {name}.shape" + ("" if len(names) == len(domains) else f"[:{len(names)}]")
 
-    def _docstring(self, title: str) -> list[str]:
+    def docstring(self, title: str) -> list[str]:
         body = title.strip().splitlines() or [f"Computes {self.name}."]
-        rows = [self._described(a) for a in self.plan.arguments]
+        rows = [self.described(a) for a in self.plan.arguments]
         lines = [*body, *([""] if rows else []), *rows]
         quoted = [line.replace("\\", "\\\\").replace('"""', '\\"\\"\\"') for line in lines]
         return [f'"""{quoted[0]}', *quoted[1:], '"""']
 
-    def _described(self, a: Argument) -> str:
+    def described(self, a: Argument) -> str:
         name = self.arguments[a.name]
         if isinstance(a.kind, Index) and a.kind.domain is not None:
             return f"{name}: how many values {a.kind.domain.name} has"
@@ -322,6 +325,13 @@ class _Function:
             return f"{name}: function of the caller's, {_called(name, a.kind)}"
         kind = described(a.kind, [self.dimensions.get(d, "n") for d in slots(a.kind)])
         return f"{name}: {kind}{', where the method of Newton starts; 0 if not given' if a.optional else ''}"
+
+
+def origin(step: Step) -> Step:
+    """The array that `step` shows, or shows a part of."""
+    while step.op in VIEWS | {"broadcast"} and step.operands:
+        step = step.operands[0]
+    return step
 
 
 def _is_matmul(step: Step) -> bool:
@@ -341,7 +351,7 @@ def _called(name: str, kind: object) -> str:
     return f"{name}({', '.join(letters)})" + (", on whole arrays of numbers" if on_numbers else "")
 
 
-def _uses(step: Step) -> Iterable[Step]:
+def uses_of(step: Step) -> Iterable[Step]:
     """The operands that the text of a step mentions, as often as it does."""
     if step.op == "call" and isinstance(step.spec, tuple) and step.spec[0] == "abs2" and step.operands[0].complex:
         return (*step.operands, *step.operands)

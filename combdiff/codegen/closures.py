@@ -1,0 +1,103 @@
+"""Plans with directions to source text: what does not depend on a direction is computed once, the rest in a closure.
+
+def gradient_and_hvp(A, x):         the steps that no direction reaches
+    Ax = A @ x
+    def hvp(k): return …            the steps that one reaches; they see `Ax`
+    return 2 * Ax, hvp
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from combdiff.codegen.backends.spelling import Spelling
+from combdiff.codegen.emit import FunctionText, needed_by, origin, uses_of
+from combdiff.codegen.plan import VIEWS, Argument, Plan, Step
+
+_FREE = VIEWS - {"item"}
+
+
+def emit_with_products(
+    plan: Plan, directions: Sequence[Argument], first: int, spelling: Spelling, name: str, title: str = ""
+) -> str:
+    """The text of a plan whose `first` outputs are returned as they are, and the others as a function of `directions`.
+
+    >>> from combdiff.codegen.backends.numpy import SPELLING
+    >>> from combdiff.codegen.plan import Builder
+    >>> from combdiff.language.types import REAL
+    >>> make = Builder().step
+    >>> x, k = (make("input", (), name, (), False) for name in "xk")
+    >>> e = make("call", (x,), ("exp", False), (), False)
+    >>> plan = Plan((Argument("x", REAL, step=x),), (x, k), True, {})
+    >>> print(emit_with_products(plan, (Argument("k", REAL, step=k),), 1, SPELLING, "both").splitlines()[-1].strip())
+    return x, hvp
+
+    `plan.arguments` holds no directions. The closure computes nothing that all directions share.
+    """
+    before: dict[str, str] = {}
+    needed_by(plan, spelling, before)
+    text = _WithProducts(plan, directions, spelling, name).text_from(first, title)
+    return "\n\n\n".join([spelling.imports, *before.values(), text])
+
+
+class _WithProducts(FunctionText):
+    def __init__(self, plan: Plan, directions: Sequence[Argument], spelling: Spelling, name: str) -> None:
+        super().__init__(replace(plan, arguments=(*plan.arguments, *directions)), spelling, name)
+        self.plan = plan
+        self.directions = directions
+        self.closure = self._fresh("hvp")
+
+    def text_from(self, first: int, title: str) -> str:
+        """The function, whose outputs from number `first` on are those of the closure."""
+        varying = self._varying()
+        steady = [step for step in self.plan.steps if step not in varying]
+        inside, outputs = self.plan.outputs[first:], self.plan.outputs[:first]
+        for step in steady:
+            if self.uses[step]:
+                self.add(step)
+        seen = [o for step in varying for o in uses_of(step) if o not in varying]
+        seen += [step for step in inside if step not in varying]
+        for step in seen:
+            self._kept(step)
+        results = self.results(outputs, {origin(step) for step in seen})
+        outer, self.lines = self.lines, []
+        for step in varying:
+            if self.uses[step]:
+                self.add(step)
+        returned = ", ".join(self.results(inside, steady))
+        names = ", ".join(self.arguments[d.name] for d in self.directions)
+        closure = [f"def {self.closure}({names}):"]
+        body = [*self._about_closure(names), *self.lines, f"return {returned}"]
+        closure += [f"    {line}" if line else "" for line in body]
+        told = "the value, the gradient" if first > len(self.directions) else "the gradient"
+        at = f"({names})" if len(self.directions) > 1 else names
+        about = (
+            f"{title.rstrip()}\n\nReturns {told}, and {self.closure}({names}), the Hessian at that point times {at}."
+        )
+        inner = [*self.docstring(about), *self.preamble(), *outer, "", *closure, ""]
+        inner.append(f"return {', '.join([*results, self.closure])}")
+        return "\n".join([self.header(), *(f"    {line}" if line else "" for line in inner)]) + "\n"
+
+    def _varying(self) -> dict[Step, None]:
+        """The steps that a direction reaches, in order."""
+        names = {d.name for d in self.directions}
+        found: dict[Step, None] = {}
+        for step in self.plan.steps:
+            if (step.op == "input" and step.spec in names) or any(o in found for o in step.operands):
+                found[step] = None
+        return found
+
+    def _kept(self, step: Step) -> None:
+        """A value that the closure sees gets its name outside; a view of one that has a name costs nothing."""
+        viewed = step
+        while viewed.op in _FREE and viewed.operands and not self.texts[viewed].code.isidentifier():
+            viewed = viewed.operands[0]
+        if not viewed.operands and viewed.op in _FREE:
+            return
+        if not self.texts[viewed].code.isidentifier():
+            self.name_now(step)
+
+    def _about_closure(self, names: str) -> list[str]:
+        rows = [self.described(d) for d in self.directions]
+        return [f'"""The Hessian at this point times {names}.', "", *rows, '"""']

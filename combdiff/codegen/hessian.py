@@ -1,0 +1,189 @@
+"""A gradient and a Hessian-vector product as one function: (…, point) ↦ value, gradient, and k ↦ Hessian · k there.
+
+The two results are joined to one plan, so that what both need is computed once; `closures.py` splits it into what a
+direction reaches and what none does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from combdiff.codegen.closures import emit_with_products
+from combdiff.codegen.compiled import Check, Compiled, filled, solved
+from combdiff.codegen.emit import spelling_of
+from combdiff.codegen.lower import lower
+from combdiff.codegen.plan import Argument, Plan
+from combdiff.codegen.signature import Result, result_of
+from combdiff.errors import ArrayError, UnsupportedError
+from combdiff.language.recursion import deep_recursion
+from combdiff.language.terms import Lam, Term, Tuple, Var, let
+from combdiff.language.types import Domain, Map, is_complex
+
+if TYPE_CHECKING:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """A result and the products at the same point: one map, whose last parameters are the `directions`.
+
+    `first` counts the outputs that no direction reaches: the value if there is one, and the gradients.
+    """
+
+    term: Lam
+    directions: tuple[Var, ...]
+    first: int
+
+    @property
+    def unknowns(self) -> tuple[Var, ...]:
+        """What the directions are of."""
+        count = len(self.directions)
+        return self.term.params[-2 * count : -count]
+
+
+def joined(result: Term, products: Term) -> Joint:
+    """The result of a gradient and that of its Hessian-vector product in one term, their definitions once.
+
+    >>> from combdiff.language.terms import TWO, fresh, mul, power
+    >>> from combdiff.language.types import REAL
+    >>> x, k = fresh("x", REAL), fresh("k", REAL)
+    >>> joint = joined(Lam((x,), mul(TWO, x)), Lam((x, k), mul(TWO, k)))
+    >>> len(joint.term.params), joint.first, [v.name for v in joint.directions]
+    (2, 1, ['k'])
+    """
+    a, b = result_of(result), result_of(products)
+    if b.params[: len(a.params)] != a.params:
+        raise UnsupportedError(
+            "the Hessian-vector product takes other arguments than the gradient",
+            remedy="compile cd.hvp of the program on its own",
+        )
+    bindings = _merged(a, b)
+    body = let(bindings, Tuple((*a.outputs, *b.outputs)))
+    return Joint(Lam(b.params, body), b.params[len(a.params) :], len(a.outputs))
+
+
+def _merged(a: Result, b: Result) -> list[tuple[Var, Term]]:
+    """The bindings of a, then those of b that a has not."""
+    known = {var for var, _ in a.bindings}
+    return [*a.bindings, *((var, e) for var, e in b.bindings if var not in known)]
+
+
+def products_source(joint: Joint, backend: str, name: str, title: str) -> str:
+    """Stand-alone source of a function that returns the outputs at a point, and `hvp`, the products there."""
+    with deep_recursion():
+        plan, directions = _split(lower(joint.term), joint)
+        return emit_with_products(plan, directions, joint.first, spelling_of(backend), name, title)
+
+
+def _split(plan: Plan, joint: Joint) -> tuple[Plan, tuple[Argument, ...]]:
+    """The plan without its directions among the arguments, and these."""
+    names = {v.name for v in joint.directions}
+    return (
+        replace(plan, arguments=tuple(a for a in plan.arguments if a.name not in names)),
+        tuple(a for a in plan.arguments if a.name in names),
+    )
+
+
+class CompiledHessian(Compiled):
+    """A function on arrays that returns its outputs at a point, and last the function `hvp` of a direction.
+
+    >>> import combdiff as cd, numpy as np
+    >>> f = cd.grad("(x::RV) -> sum(i, x(i)^3)").compile(hvp=True)
+    >>> gradient, hvp = f(np.array([1.0, 2.0]))
+    >>> gradient, hvp(np.array([1.0, 1.0]))
+    (array([ 3., 12.]), array([ 6., 12.]))
+
+    Arguments and errors as for `Compiled`; `hvp` takes a direction for each unknown, an array of the unknown's shape.
+    It sees the arrays of the call, not copies: it is of no use once they are changed. `out=` is for what stands before
+    `hvp`, which takes an `out=` of its own.
+    """
+
+    def __init__(
+        self, joint: Joint, backend: str = "numpy", name: str = "gradient", title: str = "", check: Check = "sample"
+    ) -> None:
+        self._joint = joint
+        self._directions: tuple[Argument, ...] = ()
+        super().__init__(joint.term, backend, name, title, check)
+
+    def __call__(self, /, *args: object, out: object = None, **named: object) -> object:
+        import numpy as np
+
+        results = super().__call__(*args, **named)
+        assert isinstance(results, tuple), "the outputs, and the products"
+        *outputs, closure = results
+        gradients = outputs[-len(self._directions) :]
+        hvp = Products(self, closure, tuple(np.shape(g) for g in gradients))
+        if out is not None:
+            made = filled(out, outputs[0] if len(outputs) == 1 else tuple(outputs))
+            outputs = list(made) if isinstance(made, tuple) else [made]
+        return (*outputs, hvp)
+
+    @property
+    def directions(self) -> tuple[Argument, ...]:
+        """What the products take."""
+        return self._directions
+
+    def product(
+        self, closure: Callable[..., object], shapes: Sequence[tuple[int, ...]], given: Sequence[object], out: object
+    ) -> object:
+        """What `closure` returns for directions that are checked against the shapes of the unknowns."""
+        from combdiff.language.values import Extent, places
+
+        names = ", ".join(d.name for d in self._directions)
+        if len(given) != len(self._directions):
+            raise ArrayError(
+                f"hvp takes a direction for each unknown, {names}, and {len(given)} are given",
+                remedy=f"give {len(self._directions)}, hvp({names})",
+            )
+        fitted = list(given)
+        if not all(map(_fits, self._directions, given, shapes)):
+            extent = Extent()
+            for unknown, shape in zip(self._joint.unknowns, shapes, strict=True):
+                found = places(unknown.kind, unknown.name) if isinstance(unknown.kind, Map) else []
+                for (axis, place), size in zip(found, shape, strict=True):
+                    assert axis is not None, "slots of arrays have ranges"
+                    extent.note(axis, size, place)
+            fitted = [self._fitted(d, value, extent) for d, value in zip(self._directions, given, strict=True)]
+        result = solved(closure, fitted) if self._solves else closure(*fitted)
+        return result if out is None else filled(out, result)
+
+    def _lowered(self, sizes: Mapping[Domain, int] | None) -> Plan:
+        plan, self._directions = _split(super()._lowered(sizes), self._joint)
+        return plan
+
+    def _text(self, plan: Plan) -> str:
+        with deep_recursion():
+            return emit_with_products(
+                plan, self._directions, self._joint.first, self._spelling, self._name, self._title
+            )
+
+
+class Products:
+    """The Hessian at one point: `hvp(k)`, or `hvp(k1, k2)` with a direction for each of several unknowns.
+
+    The result has the shape of the direction; several are a tuple. `out=` are arrays to fill. Raises `ArrayError` for
+    directions that do not fit the unknowns.
+    """
+
+    def __init__(
+        self, function: CompiledHessian, closure: Callable[..., object], shapes: tuple[tuple[int, ...], ...]
+    ) -> None:
+        self._function = function
+        self._closure = closure
+        self._shapes = shapes
+
+    def __call__(self, /, *directions: object, out: object = None) -> object:
+        return self._function.product(self._closure, self._shapes, directions, out)
+
+    def __repr__(self) -> str:
+        return f"<Hessian-vector product hvp({', '.join(d.name for d in self._function.directions)})>"
+
+
+def _fits(direction: Argument, value: object, shape: tuple[int, ...]) -> bool:
+    """Whether a direction needs no conversion and no check."""
+    import numpy as np
+
+    kinds = "fc" if is_complex(direction.kind) else "f"
+    return type(value) is np.ndarray and value.shape == shape and shape != () and value.dtype.kind in kinds

@@ -1,0 +1,172 @@
+"""A derivation as a minimisation problem of real vectors: what `scipy.optimize.minimize` takes, and back to arrays.
+
+All unknowns are packed in one vector, a complex entry a + ib as the two floats a, b. For z = a + ib the gradient is
+∂f/∂a + i ∂f/∂b, so that packing it gives the gradient in the packed unknowns; so do Hessian-vector products.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from combdiff.errors import ArrayError, UnsupportedError
+from combdiff.language.terms import Var
+from combdiff.language.types import Map, Number, is_complex
+
+if TYPE_CHECKING:
+    from combdiff.codegen.compiled import Check, Compiled
+    from combdiff.derivation import Derivation
+
+Vector = npt.NDArray[np.float64]
+Unknown = npt.NDArray[np.float64] | npt.NDArray[np.complex128]
+
+
+class Problem:
+    """The objective of a derivation as a function of one real vector. Made by `Derivation.problem`.
+
+    >>> import combdiff as cd
+    >>> p = cd.grad("(a::R) -> (z::CV) -> sum(i, abs2(z(i) - a))").problem(a=2.0, z=np.array([1j]))
+    >>> p.x0, p.fun(p.x0), p.jac(p.x0), p.hessp(p.x0, np.array([1.0, 3.0]))
+    (array([0., 1.]), 5.0, array([-4.,  2.]), array([2., 6.]))
+    >>> p.unpack(p.x0)
+    array([0.+1.j])
+
+    `fun`, `jac` and `hessp` are what `scipy.optimize.minimize` calls so, `x0` is where to start, `unpack` makes the
+    unknowns of a vector (several are a tuple) and `pack` a vector of the unknowns. What was computed at a point is kept
+    until another one is asked for. Code for `hessp` is made when it is first called.
+    """
+
+    def __init__(self, derivation: Derivation, given: Mapping[str, object], check: Check = "sample") -> None:
+        if derivation.mode != "grad":
+            raise UnsupportedError(
+                f"a minimiser takes a gradient, and this is a derivation of cd.{derivation.mode}",
+                remedy="use cd.grad(text).problem(…), which gives Hessian-vector products as well",
+            )
+        self._derivation = derivation
+        self._check: Check = check
+        self._unknowns = derivation.objective.params
+        missing = [v.name for v in self._unknowns if v.name not in given]
+        if missing:
+            raise ArrayError(
+                f"the problem is not given {', '.join(missing)}, where to start", remedy=f"give {missing[0]}=array"
+            )
+        start = [_start(v, given[v.name]) for v in self._unknowns]
+        names = {v.name for v in self._unknowns}
+        self._captured = {name: value for name, value in given.items() if name not in names}
+        self._shapes = [a.shape for a in start]
+        self._function: Compiled = derivation.compile(value=True, check=check)
+        self._has_products = False
+        self._point: Vector | None = None
+        self._found: tuple[object, ...] = ()
+        self.x0 = self.pack(*start)
+        self._at(self.x0)
+
+    def __repr__(self) -> str:
+        unknowns = ", ".join(v.name for v in self._unknowns)
+        return f"<minimisation over {unknowns}, {len(self.x0)} real numbers>"
+
+    def fun(self, x: npt.ArrayLike) -> float:
+        """The objective, of which the real part is taken."""
+        return float(np.real(cast(complex, self._at(x)[0])))
+
+    def jac(self, x: npt.ArrayLike) -> Vector:
+        """The gradient as a vector."""
+        return self.pack(*self._at(x)[1 : 1 + len(self._unknowns)])
+
+    def hessp(self, x: npt.ArrayLike, p: npt.ArrayLike) -> Vector:
+        """The Hessian at x times the vector p."""
+        if not self._has_products:
+            self._function = self._derivation.compile(value=True, hvp=True, check=self._check)
+            self._has_products, self._point = True, None
+        hvp = self._at(x)[-1]
+        assert callable(hvp), "the products stand last"
+        found = hvp(*self._arrays(self._vector(p)))
+        return self.pack(*(found if isinstance(found, tuple) else (found,)))
+
+    def pack(self, *unknowns: object) -> Vector:
+        """One real vector of arrays of the unknowns, in their order."""
+        if len(unknowns) != len(self._unknowns):
+            raise ArrayError(
+                f"there are {len(self._unknowns)} unknowns, and {len(unknowns)} arrays are given",
+                remedy=f"give {', '.join(v.name for v in self._unknowns)}",
+            )
+        parts = []
+        for var, value, shape in zip(self._unknowns, unknowns, self._shapes, strict=True):
+            array = _start(var, value)
+            if array.shape != shape:
+                raise ArrayError(
+                    f"{var.name} has the shape {shape} in this problem, and the array {array.shape}",
+                    remedy="give an array of that shape, or make another problem",
+                )
+            parts.append(array.reshape(-1).view(np.float64))
+        return np.concatenate(parts)
+
+    def unpack(self, x: npt.ArrayLike) -> Unknown | tuple[Unknown, ...]:
+        """The unknowns that a vector holds, as fresh arrays; several as a tuple."""
+        arrays = self._arrays(self._vector(x))
+        return arrays[0] if len(arrays) == 1 else tuple(arrays)
+
+    def _arrays(self, x: Vector) -> list[Unknown]:
+        found: list[Unknown] = []
+        place = 0
+        for var, shape in zip(self._unknowns, self._shapes, strict=True):
+            size = prod(shape) * (2 if is_complex(var.kind) else 1)
+            part = x[place : place + size].copy()
+            found.append((part.view(np.complex128) if is_complex(var.kind) else part).reshape(shape))
+            place += size
+        return found
+
+    def _vector(self, x: npt.ArrayLike) -> Vector:
+        vector = np.asarray(x)
+        if vector.shape != self.x0.shape or vector.dtype.kind not in "biuf":
+            raise ArrayError(
+                f"a point of this problem is a vector of {len(self.x0)} real numbers, and this is an array of shape "
+                f"{vector.shape} of {vector.dtype}",
+                remedy="start at x0; pack(…) makes a vector of the unknowns",
+            )
+        return vector.astype(np.float64, copy=False)
+
+    def _at(self, x: npt.ArrayLike) -> tuple[object, ...]:
+        """What the compiled function returns at x: the value, the gradients, and the products if they are asked for."""
+        vector = self._vector(x)
+        if self._point is None or not np.array_equal(self._point, vector):
+            unknowns = zip(self._unknowns, self._arrays(vector), strict=True)
+            found = self._function(**self._taken(), **{v.name: a for v, a in unknowns})
+            assert isinstance(found, tuple), "a value and a gradient"
+            self._point, self._found = vector.copy(), found
+        return self._found
+
+    def _taken(self) -> dict[str, object]:
+        """What is given once; second derivatives of the caller's functions are for the products only."""
+        if self._has_products:
+            return self._captured
+        names = {a.name for a in self._function.arguments}
+        return {name: value for name, value in self._captured.items() if name in names or not callable(value)}
+
+
+def _start(var: Var, value: object) -> Unknown:
+    """An array for an unknown, contiguous and of double precision."""
+    kind = var.kind
+    if not isinstance(kind, Number) and not (isinstance(kind, Map) and kind.is_tensor):
+        raise UnsupportedError(
+            f"the unknown {var.name} is a function, and a minimiser varies numbers",
+            remedy="write it over a domain (@domain), as a tensor",
+        )
+    if isinstance(kind, Map) and kind.symmetries:
+        raise UnsupportedError(
+            f"the unknown {var.name} has a declared symmetry, and a minimiser varies all entries",
+            remedy="write it in terms of entries that are free, such as X(i, j) + X(j, i), X without a symmetry",
+        )
+    array = np.asarray(value)
+    if array.dtype.kind not in "biufc" or (array.dtype.kind == "c" and not is_complex(kind)):
+        raise ArrayError(
+            f"{var.name} is {'complex' if is_complex(kind) else 'real'}, and the array holds {array.dtype}",
+            remedy="give an array of numbers, real where the unknown is real",
+        )
+    if is_complex(kind):
+        return np.array(array, dtype=np.complex128, order="C")
+    return np.array(array, dtype=np.float64, order="C")
