@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from combdiff.codegen.arrays import Arrays
+from combdiff.codegen.layouts import exchanges
 from combdiff.codegen.plan import Argument, Step, ordered, unseen_sizes
 from combdiff.codegen.signature import slots
 from combdiff.language.anchors import domains_of
@@ -57,6 +58,8 @@ class Parameters:
             return Argument(var.name, var.kind, callable=True)
         step = self.arrays.builder.step("input", (), var.name, slots(var.kind), is_complex(var.kind))
         self.known[var] = step
+        if isinstance(var.kind, Map) and step.rank == len(var.kind.params) >= 3:
+            self.arrays.symmetries[step] = exchanges(var.kind)
         return Argument(var.name, var.kind, step=step)
 
     def used(self, found: Sequence[Argument], outputs: Collection[Step]) -> list[Argument]:

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from combdiff.codegen.layouts import facing
 from combdiff.codegen.plan import Builder, Step
 from combdiff.language.terms import MINUS_ONE, ONE, Const, Var, number
-from combdiff.language.types import Domain, Index
+from combdiff.language.types import Domain, Index, Symmetry
 
 Labels = tuple[Var, ...]
 
@@ -53,12 +54,14 @@ class Arrays:
     """The operations on values; every result is a step of one builder. `names`: what people would call a step.
 
     `integer_tensors` are those whose entries may stand in slots: lists of offsets, and where their negatives lie.
+    `symmetries` are those of arguments that exchange slots.
     """
 
     def __init__(self) -> None:
         self.builder = Builder()
         self.names: dict[Step, str] = {}
         self.integer_tensors: dict[Var, Step] = {}
+        self.symmetries: dict[Step, tuple[Symmetry, ...]] = {}
 
     # --- single steps -------------------------------------------------------------------------------------------
 
@@ -112,10 +115,44 @@ class Arrays:
     def total(self, terms: Sequence[tuple[Const, Value]], wanted: Sequence[Var] = ()) -> Value:
         """Σ coefficient · value, entry by entry."""
         # a chain of + and − reads best when it starts with a +
+        terms = self._collected(terms)
+        if len(terms) == 1 and terms[0][0] == ONE:
+            return terms[0][1]
         terms = sorted(terms, key=lambda pair: pair[0] == MINUS_ONE) if terms[0][0] == MINUS_ONE else terms
         coefficients = tuple(c for c, _ in terms)
         complex = any(c.imag or v.step.complex for c, v in terms)
         return self.elementwise("add", coefficients, [v for _, v in terms], wanted, complex)
+
+    def _collected(self, terms: Sequence[tuple[Const, Value]]) -> list[tuple[Const, Value]]:
+        """c·(A x) + c·(A y) as c·(A (x + y)): the sum is made before it is contracted, which reads A once."""
+        done: list[tuple[Const, Value]] = []
+        for c, value in terms:
+            for n, (other, sum_so_far) in enumerate(done):
+                if c == other and value.labels == sum_so_far.labels:
+                    joined = self._joined(sum_so_far.step, value.step)
+                    if joined is not None:
+                        done[n] = (c, Value(joined, value.labels))
+                        break
+            else:
+                done.append((c, value))
+        return done
+
+    def _joined(self, a: Step, b: Step) -> Step | None:
+        """a + b as one contraction, if both contract one array that is no smaller than what it is contracted with."""
+        if a is b or a.op != "tensordot" or b.op != "tensordot" or (a.spec, a.domains) != (b.spec, b.domains):
+            return None
+        for side in (0, 1):
+            one, x, y = a.operands[side], a.operands[1 - side], b.operands[1 - side]
+            if b.operands[side] is one and x is not y and one.rank >= max(x.rank, 2) and x.domains == y.domains:
+                inside = self._joined(x, y) or self._plus(x, y)
+                operands = (one, inside) if side == 0 else (inside, one)
+                return self.builder.step("tensordot", operands, a.spec, a.domains)
+        return None
+
+    def _plus(self, a: Step, b: Step) -> Step:
+        axes = tuple(range(a.rank))
+        spec = ((ONE, ONE), (axes, axes))
+        return self.builder.step("add", (a, b), spec, a.domains, a.complex or b.complex)
 
     def reduce(self, a: Value, over: Collection[Var]) -> Value:
         """Σ over some axes."""
@@ -152,10 +189,28 @@ class Arrays:
         if not over:
             return self.product(ONE, (a, b), wanted)
         if not batch:
-            return self._matrix_product(a, b, over, wanted)
+            return self._well_placed(a, b, over, wanted)
         if len(both) in (len(a.labels), len(b.labels)):
             return self._einsum(a, b, kept, wanted)
         return self._batched(a, b, batch, over, wanted)
+
+    def _well_placed(self, a: Value, b: Value, over: list[Var], wanted: Sequence[Var]) -> Value:
+        """A matrix product that reads the larger array in the image, under its symmetries, that lies best for it."""
+        large, small = (a, b) if len(a.labels) >= len(b.labels) else (b, a)
+        conjugated = large.step.op == "conj"
+        base = large.step.operands[0] if conjugated else large.step
+        if not self.symmetries.get(base):
+            return self._matrix_product(a, b, over, wanted)
+        image = facing(large.labels, self.symmetries[base], over, small.labels, conjugated)
+        if image.conj:
+            # T = T'(image): Σ T x = (Σ T(image) x')', which conjugates the small arrays; T' x is Σ T(image) x
+            placed = Value(base, image.labels)
+            value = self._matrix_product(placed, small if conjugated else self.conj(small), over, wanted)
+            value = value if conjugated else self.conj(value)
+        else:
+            placed = Value(large.step, image.labels)
+            value = self._matrix_product(*((placed, b) if large is a else (a, placed)), over, wanted)
+        return value if image.sign > 0 else self.product(MINUS_ONE, [value])
 
     def _matrix_product(self, a: Value, b: Value, over: list[Var], wanted: Sequence[Var]) -> Value:
         free_a = [x for x in a.labels if x not in over]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, SupportsIndex, TypeAlias, cast
 
 from combdiff.codegen.arguments import lists_in
 from combdiff.codegen.emit import emit, identifier, spelling_of
+from combdiff.codegen.fitting import as_array, as_size, filled, forms
 from combdiff.codegen.libraries import library_of, looked_at
 from combdiff.codegen.lower import lower
 from combdiff.codegen.plan import Argument, Plan
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from combdiff.codegen.libraries import Foreign
+    from combdiff.codegen.fitting import as_array, as_size, filled, forms
+from combdiff.codegen.libraries import Foreign
     from combdiff.language.values import Extent
 
     Array: TypeAlias = npt.NDArray[np.generic]
@@ -130,7 +132,7 @@ class Compiled:
             values = [*args, *(named[name] for name in names)]
         except KeyError:
             return None
-        function = self._calls.get(_forms(values))
+        function = self._calls.get(forms(values))
         if function is None:
             return None
         for place in self._symmetric:
@@ -141,7 +143,7 @@ class Compiled:
 
     def _remember(self, function: Callable[..., object], given: Sequence[object], fitted: Sequence[object]) -> None:
         if all(a is b for a, b in zip(given, fitted, strict=True)):
-            forms = _forms(given)
+            forms = forms(given)
             if None not in forms:
                 self._calls[forms] = function
 
@@ -197,12 +199,12 @@ class Compiled:
                 raise ArrayError(f"{argument.name} must be a function", remedy="give a Python callable")
             return value
         if isinstance(argument.kind, Index):
-            return _as_size(argument, value, extent)
+            return as_size(argument, value, extent)
         if argument.offsets is not None:
             offsets = offsets_of(argument.offsets, value, argument.name)
             extent.note(argument.offsets, offsets, argument.name)
             return offsets.rows if argument.offsets.directions > 1 else offsets.rows[:, 0]
-        array = _as_array(argument, value) if self._library is None else self._library.argument(argument, value)
+        array = as_array(argument, value) if self._library is None else self._library.argument(argument, value)
         kind = self._kinds.get(argument.name, argument.kind)
         slots = places(kind, argument.name) if isinstance(kind, Map) else []
         if len(array.shape) != len(slots):
@@ -299,15 +301,6 @@ def compile_source(text: str, name: str = "gradient") -> Callable[..., object]:
     return namespace[identifier(name)]
 
 
-def _forms(values: Sequence[object]) -> tuple[Hashable, ...]:
-    """Shape and dtype of arrays, one form for all functions; None for what may have to be converted."""
-    import numpy as np
-
-    return tuple(
-        (v.shape, v.dtype.char) if type(v) is np.ndarray else ("function" if callable(v) else None) for v in values
-    )
-
-
 def _told(argument: Argument) -> str:
     """What a derivative or an adjoint is, where it is missing."""
     for kind, told in _TOLD.items():
@@ -338,35 +331,6 @@ def solved(function: Callable[..., object], fitted: list[object]) -> object:
         raise ArrayError(str(problem), remedy="start it near a root: the arguments start_… say where") from problem
 
 
-def _as_size(argument: Argument, value: object, extent: Extent) -> int:
-    """The size of a domain that no array shows."""
-    if isinstance(value, bool) or not isinstance(value, SupportsIndex) or value.__index__() < 0:
-        raise ArrayError(
-            f"{argument.name} is how many values a domain has, and {value!r} is no such number",
-            remedy="give a whole number, 0 or more",
-        )
-    assert isinstance(argument.kind, Index) and argument.kind.domain is not None, "a size is of a domain"
-    extent.note(argument.kind.domain, value.__index__(), f"the argument {argument.name}")
-    return value.__index__()
-
-
-def _as_array(argument: Argument, value: object) -> Array:
-    """The value as an array of floating-point numbers, real where the argument is real."""
-    import numpy as np
-
-    try:
-        array = np.asarray(value)
-    except (ValueError, TypeError) as error:
-        raise ArrayError(f"{argument.name} is no array: {error}", remedy="give a NumPy array") from error
-    if array.dtype.kind in "biu":
-        array = array.astype(np.float64)
-    if array.dtype.kind not in "fc":
-        raise ArrayError(f"{argument.name} must hold numbers, and holds {array.dtype}", remedy="give a NumPy array")
-    if array.dtype.kind == "c" and not is_complex(argument.kind):
-        raise ArrayError(f"{argument.name} is declared real, but the array is complex", remedy="give its real part")
-    return array
-
-
 def _check_constants(plan: Plan, sizes: Mapping[Domain, int]) -> None:
     """A constant index must lie in the range that the arrays give its slot."""
     for step in plan.steps:
@@ -381,28 +345,6 @@ def _check_constants(plan: Plan, sizes: Mapping[Domain, int]) -> None:
                     f"the index {constant} is out of range in slot {axis + 1} of {array}, which has {size} values",
                     remedy="give larger arrays, or use an index that they have",
                 )
-
-
-def filled(out: object, result: object) -> object:
-    """`result` written into the arrays that the caller gives."""
-    import numpy as np
-
-    if isinstance(result, tuple):
-        if not isinstance(out, tuple | list) or len(out) != len(result):
-            raise ArrayError(
-                f"out must be a tuple of {len(result)} arrays", remedy="give one array for each result, in order"
-            )
-        return tuple(filled(o, r) for o, r in zip(out, result, strict=True))
-    value = np.asarray(result)
-    if not isinstance(out, np.ndarray) or out.shape != value.shape:
-        raise ArrayError(
-            f"out must be an array of shape {value.shape}",
-            remedy="give an array of that shape and of the dtype of the result",
-        )
-    if not np.can_cast(value.dtype, out.dtype, "same_kind"):
-        raise ArrayError(f"out holds {out.dtype}, but the result is {value.dtype}", remedy="give one of that dtype")
-    np.copyto(out, value, casting="same_kind")
-    return out
 
 
 def described_offsets(domain: Domain) -> str:

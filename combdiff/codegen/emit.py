@@ -17,9 +17,10 @@ from combdiff.codegen.backends import BACKENDS
 from combdiff.codegen.backends.spelling import Spelling
 from combdiff.codegen.expressions import Expressions
 from combdiff.codegen.lower import lower
-from combdiff.codegen.plan import VIEWS, Argument, Plan, Step
+from combdiff.codegen.plan import VIEWS, Argument, Plan, Slabs, Step
 from combdiff.codegen.products import is_inner_product
 from combdiff.codegen.signature import described, slots
+from combdiff.codegen.slabs import inner, slab_axis
 from combdiff.codegen.solvers import SOLVERS, solver_of, solver_text
 from combdiff.codegen.solving import Equation
 from combdiff.codegen.texts import ATOM, Text
@@ -34,6 +35,7 @@ _WIDEST = 110
 _BUILTINS = frozenset({"abs", "len"})
 _CONTRACTIONS = frozenset({"tensordot", "batched", "einsum"})
 _DIMENSIONS = "nmrstuv"
+_LOOPED = "pqijkl"
 
 
 def source(
@@ -117,6 +119,7 @@ class FunctionText:
         self.texts: dict[Step, Text] = {}
         self.lines: list[str] = []
         self.dimensions = self._dimensions()
+        self.loops = {m: loop for loop in plan.loops for m in loop.members if spelling.empty}
         self.asked: set[Domain] = set()
         self.pinned = {step: self._fresh(given) for step, given in plan.names.items() if step in set(plan.steps)}
         steps = plan.steps
@@ -180,9 +183,30 @@ class FunctionText:
             name = self._name(step)
             self.lines += self.expressions.scattered(step, values, name)
             self.texts[step] = Text(name, ATOM)
+        elif step in self.loops:
+            if step not in self.texts:
+                self._add_loop(self.loops[step])
         else:
             text = self._shortened(step)
             self.texts[step] = text if self._stays_inside(step, text) else self._assigned(step, text)
+
+    def _add_loop(self, loop: Slabs) -> None:
+        """Write contractions of one array as a loop over its first axis."""
+        for operand in (o for member in loop.members for o in member.operands):
+            self.name_now(operand)
+        array = self.texts[loop.array].code
+        index = self._fresh(next((c for c in _LOOPED if c not in self.taken), "p"))
+        slab = self._fresh(f"{array}_{index}")
+        body = [f"{slab} = {array}[{index}]"]
+        for member in loop.members:
+            name, part, axis = self._name(member), inner(member, loop.array), slab_axis(member, loop.array)
+            self.texts.update({o: Text(slab, ATOM) for o in part.operands if o.op == "slab"})
+            types = ", ".join(dict.fromkeys(self.texts[o].code for o in member.operands))
+            self.lines.append(f"{name} = {self.spelling.empty.format(self.expressions.shape(member.domains), types)}")
+            place = ", ".join([":"] * (axis or 0) + [index])
+            body.append(f"{name}[{place}] = {self.expressions.text(part).code}")
+            self.texts[member] = Text(name, ATOM)
+        self.lines += [f"for {index} in range({self._extent(loop.array.domains[0])}):", *(f"    {b}" for b in body)]
 
     def _shortened(self, step: Step) -> Text:
         """The expression of a step; where it grows too long, its longest operands get lines of their own."""

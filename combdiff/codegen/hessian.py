@@ -8,21 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from combdiff.codegen.closures import emit_with_products
-from combdiff.codegen.compiled import Check, Compiled, filled, solved
+from combdiff.codegen.compiled import Check, Compiled, solved
 from combdiff.codegen.emit import spelling_of
+from combdiff.codegen.fitting import filled
 from combdiff.codegen.lower import lower
-from combdiff.codegen.plan import Argument, Plan
+from combdiff.codegen.plan import Argument, Plan, Slabs
 from combdiff.codegen.signature import Result, result_of
 from combdiff.errors import ArrayError, UnsupportedError
 from combdiff.language.recursion import deep_recursion
 from combdiff.language.terms import Lam, Term, Tuple, Var, let
 from combdiff.language.types import Domain, Map, is_complex
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +77,18 @@ def products_source(joint: Joint, backend: str, name: str, title: str) -> str:
 def _split(plan: Plan, joint: Joint) -> tuple[Plan, tuple[Argument, ...]]:
     """The plan without its directions among the arguments, and these."""
     names = {v.name for v in joint.directions}
-    return (
-        replace(plan, arguments=tuple(a for a in plan.arguments if a.name not in names)),
-        tuple(a for a in plan.arguments if a.name in names),
-    )
+    directions = tuple(a for a in plan.arguments if a.name in names)
+    reached = {a.step for a in directions}
+    for step in plan.steps:
+        if not reached.isdisjoint(step.operands):
+            reached.add(step)
+    # a pass over an array is one for what is computed at the point, and one for what is computed for a direction
+    parts = [
+        (loop.array, [m for m in loop.members if (m in reached) == late]) for loop in plan.loops for late in (0, 1)
+    ]
+    loops = tuple(Slabs(array, tuple(members)) for array, members in parts if members)
+    arguments = tuple(a for a in plan.arguments if a.name not in names)
+    return replace(plan, arguments=arguments, loops=tuple(loops)), directions
 
 
 class CompiledHessian(Compiled):

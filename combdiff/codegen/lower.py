@@ -37,6 +37,7 @@ from combdiff.codegen.signature import (
     result_of,
     slots,
 )
+from combdiff.codegen.slabs import slab_loops
 from combdiff.codegen.solving import Solving, with_equations
 from combdiff.errors import UnsupportedError
 from combdiff.language.components import by_components
@@ -119,7 +120,8 @@ class _Lowering(Solving):
                     self.names.setdefault(self.known[var], var.name)
         outputs = tuple(self.array(t) for t in self.result.outputs)
         taken = self.parameters.used(self.taken(arguments, outputs), outputs)
-        return Plan((*taken, *self.optional_starts()), outputs, self.result.tupled, self.sizes, self.names)
+        loops = slab_loops(outputs, self.sizes)
+        return Plan((*taken, *self.optional_starts()), outputs, self.result.tupled, self.sizes, self.names, loops)
 
     # --- arrays ---------------------------------------------------------------------------------------------------
 

@@ -31,6 +31,14 @@ class Step:
         return len(self.domains)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Slabs:
+    """A loop over the first axis of `array`, in which every one of `members` contracts a slab: one pass over memory."""
+
+    array: Step
+    members: tuple[Step, ...]
+
+
 class Builder:
     """Makes steps; the same operation on the same operands is the same step.
 
@@ -91,7 +99,8 @@ _ENTRYWISE = frozenset({"unknown", "add", "mul", "power", "call", "conj", "sum",
 class Plan:
     """The steps of a function in order, its arguments and outputs; `str(plan)` is a table of costs.
 
-    `names` are the names that the user gave to intermediates (and to the indices behind index arrays).
+    `names` are the names that the user gave to intermediates (and to the indices behind index arrays); `loops` are the
+    contractions that are computed slab by slab of a large array.
     """
 
     arguments: tuple[Argument, ...]
@@ -99,11 +108,12 @@ class Plan:
     tupled: bool
     sizes: Mapping[Domain, int]
     names: Mapping[Step, str] = field(default_factory=dict)
+    loops: tuple[Slabs, ...] = ()
 
     @property
     def steps(self) -> tuple[Step, ...]:
         """All steps that the outputs need, operands first."""
-        return ordered(self.outputs)
+        return ordered(self.outputs, self.loops)
 
     def entries(self, step: Step) -> int:
         """How many numbers the array of `step` holds."""
@@ -147,7 +157,8 @@ class Plan:
                 a, b = step.operands
                 contracted = len(step.spec[0])  # type: ignore[index]  # the spec of a tensordot is two tuples
                 free = (a.rank > contracted) + (b.rank > contracted)
-                return ("DOT", "GEMV", "GEMM")[free]
+                name = ("DOT", "GEMV", "GEMM")[free]
+                return f"{name} in slabs" if any(step in loop.members for loop in self.loops) else name
             case "batched":
                 return "batched GEMM"
             case "einsum":
@@ -194,17 +205,19 @@ def batch_axes(step: Step) -> tuple[int, ...]:
             return ()
 
 
-def ordered(outputs: Iterable[Step]) -> tuple[Step, ...]:
-    """All steps that `outputs` need, operands first, each once."""
+def ordered(outputs: Iterable[Step], loops: Iterable[Slabs] = ()) -> tuple[Step, ...]:
+    """All steps that `outputs` need, operands first, each once; the members of a loop stand together."""
+    home = {member: loop.members for loop in loops for member in loop.members}
     seen: dict[Step, None] = {}
     stack = [(step, False) for step in reversed(tuple(outputs))]
     while stack:
         step, ready = stack.pop()
         if ready:
-            seen.setdefault(step)
+            seen.update(dict.fromkeys(home.get(step, (step,))))
         elif step not in seen:
             stack.append((step, True))
-            stack.extend((operand, False) for operand in reversed(step.operands))
+            operands = [o for member in home.get(step, (step,)) for o in member.operands]
+            stack.extend((operand, False) for operand in reversed(operands))
     return tuple(seen)
 
 

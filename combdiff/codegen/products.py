@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import permutations
 from typing import Any
 
 from combdiff.codegen.plan import Step
@@ -44,10 +45,13 @@ class Products(Writer):
         if len(over_a) == a.rank == b.rank:
             left = self._flat(a, over_a)
             return Text(f"{left} @ {self._flat(b, over_b)}", PRODUCT)
-        if len(over_b) == b.rank and tuple(over_a) == tuple(range(a.rank - b.rank, a.rank)):
-            return self._flattened(step, a, b, over_b, trailing=True)
-        if len(over_a) == a.rank and tuple(over_b) == tuple(range(a.rank)):
-            return self._flattened(step, b, a, over_a, trailing=False)
+        for (large, axes), (small, over) in permutations(zip(step.operands, spec, strict=True)):
+            first = axes[0]
+            if len(over) != small.rank or tuple(axes) != tuple(range(first, first + len(axes))):
+                continue
+            if first + len(axes) == large.rank or not first:
+                return self._flattened(step, large, small, over, trailing=first > 0)
+            return self._in_the_middle(step, large, axes, self._vector(small, over))
         return self._axes(a, b, spec)
 
     def _axes(self, a: Step, b: Step, spec: Any) -> Text:
@@ -76,10 +80,7 @@ class Products(Writer):
 
     def _flattened(self, step: Step, a: Step, b: Step, over: Sequence[int], trailing: bool) -> Text:
         """An array that is contracted with all of another: one matrix-vector product on reshaped views."""
-        if len(over) == 1:
-            vector = self.refer(b).at(ATOM)
-        else:
-            vector = f"{self.transposed(self.refer(b), over).at(ATOM)}.ravel()"
+        vector = self._vector(b, over)
         joined = " * ".join(self.extent(b.domains[axis]) for axis in over)
         free = " * ".join(map(self.extent, step.domains))
         matrix = f"{self.atom(a)}.reshape({f'{free}, {joined}' if trailing else f'{joined}, {free}'})"
@@ -87,6 +88,18 @@ class Products(Writer):
         if step.rank == 1:
             return Text(product, PRODUCT)
         return Text(f"({product}).reshape({', '.join(map(self.extent, step.domains))})", ATOM)
+
+    def _in_the_middle(self, step: Step, a: Step, over: Sequence[int], vector: str) -> Text:
+        """An array contracted over neighbouring axes inside it: a stack of matrix-vector products on a view."""
+        groups = (a.domains[: over[0]], a.domains[over[0] : over[-1] + 1], a.domains[over[-1] + 1 :])
+        shape = ", ".join(" * ".join(map(self.extent, group)) for group in groups)
+        product = f"{vector} @ {self.atom(a)}.reshape({shape})"
+        if step.rank == 2:
+            return Text(product, PRODUCT)
+        return Text(f"({product}).reshape({', '.join(map(self.extent, step.domains))})", ATOM)
+
+    def _vector(self, step: Step, order: Sequence[int]) -> str:
+        return self.atom(step) if step.rank == 1 else self._flat(step, order)
 
     def _batched(self, step: Step, spec: Any) -> Text:
         """A product for each value of the indices that stay in step: these axes first, the rest as matrices."""

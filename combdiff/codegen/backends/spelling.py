@@ -36,6 +36,7 @@ class Spelling:
     where: str
     power: str
     power_complex: str
+    empty: str = ""  # of a shape, for arrays that are written slab by slab; none where arrays are not written to
     conj: str = "{0}.conj()"
     copy: str = "{0}.copy()"
     # whether `x if c else 0` may ask for the value of c
