@@ -75,7 +75,7 @@ class _WithProducts(FunctionText):
         about = (
             f"{title.rstrip()}\n\nReturns {told}, and {self.closure}({names}), the Hessian at that point times {at}."
         )
-        inner = [*self.docstring(about), *self.preamble(), *outer, "", *closure, ""]
+        inner = [*self.docstring(about), *self._device([*outer, *closure]), *self.preamble(), *outer, "", *closure, ""]
         inner.append(f"return {', '.join([*results, self.closure])}")
         return "\n".join([self.header(), *(f"    {line}" if line else "" for line in inner)]) + "\n"
 

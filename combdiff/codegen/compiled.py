@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, SupportsIndex, TypeAlias, cast
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from combdiff.codegen.arguments import lists_in
 from combdiff.codegen.emit import emit, identifier, spelling_of
-from combdiff.codegen.fitting import as_array, as_size, filled, forms
+from combdiff.codegen.fitting import as_array, as_size, filled, forms_of
 from combdiff.codegen.libraries import library_of, looked_at
 from combdiff.codegen.lower import lower
 from combdiff.codegen.plan import Argument, Plan
@@ -16,14 +17,13 @@ from combdiff.codegen.signature import derivatives_in, result_of
 from combdiff.errors import ArrayError
 from combdiff.language.recursion import deep_recursion
 from combdiff.language.terms import Term
-from combdiff.language.types import Domain, Index, Map, is_complex
+from combdiff.language.types import Domain, Index, Map
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from combdiff.codegen.fitting import as_array, as_size, filled, forms
-from combdiff.codegen.libraries import Foreign
+    from combdiff.codegen.libraries import Foreign
     from combdiff.language.values import Extent
 
     Array: TypeAlias = npt.NDArray[np.generic]
@@ -132,7 +132,7 @@ class Compiled:
             values = [*args, *(named[name] for name in names)]
         except KeyError:
             return None
-        function = self._calls.get(forms(values))
+        function = self._calls.get(forms_of(values))
         if function is None:
             return None
         for place in self._symmetric:
@@ -143,7 +143,7 @@ class Compiled:
 
     def _remember(self, function: Callable[..., object], given: Sequence[object], fitted: Sequence[object]) -> None:
         if all(a is b for a, b in zip(given, fitted, strict=True)):
-            forms = forms(given)
+            forms = forms_of(given)
             if None not in forms:
                 self._calls[forms] = function
 
@@ -155,6 +155,20 @@ class Compiled:
         functions = {v.name for v in params if isinstance(v.kind, Map) and not v.kind.is_tensor}
         return functions | derivatives_in(self._term).keys()
 
+    @cached_property
+    def _spelled(self) -> dict[str, str]:
+        """Arguments by the names that a call may give them."""
+        names = [a.name for a in self._plan.arguments]
+        return {identifier(name): name for name in names} | {name: name for name in names}
+
+    @cached_property
+    def _slots(self) -> dict[str, list[tuple[Domain | None, str]]]:
+        """For each argument that is an array or a number, the domain of each axis and what to call it."""
+        from combdiff.language.values import places
+
+        kinds = {a.name: self._kinds.get(a.name, a.kind) for a in self._plan.arguments}
+        return {name: places(kind, name) if isinstance(kind, Map) else [] for name, kind in kinds.items()}
+
     def _bound(self, args: tuple[object, ...], named: Mapping[str, object]) -> dict[str, object]:
         """Values by argument name."""
         expected = [a.name for a in self._plan.arguments]
@@ -164,9 +178,8 @@ class Compiled:
                 f"{self._name} takes {len(expected)} arguments, and {len(args)} are given", remedy=f"give {listed}"
             )
         given: dict[str, object] = dict(zip(expected, args, strict=False))
-        spelled = {identifier(name): name for name in expected} | {name: name for name in expected}
         for key, value in named.items():
-            name = spelled.get(key)
+            name = self._spelled.get(key)
             if name is None and key in self._unneeded:
                 continue
             if name is None and key in self._lists:
@@ -190,7 +203,7 @@ class Compiled:
     def _fitted(self, argument: Argument, value: object, extent: Extent) -> object:
         """An argument as the code wants it: floating-point arrays, NumPy's numbers, callables."""
         from combdiff.language.points import offsets_of
-        from combdiff.language.values import AXES, places
+        from combdiff.language.values import AXES
 
         if argument.optional and value is None:
             return None
@@ -206,7 +219,7 @@ class Compiled:
             return offsets.rows if argument.offsets.directions > 1 else offsets.rows[:, 0]
         array = as_array(argument, value) if self._library is None else self._library.argument(argument, value)
         kind = self._kinds.get(argument.name, argument.kind)
-        slots = places(kind, argument.name) if isinstance(kind, Map) else []
+        slots = self._slots[argument.name]
         if len(array.shape) != len(slots):
             indices = len(kind.params) if isinstance(kind, Map) else 0
             spread = "" if indices == len(slots) else f" on {len(slots)} axes"

@@ -64,7 +64,7 @@ def filled(out: object, result: object) -> object:
     return out
 
 
-def forms(values: Sequence[object]) -> tuple[Hashable, ...]:
+def forms_of(values: Sequence[object]) -> tuple[Hashable, ...]:
     """Shape and dtype of arrays, one form for all functions; None for what may have to be converted."""
     import numpy as np
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import timeit
 from collections.abc import Sequence
 
 import numpy as np
@@ -274,15 +273,3 @@ def test_products_stand_next_to_a_gradient_only(make: object) -> None:
 def test_a_map_that_is_no_number_has_no_products() -> None:
     with pytest.raises(CombDiffError, match="pullback"):
         cd.grad("(A::RM) -> (x::RV) -> i -> sum(j, A(i, j) * x(j))").compile(hvp=True)
-
-
-def test_a_call_costs_little_above_the_array_work() -> None:
-    """At most 50 µs, for tiny arrays; the least of many runs, for other work disturbs."""
-    f = cd.grad(HARTREE_FOCK).compile(hvp=True)
-    J, C = np.zeros((2,) * 4, dtype=complex), np.ones((2, 1), dtype=complex)
-    hvp = f(J, C)[-1]
-    plain = compile_source(f.source, "gradient_and_hvp")
-    code = {"call": lambda: f(J, C), "plain": lambda: plain(J, C), "product": lambda: hvp(C)}
-    least = {name: min(timeit.repeat(run, number=20, repeat=100)) / 20 for name, run in code.items()}
-    assert least["call"] - least["plain"] < 50e-6
-    assert least["product"] - least["plain"] < 50e-6
