@@ -161,14 +161,6 @@ class Compiled:
         names = [a.name for a in self._plan.arguments]
         return {identifier(name): name for name in names} | {name: name for name in names}
 
-    @cached_property
-    def _slots(self) -> dict[str, list[tuple[Domain | None, str]]]:
-        """For each argument that is an array or a number, the domain of each axis and what to call it."""
-        from combdiff.language.values import places
-
-        kinds = {a.name: self._kinds.get(a.name, a.kind) for a in self._plan.arguments}
-        return {name: places(kind, name) if isinstance(kind, Map) else [] for name, kind in kinds.items()}
-
     def _bound(self, args: tuple[object, ...], named: Mapping[str, object]) -> dict[str, object]:
         """Values by argument name."""
         expected = [a.name for a in self._plan.arguments]
@@ -219,7 +211,7 @@ class Compiled:
             return offsets.rows if argument.offsets.directions > 1 else offsets.rows[:, 0]
         array = as_array(argument, value) if self._library is None else self._library.argument(argument, value)
         kind = self._kinds.get(argument.name, argument.kind)
-        slots = self._slots[argument.name]
+        slots = places(kind, argument.name) if isinstance(kind, Map) else []
         if len(array.shape) != len(slots):
             indices = len(kind.params) if isinstance(kind, Map) else 0
             spread = "" if indices == len(slots) else f" on {len(slots)} axes"
