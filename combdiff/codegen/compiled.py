@@ -195,7 +195,7 @@ class Compiled:
     def _fitted(self, argument: Argument, value: object, extent: Extent) -> object:
         """An argument as the code wants it: floating-point arrays, NumPy's numbers, callables."""
         from combdiff.language.points import offsets_of
-        from combdiff.language.values import AXES
+        from combdiff.language.values import AXES, places
 
         if argument.optional and value is None:
             return None
