@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from combdiff.codegen.libraries import Foreign
+    from combdiff.codegen.libraries import Foreign, Library
     from combdiff.language.values import Extent
 
     Array: TypeAlias = npt.NDArray[np.generic]
@@ -104,7 +104,7 @@ class Compiled:
         function = self._function(extent.sizes)
         if self._library is None:
             self._remember(function, [given[a.name] for a in self._plan.arguments], fitted)
-        result = solved(function, fitted) if self._solves else function(*fitted)
+        result = solved(function, fitted, self._library) if self._solves else function(*fitted)
         if self._library is not None:
             made = self._library.result
             return tuple(map(made, result)) if isinstance(result, tuple) else made(result)
@@ -321,13 +321,19 @@ _TOLD = {
 }
 
 
-def solved(function: Callable[..., object], fitted: list[object]) -> object:
+def solved(function: Callable[..., object], fitted: list[object], library: Library | None = None) -> object:
     """What `function` returns, where equations may have no solution that is found."""
     import numpy as np
 
+    singular: tuple[type[Exception], ...] = (
+        (np.linalg.LinAlgError,) if library is None else (np.linalg.LinAlgError, *library.singular)
+    )
     try:
-        return function(*fitted)
-    except np.linalg.LinAlgError as problem:
+        result = function(*fitted)
+        if library is not None and not library.is_finite(result):
+            raise np.linalg.LinAlgError("it is not finite")
+        return result
+    except singular as problem:
         raise ArrayError(
             f"a linear system of the result has no unique solution ({problem})",
             remedy="give arrays for which the equation has one solution, or start Newton's method elsewhere (start_…)",

@@ -79,6 +79,17 @@ class Library:
         """Whether the array has entries to look at."""
         return True
 
+    @property
+    def singular(self) -> tuple[type[Exception], ...]:
+        """What a solver raises besides NumPy's error."""
+        return ()
+
+    def is_finite(self, result: object) -> bool:
+        """Whether what solvers found are numbers; nothing is raised for singular systems on a GPU, or traced."""
+        results = result if isinstance(result, tuple) else (result,)
+        known = [r for r in results if self.owns(r) and self.is_known(r)]
+        return all(bool(np.isfinite(self.numpy(r)).all()) for r in known)
+
     def finished(self, array: Foreign) -> Foreign:
         """A result as the caller wants it."""
         return array
@@ -195,6 +206,10 @@ class Torch(Library):
     def offsets(self, rows: Entries, near: Foreign | None) -> object:
         device = None if near is None else near.device  # type: ignore[attr-defined]  # of torch.Tensor
         return self.namespace.as_tensor(np.ascontiguousarray(rows), device=device)
+
+    @property
+    def singular(self) -> tuple[type[Exception], ...]:
+        return (self.namespace.linalg.LinAlgError,)
 
     def promoted(self, array: Foreign) -> Foreign:
         return cast(Foreign, array.to(self.namespace.complex128))  # type: ignore[attr-defined]  # of torch.Tensor

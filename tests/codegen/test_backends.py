@@ -63,6 +63,10 @@ TEXTS = {
     + "(w::(X) -> R) -> (u::(Z) -> C) -> sum((k::Z, b::X), w(b) * real(u(k)' * u(k + b)) + abs2(u(2*k)))",
     "back in lists": STEPS + "(w::(X) -> R) -> sum(b::X, b * w(b)^2 * w(-b) + w(b))",
     "lattices": LATTICE + "(w::(X) -> R) -> (u::(K) -> C) -> sum((k::K, b::X), w(b) * w(-b) * abs2(u(k + b) - u(k)))",
+    "choice of a number": "(a::R) -> (t::R) -> indicator(0, t, a * t^2)",
+    "complex root": "(W::CM, b::CV) -> (y::CV) -> begin\n"
+    "  x = root((x::CV) -> i -> x(i) + abs2(x(i)) / 9 + sum(j, W(i, j) * x(j)) / 9 - y(i) - b(i))\n"
+    "  sum(i, abs2(x(i)))\nend",
     "two unknowns": "(A::RM) -> (x::CV, y::RV) -> sum((i, j), real(x(i)' * A(i, j) * x(j)) * y(j)) + sum(i, y(i)^2)",
     "shared value": "(A::CM) -> (x::CV) -> begin\n"
     "  v = i -> sum(j, A(i, j) * x(j))\n  sum(i, abs2(v(i))) + sum(i, abs2(v(i))^2)\nend",
@@ -75,7 +79,7 @@ TEXTS = {
 }
 TEXTS |= {path.stem: path.read_text() for path in EXAMPLES.glob("*.cd") if path.stem != "least_action"}
 # dense systems of equations are not solved in chunks
-WHOLE = {"implicit"}
+WHOLE = {"implicit", "complex root"}
 CUBE = {"g": lambda x: x**3, "grad_g": lambda x: 3 * x**2, "pullback_g": lambda x, k: 3 * x**2 * k}
 CUBE |= {"grad_grad_g": lambda x: 6 * x, "pullback_grad_g": lambda x, k: 6 * x * k}
 
@@ -148,7 +152,7 @@ def test_a_backend_agrees_with_numpy(library: Numbers, name: str, mode: str, pla
     assert_close(compiled(name, mode, library.name)(**converted(values, library)), wanted, library)
 
 
-@pytest.mark.parametrize("name", [n for n in TEXTS if n not in WHOLE])
+@pytest.mark.parametrize("name", TEXTS)
 def test_jax_compiles_the_emitted_function(name: str) -> None:
     jax = pytest.importorskip("jax")
     jax.config.update("jax_enable_x64", True)
@@ -343,6 +347,14 @@ def test_a_missing_library_is_told_when_it_is_asked_for(backend: str, monkeypatc
 def _missing(name: str, backend: str) -> None:
     if name.split(".")[0] == backend:
         raise ModuleNotFoundError(f"No module named {name!r}")
+
+
+def test_a_root_that_is_not_found_is_an_error(library: Numbers) -> None:
+    if library.name == "dask":
+        pytest.skip("Dask solves no equations here")
+    f = cd.grad("(a::R) -> (y::R) -> begin\n  x = root((x::R) -> x^2 + y^2 + 1)\n  a * x\nend").compile(library.name)
+    with np.errstate(all="ignore"):
+        assert "start" in refusal(f, 1.0, 2.0)
 
 
 def test_equations_are_not_solved_in_chunks() -> None:

@@ -8,6 +8,29 @@ from __future__ import annotations
 from combdiff.codegen.backends.numpy import functions_of
 from combdiff.codegen.backends.spelling import Spelling
 
+# loops that are traced; what raises an error elsewhere is nan
+_SOLVER_WORDS = {
+    "    n = np.size(x)\n    for _ in range(steps):\n": """    from jax.lax import while_loop
+
+    n = np.size(x)
+
+    def improved(state):
+        x, _, count = state
+""",
+    "        share = 1.0\n        while share > 1e-6 and np": "        worse = lambda share: (share > 1e-6) & (np",
+    " > np.linalg.norm(residual):\n            share /= 2\n": """ > np.linalg.norm(residual))
+        share = while_loop(worse, lambda share: share / 2, 1.0)
+""",
+    "        if np.linalg.norm(step) <= 1e-12 * max(1.0, np.linalg.norm(x)):\n            return x\n": """\
+        return x, np.linalg.norm(step) < 1e-12 * np.maximum(1.0, np.linalg.norm(x)), count + 1
+
+    x = np.asarray(x, np.result_type(x, *equation(x)))
+    x, found, _ = while_loop(lambda state: ~state[1] & (state[2] < steps), improved, (x, False, 0))
+""",
+    'raise ArithmeticError("Newton\'s method finds no root from where it starts")': "return np.where(found, x, np.nan)",
+    "np.": "jnp.",
+}
+
 SPELLING = Spelling(
     name="jax",
     imports="import jax.numpy as jnp",
@@ -34,5 +57,5 @@ SPELLING = Spelling(
     vdot="jnp.vdot({0}, {1})",
     einsum='jnp.einsum("{0}", {1}, {2})',
     solve="jnp.linalg.solve({0}, {1})",
-    solver_words={"np.": "jnp."},
+    solver_words=_SOLVER_WORDS,
 )
