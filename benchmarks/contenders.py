@@ -116,7 +116,7 @@ def serve(connection: Connection, contender: str) -> None:
             try:
                 stand = stand or Stand(contender)
                 connection.send((True, getattr(stand, method)(*arguments)))
-            except Exception:
+            except Exception:  # of whatever library: it belongs to the process that asked
                 connection.send((False, traceback.format_exc()))
     except (EOFError, KeyboardInterrupt):
         return

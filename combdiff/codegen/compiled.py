@@ -105,10 +105,15 @@ class Compiled:
         if self._library is None:
             self._remember(function, [given[a.name] for a in self._plan.arguments], fitted)
         result = solved(function, fitted, self._library) if self._solves else function(*fitted)
-        if self._library is not None:
-            made = self._library.result
-            return tuple(map(made, result)) if isinstance(result, tuple) else made(result)
-        return result if out is None else filled(out, result)
+        return self._returned(result) if out is None else filled(out, result)
+
+    def _returned(self, result: object) -> object:
+        """Results as arrays of the library; what is left to be called stays as it is."""
+        if self._library is None or callable(result):
+            return result
+        if isinstance(result, tuple):
+            return tuple(map(self._returned, result))
+        return self._library.result(result)
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
@@ -231,11 +236,16 @@ class Compiled:
         lists = {a.name for a in self._plan.arguments if a.offsets is not None} | self._lists.keys()
         return {name: self._library.listed(name, v) if name in lists else v for name, v in given.items()}
 
+    def _refuse_out(self) -> None:
+        """Only arrays of NumPy are written to."""
+        if self._library is not None:
+            raise ArrayError(f"out= is for NumPy, and the code is for {self._library.title}", remedy="leave it out")
+
     def _checked(self, fitted: list[object], out: object) -> list[object]:
         """What is asked of arrays of another library than NumPy; lists of offsets go where the arrays are."""
         assert self._library is not None, "there is one"
         if out is not None:
-            raise ArrayError(f"out= is for NumPy, and the code is for {self._library.title}", remedy="leave it out")
+            self._refuse_out()
         pairs = zip(self._plan.arguments, fitted, strict=True)
         arrays = [(a.name, cast("Foreign", v)) for a, v in pairs if a.step is not None and not a.offsets]
         self._library.check_devices(arrays)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
 
 from combdiff.codegen.closures import emit_with_products
 from combdiff.codegen.compiled import Check, Compiled, solved
@@ -20,6 +21,9 @@ from combdiff.errors import ArrayError, UnsupportedError
 from combdiff.language.recursion import deep_recursion
 from combdiff.language.terms import Lam, Term, Tuple, Var, let
 from combdiff.language.types import Domain, Map, is_complex
+
+if TYPE_CHECKING:
+    from combdiff.codegen.libraries import Foreign
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +119,8 @@ class CompiledHessian(Compiled):
     def __call__(self, /, *args: object, out: object = None, **named: object) -> object:
         import numpy as np
 
+        if out is not None:
+            self._refuse_out()
         results = super().__call__(*args, **named)
         assert isinstance(results, tuple), "the outputs, and the products"
         *outputs, closure = results
@@ -136,6 +142,8 @@ class CompiledHessian(Compiled):
         """What `closure` returns for directions that are checked against the shapes of the unknowns."""
         from combdiff.language.values import Extent, places
 
+        if out is not None:
+            self._refuse_out()
         names = ", ".join(d.name for d in self._directions)
         if len(given) != len(self._directions):
             raise ArrayError(
@@ -143,7 +151,7 @@ class CompiledHessian(Compiled):
                 remedy=f"give {len(self._directions)}, hvp({names})",
             )
         fitted = list(given)
-        if not all(map(_fits, self._directions, given, shapes)):
+        if self._library is not None or not all(map(_fits, self._directions, given, shapes)):
             extent = Extent()
             for unknown, shape in zip(self._joint.unknowns, shapes, strict=True):
                 found = places(unknown.kind, unknown.name) if isinstance(unknown.kind, Map) else []
@@ -151,8 +159,12 @@ class CompiledHessian(Compiled):
                     assert axis is not None, "slots of arrays have ranges"
                     extent.note(axis, size, place)
             fitted = [self._fitted(d, value, extent) for d, value in zip(self._directions, given, strict=True)]
-        result = solved(closure, fitted) if self._solves else closure(*fitted)
-        return result if out is None else filled(out, result)
+        if self._library is not None:
+            self._library.check_devices(
+                [(d.name, cast("Foreign", v)) for d, v in zip(self._directions, fitted, strict=True)]
+            )
+        result = solved(closure, fitted, self._library) if self._solves else closure(*fitted)
+        return self._returned(result) if out is None else filled(out, result)
 
     def _lowered(self, sizes: Mapping[Domain, int] | None) -> Plan:
         plan, self._directions = _split(super()._lowered(sizes), self._joint)

@@ -9,6 +9,7 @@ unit vectors and on i times those.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -57,7 +58,7 @@ class Equation:
     captured: tuple[str, ...]
 
 
-class Solving:
+class Solving(ABC):
     """The part of a lowering that solves equations; `lower` makes the plan of a function of its own.
 
     `unknowns` are the names of those of all equations so far, which each lowering adds to.
@@ -74,11 +75,13 @@ class Solving:
         self.common: dict[Type, list[Var]] = {}
         self.starts: list[Argument] = []
 
+    @abstractmethod
     def array(self, t: Term) -> Step:
-        raise NotImplementedError
+        """A tensor whose axes are its slots."""
 
+    @abstractmethod
     def scalar(self, t: Term, wanted: Sequence[Var] = ()) -> Value:
-        raise NotImplementedError
+        """A number that depends on indices."""
 
     def solve(self, t: App) -> Value:
         """inverse(H)(k) for a known H."""

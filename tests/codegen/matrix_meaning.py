@@ -139,6 +139,19 @@ def meaning(expr: MatrixExpr, values: Mapping[Term, object], sizes: Mapping[Doma
             return as_matrix(np.trace(of(inner)))
         case Norm(inner):
             return as_matrix(np.sqrt(np.sum(np.abs(of(inner)) ** 2)))
+        case AtMost() | Function() | Power() | Value():
+            return of_functions(expr, values, sizes)
+        case _:
+            return of_tensors(expr, values, sizes)
+
+
+def of_functions(expr: MatrixExpr, values: Mapping[Term, object], sizes: Mapping[Domain, int]) -> Array:
+    """What is a function of other matrices, entry by entry or as a whole."""
+
+    def of(e: MatrixExpr) -> Array:
+        return meaning(e, values, sizes)
+
+    match expr:
         case AtMost(left, right):
             return np.where(of(left).real <= of(right).real, 1.0, 0.0)
         case Function(name, inner):
@@ -154,7 +167,7 @@ def meaning(expr: MatrixExpr, values: Mapping[Term, object], sizes: Mapping[Doma
         case Value(function, args):
             return as_matrix(values[function](*(of(e)[:, 0].real for e in args)))
         case _:
-            return of_tensors(expr, values, sizes)
+            raise AssertionError(type(expr).__name__)
 
 
 def of_tensors(expr: MatrixExpr, values: Mapping[Term, object], sizes: Mapping[Domain, int]) -> Array:

@@ -375,3 +375,21 @@ def test_constants_are_arrays_of_the_library(library: Numbers) -> None:
     assert library.back(found) == 2.0
     t = fresh("t", REAL)
     assert library.back(Compiled(Lam((t,), mul(TWO, t)), library.name)(1.5)) == 3.0
+
+
+@pytest.mark.parametrize("name", ["quadratic", "cubic", "functions", "delta", "two unknowns", "numbers"])
+def test_products_with_the_hessian_are_those_of_numpy(library: Numbers, name: str) -> None:
+    d, rng = cd.grad(TEXTS[name]), np.random.default_rng(4)
+    plain = d.compile(value=True, hvp=True)
+    sizes = default_sizes(d.term)
+    kinds = [a.kind for a in plain.arguments]
+    arrays = [random_value(kind, sizes, rng) for kind in kinds]
+    directions = [random_value(k.kind, sizes, rng) for k in plain.directions]
+    *wanted, products = plain(*arrays)
+    *found, hvp = d.compile(library.name, value=True, hvp=True)(*map(library.to, arrays))
+    assert_close(tuple(found), tuple(wanted), library)
+    assert_close(hvp(*map(library.to, directions)), products(*directions), library)
+    with pytest.raises(ArrayError, match="out= is for NumPy"):
+        hvp(*map(library.to, directions), out=np.zeros(2))
+    with pytest.raises(ArrayError, match="out= is for NumPy"):
+        d.compile(library.name, hvp=True)(*map(library.to, arrays), out=np.zeros(2))
