@@ -15,8 +15,8 @@ from combdiff.errors import ArrayError, UnsupportedError
 from combdiff.language.infer import infer
 from combdiff.language.parser import parse
 from combdiff.language.recursion import deep_recursion, rare_collections
-from combdiff.language.terms import Diff, Lam, Let, Term, Tuple, Var, let, subterms, tuple_of
-from combdiff.language.types import Domain, Index, Map, Number
+from combdiff.language.terms import Diff, Lam, Let, Term, Tuple, Var, call, let, subterms, tuple_of
+from combdiff.language.types import Domain, Index, Map, Number, is_complex
 from combdiff.language.values import Extent, places
 from combdiff.simplify.budget import NODES, SECONDS, Budget
 from combdiff.simplify.choose import index_names
@@ -175,7 +175,8 @@ class Derivation:
         if not value:
             return self.term
         with deep_recursion():
-            return _with_value(self.term, without_derivatives(self.objective, Simplifier()))
+            objective = without_derivatives(self.objective, Simplifier())
+            return _with_value(self.term, _as_real(objective))
 
     def _joint(self, value: bool) -> Joint:
         """The derivative, and the Hessian-vector product of the same program."""
@@ -208,6 +209,14 @@ def _with_value(result: Term, f: Term) -> Term:
         case Lam(params, body), _:
             return Lam(params, _with_value(body, f))
     raise UnsupportedError("the objective's value is not known next to this derivative", remedy="leave value out")
+
+
+def _as_real(f: Lam) -> Lam:
+    """f with its value taken for the real number that it is: Σ x' A x of a Hermitian A has no imaginary part."""
+    if not isinstance(f.body.type, Number) or not is_complex(f.body.type) or not provably_real(f):
+        return f
+    bindings, value = _opened(f.body)
+    return Lam(f.params, let(bindings, call("real", value)))
 
 
 def _items(t: Term) -> tuple[Term, ...]:

@@ -252,3 +252,12 @@ def test_hartree_fock_refuses_integrals_and_orbitals_of_different_bases():
     text = "(J::(N, N, N, N) -> C) -> (C::CM) -> sum((i, p, q), C(p, i)' * C(q, i) * J(p, q, p, q))"
     with pytest.raises(ArrayError, match=r"sizes disagree: slot . of \w has 4, but slot . of \w has 3"):
         cd.grad(text).compile()(np.zeros((3, 3, 3, 3)), np.zeros((4, 2)))
+
+
+def test_a_value_that_is_known_to_be_real_is_a_real_number():
+    hermitian = cd.grad("(A::Her) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j))").compile(value=True)
+    A, x = np.array([[2.0, 1j], [-1j, 3.0]]), np.array([1.0, 2 - 1j])
+    value, _ = hermitian(A, x)
+    assert np.isrealobj(value) and np.isclose(value, (x.conj() @ A @ x).real)
+    general = cd.grad("(A::CM) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j))").compile(value=True)
+    assert np.isclose(general(1j * A, x)[0], 1j * (x.conj() @ A @ x))
