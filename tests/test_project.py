@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import doctest
 import re
 import shlex
 import subprocess
@@ -92,44 +91,12 @@ def test_a_file_of_laws_says_why_it_terminates(path: Path) -> None:
     assert re.search(r"\bterminates\b", "\n".join(lines[:end]), re.IGNORECASE)
 
 
-def test_the_python_of_the_readme_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks share their names. One that shows a session (`>>>`) must print what it shows; others must run."""
-    monkeypatch.chdir(ROOT)
-    namespace: dict[str, object] = {"__name__": "readme"}
-    report: list[str] = []
-    code = blocks("python")
-    assert code
-    for number, block in enumerate(code, 1):
-        name = f"README.md, python block {number}"
-        if ">>>" not in block:
-            exec(compile(block, name, "exec"), namespace)
-            continue
-        session = doctest.DocTestParser().get_doctest(block, namespace, name, None, None)
-        doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(session, out=report.append, clear_globs=False)
-        namespace = session.globs
-    assert report == []
-
-
 @pytest.mark.parametrize("arguments", command_lines(), ids=" ".join)
 def test_a_command_of_the_readme_runs(arguments: tuple[str, ...]) -> None:
     code = f"import sys; sys.argv = {['combdiff', *arguments]!r}; from combdiff.cli import main; sys.exit(main())"
     assert fresh_python(code).strip()
 
 
-def test_a_program_of_the_readme_differentiates() -> None:
-    import combdiff as cd
-
-    programs = blocks("julia")
-    assert programs
-    for program in programs:
-        assert str(cd.grad(program)).strip()
-
-
 def test_continuous_integration_runs_the_test_command_of_the_readme() -> None:
     (command,) = [line for line in commands() if "pytest" in line]
     assert command in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
-
-
-def test_links_of_the_readme_lead_somewhere() -> None:
-    targets = re.findall(r"\]\((?!https?://|#)([^)]+)\)", README)
-    assert [target for target in targets if not (ROOT / target).exists()] == []
