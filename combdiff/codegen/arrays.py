@@ -187,7 +187,7 @@ class Arrays:
         over = [x for x in both if x not in kept]
         batch = [x for x in both if x in kept]
         if not over:
-            return self.product(ONE, (a, b), wanted)
+            return self.product(ONE, (a, b), wanted or _common_last(a.labels, b.labels))
         if not batch:
             return self._well_placed(a, b, over, wanted)
         if len(both) in (len(a.labels), len(b.labels)):
@@ -262,6 +262,12 @@ class Arrays:
         names = {label: n for n, label in enumerate(dict.fromkeys(x for row in rows for x in row))}
         spec = tuple(tuple(names[x] for x in labels) for labels in (a.labels, b.labels, out))
         return Value(self.builder.step("einsum", (a.step, b.step), spec, map(domain_of, out)), out)
+
+
+def _common_last(a: Labels, b: Labels) -> Labels:
+    """The indices of an outer product: those that both have go last, as they, or all the others, are summed later."""
+    both = tuple(x for x in a if x in b)
+    return (*(x for x in (*a, *b) if x not in both), *both)
 
 
 def _agrees(labels: Sequence[Var], wanted: Sequence[Var]) -> bool:

@@ -13,13 +13,20 @@ from dataclasses import replace
 
 from combdiff.codegen.backends.spelling import Spelling
 from combdiff.codegen.emit import FunctionText, needed_by, origin, uses_of
+from combdiff.codegen.overwriting import overwritten
 from combdiff.codegen.plan import VIEWS, Argument, Plan, Step
 
 _FREE = VIEWS - {"item"}
 
 
 def emit_with_products(
-    plan: Plan, directions: Sequence[Argument], first: int, spelling: Spelling, name: str, title: str = ""
+    plan: Plan,
+    directions: Sequence[Argument],
+    first: int,
+    spelling: Spelling,
+    name: str,
+    title: str = "",
+    alike: bool = False,
 ) -> str:
     """The text of a plan whose `first` outputs are returned as they are, and the others as a function of `directions`.
 
@@ -33,20 +40,28 @@ def emit_with_products(
     >>> print(emit_with_products(plan, (Argument("k", REAL, step=k),), 1, SPELLING, "both").splitlines()[-1].strip())
     return x, hvp
 
-    `plan.arguments` holds no directions. The closure computes nothing that all directions share.
+    `plan.arguments` holds no directions. The closure computes nothing that all directions share. `alike` as in `emit`.
     """
     before: dict[str, str] = {}
     needed_by(plan, spelling, before)
-    text = _WithProducts(plan, directions, spelling, name).text_from(first, title)
+    text = _WithProducts(plan, directions, spelling, name, alike).text_from(first, title)
     return "\n\n\n".join([spelling.imports, *before.values(), text])
 
 
 class _WithProducts(FunctionText):
-    def __init__(self, plan: Plan, directions: Sequence[Argument], spelling: Spelling, name: str) -> None:
-        super().__init__(replace(plan, arguments=(*plan.arguments, *directions)), spelling, name)
+    def __init__(
+        self, plan: Plan, directions: Sequence[Argument], spelling: Spelling, name: str, alike: bool
+    ) -> None:
+        super().__init__(replace(plan, arguments=(*plan.arguments, *directions)), spelling, name, alike)
         self.plan = plan
         self.directions = directions
         self.closure = self._fresh("hvp")
+        # what stands before the closure is seen by all its calls, and directions may be of any dtype
+        varying = self._varying()
+        inside = overwritten(self.plan, spelling, self.uses)
+        self.over = {step: buffer for step, buffer in self.over.items() if step not in varying}
+        self.over |= {step: buffer for step, buffer in inside.items() if step in varying and buffer in varying}
+        self.becomes = {buffer: step for step, buffer in self.over.items()}
 
     def text_from(self, first: int, title: str) -> str:
         """The function, whose outputs from number `first` on are those of the closure."""

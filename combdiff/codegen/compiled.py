@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from combdiff.codegen.arguments import lists_in
 from combdiff.codegen.emit import emit, identifier, spelling_of
-from combdiff.codegen.fitting import as_array, as_size, filled, forms_of
+from combdiff.codegen.fitting import are_alike, as_array, as_size, filled, forms_of
 from combdiff.codegen.libraries import library_of, looked_at
 from combdiff.codegen.lower import lower
 from combdiff.codegen.plan import Argument, Plan
@@ -64,7 +64,7 @@ class Compiled:
         self._plan = self._lowered(None)
         self.source = self._text(self._plan)
         self._known: dict[str, Callable[..., object]] = {}
-        self._by_sizes: dict[tuple[tuple[Domain, int], ...], Callable[..., object]] = {}
+        self._by_sizes: dict[tuple[tuple[tuple[Domain, int], ...], bool], Callable[..., object]] = {}
         self._seen: dict[tuple[str, int], weakref.ref[object]] = {}
         taken = {a.name for a in self._plan.arguments}
         self._solves = any(step.op in ("root", "solve") for step in self._plan.steps)
@@ -101,7 +101,7 @@ class Compiled:
             fitted = self._checked(fitted, out)
         for argument, value in zip(self._plan.arguments, fitted, strict=True):
             self._check_symmetry(argument, value, extent.sizes)
-        function = self._function(extent.sizes)
+        function = self._function(extent.sizes, are_alike(self._plan.arguments, fitted))
         if self._library is None:
             self._remember(function, [given[a.name] for a in self._plan.arguments], fitted)
         result = solved(function, fitted, self._library) if self._solves else function(*fitted)
@@ -286,17 +286,17 @@ class Compiled:
         with deep_recursion():
             return lower(self._term, sizes)
 
-    def _text(self, plan: Plan) -> str:
+    def _text(self, plan: Plan, alike: bool = False) -> str:
         with deep_recursion():
-            return emit(plan, self._spelling, self._name, self._title)
+            return emit(plan, self._spelling, self._name, self._title, alike)
 
-    def _function(self, sizes: Mapping[Domain, int]) -> Callable[..., object]:
-        """The function for these sizes; shapes with one order of contractions share one."""
-        key = tuple(sizes.items())
+    def _function(self, sizes: Mapping[Domain, int], alike: bool) -> Callable[..., object]:
+        """The function for these sizes, and for arrays that are `alike`; shapes with one order of contractions share one."""
+        key = tuple(sizes.items()), alike
         if key not in self._by_sizes:
             plan = self._lowered(sizes)
             _check_constants(plan, sizes)
-            self._by_sizes[key] = self._executed(self._text(plan))
+            self._by_sizes[key] = self._executed(self._text(plan, alike))
         return self._by_sizes[key]
 
     def _executed(self, text: str) -> Callable[..., object]:

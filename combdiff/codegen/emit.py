@@ -15,14 +15,15 @@ from importlib import import_module
 
 from combdiff.codegen.backends import BACKENDS
 from combdiff.codegen.backends.spelling import Spelling
-from combdiff.codegen.expressions import Expressions
 from combdiff.codegen.lower import lower
+from combdiff.codegen.overwriting import overwritten
 from combdiff.codegen.plan import VIEWS, Argument, Plan, Slabs, Step
 from combdiff.codegen.products import is_inner_product
 from combdiff.codegen.signature import described, slots
 from combdiff.codegen.slabs import inner, slab_axis
 from combdiff.codegen.solvers import SOLVERS, solver_of, solver_text
 from combdiff.codegen.solving import Equation
+from combdiff.codegen.statements import Statements
 from combdiff.codegen.texts import ATOM, Text
 from combdiff.errors import UnsupportedError
 from combdiff.language.recursion import deep_recursion
@@ -73,11 +74,14 @@ def spelling_of(backend: str) -> Spelling:
     return found
 
 
-def emit(plan: Plan, spelling: Spelling, name: str = "gradient", title: str = "") -> str:
-    """The text of a plan, after those of the equations and solvers that it calls."""
+def emit(plan: Plan, spelling: Spelling, name: str = "gradient", title: str = "", alike: bool = False) -> str:
+    """The text of a plan, after those of the equations and solvers that it calls.
+
+    `alike`: the arrays will be of one precision, and complex where they are declared so.
+    """
     before: dict[str, str] = {}
     needed_by(plan, spelling, before)
-    return "\n\n\n".join([spelling.imports, *before.values(), FunctionText(plan, spelling, name).text(title)])
+    return "\n\n\n".join([spelling.imports, *before.values(), FunctionText(plan, spelling, name, alike).text(title)])
 
 
 def needed_by(plan: Plan, spelling: Spelling, before: dict[str, str]) -> None:
@@ -109,7 +113,7 @@ def identifier(name: str) -> str:
 class FunctionText:
     """The text of one function; its statements are written in the order of the plan's steps."""
 
-    def __init__(self, plan: Plan, spelling: Spelling, name: str) -> None:
+    def __init__(self, plan: Plan, spelling: Spelling, name: str, alike: bool = False) -> None:
         self.plan = plan
         self.spelling = spelling
         self.name = identifier(name)
@@ -124,7 +128,9 @@ class FunctionText:
         self.pinned = {step: self._fresh(given) for step, given in plan.names.items() if step in set(plan.steps)}
         steps = plan.steps
         self.uses = Counter([o for s in steps for o in uses_of(s)] + list(plan.outputs))
-        self.expressions = Expressions(plan, spelling, self.texts.__getitem__, self._extent)
+        self.expressions = Statements(plan, spelling, self.texts.__getitem__, self._extent)
+        self.over = overwritten(plan, spelling, self.uses, alike)
+        self.becomes = {buffer: step for step, buffer in self.over.items()}
 
     def _fresh(self, wish: str) -> str:
         """`wish` as an identifier that is not taken."""
@@ -186,6 +192,8 @@ class FunctionText:
         elif step in self.loops:
             if step not in self.texts:
                 self._add_loop(self.loops[step])
+        elif step in self.over:
+            self._write_over(step, self.over[step])
         else:
             text = self._shortened(step)
             self.texts[step] = text if self._stays_inside(step, text) else self._assigned(step, text)
@@ -207,6 +215,13 @@ class FunctionText:
             body.append(f"{name}[{place}] = {self.expressions.text(part).code}")
             self.texts[member] = Text(name, ATOM)
         self.lines += [f"for {index} in range({self._extent(loop.array.domains[0])}):", *(f"    {b}" for b in body)]
+
+    def _write_over(self, step: Step, buffer: Step) -> None:
+        """Write a step in the place of an operand, under a name of its own only if both have been given one."""
+        self._shortened(step)
+        name, old = self.pinned.get(step, ""), self.texts[buffer]
+        self.lines += self.expressions.overwriting(step, buffer, name if name != old.code else "")
+        self.texts[step] = Text(name, ATOM) if name else old
 
     def _shortened(self, step: Step) -> Text:
         """The expression of a step; where it grows too long, its longest operands get lines of their own."""
@@ -232,7 +247,7 @@ class FunctionText:
             self.texts[step] = self._assigned(step, self.texts[step])
 
     def _stays_inside(self, step: Step, text: Text) -> bool:
-        if step in self.pinned:
+        if step in self.pinned or step in self.becomes:
             return False
         if step.op in ("const", "size"):
             return True
@@ -248,7 +263,12 @@ class FunctionText:
     def _name(self, step: Step) -> str:
         if step in self.pinned:
             return self.pinned[step]
-        wish = self._telling_name(step)
+        last = step
+        while last in self.becomes and last not in self.pinned:
+            last = self.becomes[last]
+        if last in self.pinned:
+            return self.pinned[last]
+        wish = self._telling_name(step) if last is step else ""
         if wish and wish not in self.taken:
             return self._fresh(wish)
         number = 1

@@ -42,6 +42,21 @@ def as_array(argument: Argument, value: object) -> Array:
     return array
 
 
+def are_alike(arguments: Sequence[Argument], values: Sequence[object]) -> bool:
+    """Whether all arrays are of one precision, and complex where they are declared so."""
+    import numpy as np
+
+    found = set()
+    for argument, value in zip(arguments, values, strict=True):
+        if argument.step is None or argument.offsets is not None or value is None:
+            continue
+        name = str(getattr(value, "dtype", "")).removeprefix("torch.")
+        if is_complex(argument.kind) != name.startswith("complex"):
+            return False
+        found.add(np.dtype(name).itemsize // (2 if is_complex(argument.kind) else 1))
+    return len(found) == 1
+
+
 def filled(out: object, result: object) -> object:
     """`result` written into the arrays that the caller gives."""
     import numpy as np

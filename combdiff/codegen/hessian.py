@@ -170,10 +170,10 @@ class CompiledHessian(Compiled):
         plan, self._directions = _split(super()._lowered(sizes), self._joint)
         return plan
 
-    def _text(self, plan: Plan) -> str:
+    def _text(self, plan: Plan, alike: bool = False) -> str:
         with deep_recursion():
             return emit_with_products(
-                plan, self._directions, self._joint.first, self._spelling, self._name, self._title
+                plan, self._directions, self._joint.first, self._spelling, self._name, self._title, alike
             )
 
 

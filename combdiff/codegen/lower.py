@@ -27,6 +27,7 @@ from combdiff.codegen.conditions import (
 from combdiff.codegen.indexing import affine, entry, position, scatter, solve
 from combdiff.codegen.paths import WIDEST, Network, contract_all
 from combdiff.codegen.plan import Argument, Plan, Step
+from combdiff.codegen.scaling import scaled_early
 from combdiff.codegen.signature import (
     Result,
     check_supported,
@@ -119,6 +120,7 @@ class _Lowering(Solving):
                 if self.known[var].operands:
                     self.names.setdefault(self.known[var], var.name)
         outputs = tuple(self.array(t) for t in self.result.outputs)
+        outputs, self.names = scaled_early(outputs, self.names, self.sizes)
         taken = self.parameters.used(self.taken(arguments, outputs), outputs)
         loops = slab_loops(outputs, self.sizes)
         return Plan((*taken, *self.optional_starts()), outputs, self.result.tupled, self.sizes, self.names, loops)

@@ -18,6 +18,7 @@ SPELLING = Spelling(
     number="cp.asarray({0}, dtype=float)",
     number_complex="cp.asarray({0}, dtype=complex)",
     scalar_conj="cp.conj({0})",
+    overwrite="cp.{0}({1}, out={2})",
     where="cp.where({0}, {1}, {2})",
     power="cp.power({0}, {1})",
     power_complex="cp.power({0}.astype(complex), {1})",

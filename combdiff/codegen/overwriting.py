@@ -1,0 +1,163 @@
+"""Which steps are written over an operand that nothing else needs: `np.subtract(T, u, out=u)` for `T - u`.
+
+A fresh array of many megabytes costs more than the arithmetic that fills it, as its pages must first be had from the
+system. So a large step that works entry by entry takes the memory of an operand, where that is an array of its own
+shape, fresh, used here and nowhere else, and of a dtype that holds the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any, TypeAlias
+
+from combdiff.codegen.backends.spelling import Spelling
+from combdiff.codegen.plan import Plan, Step, is_plain
+from combdiff.language.terms import ONE, Const
+
+LARGE = 2 << 20  # bytes; smaller arrays are had again from the memory that the last ones left
+
+Kinds: TypeAlias = frozenset[Hashable]
+
+_FRESH = frozenset({"tensordot", "batched", "einsum", "sum", "roll", "scatter", "solve"})
+_ENTRYWISE = frozenset({"add", "mul", "power", "call", "conj"})
+_COUNTED = frozenset({"range", "place", "position", "opposite"})
+_VIEWING = frozenset({"permute", "pick", "flip", "diagonal", "gather", "roll", "broadcast"})
+_REAL, _COMPLEX, _DOUBLE, _WHOLE = "real", "complex", "double", "whole"
+
+
+def overwritten(
+    plan: Plan, spelling: Spelling, uses: Mapping[Step, int], alike: bool = False, large: int = LARGE
+) -> dict[Step, Step]:
+    """The steps that are written over an operand, each with that operand.
+
+    `uses` counts how often a step is mentioned. `alike`: all arrays that will be given are of one precision, complex
+    where they are declared so; without it, the dtype of an array is only known to hold what it is made of.
+    """
+    if not spelling.overwrite:
+        return {}
+    looped = {member for loop in plan.loops for member in loop.members}
+    kinds: dict[Step, Kinds] = {}
+    found: dict[Step, Step] = {}
+    for step in plan.steps:
+        kinds[step] = _kinds(step, kinds, alike)
+        if step.op not in _ENTRYWISE or step in looped or plan.bytes(step) < large or not _is_spelled(step, spelling):
+            continue
+        buffer = _buffer(step, uses, kinds)
+        if buffer is not None:
+            found[step] = buffer
+    return found
+
+
+def _buffer(step: Step, uses: Mapping[Step, int], kinds: Mapping[Step, Kinds]) -> Step | None:
+    """The operand to write over; one that is added is better than one that is subtracted."""
+    rest = set().union(*(kinds[o] for o in step.operands), _of_coefficients(step))
+    whole = tuple(range(step.rank))
+    fit = [
+        (_coefficient(step, n) != ONE, n)
+        for n, (o, places) in enumerate(zip(step.operands, _places(step), strict=True))
+        if places == whole and uses[o] == 1 and o.complex == step.complex and _is_fresh(o) and _holds(kinds[o], rest)
+    ]
+    return step.operands[min(fit)[1]] if fit else None
+
+
+def _places(step: Step) -> tuple[tuple[int, ...], ...]:
+    """The axes of the result that those of each operand are."""
+    spec: Any = step.spec
+    return (tuple(range(step.rank)),) if step.op == "conj" else tuple(map(tuple, spec[1]))
+
+
+def _coefficient(step: Step, operand: int) -> Const:
+    spec: Any = step.spec
+    coefficient = spec[0][operand] if step.op == "add" else ONE
+    assert isinstance(coefficient, Const), "sums have a number for each operand"
+    return coefficient
+
+
+def _is_spelled(step: Step, spelling: Spelling) -> bool:
+    """Whether the operation has a form that takes `out=`."""
+    spec: Any = step.spec
+    match step.op:
+        case "call":
+            template = spelling.functions.get(spec[0], "")
+            special = spelling.branched if step.operands[0].complex else spelling.of_real
+            return template.endswith("({0})") and "." in template and spec[0] not in special
+        case "power":
+            exponent = step.operands[1]
+            return isinstance(exponent.spec, Const) and exponent.spec.is_integer and exponent.spec.real > 1
+        case _:
+            return True
+
+
+def _is_fresh(step: Step) -> bool:
+    """Whether the text of a step makes a new array whatever its operands are."""
+    spec: Any = step.spec
+    if not step.rank:
+        return False
+    match step.op:
+        case "add":
+            return len(step.operands) > 1 or spec[0][0] != ONE
+        case "mul":
+            factors = [o for o in step.operands if o.op != "const" or o.spec != ONE]
+            return len(factors) > 1 or spec[0] != ONE
+        case "power":
+            return isinstance(step.operands[1].spec, Const) and step.operands[1].spec != ONE
+        case "call":
+            return spec[0] not in ("real", "imag", "conj")
+        case op:
+            return op in _FRESH
+
+
+def _holds(buffer: Kinds, values: set[Hashable]) -> bool:
+    """Whether an array of these kinds is of a dtype that holds those values."""
+    known = buffer | {_part(kind) for kind in buffer} | ({_WHOLE} if _DOUBLE in buffer else set())
+    return bool(buffer - {_WHOLE}) and values <= known
+
+
+def _part(kind: Hashable) -> Hashable:
+    """The kind of the real part."""
+    return kind if kind in (_REAL, _DOUBLE, _WHOLE) or isinstance(kind, tuple) else (_REAL, kind)
+
+
+def _of_coefficients(step: Step) -> Kinds:
+    """What the numbers of a sum or a product bring: nothing, unless they are complex."""
+    spec: Any = step.spec
+    numbers = spec[0] if step.op == "add" else (spec[0],) if step.op == "mul" else ()
+    return frozenset({_COMPLEX} if any(c.imag for c in numbers) else ())
+
+
+def _kinds(step: Step, known: Mapping[Step, Kinds], alike: bool) -> Kinds:
+    """What the dtype of an array is the least common one of: arguments by name, or what they are declared.
+
+    A step whose dtype says nothing of its operands' stands for itself.
+    """
+    if is_plain(step):
+        return frozenset({_COMPLEX} if step.complex else ())
+    of_operands = frozenset().union(*(known[o] for o in step.operands), _of_coefficients(step))
+    spec: Any = step.spec
+    match step.op:
+        case "input" if alike:
+            return frozenset({_REAL, _COMPLEX} if step.complex else {_REAL})
+        case "numbers":
+            return frozenset({_DOUBLE})
+        case op if op in _COUNTED:
+            return frozenset({_WHOLE})
+        case op if op in _VIEWING:
+            return known[step.operands[0]]
+        case "scatter":
+            return of_operands | ({_DOUBLE, _COMPLEX} if step.complex else {_DOUBLE})
+        case "where" if step.rank:
+            return known[step.operands[2]]
+        case "call" if not step.complex and step.operands and step.operands[0].complex:
+            return frozenset(_part(kind) for kind in of_operands if kind != _COMPLEX)
+        case "call" if step.complex and spec[0] in ("sqrt", "log"):
+            return of_operands | {_DOUBLE, _COMPLEX}
+        case "power" if step.complex and not _is_whole(step.operands[1]):
+            return of_operands | {_DOUBLE, _COMPLEX}
+        case "add" | "mul" | "power" | "call" | "conj" | "sum" | "tensordot" | "batched" | "einsum" | "solve":
+            return of_operands
+        case _:
+            return frozenset({step})
+
+
+def _is_whole(exponent: Step) -> bool:
+    return isinstance(exponent.spec, Const) and exponent.spec.is_integer
