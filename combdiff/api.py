@@ -37,7 +37,9 @@ def grad(
             derivative is taken at the last leading map that has a parameter which is no index.
         wrt: names of parameters to differentiate with respect to, instead of what the text says.
         keep: names of definitions that stay unknown, so that the result holds their ∇ (Eq. 48).
-        expand: multiply products and shared values out (Eq. 57) instead of keeping them (Eq. 58).
+        expand: multiply products and shared values out (Eq. 57) instead of keeping them (Eq. 58), and the value that
+            code returns, too. Then no array of the size of a residual is made, but a value near zero is a difference of
+            large terms: at a relative residual of 1e-7, rounding is 1 % of a sum of squares.
         seconds, nodes: the budget of simplification, its time and the size of its largest e-graph. Where it is spent,
             the result is correct and longer than need be, and `steps` says what was left undone.
         name: what the text is called in messages, such as its file.

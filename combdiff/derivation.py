@@ -20,7 +20,7 @@ from combdiff.language.types import Domain, Index, Map, Number, is_complex
 from combdiff.language.values import Extent, places
 from combdiff.simplify.budget import NODES, SECONDS, Budget
 from combdiff.simplify.choose import index_names
-from combdiff.simplify.stages import REAL_PART, Simplifier, Step, provably_real
+from combdiff.simplify.stages import CANCELS, REAL_PART, Simplifier, Step, provably_real
 
 if TYPE_CHECKING:
     from combdiff.checking import Report
@@ -41,7 +41,8 @@ class Derivation:
     >>> d.latex(form="matrix")
     'A \\\\mapsto x \\\\mapsto 2 A x'
 
-    `str(d)` is the result in the language, declarations included; `steps` says how it was found.
+    `str(d)` is the result in the language, declarations included; `steps` says how it was found. `expand`: products and
+    shared values are multiplied out, in the value that code returns, too.
     """
 
     text: str
@@ -49,6 +50,7 @@ class Derivation:
     program: Term
     term: Term
     steps: tuple[Step, ...]
+    expand: bool = False
 
     def __str__(self) -> str:
         from combdiff.language.printer import program_text
@@ -90,7 +92,7 @@ class Derivation:
         """
         from combdiff.codegen.emit import source
 
-        name, title = self._function_name(value, hvp), str(self)
+        name, title = self._function_name(value, hvp), self._title(value)
         with deep_recursion():
             if hvp:
                 from combdiff.codegen.hessian import products_source
@@ -113,7 +115,7 @@ class Derivation:
 
         if check not in ("sample", "full", False):
             raise UnsupportedError(f"check is {check!r}", remedy='give "sample", "full" or False')
-        name, title = self._function_name(value, hvp), str(self)
+        name, title = self._function_name(value, hvp), self._title(value)
         if hvp:
             return CompiledHessian(self._joint(value), backend, name, title, check)
         return Compiled(self._runnable(value), backend, name, title, check)
@@ -175,8 +177,16 @@ class Derivation:
         if not value:
             return self.term
         with deep_recursion():
-            objective = without_derivatives(self.objective, Simplifier())
-            return _with_value(self.term, _as_real(objective))
+            f = without_derivatives(self.objective, Simplifier())
+            if self.expand and isinstance(f, Lam):
+                f = Simplifier(expand=True).multiplied_out(f)
+            return _with_value(self.term, _as_real(f))
+
+    def _title(self, value: bool) -> str:
+        """What emitted code says of itself."""
+        return f"{self}
+
+{CANCELS}" if self.expand and value else str(self)
 
     def _joint(self, value: bool) -> Joint:
         """The derivative, and the Hessian-vector product of the same program."""
@@ -257,7 +267,7 @@ def _derived(text: str, mode: str, program: Term, simplifier: Simplifier) -> Der
             Step("program", program, note=_note(program, simplifier.budget) if mode != "pullback" else "")
         )
         term = differentiate(program, mode, simplifier)
-    return Derivation(text, mode, program, term, tuple(simplifier.steps))
+    return Derivation(text, mode, program, term, tuple(simplifier.steps), simplifier.expand)
 
 
 def _note(program: Term, budget: Budget) -> str:

@@ -24,6 +24,7 @@ from combdiff.language.terms import (
     Const,
     Diff,
     Lam,
+    Sum,
     Term,
     Traverser,
     Var,
@@ -40,6 +41,7 @@ from combdiff.language.terms import (
     sub,
     substitute,
     subterms,
+    total,
 )
 from combdiff.language.types import Index, Map, Number, Type, is_complex
 
@@ -61,6 +63,30 @@ def linear_laws(t: Term) -> Term:
     if not any(isinstance(u, App) and isinstance(u.function.type, Map) and u.function.type.linear for u in subterms(t)):
         return t
     return gathered(written_out(t))
+
+
+def real_parts_by_term(t: Term) -> Term:
+    """`t` with real parts of single terms, outside of sums: Σ real(a + b) = real(Σ a) + real(Σ b).
+
+    >>> from combdiff.language.terms import fresh
+    >>> from combdiff.language.types import COMPLEX
+    >>> a, b = fresh("a", COMPLEX), fresh("b", COMPLEX)
+    >>> real_parts_by_term(call("real", add(a, b))) == add(call("real", a), call("real", b))
+    True
+    """
+
+    def visit(u: Term) -> Term:
+        match u:
+            case Call("real", (Add(terms),)):
+                return add(*(call("real", term) for term in terms))
+            case Sum(indices, Add(terms)):
+                return add(*(visit(total(indices, term)) for term in terms))
+            case Sum(indices, Call("real", (inner,))):
+                return call("real", total(indices, inner))
+            case _:
+                return u
+
+    return Traverser(visit)(t)
 
 
 def written_out(t: Term) -> Term:

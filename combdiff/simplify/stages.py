@@ -41,7 +41,7 @@ from combdiff.simplify.contract import contract
 from combdiff.simplify.culprit import accusation
 from combdiff.simplify.egraph import Family
 from combdiff.simplify.gate import Gate
-from combdiff.simplify.linear import linear_laws
+from combdiff.simplify.linear import linear_laws, real_parts_by_term
 from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
 from combdiff.simplify.repeats import form, once_a_form
 from combdiff.simplify.sharing import nested
@@ -82,6 +82,9 @@ _UNDONE = {
     "collect and name": "common factors may be left where they are",
     "order and names": "factors and indices are left as they came",
 }
+
+CANCELS = """The value is multiplied out, too: near zero it is a difference of large terms, and loses their digits. Where a sum
+of squares is 1e-14 of its terms (a relative residual of 1e-7), rounding is 1 % of it."""
 
 REAL_PART = "its value is not provably real: what follows is the gradient of its real part (Eq. 42)"
 
@@ -125,7 +128,7 @@ class Simplifier:
         f = self._stage("merge like terms", f, self._merged(unused))
         f = self._without_vanishing(f)
         if self.expand:
-            f = self._stage("expand", f, self._expanded)
+            f = self._stage("expand", f, self._expanded, CANCELS)
             f = self._stage("merge like terms", f, self._merged(unused))
         elif any(var not in kept for var, _ in _parts(f.body)[0]):
             f = self._stage("place cotangents", f, lambda body: self._placed(body, kept))
@@ -135,7 +138,15 @@ class Simplifier:
         names = {**index_names(f), **self.names}
         return self._stage("order and names", f, lambda body: (self._ordered(body, order, names), {}))
 
-    def _stage(self, name: str, f: Lam, rewrite: Callable[[Term], tuple[Term, dict[str, Family]]]) -> Lam:
+    def multiplied_out(self, f: Lam) -> Lam:
+        """A value with its products and shared values multiplied out, as `expand` does it to a derivative."""
+        f = self._stage("expand", f, self._expanded, CANCELS)
+        f = self._stage("expand", f, lambda body: (real_parts_by_term(body), {}))
+        return self._stage("merge like terms", f, self._merged(()))
+
+    def _stage(
+        self, name: str, f: Lam, rewrite: Callable[[Term], tuple[Term, dict[str, Family]]], about: str = ""
+    ) -> Lam:
         start = time.perf_counter()
         self.budget.spent, self.budget.largest = False, 0
         body, families = rewrite(f.body)
@@ -144,6 +155,7 @@ class Simplifier:
         start = time.perf_counter()
         spent = self.budget.spent
         notes = [f"{SPENT}: {_UNDONE[name]}"] if spent else []
+        notes += [about] if about and not spent else []
         note = "; ".join([*notes, *self._checked(name, f.body, body, families)])
         checking = time.perf_counter() - start
         self.steps.append(Step(name, result, families, seconds, note, checking, spent, self.budget.largest))

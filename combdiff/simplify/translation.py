@@ -48,7 +48,7 @@ from combdiff.language.terms import (
     subterms,
     total,
 )
-from combdiff.language.types import Domain, Index, Map, Number
+from combdiff.language.types import Domain, Index, Map, Number, is_complex
 
 if TYPE_CHECKING:
     from egglog.bindings import TermDag
@@ -61,7 +61,8 @@ HIGHEST = 4
 class Translation:
     """Terms to the e-graph's vocabulary and back; variables are numbers there, every binder has its own.
 
-    With `spell_powers`, (a + b)² is written (a + b)(a + b), for the laws of `expand` to multiply out.
+    With `spell_powers`, (a + b)² is written (a + b)(a + b), and |a + b|² is the real part of (a + b)'(a + b), for the
+    laws of `expand` to multiply out.
     """
 
     def __init__(self, spell_powers: bool = False) -> None:
@@ -122,6 +123,8 @@ class Translation:
                 # written anew for each factor, so that each has binders of its own
                 copies = " ".join(self.write(base, scope) for _ in range(int(n.real)))
                 return f"(Times (multiset-of {copies}))"
+            case Call("abs2", (Add() as base,)) if self.spell_powers and is_complex(base.type):
+                return f'(Call "real" (Times (multiset-of (Conj {self.write(base, scope)}) {self.write(base, scope)})))'
             case Pow(base, exponent):
                 return f"(Power {self.write(base, scope)} {self.write(exponent, scope)})"
             case Conj(u):
