@@ -80,7 +80,7 @@ def real_parts_by_term(t: Term) -> Term:
             case Call("real", (Add(terms),)):
                 return add(*(call("real", term) for term in terms))
             case Sum(indices, Add(terms)):
-                return add(*(visit(total(indices, term)) for term in terms))
+                return add(*(mul(c, visit(total(indices, u))) for c, u in map(split_coefficient, terms)))
             case Sum(indices, Call("real", (inner,))):
                 return call("real", total(indices, inner))
             case _:
