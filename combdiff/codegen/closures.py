@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from combdiff.codegen.backends.spelling import Spelling
 from combdiff.codegen.emit import FunctionText, needed_by, origin, uses_of
-from combdiff.codegen.overwriting import overwritten
+from combdiff.codegen.overwriting import CAUTIOUS, Overwriting
 from combdiff.codegen.plan import VIEWS, Argument, Plan, Step
 
 _FREE = VIEWS - {"item"}
@@ -26,7 +26,7 @@ def emit_with_products(
     spelling: Spelling,
     name: str,
     title: str = "",
-    alike: bool = False,
+    over: Overwriting = CAUTIOUS,
 ) -> str:
     """The text of a plan whose `first` outputs are returned as they are, and the others as a function of `directions`.
 
@@ -40,25 +40,25 @@ def emit_with_products(
     >>> print(emit_with_products(plan, (Argument("k", REAL, step=k),), 1, SPELLING, "both").splitlines()[-1].strip())
     return x, hvp
 
-    `plan.arguments` holds no directions. The closure computes nothing that all directions share. `alike` as in `emit`.
+    `plan.arguments` holds no directions. The closure computes nothing that all directions share.
     """
     before: dict[str, str] = {}
     needed_by(plan, spelling, before)
-    text = _WithProducts(plan, directions, spelling, name, alike).text_from(first, title)
+    text = _WithProducts(plan, directions, spelling, name, over).text_from(first, title)
     return "\n\n\n".join([spelling.imports, *before.values(), text])
 
 
 class _WithProducts(FunctionText):
     def __init__(
-        self, plan: Plan, directions: Sequence[Argument], spelling: Spelling, name: str, alike: bool
+        self, plan: Plan, directions: Sequence[Argument], spelling: Spelling, name: str, over: Overwriting
     ) -> None:
-        super().__init__(replace(plan, arguments=(*plan.arguments, *directions)), spelling, name, alike)
+        super().__init__(replace(plan, arguments=(*plan.arguments, *directions)), spelling, name, over)
         self.plan = plan
         self.directions = directions
         self.closure = self._fresh("hvp")
         # what stands before the closure is seen by all its calls, and directions may be of any dtype
         varying = self._varying()
-        inside = overwritten(self.plan, spelling, self.uses)
+        inside = replace(over, alike=False).of(self.plan, spelling, self.uses)
         self.over = {step: buffer for step, buffer in self.over.items() if step not in varying}
         self.over |= {step: buffer for step, buffer in inside.items() if step in varying and buffer in varying}
         self.becomes = {buffer: step for step, buffer in self.over.items()}

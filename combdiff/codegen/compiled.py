@@ -12,6 +12,7 @@ from combdiff.codegen.emit import emit, identifier, spelling_of
 from combdiff.codegen.fitting import are_alike, as_array, as_size, filled, forms_of
 from combdiff.codegen.libraries import library_of, looked_at
 from combdiff.codegen.lower import lower
+from combdiff.codegen.overwriting import CAUTIOUS, Overwriting
 from combdiff.codegen.plan import Argument, Plan
 from combdiff.codegen.signature import derivatives_in, result_of
 from combdiff.errors import ArrayError
@@ -286,17 +287,17 @@ class Compiled:
         with deep_recursion():
             return lower(self._term, sizes)
 
-    def _text(self, plan: Plan, alike: bool = False) -> str:
+    def _text(self, plan: Plan, over: Overwriting = CAUTIOUS) -> str:
         with deep_recursion():
-            return emit(plan, self._spelling, self._name, self._title, alike)
+            return emit(plan, self._spelling, self._name, self._title, over)
 
     def _function(self, sizes: Mapping[Domain, int], alike: bool) -> Callable[..., object]:
-        """The function for these sizes, and for arrays that are `alike`; shapes with one order of contractions share one."""
+        """The function for these sizes, arrays `alike` or not; what has one order of contractions shares one."""
         key = tuple(sizes.items()), alike
         if key not in self._by_sizes:
             plan = self._lowered(sizes)
             _check_constants(plan, sizes)
-            self._by_sizes[key] = self._executed(self._text(plan, alike))
+            self._by_sizes[key] = self._executed(self._text(plan, Overwriting(alike)))
         return self._by_sizes[key]
 
     def _executed(self, text: str) -> Callable[..., object]:

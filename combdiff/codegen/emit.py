@@ -16,10 +16,10 @@ from importlib import import_module
 from combdiff.codegen.backends import BACKENDS
 from combdiff.codegen.backends.spelling import Spelling
 from combdiff.codegen.lower import lower
-from combdiff.codegen.overwriting import overwritten
+from combdiff.codegen.overwriting import CAUTIOUS, Overwriting
 from combdiff.codegen.plan import VIEWS, Argument, Plan, Slabs, Step
 from combdiff.codegen.products import is_inner_product
-from combdiff.codegen.signature import described, slots
+from combdiff.codegen.signature import called, described, slots
 from combdiff.codegen.slabs import inner, slab_axis
 from combdiff.codegen.solvers import SOLVERS, solver_of, solver_text
 from combdiff.codegen.solving import Equation
@@ -28,7 +28,7 @@ from combdiff.codegen.texts import ATOM, Text
 from combdiff.errors import UnsupportedError
 from combdiff.language.recursion import deep_recursion
 from combdiff.language.terms import Term
-from combdiff.language.types import Domain, Index, Map
+from combdiff.language.types import Domain, Index
 
 _INLINE = 60
 _WORTHWHILE = 16
@@ -74,14 +74,11 @@ def spelling_of(backend: str) -> Spelling:
     return found
 
 
-def emit(plan: Plan, spelling: Spelling, name: str = "gradient", title: str = "", alike: bool = False) -> str:
-    """The text of a plan, after those of the equations and solvers that it calls.
-
-    `alike`: the arrays will be of one precision, and complex where they are declared so.
-    """
+def emit(plan: Plan, spelling: Spelling, name: str = "gradient", title: str = "", over: Overwriting = CAUTIOUS) -> str:
+    """The text of a plan, after those of the equations and solvers that it calls."""
     before: dict[str, str] = {}
     needed_by(plan, spelling, before)
-    return "\n\n\n".join([spelling.imports, *before.values(), FunctionText(plan, spelling, name, alike).text(title)])
+    return "\n\n\n".join([spelling.imports, *before.values(), FunctionText(plan, spelling, name, over).text(title)])
 
 
 def needed_by(plan: Plan, spelling: Spelling, before: dict[str, str]) -> None:
@@ -113,7 +110,7 @@ def identifier(name: str) -> str:
 class FunctionText:
     """The text of one function; its statements are written in the order of the plan's steps."""
 
-    def __init__(self, plan: Plan, spelling: Spelling, name: str, alike: bool = False) -> None:
+    def __init__(self, plan: Plan, spelling: Spelling, name: str, over: Overwriting = CAUTIOUS) -> None:
         self.plan = plan
         self.spelling = spelling
         self.name = identifier(name)
@@ -129,7 +126,7 @@ class FunctionText:
         steps = plan.steps
         self.uses = Counter([o for s in steps for o in uses_of(s)] + list(plan.outputs))
         self.expressions = Statements(plan, spelling, self.texts.__getitem__, self._extent)
-        self.over = overwritten(plan, spelling, self.uses, alike)
+        self.over = over.of(plan, spelling, self.uses)
         self.becomes = {buffer: step for step, buffer in self.over.items()}
 
     def _fresh(self, wish: str) -> str:
@@ -366,7 +363,7 @@ class FunctionText:
         if isinstance(a.kind, Index) and a.kind.domain is not None:
             return f"{name}: how many values {a.kind.domain.name} has"
         if a.callable:
-            return f"{name}: function of the caller's, {_called(name, a.kind)}"
+            return f"{name}: function of the caller's, {called(name, a.kind)}"
         kind = described(a.kind, [self.dimensions.get(d, "n") for d in slots(a.kind)])
         return f"{name}: {kind}{', where the method of Newton starts; 0 if not given' if a.optional else ''}"
 
@@ -381,18 +378,6 @@ def origin(step: Step) -> Step:
 def _is_matmul(step: Step) -> bool:
     """Whether a contraction is written with `@` between two matrices or vectors."""
     return step.op == "tensordot" and all(o.rank <= 2 for o in step.operands)
-
-
-def _called(name: str, kind: object) -> str:
-    """How a function of the user is called, in words."""
-    if not isinstance(kind, Map):
-        return f"{name}(…)"
-    if name.startswith("adjoint_"):
-        return f"{name}(k), with Re⟨{name}(k), x⟩ = Re⟨k, {name.removeprefix('adjoint_')}(x)⟩"
-    arguments = ["k"] if name.startswith("pullback_") else []
-    letters = [*"xyzuvw"[: len(kind.params) - len(arguments)], *arguments]
-    on_numbers = not any(isinstance(p, Map) for p in kind.params)
-    return f"{name}({', '.join(letters)})" + (", on whole arrays of numbers" if on_numbers else "")
 
 
 def uses_of(step: Step) -> Iterable[Step]:

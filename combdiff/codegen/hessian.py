@@ -15,6 +15,7 @@ from combdiff.codegen.compiled import Check, Compiled, solved
 from combdiff.codegen.emit import spelling_of
 from combdiff.codegen.fitting import filled
 from combdiff.codegen.lower import lower
+from combdiff.codegen.overwriting import CAUTIOUS, Overwriting
 from combdiff.codegen.plan import Argument, Plan, Slabs
 from combdiff.codegen.signature import Result, result_of
 from combdiff.errors import ArrayError, UnsupportedError
@@ -170,10 +171,10 @@ class CompiledHessian(Compiled):
         plan, self._directions = _split(super()._lowered(sizes), self._joint)
         return plan
 
-    def _text(self, plan: Plan, alike: bool = False) -> str:
+    def _text(self, plan: Plan, over: Overwriting = CAUTIOUS) -> str:
         with deep_recursion():
             return emit_with_products(
-                plan, self._directions, self._joint.first, self._spelling, self._name, self._title, alike
+                plan, self._directions, self._joint.first, self._spelling, self._name, self._title, over
             )
 
 

@@ -8,44 +8,52 @@ shape, fresh, used here and nowhere else, and of a dtype that holds the result.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from combdiff.codegen.backends.spelling import Spelling
 from combdiff.codegen.plan import Plan, Step, is_plain
 from combdiff.language.terms import ONE, Const
 
-LARGE = 2 << 20  # bytes; smaller arrays are had again from the memory that the last ones left
+LARGE = 256 << 10  # bytes; smaller arrays are had again from memory that was freed
 
 Kinds: TypeAlias = frozenset[Hashable]
 
 _FRESH = frozenset({"tensordot", "batched", "einsum", "sum", "roll", "scatter", "solve"})
 _ENTRYWISE = frozenset({"add", "mul", "power", "call", "conj"})
 _COUNTED = frozenset({"range", "place", "position", "opposite"})
-_VIEWING = frozenset({"permute", "pick", "flip", "diagonal", "gather", "roll", "broadcast"})
+_VIEWING = frozenset({"permute", "pick", "flip", "diagonal", "gather", "roll"})
 _REAL, _COMPLEX, _DOUBLE, _WHOLE = "real", "complex", "double", "whole"
 
 
-def overwritten(
-    plan: Plan, spelling: Spelling, uses: Mapping[Step, int], alike: bool = False, large: int = LARGE
-) -> dict[Step, Step]:
-    """The steps that are written over an operand, each with that operand.
+@dataclass(frozen=True, slots=True)
+class Overwriting:
+    """When steps are written over an operand: from so many bytes on, and where dtypes let them.
 
-    `uses` counts how often a step is mentioned. `alike`: all arrays that will be given are of one precision, complex
-    where they are declared so; without it, the dtype of an array is only known to hold what it is made of.
+    `alike`: all arrays that will be given are of one precision, and complex where they are declared so. Otherwise the
+    dtype of an array is only known to hold what it is made of.
     """
-    if not spelling.overwrite:
-        return {}
-    looped = {member for loop in plan.loops for member in loop.members}
-    kinds: dict[Step, Kinds] = {}
-    found: dict[Step, Step] = {}
-    for step in plan.steps:
-        kinds[step] = _kinds(step, kinds, alike)
-        if step.op not in _ENTRYWISE or step in looped or plan.bytes(step) < large or not _is_spelled(step, spelling):
-            continue
-        buffer = _buffer(step, uses, kinds)
-        if buffer is not None:
-            found[step] = buffer
-    return found
+
+    alike: bool = False
+    large: int = LARGE
+
+    def of(self, plan: Plan, spelling: Spelling, uses: Mapping[Step, int]) -> dict[Step, Step]:
+        """The steps that are written over an operand, each with that operand; `uses`: how often each is mentioned."""
+        if not spelling.overwrite:
+            return {}
+        looped = {member for loop in plan.loops for member in loop.members}
+        kinds: dict[Step, Kinds] = {}
+        found: dict[Step, Step] = {}
+        for step in plan.steps:
+            kinds[step] = _kinds(step, kinds, self.alike)
+            entrywise = step.op in _ENTRYWISE and step not in looped and _is_spelled(step, spelling)
+            buffer = _buffer(step, uses, kinds) if entrywise and plan.bytes(step) >= self.large else None
+            if buffer is not None:
+                found[step] = buffer
+        return found
+
+
+CAUTIOUS = Overwriting()
 
 
 def _buffer(step: Step, uses: Mapping[Step, int], kinds: Mapping[Step, Kinds]) -> Step | None:
@@ -109,8 +117,9 @@ def _is_fresh(step: Step) -> bool:
 
 def _holds(buffer: Kinds, values: set[Hashable]) -> bool:
     """Whether an array of these kinds is of a dtype that holds those values."""
-    known = buffer | {_part(kind) for kind in buffer} | ({_WHOLE} if _DOUBLE in buffer else set())
-    return bool(buffer - {_WHOLE}) and values <= known
+    known = buffer | {_part(kind) for kind in buffer}
+    is_float = any(kind in (_REAL, _DOUBLE) or (isinstance(kind, Step) and kind.op == "input") for kind in known)
+    return is_float and values <= known
 
 
 def _part(kind: Hashable) -> Hashable:
@@ -130,28 +139,32 @@ def _kinds(step: Step, known: Mapping[Step, Kinds], alike: bool) -> Kinds:
 
     A step whose dtype says nothing of its operands' stands for itself.
     """
-    if is_plain(step):
-        return frozenset({_COMPLEX} if step.complex else ())
     of_operands = frozenset().union(*(known[o] for o in step.operands), _of_coefficients(step))
+    of_python = of_operands <= {_COMPLEX}
     spec: Any = step.spec
     match step.op:
+        case "const" | "size":
+            return frozenset({_COMPLEX} if step.complex else ())
         case "input" if alike:
             return frozenset({_REAL, _COMPLEX} if step.complex else {_REAL})
         case "numbers":
             return frozenset({_DOUBLE})
         case op if op in _COUNTED:
-            return frozenset({_WHOLE})
+            return of_operands if is_plain(step) else frozenset({_WHOLE})
         case op if op in _VIEWING:
             return known[step.operands[0]]
         case "scatter":
             return of_operands | ({_DOUBLE, _COMPLEX} if step.complex else {_DOUBLE})
-        case "where" if step.rank:
+        case "where" if step.rank and not known[step.operands[2]] <= {_COMPLEX}:
             return known[step.operands[2]]
+        case "call" | "conj" | "power" if of_python and step.operands and not _is_whole_power(step):
+            # NumPy's functions make numbers of Python its own, which have a dtype
+            return of_operands | {_DOUBLE}
         case "call" if not step.complex and step.operands and step.operands[0].complex:
             return frozenset(_part(kind) for kind in of_operands if kind != _COMPLEX)
         case "call" if step.complex and spec[0] in ("sqrt", "log"):
             return of_operands | {_DOUBLE, _COMPLEX}
-        case "power" if step.complex and not _is_whole(step.operands[1]):
+        case "power" if step.complex and not _is_whole_power(step):
             return of_operands | {_DOUBLE, _COMPLEX}
         case "add" | "mul" | "power" | "call" | "conj" | "sum" | "tensordot" | "batched" | "einsum" | "solve":
             return of_operands
@@ -159,5 +172,6 @@ def _kinds(step: Step, known: Mapping[Step, Kinds], alike: bool) -> Kinds:
             return frozenset({step})
 
 
-def _is_whole(exponent: Step) -> bool:
-    return isinstance(exponent.spec, Const) and exponent.spec.is_integer
+def _is_whole_power(step: Step) -> bool:
+    exponent = step.operands[-1].spec
+    return step.op == "power" and isinstance(exponent, Const) and exponent.is_integer

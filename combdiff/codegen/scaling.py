@@ -13,7 +13,7 @@ from combdiff.codegen.plan import Step, ordered
 from combdiff.language.terms import ONE, Const
 from combdiff.language.types import Domain
 
-_SMALLER = 4  # times: by which an operand is smaller than the product for this to pay
+_SMALLER = 2  # times: by which an operand is smaller than the product for this to pay
 _CONTRACTIONS = frozenset({"tensordot", "batched", "einsum"})
 
 
@@ -43,18 +43,32 @@ def _scaled(product: Step, contraction: Step, sizes: Mapping[Domain, int]) -> St
     spec: Any = product.spec
     coefficient, places = spec
     numbers = product.operands[:-1]
-    if any(o.rank for o in numbers) or len(places[-1]) != product.rank or coefficient == ONE and not numbers:
+    if any(o.rank for o in numbers) or len(places[-1]) != product.rank or (coefficient == ONE and not numbers):
         return product
-    smaller = min((0, 1), key=lambda side: _bytes(contraction.operands[side], sizes))
-    small = contraction.operands[smaller]
+    side = min((0, 1), key=lambda side: _bytes(contraction.operands[side], sizes))
+    small = contraction.operands[side]
     if _SMALLER * _bytes(small, sizes) > _bytes(contraction, sizes) or product.complex != contraction.complex:
         return product
-    scaled = _times(coefficient, numbers, small)
-    operands = (scaled, contraction.operands[1]) if smaller == 0 else (contraction.operands[0], scaled)
+    contraction = _faced(contraction, side)
+    scaled = _times(coefficient, numbers, contraction.operands[side])
+    operands = (scaled, contraction.operands[1]) if side == 0 else (contraction.operands[0], scaled)
     made = replace(contraction, operands=operands)
     order = tuple(sorted(range(product.rank), key=lambda axis: places[-1][axis]))
     in_place = order == tuple(range(product.rank))
     return made if in_place else Step("permute", (made,), order, product.domains, product.complex)
+
+
+def _faced(contraction: Step, side: int) -> Step:
+    """The same product of matrices, with a transpose that is spelled before the number: 2 * A.T @ B."""
+    matrix, inner = contraction.operands[side], 1 - side
+    spec: Any = contraction.spec
+    if contraction.op != "tensordot" or matrix.rank != 2 or len(spec[side]) != 1 or spec[side] == (inner,):
+        return contraction
+    turned = Step("permute", (matrix,), (1, 0), matrix.domains[::-1], matrix.complex)
+    left, right = contraction.operands
+    operands = (turned, right) if side == 0 else (left, turned)
+    axes = ((inner,), spec[1]) if side == 0 else (spec[0], (inner,))
+    return replace(contraction, operands=operands, spec=axes)
 
 
 def _times(coefficient: Const, numbers: tuple[Step, ...], array: Step) -> Step:

@@ -7,11 +7,10 @@ from typing import Any
 
 from combdiff.codegen.expressions import Expressions
 from combdiff.codegen.plan import Step
-from combdiff.codegen.texts import ATOM, SUM, Text, filled, number_text
-from combdiff.language.terms import ONE, Const
+from combdiff.codegen.texts import Text, filled, number_text
+from combdiff.language.terms import MINUS_ONE, ONE, Const
 
 _OPERATORS = {"add": "+", "subtract": "-", "multiply": "*", "power": "**"}
-_MINUS_ONE = Const(-ONE.real)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +48,14 @@ class Statements(Expressions):
         return self.spelling.overwrite.format(update.function, operands, array.code)
 
     def _add_over(self, step: Step, buffer: Step) -> list[_Update]:
-        coefficients, places = step.spec  # type: ignore[misc]  # the spec of a sum is two tuples
+        spec: Any = step.spec
+        coefficients, places = spec
         terms = list(zip(coefficients, step.operands, places, strict=True))
         own = next(c for c, o, _ in terms if o is buffer)
         others = [(c, o, at) for c, o, at in terms if o is not buffer]
         others.sort(key=lambda term: _is_negative(term[0]))
         updates: list[_Update] = []
-        if own == _MINUS_ONE and not _is_negative(others[0][0]):
+        if own == MINUS_ONE and not _is_negative(others[0][0]):
             c, o, at = others.pop(0)
             updates.append(_Update("subtract", (self._times(c, [(o, at)], step.rank), None)))
         elif own != ONE:
@@ -68,7 +68,8 @@ class Statements(Expressions):
 
     def _mul_over(self, step: Step, buffer: Step) -> list[_Update]:
         """What is small is multiplied first, with the number; each large factor has a statement of its own."""
-        coefficient, places = step.spec  # type: ignore[misc]  # the spec of a product is a number and a tuple
+        spec: Any = step.spec
+        coefficient, places = spec
         others = [(o, at) for o, at in zip(step.operands, places, strict=True) if o is not buffer]
         large = [pair for pair in others if self.plan.entries(pair[0]) == self.plan.entries(step)]
         small = [pair for pair in others if pair not in large]

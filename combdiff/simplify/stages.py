@@ -83,8 +83,8 @@ _UNDONE = {
     "order and names": "factors and indices are left as they came",
 }
 
-CANCELS = """The value is multiplied out, too: near zero it is a difference of large terms, and loses their digits. Where a sum
-of squares is 1e-14 of its terms (a relative residual of 1e-7), rounding is 1 % of it."""
+CANCELS = """The value is multiplied out, too: near zero it is a difference of large terms, and loses their digits.
+Where a sum of squares is 1e-14 of its terms (a relative residual of 1e-7), rounding is 1 % of it."""
 
 REAL_PART = "its value is not provably real: what follows is the gradient of its real part (Eq. 42)"
 
