@@ -41,7 +41,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Spelling:
-    """One way to write a problem. `plain` is false where it uses what others may not: packed or cached input."""
+    """One way to write a problem. `plain` is false for what is an option: packed or cached input, a value multiplied out."""
 
     label: str
     make: Make

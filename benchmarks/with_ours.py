@@ -12,21 +12,23 @@ from benchmarks.problems import PROBLEMS, Array, Problem
 from combdiff.codegen.compiled import Compiled
 
 
-def compiled(problem: Problem) -> Compiled:
-    """The callable for value and derivative of a problem."""
+def compiled(problem: Problem, expand: bool = False) -> Compiled:
+    """The callable for value and derivative of a problem; with `expand`, both are multiplied out."""
     derivative = {"grad": cd.grad, "hvp": cd.hvp}[problem.mode]
-    return derivative(problem.text).compile(value=True)
+    return derivative(problem.text, expand=expand).compile(value=True)
 
 
-def _spelling(problem: Problem) -> Spelling:
+def _spelling(problem: Problem, expand: bool = False) -> Spelling:
     def make(**arrays: Array) -> Run:
-        f = compiled(problem)
+        f = compiled(problem, expand)
         return lambda: f(**arrays)
 
-    return Spelling("compile(value=True)", make)
+    return Spelling("expand=True" if expand else "compile(value=True)", make, plain=not expand)
 
 
-SPELLINGS = {problem.key: (_spelling(problem),) for problem in PROBLEMS}
+SPELLINGS = {problem.key: [_spelling(problem)] for problem in PROBLEMS}
+# a loss that is less work when it is multiplied out
+SPELLINGS["polyadic"].append(_spelling(next(p for p in PROBLEMS if p.key == "polyadic"), expand=True))
 
 
 def overhead(problem: Problem) -> float:

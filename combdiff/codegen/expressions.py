@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
+from combdiff.codegen.overwriting import LARGE
 from combdiff.codegen.plan import Step, is_plain
 from combdiff.codegen.products import Products
 from combdiff.codegen.solvers import solver_of
@@ -228,11 +229,12 @@ class Expressions(Products):
         return self._times(coefficient, list(zip(step.operands, places, strict=True)), step.rank)
 
     def _times(self, c: Const, factors: list[tuple[Step, Sequence[int]]], rank: int) -> Text:
-        """A product: the number, numbers, arrays, then what they are divided by."""
+        """A product: the number, numbers, arrays, small ones before large ones, then what they are divided by."""
         above: list[Text] = []
         below: list[Text] = []
         factors = [(o, at) for o, at in factors if o.op != "const" or o.spec != ONE]
-        for operand, at in sorted(factors, key=lambda pair: pair[0].rank > 0):
+        whole = max((self.plan.entries(o) for o, _ in factors), default=1)
+        for operand, at in sorted(factors, key=lambda pair: self._turn(pair[0], whole)):
             inverse = self._inverse(operand, at, rank)
             if inverse is None:
                 above.append(self.aligned(operand, at, rank))
@@ -253,6 +255,10 @@ class Expressions(Products):
         code = " * ".join(t.at(PRODUCT if n in (0, scaled) else UNARY) for n, t in enumerate(above))
         code += "".join(f" / {t.at(UNARY)}" for t in below)
         return Text(f"-{code}", PRODUCT) if negative else Text(code, PRODUCT)
+
+    def _turn(self, factor: Step, whole: int) -> int:
+        entries = self.plan.entries(factor)
+        return 0 if not factor.rank else 1 if 8 * whole >= LARGE and 2 * entries <= whole else 2
 
     def _scales(self, factors: list[tuple[Step, Sequence[int]]], above: list[Text], below: list[Text]) -> bool:
         """Whether `4 * F @ C` may stand for `4 * (F @ C)`: one matrix product, whose first factor is no larger."""
