@@ -41,7 +41,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Spelling:
-    """One way to write a problem. `plain` is false for what is an option: packed or cached input, a value multiplied out."""
+    """One way to write a problem. `plain` is false for options: packed or cached input, a value multiplied out."""
 
     label: str
     make: Make

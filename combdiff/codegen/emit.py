@@ -18,7 +18,7 @@ from combdiff.codegen.backends.spelling import Spelling
 from combdiff.codegen.lower import lower
 from combdiff.codegen.overwriting import CAUTIOUS, Overwriting
 from combdiff.codegen.plan import VIEWS, Argument, Plan, Slabs, Step
-from combdiff.codegen.products import is_inner_product
+from combdiff.codegen.products import uses_of
 from combdiff.codegen.signature import called, described, slots
 from combdiff.codegen.slabs import inner, slab_axis
 from combdiff.codegen.solvers import SOLVERS, solver_of, solver_text
@@ -189,10 +189,11 @@ class FunctionText:
         elif step in self.loops:
             if step not in self.texts:
                 self._add_loop(self.loops[step])
-        elif step in self.over:
-            self._write_over(step, self.over[step])
         else:
             text = self._shortened(step)
+            if step in self.over and not self._takes_over(step):
+                self._write_over(step, self.over[step])
+                return
             self.texts[step] = text if self._stays_inside(step, text) else self._assigned(step, text)
 
     def _add_loop(self, loop: Slabs) -> None:
@@ -213,9 +214,13 @@ class FunctionText:
             self.texts[member] = Text(name, ATOM)
         self.lines += [f"for {index} in range({self._extent(loop.array.domains[0])}):", *(f"    {b}" for b in body)]
 
+    def _takes_over(self, step: Step) -> bool:
+        """Whether the library itself writes an expression over the operand that it holds."""
+        buffer = self.over[step]
+        return self.is_inside(buffer) and self.expressions.elides(step, buffer)
+
     def _write_over(self, step: Step, buffer: Step) -> None:
         """Write a step in the place of an operand, under a name of its own only if both have been given one."""
-        self._shortened(step)
         name, old = self.pinned.get(step, ""), self.texts[buffer]
         self.lines += self.expressions.overwriting(step, buffer, name if name != old.code else "")
         self.texts[step] = Text(name, ATOM) if name else old
@@ -226,6 +231,8 @@ class FunctionText:
             chained = _is_matmul(step) and _is_matmul(operand)
             if step.op in _CONTRACTIONS and operand.op in _CONTRACTIONS and not chained:
                 self.name_now(operand)
+        if self.expressions.multiplies(step):
+            self.name_now(step.operands[0])
         text = self.expressions.text(step)
         # a long sum is put on a line a term instead
         while step.op != "add" and len(text.code) > _INLINE + 20:
@@ -244,7 +251,9 @@ class FunctionText:
             self.texts[step] = self._assigned(step, self.texts[step])
 
     def _stays_inside(self, step: Step, text: Text) -> bool:
-        if step in self.pinned or step in self.becomes:
+        if step in self.pinned or (
+            step in self.becomes and not self.expressions.elides(self.becomes[step], step, text)
+        ):
             return False
         if step.op in ("const", "size"):
             return True
@@ -378,15 +387,6 @@ def origin(step: Step) -> Step:
 def _is_matmul(step: Step) -> bool:
     """Whether a contraction is written with `@` between two matrices or vectors."""
     return step.op == "tensordot" and all(o.rank <= 2 for o in step.operands)
-
-
-def uses_of(step: Step) -> Iterable[Step]:
-    """The operands that the text of a step mentions, as often as it does."""
-    if step.op == "call" and isinstance(step.spec, tuple) and step.spec[0] == "abs2" and step.operands[0].complex:
-        return (*step.operands, *step.operands)
-    if is_inner_product(step) and step.operands[0].op == "conj":
-        return (step.operands[0].operands[0], step.operands[1])
-    return step.operands
 
 
 def _wrapped(prefix: str, text: Text) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from combdiff.codegen.overwriting import LARGE
 from combdiff.codegen.plan import Step, is_plain
+from combdiff.codegen.powers import exponent_of
 from combdiff.codegen.products import Products
 from combdiff.codegen.solvers import solver_of
 from combdiff.codegen.solving import Equation
@@ -273,19 +274,19 @@ class Expressions(Products):
         if operand.op != "power" or self.refer(operand).level == ATOM:
             return None
         base, exponent = operand.operands
-        n = _exponent(exponent)
+        n = exponent_of(exponent)
         if n is None or n.denominator != 1 or n >= 0:
             return None
         spec: Any = operand.spec
         text = self.aligned(base, tuple(at[axis] for axis in spec[1][0]), rank)
-        return text if n == -1 else Text(f"{text.at(ATOM)}**{-n}", POWER)
+        return text if n == -1 else self.to_the(text, -n.numerator, operand)
 
     def _power(self, step: Step, spec: Any) -> Text:
         base, exponent = self.operands(step, spec[1])
-        n = _exponent(step.operands[1])
+        n = exponent_of(step.operands[1])
         if n is not None and n.denominator == 1:
-            size = f"{base.at(ATOM)}**{abs(n)}" if abs(n) != 1 else base.at(UNARY)
-            return Text(size, POWER) if n > 0 else Text(f"1 / {size}", PRODUCT)
+            size = self.to_the(base, abs(n.numerator), step) if abs(n) != 1 else base
+            return size if n > 0 else Text(f"1 / {size.at(UNARY)}", PRODUCT)
         if n is not None and abs(n) == Fraction(1, 2):
             root = self._function("sqrt", step.complex, self.as_array(step.operands[0], base))
             return root if n > 0 else Text(f"1 / {root.code}", PRODUCT)
@@ -381,11 +382,3 @@ class Expressions(Products):
         elementwise = all(len(at) <= step.rank for at in places)
         operands = self.operands(step, places) if elementwise else [self.refer(o) for o in step.operands]
         return Text(f"{name}({', '.join(t.code for t in operands)})", ATOM)
-
-
-def _exponent(step: Step) -> Fraction | None:
-    match step.op, step.spec:
-        case "const", Const(real, imag) if not imag:
-            return real
-        case _:
-            return None

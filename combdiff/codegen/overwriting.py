@@ -90,8 +90,8 @@ def _is_spelled(step: Step, spelling: Spelling) -> bool:
             special = spelling.branched if step.operands[0].complex else spelling.of_real
             return template.endswith("({0})") and "." in template and spec[0] not in special
         case "power":
-            exponent = step.operands[1]
-            return isinstance(exponent.spec, Const) and exponent.spec.is_integer and exponent.spec.real > 1
+            exponent = step.operands[1].spec
+            return isinstance(exponent, Const) and exponent.is_integer and exponent.real in (2, 4, 8)
         case _:
             return True
 

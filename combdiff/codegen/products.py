@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import permutations
 from typing import Any
 
 from combdiff.codegen.plan import Step
-from combdiff.codegen.texts import ATOM, PRODUCT, UNARY, Text, Writer, filled
+from combdiff.codegen.powers import Powers
+from combdiff.codegen.texts import ATOM, PRODUCT, UNARY, Text, filled
 
 
 def is_inner_product(step: Step) -> bool:
@@ -19,7 +20,16 @@ def is_inner_product(step: Step) -> bool:
     return bool(spec[0] == spec[1] and (a.op == "conj" or (a.rank > 1 and not a.complex)))
 
 
-class Products(Writer):
+def uses_of(step: Step) -> Iterable[Step]:
+    """The operands that the text of a step mentions, as often as it does."""
+    if step.op == "call" and isinstance(step.spec, tuple) and step.spec[0] == "abs2" and step.operands[0].complex:
+        return (*step.operands, *step.operands)
+    if is_inner_product(step) and step.operands[0].op == "conj":
+        return (step.operands[0].operands[0], step.operands[1])
+    return step.operands
+
+
+class Products(Powers):
     """Writes contractions."""
 
     def _sum(self, step: Step, axes: tuple[int, ...]) -> Text:

@@ -7,9 +7,10 @@ from typing import Any
 
 from combdiff.codegen.expressions import Expressions
 from combdiff.codegen.plan import Step
-from combdiff.codegen.texts import Text, filled, number_text
+from combdiff.codegen.texts import ATOM, PRODUCT, Text, filled, number_text
 from combdiff.language.terms import MINUS_ONE, ONE, Const
 
+_CONTRACTIONS = frozenset({"tensordot", "batched", "einsum"})
 _OPERATORS = {"add": "+", "subtract": "-", "multiply": "*", "power": "**"}
 
 
@@ -23,6 +24,20 @@ class _Update:
 
 class Statements(Expressions):
     """Writes what is done in place."""
+
+    def elides(self, step: Step, buffer: Step, text: Text | None = None) -> bool:
+        """Whether `step` as an expression is written over `buffer`, whose text stands in it and is no view.
+
+        NumPy does so where an operand of an operator is held by nothing else and owns its memory: one on the left, of
+        the shape of the result; for others, and for functions, there is a fresh array.
+        """
+        view = buffer.op in _CONTRACTIONS and (text or self.refer(buffer)).level != PRODUCT
+        if not self.spelling.elides or view or step.op not in ("add", "mul", "power"):
+            return False
+        rest = [o for o in step.operands if o is not buffer]
+        if step.op == "mul":
+            return not any(o.rank for o in rest)
+        return step.operands[0] is buffer and all(o.domains in ((), step.domains) for o in rest)
 
     def overwriting(self, step: Step, buffer: Step, name: str = "") -> list[str]:
         """The statements that put `step` in the place of `buffer`, and call it `name` if that is a name of its own."""
@@ -81,7 +96,7 @@ class Statements(Expressions):
 
     def _power_over(self, step: Step, buffer: Step) -> list[_Update]:
         exponent: Any = step.operands[1].spec
-        return [_Update("power", (None, number_text(exponent)))]
+        return [_Update("power", (None, Text("2", ATOM)))] * (exponent.real.numerator.bit_length() - 1)
 
     def _conj_over(self, step: Step, buffer: Step) -> list[_Update]:
         return [_Update("conjugate", (None,))]

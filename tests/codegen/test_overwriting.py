@@ -59,9 +59,15 @@ ALIKE = Overwriting(alike=True, large=0)
 # --- what is written ------------------------------------------------------------------------------------------------
 
 
-def test_what_is_subtracted_from_is_overwritten_by_the_difference() -> None:
+def test_what_numpy_writes_over_by_itself_stays_an_expression() -> None:
     t = matrix(add(product(A, B), mul(number(-1), App(T, (p, q)))), T, A, B)
-    assert lines(t, ALIKE) == ["t1 = A @ B", "t1 -= T", "return t1"]
+    assert lines(t, ALIKE) == ["return A @ B - T"]
+    assert lines(t, ALIKE, "cupy") == ["t1 = A @ B", "t1 -= T", "return t1"]
+
+
+def test_what_is_no_operand_of_an_operator_is_overwritten_by_the_difference() -> None:
+    t = matrix(add(call("tanh", product(A, B)), mul(number(-1), App(T, (q, p)))), T, A, B)
+    assert lines(t, ALIKE) == ["t1 = A @ B", "np.tanh(t1, out=t1)", "t1 -= T.T", "return t1"]
 
 
 def test_what_is_subtracted_is_overwritten_by_the_difference() -> None:

@@ -25,6 +25,7 @@ SPELLING = Spelling(
     zeros="np.zeros({0})",
     zeros_complex="np.zeros({0}, dtype=complex)",
     empty="np.empty({0}, dtype=np.result_type({1}))",
+    elides=True,
     overwrite="np.{0}({1}, out={2})",
     where="np.where({0}, {1}, {2})",
     roll="np.roll({0}, {1}, axis={2})",

@@ -38,6 +38,7 @@ class Spelling:
     power_complex: str
     empty: str = ""  # of a shape, for arrays that are written slab by slab; none where arrays are not written to
     overwrite: str = ""  # a function, what it is of, and the array that its values are written to, if that is done
+    elides: bool = False  # whether an expression is written over operands that nothing else holds
     conj: str = "{0}.conj()"
     copy: str = "{0}.copy()"
     # whether `x if c else 0` may ask for the value of c

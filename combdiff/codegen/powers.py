@@ -1,0 +1,36 @@
+"""Powers as text: `x**2`, and products of squares where a large array is raised to more than that."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from combdiff.codegen.overwriting import LARGE
+from combdiff.codegen.plan import Step
+from combdiff.codegen.texts import ATOM, POWER, PRODUCT, UNARY, Text, Writer
+from combdiff.language.terms import Const
+
+
+class Powers(Writer):
+    """Writes whole powers."""
+
+    def to_the(self, base: Text, n: int, step: Step) -> Text:
+        """A power; of a large array, squares and products: what is not a square goes through logarithms elsewhere."""
+        if n <= 2 or not self.multiplies(step) or (n & (n - 1) and not base.code.isidentifier()):
+            return Text(f"{base.at(ATOM)}**{n}", POWER)
+        if n % 2:
+            return Text(f"{self.to_the(base, n - 1, step).at(PRODUCT)} * {base.at(UNARY)}", PRODUCT)
+        return Text(f"({self.to_the(base, n // 2, step).code})**2", POWER)
+
+    def multiplies(self, step: Step) -> bool:
+        """Whether a power above a square is of so many numbers that it is written with products."""
+        n = exponent_of(step.operands[1]) if step.op == "power" else None
+        return n is not None and n.denominator == 1 and abs(n) > 2 and 8 * self.plan.entries(step) >= LARGE
+
+
+def exponent_of(step: Step) -> Fraction | None:
+    """The number that an exponent is, if it is one."""
+    match step.op, step.spec:
+        case "const", Const(real, imag) if not imag:
+            return real
+        case _:
+            return None
