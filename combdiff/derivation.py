@@ -16,7 +16,7 @@ from combdiff.language.infer import infer
 from combdiff.language.parser import parse
 from combdiff.language.recursion import deep_recursion, rare_collections
 from combdiff.language.terms import Diff, Lam, Let, Term, Tuple, Var, call, let, subterms, tuple_of
-from combdiff.language.types import Domain, Index, Map, Number, is_complex
+from combdiff.language.types import COMPLEX, Domain, Index, Map, Number
 from combdiff.language.values import Extent, places
 from combdiff.simplify.budget import NODES, SECONDS, Budget
 from combdiff.simplify.choose import index_names
@@ -184,9 +184,7 @@ class Derivation:
 
     def _title(self, value: bool) -> str:
         """What emitted code says of itself."""
-        return f"{self}
-
-{CANCELS}" if self.expand and value else str(self)
+        return f"{self}\n\n{CANCELS}" if self.expand and value else str(self)
 
     def _joint(self, value: bool) -> Joint:
         """The derivative, and the Hessian-vector product of the same program."""
@@ -221,9 +219,9 @@ def _with_value(result: Term, f: Term) -> Term:
     raise UnsupportedError("the objective's value is not known next to this derivative", remedy="leave value out")
 
 
-def _as_real(f: Lam) -> Lam:
+def _as_real(f: Term) -> Term:
     """f with its value taken for the real number that it is: Σ x' A x of a Hermitian A has no imaginary part."""
-    if not isinstance(f.body.type, Number) or not is_complex(f.body.type) or not provably_real(f):
+    if not isinstance(f, Lam) or f.body.type != COMPLEX or not provably_real(f):
         return f
     bindings, value = _opened(f.body)
     return Lam(f.params, let(bindings, call("real", value)))
