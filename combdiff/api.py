@@ -10,6 +10,7 @@ from combdiff.simplify.budget import NODES, SECONDS
 
 if TYPE_CHECKING:
     from combdiff.derivation import Derivation
+    from combdiff.simplify.account import Progress
 
 
 def grad(
@@ -21,6 +22,7 @@ def grad(
     seconds: float = SECONDS,
     nodes: float = NODES,
     name: str = "<text>",
+    progress: Progress | None = None,
 ) -> Derivation:
     """The gradient of the map that `text` describes.
 
@@ -43,11 +45,12 @@ def grad(
         seconds, nodes: the budget of simplification, its time and the size of its largest e-graph. Where it is spent,
             the result is correct and longer than need be, and `steps` says what was left undone.
         name: what the text is called in messages, such as its file.
+        progress: called as progress(stage, seconds) while a stage runs; a notebook shows a line after a second.
 
     Raises:
         CombDiffError: the program is wrong or its derivative is not defined; the message says where and how to mend it.
     """
-    return _derived(text, "grad", wrt, keep, expand, (seconds, nodes), name)
+    return _derived(text, "grad", wrt, keep, expand, (seconds, nodes), name, progress)
 
 
 def pullback(
@@ -59,6 +62,7 @@ def pullback(
     seconds: float = SECONDS,
     nodes: float = NODES,
     name: str = "<text>",
+    progress: Progress | None = None,
 ) -> Derivation:
     """The pullback (vector-Jacobian product) of the map that `text` describes; cotangents are the last arguments.
 
@@ -68,7 +72,7 @@ def pullback(
 
     𝒫(f)(z, k) satisfies Re⟨𝒫(f)(z, k), dz⟩ = Re⟨k, f'(z) dz⟩ (Eq. 44). Arguments and errors as for `grad`.
     """
-    return _derived(text, "pullback", wrt, keep, expand, (seconds, nodes), name)
+    return _derived(text, "pullback", wrt, keep, expand, (seconds, nodes), name, progress)
 
 
 def hvp(
@@ -80,6 +84,7 @@ def hvp(
     seconds: float = SECONDS,
     nodes: float = NODES,
     name: str = "<text>",
+    progress: Progress | None = None,
 ) -> Derivation:
     """The Hessian-vector product: the pullback of the gradient, with the vector as last argument.
 
@@ -89,7 +94,7 @@ def hvp(
 
     It is linear in the vector over the real numbers only. Arguments and errors as for `grad`.
     """
-    return _derived(text, "hvp", wrt, keep, expand, (seconds, nodes), name)
+    return _derived(text, "hvp", wrt, keep, expand, (seconds, nodes), name, progress)
 
 
 def _derived(
@@ -100,6 +105,7 @@ def _derived(
     expand: bool,
     budget: tuple[float, float],
     name: str,
+    progress: Progress | None,
 ) -> Derivation:
     if not isinstance(text, str):
         raise CombDiffError(
@@ -112,18 +118,22 @@ def _derived(
         raise CombDiffError(f"the time budget is {seconds!r}", remedy="give a number of seconds above 0")
     if not (isinstance(nodes, int | float) and nodes > 0):
         raise CombDiffError(f"the budget of nodes is {nodes!r}", remedy="give a number above 0")
+    wrt, keep = _names(wrt, "wrt"), _names(keep, "keep")
     from combdiff.derivation import derive
+    from combdiff.progress import following
 
-    return derive(
-        text,
-        mode,
-        wrt=_names(wrt, "wrt"),
-        keep=_names(keep, "keep"),
-        expand=expand,
-        seconds=seconds,
-        nodes=nodes,
-        name=name,
-    )
+    with following(progress) as follower:
+        return derive(
+            text,
+            mode,
+            wrt=wrt,
+            keep=keep,
+            expand=expand,
+            seconds=seconds,
+            nodes=nodes,
+            name=name,
+            progress=follower,
+        )
 
 
 def _names(names: str | Sequence[str], argument: str) -> Sequence[str]:

@@ -10,12 +10,14 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from combdiff import api
 from combdiff.codegen.backends import BACKENDS
 from combdiff.errors import CombDiffError
+from combdiff.progress import ProgressLine, on_terminal
 from combdiff.simplify.budget import NODES, SECONDS
 
 if TYPE_CHECKING:
@@ -114,15 +116,18 @@ def _read(file: str) -> tuple[str, str]:
 def _derived(options: argparse.Namespace, mode: str) -> Derivation:
     text, name = _read(options.file)
     derivative = {"grad": api.grad, "pullback": api.pullback, "hvp": api.hvp}[mode]
-    d = derivative(
-        text,
-        wrt=options.wrt,
-        keep=options.keep,
-        expand=options.expand,
-        seconds=options.seconds,
-        nodes=options.nodes,
-        name=name,
-    )
+    line = ProgressLine(on_terminal(sys.stderr)) if sys.stderr is not None and sys.stderr.isatty() else None
+    with line or nullcontext():
+        d = derivative(
+            text,
+            wrt=options.wrt,
+            keep=options.keep,
+            expand=options.expand,
+            seconds=options.seconds,
+            nodes=options.nodes,
+            name=name,
+            progress=line,
+        )
     for step in d.steps:
         if step.spent:
             limits = f"--seconds {options.seconds:g}, --nodes {options.nodes:g}"

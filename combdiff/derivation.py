@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from combdiff.calculus.combinators import combinator_text, eliminate
 from combdiff.calculus.floating import float_lets
@@ -18,15 +18,18 @@ from combdiff.language.recursion import deep_recursion, rare_collections
 from combdiff.language.terms import Diff, Lam, Let, Term, Tuple, Var, call, let, subterms, tuple_of
 from combdiff.language.types import COMPLEX, Domain, Index, Map, Number
 from combdiff.language.values import Extent, places
+from combdiff.simplify.account import Progress, Step, Steps
 from combdiff.simplify.budget import NODES, SECONDS, Budget
 from combdiff.simplify.choose import index_names
-from combdiff.simplify.stages import CANCELS, REAL_PART, Simplifier, Step, provably_real
+from combdiff.simplify.stages import CANCELS, REAL_PART, Simplifier, provably_real
 
 if TYPE_CHECKING:
     from combdiff.checking import Report
     from combdiff.codegen.compiled import Check, Compiled
     from combdiff.codegen.hessian import Joint
     from combdiff.codegen.plan import Plan
+    from combdiff.codegen.symbolic import SymbolicResult
+    from combdiff.language.archive import Archive
     from combdiff.minimizing import Problem
 
 
@@ -49,7 +52,7 @@ class Derivation:
     mode: str
     program: Term
     term: Term
-    steps: tuple[Step, ...]
+    steps: Steps
     expand: bool = False
 
     def __str__(self) -> str:
@@ -61,6 +64,13 @@ class Derivation:
     def __repr__(self) -> str:
         return f"<{self.mode} of {self.text.strip().splitlines()[-1].strip()[:60]}>"
 
+    def __reduce__(self) -> tuple[object, ...]:
+        from combdiff.language.archive import Archive
+
+        terms = Archive.of([self.program, self.term, *(step.term for step in self.steps)])
+        accounts = tuple({f.name: getattr(s, f.name) for f in fields(s) if f.name != "term"} for s in self.steps)
+        return _restored, (self.text, self.mode, terms, accounts, self.expand)
+
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex()}$"
 
@@ -70,6 +80,23 @@ class Derivation:
 
         with deep_recursion():
             return latex(self.term, form=form, width=width)
+
+    def sympy(self, inline: bool = False) -> SymbolicResult:
+        """The result as SymPy's objects: `definitions` of shared values, and `results` with indices and expression.
+
+        >>> import combdiff as cd
+        >>> s = cd.grad("(A::Her) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j))").sympy()
+        >>> s.indices, s.expression
+        ((i,), 2*Sum(A[i, j]*x[j], (j, 0, n - 1)))
+
+        With `inline`, shared values stand where they are used, and there are no definitions. `arguments` holds the
+        symbols by name; `IndexedBase.shape` says which size is which. Raises UnsupportedError for what SymPy has no
+        object for, such as linear maps and roots.
+        """
+        from combdiff.codegen.symbolic import symbolic
+
+        with deep_recursion():
+            return symbolic(self.term, self._function_name(False), inline)
 
     def matrix_text(self) -> str:
         """The result in matrix form as plain text, such as `2 A x`; index form where there is none."""
@@ -205,6 +232,15 @@ class Derivation:
         return f"value_and_{name}" if value else name
 
 
+def _restored(
+    text: str, mode: str, archive: Archive, accounts: Sequence[Mapping[str, Any]], expand: bool
+) -> Derivation:
+    """A derivation that was pickled or copied."""
+    program, term, *stages = archive.terms()
+    steps = (Step(term=stage, **account) for stage, account in zip(stages, accounts, strict=True))
+    return Derivation(text, mode, program, term, Steps(steps), expand)
+
+
 def _with_value(result: Term, f: Term) -> Term:
     """`result` with the value of f before the derivative: one function that computes both, sharing what it can."""
     match result, f:
@@ -249,11 +285,12 @@ def derive(
     seconds: float = SECONDS,
     nodes: float = NODES,
     name: str = "<text>",
+    progress: Progress | None = None,
 ) -> Derivation:
     """Read a program and take its derivative; see `combdiff.grad`."""
     with deep_recursion(), rare_collections():
         program = marked_program(infer(parse(text, name), keep=keep), wrt)
-        return _derived(text, mode, program, Simplifier(expand=expand, seconds=seconds, nodes=nodes))
+        return _derived(text, mode, program, Simplifier(expand, seconds=seconds, nodes=nodes, progress=progress))
 
 
 def _derived(text: str, mode: str, program: Term, simplifier: Simplifier) -> Derivation:
@@ -264,8 +301,9 @@ def _derived(text: str, mode: str, program: Term, simplifier: Simplifier) -> Der
         simplifier.steps.append(
             Step("program", program, note=_note(program, simplifier.budget) if mode != "pullback" else "")
         )
+        simplifier.announce("differentiate")
         term = differentiate(program, mode, simplifier)
-    return Derivation(text, mode, program, term, tuple(simplifier.steps), simplifier.expand)
+    return Derivation(text, mode, program, term, Steps(simplifier.steps), simplifier.expand)
 
 
 def _note(program: Term, budget: Budget) -> str:

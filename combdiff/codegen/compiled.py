@@ -57,6 +57,7 @@ class Compiled:
         self, term: Term, backend: str = "numpy", name: str = "gradient", title: str = "", check: Check = "sample"
     ) -> None:
         self._term = term
+        self._backend = backend
         self._spelling = spelling_of(backend)
         self._library = library_of(backend)
         self._name = identifier(name)
@@ -80,6 +81,10 @@ class Compiled:
 
     def __repr__(self) -> str:
         return f"<compiled {self._name}({', '.join(a.name for a in self._plan.arguments)})>"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # what was learnt from arrays is of this process; the text is made anew from the formula
+        return type(self), (self._term, self._backend, self._name, self._title, self._check)
 
     def __call__(self, /, *args: object, out: object = None, **named: object) -> object:
         from combdiff.language.points import offsets_of

@@ -38,6 +38,10 @@ class Joint:
     directions: tuple[Var, ...]
     first: int
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # the directions are parameters of the term, and are to be so again
+        return _rejoined, (self.term, len(self.directions), self.first)
+
     @property
     def unknowns(self) -> tuple[Var, ...]:
         """What the directions are of."""
@@ -64,6 +68,10 @@ def joined(result: Term, products: Term) -> Joint:
     bindings = _merged(a, b)
     body = let(bindings, Tuple((*a.outputs, *b.outputs)))
     return Joint(Lam(b.params, body), b.params[len(a.params) :], len(a.outputs))
+
+
+def _rejoined(term: Lam, directions: int, first: int) -> Joint:
+    return Joint(term, term.params[-directions:], first)
 
 
 def _merged(a: Result, b: Result) -> list[tuple[Var, Term]]:
@@ -116,6 +124,9 @@ class CompiledHessian(Compiled):
         self._joint = joint
         self._directions: tuple[Argument, ...] = ()
         super().__init__(joint.term, backend, name, title, check)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self._joint, self._backend, self._name, self._title, self._check)
 
     def __call__(self, /, *args: object, out: object = None, **named: object) -> object:
         import numpy as np

@@ -35,6 +35,11 @@ class Term:
     def __hash__(self) -> int:
         return self._hash
 
+    def __reduce__(self) -> tuple[object, ...]:
+        from combdiff.language.archive import Archive, only
+
+        return only, (Archive.of([self]),)
+
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf
@@ -25,7 +25,7 @@ class OutOfTime(Exception):
 class Budget:
     """A deadline on the clock of `time.perf_counter`, a number of nodes, and whether they left something undone.
 
-    `largest` is the largest number of nodes that was met.
+    `largest` is the largest number of nodes that was met; `observer` is called whenever the clock is looked at.
 
     >>> budget = Budget(nodes=100)
     >>> budget.over(), budget.spent, budget.exceeded(101), budget.spent
@@ -36,6 +36,7 @@ class Budget:
     nodes: float = inf
     spent: bool = False
     largest: int = 0
+    observer: Callable[[], None] | None = None
 
     @classmethod
     def of(cls, seconds: float, nodes: float = inf) -> Budget:
@@ -44,6 +45,8 @@ class Budget:
 
     def over(self) -> bool:
         """Whether time is up; to be asked only where work is then left undone."""
+        if self.observer is not None:
+            self.observer()
         if perf_counter() > self.deadline:
             self.spent = True
             return True

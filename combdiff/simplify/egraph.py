@@ -94,16 +94,27 @@ class Session:
                 f"a term is nested more than {DEEPEST} levels deep", remedy="name parts of it: a = …, b = f(a), …"
             )
         result = Run()
-        with _guarded("a derivation"):
-            self._do("(push)")
-            try:
-                self._do(facts)
-                result.finished = self._saturated(passes, budget or Budget(), result)
-                if result.finished:
-                    result.roots = self._extracted(roots)
-            finally:
-                self._do("(pop)")
+        with self._aside():
+            self._do(facts)
+            result.finished = self._saturated(passes, budget or Budget(), result)
+            if result.finished:
+                result.roots = self._extracted(roots)
         return result
+
+    @contextmanager
+    def _aside(self) -> Iterator[None]:
+        """Inside, the e-graph may be changed; afterwards it is as it was, or is not used again."""
+        unharmed = False
+        try:
+            with _guarded("a derivation"):
+                self._do("(push)")
+                yield
+                self._do("(pop)")
+            unharmed = True
+        finally:
+            if not unharmed:
+                # an interruption may fall between any two commands, so nobody knows what was taken back
+                session.cache_clear()
 
     def explore(
         self,
@@ -120,21 +131,18 @@ class Session:
         """
         budget = budget or Budget()
         families: dict[str, Family] = {}
-        with _guarded("a derivation"):
-            self._do("(push)")
-            try:
-                self._do(facts)
-                updated = True
-                while updated and rounds > 0 and not budget.over() and not budget.exceeded(self._size()):
-                    if self._size() > nodes:
-                        break
-                    rounds -= 1
-                    updated = False
-                    for step in once.split():
-                        updated |= self._passed(step, families)
-                return read(self.egraph), families
-            finally:
-                self._do("(pop)")
+        with self._aside():
+            self._do(facts)
+            updated = True
+            while updated and rounds > 0 and not budget.over() and not budget.exceeded(self._size()):
+                if self._size() > nodes:
+                    break
+                rounds -= 1
+                updated = False
+                for step in once.split():
+                    updated |= self._passed(step, families)
+            found = read(self.egraph)
+        return found, families
 
     def _saturated(self, passes: Sequence[str], budget: Budget, result: Run) -> bool:
         """Whether the passes came to their end within the budget."""
@@ -192,21 +200,17 @@ class Session:
         self, facts: str, root: str, settling: Sequence[str], later: Sequence[str]
     ) -> Generator[tuple[str, TermDag, int]]:
         """The family that changed something and the term after it, one after the other; in the order of `run`."""
-        with _guarded("a derivation"):
-            self._do("(push)")
-            try:
-                self._do(facts)
-                turns = [[f"{name}*" for name in settling], *([name] for name in later)]
-                turn = 0
-                while turn < len(turns):
-                    updated = False
-                    for step in turns[turn]:
-                        if self._passed(step, {}):
-                            updated = True
-                            yield step.rstrip("*"), *self._extracted([root])[0]
-                    turn = 0 if updated else turn + 1
-            finally:
-                self._do("(pop)")
+        with self._aside():
+            self._do(facts)
+            turns = [[f"{name}*" for name in settling], *([name] for name in later)]
+            turn = 0
+            while turn < len(turns):
+                updated = False
+                for step in turns[turn]:
+                    if self._passed(step, {}):
+                        updated = True
+                        yield step.rstrip("*"), *self._extracted([root])[0]
+                turn = 0 if updated else turn + 1
 
 
 def _nesting(text: str) -> int:

@@ -33,6 +33,7 @@ from combdiff.language.terms import (
     tuple_of,
 )
 from combdiff.language.types import REAL, Index, Map, Symmetry, Type, is_complex
+from combdiff.simplify.account import Progress, Step
 from combdiff.simplify.budget import NODES, SECONDS, SPENT, Budget
 from combdiff.simplify.canonical import Symmetries, is_real, merge_like_terms
 from combdiff.simplify.choose import Binding, index_names, place, rename_indices
@@ -46,33 +47,6 @@ from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
 from combdiff.simplify.repeats import form, once_a_form
 from combdiff.simplify.sharing import nested
 from combdiff.simplify.stationary import vanishing
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One stage of a derivation: what it was, the term after it, the laws that fired, and how long it took.
-
-    `seconds` is the time of the stage itself, `checking` that of its numerical check; `spent` says that the budget
-    ended before it was done; `nodes` are those of its largest e-graph.
-    """
-
-    name: str
-    term: Term
-    families: dict[str, Family] = field(default_factory=dict)
-    seconds: float = 0.0
-    note: str = ""
-    checking: float = 0.0
-    spent: bool = False
-    nodes: int = 0
-
-    def __str__(self) -> str:
-        from combdiff.language.printer import expression_text
-
-        fired = [(name, f) for name, f in sorted(self.families.items()) if f.matches]
-        laws = ", ".join(f"{name} ×{f.matches} in {f.seconds * 1e3:.1f} ms" for name, f in fired)
-        heading = f"{self.name} ({self.seconds * 1e3:.1f} ms{'; laws: ' + laws if laws else ''})"
-        return "\n".join([heading, *([self.note] if self.note else []), expression_text(self.term)])
-
 
 _UNDONE = {
     "contract": "sums and δ may be left as differentiation made them",
@@ -96,7 +70,7 @@ class Simplifier:
     `expand` multiplies products and shared values out (Eq. 57); `check` evaluates every stage on random numbers;
     `full_space` leaves the symmetries of the unknowns unused in the last derivative too, so that it holds outside of
     the symmetric subspace; `seconds` and `nodes` are the budget; `names`, `definitions` and `rank` are the user's index
-    names, the names of the user's definitions, and the parameters in order.
+    names, the names of the user's definitions, and the parameters in order; `progress` is told of a stage that runs.
     """
 
     expand: bool = False
@@ -111,9 +85,18 @@ class Simplifier:
     budget: Budget = field(init=False)
     derived: Symmetries = field(default_factory=dict)
     gate: Gate = field(default_factory=Gate)
+    progress: Progress | None = None
 
     def __post_init__(self) -> None:
         self.budget = Budget.of(self.seconds, self.nodes)
+
+    def announce(self, stage: str) -> None:
+        """Tell who follows that a stage begins, and go on telling them while it asks for its budget."""
+        follow = self.progress
+        if follow is not None:
+            start = time.perf_counter()
+            self.budget.observer = lambda: follow(stage, time.perf_counter() - start)
+            self.budget.observer()
 
     def __call__(self, f: Lam, unused: Collection[Var]) -> Lam:
         """`f` simplified, without using the declared symmetries of the variables in `unused`."""
@@ -147,6 +130,7 @@ class Simplifier:
     def _stage(
         self, name: str, f: Lam, rewrite: Callable[[Term], tuple[Term, dict[str, Family]]], about: str = ""
     ) -> Lam:
+        self.announce(name)
         start = time.perf_counter()
         self.budget.spent, self.budget.largest = False, 0
         body, families = rewrite(f.body)
@@ -156,6 +140,7 @@ class Simplifier:
         spent = self.budget.spent
         notes = [f"{SPENT}: {_UNDONE[name]}"] if spent else []
         notes += [about] if about and not spent else []
+        self.announce(f"{name}, checked on numbers")
         note = "; ".join([*notes, *self._checked(name, f.body, body, families)])
         checking = time.perf_counter() - start
         self.steps.append(Step(name, result, families, seconds, note, checking, spent, self.budget.largest))

@@ -1,0 +1,70 @@
+"""The account of a derivation: its steps, and who is told of a stage while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from combdiff.language.terms import Term
+from combdiff.simplify.egraph import Family
+
+Progress: TypeAlias = Callable[[str, float], None]
+"""(the stage that runs, the seconds that it has taken so far) ↦ nothing; called often, and it may raise to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One stage of a derivation: what it was, the term after it, the laws that fired, and how long it took.
+
+    `seconds` is the time of the stage itself, `checking` that of its numerical check; `spent` says that the budget
+    ended before it was done; `nodes` are those of its largest e-graph.
+    """
+
+    name: str
+    term: Term
+    families: dict[str, Family] = field(default_factory=dict)
+    seconds: float = 0.0
+    note: str = ""
+    checking: float = 0.0
+    spent: bool = False
+    nodes: int = 0
+
+    @property
+    def heading(self) -> str:
+        """The name, the time, and the laws that fired, with how often and for how long.
+
+        >>> from combdiff.language.terms import ONE
+        >>> Step("contract", ONE, {"meet": Family(2, 0.001)}, seconds=0.004).heading
+        'contract (4.0 ms; laws: meet ×2 in 1.0 ms)'
+        """
+        fired = [(name, f) for name, f in sorted(self.families.items()) if f.matches]
+        laws = ", ".join(f"{name} ×{f.matches} in {f.seconds * 1e3:.1f} ms" for name, f in fired)
+        return f"{self.name} ({self.seconds * 1e3:.1f} ms{'; laws: ' + laws if laws else ''})"
+
+    def __str__(self) -> str:
+        from combdiff.language.printer import expression_text
+
+        return "\n".join([self.heading, *([self.note] if self.note else []), expression_text(self.term)])
+
+    def __repr__(self) -> str:
+        return f"<{self.heading}>"
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        from combdiff.jupyter.display import step_bundle
+
+        return step_bundle(self)
+
+
+class Steps(tuple[Step, ...]):
+    """The steps of a derivation in order; prints all of them."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "\n\n".join(map(str, self))
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        from combdiff.jupyter.display import steps_bundle
+
+        return steps_bundle(self)
