@@ -63,6 +63,11 @@ class Report:
         )
         return "\n".join([*lines, *(f"        {note}" for note in self.notes)])
 
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        from combdiff.jupyter.display import report_bundle
+
+        return report_bundle(self)
+
 
 def check(d: Derivation, seed: int = 0) -> Report:
     """Compare `d` with finite differences and with its emitted NumPy code; see `Derivation.check`.

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from combdiff.codegen.hessian import Joint
     from combdiff.codegen.plan import Plan
     from combdiff.codegen.symbolic import SymbolicResult
+    from combdiff.jupyter.explorer import Explorer
     from combdiff.language.archive import Archive
     from combdiff.minimizing import Problem
 
@@ -71,8 +72,23 @@ class Derivation:
         accounts = tuple({f.name: getattr(s, f.name) for f in fields(s) if f.name != "term"} for s in self.steps)
         return _restored, (self.text, self.mode, terms, accounts, self.expand)
 
-    def _repr_latex_(self) -> str:
-        return f"$\\displaystyle {self.latex()}$"
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        from combdiff.jupyter.display import derivation_bundle
+
+        return derivation_bundle(self)
+
+    def explore(self) -> Explorer:
+        """The stages of the derivation, one at a time under a slider, in a notebook; `str` is all of them as text.
+
+        >>> import combdiff as cd
+        >>> [page.title for page in cd.grad("(x::RV) -> sum(i, x(i)^2)").explore().pages][:3]
+        ['program', 'B/C form', 'raw pullback']
+
+        The slider needs ipywidgets: pip install 'combdiff[notebooks]'.
+        """
+        from combdiff.jupyter.explorer import Explorer
+
+        return Explorer(self)
 
     def latex(self, form: str = "index", width: int = 100) -> str:
         """The result as LaTeX: `form="index"` as in Eq. 53, or `"matrix"` where all contractions are of two indices."""

@@ -232,6 +232,15 @@ _SPACED = re.compile(r" (?:[-+=]|\\mapsto) ")
 _SIGN = re.compile(r"\\[a-zA-Z]+")
 
 
+def columns(text: str) -> int:
+    """About how many signs wide the widest line of a formula is.
+
+    >>> columns(r"x + \\frac{a}{b} \\\\ & y")
+    6
+    """
+    return max(map(_seen, text.split(r"\\")))
+
+
 def _seen(text: str) -> int:
     """About how many signs wide the formula is; + − = ↦ have space around them."""
     return len(_SIGN.sub("x", _INVISIBLE.sub("", _SPACED.sub("===", text))))

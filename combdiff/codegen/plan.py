@@ -174,19 +174,34 @@ class Plan:
             case op:
                 return "index array" if op in _INDEX_STEPS else op
 
-    def __str__(self) -> str:
-        shown = [s for s in self.steps if s.op not in VIEWS]
+    def rows(self) -> list[tuple[str, ...]]:
+        """The table of costs: its titles, then a row for each step that is no view."""
+        shown = self._shown()
         labels = {s: self.names.get(s, f"#{n}") for n, s in enumerate(shown, 1)}
-        rows = [("step", "kind", "operands", "shape", "FLOPs", "bytes")]
+        rows: list[tuple[str, ...]] = [("step", "kind", "operands", "shape", "FLOPs", "bytes")]
         for s in shown:
             operands = ", ".join(_label(o, labels) for o in s.operands)
             shape = "×".join(str(self.sizes.get(d, "?")) for d in s.domains) or "1"
             rows.append((labels[s], self.kind(s), operands, shape, _figure(self.flops(s)), _figure(self.bytes(s))))
+        return rows
+
+    def __str__(self) -> str:
+        rows = self.rows()
         widths = [max(len(row[column]) for row in rows) for column in range(6)]
         lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
-        return "\n".join([*lines, self._totals(shown)])
+        return "\n".join([*lines, self.totals()])
 
-    def _totals(self, shown: list[Step]) -> str:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        from combdiff.jupyter.display import plan_bundle
+
+        return plan_bundle(self)
+
+    def _shown(self) -> list[Step]:
+        return [s for s in self.steps if s.op not in VIEWS]
+
+    def totals(self) -> str:
+        """The line below the table: all FLOPs, the share of BLAS, the largest intermediate."""
+        shown = self._shown()
         flops = sum(map(self.flops, shown))
         largest = max(map(self.bytes, shown), default=0)
         products = sum(self.flops(s) for s in shown if "GE" in self.kind(s) or self.kind(s) == "DOT")

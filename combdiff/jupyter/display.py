@@ -1,0 +1,187 @@
+"""How results show themselves in a notebook: bundles of LaTeX, HTML and plain text, for light and dark pages alike.
+
+A bundle maps MIME types to texts, and the page takes the richest that it knows. LaTeX is what MathJax and LaTeX both
+read. HTML holds the same formula, set by the page, and what a formula cannot say.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from html import escape
+from typing import TYPE_CHECKING, TypeAlias
+
+from combdiff.codegen.latex import columns, latex
+from combdiff.language.printer import expression_text
+from combdiff.language.recursion import deep_recursion
+from combdiff.language.terms import Term
+
+if TYPE_CHECKING:
+    from combdiff.checking import Report
+    from combdiff.codegen.plan import Plan
+    from combdiff.derivation import Derivation
+    from combdiff.simplify.account import Step, Steps
+
+Bundle: TypeAlias = dict[str, str]
+
+_WIDEST, _MOST_LINES = 160, 24
+"""A formula beyond these is read more easily as text, which is broken at every level."""
+
+
+# --- derivations ----------------------------------------------------------------------------------------------------
+
+
+def derivation_bundle(d: Derivation, form: str = "index") -> Bundle:
+    """The result as a formula, with what a reader must know of it; its text is there to be unfolded."""
+    formula, remarks = d.latex(form), remarks_on(d)
+    bundle = {"text/plain": "\n".join([str(d), *remarks]), "text/latex": in_math(_with_remarks(formula, remarks))}
+    below = "".join(map(_remark, remarks)) + _unfolding("as text", str(d))
+    return _with_html(bundle, _framed(_typeset(formula) + below))
+
+
+def remarks_on(d: Derivation) -> list[str]:
+    """What a reader must know: that a real part is meant, that a budget was spent, that a check could not be made."""
+    first, *others = d.steps
+    told = [first.note, *(f"{s.name}: {s.note}" for s in others if s.spent or "not checked" in s.note)]
+    return list(dict.fromkeys(filter(None, told)))
+
+
+def step_bundle(step: Step) -> Bundle:
+    """A step: its name, its laws and its term."""
+    return _with_html({"text/plain": str(step)}, _framed(_heading(step.heading) + step_html(step)))
+
+
+def step_html(step: Step) -> str:
+    """The term of a step, and its note, as HTML."""
+    return (_remark(step.note) if step.note else "") + term_html(step.term)
+
+
+def steps_bundle(steps: Steps) -> Bundle:
+    """All steps, each to be unfolded; the last is open."""
+    opening = {id(steps[-1]): " open"}
+    parts = [
+        f"<details{opening.get(id(step), '')}><summary>{escape(step.heading)}</summary>{step_html(step)}</details>"
+        for step in steps
+    ]
+    return _with_html({"text/plain": str(steps)}, _framed("".join(parts)))
+
+
+def term_html(term: Term) -> str:
+    """A term as a formula, or as text where that is read more easily."""
+    with deep_recursion():
+        formula = latex(term)
+        if columns(formula) <= _WIDEST and formula.count(r"\\") < _MOST_LINES:
+            return _typeset(formula)
+        return preformatted(expression_text(term))
+
+
+# --- tables and reports ---------------------------------------------------------------------------------------------
+
+
+def plan_bundle(plan: Plan) -> Bundle:
+    """The table of costs."""
+    (*titles,), *rows = plan.rows()
+    head = _row("th", titles)
+    body = "".join(_row("td", row) for row in rows)
+    table = (
+        '<table style="border-collapse:collapse;font-variant-numeric:tabular-nums">'
+        f"<thead>{head}</thead><tbody>{body}</tbody></table>"
+    )
+    return _with_html({"text/plain": str(plan)}, _framed(table + _remark(plan.totals())))
+
+
+_COUNTS = (4, 5)
+"""The columns of numbers: FLOPs and bytes."""
+
+
+def _row(tag: str, cells: Iterable[str]) -> str:
+    style = "padding:.15em .8em;text-align:{};border-bottom:1px solid rgba(128,128,128,.35)"
+    entries = (
+        f'<{tag} style="{style.format("right" if n in _COUNTS else "left")}">{escape(cell)}</{tag}>'
+        for n, cell in enumerate(cells)
+    )
+    return f"<tr>{''.join(entries)}</tr>"
+
+
+def report_bundle(report: Report) -> Bundle:
+    """A check in one line."""
+    word, colour = ("passed", "#2e9e4f") if report else ("FAILED", "#d9433b")
+    told = [f"{f.what} {f.difference:.1e}" for f in report.findings]
+    line = f'<b style="color:{colour}">{word}</b>: relative differences {escape(", ".join(told))}'
+    return _with_html({"text/plain": str(report)}, _framed(line + "".join(map(_remark, report.notes))))
+
+
+# --- a line that changes --------------------------------------------------------------------------------------------
+
+
+def line_of_notebook() -> Callable[[str], None]:
+    """What writes one line of a cell's output over and over."""
+    from IPython.display import display
+
+    shown: list[object] = []
+
+    def write(text: str) -> None:
+        # an empty line of HTML takes no room
+        bundle = {"text/plain": text, "text/html": _remark(text) if text else ""}
+        if shown:
+            shown[0].update(bundle, raw=True)  # type: ignore[attr-defined]  # a DisplayHandle
+        else:
+            shown.append(display(bundle, raw=True, display_id=True))
+
+    return write
+
+
+# --- pieces ---------------------------------------------------------------------------------------------------------
+
+
+def in_math(formula: str) -> str:
+    r"""A formula in its dollars, set large as in a line of its own.
+
+    >>> print(in_math("x"))
+    $\displaystyle x$
+    """
+    return rf"$\displaystyle {formula}$"
+
+
+def preformatted(text: str) -> str:
+    """Text in one width, as HTML."""
+    return f'<pre style="margin:.3em 0;background:none;white-space:pre-wrap">{escape(text)}</pre>'
+
+
+def _typeset(formula: str) -> str:
+    return f'<div style="margin:.4em 0;overflow-x:auto">{escape(in_math(formula))}</div>'
+
+
+def _framed(content: str) -> str:
+    # colours are those of the page
+    return f'<div style="text-align:left;color:inherit">{content}</div>'
+
+
+def _heading(text: str) -> str:
+    return f"<div><b>{escape(text)}</b></div>"
+
+
+def _remark(text: str) -> str:
+    return f'<div style="opacity:.75;font-size:92%">{escape(text)}</div>'
+
+
+def _unfolding(title: str, text: str) -> str:
+    return f'<details style="opacity:.85"><summary>{escape(title)}</summary>{preformatted(text)}</details>'
+
+
+_IN_TEXT = str.maketrans({c: f"\\{c}" for c in "#$%&_{}"} | {"\\": r"\backslash ", "^": r"\^{}", "~": r"\~{}"})
+
+
+def _with_remarks(formula: str, remarks: list[str]) -> str:
+    """The formula with a line of text below it for each remark."""
+    if not remarks:
+        return formula
+    rows = [formula, *(rf"\text{{{remark.translate(_IN_TEXT)}}}" for remark in remarks)]
+    return "\\begin{aligned}\n" + " \\\\\n".join(f"& {row}" for row in rows) + "\n\\end{aligned}"
+
+
+def _with_html(bundle: Bundle, html: str) -> Bundle:
+    # Visual Studio Code takes HTML before LaTeX and sets no formulas in it
+    if "VSCODE_PID" in os.environ and "text/latex" in bundle:
+        return bundle
+    return {**bundle, "text/html": html}
