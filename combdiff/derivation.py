@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from combdiff.jupyter.explorer import Explorer
     from combdiff.language.archive import Archive
     from combdiff.minimizing import Problem
+    from combdiff.pictures.drawing import Picture
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,32 @@ class Derivation:
 
         with deep_recursion():
             return latex(self.term, form=form, width=width)
+
+    def picture(self) -> Picture:
+        """The contractions of the result as networks, in a figure of matplotlib; a row for each value that has a name.
+
+        Tensors are nodes with their slots numbered from 1, dashed if conjugated; a line is an index, a dot one that
+        more than two slots share, and a leg that ends in its name one that is not summed over. Needs matplotlib:
+        pip install 'combdiff[notebooks]'.
+        """
+        from combdiff.optional import optional
+        from combdiff.pictures.network import rows_of
+
+        optional("matplotlib.figure", "notebooks", "a picture")
+        from combdiff.pictures.drawing import drawn
+
+        with deep_recursion():
+            return drawn(rows_of(self.term, self._result_names()))
+
+    def _result_names(self) -> list[str]:
+        """What the results are called in a picture: ∇ of each unknown, its cotangent, a product with the Hessian."""
+        from combdiff.codegen.latex_names import latex_name
+        from combdiff.codegen.signature import result_of
+
+        sign = {"grad": r"\nabla_{{{}}}", "pullback": r"\bar{{{}}}", "hvp": r"(Hk)_{{{}}}"}[self.mode]
+        outputs = result_of(self.term).outputs
+        names = [sign.format(latex_name(p.name)) for p in self.objective.params]
+        return names if len(names) == len(outputs) else [sign.format(n) for n in range(1, len(outputs) + 1)]
 
     def sympy(self, inline: bool = False) -> SymbolicResult:
         """The result as SymPy's objects: `definitions` of shared values, and `results` with indices and expression.

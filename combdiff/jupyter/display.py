@@ -107,7 +107,7 @@ def report_bundle(report: Report) -> Bundle:
     """A check in one line."""
     word, colour = ("passed", "#2e9e4f") if report else ("FAILED", "#d9433b")
     told = [f"{f.what} {f.difference:.1e}" for f in report.findings]
-    line = f'<b style="color:{colour}">{word}</b>: relative differences {escape(", ".join(told))}'
+    line = f'<b style="color:{colour}">{word}</b>, relative differences: {escape(", ".join(told))}'
     return _with_html({"text/plain": str(report)}, _framed(line + "".join(map(_remark, report.notes))))
 
 
@@ -145,11 +145,13 @@ def in_math(formula: str) -> str:
 
 def preformatted(text: str) -> str:
     """Text in one width, as HTML."""
-    return f'<pre style="margin:.3em 0;background:none;white-space:pre-wrap">{escape(text)}</pre>'
+    return f'<pre style="margin:.3em 0;background:none;font-family:monospace;white-space:pre-wrap">{escape(text)}</pre>'
 
 
 def _typeset(formula: str) -> str:
-    return f'<div style="margin:.4em 0;overflow-x:auto">{escape(in_math(formula))}</div>'
+    # these brackets are read by every version of MathJax, dollars only where a page asks for them
+    math = escape(rf"\(\displaystyle {formula}\)")
+    return f'<div style="margin:.4em 0;overflow-x:auto">{math}</div>'
 
 
 def _framed(content: str) -> str:

@@ -1,17 +1,18 @@
 """Reads the contraction networks of a result: for each term of a sum, its tensors, and the indices that join them.
 
-What is drawn is decided here, and how, in `layout` and `drawing`. A factor that is no tensor, such as a sum in brackets,
-becomes a node with a name, and the name a row of its own. An expression such as k + b is an index too, which a small
-node joins with k and b.
+What is drawn is decided here, and how, in `layout` and `drawing`. A factor that is no tensor, such as a sum in
+brackets, becomes a node with a name, and the name a row of its own. An expression such as k + b is an index too, which
+a small node joins with k and b.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from combdiff.codegen.latex import columns
 from combdiff.codegen.latex_names import Scope
-from combdiff.codegen.latex_terms import number_latex, term_latex
+from combdiff.codegen.latex_terms import POSTFIX, PRODUCT, number_latex, term_latex
 from combdiff.codegen.signature import result_of
 from combdiff.language.terms import (
     ONE,
@@ -22,17 +23,20 @@ from combdiff.language.terms import (
     Delta,
     Indicator,
     Lam,
+    Let,
     Mul,
     Pow,
     Sum,
     Term,
     Var,
     apply,
+    children,
     fresh,
-    mul,
     neg,
+    number,
     split_coefficient,
 )
+from combdiff.language.traversal import refreshed, reshaped
 from combdiff.language.types import Index, Map, Number
 
 TENSOR, CONDITION, ARITHMETIC, VALUE = "tensor", "condition", "arithmetic", "value"
@@ -73,77 +77,78 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`head` = the sum of the terms; the head is LaTeX, such as P_{r,s}."""
+    """`head` = the sum of the terms, or the formula where there are none; LaTeX, such as P(r, s)."""
 
     head: str
     terms: tuple[Network, ...]
+    formula: str = ""
 
 
-def rows_of(term: Term, name: str) -> list[Row]:
-    """The definitions and the results of a derivation, each as a sum of networks; results are called `name`.
+def rows_of(term: Term, names: Sequence[str]) -> list[Row]:
+    """The definitions and the results of a derivation, each as a sum of networks; `names` are those of the results.
 
     >>> from combdiff.language.types import REAL, Domain
     >>> i, j = (fresh(c, Index(Domain("A.1"))) for c in "ij")
     >>> A, x = fresh("A", Map((i.kind, j.kind), REAL)), fresh("x", Map((j.kind,), REAL))
-    >>> (row,) = rows_of(Lam((A, x), Lam((i,), Sum((j,), Mul((App(A, (i, j)), App(x, (j,))))))), "g")
+    >>> (row,) = rows_of(Lam((A, x), Lam((i,), Sum((j,), Mul((App(A, (i, j)), App(x, (j,))))))), ["g"])
     >>> (network,) = row.terms
     >>> [node.label for node in network.nodes], network.edges
     (['A', 'x'], (Edge(label='i', open=True), Edge(label='j', open=False)))
     """
     parts = result_of(term)
-    sketch = _Sketch(Scope().bind(parts.params))
+    sketch = _Sketch()
+    scope = Scope().bind(parts.params)
     for var, value in parts.bindings:
-        sketch.scope = sketch.scope.bind((var,))
-        sketch.row(sketch.scope[var], value)
-    for output in parts.outputs:
-        sketch.row(name, output)
+        scope = scope.bind((var,))
+        sketch.tensor(scope[var], value, scope)
+    for name, output in zip(names, parts.outputs, strict=True):
+        sketch.tensor(name, output, scope)
     return sketch.rows
 
 
 @dataclass(slots=True)
 class _Sketch:
-    """The rows so far; a factor that is no tensor adds one below them."""
+    """The rows so far; a factor that is no tensor adds one, below the row that it stands in."""
 
-    scope: Scope
     rows: list[Row] = field(default_factory=list)
-    named: dict[Term, str] = field(default_factory=dict)
+    named: dict[Term, Var] = field(default_factory=dict)
 
-    def row(self, name: str, value: Term) -> None:
+    def tensor(self, name: str, value: Term, scope: Scope) -> None:
+        """A row for a tensor or a number."""
         value = _spelled(value)
         params: list[Var] = []
         while isinstance(value, Lam):
             params += value.params
             value = value.body
-        scope = self.scope.bind(params)
-        slots = [scope[p] for p in params]
+        self.row(name, params, value, scope.bind(params))
+
+    def row(self, name: str, indices: Sequence[Var], value: Term, scope: Scope) -> None:
         place = len(self.rows)
         self.rows.append(Row("", ()))
-        terms = value.terms if isinstance(value, Add) else (value,)
-        networks = tuple(_Reading(self, scope).network(t) for t in terms)
-        base = f"{{{name}}}" if "_" in name else name
-        self.rows[place] = Row(f"{base}_{{{','.join(slots)}}}" if slots else name, networks)
+        head = _entry(name, indices, scope)
+        if isinstance(value.type, Number) and not isinstance(value, Let):
+            terms = value.terms if isinstance(value, Add) else (value,)
+            self.rows[place] = Row(head, tuple(_Reading(self, scope).network(t) for t in terms))
+        else:
+            self.rows[place] = Row(head, (), term_latex(value, scope))
 
-    def name_of(self, factor: Term, scope: Scope) -> str:
-        """A name for a factor that is a sum, which becomes a row."""
-        known = self.named.get(factor)
-        if known is None:
-            var = fresh(f"g{len(self.named) + 1}", factor.type)
-            self.scope = self.scope.bind((var,))
-            known = self.named[factor] = self.scope[var]
-            open_ = tuple(v for v in _indices(factor))
-            outer = Scope(scope.spell, {**scope.names, var: known})
-            inner = _Sketch(outer, self.rows, self.named)
-            inner.row_over(known, open_, factor)
-        return known
+    def name_of(self, factor: Term, scope: Scope) -> tuple[Var, Scope]:
+        """A variable for a factor that gets a row of its own, and the scope in which it has a name."""
+        var, known = self.named.get(factor), factor in self.named
+        if var is None:
+            var = self.named[factor] = fresh(f"u{len(self.named) + 1}", factor.type)
+        scope = scope.bind((var,))
+        if not known:
+            self.explain(scope[var], factor, scope)
+        return var, scope
 
-    def row_over(self, name: str, indices: Sequence[Var], value: Term) -> None:
-        """A row whose indices keep the names that they have where it is used."""
-        place = len(self.rows)
-        slots = ",".join(self.scope[v] for v in indices)
-        self.rows.append(Row("", ()))
-        terms = value.terms if isinstance(value, Add) else (value,)
-        networks = tuple(_Reading(self, self.scope).network(t) for t in terms)
-        self.rows[place] = Row(f"{{{name}}}_{{{slots}}}" if slots else name, networks)
+    def explain(self, name: str, factor: Term, scope: Scope) -> None:
+        """The row of a factor: a sum as networks, anything else as a formula."""
+        indices = _indices(factor)
+        if isinstance(factor, Add | Sum | Mul):
+            self.row(name, indices, factor, scope)
+        else:
+            self.rows.append(Row(_entry(name, indices, scope), (), term_latex(factor, scope)))
 
 
 @dataclass(slots=True)
@@ -161,14 +166,14 @@ class _Reading:
     def network(self, term: Term) -> Network:
         coefficient, rest = split_coefficient(term)
         self.product(rest)
-        number = self.number(coefficient)
+        scale = self.scale(coefficient)
         for var in sorted(self.summed - set(self.edges), key=lambda v: v.uid):
             self.factors.insert(0, rf"\sum_{{{self.scope[var]}}}")
-        minus = number.startswith("-")
-        factor = r"\,".join([*([number.removeprefix("-")] if number.removeprefix("-") else []), *self.factors])
+        minus = scale.startswith("-")
+        factor = r"\,".join([*([scale.removeprefix("-")] if scale.removeprefix("-") else []), *self.factors])
         return Network(minus, factor, tuple(self.nodes), tuple(self.labels))
 
-    def number(self, coefficient: Const) -> str:
+    def scale(self, coefficient: Const) -> str:
         minus = coefficient.real < 0 or (not coefficient.real and coefficient.imag < 0)
         size = neg(coefficient) if minus else coefficient
         return ("-" if minus else "") + number_latex(size, alone=False)
@@ -178,17 +183,15 @@ class _Reading:
             case Mul(factors):
                 for factor in factors:
                     self.product(factor)
-            case Sum(indices, body) if all(isinstance(v.kind, Index) for v in indices):
-                self.scope = self.scope.bind(indices)
-                self.summed.update(indices)
-                self.product(body)
+            case Sum(indices, _) if all(isinstance(v.kind, Index) for v in indices):
+                self.total(term if self.summed.isdisjoint(indices) else refreshed(term))
             case Delta(left, right, body) if not isinstance(left.type, Map):
                 self.node(r"\delta", CONDITION, (left, right))
                 self.product(body)
             case Indicator(left, right, body) if _is_index(left) and _is_index(right):
                 self.node(r"\leq", CONDITION, (left, right))
                 self.product(body)
-            case Pow(base, Const(n, _) as exponent) if exponent.is_integer and 1 < n <= _MOST_COPIES:
+            case Pow(base, Const(n, _) as exponent) if exponent in _COPIES and _is_network(base):
                 for _ in range(int(n)):
                     self.product(base)
             case Const() if term == ONE:
@@ -200,18 +203,33 @@ class _Reading:
             case _:
                 self.value(term)
 
+    def total(self, term: Term) -> None:
+        """Σ: what stands below it is joined by its indices."""
+        assert isinstance(term, Sum), "a sum, perhaps renamed"
+        self.scope = self.scope.bind(term.indices)
+        self.summed.update(term.indices)
+        self.product(term.body)
+
     def value(self, factor: Term) -> None:
-        """A factor that is no tensor: a name for a sum, what it is for another."""
+        """A factor that is no tensor: a name for what is long, what it is for another."""
         plain, conj = (factor.term, True) if isinstance(factor, Conj) else (factor, False)
-        indices = tuple(_indices(plain))
-        if isinstance(plain, Add | Sum):
-            label = self.sketch.name_of(plain, self.scope)
-        else:
-            label = term_latex(plain, self.scope, 3)
+        indices, scope = _indices(plain), self.scope
+        if not isinstance(plain, Add | Sum):
+            # functions of something long are shown as functions of a name
+            parts = []
+            for part in children(plain):
+                if isinstance(part, Add | Sum | Mul) and isinstance(part.type, Number):
+                    part, scope = self.sketch.name_of(part, scope)
+                parts.append(part)
+            shown = reshaped(plain, parts)
+        if isinstance(plain, Add | Sum) or columns(term_latex(shown, scope, POSTFIX)) > _WIDEST:
+            shown, scope = self.sketch.name_of(plain, scope)
+        label = term_latex(shown, scope, POSTFIX)
         if indices:
             self.node(label, VALUE, indices, conj)
         else:
-            self.factors.append(f"{label}^{{*}}" if conj else label)
+            factor_label = term_latex(shown, scope, POSTFIX if conj else PRODUCT)
+            self.factors.append(f"{factor_label}^{{*}}" if conj else factor_label)
 
     def node(self, label: str, kind: str, args: Sequence[Term], conj: bool = False) -> None:
         self.nodes.append(Node(label, kind, tuple(map(self.edge, args)), conj))
@@ -221,16 +239,24 @@ class _Reading:
         known = self.edges.get(index)
         if known is not None:
             return known
-        number = self.edges[index] = len(self.labels)
+        place = self.edges[index] = len(self.labels)
         label = term_latex(index, self.scope)
         self.labels.append(Edge(label, open=not index.free or (isinstance(index, Var) and index not in self.summed)))
         if index.free and not isinstance(index, Var):
             parts = tuple(self.edge(v) for v in _indices(index))
-            self.nodes.append(Node(_rule(index, self.scope), ARITHMETIC, (number, *parts)))
-        return number
+            self.nodes.append(Node(_rule(index, self.scope), ARITHMETIC, (place, *parts)))
+        return place
 
 
-_MOST_COPIES = 4
+_COPIES = (number(2), number(3), number(4))
+"""Exponents for which a factor is drawn so often."""
+
+_WIDEST = 12
+
+
+def _entry(name: str, indices: Sequence[Var], scope: Scope) -> str:
+    r"""P(r, s): names have subscripts already, such as u_1 and \nabla_C."""
+    return f"{name}({', '.join(scope[v] for v in indices)})" if indices else name
 
 
 def _rule(index: Term, scope: Scope) -> str:
@@ -239,13 +265,24 @@ def _rule(index: Term, scope: Scope) -> str:
     return "+" if plain else term_latex(index, scope)
 
 
-def _indices(t: Term) -> Iterator[Var]:
+def _indices(t: Term) -> list[Var]:
     """The free indices of a factor, in the order of their making."""
-    yield from sorted((v for v in t.free if isinstance(v.kind, Index)), key=lambda v: v.uid)
+    return sorted((v for v in t.free if isinstance(v.kind, Index)), key=lambda v: v.uid)
 
 
 def _is_index(t: Term) -> bool:
     return isinstance(t.type, Index)
+
+
+def _is_network(t: Term) -> bool:
+    """Whether powers of it are drawn as copies: an entry of a tensor, its conjugate, or a sum of such."""
+    match t:
+        case App(Var() as tensor, _) | Conj(App(Var() as tensor, _)):
+            return _is_tensor(tensor)
+        case Sum():
+            return True
+        case _:
+            return False
 
 
 def _is_tensor(v: Var) -> bool:

@@ -1,0 +1,161 @@
+"""What a notebook is shown: complete LaTeX, escaped HTML, text; and the line that follows a derivation."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import combdiff as cd
+from combdiff.codegen.plan import Plan
+from combdiff.jupyter.display import Bundle, derivation_bundle, step_html
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+QUADRATIC = "(A::Her) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j))"
+COMPLEX = "(z::CV) -> sum(i, z(i)^2)"
+
+
+class Reader(HTMLParser):
+    """The text of a page; every tag that is opened is to be closed, in order."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.text = ""
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.feed(page)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.open.append(tag)
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def example(name: str) -> cd.grad:
+    return cd.grad((EXAMPLES / f"{name}.cd").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(autouse=True)
+def _no_editor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VSCODE_PID", raising=False)
+
+
+def bundle(value: object) -> Bundle:
+    return value._repr_mimebundle_()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.cd")), ids=lambda path: path.stem)
+def test_a_derivation_shows_its_formula_in_every_form(path: Path) -> None:
+    d = cd.grad(path.read_text(encoding="utf-8"))
+    shown = bundle(d)
+    assert set(shown) == {"text/plain", "text/latex", "text/html"}
+    assert shown["text/latex"].startswith(r"$\displaystyle ") and shown["text/latex"].endswith("$")
+    assert d.latex() in shown["text/latex"]
+    page = Reader(shown["text/html"]).text
+    assert rf"\(\displaystyle {d.latex()}\)" in page and str(d) in page
+
+
+def test_names_do_not_become_tags() -> None:
+    page = Reader(bundle(cd.grad("(x::RV) -> sum(i, indicator(0, x(i), x(i)))"))["text/html"])
+    assert r"\le" in page.text and "->" in page.text
+    assert set(page.tags) <= {"div", "details", "summary", "pre"}
+
+
+def test_that_a_real_part_is_meant_is_shown() -> None:
+    shown = bundle(cd.grad(COMPLEX))
+    assert all("gradient of its real part" in text for text in shown.values())
+    assert shown["text/latex"].count(r"\text{its value is not provably real") == 1
+
+
+def test_that_a_budget_was_spent_is_shown() -> None:
+    shown = bundle(cd.grad((EXAMPLES / "hartree_fock.cd").read_text(encoding="utf-8"), seconds=1e-9))
+    assert all("budget spent" in text for text in shown.values())
+
+
+def test_remarks_cannot_break_latex() -> None:
+    from combdiff.jupyter.display import _with_remarks
+
+    assert _with_remarks("x", ["50 % of a_b & {c}"]).endswith("& \\text{50 \\% of a\\_b \\& \\{c\\}}\n\\end{aligned}")
+
+
+def test_the_matrix_form_is_shown_on_request() -> None:
+    assert derivation_bundle(cd.grad(QUADRATIC), "matrix")["text/latex"].endswith("2 A x$")
+
+
+def test_an_editor_that_sets_no_formulas_in_html_gets_latex(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VSCODE_PID", "1")
+    assert set(bundle(cd.grad(QUADRATIC))) == {"text/plain", "text/latex"}
+
+
+def test_a_plan_is_a_table() -> None:
+    plan = cd.grad(QUADRATIC).plan(A=(3, 3))
+    assert isinstance(plan, Plan)
+    page = Reader(bundle(plan)["text/html"])
+    titles, *rows = plan.rows()
+    assert page.tags.count("th") == len(titles) and page.tags.count("td") == sum(map(len, rows))
+    assert plan.totals() in page.text
+    assert bundle(plan)["text/plain"] == str(plan)
+
+
+def test_a_report_is_one_line() -> None:
+    report = cd.grad(QUADRATIC).check()
+    page = Reader(bundle(report)["text/html"]).text
+    assert page.startswith("passed, relative differences: finite differences ") and "\n" not in page
+    failed = type(report)((type(report.findings[0])("finite differences", 0.5),))
+    assert Reader(bundle(failed)["text/html"]).text == "FAILED, relative differences: finite differences 5.0e-01"
+
+
+def test_steps_show_their_laws_and_terms() -> None:
+    steps = example("hartree_fock").steps
+    page = Reader(bundle(steps)["text/html"])
+    assert page.tags.count("details") == len(steps)
+    assert all(step.heading in page.text for step in steps)
+    assert str(steps[2]).splitlines()[0] == steps[2].heading == repr(steps[2])[1:-1]
+    assert steps[2].heading in Reader(bundle(steps[2])["text/html"]).text
+
+
+def test_the_slider_has_every_stage_and_a_page_without_widgets() -> None:
+    pytest.importorskip("ipywidgets")
+    d = example("hartree_fock")
+    explorer = d.explore()
+    titles = [page.title for page in explorer.pages]
+    assert titles == ["program", "B/C form", *(step.name for step in d.steps[1:]), "result"]
+    shown = bundle(explorer)
+    assert "application/vnd.jupyter.widget-view+json" in shown
+    page = Reader(shown["text/html"])
+    # the first and the last are open
+    assert page.tags.count("details") == len(titles) - 2
+    slider, stack = explorer.widget().children
+    assert len(slider.options) == len(stack.children) == len(titles) and stack.selected_index == 0
+
+
+def test_a_stage_is_shown_as_text_where_a_formula_is_too_wide() -> None:
+    factors = " * ".join(f"exp(x(i)^{n} + x(i)^{n + 30})" for n in range(2, 30))
+    steps = cd.grad(f"(x::RV) -> sum(i, {factors})", seconds=1e-9).steps
+    assert "<pre" in step_html(steps[0]) and r"\(" not in step_html(steps[0])
+    assert "<pre" not in step_html(cd.grad(QUADRATIC).steps[0])
+
+
+def test_a_derivation_without_one_objective_can_be_explored() -> None:
+    d = cd.grad("(x::R) -> x * grad((y::R) -> y^3)(x)")
+    assert d.explore().pages[-1].title == "result"
+
+
+def test_a_missing_library_is_named_with_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    d = cd.grad(QUADRATIC)
+    with pytest.raises(cd.CombDiffError, match=r"pip install 'combdiff\[notebooks\]'"):
+        d.explore().widget()
+    with pytest.raises(cd.CombDiffError, match=r"pip install 'combdiff\[notebooks\]'"):
+        d.picture()
