@@ -5,18 +5,19 @@ from __future__ import annotations
 from io import BytesIO
 from itertools import combinations
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-matplotlib = pytest.importorskip("matplotlib")
-
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-
 import combdiff as cd
 from combdiff.pictures.layout import arranged
 from combdiff.pictures.network import CONDITION, TENSOR, Edge, Network, Node
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+pytest.importorskip("matplotlib")
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MPS = """@space M3 begin type = (N, N, N) -> C end
@@ -33,6 +34,8 @@ PROGRAMS |= {"norm of a matrix product state": MPS, "Tucker": TUCKER}
 
 def boxes(figure: Figure) -> list[tuple[str, np.ndarray]]:
     """The corners of every label, in inches; slot numbers inside of nodes left out."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     renderer = canvas.get_renderer()
@@ -68,7 +71,9 @@ def test_a_picture_has_the_size_that_it_says_and_shows_itself() -> None:
     figure = cd.grad(PROGRAMS["hartree_fock"]).picture()
     width, height = figure.get_size_inches()
     assert 3 < width < 8 and 1.5 < height < 5
-    image = matplotlib.image.imread(BytesIO(figure._repr_png_()), format="png")
+    from matplotlib.image import imread
+
+    image = imread(BytesIO(figure._repr_png_()), format="png")
     assert image.shape[:2] == (int(height * 110), int(width * 110))
     # ink on white
     assert image[..., :3].min() < 0.3 and image[0, 0, :3].min() == 1.0
@@ -85,7 +90,8 @@ def test_drawing_leaves_pyplot_alone() -> None:
     import subprocess
     import sys
 
-    code = "import sys, combdiff as cd; cd.grad('(x::RV) -> sum(i, x(i)^2)').picture(); sys.exit('matplotlib.pyplot' in sys.modules)"
+    shown = "cd.grad('(x::RV) -> sum(i, x(i)^2)').picture()"
+    code = f"import sys, combdiff as cd; {shown}; sys.exit('matplotlib.pyplot' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=EXAMPLES.parent, timeout=60).returncode == 0
 
 
