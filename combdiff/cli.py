@@ -160,7 +160,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    from combdiff.derivation import explanation
+    from combdiff.explanation import explanation
 
     d = _derived(options, options.mode)
     print(explanation(d))

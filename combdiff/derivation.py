@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from combdiff.calculus.combinators import combinator_text, eliminate
 from combdiff.calculus.floating import float_lets
 from combdiff.calculus.modes import differentiate, marked_program, without_derivatives
 from combdiff.calculus.naming import name_equations
@@ -392,33 +391,3 @@ def _sizes(t: Term, shapes: Mapping[str, Sequence[int]]) -> dict[Domain, int]:
             if axis is not None:
                 extent.note(axis, size, place)
     return extent.sizes
-
-
-def explanation(d: Derivation) -> str:
-    """The derivation as a reader follows it: λ-term, B/C form, raw pullback, each stage with its laws, the result."""
-    from combdiff.language.printer import expression_text
-
-    with deep_recursion():
-        program, *stages = d.steps
-        read = [line for line in (program.note, expression_text(program.term)) if line]
-        parts = ["the program, as read", *read, "", LEGEND, combinator_form(d)]
-        for step in stages:
-            parts += ["", str(step)]
-    return "\n".join([*parts, "", "the result", str(d)])
-
-
-LEGEND = """the combinators (section 5.1): I is x ↦ x; K e is constant; B f g is first g, then f;
-C (i ↦ g) is a map that returns a map; a captured factor stands with its primitive, as in (mul u)"""
-
-
-def combinator_form(d: Derivation) -> str:
-    """What was differentiated in B, C and the primitives of Table 1, a line for each value and what reaches it."""
-    f = d.objective
-    bindings, core = float_lets(f.body)
-    named = [*((var.name, e) for var, e in bindings), ("result", core)]
-    return "\n".join(
-        f"{x.name} ↦ {label} = {combinator_text(eliminate(x, body))}"
-        for x in (*f.params, *(var for var, _ in bindings))
-        for label, body in named
-        if x in body.free
-    )

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from combdiff.derivation import LEGEND, combinator_form, explanation
 from combdiff.errors import UnsupportedError
+from combdiff.explanation import LEGEND, combinator_form, explanation
 from combdiff.jupyter.display import preformatted, step_html, term_html
 from combdiff.language.recursion import deep_recursion
 from combdiff.optional import optional

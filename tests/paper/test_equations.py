@@ -9,7 +9,7 @@ import pytest
 
 import combdiff as cd
 from combdiff.calculus.combinators import combinator_text, eliminate
-from combdiff.derivation import combinator_form
+from combdiff.explanation import combinator_form
 from combdiff.language.evaluate import evaluate
 from combdiff.language.infer import infer
 from combdiff.language.parser import parse

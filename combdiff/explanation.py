@@ -1,0 +1,42 @@
+"""A derivation told from the start: the λ-term, its form in combinators, and every stage with its laws."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from combdiff.calculus.combinators import combinator_text, eliminate
+from combdiff.calculus.floating import float_lets
+from combdiff.language.recursion import deep_recursion
+
+if TYPE_CHECKING:
+    from combdiff.derivation import Derivation
+
+
+def explanation(d: Derivation) -> str:
+    """The derivation as a reader follows it: λ-term, B/C form, raw pullback, each stage with its laws, the result."""
+    from combdiff.language.printer import expression_text
+
+    with deep_recursion():
+        program, *stages = d.steps
+        read = [line for line in (program.note, expression_text(program.term)) if line]
+        parts = ["the program, as read", *read, "", LEGEND, combinator_form(d)]
+        for step in stages:
+            parts += ["", str(step)]
+    return "\n".join([*parts, "", "the result", str(d)])
+
+
+LEGEND = """the combinators (section 5.1): I is x ↦ x; K e is constant; B f g is first g, then f;
+C (i ↦ g) is a map that returns a map; a captured factor stands with its primitive, as in (mul u)"""
+
+
+def combinator_form(d: Derivation) -> str:
+    """What was differentiated in B, C and the primitives of Table 1, a line for each value and what reaches it."""
+    f = d.objective
+    bindings, core = float_lets(f.body)
+    named = [*((var.name, e) for var, e in bindings), ("result", core)]
+    return "\n".join(
+        f"{x.name} ↦ {label} = {combinator_text(eliminate(x, body))}"
+        for x in (*f.params, *(var for var, _ in bindings))
+        for label, body in named
+        if x in body.free
+    )
