@@ -151,7 +151,7 @@ def preformatted(text: str) -> str:
 def _typeset(formula: str) -> str:
     # these brackets are read by every version of MathJax, dollars only where a page asks for them
     math = escape(rf"\(\displaystyle {formula}\)")
-    return f'<div style="margin:.4em 0;overflow-x:auto">{math}</div>'
+    return f'<div style="padding:.4em 0;overflow:auto hidden">{math}</div>'
 
 
 def _framed(content: str) -> str:
