@@ -132,7 +132,7 @@ class Derivation:
         ((i,), 2*Sum(A[i, j]*x[j], (j, 0, n - 1)))
 
         With `inline`, shared values stand where they are used, and there are no definitions. `arguments` holds the
-        symbols by name; `IndexedBase.shape` says which size is which. Raises UnsupportedError for what SymPy has no
+        symbols by name, `shapes` says which size is which. Raises UnsupportedError for what SymPy has no
         object for, such as linear maps and roots.
         """
         from combdiff.codegen.symbolic import symbolic

@@ -46,10 +46,12 @@ class Equation:
 class SymbolicResult:
     """A result in SymPy: its `arguments` by name, the shared values as `definitions`, and the `results`.
 
+    `shapes` are those of the arrays among the arguments, in symbols for the sizes.
     Where there is one result, `indices` and `expression` are its own.
     """
 
     arguments: Mapping[str, Basic]
+    shapes: Mapping[str, tuple[Expr, ...]]
     definitions: tuple[Equation, ...]
     results: tuple[Equation, ...]
 
@@ -78,7 +80,8 @@ class SymbolicResult:
 def symbolic(term: Term, name: str = "gradient", inline: bool = False) -> SymbolicResult:
     """A result as SymPy's objects; `inline` puts shared values where they are used.
 
-    >>> from combdiff.language.terms import mul, number
+    >>> from combdiff.language.terms import App, mul, number
+    >>> from combdiff.language.types import REAL, Domain
     >>> i = fresh("i", Index(Domain("x.1")))
     >>> x = fresh("x", Map((i.kind,), REAL))
     >>> print(symbolic(Lam((x,), Lam((i,), mul(number(2), App(x, (i,)))))))
@@ -94,6 +97,7 @@ def symbolic(term: Term, name: str = "gradient", inline: bool = False) -> Symbol
     scope = SymbolScope.of(term, parts.params)
     arguments = {scope.spelled[p]: scope.symbols[p] for p in parts.params}
     arguments |= {str(base): base for base in scope.offsets.values()}
+    shapes = scope.shapes(parts.params)
     definitions = []
     for var, value in bindings:
         scope = scope.bound((var,))
@@ -101,7 +105,7 @@ def symbolic(term: Term, name: str = "gradient", inline: bool = False) -> Symbol
         scope = scope.declared((var,))
     named = [(fresh(name, output.type), output) for output in outputs]
     results = tuple(_equation(scope.bound((var,)), var, output) for var, output in named)
-    return SymbolicResult(arguments, tuple(definitions), results)
+    return SymbolicResult(arguments, shapes, tuple(definitions), results)
 
 
 def _equation(scope: SymbolScope, var: Var, value: Term) -> Equation:

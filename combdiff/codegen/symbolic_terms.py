@@ -73,11 +73,9 @@ class SymbolScope:
                 size = sympy.Symbol(scope.spelled[var], integer=True, positive=True)
                 extents[axis] = (-size, size) if axis.symmetric else (sympy.Integer(0), size - 1)
             if domain.listed:
-                rows = _count(extents[domain.axes[0]])
                 (var,) = (fresh(domain.name, REAL),)
                 scope = scope.bound((var,))
-                shape = (rows, domain.directions) if domain.directions > 1 else (rows,)
-                offsets[domain] = sympy.IndexedBase(scope.spelled[var], shape=shape, integer=True)
+                offsets[domain] = sympy.IndexedBase(scope.spelled[var], integer=True)
         return replace(scope, extents=extents, offsets=offsets).declared(params)
 
     def bound(self, variables: Sequence[Var]) -> SymbolScope:
@@ -96,9 +94,8 @@ class SymbolScope:
         match var.kind:
             case Number():
                 return sympy.Symbol(name, real=real)
-            case Map() as kind if (slots := _slots(kind)) is not None:
-                shape = tuple(_count(self.extents[axis]) for d in slots for axis in d.axes)
-                return sympy.IndexedBase(name, shape=shape or None, real=real)
+            case Map() as kind if _slots(kind) is not None:
+                return sympy.IndexedBase(name, real=real)
             case Map(params, Number()) if all(isinstance(p, Number | Index) for p in params):
                 return sympy.Function(name, real=real)
             case Index():
@@ -106,6 +103,21 @@ class SymbolScope:
             case _:
                 # an error where it is used, and none where it is not
                 return sympy.Symbol(name)
+
+    def shapes(self, variables: Sequence[Var]) -> dict[str, tuple[Expr, ...]]:
+        """The shapes of arrays, lists of offsets among them, by name.
+
+        They are no part of the symbols: putting in a number for a size would make other symbols of them.
+        """
+        found = {
+            self.spelled[v]: tuple(_count(self.extents[axis]) for d in slots for axis in d.axes)
+            for v in variables
+            if (slots := _slots(v.kind))
+        }
+        for domain, base in self.offsets.items():
+            rows = _count(self.extents[domain.axes[0]])
+            found[str(base)] = (rows, domain.directions) if domain.directions > 1 else (rows,)
+        return found
 
     # --- indices ----------------------------------------------------------------------------------------------------
 

@@ -61,16 +61,15 @@ def computed(equation: Equation, given: Mapping[sympy.Basic, object]) -> object:
 def symbols_for(s: SymbolicResult, values: Mapping[Term, object], sizes: Mapping[object, int]) -> dict[object, object]:
     """Every argument and every size, by its symbol."""
     given: dict[object, object] = {s.arguments[p.name]: value for p, value in values.items()}
-    for base, value in list(given.items()):
-        if isinstance(base, sympy.IndexedBase) and base.shape:
-            for extent, n in zip(base.shape, np.shape(value), strict=True):
-                for unknown in extent.free_symbols:
-                    given[unknown] = int(sympy.solve(extent - n, unknown)[0])
+    for p, value in values.items():
+        for extent, n in zip(s.shapes.get(p.name, ()), np.shape(value), strict=False):
+            for unknown in extent.free_symbols:
+                given[unknown] = int(sympy.solve(extent - n, unknown)[0])
     lists = {domain.name: size for domain, size in sizes.items() if hasattr(size, "rows")}
     for name, size in lists.items():
         base = s.arguments[name]
         given[base] = size.rows
-        given |= {unknown: len(size.rows) for unknown in base.shape[0].free_symbols}
+        given |= {unknown: len(size.rows) for unknown in s.shapes[name][0].free_symbols}
     return given
 
 
@@ -111,7 +110,7 @@ def test_a_program_has_the_value_in_sympy_that_evaluate_gives(name: str) -> None
 def test_sums_of_small_arrays_are_done_by_sympy_itself() -> None:
     s = cd.grad("(A::Her) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j))").sympy()
     A, x = s.arguments["A"], s.arguments["x"]
-    (i,), n = s.indices, x.shape[0]
+    (i,), (n,) = s.indices, s.shapes["x"]
     entry = s.expression.subs({n: 2, i: 1}).doit()
     assert sympy.simplify(entry - 2 * (A[1, 0] * x[0] + A[1, 1] * x[1])) == 0
 
