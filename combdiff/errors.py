@@ -106,6 +106,10 @@ class ArrayError(CombDiffError):
     """Arrays that do not fit a program: shapes, sizes, dtypes, a declared symmetry that they break."""
 
 
+class FileFormatError(CombDiffError):
+    """A file that another program wrote is not of its format; the message gives the line."""
+
+
 class CheckError(CombDiffError):
     """An internal check failed: a simplification changed the value. The message names stage and law family."""
 
