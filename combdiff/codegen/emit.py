@@ -390,7 +390,7 @@ def _is_matmul(step: Step) -> bool:
 
 
 def _wrapped(prefix: str, text: Text) -> list[str]:
-    """An assignment; a long sum goes on a line a term."""
+    """An assignment; a long sum goes on a line a term, a long product of matrices on a line a factor."""
     if len(prefix) + len(text.code) <= _WIDEST or not text.terms:
         return [prefix + text.code]
     return [f"{prefix}(", *(f"    {term}" for term in text.terms), ")"]

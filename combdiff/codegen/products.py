@@ -125,7 +125,7 @@ class Products(Powers):
         product = f"{left} @ {right}"
         if len(free_a) > 1 or len(free_b) > 1:
             return Text(f"({product}).reshape({', '.join(map(self.extent, step.domains))})", ATOM)
-        return Text(product, PRODUCT)
+        return Text(product, PRODUCT, (left, f"@ {right}"))
 
     def _batched_einsum(self, step: Step) -> Text:
         a, b = step.operands

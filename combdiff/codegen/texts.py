@@ -18,7 +18,7 @@ CHOICE, SUM, PRODUCT, UNARY, POWER, ATOM = range(6)
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """An expression and how tightly its outermost operator binds; `terms` if it is a sum."""
+    """An expression and how tightly its outermost operator binds; `terms` are its lines if it is too long."""
 
     code: str
     level: int
