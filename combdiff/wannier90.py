@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice, permutations
 from pathlib import Path
@@ -240,11 +241,11 @@ def _blocks(
 
 def _matrix(name: str, header: int, lines: list[str], bands: int) -> NDArray[np.complex128]:
     """A block's matrix from its lines, the real and the imaginary part of an entry on each."""
-    try:
-        values = np.array([line.split() for line in lines], float)
-        whole = values.shape == (bands**2, 2) and bool(np.isfinite(values).all())
-    except ValueError:
-        whole = False
+    values = np.empty((0, 2))
+    with suppress(ValueError):
+        # blank lines alone would be worth a warning to NumPy
+        values = np.loadtxt(lines, comments=None, ndmin=2) if any(map(str.strip, lines)) else values
+    whole = values.shape == (bands**2, 2) and bool(np.isfinite(values).all())
     if not whole:
         bad = next((n for n, line in enumerate(lines) if not _is_entry(line)), len(lines))
         found = repr(lines[bad].strip()) if bad < len(lines) else "the end of the file"

@@ -196,6 +196,7 @@ def test_a_lattice_in_a_plane_is_refused() -> None:
         (HEADER + "1 2 0 0 0\n 0.5 ****\n" + 3 * BLOCK, r"a.mmn:4: '0.5 \*\*\*\*' stands where an entry of the matrix"),
         (HEADER + "1 2 0 0 0\n 0.5 nan\n" + 3 * BLOCK, "a.mmn:4: '0.5 nan' stands where an entry"),
         (HEADER + "1 2 0 0 0\n 0.5\n" + 3 * BLOCK, "a.mmn:4: '0.5' stands where an entry"),
+        (HEADER + "1 2 0 0 0\n\n" + 3 * BLOCK, "a.mmn:4: '' stands where an entry"),
         (HEADER + 3 * BLOCK + "1 2 0 0 0\n", "a.mmn:10: the end of the file stands where an entry"),
         (HEADER + 5 * BLOCK, "a.mmn:11: the file goes on after 4 blocks"),
         (
