@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-NOTEBOOKS = sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))
+HERE = Path(__file__).parent
+NOTEBOOKS = sorted((HERE.parent / "notebooks").glob("*.ipynb"))
+PLAIN = [path for path in NOTEBOOKS if not (HERE / "notebooks" / f"test_{path.stem}.py").exists()]
+"""Without a file of tests of their own."""
 
 
 def code_of(path: Path) -> list[str]:
@@ -19,7 +22,7 @@ def test_there_are_notebooks() -> None:
     assert NOTEBOOKS
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", PLAIN, ids=lambda path: path.stem)
 def test_a_notebook_runs(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     scope: dict[str, object] = {}
     for number, text in enumerate(code_of(path), 1):
