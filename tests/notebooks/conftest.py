@@ -75,7 +75,9 @@ def executed() -> Iterator[Callable[[str], Executed]]:
             path = ROOT / "notebooks" / f"{name}.ipynb"
             notebook, stored = nbformat.read(path, as_version=4), nbformat.read(path, as_version=4)
             client = NotebookClient(notebook, timeout=SECONDS, resources={"metadata": {"path": str(path.parent)}})
-            kernels.enter_context(client.setup_kernel(env=os.environ | {"PYTHONPATH": str(ROOT)}))
+            # threads on small matrices would only wait for each other, and for other tests
+            environment = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+            kernels.enter_context(client.setup_kernel(env=environment))
             return Executed(path, client, stored)
 
         yield run
