@@ -46,7 +46,8 @@ class Derivation:
     'A \\\\mapsto x \\\\mapsto 2 A x'
 
     `str(d)` is the result in the language, declarations included; `steps` says how it was found. `expand`: products and
-    shared values are multiplied out, in the value that code returns, too.
+    shared values are multiplied out, in the value that code returns, too. What is derived later, such as products with
+    the Hessian, keeps to `expand`, `seconds` and `nodes`, which are as they were given.
     """
 
     text: str
@@ -55,6 +56,8 @@ class Derivation:
     term: Term
     steps: Steps
     expand: bool = False
+    seconds: float = SECONDS
+    nodes: float = NODES
 
     def __str__(self) -> str:
         from combdiff.language.printer import program_text
@@ -235,20 +238,24 @@ class Derivation:
     @cached_property
     def gradient(self) -> Derivation:
         """The gradient of the same program, valid in the full space: what a Hessian product is the pullback of."""
-        return _derived(self.text, "grad", self.program, Simplifier(full_space=True))
+        return _derived(self.text, "grad", self.program, self._simplifier(self.expand, full_space=True))
 
     @cached_property
     def _products(self) -> Derivation:
         """The Hessian-vector product of the same program."""
-        return _derived(self.text, "hvp", self.program, Simplifier())
+        return _derived(self.text, "hvp", self.program, self._simplifier(self.expand))
+
+    def _simplifier(self, expand: bool, full_space: bool = False) -> Simplifier:
+        """A simplifier with a budget of its own, like the one that found this derivative."""
+        return Simplifier(expand=expand, seconds=self.seconds, nodes=self.nodes, full_space=full_space)
 
     def _runnable(self, value: bool) -> Term:
         if not value:
             return self.term
         with deep_recursion():
-            f = without_derivatives(self.objective, Simplifier())
+            f = without_derivatives(self.objective, self._simplifier(expand=False))
             if self.expand and isinstance(f, Lam):
-                f = Simplifier(expand=True).multiplied_out(f)
+                f = self._simplifier(expand=True).multiplied_out(f)
             return _with_value(self.term, _as_real(f))
 
     def _title(self, value: bool) -> str:
@@ -345,7 +352,8 @@ def _derived(text: str, mode: str, program: Term, simplifier: Simplifier) -> Der
         )
         simplifier.announce("differentiate")
         term = differentiate(program, mode, simplifier)
-    return Derivation(text, mode, program, term, Steps(simplifier.steps), simplifier.expand)
+    steps = Steps(simplifier.steps)
+    return Derivation(text, mode, program, term, steps, simplifier.expand, simplifier.seconds, simplifier.nodes)
 
 
 def _note(program: Term, budget: Budget) -> str:

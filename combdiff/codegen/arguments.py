@@ -77,3 +77,24 @@ class Parameters:
 def argument_names(arguments: Iterable[Argument]) -> str:
     """The names of arguments in order, for messages."""
     return ", ".join(a.name for a in arguments)
+
+
+def told(argument: Argument) -> str:
+    """What a derivative or an adjoint is, where it is missing."""
+    for kind, text in _TOLD.items():
+        if argument.callable and argument.name.startswith(kind):
+            return text.format(argument.name, argument.name.removeprefix(kind))
+    return ""
+
+
+_TOLD = {
+    "adjoint_": "; {0}(k) is such that Re⟨{0}(k), x⟩ = Re⟨k, {1}(x)⟩ for all x",
+    "pullback_": "; {0}(x, k) is the derivative of {1} at x, transposed, times k",
+    "grad_": "; {0}(x) is the derivative of {1} at x",
+}
+
+
+def described_offsets(domain: Domain) -> str:
+    """What a list of offsets is, in words."""
+    columns = "" if domain.directions == 1 else f" with {domain.directions} columns"
+    return f"the offsets of the domain {domain.name}, an integer array{columns}, one row an offset"

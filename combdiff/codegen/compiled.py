@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
-from combdiff.codegen.arguments import lists_in
+from combdiff.codegen.arguments import described_offsets, lists_in, told
 from combdiff.codegen.emit import emit, identifier, spelling_of
-from combdiff.codegen.fitting import are_alike, as_array, as_size, filled, forms_of
+from combdiff.codegen.fitting import are_alike, as_array, as_size, contents_of, contents_of_lists, filled, forms_of
 from combdiff.codegen.libraries import library_of, looked_at
 from combdiff.codegen.lower import lower
 from combdiff.codegen.overwriting import CAUTIOUS, Overwriting
@@ -28,9 +29,20 @@ if TYPE_CHECKING:
     from combdiff.language.values import Extent
 
     Array: TypeAlias = npt.NDArray[np.generic]
+    Sizes: TypeAlias = Mapping[Domain, int]
 
 Check: TypeAlias = Literal["sample", "full", False]
 _SAMPLE = 4096
+_MOST_CALLS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The function for arrays of one form; `offsets` are its lists by their places, and `lists` what they hold."""
+
+    function: Callable[..., object]
+    offsets: Mapping[int, object]
+    lists: tuple[bytes, ...]
 
 
 class Compiled:
@@ -67,11 +79,12 @@ class Compiled:
         self.source = self._text(self._plan)
         self._known: dict[str, Callable[..., object]] = {}
         self._by_sizes: dict[tuple[tuple[tuple[Domain, int], ...], bool], Callable[..., object]] = {}
-        self._seen: dict[tuple[str, int], weakref.ref[object]] = {}
+        self._seen: dict[tuple[str, int, tuple[bytes, ...]], weakref.ref[object]] = {}
         taken = {a.name for a in self._plan.arguments}
         self._solves = any(step.op in ("root", "solve") for step in self._plan.steps)
         self._names = [a.name for a in self._plan.arguments]
-        self._calls: dict[tuple[Hashable, ...], Callable[..., object]] = {}
+        self._listed = [n for n, a in enumerate(self._plan.arguments) if a.offsets is not None]
+        self._calls: dict[Hashable, Known] = {}
         self._unneeded = self._function_names() - taken
         self._kinds = {v.name: v.kind for v in result_of(term).params}
         kinds = [self._kinds.get(name) for name in self._names]
@@ -109,7 +122,7 @@ class Compiled:
             self._check_symmetry(argument, value, extent.sizes)
         function = self._function(extent.sizes, are_alike(self._plan.arguments, fitted))
         if self._library is None:
-            self._remember(function, [given[a.name] for a in self._plan.arguments], fitted)
+            self._remember(function, [given[name] for name in self._names], fitted, extent.sizes)
         result = solved(function, fitted, self._library) if self._solves else function(*fitted)
         return self._returned(result) if out is None else filled(out, result)
 
@@ -143,20 +156,30 @@ class Compiled:
             values = [*args, *(named[name] for name in names)]
         except KeyError:
             return None
-        function = self._calls.get(forms_of(values))
-        if function is None:
+        known = self._calls.get(self._key(values))
+        if known is None:
             return None
         for place in self._symmetric:
-            known = self._seen.get((self._names[place], id(values[place])))
-            if known is None or known() is not values[place]:
+            seen = self._seen.get((self._names[place], id(values[place]), known.lists))
+            if seen is None or seen() is not values[place]:
                 return None
-        return function, values
+        for place, rows in known.offsets.items():
+            values[place] = rows
+        return known.function, values
 
-    def _remember(self, function: Callable[..., object], given: Sequence[object], fitted: Sequence[object]) -> None:
-        if all(a is b for a, b in zip(given, fitted, strict=True)):
-            forms = forms_of(given)
-            if None not in forms:
-                self._calls[forms] = function
+    def _key(self, values: Sequence[object]) -> Hashable:
+        """What two calls have in common that need the same function: forms of arrays, and what lists hold."""
+        return forms_of(values), contents_of([values[place] for place in self._listed])
+
+    def _remember(
+        self, function: Callable[..., object], given: Sequence[object], fitted: Sequence[object], sizes: Sizes
+    ) -> None:
+        if all(a is b or n in self._listed for n, (a, b) in enumerate(zip(given, fitted, strict=True))):
+            if len(self._calls) == _MOST_CALLS:
+                self._calls.clear()
+            if None not in forms_of(given):
+                offsets = {place: fitted[place] for place in self._listed}
+                self._calls[self._key(given)] = Known(function, offsets, contents_of_lists(sizes))
 
     # --- arguments --------------------------------------------------------------------------------------------------
 
@@ -196,10 +219,10 @@ class Compiled:
         missing = [name for name in expected if name not in given]
         if missing:
             offsets = [f"{a.name}= takes {described_offsets(a.offsets)}" for a in self._plan.arguments if a.offsets]
-            told = next(_told(a) for a in self._plan.arguments if a.name in missing)
+            is_what = next(told(a) for a in self._plan.arguments if a.name in missing)
             raise ArrayError(
                 f"{self._name} is not given {', '.join(missing)}",
-                remedy="; ".join([f"its arguments are {listed}{told}", *offsets]),
+                remedy="; ".join([f"its arguments are {listed}{is_what}", *offsets]),
             )
         return given
 
@@ -261,14 +284,16 @@ class Compiled:
             for a, v in zip(self._plan.arguments, fitted, strict=True)
         ]
 
-    def _check_symmetry(self, argument: Argument, value: object, sizes: Mapping[Domain, int]) -> None:
+    def _check_symmetry(self, argument: Argument, value: object, sizes: Sizes) -> None:
         """Refuse data that break a declared symmetry; an array that was seen before is not looked at again."""
         import numpy as np
 
         kind = self._kinds.get(argument.name)
         if not self._check or not isinstance(kind, Map) or not kind.symmetries or argument.callable:
             return
-        known = self._seen.get((argument.name, id(value)))
+        # a symmetry of neighbours is one for the neighbours that are listed
+        key = argument.name, id(value), contents_of_lists(sizes)
+        known = self._seen.get(key)
         if known is not None and known() is value:
             return
         from combdiff.language.samples import breaks_symmetry
@@ -284,7 +309,7 @@ class Compiled:
                 remedy="correct the array or the declaration; check=False takes arrays as they are",
             )
         self._seen = {key: ref for key, ref in self._seen.items() if ref() is not None}
-        self._seen[argument.name, id(value)] = weakref.ref(value)
+        self._seen[key] = weakref.ref(value)
 
     # --- code -------------------------------------------------------------------------------------------------------
 
@@ -322,21 +347,6 @@ def compile_source(text: str, name: str = "gradient") -> Callable[..., object]:
     return namespace[identifier(name)]
 
 
-def _told(argument: Argument) -> str:
-    """What a derivative or an adjoint is, where it is missing."""
-    for kind, told in _TOLD.items():
-        if argument.callable and argument.name.startswith(kind):
-            return told.format(argument.name, argument.name.removeprefix(kind))
-    return ""
-
-
-_TOLD = {
-    "adjoint_": "; {0}(k) is such that Re⟨{0}(k), x⟩ = Re⟨k, {1}(x)⟩ for all x",
-    "pullback_": "; {0}(x, k) is the derivative of {1} at x, transposed, times k",
-    "grad_": "; {0}(x) is the derivative of {1} at x",
-}
-
-
 def solved(function: Callable[..., object], fitted: list[object], library: Library | None = None) -> object:
     """What `function` returns, where equations may have no solution that is found."""
     import numpy as np
@@ -372,12 +382,6 @@ def _check_constants(plan: Plan, sizes: Mapping[Domain, int]) -> None:
                     f"the index {constant} is out of range in slot {axis + 1} of {array}, which has {size} values",
                     remedy="give larger arrays, or use an index that they have",
                 )
-
-
-def described_offsets(domain: Domain) -> str:
-    """What a list of offsets is, in words."""
-    columns = "" if domain.directions == 1 else f" with {domain.directions} columns"
-    return f"the offsets of the domain {domain.name}, an integer array{columns}, one row an offset"
 
 
 def _counted(count: int, one: str, many: str) -> str:

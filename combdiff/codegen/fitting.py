@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, SupportsIndex
 
 from combdiff.codegen.plan import Argument
 from combdiff.errors import ArrayError
-from combdiff.language.types import Index, is_complex
+from combdiff.language.types import Domain, Index, is_complex
 
 if TYPE_CHECKING:
     from combdiff.language.values import Array, Extent
@@ -86,3 +86,26 @@ def forms_of(values: Sequence[object]) -> tuple[Hashable, ...]:
     return tuple(
         (v.shape, v.dtype.char) if type(v) is np.ndarray else ("function" if callable(v) else None) for v in values
     )
+
+
+def contents_of(values: Sequence[object]) -> tuple[Hashable, ...]:
+    """What small arrays hold, as keys that tell a change in place; None for what is no array of numbers.
+
+    >>> import numpy as np
+    >>> x = np.array([1, -1])
+    >>> before = contents_of([x])
+    >>> x[0] = 2
+    >>> contents_of([x]) == before
+    False
+    """
+    import numpy as np
+
+    known = [v if type(v) is np.ndarray and v.dtype.kind in "iu" else None for v in values]
+    return tuple(None if v is None else v.tobytes() for v in known)
+
+
+def contents_of_lists(sizes: Mapping[Domain, int]) -> tuple[bytes, ...]:
+    """The offsets of all lists among the sizes of domains."""
+    from combdiff.language.points import Offsets
+
+    return tuple(size.rows.tobytes() for size in sizes.values() if isinstance(size, Offsets))

@@ -8,6 +8,7 @@ import pytest
 import combdiff as cd
 from combdiff.codegen.compiled import compile_source
 from combdiff.errors import ArrayError
+from combdiff.language import points
 
 LINE = """@domain Z begin base = I; periodic = true end
 @domain X begin base = I; list = true; symmetric = true end
@@ -137,6 +138,35 @@ def test_a_list_that_only_a_symmetry_needs_is_asked_for() -> None:
         f(w.copy())
     with pytest.raises(ArrayError, match="does not have its declared symmetry"):
         f(np.arange(4.0), X=ROWS)
+
+
+def test_a_list_that_was_seen_is_not_checked_again_until_it_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    f = cd.grad(WALK).compile("numpy")
+    w, u, rows = np.arange(4.0), drawn((3, 2, 4)), ROWS.copy()
+    f(w, u, X=rows)
+    looked: list[object] = []
+    check = points._check_list
+    monkeypatch.setattr(points, "_check_list", lambda *given: (looked.append(given), check(*given)))
+    for _ in range(3):
+        assert np.allclose(f(w, u, rows.copy()), walked(w, u, ROWS))
+    assert not looked
+    rows[[0, 2]] *= 2
+    assert np.allclose(f(w, u, rows), walked(w, u, rows))
+    assert len(looked) == 1
+    rows[0] = 0
+    with pytest.raises(ArrayError, match="but not"):
+        f(w, u, rows)
+    assert np.allclose(f(w, u, X=ROWS), walked(w, u, ROWS))
+
+
+def test_a_symmetry_of_neighbours_is_checked_for_every_list() -> None:
+    space = "@space S begin type = (X,) -> R; symmetries = (((1,), :ineg),) end\n"
+    f = cd.grad(SPACE + space + "(w::S) -> (u::(BZ) -> C) -> sum((k::BZ, b::X), w(b) * u(k)' * u(k + b))").compile()
+    w, u = np.array([1.0, 2.0, 1.0, 2.0]), drawn((3, 2, 4))
+    for _ in range(2):
+        assert np.allclose(f(w, u, X=ROWS), walked(w, u, ROWS))
+        with pytest.raises(ArrayError, match="does not have its declared symmetry"):
+            f(w, u, X=ROWS[[0, 2, 1, 3]])
 
 
 def test_a_plan_takes_shapes_of_arrays_and_of_the_list() -> None:
