@@ -58,37 +58,68 @@ def _seed(text: str) -> int:
     return int(text)
 
 
+_ABOUT = {
+    "grad": ("the gradient of a program", "grad hartree_fock.cd --format python --value"),
+    "pullback": ("the pullback, with cotangents as last arguments", "pullback layer.cd --format latex"),
+    "hvp": ("the Hessian-vector product, with the vector as last argument", "hvp hartree_fock.cd --form matrix"),
+    "check": (
+        "compare a derivative with finite differences and with its emitted code, on random data",
+        "check hartree_fock.cd --mode hvp",
+    ),
+    "explain": (
+        "every stage of the derivation: λ-term, B/C form, raw pullback, laws used, result",
+        "explain quadratic.cd --mode hvp",
+    ),
+    "plan": ("the statements that compute a result, with their costs", "plan hartree_fock.cd"),
+}
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="combdiff", description="Write an objective, read its gradient, run its gradient."
+        prog="combdiff",
+        description="Write an objective, read its gradient, run its gradient.",
+        epilog="Example: combdiff grad examples/hartree_fock.cd. The options of a command: combdiff grad --help",
     )
-    commands = parser.add_subparsers(dest="command", required=True)
-    texts = {
-        "grad": "the gradient of a program",
-        "pullback": "the pullback, with cotangents as last arguments",
-        "hvp": "the Hessian-vector product",
-        "check": "compare a derivative with finite differences and with its emitted code, on random data",
-        "explain": "every stage of the derivation: λ-term, B/C form, raw pullback, laws used, result",
-        "plan": "the statements that compute a result, with their costs",
-    }
-    for name, text in texts.items():
-        command = commands.add_parser(name, help=text, description=text)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", title="commands")
+    for name, (text, example) in _ABOUT.items():
+        command = commands.add_parser(
+            name, help=text, description=f"{text[0].upper()}{text[1:]}.", epilog=f"Example: combdiff {example}"
+        )
         command.add_argument("file", metavar="FILE.cd", help="a program, or - for standard input")
-        command.add_argument("--expand", action="store_true", help="multiply products and shared values out")
-        command.add_argument("--keep", action="append", default=[], metavar="NAME", help="leave a definition unknown")
-        command.add_argument("--wrt", action="append", default=[], metavar="NAME", help="differentiate by a parameter")
-        command.add_argument("--seconds", type=float, default=SECONDS, help="time budget of simplification")
-        command.add_argument("--nodes", type=float, default=NODES, help="budget of nodes in an e-graph")
+        _add_derivation(command, chosen=name not in _MODES)
         if name in _MODES:
-            command.add_argument("--format", choices=("text", "latex", "python"), default="text")
-            command.add_argument("--form", choices=("index", "matrix"), default="index")
-            command.add_argument("--backend", choices=BACKENDS, default="numpy")
-            command.add_argument("--value", action="store_true", help="emit code for value and derivative")
-        else:
-            command.add_argument("--mode", choices=_MODES, default="grad", help="which derivative")
+            _add_output(command, name)
         if name == "check":
-            command.add_argument("--seed", type=_seed, default=0, help="which random data")
+            command.add_argument("--seed", type=_seed, default=0, help="which random data (0)")
     return parser
+
+
+def _add_derivation(command: argparse.ArgumentParser, chosen: bool) -> None:
+    """Options that say what is derived, and how."""
+    group = command.add_argument_group("the derivation")
+    if chosen:
+        group.add_argument("--mode", choices=_MODES, default="grad", help="which derivative (grad)")
+    group.add_argument("--expand", action="store_true", help="multiply products and shared values out")
+    group.add_argument("--keep", action="append", default=[], metavar="NAME", help="leave a definition unknown")
+    group.add_argument("--wrt", action="append", default=[], metavar="NAME", help="differentiate by a parameter")
+    group.add_argument(
+        "--seconds", type=float, default=SECONDS, help=f"what simplification may take ({SECONDS:g} seconds)"
+    )
+    group.add_argument("--nodes", type=float, default=NODES, help=f"how large its e-graphs may grow ({NODES:,} nodes)")
+
+
+def _add_output(command: argparse.ArgumentParser, mode: str) -> None:
+    """Options that say what is printed."""
+    group = command.add_argument_group("what is printed")
+    group.add_argument(
+        "--format", choices=("text", "latex", "python"), default="text", help="a formula, or python for code (text)"
+    )
+    group.add_argument("--form", choices=("index", "matrix"), default="index", help="how formulas are written (index)")
+    code = command.add_argument_group("code, with --format python")
+    code.add_argument("--backend", choices=BACKENDS, help="the array library (numpy)")
+    code.add_argument("--value", action="store_true", help="return the value before the derivative")
+    if mode == "grad":
+        code.add_argument("--hvp", action="store_true", help="return a function last: the Hessian there times a vector")
 
 
 def _read(file: str) -> tuple[str, str]:
@@ -128,21 +159,36 @@ def _derived(options: argparse.Namespace, mode: str) -> Derivation:
             name=name,
             progress=line,
         )
+    _tell_spent(d, options)
+    return d
+
+
+def _tell_spent(d: Derivation, options: argparse.Namespace) -> None:
+    """What a spent budget left undone, on standard error."""
+    name = "<stdin>" if options.file == "-" else options.file
     for step in d.steps:
         if step.spent:
             limits = f"--seconds {options.seconds:g}, --nodes {options.nodes:g}"
             print(f"{name}: {step.name}: {step.note} ({limits})", file=sys.stderr)
-    return d
+
+
+def _source(d: Derivation, options: argparse.Namespace, hvp: bool) -> str:
+    text = d.source(options.backend or "numpy", value=options.value, hvp=hvp)
+    if hvp:
+        _tell_spent(d.products, options)
+    return text
 
 
 def _derivative(options: argparse.Namespace) -> int:
-    if options.value and options.format != "python":
-        raise CombDiffError("--value is about code", remedy="add --format python")
+    hvp = options.command == "grad" and options.hvp
+    for name, asked in (("--backend", options.backend), ("--value", options.value), ("--hvp", hvp)):
+        if asked and options.format != "python":
+            raise CombDiffError(f"{name} is about code", remedy="add --format python")
     if options.form == "matrix" and options.format == "python":
         raise CombDiffError("code has no matrix form", remedy="leave --form out, or ask for --format text or latex")
     d = _derived(options, options.command)
     if options.format == "python":
-        print(d.source(options.backend, value=options.value), end="")
+        print(_source(d, options, hvp), end="")
     elif options.format == "latex":
         print(d.latex(form=options.form))
     else:

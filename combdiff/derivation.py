@@ -241,8 +241,8 @@ class Derivation:
         return _derived(self.text, "grad", self.program, self._simplifier(self.expand, full_space=True))
 
     @cached_property
-    def _products(self) -> Derivation:
-        """The Hessian-vector product of the same program."""
+    def products(self) -> Derivation:
+        """The Hessian-vector product of the same program, which `hvp=True` stands for."""
         return _derived(self.text, "hvp", self.program, self._simplifier(self.expand))
 
     def _simplifier(self, expand: bool, full_space: bool = False) -> Simplifier:
@@ -272,7 +272,7 @@ class Derivation:
                 remedy="use cd.grad(text).compile(hvp=True), or cd.hvp(text) for the product alone",
             )
         with deep_recursion():
-            return joined(self._runnable(value), self._products.term)
+            return joined(self._runnable(value), self.products.term)
 
     def _function_name(self, value: bool, hvp: bool = False) -> str:
         name = {"grad": "gradient", "pullback": "pullback", "hvp": "hessian_vector_product"}[self.mode]

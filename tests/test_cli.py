@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import combdiff as cd
 from combdiff.checking import Finding, Report
-from combdiff.cli import main
+from combdiff.cli import _parser, main
 from combdiff.derivation import Derivation
 from combdiff.language.infer import infer
 from combdiff.language.parser import parse
@@ -20,8 +22,10 @@ from combdiff.language.parser import parse
 ROOT = Path(__file__).parent.parent
 HARTREE_FOCK = str(ROOT / "examples" / "hartree_fock.cd")
 QUADRATIC = str(ROOT / "examples" / "quadratic.cd")
+CUBES = "(x::RV) -> sum(i, x(i)^3)"
 SQUARES = "(x::RV) -> sum(i, x(i)^2)"
 MANY = 100_000
+COMMANDS = ("grad", "pullback", "hvp", "check", "explain", "plan")
 
 
 @pytest.fixture
@@ -88,6 +92,42 @@ def test_emitted_code_runs_alone(run):
     exec(out, names)
     assert status == 0
     assert names["gradient"](np.array([[2]]), np.array([3])) == [12]
+
+
+@pytest.mark.parametrize("value", [False, True])
+def test_code_with_products_is_that_of_the_python_interface(run, value):
+    options = ("--value", "--hvp") if value else ("--hvp",)
+    status, out, _ = run("grad", "-", "--format", "python", *options, text=CUBES)
+    names: dict[str, object] = {}
+    exec(out, names)
+    *found, hvp = names["value_gradient_and_hvp" if value else "gradient_and_hvp"](np.array([1.0, 2.0]))
+    assert status == 0 and out == cd.grad(CUBES).source(value=value, hvp=True)
+    assert np.array_equal(found[-1], [3, 12]) and np.array_equal(hvp(np.ones(2)), [6, 12])
+    assert not value or found[0] == 9
+
+
+def test_the_expansion_that_was_asked_for_holds_for_products_too(run):
+    out = run("grad", "-", "--format", "python", "--hvp", "--expand", text=CUBES)[1]
+    assert out == cd.grad(CUBES, expand=True).source(hvp=True)
+
+
+def test_a_budget_that_products_spent_is_told(run):
+    _, _, alone = run("grad", "-", "--format", "python", "--seconds", "1e-9", text=CUBES)
+    _, _, both = run("grad", "-", "--format", "python", "--seconds", "1e-9", "--hvp", text=CUBES)
+    assert "--seconds 1e-09" in alone and both.startswith(alone) and both.count("\n") > alone.count("\n")
+
+
+@pytest.mark.parametrize("mode", ["grad", "pullback", "hvp"])
+def test_the_mode_says_which_derivative_is_planned_explained_and_checked(run, mode):
+    expected = run(mode, QUADRATIC)[1]
+    assert run("explain", QUADRATIC, "--mode", mode)[1].endswith(f"the result\n{expected}")
+    assert run("check", QUADRATIC, "--mode", mode)[1].startswith(expected)
+    assert run("plan", QUADRATIC, "--mode", mode)[1] == f"{getattr(cd, mode)(Path(QUADRATIC).read_text()).plan()}\n"
+
+
+def test_the_seed_of_a_check_chooses_its_data(run):
+    reports = {run("check", HARTREE_FOCK, "--seed", seed)[1] for seed in ("0", "1")}
+    assert len(reports) == 2
 
 
 def test_the_readme_shows_the_code_that_its_first_command_prints(run):
@@ -230,7 +270,7 @@ def test_a_file_name_that_is_no_text_is_still_told():
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        ((), "command"),
+        ((), "required: COMMAND"),
         (("grad",), "FILE.cd"),
         (("integrate", "-"), "invalid choice"),
         (("grad", "-", "--format", "pdf"), "invalid choice"),
@@ -242,7 +282,13 @@ def test_a_file_name_that_is_no_text_is_still_told():
         (("grad", "-", "--nodes", "0"), "above 0"),
         (("grad", "-", "--keep", "R"), "no definition R"),
         (("grad", "-", "--wrt", "y"), "the parameters are x"),
-        (("grad", "-", "--value"), "--format python"),
+        (("grad", "-", "--value"), "--value is about code"),
+        (("grad", "-", "--hvp"), "--hvp is about code"),
+        (("grad", "-", "--hvp", "--format", "latex"), "--format python"),
+        (("grad", "-", "--backend", "jax"), "--backend is about code"),
+        (("hvp", "-", "--hvp"), "unrecognized arguments: --hvp"),
+        (("check", "-", "--value"), "unrecognized arguments: --value"),
+        (("plan", "-", "--mode", "primal"), "invalid choice"),
         (("grad", "-", "--format", "python", "--form", "matrix"), "no matrix form"),
         (("check", "-", "--seed", "-1"), "from 0 on"),
     ],
@@ -260,4 +306,13 @@ def test_an_integer_is_not_differentiated(run):
 def test_help_lists_the_commands(run):
     status, out, _ = run("--help")
     assert status == 0
-    assert all(word in out for word in ("grad", "pullback", "hvp", "check", "explain", "plan"))
+    assert all(word in out for word in COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_tells_what_every_option_is_for_with_an_example_that_runs(run, command):
+    status, out, _ = run(command, "--help")
+    commands = next(a.choices for a in _parser()._actions if a.dest == "command")
+    assert status == 0 and all(action.help for action in commands[command]._actions)
+    example = shlex.split(out.split("Example: combdiff ")[1])
+    assert run(*[str(ROOT / "examples" / "quadratic.cd") if a.endswith(".cd") else a for a in example])[0] == 0
