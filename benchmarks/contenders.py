@@ -49,7 +49,7 @@ class Spelling:
 
 
 Spellings: TypeAlias = Mapping[str, Sequence[Spelling]]
-CONTENDERS = ("ours", "numpy", "jax", "torch")
+CONTENDERS = ("ours", "numpy", "jax", "ours_on_jax", "torch", "ours_on_torch")
 
 
 class Stand:

@@ -18,7 +18,7 @@ from benchmarks.problems import Array, Problem
 
 TOLERANCE = 1e-10
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
-_LIBRARIES = {"jax": "jax", "torch": "torch"}
+_LIBRARIES = {"jax": "jax", "ours_on_jax": "jax", "torch": "torch", "ours_on_torch": "torch"}
 _MOST_CALLS = 20
 
 
@@ -66,7 +66,7 @@ class Row:
 
     def account(self) -> str:
         """All spellings with their times, a line each."""
-        lines = [f"  {t.contender:6} {t.label:45} {t.median * 1e3:9.3f} ({t.least * 1e3:.3f})" for t in self.times]
+        lines = [f"  {t.contender:13} {t.label:45} {t.median * 1e3:9.3f} ({t.least * 1e3:.3f})" for t in self.times]
         return "\n".join([self.name, *lines])
 
 

@@ -19,7 +19,10 @@ HEADS = (
     "JAX, best",
     "best JAX / ours",
     "JAX, as written",
+    "ours on JAX",
+    "ours on JAX / best JAX",
     "PyTorch",
+    "ours on PyTorch",
     "temporaries, MB",
     "call, µs",
 )
@@ -54,7 +57,10 @@ def _cells(row: Row) -> tuple[str, ...]:
         _milliseconds(jax),
         _ratio(jax, ours),
         _milliseconds(row.written("jax")),
+        _milliseconds(row.best("ours_on_jax")),
+        _ratio(row.best("ours_on_jax"), jax),
         _milliseconds(row.best("torch")),
+        _milliseconds(row.best("ours_on_torch")),
         f"{mine} / {theirs}",
         f"{row.overhead * 1e6:.0f}",
     )

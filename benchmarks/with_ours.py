@@ -9,13 +9,19 @@ from collections.abc import Callable
 import combdiff as cd
 from benchmarks.contenders import Run, Spelling
 from benchmarks.problems import PROBLEMS, Array, Problem
-from combdiff.codegen.compiled import Compiled
+from combdiff.codegen.compiled import Compiled, compile_source
 
 
-def compiled(problem: Problem, expand: bool = False) -> Compiled:
+def compiled(problem: Problem, expand: bool = False, backend: str = "numpy") -> Compiled:
     """The callable for value and derivative of a problem; with `expand`, both are multiplied out."""
     derivative = {"grad": cd.grad, "hvp": cd.hvp}[problem.mode]
-    return derivative(problem.text, expand=expand).compile(value=True)
+    return derivative(problem.text, expand=expand).compile(backend, value=True)
+
+
+def emitted(problem: Problem, backend: str) -> tuple[Callable[..., object], list[str]]:
+    """The function for value and derivative that the source for another library defines, and its arguments."""
+    f = compiled(problem, backend=backend)
+    return compile_source(f.source, f._name), [a.name for a in f.arguments]
 
 
 def _spelling(problem: Problem, expand: bool = False) -> Spelling:
