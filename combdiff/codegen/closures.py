@@ -44,9 +44,19 @@ def emit_with_products(
     `plan.arguments` holds no directions. The closure computes nothing that all directions share.
     """
     before: dict[str, str] = {}
-    needed_by(plan, spelling, before)
+    plan = needed_by(plan, spelling, before, reached_by(directions, plan))
     text = _WithProducts(plan, directions, spelling, name, over).text_from(first, title)
     return "\n\n\n".join([spelling.imports, *before.values(), text])
+
+
+def reached_by(directions: Sequence[Argument], plan: Plan) -> dict[Step, None]:
+    """The steps that a direction reaches, in order."""
+    names = {d.name for d in directions}
+    found: dict[Step, None] = {}
+    for step in plan.steps:
+        if (step.op == "input" and step.spec in names) or any(o in found for o in step.operands):
+            found[step] = None
+    return found
 
 
 class _WithProducts(FunctionText):
@@ -58,7 +68,7 @@ class _WithProducts(FunctionText):
         self.directions = directions
         self.closure = self._fresh("hvp")
         # what stands before the closure is seen by all its calls, and directions may be of any dtype
-        varying = self._varying()
+        varying = reached_by(directions, self.plan)
         inside = replace(over, alike=False).of(self.plan, spelling, self.uses)
         self.over = {step: buffer for step, buffer in self.over.items() if step not in varying}
         self.over |= {step: buffer for step, buffer in inside.items() if step in varying and buffer in varying}
@@ -66,7 +76,7 @@ class _WithProducts(FunctionText):
 
     def text_from(self, first: int, title: str) -> str:
         """The function, whose outputs from number `first` on are those of the closure."""
-        varying = self._varying()
+        varying = reached_by(self.directions, self.plan)
         steady = [step for step in self.plan.steps if step not in varying]
         inside, outputs = self.plan.outputs[first:], self.plan.outputs[:first]
         for step in steady:
@@ -94,15 +104,6 @@ class _WithProducts(FunctionText):
         inner = [*self.docstring(about), *self._device([*outer, *closure]), *self.preamble(), *outer, "", *closure, ""]
         inner.append(f"return {', '.join([*results, self.closure])}")
         return "\n".join([self.header(), *(f"    {line}" if line else "" for line in inner)]) + "\n"
-
-    def _varying(self) -> dict[Step, None]:
-        """The steps that a direction reaches, in order."""
-        names = {d.name for d in self.directions}
-        found: dict[Step, None] = {}
-        for step in self.plan.steps:
-            if (step.op == "input" and step.spec in names) or any(o in found for o in step.operands):
-                found[step] = None
-        return found
 
     def _kept(self, step: Step) -> None:
         """A value that the closure sees gets its name outside; a view of one that has a name costs nothing."""

@@ -10,11 +10,12 @@ from __future__ import annotations
 import keyword
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib import import_module
 
 from combdiff.codegen.backends import BACKENDS
 from combdiff.codegen.backends.spelling import Spelling
+from combdiff.codegen.kernels import Kernel, with_definitions
 from combdiff.codegen.lower import lower
 from combdiff.codegen.overwriting import CAUTIOUS, Overwriting
 from combdiff.codegen.plan import VIEWS, Argument, Plan, Slabs, Step
@@ -77,26 +78,28 @@ def spelling_of(backend: str) -> Spelling:
 def emit(plan: Plan, spelling: Spelling, name: str = "gradient", title: str = "", over: Overwriting = CAUTIOUS) -> str:
     """The text of a plan, after those of the equations and solvers that it calls."""
     before: dict[str, str] = {}
-    needed_by(plan, spelling, before)
+    plan = needed_by(plan, spelling, before)
     return "\n\n\n".join([spelling.imports, *before.values(), FunctionText(plan, spelling, name, over).text(title)])
 
 
-def needed_by(plan: Plan, spelling: Spelling, before: dict[str, str]) -> None:
-    """Add the texts of the equations and solvers that a plan calls to `before`, by their names."""
+def needed_by(plan: Plan, spelling: Spelling, before: dict[str, str], late: Collection[Step] = ()) -> Plan:
+    """Add the texts of kernels, equations and solvers to `before`, by their names; the plan that calls them."""
+    plan = with_definitions(plan, spelling.kernel, before, late)
     for step in plan.steps:
         name = solver_of(step)
         if name:
             before.setdefault(name, solver_text(name, spelling))
         if isinstance(step.spec, Equation):
-            needed_by(step.spec.plan, spelling, before)
             equation = step.spec.name
+            inner = needed_by(step.spec.plan, spelling, before)
             if equation in before:
                 raise UnsupportedError(
                     f"two equations have the unknown {step.spec.unknown}, one inside of the other",
                     remedy="rename one of the two unknowns",
                 )
             title = "The residual of an equation, and its Jacobian matrix."
-            before[equation] = FunctionText(step.spec.plan, spelling, equation).text(title).rstrip()
+            before[equation] = FunctionText(inner, spelling, equation).text(title).rstrip()
+    return plan
 
 
 def identifier(name: str) -> str:
@@ -115,7 +118,7 @@ class FunctionText:
         self.spelling = spelling
         self.name = identifier(name)
         self.taken = {*spelling.reserved, *_BUILTINS, *SOLVERS, self.name}
-        self.taken |= {step.spec.name for step in plan.steps if isinstance(step.spec, Equation)}
+        self.taken |= {step.spec.name for step in plan.steps if isinstance(step.spec, Equation | Kernel)}
         self.arguments = {a.name: self._fresh(a.name) for a in plan.arguments}
         self.texts: dict[Step, Text] = {}
         self.lines: list[str] = []

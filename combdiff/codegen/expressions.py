@@ -377,6 +377,9 @@ class Expressions(Products):
         at, places, rank, _ = spec
         return self.as_array(step.operands[0], self.aligned(step.operands[0], at, rank + step.rank - len(places)))
 
+    def _kernel(self, step: Step, spec: Any) -> Text:
+        return Text(f"{spec.name}({', '.join(t.code for t in self.operands(step, spec.places))})", ATOM)
+
     def _unknown(self, step: Step, spec: Any) -> Text:
         name, places = spec
         elementwise = all(len(at) <= step.rank for at in places)

@@ -45,6 +45,7 @@ class Library:
     convert = "cupy.asarray({0})"
     double = "{0}.astype({1!r})"
     takes_numpy = False
+    has_kernels = True
 
     def __init__(self) -> None:
         try:
@@ -145,8 +146,8 @@ class Library:
         return f"give {self.double.format(name, wanted)}"
 
     def promoted(self, array: Foreign) -> Foreign:
-        """An array that is declared complex."""
-        return array
+        """An array that is declared complex, which kernels want to be complex."""
+        return cast(Foreign, array.astype("complex128", copy=False)) if self.has_kernels else array  # type: ignore[attr-defined]  # of CuPy
 
     def result(self, value: object) -> Foreign:
         """A result, also one that is a constant, as an array of the library."""
@@ -171,6 +172,7 @@ class Jax(Library):
     convert = "jax.numpy.asarray({0})"
     double = '{0}.astype({1!r}), after jax.config.update("jax_enable_x64", True)'
     takes_numpy = True
+    has_kernels = False
 
     def device(self, array: Foreign) -> str:
         if not self.is_known(array):
@@ -224,6 +226,7 @@ class Dask(Library):
     name, module, title, install = "dask", "dask.array", "Dask", "dask, as pip install 'combdiff[dask]' does"
     convert = "dask.array.from_array({0})"
     takes_numpy = True
+    has_kernels = False
 
     def owns(self, value: object) -> bool:
         return isinstance(value, self.namespace.Array)

@@ -1,4 +1,8 @@
-"""CuPy's spelling: NumPy's under another name. Streams and memory are left to CuPy, and no value is waited for."""
+"""CuPy's spelling: NumPy's under another name, and a kernel for what is computed entry by entry.
+
+Streams and memory are left to CuPy, and no value is waited for. Kernels are `ElementwiseKernel`s, not functions under
+`cupy.fuse`, which some releases of CuPy 13 cannot trace with NumPy 2, and which leaves the types to be guessed.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +27,7 @@ SPELLING = Spelling(
     power="cp.power({0}, {1})",
     power_complex="cp.power({0}.astype(complex), {1})",
     eager=False,
+    kernel='{0} = cp.ElementwiseKernel(\n    "{1}",\n    "{2}",\n    {3},\n    "{0}",\n)',
     roll="cp.roll({0}, {1}, axis={2})",
     broadcast="cp.broadcast_to({0}, {1})",
     add_at="cp.add.at({0}, {1}, {2})",

@@ -44,6 +44,9 @@ class Spelling:
     # whether `x if c else 0` may ask for the value of c
     eager: bool = True
 
+    # a definition: name, operands, result, statements; none where every step is a call of its own
+    kernel: str = ""
+
     # axes and entries
     roll: str
     broadcast: str
