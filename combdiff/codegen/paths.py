@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 from combdiff.codegen.arrays import Arrays, Value, domain_of
+from combdiff.codegen.large_networks import path_of_large
 from combdiff.codegen.plan import VIEWS, Step
 from combdiff.language.terms import ONE, Const, Delta, Indicator, Term, Var, mul
 from combdiff.language.types import Domain
@@ -41,7 +42,7 @@ def contract_all(
 ) -> Value:
     """Σ over every index that is not kept of the product of `operands`, two at a time.
 
-    The path is opt_einsum's. A conjugate of a large array is not formed: Σ A' x = (Σ A x')'.
+    The path is opt_einsum's, or cotengra's. A conjugate of a large array is not formed: Σ A' x = (Σ A x')'.
     """
     todo = [_without_lonely(arrays, v, operands, kept) for v in operands]
     for pair in contraction_path([v.labels for v in todo], kept, sizes):
@@ -122,9 +123,9 @@ def contraction_path(
     if len(rows) <= 2:
         return [(0, 1)] if len(rows) == 2 else []
     # dynamic programming looks for the best path without outer products: T x x is (T x) x, and not T (x x)
-    from opt_einsum.paths import DynamicProgramming, auto
+    from opt_einsum.paths import DynamicProgramming
 
-    search = DynamicProgramming(minimize="flops") if len(rows) <= _EXACT else auto
+    search = DynamicProgramming(minimize="flops") if len(rows) <= _EXACT else path_of_large
     # opt_einsum breaks ties by the labels, so they are numbered as they come and not by identity
     names = {x: n for n, x in enumerate(dict.fromkeys(x for row in rows for x in row))}
     inputs = [frozenset(chr(0x100 + names[x]) for x in row) for row in rows]
