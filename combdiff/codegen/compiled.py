@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from combdiff.codegen.arguments import described_offsets, lists_in, told
 from combdiff.codegen.emit import emit, identifier, spelling_of
-from combdiff.codegen.fitting import are_alike, as_array, as_size, contents_of, contents_of_lists, filled, forms_of
+from combdiff.codegen.fitting import (
+    are_alike,
+    as_array,
+    as_size,
+    check_out,
+    contents_of,
+    contents_of_lists,
+    filled,
+    forms_of,
+)
 from combdiff.codegen.libraries import library_of, looked_at
 from combdiff.codegen.lower import lower
 from combdiff.codegen.overwriting import CAUTIOUS, Overwriting
@@ -43,6 +52,7 @@ class Known:
     function: Callable[..., object]
     offsets: Mapping[int, object]
     lists: tuple[bytes, ...]
+    sizes: Sizes
 
 
 class Compiled:
@@ -105,7 +115,9 @@ class Compiled:
 
         ready = self._ready(args, named)
         if ready is not None:
-            function, arrays = ready
+            function, arrays, sizes = ready
+            if out is not None:
+                self._check_out(out, sizes, arrays)
             result = solved(function, arrays) if self._solves else function(*arrays)
             return result if out is None else filled(out, result)
         given = self._bound(args, named)
@@ -120,6 +132,8 @@ class Compiled:
             fitted = self._checked(fitted, out)
         for argument, value in zip(self._plan.arguments, fitted, strict=True):
             self._check_symmetry(argument, value, extent.sizes)
+        if out is not None:
+            self._check_out(out, extent.sizes, fitted)
         function = self._function(extent.sizes, are_alike(self._plan.arguments, fitted))
         if self._library is None:
             self._remember(function, [given[name] for name in self._names], fitted, extent.sizes)
@@ -147,7 +161,7 @@ class Compiled:
 
     def _ready(
         self, args: tuple[object, ...], named: Mapping[str, object]
-    ) -> tuple[Callable[..., object], list[object]] | None:
+    ) -> tuple[Callable[..., object], list[object], Sizes] | None:
         """The function and its arguments, if arrays of these shapes and dtypes need no conversion and no check."""
         names = self._names[len(args) :]
         if len(args) > len(self._names) or len(named) != len(names):
@@ -165,7 +179,7 @@ class Compiled:
                 return None
         for place, rows in known.offsets.items():
             values[place] = rows
-        return known.function, values
+        return known.function, values, known.sizes
 
     def _key(self, values: Sequence[object]) -> Hashable:
         """What two calls have in common that need the same function: forms of arrays, and what lists hold."""
@@ -179,7 +193,7 @@ class Compiled:
                 self._calls.clear()
             if None not in forms_of(given):
                 offsets = {place: fitted[place] for place in self._listed}
-                self._calls[self._key(given)] = Known(function, offsets, contents_of_lists(sizes))
+                self._calls[self._key(given)] = Known(function, offsets, contents_of_lists(sizes), sizes)
 
     # --- arguments --------------------------------------------------------------------------------------------------
 
@@ -264,6 +278,15 @@ class Compiled:
         assert self._library is not None, "there is one"
         lists = {a.name for a in self._plan.arguments if a.offsets is not None} | self._lists.keys()
         return {name: self._library.listed(name, v) if name in lists else v for name, v in given.items()}
+
+    def _check_out(self, out: object, sizes: Sizes, arrays: Sequence[object]) -> None:
+        """Refuse arrays that the results do not fit; what functions of the user return is not known beforehand."""
+        outputs = self._plan.outputs
+        if all(d in sizes or d.count is not None for step in outputs for d in step.domains):
+            # real arrays may stand for complex ones, and results are real then
+            found = any(getattr(getattr(a, "dtype", None), "kind", "") == "c" for a in arrays)
+            shapes = [tuple(d.extent(sizes) for d in step.domains) for step in outputs]
+            check_out(out, shapes, [step.complex and found for step in outputs], self._plan.tupled)
 
     def _refuse_out(self) -> None:
         """Only arrays of NumPy are written to."""

@@ -10,6 +10,9 @@ from combdiff.errors import ArrayError
 from combdiff.language.types import Domain, Index, is_complex
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from combdiff.language.values import Array, Extent
 
 
@@ -31,12 +34,19 @@ def as_array(argument: Argument, value: object) -> Array:
 
     try:
         array = np.asarray(value)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RuntimeError) as error:
+        # arrays of other libraries say why they are not given to NumPy, each with an error of its own
         raise ArrayError(f"{argument.name} is no array: {error}", remedy="give a NumPy array") from error
+    if array.dtype.kind == "O" and not array.shape:
+        raise ArrayError(
+            f"{argument.name} is a {type(value).__name__}, and no array", remedy="give a NumPy array of numbers"
+        )
     if array.dtype.kind in "biu":
         array = array.astype(np.float64)
     if array.dtype.kind not in "fc":
-        raise ArrayError(f"{argument.name} must hold numbers, and holds {array.dtype}", remedy="give a NumPy array")
+        raise ArrayError(
+            f"{argument.name} must hold numbers, and holds {array.dtype}", remedy="give a NumPy array of numbers"
+        )
     if array.dtype.kind == "c" and not is_complex(argument.kind):
         raise ArrayError(f"{argument.name} is declared real, but the array is complex", remedy="give its real part")
     return array
@@ -57,26 +67,47 @@ def are_alike(arguments: Sequence[Argument], values: Sequence[object]) -> bool:
     return len(found) == 1
 
 
+def check_out(
+    out: object, shapes: Sequence[tuple[int, ...]], complex: Sequence[bool], several: bool
+) -> list[npt.NDArray[np.generic]]:
+    """The arrays given for results of these shapes; errors for what cannot be written into, before any work is done."""
+    import numpy as np
+
+    if several and (not isinstance(out, tuple | list) or len(out) != len(shapes)):
+        raise ArrayError(
+            f"out must be a tuple of {len(shapes)} arrays", remedy="give one array for each result, in order"
+        )
+    given = list(out) if several and isinstance(out, tuple | list) else [out]
+    fitting: list[npt.NDArray[np.generic]] = []
+    for array, shape, is_complex_ in zip(given, shapes, complex, strict=True):
+        if not isinstance(array, np.ndarray):
+            raise ArrayError(
+                f"out is a {type(array).__name__}, and must be an array of NumPy, of shape {shape}",
+                remedy=f"give np.empty({shape}{', complex' if is_complex_ else ''})",
+            )
+        if array.shape != shape:
+            raise ArrayError(
+                f"out has the shape {array.shape}, but the result has {shape}", remedy="give an array of that shape"
+            )
+        result = np.dtype(np.complex128 if is_complex_ else np.float64)
+        if not np.can_cast(result, array.dtype, "same_kind"):
+            raise ArrayError(f"out holds {array.dtype}, but the result is {result}", remedy="give one of that dtype")
+        if not array.flags.writeable:
+            raise ArrayError("out cannot be written to", remedy="give an array that is not read-only")
+        fitting.append(array)
+    return fitting
+
+
 def filled(out: object, result: object) -> object:
     """`result` written into the arrays that the caller gives."""
     import numpy as np
 
-    if isinstance(result, tuple):
-        if not isinstance(out, tuple | list) or len(out) != len(result):
-            raise ArrayError(
-                f"out must be a tuple of {len(result)} arrays", remedy="give one array for each result, in order"
-            )
-        return tuple(filled(o, r) for o, r in zip(out, result, strict=True))
-    value = np.asarray(result)
-    if not isinstance(out, np.ndarray) or out.shape != value.shape:
-        raise ArrayError(
-            f"out must be an array of shape {value.shape}",
-            remedy="give an array of that shape and of the dtype of the result",
-        )
-    if not np.can_cast(value.dtype, out.dtype, "same_kind"):
-        raise ArrayError(f"out holds {out.dtype}, but the result is {value.dtype}", remedy="give one of that dtype")
-    np.copyto(out, value, casting="same_kind")
-    return out
+    several = isinstance(result, tuple)
+    values = [np.asarray(r) for r in (result if isinstance(result, tuple) else (result,))]
+    arrays = check_out(out, [v.shape for v in values], [v.dtype.kind == "c" for v in values], several)
+    for array, value in zip(arrays, values, strict=True):
+        np.copyto(array, value, casting="same_kind")
+    return tuple(arrays) if several else out
 
 
 def forms_of(values: Sequence[object]) -> tuple[Hashable, ...]:

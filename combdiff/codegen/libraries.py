@@ -42,7 +42,7 @@ class Library:
     module = "cupy"
     title = "CuPy"
     install = "cupy-cuda12x, or cupy-cuda13x, as pip install 'combdiff[cuda12]' does"
-    convert = "cupy.asarray({0})"
+    convert = "cupy.asarray({0}, {1!r})"
     double = "{0}.astype({1!r})"
     takes_numpy = False
     has_kernels = True
@@ -104,12 +104,12 @@ class Library:
     def argument(self, argument: Argument, value: object) -> Foreign:
         """The value as an array of double precision, of real numbers where the argument is declared real."""
         name, complex = argument.name, is_complex(argument.kind)
+        wanted = "complex128" if complex else "float64"
         if not slots(argument.kind) and isinstance(value, PythonNumber | np.generic):
             value = _number(value)
         elif not self.owns(value):
-            self._refuse_others(name, value)
+            self._refuse_others(name, value, wanted)
         found = dtype_name(value)
-        wanted = "complex128" if complex else "float64"
         if found not in ("float64", "complex128"):
             raise ArrayError(
                 f"{name} holds {found}, and the code computes in double precision", remedy=self.remedy(name, wanted)
@@ -132,14 +132,14 @@ class Library:
             raise ArrayError(f"{name} is traced, and its offsets must be known", remedy=f"do not trace {name}")
         return self.numpy(cast(Foreign, value))
 
-    def _refuse_others(self, name: str, value: object) -> None:
+    def _refuse_others(self, name: str, value: object, wanted: str) -> None:
         if self.takes_numpy and isinstance(value, np.ndarray):
             return
         module = type(value).__module__.split(".")[0]
         found = "an array of NumPy" if isinstance(value, np.ndarray) else f"{module}.{type(value).__name__}"
         raise ArrayError(
             f"{name} is {found if module != 'builtins' else f'a {type(value).__name__}'}, and no array of {self.title}",
-            remedy=f"give {self.convert.format(name)}",
+            remedy=f"give {self.convert.format(name, wanted)}",
         )
 
     def remedy(self, name: str, wanted: str) -> str:
@@ -169,7 +169,7 @@ class Jax(Library):
     """JAX, which takes NumPy's arrays everywhere; in single precision unless it is told otherwise."""
 
     name, module, title, install = "jax", "jax.numpy", "JAX", "jax, as pip install 'combdiff[jax]' does"
-    convert = "jax.numpy.asarray({0})"
+    convert = "jax.numpy.asarray({0}, {1!r})"
     double = '{0}.astype({1!r}), after jax.config.update("jax_enable_x64", True)'
     takes_numpy = True
     has_kernels = False
@@ -187,7 +187,7 @@ class Torch(Library):
     """PyTorch, whose products do not mix real with complex tensors."""
 
     name, module, title, install = "torch", "torch", "PyTorch", "torch, as pip install 'combdiff[torch]' does"
-    convert = "torch.as_tensor({0})"
+    convert = "torch.as_tensor({0}, dtype=torch.{1})"
     double = "{0}.to(torch.{1})"
 
     def owns(self, value: object) -> bool:
@@ -224,7 +224,7 @@ class Dask(Library):
     """Dask, whose results are computed when asked for."""
 
     name, module, title, install = "dask", "dask.array", "Dask", "dask, as pip install 'combdiff[dask]' does"
-    convert = "dask.array.from_array({0})"
+    convert = "dask.array.asarray({0}, dtype={1!r})"
     takes_numpy = True
     has_kernels = False
 

@@ -308,6 +308,17 @@ def test_arrays_of_another_library_are_refused() -> None:
     assert "dask.Array" in refusal(derived("quadratic", "grad").compile("torch"), da.eye(2), torch.ones(2))
 
 
+def test_the_remedy_for_another_array_makes_one_that_is_taken(library: Numbers) -> None:
+    """What the message says is run as it stands."""
+    f = derived("quadratic", "grad").compile(library.name)
+    eye, x = library.to(np.eye(2)), [1.0, 2.0]
+    with pytest.raises(ArrayError) as caught:
+        f(eye, x)
+    names = {library.name: sys.modules[library.name], "x": x}
+    converted_ = eval(caught.value.remedy.removeprefix("give "), names)
+    np.testing.assert_allclose(library.back(f(eye, converted_)), [2, 4])
+
+
 def test_arrays_on_two_devices_are_refused() -> None:
     torch = pytest.importorskip("torch")
     f = derived("quadratic", "grad").compile("torch", check=False)

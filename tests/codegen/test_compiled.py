@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import combdiff as cd
 from combdiff.codegen.compiled import Compiled
 from combdiff.codegen.signature import result_of
 from combdiff.errors import ArrayError, UnsupportedError
@@ -342,6 +343,55 @@ def test_out_is_filled_and_returned() -> None:
     assert out.tolist() == [2.0, 2j]
     assert "shape" in refusal(f, np.eye(2), np.ones(2), out=np.empty(3))
     assert "dtype" in refusal(f, np.eye(2), np.ones(2, complex), out=np.empty(2))
+
+
+@pytest.mark.parametrize(
+    ("out", "said"),
+    [
+        (np.empty(3, complex), r"out has the shape \(3,\), but the result has \(2,\)"),
+        (np.empty((2, 1), complex), r"out has the shape \(2, 1\)"),
+        (np.empty(2), "out holds float64, but the result is complex128"),
+        (np.empty(2, int), "out holds int64"),
+        ([0, 0], "out is a list, and must be an array of NumPy"),
+        (np.broadcast_to(0j, (2,)), "out cannot be written to"),
+    ],
+)
+def test_what_cannot_be_filled_is_refused_before_any_work(out: object, said: str) -> None:
+    calls = []
+
+    def g(x: np.ndarray) -> np.ndarray:
+        calls.append(x)
+        return x
+
+    d = cd.grad("(g::RF, z::CV) -> sum(i, g(abs2(z(i))))", wrt="z")
+    z = np.ones(2, complex)
+    f = d.compile()
+    for _ in range(2):  # for the first call, and for what is known from then on
+        before = len(calls)
+        with pytest.raises(ArrayError, match=said) as caught:
+            f(z, g=g, grad_g=g, out=out)
+        assert caught.value.remedy and len(calls) == before
+        assert f(z, g=g, grad_g=g, out=np.empty(2, complex)).shape == (2,)
+
+
+def test_real_arrays_for_complex_ones_fill_real_arrays() -> None:
+    out = np.empty(2)
+    f = cd.grad("(A::Her) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j))").compile()
+    assert f(np.eye(2), np.ones(2), out=out) is out
+    np.testing.assert_array_equal(out, [2, 2])
+
+
+@pytest.mark.parametrize(("value", "said"), [(None, "x is a NoneType"), (len, "x is a builtin"), ("abc", "numbers")])
+def test_what_is_no_array_is_told(value: object, said: str) -> None:
+    with pytest.raises(ArrayError, match=said) as caught:
+        cd.grad("(x::RV) -> sum(i, x(i)^2)").compile()(value)
+    assert "give a NumPy array of numbers" in caught.value.remedy
+
+
+def test_a_tensor_that_wants_a_gradient_is_no_array_of_numpy() -> None:
+    torch = pytest.importorskip("torch")
+    with pytest.raises(ArrayError, match="x is no array"):
+        cd.grad("(x::RV) -> sum(i, x(i)^2)").compile()(torch.ones(2, requires_grad=True))
 
 
 def test_greek_and_reserved_names_are_arguments() -> None:
