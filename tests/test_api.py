@@ -199,7 +199,7 @@ def test_scalars_are_scalars():
         (lambda a, x: (a, a), "x has 1 index, but the array has 2 axes"),
         (lambda a, x: (a, 1.0), "x has 1 index"),
         (lambda a, x: (a + 1j * np.eye(3), x), "A does not have its declared symmetry ((2, 1), :conj)"),
-        (lambda a, x: (None, x), "A must hold numbers"),
+        (lambda a, x: (None, x), "A is a NoneType, and no array"),
         (lambda a, x: ([[1, 2], [3]], x), "A is no array"),
         (lambda a, x: (np.full((3, 3), "a"), x), "A must hold numbers"),
         (lambda a, x: (a,), "is not given x"),

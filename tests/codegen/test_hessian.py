@@ -187,7 +187,7 @@ def test_out_is_filled() -> None:
     found, hvp = f(np.array([1.0, 2.0]), out=gradient)
     assert found is gradient and hvp(np.ones(2), out=product) is product
     np.testing.assert_array_equal((gradient, product), ([3, 12], [6, 12]))
-    with pytest.raises(ArrayError, match=r"out must be an array of shape \(2,\)"):
+    with pytest.raises(ArrayError, match=r"but the result has \(2,\)"):
         hvp(np.ones(2), out=np.empty(3))
     with pytest.raises(ArrayError, match="out holds int64"):
         f(np.ones(2), out=np.empty(2, dtype=np.int64))
