@@ -14,6 +14,7 @@ from combdiff.codegen.fitting import (
     are_alike,
     as_array,
     as_size,
+    check_constants,
     check_out,
     contents_of,
     contents_of_lists,
@@ -349,7 +350,7 @@ class Compiled:
         key = tuple(sizes.items()), alike
         if key not in self._by_sizes:
             plan = self._lowered(sizes)
-            _check_constants(plan, sizes)
+            check_constants(plan, sizes)
             self._by_sizes[key] = self._executed(self._text(plan, Overwriting(alike)))
         return self._by_sizes[key]
 
@@ -389,22 +390,6 @@ def solved(function: Callable[..., object], fitted: list[object], library: Libra
         ) from problem
     except ArithmeticError as problem:
         raise ArrayError(str(problem), remedy="start it near a root: the arguments start_… say where") from problem
-
-
-def _check_constants(plan: Plan, sizes: Mapping[Domain, int]) -> None:
-    """A constant index must lie in the range that the arrays give its slot."""
-    for step in plan.steps:
-        if step.op != "pick" or not isinstance(step.spec, tuple):
-            continue
-        for axis, constant, domain in step.spec:
-            size = domain.extent(sizes)
-            inside = 0 <= constant - domain.first(size) < size
-            if size == 0 or not (inside or domain.periodic):
-                array = next((o.spec for o in step.operands if o.op == "input"), "a tensor")
-                raise ArrayError(
-                    f"the index {constant} is out of range in slot {axis + 1} of {array}, which has {size} values",
-                    remedy="give larger arrays, or use an index that they have",
-                )
 
 
 def _counted(count: int, one: str, many: str) -> str:

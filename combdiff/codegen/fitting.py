@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, SupportsIndex
 
-from combdiff.codegen.plan import Argument
+from combdiff.codegen.plan import Argument, Plan
 from combdiff.errors import ArrayError
 from combdiff.language.types import Domain, Index, is_complex
 
@@ -140,3 +140,19 @@ def contents_of_lists(sizes: Mapping[Domain, int]) -> tuple[bytes, ...]:
     from combdiff.language.points import Offsets
 
     return tuple(size.rows.tobytes() for size in sizes.values() if isinstance(size, Offsets))
+
+
+def check_constants(plan: Plan, sizes: Mapping[Domain, int]) -> None:
+    """A constant index must lie in the range that the arrays give its slot."""
+    for step in plan.steps:
+        if step.op != "pick" or not isinstance(step.spec, tuple):
+            continue
+        for axis, constant, domain in step.spec:
+            size = domain.extent(sizes)
+            inside = 0 <= constant - domain.first(size) < size
+            if size == 0 or not (inside or domain.periodic):
+                array = next((o.spec for o in step.operands if o.op == "input"), "a tensor")
+                raise ArrayError(
+                    f"the index {constant} is out of range in slot {axis + 1} of {array}, which has {size} values",
+                    remedy="give larger arrays, or use an index that they have",
+                )
