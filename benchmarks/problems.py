@@ -47,7 +47,8 @@ end"""
 class Problem:
     """A row of the table: `program` is a text or the name of a file in examples/, `mode` the derivative that is taken.
 
-    `key` is what contenders call it; `draw` makes arrays, by argument name, from a seed and sizes.
+    `key` is what contenders call it; `draw` makes arrays, by argument name, from a seed and sizes; `pack` names the
+    arguments that code may take packed.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Problem:
     sizes: Sizes
     quick: Sizes
     mode: str = "grad"
+    pack: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -160,8 +162,12 @@ _ORBITALS = {"Nb": 60, "Ne": 10}
 _FEW = {"Nb": 5, "Ne": 2}
 PROBLEMS = (
     Problem("xᴴAx, n = 2000", "quadratic", "quadratic.cd", quadratic, {"n": 2000}, {"n": 7}),
-    Problem("Hartree–Fock, Coulomb, Nb = 60, Ne = 10", "coulomb", "hartree_fock.cd", coulomb, _ORBITALS, _FEW),
-    Problem("restricted Hartree–Fock, Nb = 60, Ne = 10", "restricted", RESTRICTED, restricted, _ORBITALS, _FEW),
+    Problem(
+        "Hartree–Fock, Coulomb, Nb = 60, Ne = 10", "coulomb", "hartree_fock.cd", coulomb, _ORBITALS, _FEW, pack=("J",)
+    ),
+    Problem(
+        "restricted Hartree–Fock, Nb = 60, Ne = 10", "restricted", RESTRICTED, restricted, _ORBITALS, _FEW, pack=("V",)
+    ),
     Problem(
         "Hartree–Fock, Hessian-vector product, Nb = 60, Ne = 10",
         "hessian",
@@ -170,6 +176,7 @@ PROBLEMS = (
         _ORBITALS,
         _FEW,
         mode="hvp",
+        pack=("J",),
     ),
     Problem(
         "Wannier spread, 8×8×8 points, 12 neighbours, N = 16",
@@ -180,7 +187,7 @@ PROBLEMS = (
         {"L": 3, "neighbours": 6, "N": 2},
     ),
     Problem("CP loss, 100³, rank 20", "polyadic", POLYADIC, polyadic, {"n": 100, "rank": 20}, {"n": 5, "rank": 3}),
-    Problem("T x x x, T symmetric, n = 150", "cubic", CUBIC, cubic, {"n": 150}, {"n": 6}),
+    Problem("T x x x, T symmetric, n = 150", "cubic", CUBIC, cubic, {"n": 150}, {"n": 6}, pack=("T",)),
     Problem(
         "perceptron of two layers, 256 × 512, tanh",
         "perceptron",

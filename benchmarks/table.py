@@ -15,7 +15,9 @@ HEADS = (
     "ours",
     "hand-tuned",
     "ours / hand-tuned",
+    "ours, packed or expanded",
     "hand-tuned, half or kept",
+    "ratio of these two",
     "JAX, best",
     "best JAX / ours",
     "JAX, as written",
@@ -47,13 +49,16 @@ def machine(contenders: Container[str]) -> str:
 
 def _cells(row: Row) -> tuple[str, ...]:
     ours, hand, kept, jax = row.best("ours"), row.best("numpy"), row.best("numpy", plain=False), row.best("jax")
+    packed = row.best("ours", plain=False)
     mine, theirs = (f"{size / 2**20:.1f}" for size in row.temporaries)
     return (
         row.name,
         _milliseconds(ours),
         _milliseconds(hand),
         _ratio(ours, hand),
+        _milliseconds(packed),
         _milliseconds(kept),
+        _ratio(packed, kept),
         _milliseconds(jax),
         _ratio(jax, ours),
         _milliseconds(row.written("jax")),

@@ -1,4 +1,4 @@
-"""Contender "ours": what `compile(value=True)` makes of the program's text."""
+"""Contender "ours": what `compile(value=True)` makes of a program, and with `pack=` where a tensor is symmetric."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from benchmarks.problems import PROBLEMS, Array, Problem
 from combdiff.codegen.compiled import Compiled, compile_source
 
 
-def compiled(problem: Problem, expand: bool = False, backend: str = "numpy") -> Compiled:
+def compiled(problem: Problem, expand: bool = False, backend: str = "numpy", pack: tuple[str, ...] = ()) -> Compiled:
     """The callable for value and derivative of a problem; with `expand`, both are multiplied out."""
     derivative = {"grad": cd.grad, "hvp": cd.hvp}[problem.mode]
-    return derivative(problem.text, expand=expand).compile(backend, value=True)
+    return derivative(problem.text, expand=expand).compile(backend, value=True, pack=pack)
 
 
 def emitted(problem: Problem, backend: str) -> tuple[Callable[..., object], list[str]]:
@@ -24,15 +24,19 @@ def emitted(problem: Problem, backend: str) -> tuple[Callable[..., object], list
     return compile_source(f.source, f._name), [a.name for a in f.arguments]
 
 
-def _spelling(problem: Problem, expand: bool = False) -> Spelling:
+def _spelling(problem: Problem, expand: bool = False, pack: tuple[str, ...] = ()) -> Spelling:
     def make(**arrays: Array) -> Run:
-        f = compiled(problem, expand)
+        f = compiled(problem, expand, pack=pack)
         return lambda: f(**arrays)
 
-    return Spelling("expand=True" if expand else "compile(value=True)", make, plain=not expand)
+    label = "expand=True" if expand else f"pack={pack}" if pack else "compile(value=True)"
+    return Spelling(label, make, plain=not expand and not pack)
 
 
-SPELLINGS = {problem.key: [_spelling(problem)] for problem in PROBLEMS}
+SPELLINGS = {
+    problem.key: [_spelling(problem), *([_spelling(problem, pack=problem.pack)] if problem.pack else [])]
+    for problem in PROBLEMS
+}
 # a loss that is less work when it is multiplied out
 SPELLINGS["polyadic"].append(_spelling(next(p for p in PROBLEMS if p.key == "polyadic"), expand=True))
 

@@ -118,6 +118,7 @@ def _add_output(command: argparse.ArgumentParser, mode: str) -> None:
     code = command.add_argument_group("code, with --format python")
     code.add_argument("--backend", choices=BACKENDS, help="the array library (numpy)")
     code.add_argument("--value", action="store_true", help="return the value before the derivative")
+    code.add_argument("--pack", action="append", default=[], metavar="NAME", help="read a packed copy of a tensor")
     if mode == "grad":
         code.add_argument("--hvp", action="store_true", help="return a function last: the Hessian there times a vector")
 
@@ -173,7 +174,7 @@ def _tell_spent(d: Derivation, options: argparse.Namespace) -> None:
 
 
 def _source(d: Derivation, options: argparse.Namespace, hvp: bool) -> str:
-    text = d.source(options.backend or "numpy", value=options.value, hvp=hvp)
+    text = d.source(options.backend or "numpy", value=options.value, hvp=hvp, pack=options.pack)
     if hvp:
         _tell_spent(d.products, options)
     return text
@@ -181,7 +182,8 @@ def _source(d: Derivation, options: argparse.Namespace, hvp: bool) -> str:
 
 def _derivative(options: argparse.Namespace) -> int:
     hvp = options.command == "grad" and options.hvp
-    for name, asked in (("--backend", options.backend), ("--value", options.value), ("--hvp", hvp)):
+    of_code = (("--backend", options.backend), ("--value", options.value), ("--hvp", hvp), ("--pack", options.pack))
+    for name, asked in of_code:
         if asked and options.format != "python":
             raise CombDiffError(f"{name} is about code", remedy="add --format python")
     if options.form == "matrix" and options.format == "python":

@@ -157,23 +157,35 @@ class Derivation:
         with deep_recursion():
             return lower(self.term, {**guessed_sizes(self.term), **_sizes(self.term, shapes)})
 
-    def source(self, backend: str = "numpy", *, value: bool = False, hvp: bool = False) -> str:
+    def source(
+        self, backend: str = "numpy", *, value: bool = False, hvp: bool = False, pack: str | Sequence[str] = ()
+    ) -> str:
         """Stand-alone source text; with `value` it returns the objective's value, or values, before the derivative.
 
-        With `hvp` it returns last a function of a direction, the Hessian-vector product at that point.
+        With `hvp` it returns last a function of a direction, the Hessian-vector product at that point. With
+        `pack=("J",)` it defines `pack_J`, and its function takes `pack_J(J)` in the place of J; see `compile`.
         """
-        from combdiff.codegen.emit import source
+        from combdiff.codegen.emit import emit, spelling_of
+        from combdiff.codegen.lower import lower
+        from combdiff.codegen.packed_plan import packed
 
+        names = self._names_to_pack(pack)
         name, title = self._function_name(value, hvp), self._title(value)
         with deep_recursion():
             if hvp:
                 from combdiff.codegen.hessian import products_source
 
-                return products_source(self._joint(value), backend, name, title)
-            return source(self._runnable(value), backend=backend, name=name, title=title)
+                return products_source(self._joint(value), backend, name, title, names)
+            return emit(packed(lower(self._runnable(value)), names), spelling_of(backend), name, title)
 
     def compile(
-        self, backend: str = "numpy", *, value: bool = False, hvp: bool = False, check: Check = "sample"
+        self,
+        backend: str = "numpy",
+        *,
+        value: bool = False,
+        hvp: bool = False,
+        check: Check = "sample",
+        pack: str | Sequence[str] = (),
     ) -> Compiled:
         """A callable of arrays, in the order of the arguments: captured ones, the differentiated, cotangents.
 
@@ -181,18 +193,29 @@ class Derivation:
         `value, gradient, hvp = f(A, x)`, `hvp(k)` is the Hessian at x times k, from what was computed at x already.
         `check` says how much of an array is held against its declared symmetries at its first call: "sample" (4,096
         entries), "full" or False. Raises ArrayError for arrays that do not fit.
+
+        `pack=("J",)` makes a packed copy of J at the first call with an array, and only that is read in calls with the
+        same array afterwards: where J has symmetries, the rows that the others follow from. The docstring of `pack_J`
+        in `source` says how much memory the copy takes. J is checked in full before. After it was changed in place,
+        `repack()` is to be called. UnsupportedError: what is named is no captured array, or the backend is "dask".
         """
         from combdiff.codegen.compiled import Compiled
         from combdiff.codegen.hessian import CompiledHessian
 
         if check not in ("sample", "full", False):
             raise UnsupportedError(f"check is {check!r}", remedy='give "sample", "full" or False')
+        names = self._names_to_pack(pack)
         name, title = self._function_name(value, hvp), self._title(value)
         if hvp:
-            return CompiledHessian(self._joint(value), backend, name, title, check)
-        return Compiled(self._runnable(value), backend, name, title, check)
+            return CompiledHessian(self._joint(value), backend, name, title, check, names)
+        return Compiled(self._runnable(value), backend, name, title, check, names)
 
-    def problem(self, *, check: Check = "sample", **given: object) -> Problem:
+    def _names_to_pack(self, pack: str | Sequence[str]) -> tuple[str, ...]:
+        from combdiff.codegen.packed_arrays import names_to_pack
+
+        return names_to_pack(pack, self.term, self.objective.params) if pack else ()
+
+    def problem(self, *, check: Check = "sample", pack: str | Sequence[str] = (), **given: object) -> Problem:
         """The objective for `scipy.optimize.minimize`: `fun`, `jac`, `hessp` and `x0`, all of one real vector.
 
         >>> import combdiff as cd, numpy as np
@@ -202,11 +225,12 @@ class Derivation:
         >>> bool(np.allclose(p.unpack(found.x), 1, atol=0.1))
         True
 
-        Captured arrays and functions are given by name, and so are the unknowns, where to start; see `Problem`.
+        Captured arrays and functions are given by name, and so are the unknowns, where to start; see `Problem`. `check`
+        and `pack` are as for `compile`.
         """
         from combdiff.minimizing import Problem
 
-        return Problem(self, given, check)
+        return Problem(self, given, check, pack)
 
     def check(self, seed: int = 0) -> Report:
         """Compare with finite differences and the emitted code, on random data in the declared symmetries.

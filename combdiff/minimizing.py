@@ -6,7 +6,7 @@ All unknowns are packed in one vector, a complex entry a + ib as the two floats 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, cast
 
@@ -40,7 +40,13 @@ class Problem:
     until another one is asked for. Code for `hessp` is made when it is first called.
     """
 
-    def __init__(self, derivation: Derivation, given: Mapping[str, object], check: Check = "sample") -> None:
+    def __init__(
+        self,
+        derivation: Derivation,
+        given: Mapping[str, object],
+        check: Check = "sample",
+        pack: str | Sequence[str] = (),
+    ) -> None:
         if derivation.mode != "grad":
             raise UnsupportedError(
                 f"a minimiser takes a gradient, and this is a derivation of cd.{derivation.mode}",
@@ -48,6 +54,7 @@ class Problem:
             )
         self._derivation = derivation
         self._check: Check = check
+        self._pack = pack
         self._unknowns = derivation.objective.params
         missing = [v.name for v in self._unknowns if v.name not in given]
         if missing:
@@ -58,7 +65,7 @@ class Problem:
         names = {v.name for v in self._unknowns}
         self._captured = {name: value for name, value in given.items() if name not in names}
         self._shapes = [a.shape for a in start]
-        self._function: Compiled = derivation.compile(value=True, check=check)
+        self._function: Compiled = derivation.compile(value=True, check=check, pack=pack)
         self._has_products = False
         self._point: Vector | None = None
         self._found: tuple[object, ...] = ()
@@ -80,7 +87,7 @@ class Problem:
     def hessp(self, x: npt.ArrayLike, p: npt.ArrayLike) -> Vector:
         """The Hessian at x times the vector p."""
         if not self._has_products:
-            self._function = self._derivation.compile(value=True, hvp=True, check=self._check)
+            self._function = self._derivation.compile(value=True, hvp=True, check=self._check, pack=self._pack)
             self._has_products, self._point = True, None
         hvp = self._at(x)[-1]
         assert callable(hvp), "the products stand last"

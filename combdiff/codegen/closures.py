@@ -14,6 +14,7 @@ from dataclasses import replace
 from combdiff.codegen.backends.spelling import Spelling
 from combdiff.codegen.emit import FunctionText, needed_by, origin
 from combdiff.codegen.overwriting import CAUTIOUS, Overwriting
+from combdiff.codegen.packed_arguments import module
 from combdiff.codegen.plan import VIEWS, Argument, Plan, Step
 from combdiff.codegen.products import uses_of
 
@@ -46,7 +47,7 @@ def emit_with_products(
     before: dict[str, str] = {}
     plan = needed_by(plan, spelling, before, reached_by(directions, plan))
     text = _WithProducts(plan, directions, spelling, name, over).text_from(first, title)
-    return "\n\n\n".join([spelling.imports, *before.values(), text])
+    return module(plan, spelling, before, text)
 
 
 def reached_by(directions: Sequence[Argument], plan: Plan) -> dict[Step, None]:

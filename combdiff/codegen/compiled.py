@@ -24,6 +24,8 @@ from combdiff.codegen.fitting import (
 from combdiff.codegen.libraries import library_of, looked_at
 from combdiff.codegen.lower import lower
 from combdiff.codegen.overwriting import CAUTIOUS, Overwriting
+from combdiff.codegen.packed_arrays import PackedArrays
+from combdiff.codegen.packed_plan import packed
 from combdiff.codegen.plan import Argument, Plan
 from combdiff.codegen.signature import derivatives_in, result_of
 from combdiff.errors import ArrayError
@@ -71,13 +73,22 @@ class Compiled:
         term: a derivation's result.
         check: whether arrays are checked for their declared symmetries when they are first seen: on a `"sample"` of
             4,096 entries, in `"full"`, or not (`False`).
+        pack: arguments to pack when they are first seen, and to check in full then.
 
     A call returns fresh arrays (several as a tuple), or fills `out=`. `source` is the text for sizes that are guessed;
     for each shape the order of contractions is decided anew, once. Raises `ArrayError` for arrays that do not fit.
     """
 
+    _unchecked: tuple[str, ...] = ()
+
     def __init__(
-        self, term: Term, backend: str = "numpy", name: str = "gradient", title: str = "", check: Check = "sample"
+        self,
+        term: Term,
+        backend: str = "numpy",
+        name: str = "gradient",
+        title: str = "",
+        check: Check = "sample",
+        pack: tuple[str, ...] = (),
     ) -> None:
         self._term = term
         self._backend = backend
@@ -86,6 +97,9 @@ class Compiled:
         self._name = identifier(name)
         self._title = title
         self._check = check
+        self._pack = pack
+        self._kinds = {v.name: v.kind for v in result_of(term).params}
+        self._packed = PackedArrays(self._kinds, self._library)
         self._plan = self._lowered(None)
         self.source = self._text(self._plan)
         self._known: dict[str, Callable[..., object]] = {}
@@ -97,8 +111,7 @@ class Compiled:
         self._listed = [n for n, a in enumerate(self._plan.arguments) if a.offsets is not None]
         self._calls: dict[Hashable, Known] = {}
         self._unneeded = self._function_names() - taken
-        self._kinds = {v.name: v.kind for v in result_of(term).params}
-        kinds = [self._kinds.get(name) for name in self._names]
+        kinds = [None if name in self._plan.packed else self._kinds.get(name) for name in self._names]
         self._symmetric = [n for n, kind in enumerate(kinds) if check and isinstance(kind, Map) and kind.symmetries]
         # lists that the code does not need may still be needed to check a declared symmetry
         self._lists = {name: domain for name, domain in lists_in(term).items() if name not in taken}
@@ -157,6 +170,10 @@ class Compiled:
     def plan(self, sizes: Mapping[Domain, int]) -> Plan:
         """The plan for these sizes, which prints as a table of costs."""
         return self._lowered(sizes)
+
+    def repack(self) -> None:
+        """Pack arrays anew when they are next given: to be called after one was changed in place."""
+        self._packed.forget()
 
     # --- what was called before -------------------------------------------------------------------------------------
 
@@ -313,7 +330,8 @@ class Compiled:
         import numpy as np
 
         kind = self._kinds.get(argument.name)
-        if not self._check or not isinstance(kind, Map) or not kind.symmetries or argument.callable:
+        skipped = not self._check or argument.callable or argument.name in self._plan.packed
+        if skipped or not isinstance(kind, Map) or not kind.symmetries:
             return
         # a symmetry of neighbours is one for the neighbours that are listed
         key = argument.name, id(value), contents_of_lists(sizes)
@@ -339,7 +357,7 @@ class Compiled:
 
     def _lowered(self, sizes: Mapping[Domain, int] | None) -> Plan:
         with deep_recursion():
-            return lower(self._term, sizes)
+            return packed(lower(self._term, sizes), self._pack, self._unchecked)
 
     def _text(self, plan: Plan, over: Overwriting = CAUTIOUS) -> str:
         with deep_recursion():
@@ -351,12 +369,14 @@ class Compiled:
         if key not in self._by_sizes:
             plan = self._lowered(sizes)
             check_constants(plan, sizes)
-            self._by_sizes[key] = self._executed(self._text(plan, Overwriting(alike)))
+            self._by_sizes[key] = self._executed(self._text(plan, Overwriting(alike)), plan)
         return self._by_sizes[key]
 
-    def _executed(self, text: str) -> Callable[..., object]:
+    def _executed(self, text: str, plan: Plan) -> Callable[..., object]:
         if text not in self._known:
-            self._known[text] = compile_source(text, self._name)
+            function = compile_source(text, self._name)
+            packs = [(packing, compile_source(text, f"pack_{packing.name}")) for packing in plan.packings]
+            self._known[text] = self._packed.bound(function, self._names, packs) if packs else function
         return self._known[text]
 
 

@@ -18,8 +18,9 @@ from combdiff.codegen.backends.spelling import Spelling
 from combdiff.codegen.kernels import Kernel, with_definitions
 from combdiff.codegen.lower import lower
 from combdiff.codegen.overwriting import CAUTIOUS, Overwriting
+from combdiff.codegen.packed_arguments import PackedArguments, module, packing_functions, telling_name
 from combdiff.codegen.plan import VIEWS, Argument, Plan, Slabs, Step
-from combdiff.codegen.products import uses_of
+from combdiff.codegen.products import is_matmul, uses_of
 from combdiff.codegen.signature import called, described, slots
 from combdiff.codegen.slabs import inner, slab_axis
 from combdiff.codegen.solvers import SOLVERS, solver_of, solver_text
@@ -35,7 +36,7 @@ _INLINE = 60
 _WORTHWHILE = 16
 _WIDEST = 110
 _BUILTINS = frozenset({"abs", "len"})
-_CONTRACTIONS = frozenset({"tensordot", "batched", "einsum"})
+_CONTRACTIONS = frozenset({"tensordot", "batched", "einsum", "packed", "unpacked"})
 _DIMENSIONS = "nmrstuv"
 _LOOPED = "pqijkl"
 
@@ -50,7 +51,7 @@ def source(
     """Source text of a function that computes `term`, a derivation's result, from arrays.
 
     >>> from combdiff.language.terms import App, Lam, fresh, mul, total
-    >>> from combdiff.language.types import COMPLEX, Index
+    >>> from combdiff.language.types import COMPLEX, Index, Map
     >>> i, j = (fresh(name, Index(Domain("A.1"))) for name in "ij")
     >>> A = fresh("A", Map((i.kind, j.kind), COMPLEX))
     >>> x = fresh("x", Map((j.kind,), COMPLEX))
@@ -79,11 +80,15 @@ def emit(plan: Plan, spelling: Spelling, name: str = "gradient", title: str = ""
     """The text of a plan, after those of the equations and solvers that it calls."""
     before: dict[str, str] = {}
     plan = needed_by(plan, spelling, before)
-    return "\n\n\n".join([spelling.imports, *before.values(), FunctionText(plan, spelling, name, over).text(title)])
+    return module(plan, spelling, before, FunctionText(plan, spelling, name, over).text(title))
 
 
 def needed_by(plan: Plan, spelling: Spelling, before: dict[str, str], late: Collection[Step] = ()) -> Plan:
-    """Add the texts of kernels, equations and solvers to `before`, by their names; the plan that calls them."""
+    """Add the texts of what packs arguments, of kernels, equations and solvers to `before`, by their names.
+
+    The plan that is returned calls them.
+    """
+    before |= packing_functions(plan, spelling, identifier)
     plan = with_definitions(plan, spelling.kernel, before, late)
     for step in plan.steps:
         name = solver_of(step)
@@ -119,7 +124,8 @@ class FunctionText:
         self.name = identifier(name)
         self.taken = {*spelling.reserved, *_BUILTINS, *SOLVERS, self.name}
         self.taken |= {step.spec.name for step in plan.steps if isinstance(step.spec, Equation | Kernel)}
-        self.arguments = {a.name: self._fresh(a.name) for a in plan.arguments}
+        self.packed = PackedArguments(plan, self._fresh)
+        self.arguments = {a.name: self.packed.arguments.get(a.name) or self._fresh(a.name) for a in plan.arguments}
         self.texts: dict[Step, Text] = {}
         self.lines: list[str] = []
         self.dimensions = self._dimensions()
@@ -128,7 +134,7 @@ class FunctionText:
         self.pinned = {step: self._fresh(given) for step, given in plan.names.items() if step in set(plan.steps)}
         steps = plan.steps
         self.uses = Counter([o for s in steps for o in uses_of(s)] + list(plan.outputs))
-        self.expressions = Statements(plan, spelling, self.texts.__getitem__, self._extent)
+        self.expressions = Statements(plan, spelling, self.texts.__getitem__, self._extent, self.packed.items)
         self.over = over.of(plan, spelling, self.uses)
         self.becomes = {buffer: step for step, buffer in self.over.items()}
 
@@ -183,7 +189,7 @@ class FunctionText:
     def add(self, step: Step) -> None:
         """Write a step: a line of its own, or kept for the expression that uses it."""
         if step.op == "input":
-            self.texts[step] = Text(self.arguments[str(step.spec)], ATOM)
+            self.texts[step] = Text(self.packed.whole(str(step.spec)) or self.arguments[str(step.spec)], ATOM)
         elif step.op == "scatter":
             values = self.expressions.scatter_values(step)
             name = self._name(step)
@@ -231,7 +237,7 @@ class FunctionText:
     def _shortened(self, step: Step) -> Text:
         """The expression of a step; where it grows too long, its longest operands get lines of their own."""
         for operand in uses_of(step):
-            chained = _is_matmul(step) and _is_matmul(operand)
+            chained = step.op == "unpacked" or (is_matmul(step) and is_matmul(operand))
             if step.op in _CONTRACTIONS and operand.op in _CONTRACTIONS and not chained:
                 self.name_now(operand)
         if self.expressions.multiplies(step):
@@ -295,6 +301,8 @@ class FunctionText:
                 letters = [self._letters(o) for o in step.operands]
                 name = "".join(letters)
                 return name if all(letters) and len(name) <= 4 else ""
+            case "packed" | "unpacked":
+                return telling_name(step, self._letters)
             case "gather":
                 base = self.texts[step.operands[0]].code
                 places = [self.texts[o].code for o in step.operands[1:] if o.op == "position"]
@@ -337,10 +345,12 @@ class FunctionText:
         """The sizes that the code uses, read off as few arrays as will do."""
         shown = {d for a in self._arrays() for d in slots(a.kind)}
         wanted = [d for d in self.dimensions if d in self.asked and d in shown]
-        lines = []
-        arrays = [(self.arguments[a.name], slots(a.kind)) for a in self._arrays()]
+        lines = self.packed.statements()
+        arrays = [(self.arguments[a.name], slots(a.kind)) for a in self._arrays() if a.name not in self.packed.packings]
         while wanted:
-            name, domains = max(arrays, key=lambda pair: (len(set(wanted) & set(pair[1])), -len(pair[1])))
+            name, domains = max(
+                arrays + self.packed.showing(), key=lambda pair: (len(set(wanted) & set(pair[1])), -len(pair[1]))
+            )
             lines.append(self._sizes_of(name, domains, wanted))
             wanted = [d for d in wanted if d not in domains]
         return lines
@@ -376,7 +386,7 @@ class FunctionText:
             return f"{name}: how many values {a.kind.domain.name} has"
         if a.callable:
             return f"{name}: function of the caller's, {called(name, a.kind)}"
-        kind = described(a.kind, [self.dimensions.get(d, "n") for d in slots(a.kind)])
+        kind = self.packed.origin(a.name) + described(a.kind, [self.dimensions.get(d, "n") for d in slots(a.kind)])
         return f"{name}: {kind}{', where the method of Newton starts; 0 if not given' if a.optional else ''}"
 
 
@@ -385,11 +395,6 @@ def origin(step: Step) -> Step:
     while step.op in VIEWS | {"broadcast"} and step.operands:
         step = step.operands[0]
     return step
-
-
-def _is_matmul(step: Step) -> bool:
-    """Whether a contraction is written with `@` between two matrices or vectors."""
-    return step.op == "tensordot" and all(o.rank <= 2 for o in step.operands)
 
 
 def _wrapped(prefix: str, text: Text) -> list[str]:

@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from combdiff.codegen.overwriting import LARGE
+from combdiff.codegen.packed_text import PackedProducts
 from combdiff.codegen.plan import Step, is_plain
 from combdiff.codegen.powers import exponent_of
 from combdiff.codegen.products import Products
@@ -24,7 +25,7 @@ from combdiff.language.types import Domain, Index
 _INDEXING = frozenset({"position", "opposite", "pick", "permute", "flip", "roll", "diagonal", "gather"})
 
 
-class Expressions(Products):
+class Expressions(Products, PackedProducts):
     """Writes steps as text in the spelling of one array library."""
 
     def text(self, step: Step) -> Text:
@@ -32,7 +33,11 @@ class Expressions(Products):
         cast = self._cast(step) if self.spelling.to_complex else ()
         read = tuple(o for o in step.operands if self._is_integer(o)) if self.spelling.to_real else ()
         read = () if step.op in _INDEXING else read
-        writer = Expressions(self.plan, self.spelling, self._casting(cast, read), self.extent) if cast or read else self
+        writer = (
+            Expressions(self.plan, self.spelling, self._casting(cast, read), self.extent, self.items)
+            if cast or read
+            else self
+        )
         write: Callable[[Step, Any], Text] = getattr(writer, f"_{step.op}")
         return write(step, step.spec)
 
@@ -40,7 +45,7 @@ class Expressions(Products):
         """The real operands that a library which does not mix real with complex must be given as complex ones."""
         reals = tuple(o for o in step.operands if not o.complex)
         match step.op:
-            case "tensordot" | "batched" | "einsum" | "solve" | "scatter" if step.complex:
+            case "tensordot" | "batched" | "einsum" | "solve" | "scatter" | "packed" if step.complex:
                 return reals
             case "power" | "call" if step.complex and len(reals) == len(step.operands):
                 return reals[:1]

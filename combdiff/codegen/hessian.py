@@ -16,6 +16,7 @@ from combdiff.codegen.emit import spelling_of
 from combdiff.codegen.fitting import filled
 from combdiff.codegen.lower import lower
 from combdiff.codegen.overwriting import CAUTIOUS, Overwriting
+from combdiff.codegen.packed_plan import packed
 from combdiff.codegen.plan import Argument, Plan, Slabs
 from combdiff.codegen.signature import Result, result_of
 from combdiff.errors import ArrayError, UnsupportedError
@@ -80,10 +81,11 @@ def _merged(a: Result, b: Result) -> list[tuple[Var, Term]]:
     return [*a.bindings, *((var, e) for var, e in b.bindings if var not in known)]
 
 
-def products_source(joint: Joint, backend: str, name: str, title: str) -> str:
+def products_source(joint: Joint, backend: str, name: str, title: str, pack: tuple[str, ...] = ()) -> str:
     """Stand-alone source of a function that returns the outputs at a point, and `hvp`, the products there."""
     with deep_recursion():
-        plan, directions = _split(lower(joint.term), joint)
+        plan = packed(lower(joint.term), pack, [v.name for v in joint.directions])
+        plan, directions = _split(plan, joint)
         return emit_with_products(plan, directions, joint.first, spelling_of(backend), name, title)
 
 
@@ -119,11 +121,18 @@ class CompiledHessian(Compiled):
     """
 
     def __init__(
-        self, joint: Joint, backend: str = "numpy", name: str = "gradient", title: str = "", check: Check = "sample"
+        self,
+        joint: Joint,
+        backend: str = "numpy",
+        name: str = "gradient",
+        title: str = "",
+        check: Check = "sample",
+        pack: tuple[str, ...] = (),
     ) -> None:
         self._joint = joint
+        self._unchecked = tuple(v.name for v in joint.directions)
         self._directions: tuple[Argument, ...] = ()
-        super().__init__(joint.term, backend, name, title, check)
+        super().__init__(joint.term, backend, name, title, check, pack)
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self._joint, self._backend, self._name, self._title, self._check)

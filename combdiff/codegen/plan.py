@@ -9,8 +9,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import prod
+from typing import TYPE_CHECKING, Any
 
 from combdiff.language.types import Domain, Index, Type
+
+if TYPE_CHECKING:
+    from combdiff.codegen.packing import Packing
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,7 +104,7 @@ class Plan:
     """The steps of a function in order, its arguments and outputs; `str(plan)` is a table of costs.
 
     `names` are the names that the user gave to intermediates (and to the indices behind index arrays); `loops` are the
-    contractions that are computed slab by slab of a large array.
+    contractions that are computed slab by slab of a large array, `packings` the arguments that are taken packed.
     """
 
     arguments: tuple[Argument, ...]
@@ -109,11 +113,17 @@ class Plan:
     sizes: Mapping[Domain, int]
     names: Mapping[Step, str] = field(default_factory=dict)
     loops: tuple[Slabs, ...] = ()
+    packings: tuple[Packing, ...] = ()
 
     @property
     def steps(self) -> tuple[Step, ...]:
         """All steps that the outputs need, operands first."""
         return ordered(self.outputs, self.loops)
+
+    @property
+    def packed(self) -> frozenset[str]:
+        """The names of the arguments that are taken packed."""
+        return frozenset(packing.name for packing in self.packings)
 
     def entries(self, step: Step) -> int:
         """How many numbers the array of `step` holds."""
@@ -132,6 +142,11 @@ class Plan:
                 a, b = step.operands
                 weight = (2 if a.complex else 1) * (2 if b.complex else 1)
                 return 2 * weight * self.entries(step) * self._contracted(step)
+            case "packed":
+                (x,) = step.operands
+                layout: Any = step.spec
+                weight = (2 if layout.complex else 1) * (2 if x.complex else 1)
+                return 2 * weight * self.entries(step) * prod(self.sizes.get(d, 1) for d in layout.column_axes)
             case "add" | "mul" | "power" | "where":
                 width = max(len(step.operands) - 1, 1)
                 return width * self.entries(step) * (2 if step.complex else 1)
@@ -159,6 +174,10 @@ class Plan:
                 free = (a.rank > contracted) + (b.rank > contracted)
                 name = ("DOT", "GEMV", "GEMM")[free]
                 return f"{name} in slabs" if any(step in loop.members for loop in self.loops) else name
+            case "packed":
+                layout: Any = step.spec
+                free = len(step.operands[0].domains) > len(layout.contracted)
+                return f"{('GEMV', 'GEMM')[free]}, {layout.name} packed"
             case "batched":
                 return "batched GEMM"
             case "einsum":
@@ -218,6 +237,26 @@ def batch_axes(step: Step) -> tuple[int, ...]:
             return tuple(axis for axis, label in enumerate(left) if label in right and label in out)
         case _:
             return ()
+
+
+def contraction_labels(step: Step) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """A contraction in the terms of einsum: a number for each axis of both operands, and of the result.
+
+    >>> make, n = Builder().step, Domain("n")
+    >>> A, x = make("input", (), "A", (n, n), False), make("input", (), "x", (n,), False)
+    >>> contraction_labels(make("tensordot", (A, x), ((1,), (0,)), (n,)))
+    ((0, 1), (1,), (0,))
+    """
+    spec: Any = step.spec
+    if step.op == "einsum":
+        return spec[0], spec[1], spec[2]
+    a, b = step.operands
+    batch_a, batch_b, over_a, over_b = spec if step.op == "batched" else ((), (), *spec)
+    same = dict(zip((*batch_b, *over_b), (*batch_a, *over_a), strict=True))
+    row_a = tuple(range(a.rank))
+    row_b = tuple(same.get(axis, a.rank + axis) for axis in range(b.rank))
+    free = [x for x in row_a if x not in (*batch_a, *over_a)] + [x for x in row_b if x >= a.rank]
+    return row_a, row_b, (*batch_a, *free)
 
 
 def ordered(outputs: Iterable[Step], loops: Iterable[Slabs] = ()) -> tuple[Step, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import permutations
 from typing import Any
 
-from combdiff.codegen.plan import Step
+from combdiff.codegen.plan import Step, contraction_labels
 from combdiff.codegen.powers import Powers
 from combdiff.codegen.texts import ATOM, PRODUCT, UNARY, Text, filled
 
@@ -18,6 +18,11 @@ def is_inner_product(step: Step) -> bool:
     a, _ = step.operands
     spec: Any = step.spec
     return bool(spec[0] == spec[1] and (a.op == "conj" or (a.rank > 1 and not a.complex)))
+
+
+def is_matmul(step: Step) -> bool:
+    """Whether a contraction is written with `@` between two matrices or vectors."""
+    return step.op == "tensordot" and all(o.rank <= 2 for o in step.operands)
 
 
 def uses_of(step: Step) -> Iterable[Step]:
@@ -128,16 +133,7 @@ class Products(Powers):
         return Text(product, PRODUCT, (left, f"@ {right}"))
 
     def _batched_einsum(self, step: Step) -> Text:
-        a, b = step.operands
-        spec: Any = step.spec
-        batch_a, batch_b, over_a, over_b = spec
-        row_a = list(range(a.rank))
-        row_b = [0] * b.rank
-        same = dict(zip((*batch_b, *over_b), (*batch_a, *over_a), strict=True))
-        for axis in range(b.rank):
-            row_b[axis] = same.get(axis, a.rank + axis)
-        free = [n for n in row_a if n not in (*batch_a, *over_a)] + [n for n in row_b if n >= a.rank]
-        return self._einsum(step, (row_a, row_b, (*batch_a, *free)))
+        return self._einsum(step, contraction_labels(step))
 
     def _stacked(
         self, step: Step, batch: Sequence[int], rows: Sequence[int], columns: Sequence[int], lead: list[str]

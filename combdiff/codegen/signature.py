@@ -157,6 +157,18 @@ def described(kind: Type, dimensions: Sequence[str]) -> str:
             return "value"
 
 
+def called(name: str, kind: object) -> str:
+    """How a function of the user is called, in words."""
+    if not isinstance(kind, Map):
+        return f"{name}(…)"
+    if name.startswith("adjoint_"):
+        return f"{name}(k), with Re⟨{name}(k), x⟩ = Re⟨k, {name.removeprefix('adjoint_')}(x)⟩"
+    arguments = ["k"] if name.startswith("pullback_") else []
+    letters = [*"xyzuvw"[: len(kind.params) - len(arguments)], *arguments]
+    on_numbers = not any(isinstance(p, Map) for p in kind.params)
+    return f"{name}({', '.join(letters)})" + (", on whole arrays of numbers" if on_numbers else "")
+
+
 _GUESS, _GUESS_SYMMETRIC = 12, 5
 
 
@@ -184,15 +196,3 @@ def looped(labels: Sequence[Var], params: Sequence[Var]) -> UnsupportedError:
         f"a function of the user is applied to a different array for each value of {names}",
         remedy="let the function take the whole array, or give its definition so that it is differentiated",
     )
-
-
-def called(name: str, kind: object) -> str:
-    """How a function of the user is called, in words."""
-    if not isinstance(kind, Map):
-        return f"{name}(…)"
-    if name.startswith("adjoint_"):
-        return f"{name}(k), with Re⟨{name}(k), x⟩ = Re⟨k, {name.removeprefix('adjoint_')}(x)⟩"
-    arguments = ["k"] if name.startswith("pullback_") else []
-    letters = [*"xyzuvw"[: len(kind.params) - len(arguments)], *arguments]
-    on_numbers = not any(isinstance(p, Map) for p in kind.params)
-    return f"{name}({', '.join(letters)})" + (", on whole arrays of numbers" if on_numbers else "")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from combdiff.codegen.backends.spelling import Spelling
+from combdiff.codegen.packing import Layout
 from combdiff.codegen.plan import Plan, Step
 from combdiff.errors import UnsupportedError
 from combdiff.language.terms import Const
@@ -85,12 +86,19 @@ class Writer:
     """What all texts of steps need: the operands' texts, the sizes, axes put in their places."""
 
     def __init__(
-        self, plan: Plan, spelling: Spelling, refer: Callable[[Step], Text], extent: Callable[[Domain], str]
+        self,
+        plan: Plan,
+        spelling: Spelling,
+        refer: Callable[[Step], Text],
+        extent: Callable[[Domain], str],
+        items: Mapping[tuple[Layout | None, str], str],
     ) -> None:
         self.plan = plan
         self.spelling = spelling
         self.refer = refer
         self.extent = extent
+        # what rows, places and columns of packed arguments are called
+        self.items = items
 
     def atom(self, step: Step) -> str:
         return self.refer(step).at(ATOM)

@@ -310,6 +310,41 @@ def breaks_symmetry(
     return None
 
 
+def worst_breach(
+    array: Array, kind: Map, sizes: Mapping[Domain, int]
+) -> tuple[Symmetry, tuple[int, ...], complex, complex] | None:
+    """The entry that is farthest from what a declared symmetry says of it, or None if all are within rounding.
+
+    >>> from combdiff.language.types import REAL, SYMMETRIC
+    >>> n = Domain("A.1")
+    >>> kind = Map((Index(n), Index(n)), REAL, (SYMMETRIC,))
+    >>> law, place, found, expected = worst_breach(np.array([[1.0, 2.0], [3.0, 4.0]]), kind, {n: 2})
+    >>> print(law, place, found, expected)
+    ((2, 1), :id) (0, 1) 2.0 3.0
+
+    All entries are looked at, slab by slab of the first slot. Returned are the symmetry, the place in the array, the
+    entry and what it should be.
+    """
+    given, shape = array.shape, slot_sizes(kind.params, sizes)
+    array = array.reshape(shape)
+    tolerance = max((_rounding(slab) for slab in array), default=0.0)
+    worst = None
+    for law in kind.symmetries:
+        whole = array.transpose(np.argsort([row[0][0] for row in law.rows])) if law.permutes else None
+        if whole is not None and whole.shape != shape:
+            raise ArrayError(f"the symmetry {law} exchanges slots of unequal size", remedy="give them one size")
+        for n, slab in enumerate(array):
+            points = [np.reshape(n, (1,) * len(shape)), *np.ogrid[(slice(1), *map(slice, shape[1:]))][1:]]
+            related = whole[n] if whole is not None else array[_images(kind, sizes, law, points)][0]
+            expected = law.sign * (related.conj() if law.conj else related)
+            off = np.abs(slab - expected)
+            if off.size and off.max() > tolerance:
+                tolerance, at = off.max(), np.unravel_index(off.argmax(), off.shape)
+                place = np.unravel_index(np.ravel_multi_index((n, *at), shape), given)
+                worst = law, tuple(map(int, place)), slab[at], expected[at]
+    return worst
+
+
 def _rounding(entries: Array) -> float:
     """How far entries may be off: half the digits of their dtype, relative to the largest."""
     if not entries.size:

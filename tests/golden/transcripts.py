@@ -19,10 +19,11 @@ HERE = Path(__file__).parent
 PROGRAMS = sorted(HERE.glob("*.cd"))
 WRONG = sorted((HERE / "wrong").glob("*.cd"))
 FORMS = ("", " --format latex", " --form matrix", " --form matrix --format latex", " --format python")
+PACKED = "grad {} --format python --value --pack J"
 MORE = {
     "conjugate_gradient": ("grad {} --keep R", "grad {} --keep R --form matrix"),
     "cotangents": tuple(f"pullback {{}}{form}" for form in FORMS),
-    "hartree_fock": ("hvp {}", "hvp {} --format latex", "grad {} --format python --value"),
+    "hartree_fock": ("hvp {}", "hvp {} --format latex", "grad {} --format python --value", PACKED),
     "quadratic": ("hvp {}", "hvp {} --form matrix", "grad {} --wrt A"),
     "wannier": ("grad {} --expand", "hvp {}"),
 }

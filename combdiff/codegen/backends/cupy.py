@@ -34,6 +34,9 @@ SPELLING = Spelling(
     tensordot="cp.tensordot({0}, {1}, axes={2})",
     vdot="cp.vdot({0}, {1})",
     einsum='cp.einsum("{0}", {1}, {2})',
+    concatenate="cp.concatenate([{0}])",
+    from_numpy="cp.asarray({0})",
+    contiguous="cp.ascontiguousarray({0})",
     solve="cp.linalg.solve({0}, {1})",
     # a singular system is not refused: its step is infinite
     solver_words={" <= 1e-12": " < 1e-12", "np.": "cp."},

@@ -56,6 +56,9 @@ SPELLING = Spelling(
     tensordot="jnp.tensordot({0}, {1}, axes={2})",
     vdot="jnp.vdot({0}, {1})",
     einsum='jnp.einsum("{0}", {1}, {2})',
+    concatenate="jnp.concatenate([{0}])",
+    from_numpy="jnp.asarray({0})",
+    contiguous="jnp.asarray({0})",
     solve="jnp.linalg.solve({0}, {1})",
     solver_words=_SOLVER_WORDS,
 )

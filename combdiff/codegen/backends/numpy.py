@@ -34,6 +34,8 @@ SPELLING = Spelling(
     einsum='np.einsum("{0}", {1}, {2})',
     broadcast="np.broadcast_to({0}, {1})",
     add_at="np.add.at({0}, {1}, {2})",
+    concatenate="np.concatenate([{0}])",
+    contiguous="np.ascontiguousarray({0})",
     solve="np.linalg.solve({0}, {1})",
     power="np.power({0}, {1})",
     power_complex="np.power({0}, {1}, dtype=complex)",

@@ -74,6 +74,12 @@ class Spelling:
     # whether joining axes is free, which it is not where arrays are cut in chunks
     joins_axes: bool = True
 
+    # packed arguments: rows put together, index arrays of NumPy's beside an array, an array that lies in order; not
+    # packed where the first is empty
+    concatenate: str = ""
+    from_numpy: str = "{0}"
+    contiguous: str = "{0}"
+
     # equations; `solver_words` are replaced in the text of the solvers, which is NumPy's
     solve: str
     solver_words: Mapping[str, str] = field(default_factory=dict)

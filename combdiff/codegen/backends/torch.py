@@ -37,6 +37,9 @@ SPELLING = Spelling(
     einsum='torch.einsum("{0}", {1}, {2})',
     to_complex="{0} + 0j",
     to_real="{0}.to(torch.float64)",
+    concatenate="torch.cat([{0}])",
+    from_numpy="torch.as_tensor({0}, device={1}.device)",
+    contiguous="{0}.contiguous()",
     solve="torch.linalg.solve({0}, {1})",
     solver_words={
         "np.size(x)": "x.numel()",
