@@ -74,6 +74,13 @@ _ABOUT = {
 }
 
 
+def _shape(text: str) -> tuple[str, tuple[int, ...]]:
+    name, _, sizes = text.partition("=")
+    if not name or not all(size.strip().isdecimal() for size in sizes.split(",")):
+        raise argparse.ArgumentTypeError(f"a shape is NAME=60,60, not {text!r}")
+    return name, tuple(map(int, sizes.split(",")))
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="combdiff",
@@ -89,6 +96,8 @@ def _parser() -> argparse.ArgumentParser:
         _add_derivation(command, chosen=name not in _MODES)
         if name in _MODES:
             _add_output(command, name)
+        if name == "plan":
+            _add_sizes(command.add_argument_group("sizes"))
         if name == "check":
             command.add_argument("--seed", type=_seed, default=0, help="which random data (0)")
     return parser
@@ -118,9 +127,17 @@ def _add_output(command: argparse.ArgumentParser, mode: str) -> None:
     code = command.add_argument_group("code, with --format python")
     code.add_argument("--backend", choices=BACKENDS, help="the array library (numpy)")
     code.add_argument("--value", action="store_true", help="return the value before the derivative")
+    _add_sizes(code)
     code.add_argument("--pack", action="append", default=[], metavar="NAME", help="read a packed copy of a tensor")
     if mode == "grad":
         code.add_argument("--hvp", action="store_true", help="return a function last: the Hessian there times a vector")
+
+
+def _add_sizes(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--memory", metavar="SIZE", help='limit of what the arrays take at once, such as "2 GB"')
+    group.add_argument(
+        "--shape", action="append", default=[], type=_shape, metavar="NAME=60,60", help="the shape of an array"
+    )
 
 
 def _read(file: str) -> tuple[str, str]:
@@ -174,7 +191,14 @@ def _tell_spent(d: Derivation, options: argparse.Namespace) -> None:
 
 
 def _source(d: Derivation, options: argparse.Namespace, hvp: bool) -> str:
-    text = d.source(options.backend or "numpy", value=options.value, hvp=hvp, pack=options.pack)
+    text = d.source(
+        options.backend or "numpy",
+        value=options.value,
+        hvp=hvp,
+        pack=options.pack,
+        memory=options.memory,
+        **dict(options.shape),
+    )
     if hvp:
         _tell_spent(d.products, options)
     return text
@@ -182,8 +206,14 @@ def _source(d: Derivation, options: argparse.Namespace, hvp: bool) -> str:
 
 def _derivative(options: argparse.Namespace) -> int:
     hvp = options.command == "grad" and options.hvp
-    of_code = (("--backend", options.backend), ("--value", options.value), ("--hvp", hvp), ("--pack", options.pack))
-    for name, asked in of_code:
+    for name, asked in (
+        ("--backend", options.backend),
+        ("--value", options.value),
+        ("--hvp", hvp),
+        ("--pack", options.pack),
+        ("--memory", options.memory),
+        ("--shape", options.shape),
+    ):
         if asked and options.format != "python":
             raise CombDiffError(f"{name} is about code", remedy="add --format python")
     if options.form == "matrix" and options.format == "python":
@@ -217,7 +247,7 @@ def _explain(options: argparse.Namespace) -> int:
 
 def _plan(options: argparse.Namespace) -> int:
     d = _derived(options, options.mode)
-    print(d.plan())
+    print(d.plan(memory=options.memory, **dict(options.shape)))
     return 0
 
 

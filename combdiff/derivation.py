@@ -150,33 +150,49 @@ class Derivation:
         with deep_recursion():
             return matrix_text(self.term)
 
-    def plan(self, **shapes: Sequence[int]) -> Plan:
-        """The statements that compute the result, for arrays of the shapes given; prints as a table of costs."""
+    def plan(self, backend: str = "numpy", /, *, memory: int | str | None = None, **shapes: Sequence[int]) -> Plan:
+        """The statements that compute the result, for arrays of the shapes given; prints as a table of costs.
+
+        With `memory`, bytes or text such as "2 GB", they are those of `compile(memory=…)`. Raises BudgetError where
+        that is too little.
+        """
+        from combdiff.codegen.emit import spelling_of
         from combdiff.codegen.lower import guessed_sizes, lower
+        from combdiff.codegen.memory import bytes_of
+        from combdiff.codegen.schedule import scheduled
 
         with deep_recursion():
-            return lower(self.term, {**guessed_sizes(self.term), **_sizes(self.term, shapes)})
+            plan = lower(self.term, {**guessed_sizes(self.term), **_sizes(self.term, shapes)})
+            return scheduled(plan, spelling_of(backend), bytes_of(memory))
 
     def source(
-        self, backend: str = "numpy", *, value: bool = False, hvp: bool = False, pack: str | Sequence[str] = ()
+        self,
+        backend: str = "numpy",
+        *,
+        value: bool = False,
+        hvp: bool = False,
+        pack: str | Sequence[str] = (),
+        memory: int | str | None = None,
+        **shapes: Sequence[int],
     ) -> str:
         """Stand-alone source text; with `value` it returns the objective's value, or values, before the derivative.
 
         With `hvp` it returns last a function of a direction, the Hessian-vector product at that point. With
         `pack=("J",)` it defines `pack_J`, and its function takes `pack_J(J)` in the place of J; see `compile`.
+        Contractions are in the order that is best for arrays of the `shapes` given, within `memory`, as for `plan`.
         """
-        from combdiff.codegen.emit import emit, spelling_of
-        from combdiff.codegen.lower import lower
-        from combdiff.codegen.packed_plan import packed
+        from combdiff.codegen.emit import source
+        from combdiff.codegen.hessian import products_source
+        from combdiff.codegen.memory import bytes_of
 
-        names = self._names_to_pack(pack)
+        names, limit = self._names_to_pack(pack), bytes_of(memory)
         name, title = self._function_name(value, hvp), self._title(value)
         with deep_recursion():
             if hvp:
-                from combdiff.codegen.hessian import products_source
-
-                return products_source(self._joint(value), backend, name, title, names)
-            return emit(packed(lower(self._runnable(value)), names), spelling_of(backend), name, title)
+                joint = self._joint(value)
+                return products_source(joint, backend, name, title, names, limit, _sizes(joint.term, shapes))
+            term = self._runnable(value)
+            return source(term, _sizes(term, shapes), backend, name, title, names, limit)
 
     def compile(
         self,
@@ -186,13 +202,16 @@ class Derivation:
         hvp: bool = False,
         check: Check = "sample",
         pack: str | Sequence[str] = (),
+        memory: int | str | None = None,
     ) -> Compiled:
         """A callable of arrays, in the order of the arguments: captured ones, the differentiated, cotangents.
 
         It returns the derivative; with `value` the value before it, and with `hvp` a function last: after
         `value, gradient, hvp = f(A, x)`, `hvp(k)` is the Hessian at x times k, from what was computed at x already.
         `check` says how much of an array is held against its declared symmetries at its first call: "sample" (4,096
-        entries), "full" or False. Raises ArrayError for arrays that do not fit.
+        entries), "full" or False. `memory`, bytes or text such as "2 GB", limits what the arrays that a call makes take
+        at once, results among them: what is too large is computed in loops over an index. Raises ArrayError for arrays
+        that do not fit, and BudgetError before any work is done where no loops keep to the limit.
 
         `pack=("J",)` makes a packed copy of J at the first call with an array, and only that is read in calls with the
         same array afterwards: where J has symmetries, the rows that the others follow from. The docstring of `pack_J`
@@ -201,14 +220,15 @@ class Derivation:
         """
         from combdiff.codegen.compiled import Compiled
         from combdiff.codegen.hessian import CompiledHessian
+        from combdiff.codegen.memory import bytes_of
 
         if check not in ("sample", "full", False):
             raise UnsupportedError(f"check is {check!r}", remedy='give "sample", "full" or False')
-        names = self._names_to_pack(pack)
+        names, limit = self._names_to_pack(pack), bytes_of(memory)
         name, title = self._function_name(value, hvp), self._title(value)
         if hvp:
-            return CompiledHessian(self._joint(value), backend, name, title, check, names)
-        return Compiled(self._runnable(value), backend, name, title, check, names)
+            return CompiledHessian(self._joint(value), backend, name, title, check, names, limit)
+        return Compiled(self._runnable(value), backend, name, title, check, names, limit)
 
     def _names_to_pack(self, pack: str | Sequence[str]) -> tuple[str, ...]:
         from combdiff.codegen.packed_arrays import names_to_pack

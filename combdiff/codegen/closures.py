@@ -67,7 +67,7 @@ class _WithProducts(FunctionText):
         super().__init__(replace(plan, arguments=(*plan.arguments, *directions)), spelling, name, over)
         self.plan = plan
         self.directions = directions
-        self.closure = self._fresh("hvp")
+        self.closure = self.fresh("hvp")
         # what stands before the closure is seen by all its calls, and directions may be of any dtype
         varying = reached_by(directions, self.plan)
         inside = replace(over, alike=False).of(self.plan, spelling, self.uses)
@@ -89,13 +89,15 @@ class _WithProducts(FunctionText):
             self._kept(step)
         results = self.results(outputs, {origin(step) for step in seen})
         outer, self.lines = self.lines, []
+        outside = f"{' '.join(results)} {' '.join(self.texts[step].code for step in seen)}"
         for step in varying:
             if self.uses[step]:
                 self.add(step)
         returned = ", ".join(self.results(inside, steady))
         names = ", ".join(self.arguments[d.name] for d in self.directions)
         closure = [f"def {self.closure}({names}):"]
-        body = [*self._about_closure(names), *self.lines, f"return {returned}"]
+        outer = self.released(outer, outside)
+        body = [*self._about_closure(names), *self.released([*self.lines, f"return {returned}"])]
         closure += [f"    {line}" if line else "" for line in body]
         told = "the value, the gradient" if first > len(self.directions) else "the gradient"
         at = f"({names})" if len(self.directions) > 1 else names

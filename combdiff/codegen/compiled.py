@@ -27,6 +27,7 @@ from combdiff.codegen.overwriting import CAUTIOUS, Overwriting
 from combdiff.codegen.packed_arrays import PackedArrays
 from combdiff.codegen.packed_plan import packed
 from combdiff.codegen.plan import Argument, Plan
+from combdiff.codegen.schedule import check_memory, scheduled
 from combdiff.codegen.signature import derivatives_in, result_of
 from combdiff.errors import ArrayError
 from combdiff.language.recursion import deep_recursion
@@ -74,9 +75,11 @@ class Compiled:
         check: whether arrays are checked for their declared symmetries when they are first seen: on a `"sample"` of
             4,096 entries, in `"full"`, or not (`False`).
         pack: arguments to pack when they are first seen, and to check in full then.
+        memory: the bytes that the arrays of a call may take at once, results among them, arguments not.
 
     A call returns fresh arrays (several as a tuple), or fills `out=`. `source` is the text for sizes that are guessed;
-    for each shape the order of contractions is decided anew, once. Raises `ArrayError` for arrays that do not fit.
+    for each shape the order of contractions is decided anew, once. Raises `ArrayError` for arrays that do not fit,
+    `BudgetError` before any work is done where `memory` does not suffice.
     """
 
     _unchecked: tuple[str, ...] = ()
@@ -89,6 +92,7 @@ class Compiled:
         title: str = "",
         check: Check = "sample",
         pack: tuple[str, ...] = (),
+        memory: int | None = None,
     ) -> None:
         self._term = term
         self._backend = backend
@@ -97,6 +101,8 @@ class Compiled:
         self._name = identifier(name)
         self._title = title
         self._check = check
+        self._memory = memory
+        check_memory(self._spelling, memory)
         self._pack = pack
         self._kinds = {v.name: v.kind for v in result_of(term).params}
         self._packed = PackedArrays(self._kinds, self._library)
@@ -121,7 +127,15 @@ class Compiled:
 
     def __reduce__(self) -> tuple[object, ...]:
         # what was learnt from arrays is of this process; the text is made anew from the formula
-        return type(self), (self._term, self._backend, self._name, self._title, self._check)
+        return type(self), (
+            self._term,
+            self._backend,
+            self._name,
+            self._title,
+            self._check,
+            self._pack,
+            self._memory,
+        )
 
     def __call__(self, /, *args: object, out: object = None, **named: object) -> object:
         from combdiff.language.points import offsets_of
@@ -357,7 +371,12 @@ class Compiled:
 
     def _lowered(self, sizes: Mapping[Domain, int] | None) -> Plan:
         with deep_recursion():
-            return packed(lower(self._term, sizes), self._pack, self._unchecked)
+            plan = packed(lower(self._term, sizes), self._pack, self._unchecked)
+            # a limit is for the sizes of a call, not for those that are guessed
+            return self._scheduled(plan, None if sizes is None else self._memory)
+
+    def _scheduled(self, plan: Plan, memory: int | None) -> Plan:
+        return scheduled(plan, self._spelling, memory)
 
     def _text(self, plan: Plan, over: Overwriting = CAUTIOUS) -> str:
         with deep_recursion():

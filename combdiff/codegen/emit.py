@@ -16,13 +16,16 @@ from importlib import import_module
 from combdiff.codegen.backends import BACKENDS
 from combdiff.codegen.backends.spelling import Spelling
 from combdiff.codegen.kernels import Kernel, with_definitions
+from combdiff.codegen.liveness import SHARE, held_by
+from combdiff.codegen.looptext import LoopText, wrapped
 from combdiff.codegen.lower import lower
 from combdiff.codegen.overwriting import CAUTIOUS, Overwriting
 from combdiff.codegen.packed_arguments import PackedArguments, module, packing_functions, telling_name
-from combdiff.codegen.plan import VIEWS, Argument, Plan, Slabs, Step
+from combdiff.codegen.packed_plan import packed
+from combdiff.codegen.plan import VIEWS, Argument, Plan, Step
 from combdiff.codegen.products import is_matmul, uses_of
+from combdiff.codegen.schedule import scheduled
 from combdiff.codegen.signature import called, described, slots
-from combdiff.codegen.slabs import inner, slab_axis
 from combdiff.codegen.solvers import SOLVERS, solver_of, solver_text
 from combdiff.codegen.solving import Equation
 from combdiff.codegen.statements import Statements
@@ -38,7 +41,6 @@ _WIDEST = 110
 _BUILTINS = frozenset({"abs", "len"})
 _CONTRACTIONS = frozenset({"tensordot", "batched", "einsum", "packed", "unpacked"})
 _DIMENSIONS = "nmrstuv"
-_LOOPED = "pqijkl"
 
 
 def source(
@@ -47,6 +49,8 @@ def source(
     backend: str = "numpy",
     name: str = "gradient",
     title: str = "",
+    pack: tuple[str, ...] = (),
+    memory: int | None = None,
 ) -> str:
     """Source text of a function that computes `term`, a derivation's result, from arrays.
 
@@ -63,8 +67,9 @@ def source(
     of a function of a number they are called once on a whole array of numbers. `title` goes into the docstring.
     Raises `UnsupportedError` for what has no array program (an integral).
     """
+    spelling = spelling_of(backend)
     with deep_recursion():
-        return emit(lower(term, sizes), spelling_of(backend), name, title)
+        return emit(scheduled(packed(lower(term, sizes), pack), spelling, memory), spelling, name, title)
 
 
 def spelling_of(backend: str) -> Spelling:
@@ -115,30 +120,31 @@ def identifier(name: str) -> str:
     return f"{clean}_" if keyword.iskeyword(clean) else clean
 
 
-class FunctionText:
+class FunctionText(LoopText):
     """The text of one function; its statements are written in the order of the plan's steps."""
 
     def __init__(self, plan: Plan, spelling: Spelling, name: str, over: Overwriting = CAUTIOUS) -> None:
+        super().__init__()
         self.plan = plan
         self.spelling = spelling
         self.name = identifier(name)
         self.taken = {*spelling.reserved, *_BUILTINS, *SOLVERS, self.name}
         self.taken |= {step.spec.name for step in plan.steps if isinstance(step.spec, Equation | Kernel)}
-        self.packed = PackedArguments(plan, self._fresh)
-        self.arguments = {a.name: self.packed.arguments.get(a.name) or self._fresh(a.name) for a in plan.arguments}
+        self.packed = PackedArguments(plan, self.fresh)
+        self.arguments = {a.name: self.packed.arguments.get(a.name) or self.fresh(a.name) for a in plan.arguments}
         self.texts: dict[Step, Text] = {}
         self.lines: list[str] = []
         self.dimensions = self._dimensions()
-        self.loops = {m: loop for loop in plan.loops for m in loop.members if spelling.empty}
+        self.loops = {step: loop for loop in plan.loops for step in loop.steps}
         self.asked: set[Domain] = set()
-        self.pinned = {step: self._fresh(given) for step, given in plan.names.items() if step in set(plan.steps)}
+        self.pinned = {step: self.fresh(given) for step, given in plan.names.items() if step in set(plan.steps)}
         steps = plan.steps
         self.uses = Counter([o for s in steps for o in uses_of(s)] + list(plan.outputs))
-        self.expressions = Statements(plan, spelling, self.texts.__getitem__, self._extent, self.packed.items)
+        self.expressions = Statements(plan, spelling, self.texts.__getitem__, self.extent, self.packed.items)
         self.over = over.of(plan, spelling, self.uses)
         self.becomes = {buffer: step for step, buffer in self.over.items()}
 
-    def _fresh(self, wish: str) -> str:
+    def fresh(self, wish: str) -> str:
         """`wish` as an identifier that is not taken."""
         base = chosen = identifier(wish)
         number = 1
@@ -157,13 +163,13 @@ class FunctionText:
                 found[domain] = str(domain.count)
             if domain not in found:
                 short = domain.name if domain.sized else next((c for c in _DIMENSIONS if c not in self.taken), "n")
-                found[domain] = self._fresh(f"n_{domain.name}" if domain.declared else short)
+                found[domain] = self.fresh(f"n_{domain.name}" if domain.declared else short)
         return found
 
     def _arrays(self) -> list[Argument]:
         return [a for a in self.plan.arguments if a.step is not None]
 
-    def _extent(self, domain: Domain) -> str:
+    def extent(self, domain: Domain) -> str:
         if domain.count is not None:
             return str(domain.count)
         self.asked.add(domain)
@@ -177,7 +183,7 @@ class FunctionText:
             if self.uses[step]:
                 self.add(step)
         results = self.results(self.plan.outputs, ())
-        code = [*self.lines, f"return {', '.join(results)}"]
+        code = self.released([*self.lines, f"return {', '.join(results)}"])
         inner = [*self.docstring(title), *self._device(code), *self.preamble(), *code]
         return "\n".join([self.header(), *(f"    {line}" if line else "" for line in inner)]) + "\n"
 
@@ -192,36 +198,20 @@ class FunctionText:
             self.texts[step] = Text(self.packed.whole(str(step.spec)) or self.arguments[str(step.spec)], ATOM)
         elif step.op == "scatter":
             values = self.expressions.scatter_values(step)
-            name = self._name(step)
+            name = self.new_name(step)
             self.lines += self.expressions.scattered(step, values, name)
+            self.note_large(step, name)
             self.texts[step] = Text(name, ATOM)
         elif step in self.loops:
-            if step not in self.texts:
-                self._add_loop(self.loops[step])
+            self.add_loop(self.loops[step])
+        elif step.op == "slice":
+            self.add_slice(step)
         else:
-            text = self._shortened(step)
+            text = self.shortened(step)
             if step in self.over and not self._takes_over(step):
                 self._write_over(step, self.over[step])
                 return
             self.texts[step] = text if self._stays_inside(step, text) else self._assigned(step, text)
-
-    def _add_loop(self, loop: Slabs) -> None:
-        """Write contractions of one array as a loop over its first axis."""
-        for operand in (o for member in loop.members for o in member.operands):
-            self.name_now(operand)
-        array = self.texts[loop.array].code
-        index = self._fresh(next((c for c in _LOOPED if c not in self.taken), "p"))
-        slab = self._fresh(f"{array}_{index}")
-        body = [f"{slab} = {array}[{index}]"]
-        for member in loop.members:
-            name, part, axis = self._name(member), inner(member, loop.array), slab_axis(member, loop.array)
-            self.texts.update({o: Text(slab, ATOM) for o in part.operands if o.op == "slab"})
-            types = ", ".join(dict.fromkeys(self.texts[o].code for o in member.operands))
-            self.lines.append(f"{name} = {self.spelling.empty.format(self.expressions.shape(member.domains), types)}")
-            place = ", ".join([":"] * (axis or 0) + [index])
-            body.append(f"{name}[{place}] = {self.expressions.text(part).code}")
-            self.texts[member] = Text(name, ATOM)
-        self.lines += [f"for {index} in range({self._extent(loop.array.domains[0])}):", *(f"    {b}" for b in body)]
 
     def _takes_over(self, step: Step) -> bool:
         """Whether the library itself writes an expression over the operand that it holds."""
@@ -234,7 +224,7 @@ class FunctionText:
         self.lines += self.expressions.overwriting(step, buffer, name if name != old.code else "")
         self.texts[step] = Text(name, ATOM) if name else old
 
-    def _shortened(self, step: Step) -> Text:
+    def shortened(self, step: Step) -> Text:
         """The expression of a step; where it grows too long, its longest operands get lines of their own."""
         for operand in uses_of(step):
             chained = step.op == "unpacked" or (is_matmul(step) and is_matmul(operand))
@@ -260,8 +250,10 @@ class FunctionText:
             self.texts[step] = self._assigned(step, self.texts[step])
 
     def _stays_inside(self, step: Step, text: Text) -> bool:
-        if step in self.pinned or (
-            step in self.becomes and not self.expressions.elides(self.becomes[step], step, text)
+        if (
+            step in self.pinned
+            or self.is_large(step)
+            or (step in self.becomes and not self.expressions.elides(self.becomes[step], step, text))
         ):
             return False
         if step.op in ("const", "size"):
@@ -271,11 +263,16 @@ class FunctionText:
         return self.uses[step] == 1 and len(text.code) <= (_INLINE if step not in self.plan.outputs else _WIDEST)
 
     def _assigned(self, step: Step, text: Text) -> Text:
-        name = self._name(step)
-        self.lines += _wrapped(f"{name} = ", text)
+        name = self.new_name(step)
+        self.lines += wrapped(f"{name} = ", text)
+        self.note_large(step, name)
         return Text(name, ATOM)
 
-    def _name(self, step: Step) -> str:
+    def is_large(self, step: Step) -> bool:
+        """Whether a limit of memory asks that an array has a name: it is made when it is due, and can be released."""
+        return self.plan.memory is not None and SHARE * held_by(self.plan, step) > self.plan.memory
+
+    def new_name(self, step: Step) -> str:
         if step in self.pinned:
             return self.pinned[step]
         last = step
@@ -285,17 +282,17 @@ class FunctionText:
             return self.pinned[last]
         wish = self._telling_name(step) if last is step else ""
         if wish and wish not in self.taken:
-            return self._fresh(wish)
+            return self.fresh(wish)
         number = 1
         while f"t{number}" in self.taken:
             number += 1
-        return self._fresh(f"t{number}")
+        return self.fresh(f"t{number}")
 
     def _telling_name(self, step: Step) -> str:
         """A name made of the operands' names, if it is short: `JP`, `C_conj`, `U_kb`."""
         match step.op:
             case "conj":
-                base = self.texts[step.operands[0]].code
+                base = self._code(step.operands[0])
                 return f"{base}_conj" if base.isidentifier() else ""
             case "tensordot" | "batched" | "einsum":
                 letters = [self._letters(o) for o in step.operands]
@@ -304,17 +301,21 @@ class FunctionText:
             case "packed" | "unpacked":
                 return telling_name(step, self._letters)
             case "gather":
-                base = self.texts[step.operands[0]].code
-                places = [self.texts[o].code for o in step.operands[1:] if o.op == "position"]
+                base = self._code(step.operands[0])
+                places = [self._code(o) for o in step.operands[1:] if o.op == "position"]
                 name = "_".join([base, *places])
                 return name if places and name.isidentifier() and len(name) <= 12 else ""
             case _:
                 return ""
 
+    def _code(self, step: Step) -> str:
+        """The text of a step; empty if it is not written, as within a loop."""
+        return self.texts[step].code if step in self.texts else ""
+
     def _letters(self, step: Step) -> str:
         while step.op in ("conj", "permute"):
             step = step.operands[0]
-        code = self.texts[step].code
+        code = self._code(step)
         if step.op in _CONTRACTIONS and not code.isidentifier():
             return "".join(map(self._letters, step.operands))
         return code if code.isidentifier() and code.isalpha() and len(code) <= 3 else ""
@@ -335,8 +336,8 @@ class FunctionText:
         return [t.code for t in results]
 
     def _result_line(self, text: Text, number: int) -> Text:
-        name = self._fresh("result" if len(self.plan.outputs) == 1 else f"result{number}")
-        self.lines += _wrapped(f"{name} = ", text)
+        name = self.fresh("result" if len(self.plan.outputs) == 1 else f"result{number}")
+        self.lines += wrapped(f"{name} = ", text)
         return Text(name, ATOM)
 
     # --- what stands above ----------------------------------------------------------------------------------------
@@ -395,10 +396,3 @@ def origin(step: Step) -> Step:
     while step.op in VIEWS | {"broadcast"} and step.operands:
         step = step.operands[0]
     return step
-
-
-def _wrapped(prefix: str, text: Text) -> list[str]:
-    """An assignment; a long sum goes on a line a term, a long product of matrices on a line a factor."""
-    if len(prefix) + len(text.code) <= _WIDEST or not text.terms:
-        return [prefix + text.code]
-    return [f"{prefix}(", *(f"    {term}" for term in text.terms), ")"]

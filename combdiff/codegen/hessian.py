@@ -17,7 +17,8 @@ from combdiff.codegen.fitting import filled
 from combdiff.codegen.lower import lower
 from combdiff.codegen.overwriting import CAUTIOUS, Overwriting
 from combdiff.codegen.packed_plan import packed
-from combdiff.codegen.plan import Argument, Plan, Slabs
+from combdiff.codegen.plan import Argument, Plan, Step
+from combdiff.codegen.schedule import scheduled
 from combdiff.codegen.signature import Result, result_of
 from combdiff.errors import ArrayError, UnsupportedError
 from combdiff.language.recursion import deep_recursion
@@ -81,29 +82,34 @@ def _merged(a: Result, b: Result) -> list[tuple[Var, Term]]:
     return [*a.bindings, *((var, e) for var, e in b.bindings if var not in known)]
 
 
-def products_source(joint: Joint, backend: str, name: str, title: str, pack: tuple[str, ...] = ()) -> str:
+def products_source(
+    joint: Joint,
+    backend: str,
+    name: str,
+    title: str,
+    pack: tuple[str, ...] = (),
+    memory: int | None = None,
+    sizes: Mapping[Domain, int] | None = None,
+) -> str:
     """Stand-alone source of a function that returns the outputs at a point, and `hvp`, the products there."""
     with deep_recursion():
-        plan = packed(lower(joint.term), pack, [v.name for v in joint.directions])
-        plan, directions = _split(plan, joint)
-        return emit_with_products(plan, directions, joint.first, spelling_of(backend), name, title)
+        spelling = spelling_of(backend)
+        plan = packed(lower(joint.term, sizes), pack, [v.name for v in joint.directions])
+        plan, directions, varying = _split(plan, joint)
+        plan = scheduled(plan, spelling, memory, varying)
+        return emit_with_products(plan, directions, joint.first, spelling, name, title)
 
 
-def _split(plan: Plan, joint: Joint) -> tuple[Plan, tuple[Argument, ...]]:
-    """The plan without its directions among the arguments, and these."""
+def _split(plan: Plan, joint: Joint) -> tuple[Plan, tuple[Argument, ...], set[Step]]:
+    """The plan without its directions among the arguments, these, and the steps that they reach."""
     names = {v.name for v in joint.directions}
     directions = tuple(a for a in plan.arguments if a.name in names)
-    reached = {a.step for a in directions}
+    reached = {a.step for a in directions if a.step is not None}
     for step in plan.steps:
         if not reached.isdisjoint(step.operands):
             reached.add(step)
-    # a pass over an array is one for what is computed at the point, and one for what is computed for a direction
-    parts = [
-        (loop.array, [m for m in loop.members if (m in reached) == late]) for loop in plan.loops for late in (0, 1)
-    ]
-    loops = tuple(Slabs(array, tuple(members)) for array, members in parts if members)
     arguments = tuple(a for a in plan.arguments if a.name not in names)
-    return replace(plan, arguments=arguments, loops=tuple(loops)), directions
+    return replace(plan, arguments=arguments), directions, reached
 
 
 class CompiledHessian(Compiled):
@@ -128,14 +134,15 @@ class CompiledHessian(Compiled):
         title: str = "",
         check: Check = "sample",
         pack: tuple[str, ...] = (),
+        memory: int | None = None,
     ) -> None:
         self._joint = joint
         self._unchecked = tuple(v.name for v in joint.directions)
         self._directions: tuple[Argument, ...] = ()
-        super().__init__(joint.term, backend, name, title, check, pack)
+        super().__init__(joint.term, backend, name, title, check, pack, memory)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self._joint, self._backend, self._name, self._title, self._check)
+        return type(self), (self._joint, self._backend, self._name, self._title, self._check, self._pack, self._memory)
 
     def __call__(self, /, *args: object, out: object = None, **named: object) -> object:
         import numpy as np
@@ -187,9 +194,9 @@ class CompiledHessian(Compiled):
         result = solved(closure, fitted, self._library) if self._solves else closure(*fitted)
         return self._returned(result) if out is None else filled(out, result)
 
-    def _lowered(self, sizes: Mapping[Domain, int] | None) -> Plan:
-        plan, self._directions = _split(super()._lowered(sizes), self._joint)
-        return plan
+    def _scheduled(self, plan: Plan, memory: int | None) -> Plan:
+        plan, self._directions, varying = _split(plan, self._joint)
+        return scheduled(plan, self._spelling, memory, varying)
 
     def _text(self, plan: Plan, over: Overwriting = CAUTIOUS) -> str:
         with deep_recursion():

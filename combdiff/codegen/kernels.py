@@ -74,14 +74,16 @@ def with_kernels(plan: Plan, taken: Collection[str] = (), late: Collection[Step]
         elif step not in inside:
             operands = tuple(made[o] for o in step.operands)
             made[step] = step if operands == step.operands else replace(step, operands=operands)
-    loops = [replace(p, array=made[p.array], members=tuple(made[m] for m in p.members)) for p in plan.loops]
     names = {made[step]: given for step, given in plan.names.items() if step in made}
-    return replace(plan, outputs=tuple(made[o] for o in plan.outputs), names=names, loops=tuple(loops))
+    return replace(plan, outputs=tuple(made[o] for o in plan.outputs), names=names)
 
 
 def with_definitions(plan: Plan, template: str, before: dict[str, str], late: Collection[Step] = ()) -> Plan:
-    """The plan with kernels, if a library has a spelling for them; their definitions are added to `before`, by name."""
-    if not template:
+    """The plan with kernels, if a library has a spelling for them; their definitions are added to `before`, by name.
+
+    A plan with loops has none: a loop is there for its small arrays, which steps that are written over keep as small.
+    """
+    if not template or plan.loops:
         return plan
     plan = with_kernels(plan, before, late)
     before |= {s.spec.name: s.spec.text(template) for s in plan.steps if isinstance(s.spec, Kernel)}

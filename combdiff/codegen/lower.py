@@ -38,7 +38,6 @@ from combdiff.codegen.signature import (
     result_of,
     slots,
 )
-from combdiff.codegen.slabs import slab_loops
 from combdiff.codegen.solving import Solving, with_equations
 from combdiff.errors import UnsupportedError
 from combdiff.language.components import by_components
@@ -122,8 +121,7 @@ class _Lowering(Solving):
         outputs = tuple(self.array(t) for t in self.result.outputs)
         outputs, self.names = scaled_early(outputs, self.names, self.sizes)
         taken = self.parameters.used(self.taken(arguments, outputs), outputs)
-        loops = slab_loops(outputs, self.sizes)
-        return Plan((*taken, *self.optional_starts()), outputs, self.result.tupled, self.sizes, self.names, loops)
+        return Plan((*taken, *self.optional_starts()), outputs, self.result.tupled, self.sizes, self.names)
 
     # --- arrays ---------------------------------------------------------------------------------------------------
 

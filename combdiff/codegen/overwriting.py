@@ -41,7 +41,7 @@ class Overwriting:
         """The steps that are written over an operand, each with that operand; `uses`: how often each is mentioned."""
         if not spelling.overwrite:
             return {}
-        looped = {member for loop in plan.loops for member in loop.members}
+        looped = {step for loop in plan.loops for step in loop.steps}
         kinds: dict[Step, Kinds] = {}
         found: dict[Step, Step] = {}
         for step in plan.steps:

@@ -16,7 +16,6 @@ from combdiff.codegen.layouts import exchanges, placement
 from combdiff.codegen.packed_uses import Part, Tensor, Use, analysed, joined, layout_of, use_of
 from combdiff.codegen.packing import Layout, Order, Packing, group_of, inverse
 from combdiff.codegen.plan import Argument, Builder, Plan, Step
-from combdiff.codegen.slabs import slab_loops
 from combdiff.language.terms import ONE, Const
 from combdiff.language.types import Domain, Map
 
@@ -88,7 +87,6 @@ class _Packed:
             outputs=outputs,
             sizes=sizes,
             names={self.new[s]: name for s, name in self.old.names.items() if s in self.new},
-            loops=slab_loops(outputs, sizes),
             packings=packings,
         )
 

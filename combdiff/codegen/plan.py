@@ -6,7 +6,7 @@ terms need is computed once. A plan knows nothing of the language that it will b
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -36,11 +36,52 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Slabs:
-    """A loop over the first axis of `array`, in which every one of `members` contracts a slab: one pass over memory."""
+class Member:
+    """What a turn of a loop computes of a step: `part`, which lies along `axis` of the step, or adds up to it (None).
 
-    array: Step
-    members: tuple[Step, ...]
+    `slices` are the axes along which the operands are cut, None for those that are used whole. One that is not `kept`
+    is needed in the loop only: no more than a part of it ever exists.
+    """
+
+    step: Step
+    axis: int | None
+    slices: tuple[int | None, ...]
+    part: Step
+    kept: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Loop:
+    """Steps that are computed together, for `width` values of an index at a time.
+
+    With a width of 1 the parts have no axis for the index; else they have one that ranges over `block`, the values of a
+    turn. `inner` are loops among the parts.
+    """
+
+    domain: Domain
+    width: int
+    block: Domain
+    members: tuple[Member, ...]
+    inner: tuple[Loop, ...] = ()
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps of which a turn computes parts, in order."""
+        return tuple(m.step for m in self.members)
+
+    @property
+    def kept(self) -> tuple[Member, ...]:
+        """The members that are needed as a whole when the loop is done."""
+        return tuple(m for m in self.members if m.kept)
+
+    @property
+    def body(self) -> tuple[Step, ...]:
+        """What a turn computes, in order: slices, and what depends on them."""
+        inside: dict[Step, None] = {}
+        for step in ordered((m.part for m in self.kept), self.inner):
+            if is_slice(step, self.block) or not inside.keys().isdisjoint(step.operands):
+                inside[step] = None
+        return tuple(inside)
 
 
 class Builder:
@@ -93,7 +134,7 @@ class Argument:
     offsets: Domain | None = None
 
 
-VIEWS = frozenset({"input", "const", "size", "permute", "pick", "flip", "diagonal", "item"})
+VIEWS = frozenset({"input", "const", "size", "permute", "pick", "flip", "diagonal", "item", "slice"})
 _INDEX_STEPS = frozenset({"range", "numbers", "place", "position", "opposite"})
 _CALL_FLOPS = 10
 _ENTRYWISE = frozenset({"unknown", "add", "mul", "power", "call", "conj", "sum", "item", "const", "input", "size"})
@@ -103,8 +144,10 @@ _ENTRYWISE = frozenset({"unknown", "add", "mul", "power", "call", "conj", "sum",
 class Plan:
     """The steps of a function in order, its arguments and outputs; `str(plan)` is a table of costs.
 
-    `names` are the names that the user gave to intermediates (and to the indices behind index arrays); `loops` are the
-    contractions that are computed slab by slab of a large array, `packings` the arguments that are taken packed.
+    `names` are the names that the user gave to intermediates (and to the indices behind index arrays); `loops` are over
+    steps that are not computed for all values of an index at once. `packings` are the arguments that are taken packed.
+    `memory` is a limit in bytes that the order and the loops were chosen for; where there is one, arrays are released
+    when they are no longer needed.
     """
 
     arguments: tuple[Argument, ...]
@@ -112,8 +155,9 @@ class Plan:
     tupled: bool
     sizes: Mapping[Domain, int]
     names: Mapping[Step, str] = field(default_factory=dict)
-    loops: tuple[Slabs, ...] = ()
+    loops: tuple[Loop, ...] = ()
     packings: tuple[Packing, ...] = ()
+    memory: int | None = None
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -172,8 +216,7 @@ class Plan:
                 a, b = step.operands
                 contracted = len(step.spec[0])  # type: ignore[index]  # the spec of a tensordot is two tuples
                 free = (a.rank > contracted) + (b.rank > contracted)
-                name = ("DOT", "GEMV", "GEMM")[free]
-                return f"{name} in slabs" if any(step in loop.members for loop in self.loops) else name
+                return ("DOT", "GEMV", "GEMM")[free]
             case "packed":
                 layout: Any = step.spec
                 free = len(step.operands[0].domains) > len(layout.contracted)
@@ -195,13 +238,14 @@ class Plan:
 
     def rows(self) -> list[tuple[str, ...]]:
         """The table of costs: its titles, then a row for each step that is no view."""
-        shown = self._shown()
+        shown, parts = self._shown(), self._parts()
         labels = {s: self.names.get(s, f"#{n}") for n, s in enumerate(shown, 1)}
         rows: list[tuple[str, ...]] = [("step", "kind", "operands", "shape", "FLOPs", "bytes")]
         for s in shown:
             operands = ", ".join(_label(o, labels) for o in s.operands)
             shape = "×".join(str(self.sizes.get(d, "?")) for d in s.domains) or "1"
-            rows.append((labels[s], self.kind(s), operands, shape, _figure(self.flops(s)), _figure(self.bytes(s))))
+            size = _figure(self.bytes(parts.get(s, s)))
+            rows.append((labels[s], self.kind(s), operands, shape, _figure(self.flops(s)), size))
         return rows
 
     def __str__(self) -> str:
@@ -218,14 +262,32 @@ class Plan:
     def _shown(self) -> list[Step]:
         return [s for s in self.steps if s.op not in VIEWS]
 
+    def _parts(self) -> dict[Step, Step]:
+        """What is held of the steps that never exist whole."""
+        return {m.step: m.part for loop in self.loops for m in loop.members if not m.kept}
+
+    def _looped(self, loops: Iterable[Loop], labels: Mapping[Step, str], inside: str = "") -> Iterator[str]:
+        """A line for each loop: what is computed in it, and how many values of its index at a time."""
+        for loop in loops:
+            extent = self.sizes.get(loop.domain, 1)
+            width = "one" if loop.width == 1 else str(loop.width)
+            members = ", ".join(labels[s] for s in loop.steps if s in labels)
+            yield f"{inside}loop over {extent} values, {width} at a time: {members}"
+            outer = {m.part: labels[m.step] for m in loop.members if m.step in labels}
+            yield from self._looped(loop.inner, outer, f"{inside}  in it, ")
+
     def totals(self) -> str:
-        """The line below the table: all FLOPs, the share of BLAS, the largest intermediate."""
-        shown = self._shown()
+        """The lines below the table: loops, FLOPs, the share of BLAS, the largest array, and all that is held at once."""
+        from combdiff.codegen.liveness import peak
+
+        shown, parts = self._shown(), self._parts()
+        labels = {s: self.names.get(s, f"#{n}") for n, s in enumerate(shown, 1)}
         flops = sum(map(self.flops, shown))
-        largest = max(map(self.bytes, shown), default=0)
+        largest = max((self.bytes(parts.get(s, s)) for s in shown), default=0)
         products = sum(self.flops(s) for s in shown if "GE" in self.kind(s) or self.kind(s) == "DOT")
         share = f", {100 * products // flops} % of them in BLAS" if flops else ""
-        return f"total {_figure(flops)} FLOPs{share}; largest intermediate {_figure(largest)} bytes"
+        held = f"largest intermediate {_figure(largest)} bytes, at most {_figure(peak(self).bytes)} at once"
+        return "\n".join([*self._looped(self.loops, labels), f"total {_figure(flops)} FLOPs{share}; {held}"])
 
 
 def batch_axes(step: Step) -> tuple[int, ...]:
@@ -259,20 +321,28 @@ def contraction_labels(step: Step) -> tuple[tuple[int, ...], tuple[int, ...], tu
     return row_a, row_b, (*batch_a, *free)
 
 
-def ordered(outputs: Iterable[Step], loops: Iterable[Slabs] = ()) -> tuple[Step, ...]:
+def ordered(outputs: Iterable[Step], loops: Iterable[Loop] = ()) -> tuple[Step, ...]:
     """All steps that `outputs` need, operands first, each once; the members of a loop stand together."""
-    home = {member: loop.members for loop in loops for member in loop.members}
+    home = {member: loop.steps for loop in loops for member in loop.steps}
     seen: dict[Step, None] = {}
     stack = [(step, False) for step in reversed(tuple(outputs))]
     while stack:
         step, ready = stack.pop()
+        group = home.get(step, (step,))
         if ready:
-            seen.update(dict.fromkeys(home.get(step, (step,))))
+            seen.update(dict.fromkeys(group))
         elif step not in seen:
             stack.append((step, True))
-            operands = [o for member in home.get(step, (step,)) for o in member.operands]
+            operands = dict.fromkeys(
+                o for member in group for o in member.operands if len(group) == 1 or o not in group
+            )
             stack.extend((operand, False) for operand in reversed(operands))
     return tuple(seen)
+
+
+def is_slice(step: Step, block: Domain) -> bool:
+    """Whether a step is a part of an array for one turn of the loop over blocks like this."""
+    return step.op == "slice" and isinstance(step.spec, tuple) and step.spec[1] is block
 
 
 def is_plain(step: Step) -> bool:

@@ -31,12 +31,19 @@ class Spelling:
     number_complex: str = "{0}"
     device: str = ""
 
+    # what loops write to and add to, of a shape and a type; none where arrays are not written to
+    empty: str = ""
+    zeros_of: str = ""
+    types: str = ""  # the type of results made of these arrays; where it is left out, that of all real or complex ones
+    float_type: str = "float"
+    complex_type: str = "complex"
+    fuses: bool = False  # whether loops are written where they pay, and not only where a limit of memory asks for them
+
     # entry by entry
     scalar_conj: str
     where: str
     power: str
     power_complex: str
-    empty: str = ""  # of a shape, for arrays that are written slab by slab; none where arrays are not written to
     overwrite: str = ""  # a function, what it is of, and the array that its values are written to, if that is done
     elides: bool = False  # whether an expression is written over operands that nothing else holds
     conj: str = "{0}.conj()"

@@ -1,10 +1,9 @@
-"""Large arrays are read once and as they lie: slabs, images under symmetries, no copies; numbers by evaluate.py."""
+"""Loops over an index: one pass over a large array, small temporaries, images under symmetries; evaluate.py agrees."""
 
 from __future__ import annotations
 
+import random
 import tracemalloc
-from collections.abc import Callable
-from unittest.mock import patch
 
 import numpy as np
 import numpy.typing as npt
@@ -13,14 +12,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import combdiff as cd
-from combdiff.codegen import slabs
-from combdiff.codegen.compiled import Compiled
+from combdiff.codegen.backends.numpy import SPELLING as NUMPY
+from combdiff.codegen.compiled import Compiled, compile_source
+from combdiff.codegen.cuts import cuts
+from combdiff.codegen.emit import emit
 from combdiff.codegen.layouts import images
+from combdiff.codegen.loops import Costs, grown, with_loop
 from combdiff.codegen.lower import lower
+from combdiff.codegen.plan import Plan
+from combdiff.codegen.schedule import scheduled
+from combdiff.codegen.signature import result_of
 from combdiff.language.evaluate import evaluate
 from combdiff.language.samples import random_value
-from combdiff.language.terms import App, Lam, Term, Tuple, Var, conj, fresh, mul, total
+from combdiff.language.terms import App, Lam, Term, Tuple, Var, conj, fresh, let, mul, total
 from combdiff.language.types import COMPLEX, REAL, Domain, Index, Map, Symmetry
+from combdiff.language.values import Extent
 
 from . import random_terms as rt
 
@@ -38,11 +44,19 @@ CP = """@space T begin type = (N, N, N) -> R end
 (T::T) -> (X::RM, Y::RM, Z::RM) -> sum((i, j, k), (sum(e, X(i, e) * Y(j, e) * Z(k, e)) - T(i, j, k))^2)"""
 
 
-@pytest.fixture
-def small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Loops as for arrays of a hundred megabytes, for arrays that a test can hold."""
-    for name in ("LARGE", "THIN", "LIGHT"):
-        monkeypatch.setattr(slabs, name, 0)
+EAGER = Costs(large=0, small=0, turn=0, thin=0, slab=0, cache=1 << 60, light=0)  # loops as for a hundred megabytes
+
+
+def run(term: Term, *arrays: object, costs: Costs = EAGER) -> tuple[list[str], object]:
+    """The body of the code for these sizes, and what it returns."""
+    extent = Extent()
+    for v, array in zip(result_of(term).params, arrays, strict=True):
+        for slot, size in zip(v.kind.params if isinstance(v.kind, Map) else (), np.shape(array), strict=True):  # type: ignore[arg-type]
+            assert isinstance(slot, Index) and slot.domain is not None
+            extent.note(slot.domain, size, v.name)
+    text = emit(scheduled(lower(term, extent.sizes), NUMPY, costs=costs), NUMPY)
+    lines = [line.strip() for line in text.split('"""')[2].splitlines()]
+    return lines, compile_source(text)(*arrays)
 
 
 def symmetric_integrals(n: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
@@ -53,17 +67,10 @@ def symmetric_integrals(n: int, rng: np.random.Generator) -> npt.NDArray[np.floa
     return np.asarray(v + v.transpose(2, 3, 0, 1))
 
 
-def run(compiled: Callable[..., object], *arrays: Array) -> tuple[list[str], object]:
-    """The body of the code for these sizes, and what it returns."""
-    result = compiled(*arrays)
-    text = list(compiled._known)[-1]  # type: ignore[attr-defined]
-    return [line.strip() for line in text.split('"""')[2].splitlines()], result
-
-
-def test_coulomb_and_exchange_are_one_loop(small_is_large: None) -> None:
+def test_coulomb_and_exchange_are_one_loop() -> None:
     rng = np.random.default_rng(1)
     V, C = symmetric_integrals(5, rng), rng.normal(size=(5, 2))
-    lines, result = run(cd.grad(RHF).compile(value=True), V, C)
+    lines, result = run(cd.grad(RHF)._runnable(value=True), V, C)
     assert lines.count("for p in range(n):") == 1
     assert not any("tensordot" in line or "einsum" in line for line in lines)
     P = C @ C.T
@@ -73,13 +80,14 @@ def test_coulomb_and_exchange_are_one_loop(small_is_large: None) -> None:
     np.testing.assert_allclose(gradient, 4 * F @ C)
 
 
-def test_a_plan_shows_what_runs_in_slabs() -> None:
+def test_a_plan_shows_its_loops() -> None:
     plan = cd.grad(RHF).plan(V=(40,) * 4, C=(40, 3))
-    assert str(plan).count("GEMV in slabs") == 2
-    assert "slabs" not in str(cd.grad(RHF).plan(V=(6,) * 4, C=(6, 3)))
+    assert "loop over 40 values, one at a time: #2, #3, #4" in str(plan)
+    assert "loop" not in str(cd.grad(RHF).plan(V=(6,) * 4, C=(6, 3)))
+    assert "loop" not in str(cd.grad(RHF).plan("jax", V=(40,) * 4, C=(40, 3)))
     (loop,) = plan.loops
-    places = [plan.steps.index(m) for m in loop.members]
-    assert places == list(range(places[0], places[0] + 2))
+    places = [plan.steps.index(s) for s in loop.steps]
+    assert places == list(range(places[0], places[0] + len(places)))
 
 
 def test_no_copy_of_a_large_array() -> None:
@@ -98,14 +106,14 @@ def test_no_copy_of_a_large_array() -> None:
 
 @pytest.mark.parametrize("sizes", [(1, 1, 1, 1), (0, 2, 3, 2), (4, 3, 5, 2), (3, 0, 2, 2), (2, 3, 4, 0)])
 @pytest.mark.parametrize("layout", ["C", "F", "view"])
-def test_cp_in_slabs(small_is_large: None, sizes: tuple[int, int, int, int], layout: str) -> None:
+def test_cp_in_slabs(sizes: tuple[int, int, int, int], layout: str) -> None:
     rng = np.random.default_rng(2)
     *extents, rank = sizes
     T = rng.normal(size=extents)
     T = np.asfortranarray(T) if layout == "F" else np.repeat(T, 2, axis=1)[:, ::2] if layout == "view" else T
     X, Y, Z = (rng.normal(size=(n, rank)) for n in extents)
-    lines, result = run(cd.grad(CP).compile(value=True), T, X, Y, Z)
-    assert any(line.startswith("for ") for line in lines) or 0 in sizes
+    lines, result = run(cd.grad(CP)._runnable(value=True), T, X, Y, Z)
+    assert any(line.startswith("for ") for line in lines) or min(extents) < 2
     D = np.einsum("ie,je,ke->ijk", X, Y, Z) - T
     wanted = [
         np.sum(D**2),
@@ -164,9 +172,7 @@ def test_images_and_slabs_agree_with_the_oracle(
     term, variables, results = drawn
     rng = np.random.default_rng(seed)
     values = {v: random_value(v.kind, {N: size}, rng) for v in variables}
-    least = 0 if looped else slabs.LARGE
-    with patch.multiple(slabs, LARGE=least, THIN=least, LIGHT=0 if looped else slabs.LIGHT):
-        found = Compiled(term)(*values.values())
+    _, found = run(term, *values.values(), costs=EAGER if looped else Costs())
     for one, result in zip(found if isinstance(found, tuple) else (found,), results, strict=True):
         np.testing.assert_allclose(one, np.asarray(evaluate(result, values, {N: size})), atol=1e-10)
 
@@ -193,18 +199,25 @@ def test_a_symmetry_saves_the_transposed_copy() -> None:
     assert "tensordot" in body(())
 
 
-def test_members_that_need_each_other_are_not_in_one_loop(small_is_large: None) -> None:
-    """A (A (A x)): each product needs the one before, so there is no loop that holds two of them."""
+def test_what_needs_a_whole_result_comes_after_the_loop() -> None:
+    """u = A (A (A x)): the second product adds up over s as y(s) is made, the third needs all of it."""
     A, x = rt.tensor("A", N, N, N), rt.tensor("x", N, N)
     p, q, r, s, t = (rt.index(c, N) for c in "pqrst")
     y = total((q, r), mul(App(A, (s, q, r)), App(x, (q, r))))
-    z = Lam((p, t), total((s,), mul(App(A, (p, t, s)), y)))
-    term = Lam((A,), Lam((x,), Tuple((Lam((s,), y), z))))
-    values = {A: np.random.default_rng(0).normal(size=(3, 3, 3)), x: np.random.default_rng(1).normal(size=(3, 3))}
-    found = Compiled(term)(*values.values())
-    assert all(len(loop.members) == 1 for loop in lower(term, {N: 3}).loops)
-    for one, result in zip(found, (Lam((s,), y), z), strict=True):  # type: ignore[call-overload]
-        np.testing.assert_allclose(one, np.asarray(evaluate(result, values)))
+    z = total((s,), mul(App(A, (p, t, s)), y))
+    Z = fresh("Z", rt.tensor("Z", N, N).kind)
+    u = Lam((r,), total((p, t), mul(App(A, (r, p, t)), App(Z, (p, t)))))
+    term = Lam((A,), Lam((x,), let([(Z, Lam((p, t), z))], Tuple((u, Lam((p, t), z))))))
+    arrays = {A: np.random.default_rng(0).normal(size=(3, 3, 3)), x: np.random.default_rng(1).normal(size=(3, 3))}
+    _, found = run(term, *arrays.values())
+    plan = scheduled(lower(term, {N: 3}), NUMPY, costs=EAGER)
+    assert plan.loops
+    for loop in plan.loops:
+        assert sum(o.spec == "A" for step in loop.steps for o in step.operands) <= 2
+    a, b = arrays.values()
+    second = np.einsum("pts,sqr,qr->pt", a, a, b)
+    np.testing.assert_allclose(found[1], second, atol=1e-12)  # type: ignore[index]
+    np.testing.assert_allclose(found[0], np.einsum("rpt,pt->r", a, second), atol=1e-12)  # type: ignore[index]
 
 
 @pytest.mark.parametrize("action", ["id", "neg", "conj"])
@@ -230,3 +243,41 @@ def test_what_is_contracted_with_one_array_is_added_first() -> None:
     plan = d.plan(J=(4,) * 4, C=(4, 2))
     assert sum(any(o.spec == "J" for o in step.operands) for step in plan.steps) == 2
     assert d.check()
+
+
+# --- loops wherever there may be one --------------------------------------------------------------------------------
+
+
+def one_loop(plan: Plan, rng: random.Random) -> Plan:
+    """The plan with a loop over some index of some step, of some width."""
+    seeds = [(step, cut) for step in plan.steps for cut in cuts(step)]
+    if not seeds:
+        return plan
+    step, cut = rng.choice(seeds)
+    group = grown(plan, {step: cut}, rng.choice((0, 1 << 60)), rng.choice((0, 1 << 60)))
+    return plan if group is None else with_loop(plan, group, rng.choice((1, 1, 2, 3)))
+
+
+@settings(max_examples=250, deadline=None)
+@given(st.integers(0, 10**9), st.sampled_from((1, 2, 3)), st.sampled_from((0, 1, 2)), st.sampled_from((1, 2, 3, 5)))
+def test_a_loop_over_any_index_computes_the_same(seed: int, n: int, m: int, bz: int) -> None:
+    rng = random.Random(seed)
+    generator = rt.Terms(rng)
+    output = generator.output()
+    term = Lam(tuple(generator.tensors), Lam(tuple(generator.scalars), output))
+    sizes = {rt.N: n, rt.M: m, rt.BZ: bz, rt.X: 3}
+    values = {v: random_value(v.kind, sizes, np.random.default_rng(seed)) for v in result_of(term).params}
+    plan = lower(term, sizes)
+    plan = one_loop(one_loop(plan, rng), rng)
+    if any(isinstance(s.spec, tuple) and s.op == "pick" and 0 in (sizes[d] for _, _, d in s.spec) for s in plan.steps):
+        return
+    text = emit(plan, NUMPY)
+    unseen = [sizes[a.kind.domain] for a in plan.arguments if isinstance(a.kind, Index)]  # type: ignore[index]
+    given_values = [values[v] for v in result_of(term).params if v.name in {a.name for a in plan.arguments}]
+    with np.errstate(all="ignore"):
+        wanted = np.asarray(evaluate(output, values, sizes))
+        found = compile_source(text)(*given_values, *unseen)
+    assert np.shape(found) == wanted.shape, text
+    np.testing.assert_allclose(
+        found, wanted, rtol=1e-7, atol=1e-9 * max(1.0, float(np.abs(wanted).max(initial=0))), err_msg=text
+    )
