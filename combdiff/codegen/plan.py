@@ -277,7 +277,7 @@ class Plan:
             yield from self._looped(loop.inner, outer, f"{inside}  in it, ")
 
     def totals(self) -> str:
-        """The lines below the table: loops, FLOPs, the share of BLAS, the largest array, and all that is held at once."""
+        """The lines below the table: loops, FLOPs, the share of BLAS, the largest array, what is held at once."""
         from combdiff.codegen.liveness import peak
 
         shown, parts = self._shown(), self._parts()
