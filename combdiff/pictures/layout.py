@@ -71,12 +71,11 @@ class Layout:
 def arranged(network: Network) -> Layout:
     """A layout of the network.
 
-        >>> from combdiff.language.scalars import SCALAR_FUNCTIONS
-    from combdiff.pictures.network import Edge, Node
-        >>> nodes = (Node("A", TENSOR, (0, 1)), Node("x", TENSOR, (1,)))
-        >>> layout = arranged(Network(False, "", nodes, (Edge("i", open=True), Edge("j"))))
-        >>> len(layout.places), layout.ends, [line.label for line in layout.lines]
-        (3, {2: 'i'}, ['', 'j'])
+    >>> from combdiff.pictures.network import Edge, Node
+    >>> nodes = (Node("A", TENSOR, (0, 1)), Node("x", TENSOR, (1,)))
+    >>> layout = arranged(Network(False, "", nodes, (Edge("i", open=True), Edge("j"))))
+    >>> len(layout.places), layout.ends, [line.label for line in layout.lines]
+    (3, {2: 'i'}, ['', 'j'])
     """
     radii = [_radius(node.label, node.kind) for node in network.nodes]
     lines, dots, ends = _lines(network, radii)
