@@ -106,14 +106,14 @@ def test_no_copy_of_a_large_array() -> None:
 
 @pytest.mark.parametrize("sizes", [(1, 1, 1, 1), (0, 2, 3, 2), (4, 3, 5, 2), (3, 0, 2, 2), (2, 3, 4, 0)])
 @pytest.mark.parametrize("layout", ["C", "F", "view"])
-def test_cp_in_slabs(sizes: tuple[int, int, int, int], layout: str) -> None:
+def test_a_residual_is_contracted_as_it_lies(sizes: tuple[int, int, int, int], layout: str) -> None:
     rng = np.random.default_rng(2)
     *extents, rank = sizes
     T = rng.normal(size=extents)
     T = np.asfortranarray(T) if layout == "F" else np.repeat(T, 2, axis=1)[:, ::2] if layout == "view" else T
     X, Y, Z = (rng.normal(size=(n, rank)) for n in extents)
     lines, result = run(cd.grad(CP)._runnable(value=True), T, X, Y, Z)
-    assert any(line.startswith("for ") for line in lines) or min(extents) < 2
+    assert not any("transpose" in line for line in lines)
     D = np.einsum("ie,je,ke->ijk", X, Y, Z) - T
     wanted = [
         np.sum(D**2),
