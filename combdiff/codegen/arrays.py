@@ -35,6 +35,11 @@ def domain_of(var: Var) -> Domain:
     return var.kind.domain
 
 
+def base(step: Step) -> Step:
+    """The array itself, if `step` is its conjugate."""
+    return step.operands[0] if step.op == "conj" else step
+
+
 def alignment(labels: Labels, out: Labels) -> tuple[int, ...]:
     """Where each axis of an operand goes among the axes of the result."""
     return tuple(out.index(label) for label in labels)

@@ -68,6 +68,12 @@ def placement(axes: Sequence[int], rank: int, whole: bool) -> int:
     return MOVED if 0 in axes else BY_SLABS
 
 
+def best_placement(labels: Labels, symmetries: Sequence[Symmetry], over: Collection[Var], whole: bool) -> int:
+    """How the slots `over` lie in the image of an array where they lie best."""
+    rows = [image.labels for image in images(labels, symmetries)]
+    return min(placement([n for n, v in enumerate(row) if v in over], len(row), whole) for row in rows)
+
+
 def facing(
     labels: Labels, symmetries: Sequence[Symmetry], over: Collection[Var], partner: Labels, conjugated: bool
 ) -> Image:

@@ -25,9 +25,10 @@ from combdiff.codegen.conditions import (
     repeated_sums,
 )
 from combdiff.codegen.indexing import affine, entry, position, scatter, solve
-from combdiff.codegen.paths import WIDEST, Network, contract_all
+from combdiff.codegen.paths import WIDEST, Contractions, Network
 from combdiff.codegen.plan import Argument, Plan, Step
 from combdiff.codegen.scaling import scaled_early
+from combdiff.codegen.sharing import Shared
 from combdiff.codegen.signature import (
     Result,
     check_supported,
@@ -88,11 +89,21 @@ def lower(term: Term, sizes: Mapping[Domain, int] | None = None, unknowns: set[s
     `unknowns`: names in use by other equations. Raises `UnsupportedError` for an integral, which no array holds.
     """
     check_supported(term)
-    return _Lowering(term, sizes or {}, set() if unknowns is None else unknowns).plan()
+    unknowns = set() if unknowns is None else unknowns
+    lowering = _Lowering(term, sizes or {}, set(unknowns))
+    plan = lowering.plan()
+    shared = lowering.contractions.to_share()
+    if shared:
+        lowering = _Lowering(term, sizes or {}, set(unknowns), shared)
+        plan = lowering.plan()
+    unknowns |= lowering.unknowns
+    return plan
 
 
 class _Lowering(Solving):
-    def __init__(self, program: Term, sizes: Mapping[Domain, int], unknowns: set[str]) -> None:
+    def __init__(
+        self, program: Term, sizes: Mapping[Domain, int], unknowns: set[str], shared: Shared | None = None
+    ) -> None:
         parts = by_components(program)
         term = parts.term
         self.result: Result = with_equations(result_of(term))
@@ -100,6 +111,7 @@ class _Lowering(Solving):
         super().__init__(lambda f, names: lower(f, self.sizes, names), unknowns)
         self.arrays = Arrays()
         self.names = self.arrays.names
+        self.contractions = Contractions(self.arrays, self.sizes, shared)
         self.parameters = Parameters(self.arrays, parts, lists_in(program))
         self.known = self.parameters.known
         self.functions: dict[Var, Term] = {}
@@ -255,7 +267,7 @@ class _Lowering(Solving):
         factors += [self.arrays.size(domain_of(v)) for v in network.summed if v not in present]
         if not network.summed or not operands:
             return self.arrays.product(network.coefficient, [*factors, *operands], wanted)
-        summary = contract_all(self.arrays, operands, kept, self.sizes, wanted)
+        summary = self.contractions.total(operands, kept, wanted)
         value = self.arrays.product(network.coefficient, [*factors, summary], wanted)
         if value.step.complex and not is_complex(body.type):
             value = self.arrays.elementwise("call", "real", [value], wanted, complex=False)

@@ -1,4 +1,4 @@
-"""The order of contractions: Σ over a product of many arrays becomes products of two, cheapest for these sizes."""
+"""Σ over a product of many arrays becomes products of two: in the cheapest order, with what is made already."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from math import prod
 from typing import Any
 
 from combdiff.codegen.arrays import Arrays, Value, domain_of
-from combdiff.codegen.large_networks import path_of_large
+from combdiff.codegen.orders import Cost, Factors, Ways, guessed, in_order, leaves
 from combdiff.codegen.plan import VIEWS, Step
+from combdiff.codegen.reuse import Made
+from combdiff.codegen.sharing import Shared, shared_parts
 from combdiff.language.terms import ONE, Const, Delta, Indicator, Term, Var, mul
 from combdiff.language.types import Domain
 
-_EXACT = 10
 WIDEST = 8  # a product of more arrays is not joined with the sums inside it
 
 
@@ -33,24 +34,51 @@ class Network:
         self.coefficient = product
 
 
-def contract_all(
-    arrays: Arrays,
-    operands: Sequence[Value],
-    kept: Collection[Var],
-    sizes: Mapping[Domain, int],
-    wanted: Sequence[Var] = (),
-) -> Value:
-    """Σ over every index that is not kept of the product of `operands`, two at a time.
+class Contractions:
+    """The contractions of one lowering: each Σ in the cheapest order, and none of its parts made a second time."""
 
-    The path is opt_einsum's, or cotengra's. A conjugate of a large array is not formed: Σ A' x = (Σ A x')'.
-    """
-    todo = [_without_lonely(arrays, v, operands, kept) for v in operands]
-    for pair in contraction_path([v.labels for v in todo], kept, sizes):
-        left, right = todo[pair[0]], todo[pair[1]]
-        todo = [v for n, v in enumerate(todo) if n not in pair]
-        needed = {*kept, *(x for v in todo for x in v.labels)}
-        todo.append(_contract(arrays, left, right, needed, sizes, _order(todo, left, right) if todo else wanted))
-    return todo[0]
+    def __init__(self, arrays: Arrays, sizes: Mapping[Domain, int], shared: Shared | None = None) -> None:
+        self.arrays = arrays
+        self.sizes = sizes
+        self.made = Made(arrays)
+        self.shared = shared or {}
+        self.networks: list[Factors] = []
+        self.cost = Cost()
+
+    def to_share(self) -> Shared:
+        """What to make once for several of the contractions so far."""
+        return shared_parts(self.networks, self.made, self.cost)
+
+    def total(self, operands: Sequence[Value], kept: Collection[Var], wanted: Sequence[Var] = ()) -> Value:
+        """Σ over every index that is not kept of the product of `operands`, two at a time.
+
+        A conjugate of a large array is not formed: Σ A' x = (Σ A x')'.
+        """
+        values = [_without_lonely(self.arrays, v, operands, kept) for v in operands]
+        factors = Factors(values, kept, self.sizes, self.arrays.symmetries)
+        self.networks.append(factors)
+        if not factors.exact:
+            return self._made(factors, factors.all, guessed(factors), {}, wanted)
+        known = self.made.among(factors)
+        parts = self.shared.get(len(self.networks) - 1, frozenset()).difference(known)
+        for group in sorted(parts, key=int.bit_count):
+            known[group] = self._made(factors, group, factors.cheapest(known), known, ())
+        ways = factors.cheapest(known)
+        self.cost += ways[factors.all].cost
+        return self._made(factors, factors.all, ways, known, wanted)
+
+    def _made(
+        self, factors: Factors, whole: int, ways: Ways, known: Mapping[int, Value], wanted: Sequence[Var]
+    ) -> Value:
+        """The product over a set of factors, in a given order."""
+        todo = {g: known[g] if g in known else factors.values[g.bit_length() - 1] for g in leaves(ways, whole)}
+        for left, right in in_order(ways, whole):
+            a, b = [todo.pop(g) for g in [*todo] if g in (left, right)]
+            order = _order(list(todo.values()), a, b) if todo else wanted
+            value = _contract(self.arrays, a, b, factors.free(left | right), self.sizes, order)
+            self.made.add(factors, left | right, value)
+            todo[left | right] = value
+        return todo[whole]
 
 
 def _order(rest: Sequence[Value], left: Value, right: Value) -> Sequence[Var]:
@@ -114,30 +142,3 @@ def _is_argument(step: Step) -> bool:
 
 def _entries(labels: Collection[Var], sizes: Mapping[Domain, int]) -> int:
     return prod(sizes[domain_of(x)] for x in labels)
-
-
-def contraction_path(
-    rows: Sequence[Sequence[Var]], kept: Collection[Var], sizes: Mapping[Domain, int]
-) -> list[tuple[int, int]]:
-    """Pairs of positions; the two are taken out and their product is put at the end."""
-    if len(rows) <= 2:
-        return [(0, 1)] if len(rows) == 2 else []
-    # dynamic programming looks for the best path without outer products: T x x is (T x) x, and not T (x x)
-    from opt_einsum.paths import DynamicProgramming
-
-    search = DynamicProgramming(minimize="flops") if len(rows) <= _EXACT else path_of_large
-    # opt_einsum breaks ties by the labels, so they are numbered as they come and not by identity
-    names = {x: n for n, x in enumerate(dict.fromkeys(x for row in rows for x in row))}
-    inputs = [frozenset(chr(0x100 + names[x]) for x in row) for row in rows]
-    output = frozenset(chr(0x100 + names[x]) for x in kept if x in names)
-    extents = {chr(0x100 + n): max(sizes[domain_of(x)], 1) for x, n in names.items()}
-    pairs: list[tuple[int, int]] = []
-    for group in search(inputs, output, extents):
-        taken = sorted(group)
-        count = len(rows) - len(pairs)
-        while len(taken) >= 2:
-            first, second = taken.pop(0), taken.pop(0)
-            pairs.append((first, second))
-            taken = [n - (n > first) - (n > second) for n in taken] + [count - 2]
-            count -= 1
-    return pairs
