@@ -67,6 +67,7 @@ class Arrays:
         self.names: dict[Step, str] = {}
         self.integer_tensors: dict[Var, Step] = {}
         self.symmetries: dict[Step, tuple[Symmetry, ...]] = {}
+        self._laid: dict[Step, tuple[int, ...]] = {}
 
     # --- single steps -------------------------------------------------------------------------------------------
 
@@ -180,6 +181,23 @@ class Arrays:
             step = self.builder.step("broadcast", (step,), alignment(present, labels), map(domain_of, labels))
         return step
 
+    def permuted(self, array: Step, order: tuple[int, ...]) -> Step:
+        """A view with the axes in another order."""
+        return self.builder.step("permute", (array,), order, [array.domains[axis] for axis in order])
+
+    def laid_out(self, array: Step, order: tuple[int, ...]) -> Step:
+        """The same as an array that lies in memory so, which what is made later is made of, too."""
+        self._laid.setdefault(array, order)
+        return self.builder.step("laid", (array,), order, [array.domains[axis] for axis in order])
+
+    def _as_laid(self, v: Value) -> Value:
+        """`v` made of the array that was laid out, if one was."""
+        order = self._laid.get(base(v.step))
+        if order is None:
+            return v
+        laid = Value(self.laid_out(base(v.step), order), tuple(v.labels[axis] for axis in order))
+        return laid if v.step is base(v.step) else self.conj(laid)
+
     # --- contraction --------------------------------------------------------------------------------------------
 
     def contract(self, a: Value, b: Value, kept: Collection[Var], wanted: Sequence[Var] = ()) -> Value:
@@ -247,7 +265,7 @@ class Arrays:
         return alignment(tuple(pairs), a.labels), alignment(tuple(pairs), b.labels)
 
     def _batched(self, a: Value, b: Value, batch: list[Var], over: list[Var], wanted: Sequence[Var]) -> Value:
-        lead = tuple(sorted(batch, key=lambda x: wanted.index(x) if x in wanted else len(wanted)))
+        lead = _leading(batch, a, b, wanted)
         free_a = tuple(x for x in a.labels if x not in batch and x not in over)
         free_b = tuple(x for x in b.labels if x not in batch and x not in over)
         if _agrees((*lead, *free_b, *free_a), wanted) and not _agrees((*lead, *free_a, *free_b), wanted):
@@ -262,8 +280,12 @@ class Arrays:
         return Value(self.builder.step("batched", (a.step, b.step), spec, map(domain_of, out)), out)
 
     def _einsum(self, a: Value, b: Value, kept: Collection[Var], wanted: Sequence[Var]) -> Value:
+        a, b = (v if len(v.labels) > len(other.labels) else self._as_laid(v) for v, other in ((a, b), (b, a)))
         rows = (a.labels, b.labels)
-        out = joint([tuple(x for x in row if x in kept) for row in rows], wanted)
+        rows_kept = [tuple(x for x in row if x in kept) for row in sorted(rows, key=len, reverse=True)]
+        # a large result is written in the order in which the largest operand is read
+        large = len(joint(rows_kept)) + 1 >= max(map(len, rows))
+        out = joint(rows_kept, () if large else wanted)
         names = {label: n for n, label in enumerate(dict.fromkeys(x for row in rows for x in row))}
         spec = tuple(tuple(names[x] for x in labels) for labels in (a.labels, b.labels, out))
         return Value(self.builder.step("einsum", (a.step, b.step), spec, map(domain_of, out)), out)
@@ -273,6 +295,13 @@ def _common_last(a: Labels, b: Labels) -> Labels:
     """The indices of an outer product: those that both have go last, as they, or all the others, are summed later."""
     both = tuple(x for x in a if x in b)
     return (*(x for x in (*a, *b) if x not in both), *both)
+
+
+def _leading(batch: Sequence[Var], a: Value, b: Value, wanted: Sequence[Var]) -> Labels:
+    """The order of the axes that stay in step: as in an operand that was made for it, else as wanted."""
+    made = next((v for v in (b, a) if v.step.op in ("gather", *_PRODUCTS)), None)
+    order = wanted if made is None else made.labels
+    return tuple(sorted(batch, key=lambda x: order.index(x) if x in order else len(order)))
 
 
 def _agrees(labels: Sequence[Var], wanted: Sequence[Var]) -> bool:

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 
 from combdiff.codegen.arrays import domain_of
-from combdiff.codegen.indexing import Affine
+from combdiff.codegen.indexing import Affine, affine, solve
+from combdiff.errors import UnsupportedError
 from combdiff.language.terms import (
     Add,
     App,
@@ -184,3 +185,29 @@ def inlined(t: Let) -> Term:
 def mentions_delta(t: Term) -> bool:
     """Whether a δ stands anywhere in t."""
     return any(isinstance(u, Delta) for u in subterms(t))
+
+
+def solution(
+    condition: Condition, summed: Sequence[Var], rest: Term, compared: set[Var], wanted: Sequence[Var]
+) -> tuple[Var, Term] | None:
+    """What a condition says of an index: of a summed one first, else of the last one of the result.
+
+    A diagonal is then written row by row.
+    """
+    try:
+        l_form, r_form = map(affine, condition)
+    except UnsupportedError:
+        return None
+    variables = dict.fromkeys((*l_form.variables, *r_form.variables))
+    order = {v: n for n, v in enumerate(wanted)}
+    for v in sorted(variables, key=lambda v: (v not in summed, -order.get(v, -1))):
+        found = solve(l_form, r_form, [v])
+        if found is None:
+            continue
+        form = found[1]
+        if form.bare is None and domain_of(v).periodic and v in numbers_read(rest):
+            continue
+        if v in compared and loses_period(v, form):
+            continue
+        return v, as_term(form)
+    return None

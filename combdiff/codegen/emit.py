@@ -300,8 +300,11 @@ class FunctionText(LoopText):
                 return name if all(letters) and len(name) <= 4 else ""
             case "packed" | "unpacked":
                 return telling_name(step, self._letters)
-            case "gather":
+            case "laid":
                 base = self._code(step.operands[0])
+                return f"{base}_laid" if base.isidentifier() else ""
+            case "gather":
+                base = self._code(origin(step.operands[0], through=("laid",)))
                 places = [self._code(o) for o in step.operands[1:] if o.op == "position"]
                 name = "_".join([base, *places])
                 return name if places and name.isidentifier() and len(name) <= 12 else ""
@@ -391,8 +394,8 @@ class FunctionText(LoopText):
         return f"{name}: {kind}{', where the method of Newton starts; 0 if not given' if a.optional else ''}"
 
 
-def origin(step: Step) -> Step:
-    """The array that `step` shows, or shows a part of."""
-    while step.op in VIEWS | {"broadcast"} and step.operands:
+def origin(step: Step, through: Collection[str] = ()) -> Step:
+    """The array that `step` shows, or shows a part of; what the operations in `through` are made of."""
+    while (step.op in VIEWS | {"broadcast"} or step.op in through) and step.operands:
         step = step.operands[0]
     return step

@@ -163,6 +163,9 @@ class Expressions(Products, PackedProducts):
     def _permute(self, step: Step, order: tuple[int, ...]) -> Text:
         return self.transposed(self.refer(step.operands[0]), order)
 
+    def _laid(self, step: Step, order: tuple[int, ...]) -> Text:
+        return filled(self.spelling.laid, self.transposed(self.refer(step.operands[0]), order))
+
     def _broadcast(self, step: Step, places: tuple[int, ...]) -> Text:
         text = self.as_array(step.operands[0], self.aligned(step.operands[0], places, step.rank))
         return Text(self.spelling.broadcast.format(text.code, self.shape(step.domains)), ATOM)

@@ -92,7 +92,8 @@ def position(arrays: Arrays, form: Affine, slot: Domain | None) -> Value:
     if not form.coefficients:
         return Value(arrays.builder.step("position", (), (spec, ()), ()), ())
     values = [_integers(arrays, atom) for atom, _ in form.coefficients]
-    value = arrays.elementwise("position", spec, values, form.variables)
+    steps_first = sorted(form.variables, key=lambda v: domain_of(v) == slot)
+    value = arrays.elementwise("position", spec, values, steps_first)
     arrays.names.setdefault(value.step, "".join(v.name for v in form.variables))
     return value
 
@@ -164,9 +165,12 @@ def _turn(arrays: Arrays, array: Step, forms: Sequence[Affine]) -> tuple[Step, S
 def _gather(arrays: Arrays, array: Step, forms: Sequence[Affine]) -> Value:
     slots = list(zip(forms, array.domains, strict=True))
     advanced = _advanced(slots)
-    shared = [v for axis in advanced for v in forms[axis].variables]
+    order = _gathered(slots, advanced)
+    if len(order) > 1 and len(advanced) < len(slots):
+        array, forms = _led_by(arrays, array, forms, advanced, repeated=len(order) > len(advanced))
+        slots = list(zip(forms, array.domains, strict=True))
+        advanced = list(range(len(advanced)))
     places = {axis: position(arrays, forms[axis], slots[axis][1]) for axis in advanced}
-    order = tuple(dict.fromkeys([v for axis in advanced if (v := forms[axis].bare)] + shared))
     spec = tuple(alignment(places[axis].labels, order) if axis in places else None for axis in range(len(slots)))
     kept = dict(_untouched(forms, places))
     # NumPy puts the gathered axes where the index arrays stand if these are neighbours, and first otherwise
@@ -177,6 +181,27 @@ def _gather(arrays: Arrays, array: Step, forms: Sequence[Affine]) -> Value:
     operands = (array, *(places[axis].step for axis in advanced))
     spec_ = (spec, len(order))
     return Value(arrays.builder.step("gather", operands, spec_, map(domain_of, labels), array.complex), labels)
+
+
+def _gathered(slots: Sequence[tuple[Affine, Domain]], advanced: Sequence[int]) -> Labels:
+    """The indices of a gather, steps before the points that they start from: for one step the result lies together."""
+    variables = dict.fromkeys(v for axis in advanced for v in slots[axis][0].variables)
+    own = {v for axis in advanced for v in slots[axis][0].variables if domain_of(v) == slots[axis][1]}
+    return (*(v for v in variables if v not in own), *(v for v in variables if v in own))
+
+
+def _led_by(
+    arrays: Arrays, array: Step, forms: Sequence[Affine], first: Sequence[int], repeated: bool
+) -> tuple[Step, Sequence[Affine]]:
+    """The array with some axes first, so that a gather moves what the others hold together: one matrix for each point.
+
+    Where it takes every entry more than once, the array is laid out so before.
+    """
+    turn = (*first, *(axis for axis in range(array.rank) if axis not in first))
+    forms = [forms[axis] for axis in turn]
+    if turn == tuple(range(array.rank)):
+        return array, forms
+    return (arrays.laid_out(array, turn) if repeated else arrays.permuted(array, turn)), forms
 
 
 def _untouched(forms: Sequence[Affine], places: Collection[int]) -> Iterator[tuple[int, Var]]:

@@ -12,19 +12,17 @@ from combdiff.codegen.arguments import Parameters, lists_in
 from combdiff.codegen.arrays import Arrays, Labels, Value, domain_of
 from combdiff.codegen.conditions import (
     Condition,
-    as_term,
     closed_form,
     compared_in,
     conditions_of,
     distributed,
     inlined,
     is_tame,
-    loses_period,
     mentions_delta,
-    numbers_read,
     repeated_sums,
+    solution,
 )
-from combdiff.codegen.indexing import affine, entry, position, scatter, solve
+from combdiff.codegen.indexing import affine, entry, position, scatter
 from combdiff.codegen.paths import WIDEST, Contractions, Network
 from combdiff.codegen.plan import Argument, Plan, Step
 from combdiff.codegen.scaling import scaled_early
@@ -321,7 +319,7 @@ class _Lowering(Solving):
         while conditions:
             left, right = conditions.pop()
             compared = compared_in(rest, [*conditions, *masks])
-            found = self._solution((left, right), summed, rest, compared, wanted)
+            found = solution((left, right), summed, rest, compared, wanted)
             if found is None:
                 masks.append((left, right))
                 continue
@@ -341,28 +339,6 @@ class _Lowering(Solving):
         value = self._masked_sum(summed, rest, stay, wanted)
         return scatter(self.arrays, value, forms, [v for v in stay if v not in summed]) if forms else value
 
-    def _solution(
-        self, condition: Condition, summed: list[Var], rest: Term, compared: set[Var], wanted: Sequence[Var]
-    ) -> tuple[Var, Term] | None:
-        """A summed index first, else the last index of the result, so that a diagonal is written row by row."""
-        try:
-            l_form, r_form = map(affine, condition)
-        except UnsupportedError:
-            return None
-        variables = dict.fromkeys((*l_form.variables, *r_form.variables))
-        order = {v: n for n, v in enumerate(wanted)}
-        for v in sorted(variables, key=lambda v: (v not in summed, -order.get(v, -1))):
-            found = solve(l_form, r_form, [v])
-            if found is None:
-                continue
-            form = found[1]
-            if form.bare is None and domain_of(v).periodic and v in numbers_read(rest):
-                continue
-            if v in compared and loses_period(v, form):
-                continue
-            return v, as_term(form)
-        return None
-
     def _masked_sum(self, summed: list[Var], body: Term, stay: Sequence[Var], wanted: Sequence[Var]) -> Value:
         """A sum whose conditions are all left: as masks of the product, or round the whole of it."""
         if isinstance(body, Delta) and not is_tame(body.body):
@@ -380,7 +356,7 @@ class _Lowering(Solving):
             conditions, rest = conditions_of(t)
             others = [[o for o in conditions if o is not c] for c in conditions]
             found = [compared_in(rest, o) for o in others]
-            if any(self._solution(c, [], rest, o, wanted) for c, o in zip(conditions, found, strict=True)):
+            if any(solution(c, [], rest, o, wanted) for c, o in zip(conditions, found, strict=True)):
                 return self._constrained([], conditions, rest, wanted)
         return self._where(t, self.scalar(t.body, wanted), wanted)
 

@@ -12,7 +12,7 @@ from math import prod
 
 from combdiff.codegen.arrays import Value, base, domain_of
 from combdiff.codegen.large_networks import path_of_large
-from combdiff.codegen.layouts import MOVED, best_placement
+from combdiff.codegen.layouts import MOVED, TRAILING, best_placement
 from combdiff.codegen.plan import Step
 from combdiff.language.terms import Var
 from combdiff.language.types import Domain, Symmetry
@@ -23,13 +23,17 @@ _COPIED = 32  # multiplications in the time of copying an entry into another ord
 
 @dataclass(frozen=True, slots=True, order=True)
 class Cost:
-    """Multiplications (and copies, as so many of them), then entries that are written; a product of complex numbers is four of real ones."""
+    """Multiplications, and copies as so many of them; entries that are written; how badly arrays lie (see `placement`).
+
+    A product of complex numbers is four of real ones.
+    """
 
     products: int = 0
     entries: int = 0
+    placement: int = 0
 
     def __add__(self, other: Cost) -> Cost:
-        return Cost(self.products + other.products, self.entries + other.entries)
+        return Cost(self.products + other.products, self.entries + other.entries, self.placement + other.placement)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,19 +113,19 @@ class Factors:
     def _product(self, left: int, right: int) -> Cost:
         weight = prod(2 for side in (left, right) if any(v.step.complex for v in self.members(side)))
         joint = self.entries(self.labels(left) | self.labels(right))
-        moved = self._moved(left, right) + self._moved(right, left)
-        return Cost(weight * joint + _COPIED * moved, self.entries(self.labels(left | right)))
+        places = {left: self._placement(left, right), right: self._placement(right, left)}
+        moved = sum(self.entries(self.labels(group)) for group, place in places.items() if place == MOVED)
+        return Cost(weight * joint + _COPIED * moved, self.entries(self.labels(left | right)), sum(places.values()))
 
-    def _moved(self, group: int, partner: int) -> int:
-        """The entries of a factor that a matrix product would have to copy in another order."""
+    def _placement(self, group: int, partner: int) -> int:
+        """How a factor of three axes or more lies for a matrix product with what another set has made."""
         here, there = self.labels(group), self.labels(partner)
         over = here & there & ~self.labels(group | partner)
         if group & (group - 1) or not over or over != here & there or here.bit_count() < 3:
-            return 0
+            return TRAILING
         v = self.values[group.bit_length() - 1]
         summed = {x for n, x in enumerate(self.variables) if over >> n & 1}
-        place = best_placement(v.labels, self.symmetries.get(base(v.step), ()), summed, there == over)
-        return self.entries(here) if place == MOVED else 0
+        return best_placement(v.labels, self.symmetries.get(base(v.step), ()), summed, there == over)
 
     def cheapest(self, known: Collection[int] = ()) -> Ways:
         """The cheapest way to make each set that hangs together, and the whole; sets in `known` are there."""

@@ -1,4 +1,4 @@
-"""Orders of several contractions at once: a part that some of them share is made once, also where none asks for it alone.
+"""Orders of several contractions at once: a part that some share is made once, also where none asks for it alone.
 
 The gradients of Σ T(i, j, k) A(i, r) B(j, r) C(k, r) share Σ_k T C: with it two of them cost one product with T
 together, though each costs the same in other orders. Contractions are looked at in the order in which they are made;

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from combdiff.codegen.backends.spelling import Spelling
 from combdiff.codegen.packing import Layout
@@ -114,6 +115,8 @@ class Writer:
             return text
         while len(marks) > 1 and marks[-1] == ":":
             marks.pop()
+        if _ends_in_entry(step) and text.code.endswith("]") and ":" not in marks[len(places) :]:
+            return Text(f"{text.code[:-1]}, {', '.join(marks[len(places) :])}]", ATOM)
         return Text(f"{text.at(ATOM)}[{', '.join(marks)}]", ATOM)
 
     def operands(self, step: Step, places: Sequence[Sequence[int]]) -> list[Text]:
@@ -130,3 +133,9 @@ class Writer:
 
     def shape(self, domains: Sequence[Domain]) -> str:
         return f"({', '.join(map(self.extent, domains))}{',' if len(domains) == 1 else ''})"
+
+
+def _ends_in_entry(step: Step) -> bool:
+    """Whether `step` is an array with a constant in the last slot, X[:, 0], where more axes may follow."""
+    spec: Any = step.spec
+    return step.op == "pick" and spec[-1][0] == step.operands[0].rank - 1

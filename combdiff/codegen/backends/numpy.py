@@ -31,6 +31,7 @@ SPELLING = Spelling(
     elides=True,
     overwrite="np.{0}({1}, out={2})",
     where="np.where({0}, {1}, {2})",
+    laid="np.ascontiguousarray({0})",
     roll="np.roll({0}, {1}, axis={2})",
     tensordot="np.tensordot({0}, {1}, axes={2})",
     vdot="np.vdot({0}, {1})",

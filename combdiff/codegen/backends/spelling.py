@@ -55,6 +55,8 @@ class Spelling:
     kernel: str = ""
 
     # axes and entries
+    # a copy in C order, if the array does not lie so; nothing where memory is not the caller's concern
+    laid: str = "{0}"
     roll: str
     broadcast: str
     transpose: str = "{0}.transpose({1})"

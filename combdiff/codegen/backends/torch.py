@@ -29,6 +29,7 @@ SPELLING = Spelling(
     power_complex="torch.pow({0}, {1})",
     copy="{0}.clone()",
     eager=False,
+    laid="{0}.contiguous()",
     roll="torch.roll({0}, {1}, dims={2})",
     broadcast="torch.broadcast_to({0}, {1})",
     transpose="{0}.permute({1})",
