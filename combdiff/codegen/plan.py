@@ -233,6 +233,8 @@ class Plan:
                 return "user's function"
             case "root":
                 return "Newton's method"
+            case "laid":
+                return "layout copy"
             case op:
                 return "index array" if op in _INDEX_STEPS else op
 

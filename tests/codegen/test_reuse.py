@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import combdiff as cd
 from combdiff.codegen.arrays import Arrays, Value
 from combdiff.codegen.compiled import Compiled
+from combdiff.codegen.lower import lower
 from combdiff.codegen.orders import Factors
 from combdiff.codegen.paths import Contractions
 from combdiff.codegen.plan import Plan
@@ -178,3 +179,15 @@ def _least(factors: Factors, groups: list[int]) -> int:
         factors.product(a, b).products + _least(factors, [a | b, *(g for g in groups if g not in (a, b))])
         for a, b in tied
     )
+
+
+def test_an_antisymmetric_tensor_is_contracted_once_for_both_signs() -> None:
+    variables, arrays = tensors()
+    _, A, _, W = variables
+    i, j, k = indices(3)
+    outputs = [Lam((i,), total((j, k), mul(App(W, slots), App(A, (j, k))))) for slots in ((i, j, k), (i, k, j))]
+    term = Lam((W, A), Tuple(tuple(outputs)))
+    assert readings(lower(term), "W") == 1
+    results = Compiled(term)(arrays[3], arrays[1])
+    expected = np.einsum("ijk,jk->i", arrays[3], arrays[1])
+    np.testing.assert_allclose(results, [expected, -expected])

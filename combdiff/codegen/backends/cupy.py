@@ -30,11 +30,8 @@ SPELLING = Spelling(
     power="cp.power({0}, {1})",
     power_complex="cp.power({0}.astype(complex), {1})",
     eager=False,
-<<<<<<< ours
     kernel='{0} = cp.ElementwiseKernel(\n    "{1}",\n    "{2}",\n    {3},\n    "{0}",\n)',
-=======
     laid="cp.ascontiguousarray({0})",
->>>>>>> theirs
     roll="cp.roll({0}, {1}, axis={2})",
     broadcast="cp.broadcast_to({0}, {1})",
     add_at="cp.add.at({0}, {1}, {2})",
