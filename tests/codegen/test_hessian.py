@@ -147,7 +147,7 @@ def test_what_no_direction_reaches_is_computed_once() -> None:
     source = cd.grad(HARTREE_FOCK).source(hvp=True)
     point, closure = source.split("def hvp(k):")
     assert point.count("J.reshape") == 1 and closure.count("J.reshape") == 1
-    assert "C.conj()" in point and "C.conj()" not in closure
+    assert " C.conj()" in point and " C.conj()" not in closure
 
 
 def test_one_gradient_and_products_without_the_value() -> None:
