@@ -48,9 +48,9 @@ class Executed:
         return json.loads(text, object_hook=lambda z: complex(z["re"], z["im"]))
 
     def printed(self) -> str:
-        """All that the cells print."""
+        """All that the cells print and show, as plain text."""
         outputs = (output for cell in self.run.cells for output in cell.get("outputs", ()))
-        return "".join(output.text for output in outputs if output.output_type == "stream")
+        return "".join(output.text if "text" in output else output.data["text/plain"] + "\n" for output in outputs)
 
     def _do(self, code: str) -> Any:
         import nbformat
