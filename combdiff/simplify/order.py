@@ -9,7 +9,7 @@ in which its body meets them. The e-graph's multisets and the constructors keep 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from combdiff.language.terms import (
     ONE,
@@ -39,6 +39,7 @@ from combdiff.language.terms import (
     total,
 )
 from combdiff.language.types import Index
+from combdiff.simplify.canonical import Symmetries
 from combdiff.simplify.images import plainest
 from combdiff.simplify.products import content
 from combdiff.simplify.repeats import Repeats
@@ -57,12 +58,14 @@ class ReadingOrder:
     """Puts results in reading order.
 
     `rank` gives the class and the number of parameters; the declared symmetries of variables in `unused` choose no
-    image; with `collect`, what all terms of a sum have in common stands in front of it.
+    image; with `collect`, what all terms of a sum have in common stands in front of it; `derived` are the symmetries
+    that values have been found to have.
     """
 
     rank: Rank
     unused: Collection[Var] = ()
     collect: bool = False
+    derived: Symmetries = field(default_factory=dict)
 
     def __call__(self, t: Term, met: Sequence[Var] = ()) -> Term:
         """`t` with factors, terms and summed indices in order, and entries as their plainest images; `met` are the
@@ -86,7 +89,7 @@ class ReadingOrder:
             case Diff(kind, Lam(params, body)):
                 return diff(kind, lam(params, _named_whole(self(body, met))))
             case App(Var() as tensor, _) | Conj(App(Var() as tensor, _)) if tensor not in self.unused:
-                return plainest(t, met)
+                return plainest(t, met, self.derived.get(tensor, ()))
             case _:
                 below = children(t)
                 return rebuild(t, [self(c, met) for c in below]) if below else t
@@ -122,12 +125,15 @@ class ReadingOrder:
         """What the order of a term depends on besides its form: how its variables are ranked among each other."""
         ranks = [self.rank.get(v, _LAST) for v in variables]
         order = sorted(set(ranks))
-        places = [(order.index(r), r[0], v in self.unused) for r, v in zip(ranks, variables, strict=True)]
+        derived = [self.derived.get(v, ()) for v in variables]
+        places = [
+            (order.index(r), r[0], v in self.unused, d) for r, v, d in zip(ranks, variables, derived, strict=True)
+        ]
         return tuple(places), tuple(variables) if met else ()
 
     def _sum(self, indices: Sequence[Var], body: Term, met: Sequence[Var]) -> Term:
         outer, inner = _independent(indices, body)
-        inner = self(inner, met)
+        inner = self(inner, (*met, *_bound_around(indices, body, met)))
         size, inner = content(inner) if self.collect else (ONE, inner)
         outer = [size, *outer] if size != ONE else outer
         summed = total(sorted(indices, key=_first_meeting(inner)), inner)
@@ -155,6 +161,12 @@ def _independent(indices: Sequence[Var], body: Term) -> tuple[list[Term], Term]:
     if len(outer) == len(factors):
         return [], body
     return outer, mul(*(f for f in factors if f not in outer))
+
+
+def _bound_around(indices: Sequence[Var], body: Term, met: Sequence[Var]) -> list[Var]:
+    """The indices in a sum that a sum around it binds, in the order in which its body meets them."""
+    around = [v for v in body.free if isinstance(v.kind, Index) and v not in met and v not in indices]
+    return sorted(around, key=_first_meeting(body)) if len(around) > 1 else around
 
 
 def _factors(t: Term) -> tuple[Term, ...]:

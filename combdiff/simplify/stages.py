@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from combdiff.calculus.floating import float_lets, unfold
 from combdiff.calculus.implicit import is_implicit
@@ -211,7 +211,7 @@ class Simplifier:
         return (body if self.budget.spent else result), families
 
     def _ordered(self, body: Term, order: ReadingOrder, names: dict[Type, list[str]]) -> Term:
-        return body if self.budget.over() else rename_indices(order(body), names)
+        return body if self.budget.over() else rename_indices(replace(order, derived=self.derived)(body), names)
 
     def _placed(self, body: Term, kept: Collection[Var]) -> tuple[Term, dict[str, Family]]:
         if self.budget.over():

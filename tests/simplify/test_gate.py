@@ -141,7 +141,7 @@ def wrongly_symmetric(value: Lam, *_: object) -> tuple[Symmetry, ...]:
     return (SYMMETRIC,) if len(value.params) == 2 else ()
 
 
-def without_conj(t: Term, _: object) -> Term:
+def without_conj(t: Term, *_: object) -> Term:
     return t.term if isinstance(t, Conj) else t
 
 

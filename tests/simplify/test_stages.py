@@ -96,3 +96,19 @@ def test_multiplied_out_powers_of_sums_are_sums_of_products() -> None:
     d = cd.grad("(z::C, w::C) -> (z + w)^3", expand=True)
     assert "(" not in str(d).split("->")[-1].replace("(", "", 1)
     assert d.check()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(h::Sym) -> (x::RV) -> begin F = (p, q) -> h(p, q) + x(p) * x(q); sum((p, q), F(p, q)^2) end",
+        "(h::Her) -> (x::CV) -> begin F = (p, q) -> h(p, q) + x(p) * x(q)'; sum((p, q), x(p)' * F(p, q) * x(q)) end",
+    ],
+)
+def test_an_entry_of_a_value_is_read_in_the_plainest_of_its_images(text: str) -> None:
+    assert "F(p, q) * k(q)" in str(cd.hvp(text))
+
+
+def test_an_index_of_a_sum_around_it_is_open_to_an_inner_sum() -> None:
+    text = "(A::RV, F::Sym) -> (X::RM) -> sum(p, sum(q, X(p, q) * (X(q, p) + sum(r, A(r) * F(r, q))))^2)"
+    assert "sum(q, X(p, q) * (X(q, p) + sum(r, A(r) * F(q, r))))" in str(cd.grad(text))
