@@ -58,8 +58,10 @@ class Parameters:
             return Argument(var.name, var.kind, callable=True)
         step = self.arrays.builder.step("input", (), var.name, slots(var.kind), is_complex(var.kind))
         self.known[var] = step
-        if isinstance(var.kind, Map) and step.rank == len(var.kind.params) >= 3:
-            self.arrays.symmetries[step] = exchanges(var.kind)
+        if isinstance(var.kind, Map) and step.rank == len(var.kind.params):
+            # the transpose of a matrix costs nothing, so that only what is as plain is worth another image
+            images = [s for s in exchanges(var.kind) if step.rank > 2 or (s.sign > 0 and not s.conj)]
+            self.arrays.symmetries[step] = tuple(images)
         return Argument(var.name, var.kind, step=step)
 
     def used(self, found: Sequence[Argument], outputs: Collection[Step]) -> list[Argument]:

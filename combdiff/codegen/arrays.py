@@ -219,7 +219,7 @@ class Arrays:
 
     def _well_placed(self, a: Value, b: Value, over: list[Var], wanted: Sequence[Var]) -> Value:
         """A matrix product that reads the larger array in the image, under its symmetries, that lies best for it."""
-        large, small = (a, b) if len(a.labels) >= len(b.labels) else (b, a)
+        large, small = (a, b) if self._leads(a) >= self._leads(b) else (b, a)
         conjugated = large.step.op == "conj"
         base = large.step.operands[0] if conjugated else large.step
         if not self.symmetries.get(base):
@@ -234,6 +234,11 @@ class Arrays:
             placed = Value(large.step, image.labels)
             value = self._matrix_product(*((placed, b) if large is a else (a, placed)), over, wanted)
         return value if image.sign > 0 else self.product(MINUS_ONE, [value])
+
+    def _leads(self, v: Value) -> tuple[int, bool]:
+        """The larger array chooses its image; of two of one rank, one that has others."""
+        base = v.step.operands[0] if v.step.op == "conj" else v.step
+        return len(v.labels), bool(self.symmetries.get(base))
 
     def _matrix_product(self, a: Value, b: Value, over: list[Var], wanted: Sequence[Var]) -> Value:
         free_a = [x for x in a.labels if x not in over]

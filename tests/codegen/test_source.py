@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 
+import combdiff as cd
 from combdiff.codegen.compiled import compile_source
 from combdiff.codegen.emit import source
 from combdiff.codegen.lower import lower
@@ -159,6 +160,13 @@ def test_a_large_array_is_not_moved_in_memory_to_be_contracted() -> None:
         text = source(Lam((J,), Lam((A,), body)))
         assert "J.reshape(n * n, n * n)" in text
         assert "tensordot" not in text
+
+
+def test_a_symmetric_matrix_is_not_transposed() -> None:
+    text = "(X::Sym, F::Sym, H::Her) -> (k::CM) -> (q, i) -> sum((p, r, s), X(p, q) * F(p, r) * H(r, s) * k(s, i))"
+    d = cd.pullback(text)
+    assert "return H @ (F @ (X @ v))" in d.source()
+    assert d.check()
 
 
 def test_a_shared_sum_is_not_expanded_into_a_larger_contraction() -> None:
