@@ -6,7 +6,24 @@ import pytest
 
 from .kernel import executed
 
+ALONG_A_CURVE = """
+def energy_of(Z):
+    return f(h, V, X, np.linalg.qr(Z)[0])[0]
+
+
+n, m = Y.shape
+Z = np.linalg.qr(np.random.default_rng(2).normal(size=(n, m)))[0]
+K = np.random.default_rng(3).normal(size=(n, m))
+K = K - Z @ (Z.T @ K)
+E, g, hess = at(lambda Y: f(h, V, X, Y), Z)
+t = 1e-3
+ahead, behind = energy_of(Z + t * K), energy_of(Z - t * K)
+slope, curvature = (ahead - behind) / (2 * t), (ahead - 2 * E + behind) / t**2
+"""
+
 CLAIMS = {
+    "slope": "[slope, np.vdot(g, K)]",
+    "curvature": "[curvature, np.vdot(K, hess(K))]",
     "formula": "cd.grad(energy).latex(form='matrix')",
     "basis_formula": "d.latex(form='matrix')",
     "energies": "{name: path[-1].energy for name, path in paths.items()}",
@@ -37,7 +54,7 @@ def reference(atom: str) -> float:
 def test_the_notebook_reaches_the_energies_of_pyscf() -> None:
     for library in ("pyscf", "scipy", "matplotlib"):
         pytest.importorskip(library)
-    found = executed("hartree_fock", **CLAIMS)
+    found = executed("hartree_fock", ALONG_A_CURVE, **CLAIMS)
     assert "4 F C" in found["formula"]
     assert "4 X F C" in found["basis_formula"]
     water, nitrogen = found["energies"].values()
@@ -48,3 +65,6 @@ def test_the_notebook_reaches_the_energies_of_pyscf() -> None:
     assert all(energy > found["stretched"] + 1e-3 and curvature < -1e-2 for energy, curvature in found["saddles"])
     assert min(found["curvatures"]) > -1e-6
     assert found["orthonormal"] < 1e-12
+    for what in ("slope", "curvature"):
+        measured, said = found[what]
+        assert measured == pytest.approx(said, rel=1e-3)
