@@ -255,7 +255,7 @@ class _Lowering(Solving):
     def _contracted(self, summed: Sequence[Var], body: Term, stay: Sequence[Var], wanted: Sequence[Var]) -> Value:
         """Σ over `summed` of a product, indices in `stay` excepted."""
         remaining = [v for v in summed if v not in stay]
-        network = Network(remaining, () if remaining else wanted)
+        network = Network(remaining, wanted)
         self._collect(body, False, network)
         self._place_masks(network)
         operands = [v for v in network.operands if v.labels]
@@ -293,7 +293,7 @@ class _Lowering(Solving):
                 network.masks.append(t)
                 self._collect(t.body, conjugated, network)
             case _:
-                network.operands.append(self._factor(t, conjugated, network.wanted))
+                network.operands.append(self._factor(t, conjugated, network.order(t.free)))
 
     def _factor(self, t: Term, conjugated: bool, wanted: Sequence[Var]) -> Value:
         value = self.scalar(t, wanted)

@@ -33,6 +33,14 @@ class Network:
         assert isinstance(product, Const), "the product of two numbers"
         self.coefficient = product
 
+    def order(self, free: Collection[Var]) -> Sequence[Var]:
+        """The axes of a factor in the order in which it is best made: X (F C) wants what it sums over first."""
+        own = [v for v in self.wanted if v in free]
+        summed = [v for v in self.summed if v in free]
+        if summed and own:
+            return [*own, *summed] if own[0] is self.wanted[0] else [*summed, *own]
+        return () if summed else own
+
 
 class Contractions:
     """The contractions of one lowering: each Σ in the cheapest order, and none of its parts made a second time."""

@@ -169,6 +169,16 @@ def test_a_symmetric_matrix_is_not_transposed() -> None:
     assert d.check()
 
 
+def test_a_factor_is_made_in_the_order_in_which_it_is_contracted() -> None:
+    inside = "sum((r, s), F(p, s) * X(r, s) * k(r, i)) + sum(r, C(r, i) * (D(p, r) + D(r, p)))"
+    d = cd.pullback(
+        f"(X::Sym, F::Sym, D::RM, C::RM) -> (k::RM) -> begin "
+        f"y = (q, i) -> sum(p, X(q, p) * ({inside})); sum((q, i), y(q, i)^3) end"
+    )
+    assert "X @ (F @ (X @ k) + (D + D.T) @ C)" in d.source()
+    assert d.check()
+
+
 def test_a_shared_sum_is_not_expanded_into_a_larger_contraction() -> None:
     norm = total((q,), mul(matrix(A, p, q), App(x, (q,))))
     term = Lam((A,), Lam((x,), total((p,), mul(conj(norm), norm))))
