@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-# the libraries of the kernel's client warn of their own changes to come; the notebook's warnings are errors in the kernel
+# libraries of the kernel's client warn of changes to come; the notebook's own warnings are errors in the kernel
 pytestmark = pytest.mark.filterwarnings("default")
 
 ATOMS = {
