@@ -35,16 +35,13 @@ class Network:
 
     def order(self, free: Collection[Var]) -> Sequence[Var]:
         """The axes of a factor in the order in which it is best made: X (F C) wants what it sums over first."""
-        own = [v for v in self.wanted if v in free]
-        summed = [v for v in self.summed if v in free]
-        if summed and own:
-            return [*own, *summed] if own[0] is self.wanted[0] else [*summed, *own]
-        return () if summed else own
+        return _facing(self.wanted, free, [v for v in self.summed if v in free])
 
 
 class Contractions:
     """The contractions of one lowering: each Σ in the cheapest order, and none of its parts made a second time."""
 
+<<<<<<< HEAD
     def __init__(self, arrays: Arrays, sizes: Mapping[Domain, int], shared: Shared | None = None) -> None:
         self.arrays = arrays
         self.sizes = sizes
@@ -82,18 +79,45 @@ class Contractions:
         todo = {g: known[g] if g in known else factors.values[g.bit_length() - 1] for g in leaves(ways, whole)}
         for left, right in in_order(ways, whole):
             a, b = [todo.pop(g) for g in [*todo] if g in (left, right)]
-            order = _order(list(todo.values()), a, b) if todo else wanted
+            order = _order(list(todo.values()), a, b, wanted) if todo else wanted
             value = _contract(self.arrays, a, b, factors.free(left | right), self.sizes, order)
             self.made.add(factors, left | right, value)
             todo[left | right] = value
         return todo[whole]
+=======
+    The path is opt_einsum's. A conjugate of a large array is not formed: Σ A' x = (Σ A x')'.
+    """
+    todo = [_without_lonely(arrays, v, operands, kept) for v in operands]
+    for pair in contraction_path([v.labels for v in todo], kept, sizes):
+        left, right = todo[pair[0]], todo[pair[1]]
+        todo = [v for n, v in enumerate(todo) if n not in pair]
+        needed = {*kept, *(x for v in todo for x in v.labels)}
+        todo.append(
+            _contract(arrays, left, right, needed, sizes, _order(todo, left, right, wanted) if todo else wanted)
+        )
+    return todo[0]
+>>>>>>> daeb60d (A matrix that is made inside a chain of products lies as the chain needs it)
 
 
-def _order(rest: Sequence[Value], left: Value, right: Value) -> Sequence[Var]:
-    """The order of axes that the product should have: as in the largest array that it will be contracted with."""
+def _order(rest: Sequence[Value], left: Value, right: Value, wanted: Sequence[Var]) -> Sequence[Var]:
+    """The order of axes that the product should have: as in the largest array that it will be contracted with.
+
+    A matrix lies as a product with it does in what is `wanted`.
+    """
     made = {*left.labels, *right.labels}
     partners = [v.labels for v in rest if len(made.intersection(v.labels)) > 1]
-    return max(partners, key=len, default=())
+    if partners:
+        return max(partners, key=len)
+    order = _facing(wanted, made, [x for v in rest for x in v.labels if x in made and x not in wanted])
+    return order if len(order) == 2 else ()
+
+
+def _facing(wanted: Sequence[Var], free: Collection[Var], summed: Sequence[Var]) -> Sequence[Var]:
+    """The order of a factor's axes, some of which will be `summed`: last, or first if the other factor leads."""
+    own = [v for v in wanted if v in free]
+    if summed and own:
+        return [*own, *summed] if own[0] is wanted[0] else [*summed, *own]
+    return () if summed else own
 
 
 def _without_lonely(arrays: Arrays, v: Value, operands: Sequence[Value], kept: Collection[Var]) -> Value:
