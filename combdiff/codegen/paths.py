@@ -41,7 +41,6 @@ class Network:
 class Contractions:
     """The contractions of one lowering: each Σ in the cheapest order, and none of its parts made a second time."""
 
-<<<<<<< HEAD
     def __init__(self, arrays: Arrays, sizes: Mapping[Domain, int], shared: Shared | None = None) -> None:
         self.arrays = arrays
         self.sizes = sizes
@@ -84,19 +83,6 @@ class Contractions:
             self.made.add(factors, left | right, value)
             todo[left | right] = value
         return todo[whole]
-=======
-    The path is opt_einsum's. A conjugate of a large array is not formed: Σ A' x = (Σ A x')'.
-    """
-    todo = [_without_lonely(arrays, v, operands, kept) for v in operands]
-    for pair in contraction_path([v.labels for v in todo], kept, sizes):
-        left, right = todo[pair[0]], todo[pair[1]]
-        todo = [v for n, v in enumerate(todo) if n not in pair]
-        needed = {*kept, *(x for v in todo for x in v.labels)}
-        todo.append(
-            _contract(arrays, left, right, needed, sizes, _order(todo, left, right, wanted) if todo else wanted)
-        )
-    return todo[0]
->>>>>>> daeb60d (A matrix that is made inside a chain of products lies as the chain needs it)
 
 
 def _order(rest: Sequence[Value], left: Value, right: Value, wanted: Sequence[Var]) -> Sequence[Var]:

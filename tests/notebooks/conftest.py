@@ -48,18 +48,12 @@ class Executed:
         return json.loads(text, object_hook=lambda z: complex(z["re"], z["im"]))
 
     def printed(self) -> str:
-<<<<<<< HEAD
         """All that the cells print and show, as plain text."""
         outputs = (output for cell in self.run.cells for output in cell.get("outputs", ()))
         return "".join(
             output.text if output.output_type == "stream" else output.data.get("text/plain", "") + "\n"
             for output in outputs
         )
-=======
-        """All that the cells print."""
-        outputs = (output for cell in self.run.cells for output in cell.get("outputs", ()))
-        return "".join(output.text for output in outputs if output.output_type == "stream")
->>>>>>> 796f2c8 (The notebook's claims are tested one by one; tests of notebooks are looked at by ruff)
 
     def _do(self, code: str) -> Any:
         import nbformat
