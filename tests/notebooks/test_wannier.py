@@ -13,7 +13,7 @@ import pytest
 import combdiff as cd
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
-# the libraries of the kernel's client warn of their own changes to come; the notebook's warnings are errors in the kernel
+# the client of the kernel warns of its own changes to come; in the kernel, the warnings of the notebook are errors
 pytestmark = pytest.mark.filterwarnings("default")
 
 
@@ -89,7 +89,7 @@ def test_in_one_dimension_the_centres_are_those_of_parallel_transport(wannier: A
 
 
 def test_in_one_dimension_the_bound_is_reached_on_finer_meshes(wannier: Any) -> None:
-    """As the square of the mesh's step, by parallel transport as by descent: the chain's own translations make them equal."""
+    """As the square of the step, by parallel transport as by descent: translations of the chain make them equal."""
     least, moved, bounds = (np.array(wannier.value(name)) for name in ("least", "moved", "bounds"))
     above = least - bounds
     assert np.allclose(above[:-1] / above[1:], 4, rtol=0.05)
