@@ -211,8 +211,8 @@ def looped(group: Group, width: int, block: Domain) -> Loop:
 
 
 def _slice(make: Builder, array: Step, axis: int, block: Domain, own: Domain | None) -> Step:
-    """A slice of an array from outside; of a view, the view of a slice."""
-    if array.op in VIEWS - {"item"} and array.operands:
+    """A slice of an array from outside; of a view or a conjugate, which is perhaps never made, that of a slice."""
+    if array.op in (VIEWS | {"conj"}) - {"item"} and array.operands:
         found = next((c for c in cuts(array) if c.axis == axis), None)
         if found is not None and found.slices[0] is not None:
             inside = _slice(make, array.operands[0], found.slices[0], block, own)
