@@ -7,20 +7,19 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from combdiff.calculus.floating import float_lets
 from combdiff.calculus.modes import differentiate, marked_program, without_derivatives
-from combdiff.calculus.naming import name_equations
-from combdiff.errors import ArrayError, UnsupportedError
+from combdiff.codegen.shapes import sizes_of
+from combdiff.errors import UnsupportedError
 from combdiff.language.infer import infer
 from combdiff.language.parser import parse
 from combdiff.language.recursion import deep_recursion, rare_collections
-from combdiff.language.terms import Diff, Lam, Let, Term, Tuple, Var, call, let, subterms, tuple_of
-from combdiff.language.types import COMPLEX, Domain, Index, Map, Number
-from combdiff.language.values import Extent, places
+from combdiff.language.terms import Diff, Lam, Let, Term, Var, subterms
+from combdiff.language.types import Number
 from combdiff.simplify.account import Progress, Step, Steps
 from combdiff.simplify.budget import NODES, SECONDS, Budget
 from combdiff.simplify.choose import index_names
 from combdiff.simplify.stages import CANCELS, REAL_PART, Simplifier, provably_real
+from combdiff.valued import with_value
 
 if TYPE_CHECKING:
     from combdiff.checking import Report
@@ -73,7 +72,7 @@ class Derivation:
 
         terms = Archive.of([self.program, self.term, *(step.term for step in self.steps)])
         accounts = tuple({f.name: getattr(s, f.name) for f in fields(s) if f.name != "term"} for s in self.steps)
-        return _restored, (self.text, self.mode, terms, accounts, self.expand)
+        return _restored, (self.text, self.mode, terms, accounts, self.expand, self.seconds, self.nodes)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         from combdiff.jupyter.display import derivation_bundle
@@ -150,20 +149,31 @@ class Derivation:
         with deep_recursion():
             return matrix_text(self.term)
 
-    def plan(self, backend: str = "numpy", /, *, memory: int | str | None = None, **shapes: Sequence[int]) -> Plan:
+    def plan(
+        self,
+        backend: str = "numpy",
+        /,
+        *,
+        value: bool = False,
+        pack: str | Sequence[str] = (),
+        memory: int | str | None = None,
+        **shapes: Sequence[int],
+    ) -> Plan:
         """The statements that compute the result, for arrays of the shapes given; prints as a table of costs.
 
-        With `memory`, bytes or text such as "2 GB", they are those of `compile(memory=…)`. Raises BudgetError where
-        that is too little.
+        With `value`, `pack` and `memory` they are those of `compile` with the same. Raises BudgetError where `memory`,
+        bytes or text such as "2 GB", is too little.
         """
         from combdiff.codegen.emit import spelling_of
         from combdiff.codegen.lower import guessed_sizes, lower
         from combdiff.codegen.memory import bytes_of
+        from combdiff.codegen.packed_plan import packed
         from combdiff.codegen.schedule import scheduled
 
+        term = self._runnable(value)
         with deep_recursion():
-            plan = lower(self.term, {**guessed_sizes(self.term), **_sizes(self.term, shapes)})
-            return scheduled(plan, spelling_of(backend), bytes_of(memory))
+            plan = lower(term, {**guessed_sizes(term), **sizes_of(term, shapes)})
+            return scheduled(packed(plan, self._names_to_pack(pack)), spelling_of(backend), bytes_of(memory))
 
     def source(
         self,
@@ -190,9 +200,9 @@ class Derivation:
         with deep_recursion():
             if hvp:
                 joint = self._joint(value)
-                return products_source(joint, backend, name, title, names, limit, _sizes(joint.term, shapes))
+                return products_source(joint, backend, name, title, names, limit, sizes_of(joint.term, shapes))
             term = self._runnable(value)
-            return source(term, _sizes(term, shapes), backend, name, title, names, limit)
+            return source(term, sizes_of(term, shapes), backend, name, title, names, limit)
 
     def compile(
         self,
@@ -300,7 +310,7 @@ class Derivation:
             f = without_derivatives(self.objective, self._simplifier(expand=False))
             if self.expand and isinstance(f, Lam):
                 f = self._simplifier(expand=True).multiplied_out(f)
-            return _with_value(self.term, _as_real(f))
+            return with_value(self.term, f)
 
     def _title(self, value: bool) -> str:
         """What emitted code says of itself."""
@@ -325,47 +335,11 @@ class Derivation:
         return f"value_and_{name}" if value else name
 
 
-def _restored(
-    text: str, mode: str, archive: Archive, accounts: Sequence[Mapping[str, Any]], expand: bool
-) -> Derivation:
-    """A derivation that was pickled or copied."""
+def _restored(text: str, mode: str, archive: Archive, accounts: Sequence[Mapping[str, Any]], *how: Any) -> Derivation:
+    """A derivation that was pickled or copied; `how` it was simplified."""
     program, term, *stages = archive.terms()
     steps = (Step(term=stage, **account) for stage, account in zip(stages, accounts, strict=True))
-    return Derivation(text, mode, program, term, Steps(steps), expand)
-
-
-def _with_value(result: Term, f: Term) -> Term:
-    """`result` with the value of f before the derivative: one function that computes both, sharing what it can."""
-    match result, f:
-        case Lam(params, body), Lam(own_params, own_body) if params[: len(own_params)] == own_params:
-            bindings, core = _opened(body)
-            own, value = name_equations(*float_lets(own_body))
-            named = {var for var, _ in bindings}
-            extra = [(var, e) for var, e in own if var not in named]
-            return Lam(params, let([*extra, *bindings], tuple_of([*_items(value), *_items(core)])))
-        case Lam(params, body), _:
-            return Lam(params, _with_value(body, f))
-    raise UnsupportedError("the objective's value is not known next to this derivative", remedy="leave value out")
-
-
-def _as_real(f: Term) -> Term:
-    """f with its value taken for the real number that it is: Σ x' A x of a Hermitian A has no imaginary part."""
-    if not isinstance(f, Lam) or f.body.type != COMPLEX or not provably_real(f):
-        return f
-    bindings, value = _opened(f.body)
-    return Lam(f.params, let(bindings, call("real", value)))
-
-
-def _items(t: Term) -> tuple[Term, ...]:
-    return t.items if isinstance(t, Tuple) else (t,)
-
-
-def _opened(body: Term) -> tuple[list[tuple[Var, Term]], Term]:
-    bindings: list[tuple[Var, Term]] = []
-    while isinstance(body, Let):
-        bindings += body.bindings
-        body = body.body
-    return bindings, body
+    return Derivation(text, mode, program, term, Steps(steps), *how)
 
 
 def derive(
@@ -418,28 +392,3 @@ def _parameters(t: Term) -> list[Var]:
         found += t.params if isinstance(t, Lam) else ()
         t = t.of if isinstance(t, Diff) else t.body
     return found
-
-
-def _sizes(t: Term, shapes: Mapping[str, Sequence[int]]) -> dict[Domain, int]:
-    """The sizes of domains that arrays of these shapes, given by name, have."""
-    from combdiff.codegen.arguments import lists_in
-    from combdiff.language.components import offsets_kind
-
-    extent = Extent()
-    known = {
-        p.name: p.kind for u in subterms(t) if isinstance(u, Lam) for p in u.params if not isinstance(p.kind, Index)
-    }
-    known |= {name: offsets_kind(domain) for name, domain in lists_in(t).items()}
-    for name, shape in shapes.items():
-        if name not in known:
-            raise ArrayError(f"there is no array called {name}", remedy=f"the arguments are {', '.join(known)}")
-        if not isinstance(shape, tuple | list) or not all(isinstance(n, int) and n >= 0 for n in shape):
-            raise ArrayError(f"{shape!r} is no shape of an array", remedy=f"give {name}=(size, size, …), whole numbers")
-        kind = known[name]
-        slots = places(kind, name) if isinstance(kind, Map) else []
-        if len(slots) != len(shape):
-            raise ArrayError(f"{name} is no array of {len(shape)} axes here", remedy="give NAME=(size, size, …)")
-        for (axis, place), size in zip(slots, shape, strict=True):
-            if axis is not None:
-                extent.note(axis, size, place)
-    return extent.sizes

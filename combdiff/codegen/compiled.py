@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from combdiff.codegen.arguments import described_offsets, lists_in, told
 from combdiff.codegen.emit import emit, identifier, spelling_of
+from combdiff.codegen.executing import compile_source, solved
 from combdiff.codegen.fitting import (
     are_alike,
     as_array,
@@ -33,12 +34,13 @@ from combdiff.errors import ArrayError
 from combdiff.language.recursion import deep_recursion
 from combdiff.language.terms import Term
 from combdiff.language.types import Domain, Index, Map
+from combdiff.language.vocabulary import counted
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from combdiff.codegen.libraries import Foreign, Library
+    from combdiff.codegen.libraries import Foreign
     from combdiff.language.values import Extent
 
     Array: TypeAlias = npt.NDArray[np.generic]
@@ -296,8 +298,8 @@ class Compiled:
             indices = len(kind.params) if isinstance(kind, Map) else 0
             spread = "" if indices == len(slots) else f" on {len(slots)} axes"
             raise ArrayError(
-                f"{argument.name} has {_counted(indices, 'index', 'indices')}{spread}, "
-                f"but the array has {_counted(len(array.shape), 'axis', 'axes')}",
+                f"{argument.name} has {counted(indices, 'index')}{spread}, "
+                f"but the array has {counted(len(array.shape), 'axis')}",
                 remedy=AXES if spread else "give an array with an axis for each index",
             )
         for (axis, place), size in zip(slots, array.shape, strict=True):
@@ -397,39 +399,3 @@ class Compiled:
             packs = [(packing, compile_source(text, f"pack_{packing.name}")) for packing in plan.packings]
             self._known[text] = self._packed.bound(function, self._names, packs) if packs else function
         return self._known[text]
-
-
-def compile_source(text: str, name: str = "gradient") -> Callable[..., object]:
-    """The function that generated source text defines, without any checks.
-
-    >>> compile_source("def gradient(x):\\n    return 2 * x\\n")(3)
-    6
-    """
-    namespace: dict[str, Callable[..., object]] = {}
-    exec(compile(text, f"<combdiff {name}>", "exec"), namespace)
-    return namespace[identifier(name)]
-
-
-def solved(function: Callable[..., object], fitted: list[object], library: Library | None = None) -> object:
-    """What `function` returns, where equations may have no solution that is found."""
-    import numpy as np
-
-    singular: tuple[type[Exception], ...] = (
-        (np.linalg.LinAlgError,) if library is None else (np.linalg.LinAlgError, *library.singular)
-    )
-    try:
-        result = function(*fitted)
-        if library is not None and not library.is_finite(result):
-            raise np.linalg.LinAlgError("it is not finite")
-        return result
-    except singular as problem:
-        raise ArrayError(
-            f"a linear system of the result has no unique solution ({problem})",
-            remedy="give arrays for which the equation has one solution, or start Newton's method elsewhere (start_…)",
-        ) from problem
-    except ArithmeticError as problem:
-        raise ArrayError(str(problem), remedy="start it near a root: the arguments start_… say where") from problem
-
-
-def _counted(count: int, one: str, many: str) -> str:
-    return f"{count} {one if count == 1 else many}"

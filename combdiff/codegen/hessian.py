@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from combdiff.codegen.closures import emit_with_products
-from combdiff.codegen.compiled import Check, Compiled, solved
+from combdiff.codegen.compiled import Check, Compiled
 from combdiff.codegen.emit import spelling_of
+from combdiff.codegen.executing import solved
 from combdiff.codegen.fitting import filled
 from combdiff.codegen.lower import lower
 from combdiff.codegen.overwriting import CAUTIOUS, Overwriting

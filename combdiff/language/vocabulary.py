@@ -46,7 +46,7 @@ def counted(n: int, noun: str) -> str:
     >>> counted(1, "index"), counted(2, "index")
     ('1 index', '2 indices')
     """
-    plural = {"index": "indices"}.get(noun, noun + "s")
+    plural = {"index": "indices", "axis": "axes"}.get(noun, noun + "s")
     return f"{n} {noun if n == 1 else plural}"
 
 

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 import combdiff as cd
 from combdiff.codegen.backends import BACKENDS
-from combdiff.codegen.compiled import Compiled, compile_source
+from combdiff.codegen.compiled import Compiled
 from combdiff.codegen.emit import emit, source, spelling_of
+from combdiff.codegen.executing import compile_source
 from combdiff.codegen.lower import lower
 from combdiff.codegen.signature import result_of
 from combdiff.errors import ArrayError, UnsupportedError

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import combdiff as cd
-from combdiff.codegen.compiled import compile_source
+from combdiff.codegen.executing import compile_source
 from combdiff.errors import ArrayError, CombDiffError, UnsupportedError
 
 HARTREE_FOCK = """

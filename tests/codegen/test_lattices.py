@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import combdiff as cd
-from combdiff.codegen.compiled import compile_source
+from combdiff.codegen.executing import compile_source
 from combdiff.errors import ArrayError
 from combdiff.language import points
 

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 import combdiff as cd
 from combdiff.codegen.backends.numpy import SPELLING as NUMPY
-from combdiff.codegen.compiled import Compiled, compile_source
+from combdiff.codegen.compiled import Compiled
 from combdiff.codegen.cuts import cuts
 from combdiff.codegen.emit import emit
+from combdiff.codegen.executing import compile_source
 from combdiff.codegen.layouts import images
 from combdiff.codegen.loops import Costs, grown, with_loop
 from combdiff.codegen.lower import lower

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 import combdiff as cd
 from benchmarks.problems import PERCEPTRON, POLYADIC
 from combdiff.codegen.backends.numpy import SPELLING
-from combdiff.codegen.compiled import Compiled, compile_source
+from combdiff.codegen.compiled import Compiled
 from combdiff.codegen.emit import emit, spelling_of
+from combdiff.codegen.executing import compile_source
 from combdiff.codegen.lower import lower
 from combdiff.codegen.overwriting import Overwriting
 from combdiff.codegen.plan import Plan

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 import combdiff as cd
 from combdiff.cli import main
-from combdiff.codegen.compiled import Compiled, compile_source
+from combdiff.codegen.compiled import Compiled
+from combdiff.codegen.executing import compile_source
 from combdiff.codegen.packed_plan import packed
 from combdiff.codegen.packing import group_of, orbits
 from combdiff.errors import ArrayError, UnsupportedError

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from combdiff.codegen.backends.numpy import SPELLING
-from combdiff.codegen.compiled import compile_source
 from combdiff.codegen.emit import emit
+from combdiff.codegen.executing import compile_source
 from combdiff.codegen.lower import lower
 from combdiff.codegen.plan import Plan
 from combdiff.codegen.scaling import scaled_early

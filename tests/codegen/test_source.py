@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import combdiff as cd
-from combdiff.codegen.compiled import compile_source
 from combdiff.codegen.emit import source
+from combdiff.codegen.executing import compile_source
 from combdiff.codegen.lower import lower
 from combdiff.errors import UnsupportedError
 from combdiff.language.terms import (

@@ -1,0 +1,40 @@
+"""The sizes of domains, from the shapes of arrays that have axes over them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from combdiff.codegen.arguments import lists_in
+from combdiff.errors import ArrayError
+from combdiff.language.components import offsets_kind
+from combdiff.language.terms import Lam, Term, subterms
+from combdiff.language.types import Domain, Index, Map
+from combdiff.language.values import Extent, places
+
+
+def sizes_of(t: Term, shapes: Mapping[str, Sequence[int]]) -> dict[Domain, int]:
+    """The sizes of domains that arrays of these shapes, given by name, have. Raises ArrayError where they do not fit.
+
+    >>> import combdiff as cd
+    >>> d = cd.grad("(A::RM) -> (x::RV) -> sum((i, j), A(i, j) * x(j))")
+    >>> sorted(sizes_of(d.term, {"A": (2, 3)}).values())
+    [2, 3]
+    """
+    extent = Extent()
+    known = {
+        p.name: p.kind for u in subterms(t) if isinstance(u, Lam) for p in u.params if not isinstance(p.kind, Index)
+    }
+    known |= {name: offsets_kind(domain) for name, domain in lists_in(t).items()}
+    for name, shape in shapes.items():
+        if name not in known:
+            raise ArrayError(f"there is no array called {name}", remedy=f"the arguments are {', '.join(known)}")
+        if not isinstance(shape, tuple | list) or not all(isinstance(n, int) and n >= 0 for n in shape):
+            raise ArrayError(f"{shape!r} is no shape of an array", remedy=f"give {name}=(size, size, …), whole numbers")
+        kind = known[name]
+        slots = places(kind, name) if isinstance(kind, Map) else []
+        if len(slots) != len(shape):
+            raise ArrayError(f"{name} is no array of {len(shape)} axes here", remedy="give NAME=(size, size, …)")
+        for (axis, place), size in zip(slots, shape, strict=True):
+            if axis is not None:
+                extent.note(axis, size, place)
+    return extent.sizes

@@ -1,0 +1,57 @@
+"""A derivative with the value of its objective before it, as one program: code for it computes what they share once."""
+
+from __future__ import annotations
+
+from combdiff.calculus.floating import float_lets
+from combdiff.calculus.naming import name_equations
+from combdiff.errors import UnsupportedError
+from combdiff.language.terms import Lam, Let, Term, Tuple, Var, call, let, tuple_of
+from combdiff.language.types import COMPLEX
+from combdiff.simplify.stages import provably_real
+
+
+def with_value(result: Term, f: Term) -> Term:
+    """`result` with the value of f first; a value that is known to be real is taken for a real number.
+
+    >>> from combdiff.language.infer import infer
+    >>> from combdiff.language.parser import parse
+    >>> from combdiff.language.printer import expression_text
+    >>> f = infer(parse("(x::R) -> x^2"))
+    >>> expression_text(with_value(Lam(f.params, f.params[0]), f))
+    '(x::R) -> (x^2, x)'
+    """
+    return _with_value(result, _as_real(f))
+
+
+def _with_value(result: Term, f: Term) -> Term:
+    """`result` with the value of f before the derivative: one function that computes both, sharing what it can."""
+    match result, f:
+        case Lam(params, body), Lam(own_params, own_body) if params[: len(own_params)] == own_params:
+            bindings, core = _opened(body)
+            own, value = name_equations(*float_lets(own_body))
+            named = {var for var, _ in bindings}
+            extra = [(var, e) for var, e in own if var not in named]
+            return Lam(params, let([*extra, *bindings], tuple_of([*_items(value), *_items(core)])))
+        case Lam(params, body), _:
+            return Lam(params, _with_value(body, f))
+    raise UnsupportedError("the objective's value is not known next to this derivative", remedy="leave value out")
+
+
+def _as_real(f: Term) -> Term:
+    """f with its value taken for the real number that it is: Σ x' A x of a Hermitian A has no imaginary part."""
+    if not isinstance(f, Lam) or f.body.type != COMPLEX or not provably_real(f):
+        return f
+    bindings, value = _opened(f.body)
+    return Lam(f.params, let(bindings, call("real", value)))
+
+
+def _items(t: Term) -> tuple[Term, ...]:
+    return t.items if isinstance(t, Tuple) else (t,)
+
+
+def _opened(body: Term) -> tuple[list[tuple[Var, Term]], Term]:
+    bindings: list[tuple[Var, Term]] = []
+    while isinstance(body, Let):
+        bindings += body.bindings
+        body = body.body
+    return bindings, body
