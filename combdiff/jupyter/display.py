@@ -87,7 +87,7 @@ def plan_bundle(plan: Plan) -> Bundle:
         '<table style="border-collapse:collapse;font-variant-numeric:tabular-nums">'
         f"<thead>{head}</thead><tbody>{body}</tbody></table>"
     )
-    return _with_html({"text/plain": str(plan)}, _framed(table + _remark(plan.totals())))
+    return _with_html({"text/plain": str(plan)}, _framed(table + "".join(map(_remark, plan.totals().splitlines()))))
 
 
 _COUNTS = (4, 5)

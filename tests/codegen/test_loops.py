@@ -260,6 +260,7 @@ def one_loop(plan: Plan, rng: random.Random) -> Plan:
 
 
 @example(51734, 1, 0, 1)  # a conjugate that only an inner product reads, which is cut
+@example(51734, 1, 0, 1)  # a conjugate that only an inner product reads, which is cut
 @settings(max_examples=250, deadline=None)
 @given(st.integers(0, 10**9), st.sampled_from((1, 2, 3)), st.sampled_from((0, 1, 2)), st.sampled_from((1, 2, 3, 5)))
 def test_a_loop_over_any_index_computes_the_same(seed: int, n: int, m: int, bz: int) -> None:
