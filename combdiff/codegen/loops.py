@@ -33,7 +33,7 @@ class Costs:
     array must be smaller by the factor `light`.
     """
 
-    large: int = 4 << 20
+    large: int = 16 << 20
     small: int = 1 << 20
     turn: int = 16 << 10
     thin: int = 128 << 10

@@ -288,7 +288,7 @@ class Plan:
         largest = max((self.bytes(parts.get(s, s)) for s in shown), default=0)
         products = sum(self.flops(s) for s in shown if "GE" in self.kind(s) or self.kind(s) == "DOT")
         share = f", {100 * products // flops} % of them in BLAS" if flops else ""
-        held = f"largest intermediate {_figure(largest)} bytes, at most {_figure(peak(self).bytes)} at once"
+        held = f"largest intermediate {_figure(largest)} bytes, about {_figure(peak(self).bytes)} at once"
         return "\n".join([*self._looped(self.loops, labels), f"total {_figure(flops)} FLOPs{share}; {held}"])
 
 
