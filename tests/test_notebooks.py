@@ -1,4 +1,4 @@
-"""Every notebook is stored with its outputs, and has a file of tests of its own in `tests/notebooks/`, which runs it."""
+"""Notebooks are stored with their outputs, and each has a file of tests in `tests/notebooks/`, which runs it."""
 
 from __future__ import annotations
 
