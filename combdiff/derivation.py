@@ -45,8 +45,7 @@ class Derivation:
     'A \\\\mapsto x \\\\mapsto 2 A x'
 
     `str(d)` is the result in the language, declarations included; `steps` says how it was found. `expand`: products and
-    shared values are multiplied out, in the value that code returns, too. What is derived later, such as products with
-    the Hessian, keeps to `expand`, `seconds` and `nodes`, which are as they were given.
+    shared values are multiplied out, in values and products with the Hessian, too, which keep to the budget as well.
     """
 
     text: str
@@ -370,8 +369,8 @@ def _derived(text: str, mode: str, program: Term, simplifier: Simplifier) -> Der
         )
         simplifier.announce("differentiate")
         term = differentiate(program, mode, simplifier)
-    steps = Steps(simplifier.steps)
-    return Derivation(text, mode, program, term, steps, simplifier.expand, simplifier.seconds, simplifier.nodes)
+    options = simplifier.expand, simplifier.seconds, simplifier.nodes
+    return Derivation(text, mode, program, term, Steps(simplifier.steps), *options)
 
 
 def _note(program: Term, budget: Budget) -> str:
