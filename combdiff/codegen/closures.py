@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from combdiff.codegen.backends.spelling import Spelling
-from combdiff.codegen.emit import FunctionText, needed_by, origin
+from combdiff.codegen.emit import FunctionText, needed_by
 from combdiff.codegen.overwriting import CAUTIOUS, Overwriting
 from combdiff.codegen.packed_arguments import module
 from combdiff.codegen.plan import VIEWS, Argument, Plan, Step
-from combdiff.codegen.products import uses_of
+from combdiff.codegen.products import origin, uses_of
 
 _FREE = VIEWS - {"item"}
 

@@ -97,7 +97,7 @@ class Compiled:
         memory: int | None = None,
     ) -> None:
         self._term = term
-        self._backend = backend
+        self._options = backend, name, title, check, pack, memory
         self._spelling = spelling_of(backend)
         self._library = library_of(backend)
         self._name = identifier(name)
@@ -129,15 +129,7 @@ class Compiled:
 
     def __reduce__(self) -> tuple[object, ...]:
         # what was learnt from arrays is of this process; the text is made anew from the formula
-        return type(self), (
-            self._term,
-            self._backend,
-            self._name,
-            self._title,
-            self._check,
-            self._pack,
-            self._memory,
-        )
+        return type(self), (self._term, *self._options)
 
     def __call__(self, /, *args: object, out: object = None, **named: object) -> object:
         from combdiff.language.points import offsets_of

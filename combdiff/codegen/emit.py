@@ -23,7 +23,7 @@ from combdiff.codegen.overwriting import CAUTIOUS, Overwriting
 from combdiff.codegen.packed_arguments import PackedArguments, module, packing_functions, telling_name
 from combdiff.codegen.packed_plan import packed
 from combdiff.codegen.plan import VIEWS, Argument, Plan, Step
-from combdiff.codegen.products import is_matmul, uses_of
+from combdiff.codegen.products import is_matmul, origin, uses_of
 from combdiff.codegen.schedule import scheduled
 from combdiff.codegen.signature import called, described, slots
 from combdiff.codegen.solvers import SOLVERS, solver_of, solver_text
@@ -392,10 +392,3 @@ class FunctionText(LoopText):
             return f"{name}: function of the caller's, {called(name, a.kind)}"
         kind = self.packed.origin(a.name) + described(a.kind, [self.dimensions.get(d, "n") for d in slots(a.kind)])
         return f"{name}: {kind}{', where the method of Newton starts; 0 if not given' if a.optional else ''}"
-
-
-def origin(step: Step, through: Collection[str] = ()) -> Step:
-    """The array that `step` shows, or shows a part of; what the operations in `through` are made of."""
-    while (step.op in VIEWS | {"broadcast"} or step.op in through) and step.operands:
-        step = step.operands[0]
-    return step

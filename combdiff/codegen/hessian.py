@@ -143,7 +143,7 @@ class CompiledHessian(Compiled):
         super().__init__(joint.term, backend, name, title, check, pack, memory)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self._joint, self._backend, self._name, self._title, self._check, self._pack, self._memory)
+        return type(self), (self._joint, *self._options)
 
     def __call__(self, /, *args: object, out: object = None, **named: object) -> object:
         import numpy as np

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import permutations
 from typing import Any
 
-from combdiff.codegen.plan import Step, contraction_labels
+from combdiff.codegen.plan import VIEWS, Step, contraction_labels
 from combdiff.codegen.powers import Powers
 from combdiff.codegen.texts import ATOM, PRODUCT, UNARY, Text, filled
 
@@ -149,3 +149,10 @@ class Products(Powers):
         pattern = f"{rows[0]},{rows[1]}->{rows[2]}"
         a, b = (self.refer(o).code for o in step.operands)
         return Text(self.spelling.einsum.format(pattern, a, b), ATOM)
+
+
+def origin(step: Step, through: Collection[str] = ()) -> Step:
+    """The array that `step` shows, or shows a part of; what the operations in `through` are made of."""
+    while (step.op in VIEWS | {"broadcast"} or step.op in through) and step.operands:
+        step = step.operands[0]
+    return step
