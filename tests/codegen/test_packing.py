@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import pickle
 import re
 from collections.abc import Callable
 from itertools import permutations
@@ -409,6 +410,16 @@ def test_an_argument_that_is_not_read_is_not_packed() -> None:
     d = cd.grad("(A::RM, B::RM) -> (x::RV) -> sum((i, j), A(i, j) * x(i) * x(j)) + sum((i, j), B(i, j))")
     B = np.ones((2, 2))
     same(d.compile(pack=("A", "B"))(np.eye(3), B, np.ones(3)), 2 * np.ones(3))
+
+
+def test_a_pickled_function_packs_again() -> None:
+    J, C = integrals(4), orbitals(4, 2)
+    for hvp in (False, True):
+        f = cd.grad(HF).compile(value=True, hvp=hvp, pack="J")
+        again = pickle.loads(pickle.dumps(f))
+        assert again.source == f.source
+        same(again(J, C)[:2], f(J, C)[:2])  # type: ignore[index]
+        assert len(kept(again)) == 1
 
 
 def test_a_minimiser_reads_packed_integrals() -> None:
