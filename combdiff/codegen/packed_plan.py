@@ -26,9 +26,9 @@ def packed(plan: Plan, names: Collection[str], unchecked: Collection[str] = ()) 
     """The plan with the arguments of these `names` taken packed; `unchecked` arguments may not be symmetric.
 
     >>> import combdiff as cd
-    >>> plan = cd.grad("(S::(N, N, N) -> R) -> (x::RV) -> sum((i, j, k), S(i, j, k) * x(i) * x(j) * x(k))").plan(x=(9,))
-    >>> [packing.whole for packing in packed(plan, ["S"]).packings]
-    [(0, 1, 2)]
+    >>> plan = cd.grad("(A::Sym) -> (x::RV) -> sum((i, j), A(i, j) * x(i) * x(j))").plan(x=(9,))
+    >>> [packing.whole for packing in packed(plan, ["A"]).packings]
+    [(0, 1)]
     """
     tensors = {
         a.step: Tensor(a.step, group_of(_exchanges(a), a.step.rank))
@@ -109,13 +109,13 @@ class _Packed:
         apart = {self.uses[s].key: 1 / self.uses[s].saving for s in members}
         if sum(together.values()) <= sum(apart.values()):
             for total, group, use in joint:
-                self.sums.setdefault(total, {}).update({s: (use, at) for _, s, at in group})
+                self.sums.setdefault(total, {}).update({s: (use, group[0][2]) for _, s, _ in group})
             for s in members:
                 del self.uses[s]
 
     def _joined(self, group: Sequence[tuple[Const, Step, Order]]) -> Use:
-        uses = [(c, use_of(s, self.tensors)) for c, s, _ in group]
-        return analysed(joined([(c, use) for c, use in uses if use is not None]), self.derived)
+        uses = [(c, at, use_of(s, self.tensors)) for c, s, at in group]
+        return analysed(joined([(c, at, use) for c, at, use in uses if use is not None]), self.derived)
 
     def _addends(self, total: Step) -> list[tuple[Step, list[tuple[Const, Step, Order]]]]:
         """Terms of a sum that may be one contraction, with their coefficients and where their axes go."""
@@ -124,11 +124,14 @@ class _Packed:
         for c, operand, at in zip(spec[0], total.operands, spec[1], strict=True):
             use = self.uses.get(operand)
             if use is not None:
-                # a result that is symmetric stands in any order, so that K.T is added as K
-                orders = [image for image, part in use.parts.items() if part == Part(0, 1, False)]
-                if len(at) == len(use.free):
+                place = at
+                if operand.rank == len(use.free):
+                    # a result that is symmetric stands in any order, so that K.T is added as K
+                    orders = [image for image, part in use.parts.items() if part == Part(0, 1, False)]
                     at = min(tuple(at[n] for n in image) for image in orders)
-                kind = (use.tensor.step, use.partner, use.conjugated, use.swapped, at)
+                    place = tuple(sorted(at))
+                over = frozenset(use.order[: len(use.contracted)])
+                kind = (use.tensor.step, use.partner, over, use.conjugated, use.swapped, place)
                 scale = Const(c.real, -c.imag) if use.conjugated else c
                 groups.setdefault(kind, []).append((scale, operand, at))
         return [(total, group) for group in groups.values() if len(group) > 1]

@@ -129,10 +129,18 @@ def _base(step: Step) -> Step:
     return step.operands[0] if step.op == "conj" else step
 
 
-def joined(uses: Sequence[tuple[Const, Use]]) -> Use:
-    """Σ coefficient · use as one use; all are of one tensor with one partner, and have the same axes."""
-    first = uses[0][1]
-    terms = [Addend(c, use.addends[0].places) for c, use in uses]
+def joined(uses: Sequence[tuple[Const, Order, Use]]) -> Use:
+    """Σ coefficient · use as one use, whose axes are those of the first; all are of one tensor with one partner.
+
+    With each stands where its axes go in the sum.
+    """
+    _, axes, first = uses[0]
+    terms = []
+    for c, at, use in uses:
+        # a free label is the one of the first use that stands at the same axis of the sum
+        labels = [axes.index(at[label]) if at != axes else label for label in range(len(use.free))]
+        (addend,) = use.addends
+        terms.append(Addend(c, tuple(labels[p] if p < len(labels) else p for p in addend.places)))
     return replace(first, addends=merged(first.tensor.group, terms), factors=[], parts={}, inner={}, columns={})
 
 
@@ -155,7 +163,9 @@ class _Analysis:
     def place(self) -> None:
         """Choose the labels: the image of one addend whose contracted slots stand last, these labels in their order."""
         use, count = self.use, self.count
-        if len(use.addends) == 1:
+        if len(use.addends) > 1:
+            self._relabel()
+        else:
             (addend,) = use.addends
 
             def key(image: Order) -> tuple[object, ...]:
@@ -163,10 +173,7 @@ class _Analysis:
 
             sign, places = least_image(use.tensor.group, addend.places, key)
             slots = [p - count for p in places if p >= count]
-            moved = (*(use.order[n] for n in slots), *use.order[len(slots) :])
-            if self.derived.sign(use.partner, use.order, moved, False) != 1:
-                use.order = moved
-            use.contracted = tuple(use.contracted[n] for n in slots)
+            self._reorder(slots)
             places = tuple(p if p < count else count + slots.index(p - count) for p in places)
             use.addends = (Addend(Const(addend.coefficient.real * sign, addend.coefficient.imag * sign), places),)
         found = [elements(use.tensor.group, a.places, count) for a in use.addends]
@@ -176,6 +183,30 @@ class _Analysis:
             self.elements = {e for e in self.elements if real or not e.conj}
         elif use.partner.complex and real:
             self.elements |= {Element(e.labels, e.sign, True) for e in self.elements}
+
+    def _relabel(self) -> None:
+        """Name the contracted labels of several addends so that a sum and its image have one layout."""
+        use, count = self.use, self.count
+
+        def named(order: Order) -> tuple[Addend, ...]:
+            labels = (*range(count), *(count + order.index(n) for n in range(len(order))))
+            found = (Addend(a.coefficient, tuple(labels[p] for p in a.places)) for a in use.addends)
+            return merged(use.tensor.group, found)
+
+        def key(order: Order) -> list[tuple[Order, Fraction, Fraction]]:
+            return [(a.places, a.coefficient.real, a.coefficient.imag) for a in named(order)]
+
+        order = min([tuple(range(len(use.contracted))), *candidates(use.contracted)], key=key)
+        use.addends = named(order)
+        self._reorder(order)
+
+    def _reorder(self, slots: Sequence[int]) -> None:
+        """Contract slot slots[n] of the partner as label n; nothing is transposed where the partner is symmetric."""
+        use = self.use
+        moved = (*(use.order[n] for n in slots), *use.order[len(slots) :])
+        if self.derived.sign(use.partner, use.order, moved, False) != 1:
+            use.order = moved
+        use.contracted = tuple(use.contracted[n] for n in slots)
 
     def _moved(self, labels: Order) -> Order:
         """The order of the partner's axes behind a permutation of the contracted labels."""

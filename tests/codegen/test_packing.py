@@ -23,7 +23,23 @@ from combdiff.codegen.packing import group_of, orbits
 from combdiff.errors import ArrayError, UnsupportedError
 from combdiff.language.evaluate import evaluate
 from combdiff.language.samples import random_value
-from combdiff.language.terms import App, Lam, Term, Tuple, Var, add, conj, fresh, let, mul, number, power, sub, total
+from combdiff.language.terms import (
+    App,
+    Lam,
+    Term,
+    Tuple,
+    Var,
+    add,
+    conj,
+    fresh,
+    let,
+    mul,
+    number,
+    power,
+    sub,
+    substitute,
+    total,
+)
 from combdiff.language.types import COMPLEX, REAL, Domain, Index, Map, Symmetry
 
 from . import random_terms as rt
@@ -120,7 +136,9 @@ def results_of(draw: st.DrawFn, A: Var, B: Var, c: Var, rank: int) -> Term:
     x = draw(partners(B, c, tuple(summed), extra))
     first = total(summed, mul(entry(), x))
     if draw(st.booleans()):
-        first = sub(mul(number(2), first), total(summed, mul(entry(), x)))
+        # with the same partner, or with its slots elsewhere
+        moved = dict(zip(summed, draw(st.permutations(summed)), strict=True))
+        first = sub(mul(number(2), first), total(summed, mul(entry(), substitute(x, moved))))
     order = draw(st.permutations([*free, *extra]))
     return Lam(tuple(order), first) if order else first
 
