@@ -124,16 +124,16 @@ def _workspace(plan: Plan, step: Step) -> int:
             return _copied(plan, step)
         case "add", (tuple() as coefficients, _):
             scaled = sum(abs(c.real) != 1 or bool(c.imag) for c in coefficients)
-            return size * min(int(scaled) + (len(coefficients) > 2), 2) + _casts(plan, step)
+            return size * min(int(scaled) + (len(coefficients) > 2), 2) + _buffers(plan, step)
         case "mul", (Const() as c, _):
             factors = len(step.operands) + (c.real.numerator != 1) + (c.real.denominator != 1)
-            return size * (factors > 2 or bool(c.imag)) + _casts(plan, step)
+            return size * (factors > 2 or bool(c.imag)) + _buffers(plan, step)
         case "call", _ if _is_abs2(step):
             return 4 * size
         case (("where" | "position" | "solve"), _):
             return 2 * sum(_size(plan, s) for s in (step, *step.operands))
         case "power", _:
-            return size + _casts(plan, step)
+            return size + _buffers(plan, step)
         case "scatter", _:
             return sum(_size(plan, o) for o in step.operands)
         case "root", Equation():
@@ -143,13 +143,8 @@ def _workspace(plan: Plan, step: Step) -> int:
             return 0
 
 
-def _casts(plan: Plan, step: Step) -> int:
-    """The buffers of an operation between real and complex numbers."""
-    mixed = step.complex and any(o.rank and not o.complex for o in step.operands)
-    return _buffers(plan, step) if mixed else 0
-
-
 def _buffers(plan: Plan, step: Step) -> int:
+    """What NumPy takes where operands are repeated along axes, or are real beside complex ones."""
     return sum(min(_size(plan, s), BUFFER) for s in (step, *step.operands))
 
 

@@ -143,14 +143,14 @@ def test_a_hessian_product_within_a_limit() -> None:
     )
     d = cd.grad(DISTANCES)
     value, gradient, hvp = d.compile(value=True, hvp=True)(x, w, y)  # type: ignore[misc]
-    f = d.compile(value=True, hvp=True, memory="2.9 MB")
+    f = d.compile(value=True, hvp=True, memory="3.1 MB")
     f(x, w, y)[-1](k)  # type: ignore[index]
     tracemalloc.start()
     results = f(x, w, y)
     product = results[-1](k)  # type: ignore[index]
     taken = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert taken <= 2_900_000
+    assert taken <= 3_100_000
     for one, other in zip((*results[:-1], product), (value, gradient, hvp(k)), strict=True):  # type: ignore[index]
         np.testing.assert_allclose(one, other, atol=1e-9)
 
