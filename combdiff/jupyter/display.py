@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 Bundle: TypeAlias = dict[str, str]
 
+_PAGE = 80
+"""Columns of a formula that a cell of a notebook shows without a scroll bar."""
+
 _WIDEST, _MOST_LINES = 160, 24
 """A formula beyond these is read more easily as text, which is broken at every level."""
 
@@ -33,7 +36,7 @@ _WIDEST, _MOST_LINES = 160, 24
 
 def derivation_bundle(d: Derivation, form: str = "index") -> Bundle:
     """The result as a formula, with what a reader must know of it; its text is there to be unfolded."""
-    formula, remarks = d.latex(form), remarks_on(d)
+    formula, remarks = d.latex(form, _PAGE), remarks_on(d)
     bundle = {"text/plain": "\n".join([str(d), *remarks]), "text/latex": in_math(_with_remarks(formula, remarks))}
     below = "".join(map(_remark, remarks)) + _unfolding("as text", str(d))
     return _with_html(bundle, _framed(_typeset(formula) + below))
@@ -69,7 +72,7 @@ def steps_bundle(steps: Steps) -> Bundle:
 def term_html(term: Term) -> str:
     """A term as a formula, or as text where that is read more easily."""
     with deep_recursion():
-        formula = latex(term)
+        formula = latex(term, width=_PAGE)
         if columns(formula) <= _WIDEST and formula.count(r"\\") < _MOST_LINES:
             return _typeset(formula)
         return preformatted(expression_text(term))
