@@ -52,15 +52,20 @@ def bundle(value: object) -> Bundle:
     return value._repr_mimebundle_()  # type: ignore[attr-defined]
 
 
+PAGE = 80
+"""Columns that fit into a cell."""
+
+
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.cd")), ids=lambda path: path.stem)
 def test_a_derivation_shows_its_formula_in_every_form(path: Path) -> None:
     d = cd.grad(path.read_text(encoding="utf-8"))
     shown = bundle(d)
     assert set(shown) == {"text/plain", "text/latex", "text/html"}
     assert shown["text/latex"].startswith(r"$\displaystyle ") and shown["text/latex"].endswith("$")
-    assert d.latex() in shown["text/latex"]
+    formula = d.latex(width=PAGE)
+    assert formula in shown["text/latex"]
     page = Reader(shown["text/html"]).text
-    assert rf"\(\displaystyle {d.latex()}\)" in page and str(d) in page
+    assert rf"\(\displaystyle {formula}\)" in page and str(d) in page
 
 
 def test_names_do_not_become_tags() -> None:
