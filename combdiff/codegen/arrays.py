@@ -244,8 +244,8 @@ class Arrays:
         free_a = [x for x in a.labels if x not in over]
         free_b = [x for x in b.labels if x not in over]
         out, swapped = (*free_a, *free_b), (*free_b, *free_a)
-        straight = self._pairing(a, b, over)
-        crossed = self._pairing(b, a, over)
+        straight = self._pairing(self._turned(a, over, 1), self._turned(b, over, 0), over)
+        crossed = self._pairing(self._turned(b, over, 1), self._turned(a, over, 0), over)
         domains = tuple(map(domain_of, swapped))
         if not free_a and not free_b:
             prefers = a.step.op != "conj" and (b.step.op == "conj" or b.step.op in _PRODUCTS)
@@ -262,6 +262,12 @@ class Arrays:
         if prefers:
             return Value(self.builder.step("tensordot", (b.step, a.step), crossed, domains), swapped)
         return Value(self.builder.step("tensordot", (a.step, b.step), straight, map(domain_of, out)), out)
+
+    def _turned(self, v: Value, over: list[Var], axis: int) -> Value:
+        """A symmetric matrix with its contracted index on this axis: A X, and not A Xᵀ."""
+        if len(v.labels) == 2 and len(over) == 1 and v.labels[axis] not in over and self.symmetries.get(v.step):
+            return Value(v.step, v.labels[::-1])
+        return v
 
     def _pairing(self, a: Value, b: Value, over: list[Var]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The contracted axes of both, in the order of the operand with more axes, whose memory should not move."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from combdiff.codegen.backends.spelling import Spelling
 from combdiff.codegen.plan import VIEWS, Loop, Member, Step, is_plain
@@ -171,22 +171,24 @@ class LoopText(ABC):
         if not m.step.rank:
             return "0.0"
         shape = self.expressions.shape(m.step.domains)
-        made = dict.fromkeys(_leaves(m.part, frozenset(body)))
+        made = dict.fromkeys(_leaves(m.part, frozenset(body), self.texts))
         types = self.spelling.complex_type if m.step.complex else self.spelling.float_type
         if self.spelling.types and made and any(o.complex for o in made) == m.step.complex:
             types = self.spelling.types.format(", ".join(dict.fromkeys(self.texts[o].code for o in made)))
         return (self.spelling.zeros_of if m.axis is None else self.spelling.empty).format(shape, types)
 
 
-def _leaves(part: Step, body: frozenset[Step]) -> Iterable[Step]:
-    """The arrays from outside of a loop whose entries a result is made of."""
+def _leaves(part: Step, body: frozenset[Step], written: Collection[Step]) -> Iterable[Step]:
+    """The arrays from outside of a loop whose entries a result is made of, each one that is `written`."""
     stack, seen = [part], {part}
     while stack:
         step = stack.pop()
         if step not in body or step.op == "slice":
-            base = step
-            while base.op in VIEWS | {"conj"} and base.operands:
-                base = base.operands[0]
+            chain = [step]
+            while chain[-1].op in VIEWS | {"conj"} and chain[-1].operands:
+                chain.append(chain[-1].operands[0])
+            # what is conjugated need not exist where its conjugate does
+            base = next((s for s in reversed(chain) if s in written), chain[-1])
             if not is_plain(base):
                 yield base
             continue
