@@ -51,7 +51,7 @@ class Executed:
         """All that the cells print and show, as plain text."""
         outputs = (output for cell in self.run.cells for output in cell.get("outputs", ()))
         return "".join(
-            output.text if output.output_type == "stream" else output.data.get("text/plain", "") + "\n"
+            output.text if "text" in output else output.get("data", {}).get("text/plain", "") + "\n"
             for output in outputs
         )
 
