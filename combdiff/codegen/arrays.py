@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from combdiff.codegen.layouts import facing
+from combdiff.codegen.layouts import Image, facing, images
 from combdiff.codegen.plan import Builder, Step
 from combdiff.language.terms import MINUS_ONE, ONE, Const, Var, number
 from combdiff.language.types import Domain, Index, Symmetry
@@ -265,8 +265,10 @@ class Arrays:
 
     def _turned(self, v: Value, over: list[Var], axis: int) -> Value:
         """A symmetric matrix with its contracted index on this axis: A X, and not A Xᵀ."""
-        if len(v.labels) == 2 and len(over) == 1 and v.labels[axis] not in over and self.symmetries.get(v.step):
-            return Value(v.step, v.labels[::-1])
+        if len(v.labels) == 2 and len(over) == 1 and v.labels[axis] not in over:
+            exchanged = Image(v.labels[::-1])
+            if exchanged in images(v.labels, self.symmetries.get(v.step, ())):
+                return Value(v.step, exchanged.labels)
         return v
 
     def _pairing(self, a: Value, b: Value, over: list[Var]) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -266,3 +266,9 @@ def test_the_cost_table_says_what_is_blas_and_what_it_costs() -> None:
 def test_a_backend_that_does_not_exist_is_an_error() -> None:
     with pytest.raises(UnsupportedError, match="fortran"):
         source(hartree_fock(), backend="fortran")
+
+
+def test_a_matrix_is_exchanged_only_by_a_symmetry_that_says_so() -> None:
+    space = "@space E begin type = (N, N) -> R; symmetries = (((1, 2), :id),) end\n"
+    d = cd.grad(f"{space}(A::E) -> (X::RM) -> sum((i, j, k), A(i, j) * X(i, k) * exp(X(j, k)))")
+    assert d.check() and "A.T" in d.source()
