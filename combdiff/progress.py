@@ -12,6 +12,8 @@ from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
+from combdiff.errors import CombDiffError
+
 if TYPE_CHECKING:
     from combdiff.simplify.account import Progress
 
@@ -70,7 +72,14 @@ def following(progress: Progress | None) -> AbstractContextManager[Progress | No
     >>> with following(None) as nobody:
     ...     print(nobody)
     None
+
+    Raises CombDiffError for what cannot be called.
     """
+    if progress is not None and not callable(progress):
+        raise CombDiffError(
+            f"progress is {progress!r}, which cannot be called",
+            remedy="give a function that is told the stage and the seconds so far, or leave it out",
+        )
     if progress is None and in_notebook():
         from combdiff.jupyter.display import line_of_notebook
 

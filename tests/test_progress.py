@@ -146,3 +146,8 @@ def test_a_kernel_shows_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     start = time.perf_counter()
     cd.grad(QUADRATIC)
     assert shown[0] == "combdiff: differentiate, 0 s" and shown[-1] == "", start
+
+
+def test_what_cannot_be_called_follows_no_derivation() -> None:
+    with pytest.raises(cd.CombDiffError, match="cannot be called"):
+        cd.grad("(x::R) -> x^2", progress=3)  # type: ignore[arg-type]  # on purpose
