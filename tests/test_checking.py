@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from fractions import Fraction
 
 import pytest
 
 import combdiff as cd
-from combdiff.language.terms import Lam, Term, mul, number
+from combdiff.language.terms import ONE, Lam, Term, fresh, mul, number, total
 
 PROGRAMS = {
     "a real unknown inside complex values": "(y::RV, z::C) -> begin f = z*(1 - z); sum(i, f*y(i)^2) end",
@@ -45,6 +46,13 @@ def test_a_wrong_factor_is_noticed(factor: Term) -> None:
     d = cd.grad("(A::Her) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j))")
     assert d.check()
     assert not changed(d, factor).check()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 5])
+def test_a_factor_that_is_one_at_a_single_size_is_noticed(size: int) -> None:
+    d = cd.grad("(x::RV{n}) -> sum(i, x(i)^2)")
+    i = fresh("i", d.objective.params[0].type.params[0])
+    assert not changed(d, mul(number(Fraction(1, size)), total((i,), ONE))).check()  # type: ignore[attr-defined]
 
 
 def test_an_imaginary_part_in_the_derivative_by_a_real_variable_is_noticed() -> None:

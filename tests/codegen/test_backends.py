@@ -23,7 +23,8 @@ from combdiff.codegen.lower import lower
 from combdiff.codegen.signature import result_of
 from combdiff.errors import ArrayError, UnsupportedError
 from combdiff.language.points import Offsets, listed
-from combdiff.language.samples import default_sizes, random_value
+from combdiff.language.samples import random_value
+from combdiff.language.sizes import default_sizes
 from combdiff.language.terms import TWO, App, Lam, add, delta, fresh, mul, number, total
 from combdiff.language.types import COMPLEX, REAL, Domain, Index, is_complex
 

@@ -15,7 +15,8 @@ from combdiff.codegen.signature import result_of
 from combdiff.codegen.symbolic import Equation, SymbolicResult
 from combdiff.derivation import Derivation
 from combdiff.language.evaluate import evaluate
-from combdiff.language.samples import default_sizes, random_value
+from combdiff.language.samples import random_value
+from combdiff.language.sizes import default_sizes
 from combdiff.language.terms import Term, let, tuple_of
 
 ROOT = Path(__file__).parents[2]

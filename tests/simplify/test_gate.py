@@ -12,6 +12,8 @@ import combdiff as cd
 from combdiff.errors import CheckError
 from combdiff.language.evaluate import evaluate
 from combdiff.language.terms import (
+    ONE,
+    ZERO,
     App,
     Conj,
     Lam,
@@ -228,3 +230,31 @@ def test_what_holds_for_odd_sizes_alone_is_seen() -> None:
     twice = Lam((b,), delta(mul(number(2), b), number(0), App(u, (b,))))
     with pytest.raises(CheckError, match="1 entries differ"):
         gate_for(twice).same(twice, Lam((b,), delta(b, number(0), App(u, (b,)))), "stage")
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 5, 7])
+def test_what_holds_for_one_size_alone_is_seen(size: int) -> None:
+    for kind in (Domain("x.1"), Domain("BZ", declared=True, periodic=True), Domain("X", declared=True, symmetric=True)):
+        i = fresh("i", Index(kind))
+        with pytest.raises(CheckError, match="1 entries differ"):
+            gate_for(i).same(total((i,), ONE), number(size), "stage")
+
+
+def test_what_is_wrong_beside_nothing_is_a_difference_and_no_division_by_zero() -> None:
+    x = fresh("x", REAL)
+    with pytest.raises(CheckError, match="changed the value"):
+        gate_for(x).same(ZERO, call("abs", x), "stage")
+
+
+def test_terms_that_need_large_arrays_are_compared_at_smaller_sizes() -> None:
+    ranges = [Index(Domain(f"x{n}.1")) for n in range(10)]
+    vectors = [fresh(f"x{n}", Map((kind,), REAL)) for n, kind in enumerate(ranges)]
+    indices = tuple(fresh("i", kind) for kind in ranges)
+    entries = [App(x, (i,)) for x, i in zip(vectors, indices, strict=True)]
+    joint = call("exp", add(*entries))
+    gate = gate_for(*vectors)
+    assert gate.same(Lam(indices, joint), Lam(indices, mul(joint, number(1))), "stage")
+    assert gate.same(total(indices, joint), total(indices[::-1], call("exp", add(*entries[::-1]))), "stage")
+    assert gate.few
+    with pytest.raises(CheckError):
+        gate.same(total(indices, joint), total(indices[1:], joint.args[0]), "stage")
