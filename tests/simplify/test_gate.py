@@ -228,3 +228,9 @@ def test_what_holds_for_odd_sizes_alone_is_seen() -> None:
     twice = Lam((b,), delta(mul(number(2), b), number(0), App(u, (b,))))
     with pytest.raises(CheckError, match="1 entries differ"):
         gate_for(twice).same(twice, Lam((b,), delta(b, number(0), App(u, (b,)))), "stage")
+
+
+def test_a_functional_of_an_unknown_function_is_not_checked_and_says_so() -> None:
+    d = cd.grad("(g::((R) -> R) -> R) -> (x::RF) -> g(x)")
+    assert str(d) == "(g::(RF) -> R) -> (x::RF) -> (d::R) -> grad(g)(x)(d)"
+    assert any("a map of functions has no values" in step.note for step in d.steps)
