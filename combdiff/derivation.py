@@ -13,8 +13,8 @@ from combdiff.errors import UnsupportedError
 from combdiff.language.infer import infer
 from combdiff.language.parser import parse
 from combdiff.language.recursion import deep_recursion, rare_collections
-from combdiff.language.terms import Diff, Lam, Let, Term, Var, subterms
-from combdiff.language.types import Number
+from combdiff.language.terms import Diff, Lam, Let, Term, Var, apply, subterms
+from combdiff.language.types import Map, Number
 from combdiff.simplify.account import Progress, Step, Steps
 from combdiff.simplify.budget import NODES, SECONDS, Budget
 from combdiff.simplify.choose import index_names
@@ -274,19 +274,25 @@ class Derivation:
 
     @cached_property
     def objective(self) -> Lam:
-        """What was differentiated: the leading maps and then the map that the derivative was taken of."""
-        t = marked_program(self.program)
-        while True:
-            match t:
-                case Lam(_, body):
-                    t = body
-                case Diff(_, Lam() as f):
-                    return f
-                case _:
-                    raise UnsupportedError(
-                        "the derivative is taken inside of the program: there is no one map that was differentiated",
-                        remedy="write the derivative outermost below the leading maps, as in (x::RV) -> grad(f)",
-                    )
+        """What was differentiated: the map that the outermost derivative was taken of; inner ones stand in it."""
+        t, result = self.program, self.term
+        while isinstance(t, Lam) and isinstance(result, Lam):
+            t, result = t.body, result.body
+        match t:
+            case Diff(_, Lam() as f):
+                return f
+            case Diff(_, Diff() as inner) if isinstance(result, Lam) and isinstance(inner.type, Map):
+                # of a derivative: a map of the result's own parameters, but for the last cotangents
+                own = result.params[: len(inner.type.params)]
+                return Lam(own, apply(inner, *own))
+        raise AssertionError("a marked program is a derivative of a known map, below leading maps")
+
+    @cached_property
+    def differentiated(self) -> Term:
+        """The objective with its own derivatives written out, as the outermost derivative was taken of it."""
+        simplifier = self._simplifier(expand=False)
+        with deep_recursion():
+            return without_derivatives(self.objective, lambda f, inner: simplifier(f, {*inner, *self.objective.params}))
 
     @cached_property
     def gradient(self) -> Derivation:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from combdiff.calculus.combinators import combinator_text, eliminate
 from combdiff.calculus.floating import float_lets
 from combdiff.language.recursion import deep_recursion
+from combdiff.language.terms import Lam
 
 if TYPE_CHECKING:
     from combdiff.derivation import Derivation
@@ -31,7 +32,8 @@ C (i ↦ g) is a map that returns a map; a captured factor stands with its primi
 
 def combinator_form(d: Derivation) -> str:
     """What was differentiated in B, C and the primitives of Table 1, a line for each value and what reaches it."""
-    f = d.objective
+    f = d.differentiated
+    assert isinstance(f, Lam), "a map with its derivatives written out is a map"
     bindings, core = float_lets(f.body)
     named = [*((var.name, e) for var, e in bindings), ("result", core)]
     return "\n".join(

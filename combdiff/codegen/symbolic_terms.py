@@ -13,6 +13,7 @@ from combdiff.calculus.floating import unfold
 from combdiff.codegen.latex_names import Scope
 from combdiff.errors import UnsupportedError
 from combdiff.language.anchors import domains_of
+from combdiff.language.scalars import SCALAR_FUNCTIONS
 from combdiff.language.terms import (
     Add,
     App,
@@ -225,14 +226,29 @@ class SymbolScope:
                 return self.number(base) ** self.number(exponent)
             case Conj(of):
                 return sympy.conjugate(self.number(of))
-            case Call(name, args):
-                return _called(name, [self.number(a) for a in args])
+            case Call("pi", ()):
+                return sympy.pi
+            case Call(name, (u,)):
+                return self.called(name, u)
             case App(function, args):
                 return self.applied(function, args)
             case Let():
                 return self.number(unfold(t))
             case _:
                 return self.binder(t)
+
+    def called(self, name: str, u: Term) -> Expr:
+        """A scalar function of the language: by SymPy's name for it, or as its row writes it out."""
+        import sympy
+
+        row = SCALAR_FUNCTIONS[name]
+        if row.written_out is not None:
+            return self.number(row.written_out(u))
+        function = getattr(sympy, row.sympy or name, None)
+        if not callable(function):
+            _refuse(f"the function {name}")
+        found: Expr = function(self.number(u))
+        return found
 
     def binder(self, t: Term) -> Expr:
         """Σ, ∫, δ, the indicator, and the derivative by one of several arguments."""
@@ -296,25 +312,6 @@ class SymbolScope:
         inner = replace(inner, symbols={**inner.symbols, **dict(zip(places, dummies, strict=True))})
         slope = sympy.diff(inner.applied(of.of, places), dummies[which])
         return cotangent * slope.subs(dict(zip(dummies, points, strict=True)), simultaneous=True)
-
-
-def _called(name: str, args: Sequence[Expr]) -> Expr:
-    """A scalar function of the language, by SymPy's name for it."""
-    import sympy
-
-    match name:
-        case "conj":
-            return sympy.conjugate(*args)
-        case "real" | "imag":
-            return (sympy.re if name == "real" else sympy.im)(*args)
-        case "abs2":
-            return sympy.Abs(*args) ** 2
-        case "abs":
-            return sympy.Abs(*args)
-        case "pi":
-            return sympy.pi
-        case _:
-            return getattr(sympy, name)(*args)
 
 
 def _summed(body: Expr, limits: Sequence[Limit]) -> Expr:

@@ -104,7 +104,10 @@ class Evaluation:
             shape = [len(range_of(p, self.sample.sizes)) for p in t.params]
             return np.broadcast_to(entries.over([p.uid for p in t.params]), shape)
         if isinstance(t.type, Map):
-            return np.asarray(self._known(t))
+            known = self._known(t)
+            if callable(known):
+                raise UnsupportedError("a map of functions has no values on arrays")
+            return np.asarray(known)
         return self(t).reduced().over(())
 
     def _is_open(self, v: Var) -> bool:

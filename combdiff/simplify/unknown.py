@@ -28,8 +28,6 @@ class RandomMap:
     def __call__(self, *args: Array | tuple[Array, ...]) -> object:
         import numpy as np
 
-        if any(callable(a) for a in args):
-            raise UnsupportedError("a map of functions has no values on arrays")
         numbers, value = self.numbers, self.weights[-1:]
         for n, argument in enumerate(args):
             flat = np.concatenate([np.ravel(a) for a in (argument if isinstance(argument, tuple) else (argument,))])

@@ -258,3 +258,9 @@ def test_terms_that_need_large_arrays_are_compared_at_smaller_sizes() -> None:
     assert gate.few
     with pytest.raises(CheckError):
         gate.same(total(indices, joint), total(indices[1:], joint.args[0]), "stage")
+
+
+def test_a_functional_of_an_unknown_function_is_not_checked_and_says_so() -> None:
+    d = cd.grad("(g::((R) -> R) -> R) -> (x::RF) -> g(x)")
+    assert str(d) == "(g::(RF) -> R) -> (x::RF) -> (d::R) -> grad(g)(x)(d)"
+    assert any("a map of functions has no values" in step.note for step in d.steps)
