@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from combdiff.calculus.modes import without_derivatives
+from combdiff.codegen.argument_names import ArgumentNames
+from combdiff.codegen.signature import result_of
 from combdiff.errors import UnsupportedError
 from combdiff.language.evaluate import evaluate
 from combdiff.language.linear_maps import LinearMap
@@ -330,7 +332,10 @@ def _sum(at: Value, direction: Value, h: float) -> Value:
 
 def _against_code(d: Derivation, result: Value, values: dict[Term, Value], sizes: dict[Domain, int]) -> float:
     """The emitted function on the same arrays."""
-    named = {_argument(v): _elementwise(v, value) for v, value in values.items()}
+    names = ArgumentNames(d.term)
+    params = result_of(d.term).params
+    given = {v: value for v, value in values.items() if v in params or isinstance(v, Diff)}
+    named = {names.of(v): _elementwise(v, value) for v, value in given.items()}
     f = d.compile("numpy", check=False)
     found = f(*(_given(a, named, sizes) for a in f.arguments if not a.optional))
     pairs = zip(_items(found), _items(result), strict=True)
@@ -353,15 +358,6 @@ def _given(a: Argument, named: dict[str, object], sizes: dict[Domain, int]) -> o
     if a.name not in named and isinstance(a.kind, Index) and a.kind.domain is not None:
         return sizes[a.kind.domain]
     return named[a.name]
-
-
-def _argument(v: Term) -> str:
-    match v:
-        case Var(name):
-            return name
-        case Diff(kind, of):
-            return f"{kind}_{_argument(of)}"
-    raise AssertionError("values are given to variables and to derivatives of unknown maps")
 
 
 def _elementwise(v: Term, value: Value) -> object:
