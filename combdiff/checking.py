@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from combdiff.calculus.modes import without_derivatives
+from combdiff.codegen.argument_names import ArgumentNames
+from combdiff.codegen.signature import result_of
 from combdiff.differences import TOLERANCE, difference_quotient, inner, items_of, off_slope
 from combdiff.errors import UnsupportedError
 from combdiff.language.evaluate import evaluate
@@ -314,7 +316,10 @@ def _sum(at: Value, direction: Value, h: float) -> Value:
 
 def _against_code(code: Compiled, result: Value, values: dict[Term, Value], sizes: Sizes) -> float:
     """The emitted function on the same arrays."""
-    named = {_argument(v): _elementwise(v, value) for v, value in values.items()}
+    names = ArgumentNames(d.term)
+    params = result_of(d.term).params
+    given = {v: value for v, value in values.items() if v in params or isinstance(v, Diff)}
+    named = {names.of(v): _elementwise(v, value) for v, value in given.items()}
     found = code(*(_given(a, named, sizes) for a in code.arguments if not a.optional))
     pairs = zip(items_of(found), items_of(result), strict=True)
     worst = 0.0
@@ -336,15 +341,6 @@ def _given(a: Argument, named: dict[str, object], sizes: Sizes) -> object:
     if a.name not in named and isinstance(a.kind, Index) and a.kind.domain is not None:
         return sizes[a.kind.domain]
     return named[a.name]
-
-
-def _argument(v: Term) -> str:
-    match v:
-        case Var(name):
-            return name
-        case Diff(kind, of):
-            return f"{kind}_{_argument(of)}"
-    raise AssertionError("values are given to variables and to derivatives of unknown maps")
 
 
 def _elementwise(v: Term, value: Value) -> object:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from combdiff.calculus.modes import differentiate, marked_program, without_derivatives
+from combdiff.calculus.modes import differentiate, marked_program, parameters_of, without_derivatives
 from combdiff.codegen.shapes import sizes_of
 from combdiff.errors import UnsupportedError
+from combdiff.given import Given
 from combdiff.language.infer import infer
 from combdiff.language.parser import parse
 from combdiff.language.recursion import deep_recursion, rare_collections
@@ -156,12 +157,12 @@ class Derivation:
         value: bool = False,
         pack: str | Sequence[str] = (),
         memory: int | str | None = None,
-        **shapes: Sequence[int],
+        **shapes: object,
     ) -> Plan:
         """The statements that compute the result, for arrays of the shapes given; prints as a table of costs.
 
-        With `value`, `pack` and `memory` they are those of `compile` with the same. Raises BudgetError where `memory`,
-        bytes or text such as "2 GB", is too little.
+        With `value`, `pack` and `memory` they are those of `compile` with the same; where the program has such a name,
+        write `value_=True`. Raises BudgetError where `memory`, bytes or text such as "2 GB", is too little.
         """
         from combdiff.codegen.emit import spelling_of
         from combdiff.codegen.lower import guessed_sizes, lower
@@ -169,20 +170,24 @@ class Derivation:
         from combdiff.codegen.packed_plan import packed
         from combdiff.codegen.schedule import scheduled
 
-        term = self._runnable(value)
+        given = Given.of(self.term, shapes)
+        term = self._runnable(given.option("value", value, False))
+        pack, memory = given.option("pack", pack, ()), given.option("memory", memory, None)
+        backend = given.keyword("backend", backend)
         with deep_recursion():
-            plan = lower(term, {**guessed_sizes(term), **sizes_of(term, shapes)})
+            plan = lower(term, {**guessed_sizes(term), **sizes_of(term, given.rest)})
             return scheduled(packed(plan, self._names_to_pack(pack)), spelling_of(backend), bytes_of(memory))
 
     def source(
         self,
         backend: str = "numpy",
+        /,
         *,
         value: bool = False,
         hvp: bool = False,
         pack: str | Sequence[str] = (),
         memory: int | str | None = None,
-        **shapes: Sequence[int],
+        **shapes: object,
     ) -> str:
         """Stand-alone source text; with `value` it returns the objective's value, or values, before the derivative.
 
@@ -194,14 +199,18 @@ class Derivation:
         from combdiff.codegen.hessian import products_source
         from combdiff.codegen.memory import bytes_of
 
+        given = Given.of(self.term, shapes)
+        value, hvp = given.option("value", value, False), given.option("hvp", hvp, False)
+        pack, memory = given.option("pack", pack, ()), given.option("memory", memory, None)
+        backend = given.keyword("backend", backend)
         names, limit = self._names_to_pack(pack), bytes_of(memory)
         name, title = self._function_name(value, hvp), self._title(value)
         with deep_recursion():
             if hvp:
                 joint = self._joint(value)
-                return products_source(joint, backend, name, title, names, limit, sizes_of(joint.term, shapes))
+                return products_source(joint, backend, name, title, names, limit, sizes_of(joint.term, given.rest))
             term = self._runnable(value)
-            return source(term, sizes_of(term, shapes), backend, name, title, names, limit)
+            return source(term, sizes_of(term, given.rest), backend, name, title, names, limit)
 
     def compile(
         self,
@@ -244,7 +253,7 @@ class Derivation:
 
         return names_to_pack(pack, self.term, self.objective.params) if pack else ()
 
-    def problem(self, *, check: Check = "sample", pack: str | Sequence[str] = (), **given: object) -> Problem:
+    def problem(self, /, *, check: Check = "sample", pack: str | Sequence[str] = (), **arrays: object) -> Problem:
         """The objective for `scipy.optimize.minimize`: `fun`, `jac`, `hessp` and `x0`, all of one real vector.
 
         >>> import combdiff as cd, numpy as np
@@ -255,11 +264,13 @@ class Derivation:
         True
 
         Captured arrays and functions are given by name, and so are the unknowns, where to start; see `Problem`. `check`
-        and `pack` are as for `compile`.
+        and `pack` are as for `compile`; where the program has such a name, the option is `check_` or `pack_`.
         """
         from combdiff.minimizing import Problem
 
-        return Problem(self, given, check, pack)
+        given = Given.of(self.term, arrays)
+        check, pack = given.option("check", check, "sample"), given.option("pack", pack, ())
+        return Problem(self, given.rest, check, pack)
 
     def check(self, seed: int = 0) -> Report:
         """Compare with finite differences and the emitted code, on random data in the declared symmetries.
@@ -369,7 +380,7 @@ def _derived(text: str, mode: str, program: Term, simplifier: Simplifier) -> Der
     with deep_recursion():
         simplifier.names = index_names(program)
         simplifier.definitions = {var.name for t in subterms(program) if isinstance(t, Let) for var, _ in t.bindings}
-        simplifier.rank = {p: n for n, p in enumerate(_parameters(program))}
+        simplifier.rank = {p: n for n, p in enumerate(parameters_of(program))}
         simplifier.steps.append(
             Step("program", program, note=_note(program, simplifier.budget) if mode != "pullback" else "")
         )
@@ -388,12 +399,3 @@ def _note(program: Term, budget: Budget) -> str:
             return "" if known else REAL_PART
         t = t.body
     return ""
-
-
-def _parameters(t: Term) -> list[Var]:
-    """The leading parameters of a program, in written order."""
-    found: list[Var] = []
-    while isinstance(t, Lam | Let) or (isinstance(t, Diff) and t.is_derivative):
-        found += t.params if isinstance(t, Lam) else ()
-        t = t.of if isinstance(t, Diff) else t.body
-    return found

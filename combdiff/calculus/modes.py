@@ -183,6 +183,15 @@ def _set_kind(t: Term, mode: str) -> Term:
             return t
 
 
+def parameters_of(t: Term) -> list[Var]:
+    """The leading parameters of a program, in written order."""
+    found: list[Var] = []
+    while isinstance(t, Lam | Let) or (isinstance(t, Diff) and t.is_derivative):
+        found += t.params if isinstance(t, Lam) else ()
+        t = t.of if isinstance(t, Diff) else t.body
+    return found
+
+
 def _leading(t: Term) -> tuple[list[Lam], Term]:
     maps: list[Lam] = []
     while isinstance(t, Lam):

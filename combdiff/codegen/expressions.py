@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from combdiff.codegen.names import words
 from combdiff.codegen.overwriting import LARGE
 from combdiff.codegen.packed_text import PackedProducts
-from combdiff.codegen.plan import Step, is_plain
+from combdiff.codegen.plan import Argument, Step, is_plain
 from combdiff.codegen.powers import exponent_of
 from combdiff.codegen.products import Products
 from combdiff.codegen.solvers import solver_of
@@ -34,7 +34,7 @@ class Expressions(Products, PackedProducts):
         read = tuple(o for o in step.operands if self._is_integer(o)) if self.spelling.to_real else ()
         read = () if step.op in _INDEXING else read
         writer = (
-            Expressions(self.plan, self.spelling, self._casting(cast, read), self.extent, self.items)
+            Expressions(self.plan, self.spelling, self._casting(cast, read), self.extent, self.called)
             if cast or read
             else self
         )
@@ -198,22 +198,25 @@ class Expressions(Products, PackedProducts):
     def _root(self, step: Step, spec: Equation) -> Text:
         self._refuse_equations()
         captured = dict(zip(spec.captured, (self.refer(o).code for o in step.operands), strict=True))
-        x = next(n for n in "xyzuvw" if not any(re.search(rf"\b{n}\b", code) for code in captured.values()))
-        arguments = []
-        for a in spec.plan.arguments:
-            if a.name == spec.unknown:
-                arguments.append(x)
-            elif a.name in captured:
-                arguments.append(captured[a.name])
-            elif isinstance(a.kind, Index) and a.kind.domain is not None:
-                arguments.append(self.extent(a.kind.domain))
-            elif a.callable:
-                arguments.append(a.name)
+        given = [self._given(a, captured) for a in spec.plan.arguments if a.name != spec.unknown and not a.optional]
+        equation = self.called.equations[spec]
+        mentioned = words(" ".join([equation, *given]))
+        x = next(n for n in ("x", "y", "z", "u", "v", "w", *(f"x{m}" for m in range(2, 1 << 20))) if n not in mentioned)
+        # the unknown is the first argument of the residual
+        call = f"{equation}({', '.join([x, *given])})"
         zeros = self.spelling.zeros_complex if step.complex else self.spelling.zeros
         number = self.spelling.number_complex.format("0j") if step.complex else self.spelling.number.format("0.0")
         zero = zeros.format(self.shape(step.domains)) if step.rank else number
-        start = f"{zero} if {spec.start} is None else {spec.start}"
-        return Text(f"{solver_of(step)}(lambda {x}: {spec.name}({', '.join(arguments)}), {start})", ATOM)
+        start = self.called.arguments[spec.start]
+        return Text(f"{solver_of(step)}(lambda {x}: {call}, {zero} if {start} is None else {start})", ATOM)
+
+    def _given(self, argument: Argument, captured: Mapping[str, str]) -> str:
+        """What an equation is given for one of its arguments."""
+        if argument.name in captured:
+            return captured[argument.name]
+        if isinstance(argument.kind, Index) and argument.kind.domain is not None:
+            return self.extent(argument.kind.domain)
+        return self.called.arguments[argument.name]
 
     # --- entry by entry ---------------------------------------------------------------------------------------------
 
@@ -392,4 +395,4 @@ class Expressions(Products, PackedProducts):
         name, places = spec
         elementwise = all(len(at) <= step.rank for at in places)
         operands = self.operands(step, places) if elementwise else [self.refer(o) for o in step.operands]
-        return Text(f"{name}({', '.join(t.code for t in operands)})", ATOM)
+        return Text(f"{self.called.arguments[name]}({', '.join(t.code for t in operands)})", ATOM)

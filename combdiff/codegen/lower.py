@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from combdiff.codegen.arguments import Parameters, lists_in
+from combdiff.codegen.argument_names import ArgumentNames
+from combdiff.codegen.arguments import Parameters, derivative
 from combdiff.codegen.arrays import Arrays, Labels, Value, domain_of
 from combdiff.codegen.conditions import (
     Condition,
@@ -24,14 +25,12 @@ from combdiff.codegen.conditions import (
 )
 from combdiff.codegen.indexing import affine, entry, position, scatter
 from combdiff.codegen.paths import WIDEST, Contractions, Network
-from combdiff.codegen.plan import Argument, Plan, Step
+from combdiff.codegen.plan import Plan, Step
 from combdiff.codegen.scaling import scaled_early
 from combdiff.codegen.sharing import Shared
 from combdiff.codegen.signature import (
     Result,
     check_supported,
-    derivatives_in,
-    function_name,
     guessed_sizes,
     looped,
     result_of,
@@ -71,7 +70,12 @@ from combdiff.language.types import Domain, Index, Map, Number, is_complex
 __all__ = ["guessed_sizes", "lower"]
 
 
-def lower(term: Term, sizes: Mapping[Domain, int] | None = None, unknowns: set[str] | None = None) -> Plan:
+def lower(
+    term: Term,
+    sizes: Mapping[Domain, int] | None = None,
+    unknowns: set[str] | None = None,
+    names: ArgumentNames | None = None,
+) -> Plan:
     """The plan of a derivation's result; `sizes` decide the order of contractions (guessed where they are missing).
 
     >>> from combdiff.language.terms import fresh, mul, total
@@ -84,15 +88,17 @@ def lower(term: Term, sizes: Mapping[Domain, int] | None = None, unknowns: set[s
     >>> [plan.kind(step) for step in plan.steps if step.operands]
     ['GEMV']
 
-    `unknowns`: names in use by other equations. Raises `UnsupportedError` for an integral, which no array holds.
+    `unknowns`: names in use by other equations; `names`: what the program around an equation calls its arguments.
+    Raises `UnsupportedError` for an integral, which no array holds.
     """
     check_supported(term)
     unknowns = set() if unknowns is None else unknowns
-    lowering = _Lowering(term, sizes or {}, set(unknowns))
+    names = ArgumentNames(term) if names is None else names
+    lowering = _Lowering(term, sizes or {}, set(unknowns), names)
     plan = lowering.plan()
     shared = lowering.contractions.to_share()
     if shared:
-        lowering = _Lowering(term, sizes or {}, set(unknowns), shared)
+        lowering = _Lowering(term, sizes or {}, set(unknowns), names, shared)
         plan = lowering.plan()
     unknowns |= lowering.unknowns
     return plan
@@ -100,27 +106,32 @@ def lower(term: Term, sizes: Mapping[Domain, int] | None = None, unknowns: set[s
 
 class _Lowering(Solving):
     def __init__(
-        self, program: Term, sizes: Mapping[Domain, int], unknowns: set[str], shared: Shared | None = None
+        self,
+        program: Term,
+        sizes: Mapping[Domain, int],
+        unknowns: set[str],
+        names: ArgumentNames,
+        shared: Shared | None = None,
     ) -> None:
         parts = by_components(program)
         term = parts.term
         self.result: Result = with_equations(result_of(term))
         self.sizes = guessed_sizes(term) | dict(sizes)
-        super().__init__(lambda f, names: lower(f, self.sizes, names), unknowns)
+        super().__init__(lambda f, taken: lower(f, self.sizes, taken, names), unknowns, names)
         self.arrays = Arrays()
         self.names = self.arrays.names
         self.contractions = Contractions(self.arrays, self.sizes, shared)
-        self.parameters = Parameters(self.arrays, parts, lists_in(program))
+        self.parameters = Parameters(self.arrays, parts, names)
         self.known = self.parameters.known
         self.functions: dict[Var, Term] = {}
         self.memo: dict[Term, Value] = {}
-        self.derivatives = derivatives_in(term)
+        self.derivatives = names.derivatives_in(term)
         self.repeated = repeated_sums(term)
         self.has_delta = any(isinstance(u, Delta) for u in subterms(term))
 
     def plan(self) -> Plan:
         arguments = [self.parameters.take(v) for v in self.result.params]
-        arguments += [Argument(name, kind, callable=True) for name, kind in self.derivatives.items()]
+        arguments += [derivative(*item, self.argument_names) for item in self.derivatives.items()]
         for var, value in self.result.bindings:
             if isinstance(value, Lam) and not all(isinstance(p.kind, Index) for p in value.params):
                 self.functions[var] = value
@@ -223,7 +234,7 @@ class _Lowering(Solving):
             case App(f, args) if f in self.known or (isinstance(f.type, Map) and f.type.is_tensor):
                 return entry(self.arrays, self.array(f), [affine(a) for a in args])
             case App(f, args):
-                return self._unknown(t, function_name(f), args)
+                return self._unknown(t, self.argument_names.of(f), args)
         raise UnsupportedError(
             f"a {type(t).__name__} is no entry of a tensor", remedy="apply tensors and functions of numbers only"
         )

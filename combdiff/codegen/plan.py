@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from combdiff.language.types import Domain, Index, Type
+from combdiff.language.types import Domain, Type
 
 if TYPE_CHECKING:
     from combdiff.codegen.packing import Packing
@@ -123,7 +123,8 @@ class Argument:
     """A parameter of the generated function: an array or a number (with its `step`), or a function of the user.
 
     Of kind `Index(domain)` it is how many values the domain has, asked for where no array shows it. `optional` is where
-    Newton's method starts, `offsets` the domain whose list of offsets the argument is.
+    Newton's method starts, `offsets` the domain whose list of offsets the argument is. `made` says how a function comes
+    from another one of the user: ("grad", "f").
     """
 
     name: str
@@ -132,6 +133,7 @@ class Argument:
     step: Step | None = None
     optional: bool = False
     offsets: Domain | None = None
+    made: tuple[str, str] | None = None
 
 
 VIEWS = frozenset({"input", "const", "size", "permute", "pick", "flip", "diagonal", "item", "slice"})
@@ -362,8 +364,8 @@ def _is_sizeless(step: Step) -> bool:
     return step.op in _ENTRYWISE
 
 
-def unseen_sizes(steps: Iterable[Step], arguments: Iterable[Argument]) -> list[Argument]:
-    """Arguments for the sizes of domains that steps range over and no array has."""
+def unseen_sizes(steps: Iterable[Step], arguments: Iterable[Argument]) -> list[Domain]:
+    """The domains that steps range over and no array has, so that their sizes are arguments."""
     shown = {d for a in arguments if a.step is not None for d in a.step.domains}
     needed: dict[Domain, None] = {}
     steps = list(steps)
@@ -374,7 +376,7 @@ def unseen_sizes(steps: Iterable[Step], arguments: Iterable[Argument]) -> list[A
         for d in (*step.domains, *([step.spec] if isinstance(step.spec, Domain) else [])):
             if d not in shown and d.count is None:
                 needed.setdefault(d)
-    return [Argument(f"n_{d.name}".replace(".", "_"), Index(d)) for d in needed]
+    return list(needed)
 
 
 def _label(step: Step, labels: Mapping[Step, str]) -> str:

@@ -6,12 +6,12 @@ where two that are in sight at once share a name, the inner one gets a subscript
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from fractions import Fraction
 
+from combdiff.language.names import apart, unique_name
 from combdiff.language.recursion import deep_recursion
 from combdiff.language.spelling import Spelling
 from combdiff.language.terms import (
@@ -39,7 +39,6 @@ from combdiff.language.terms import (
     subterms,
 )
 from combdiff.language.types import Index, Product
-from combdiff.language.vocabulary import RESERVED
 from combdiff.language.wrapping import wrapped
 
 
@@ -56,8 +55,6 @@ class Level(IntEnum):
 
 Piece = tuple[str, Level]
 
-_WORDS = RESERVED | {"begin", "let", "end", "sum"}
-
 
 def program_text(term: Term) -> str:
     """A whole program: the declarations that its types need, then the expression, wrapped at about 100 columns.
@@ -68,6 +65,7 @@ def program_text(term: Term) -> str:
     (A::Her) -> (x::CV) -> i -> 2 * sum(j, A(i, j) * x(j))
     """
     with deep_recursion():
+        term = apart(term)
         spelling = Spelling(term)
         body = _opened(term, spelling).at(term)
         return wrapped("\n".join([*spelling.declarations(), body]))
@@ -111,7 +109,9 @@ class _Printer:
         names = dict(self.names)
         taken = set(names.values())
         for var in variables:
-            names[var] = unique_name(var.name, taken)
+            # an index may be called as the size that it runs to, nothing else
+            others = () if isinstance(var.kind, Index) else self.spelling.sizes.values()
+            names[var] = unique_name(var.name, taken.union(others))
             taken.add(names[var])
         return _Printer(self.spelling, names)
 
@@ -274,19 +274,3 @@ def _coefficient(c: Const) -> str:
         return "-"
     text, level = _constant(c)
     return text if level > Level.SUM else f"({text})"
-
-
-_SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-
-
-def unique_name(name: str, taken: set[str]) -> str:
-    """`name`, made one that the language reads, with a subscript if it is taken.
-
-    >>> unique_name("i", {"i", "i₁"}), unique_name("exp", set())
-    ('i₂', 'exp₁')
-    """
-    name = re.sub(r"[^\w\u0300-\u036f\u20d0-\u20f0]|[¹²³⁰-ⁿ]", "", name).lstrip("0123456789₀₁₂₃₄₅₆₇₈₉\u0300") or "v"
-    found, n = name, 1
-    while found in taken or found in _WORDS:
-        found, n = name + str(n).translate(_SUBSCRIPTS), n + 1
-    return found
