@@ -17,6 +17,7 @@ from combdiff.calculus.floating import unfold
 from combdiff.calculus.naming import name_equations
 from combdiff.calculus.reverse import pullback_of
 from combdiff.codegen.arrays import Arrays, Value
+from combdiff.codegen.numbers import is_plain
 from combdiff.codegen.plan import Argument, Plan, Step, ordered
 from combdiff.codegen.signature import Result, function_name, slots
 from combdiff.errors import UnsupportedError
@@ -126,10 +127,15 @@ class Solving(ABC):
         self.unknowns.add(name)
         x = fresh(_other(name, {v.name for v in (*captured, *functions)}), g.params[0].kind)
         plan = self.lower(Lam((x, *captured, *functions), Tuple((apply(g, x), *_jacobian(g, x)))), self.unknowns)
+        plan = replace(plan, outputs=tuple(map(self._as_array, plan.outputs)))
         self.starts.append(Argument(f"start_{name}", kind, optional=True))
         spec = Equation(f"equation_{name}", plan, x.name, f"start_{name}", tuple(v.name for v in captured))
         operands = tuple(self.known[v] for v in captured)
         return self.arrays.builder.step("root", operands, spec, slots(kind), is_complex(kind))
+
+    def _as_array(self, step: Step) -> Step:
+        """A result that solvers take: of a number, which a slope may be, an array of the library."""
+        return self.arrays.builder.step("array", (step,), None, ()) if is_plain(step) else step
 
     def taken(self, arguments: Sequence[Argument], outputs: Sequence[Step]) -> tuple[Argument, ...]:
         """What is an argument: arrays, the functions that are called, and what a size is read off."""
