@@ -130,7 +130,7 @@ def _compared(
         result = evaluate(_innermost(d.term, d.objective), values, sizes)
         found = {"finite differences": _against_differences(d, body, result, values, sizes, rng)}
         if code is not None:
-            found["emitted NumPy code"] = _against_code(code, result, values, sizes)
+            found["emitted NumPy code"] = _against_code(d.term, code, result, values, sizes)
         return found
 
 
@@ -314,10 +314,10 @@ def _sum(at: Value, direction: Value, h: float) -> Value:
     return moved
 
 
-def _against_code(code: Compiled, result: Value, values: dict[Term, Value], sizes: Sizes) -> float:
+def _against_code(t: Term, code: Compiled, result: Value, values: dict[Term, Value], sizes: Sizes) -> float:
     """The emitted function on the same arrays."""
-    names = ArgumentNames(d.term)
-    params = result_of(d.term).params
+    names = ArgumentNames(t)
+    params = result_of(t).params
     given = {v: value for v, value in values.items() if v in params or isinstance(v, Diff)}
     named = {names.of(v): _elementwise(v, value) for v, value in given.items()}
     found = code(*(_given(a, named, sizes) for a in code.arguments if not a.optional))

@@ -11,7 +11,7 @@ from combdiff.language.infer import infer
 from combdiff.language.names import apart
 from combdiff.language.parser import parse
 from combdiff.language.printer import program_text
-from combdiff.language.samples import default_sizes
+from combdiff.language.sizes import default_sizes
 from combdiff.language.spelling import Spelling
 from combdiff.language.terms import Diff, Term, Var, alpha_equal, subterms
 from tests.strategies import standard

@@ -102,8 +102,8 @@ class _WithProducts(FunctionText):
         about = (
             f"{title.rstrip()}\n\nReturns {told}, and {self.closure}({names}), the Hessian at that point times {at}."
         )
-        inner = [*self.docstring(about), *self._device([*outer, *closure]), *self.preamble(), *outer, "", *closure, ""]
-        inner.append(f"return {', '.join([*results, self.closure])}")
+        code = [*outer, "", *closure, "", f"return {', '.join([*results, self.closure])}"]
+        inner = [*self.docstring(about), *self._device(code), *self.preamble(), *code]
         return "\n".join([self.header(), *(f"    {line}" if line else "" for line in inner)]) + "\n"
 
     def _kept(self, step: Step) -> None:

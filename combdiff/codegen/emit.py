@@ -23,7 +23,7 @@ from combdiff.codegen.names import Called, Names
 from combdiff.codegen.overwriting import CAUTIOUS, Overwriting
 from combdiff.codegen.packed_arguments import PackedArguments, telling_name
 from combdiff.codegen.packed_plan import packed
-from combdiff.codegen.plan import VIEWS, Argument, Plan, Step
+from combdiff.codegen.plan import NUMBERS, VIEWS, Argument, Plan, Step
 from combdiff.codegen.products import is_matmul, origin, uses_of
 from combdiff.codegen.schedule import scheduled
 from combdiff.codegen.signature import described, slots
@@ -223,7 +223,7 @@ class FunctionText(LoopText):
         return text
 
     def is_inside(self, step: Step) -> bool:
-        return step.op not in ("const", "size", "input") and not self.texts[step].code.isidentifier()
+        return step.op not in NUMBERS | {"input"} and not self.texts[step].code.isidentifier()
 
     def name_now(self, step: Step) -> None:
         if self.is_inside(step):
@@ -236,7 +236,7 @@ class FunctionText(LoopText):
             or (step in self.becomes and not self.expressions.elides(self.becomes[step], step, text))
         ):
             return False
-        if step.op in ("const", "size"):
+        if step.op in NUMBERS:
             return True
         if step.op in VIEWS and step.op != "item" and self.texts[step.operands[0]].code.isidentifier():
             return True

@@ -10,10 +10,10 @@ from fractions import Fraction
 from typing import Any
 
 from combdiff.codegen.names import words
+from combdiff.codegen.numbers import exponent_of, is_plain
 from combdiff.codegen.overwriting import LARGE
 from combdiff.codegen.packed_text import PackedProducts
-from combdiff.codegen.plan import Argument, Step, is_plain
-from combdiff.codegen.powers import exponent_of
+from combdiff.codegen.plan import Argument, Step
 from combdiff.codegen.products import Products
 from combdiff.codegen.solvers import solver_of
 from combdiff.codegen.solving import Equation
@@ -71,10 +71,16 @@ class Expressions(Products, PackedProducts):
         template = self.spelling.number_complex if step.complex else self.spelling.number
         return filled(template, text) if is_plain(step) and template != "{0}" else text
 
-    # --- sizes, numbers, indices ------------------------------------------------------------------------------------
+    # --- numbers, sizes, indices ------------------------------------------------------------------------------------
 
     def _const(self, step: Step, spec: Const) -> Text:
         return number_text(spec)
+
+    def _named(self, step: Step, name: str) -> Text:
+        return Text(self.spelling.functions[name], ATOM)
+
+    def _array(self, step: Step, spec: None) -> Text:
+        return self.as_array(step.operands[0], self.refer(step.operands[0]))
 
     def _size(self, step: Step, spec: Domain) -> Text:
         return Text(self.extent(spec), ATOM)
@@ -307,8 +313,6 @@ class Expressions(Products, PackedProducts):
     def _call(self, step: Step, spec: Any) -> Text:
         name, places = spec
         operands = self.operands(step, places)
-        if name == "pi":
-            return Text(self.spelling.functions["pi"], ATOM)
         of_complex = step.operands[0].complex
         if name == "abs2":
             return self._abs2(step.operands[0], operands[0])
@@ -395,4 +399,5 @@ class Expressions(Products, PackedProducts):
         name, places = spec
         elementwise = all(len(at) <= step.rank for at in places)
         operands = self.operands(step, places) if elementwise else [self.refer(o) for o in step.operands]
-        return Text(f"{self.called.arguments[name]}({', '.join(t.code for t in operands)})", ATOM)
+        given = map(self.as_array, step.operands, operands)
+        return Text(f"{self.called.arguments[name]}({', '.join(t.code for t in given)})", ATOM)

@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from combdiff.codegen.backends.spelling import Spelling
 from combdiff.codegen.names import words
-from combdiff.codegen.plan import VIEWS, Loop, Member, Step, is_plain
+from combdiff.codegen.numbers import is_plain
+from combdiff.codegen.plan import VIEWS, Loop, Member, Step
 from combdiff.codegen.products import uses_of
 from combdiff.codegen.statements import Statements
 from combdiff.codegen.texts import ATOM, Text

@@ -205,6 +205,8 @@ class _Lowering(Solving):
             case Pow(base, exponent):
                 values = [self.scalar(base, wanted), self.scalar(exponent, wanted)]
                 return self.arrays.elementwise("power", None, values, wanted, is_complex(t.type))
+            case Call(name, ()):
+                return self.arrays.named(name)
             case Call(primitive, args):
                 values = [self.scalar(u, wanted) for u in args]
                 return self.arrays.elementwise("call", primitive, values, wanted, is_complex(t.type))

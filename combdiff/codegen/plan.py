@@ -136,10 +136,12 @@ class Argument:
     made: tuple[str, str] | None = None
 
 
-VIEWS = frozenset({"input", "const", "size", "permute", "pick", "flip", "diagonal", "item", "slice"})
+# what a plan starts from besides arrays: an exact number, the size of a domain, a number with a name (π)
+NUMBERS = frozenset({"const", "size", "named"})
+VIEWS = NUMBERS | {"input", "permute", "pick", "flip", "diagonal", "item", "slice"}
 _INDEX_STEPS = frozenset({"range", "numbers", "place", "position", "opposite"})
 _CALL_FLOPS = 10
-_ENTRYWISE = frozenset({"unknown", "add", "mul", "power", "call", "conj", "sum", "item", "const", "input", "size"})
+_ENTRYWISE = NUMBERS | {"unknown", "add", "mul", "power", "call", "conj", "sum", "item", "input"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,14 +351,6 @@ def is_slice(step: Step, block: Domain) -> bool:
     return step.op == "slice" and isinstance(step.spec, tuple) and step.spec[1] is block
 
 
-def is_plain(step: Step) -> bool:
-    """Whether a step is a number of Python's, made of constants and sizes."""
-    if step.op in ("const", "size"):
-        return True
-    made = step.op in ("add", "mul", "power", "position")
-    return made and not step.rank and all(map(is_plain, step.operands))
-
-
 def _is_sizeless(step: Step) -> bool:
     """Whether the text of a step mentions no size, so that what a function of the user returns may have any."""
     if step.op == "tensordot":
@@ -384,7 +378,7 @@ def _label(step: Step, labels: Mapping[Step, str]) -> str:
         return labels[step]
     if step.op == "input":
         return str(step.spec)
-    if step.op in ("const", "size"):
+    if step.op in NUMBERS:
         return "number"
     return _label(step.operands[0], labels)
 

@@ -18,6 +18,7 @@ from combdiff.calculus.naming import name_equations
 from combdiff.calculus.reverse import pullback_of
 from combdiff.codegen.argument_names import ArgumentNames, unlike
 from combdiff.codegen.arrays import Arrays, Value
+from combdiff.codegen.numbers import is_plain
 from combdiff.codegen.plan import Argument, Plan, Step, ordered
 from combdiff.codegen.signature import Result, slots
 from combdiff.errors import UnsupportedError
@@ -133,11 +134,16 @@ class Solving(ABC):
         x, *values = own.values()
         residual = substitute(apply(g, x), own), *(substitute(t, own) for t in _jacobian(g, x))
         plan = self.lower(Lam((x, *values, *functions), Tuple(residual)), self.unknowns)
+        plan = replace(plan, outputs=tuple(map(self._as_array, plan.outputs)))
         start = self.argument_names.start(name)
         self.starts.append(Argument(start, kind, optional=True))
         spec = Equation(f"equation_{name}", plan, x.name, start, tuple(v.name for v in values))
         operands = tuple(self.known[v] for v in captured)
         return self.arrays.builder.step("root", operands, spec, slots(kind), is_complex(kind))
+
+    def _as_array(self, step: Step) -> Step:
+        """A result that solvers take: of a number, which a slope may be, an array of the library."""
+        return self.arrays.builder.step("array", (step,), None, ()) if is_plain(step) else step
 
     def taken(self, arguments: Sequence[Argument], outputs: Sequence[Step]) -> tuple[Argument, ...]:
         """What is an argument: arrays, the functions that are called, and what a size is read off."""
