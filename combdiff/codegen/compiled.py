@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from threading import RLock
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from combdiff.codegen.argument_names import ArgumentNames
@@ -82,8 +83,9 @@ class Compiled:
         memory: the bytes that the arrays of a call may take at once, results among them, arguments not.
 
     A call returns fresh arrays (several as a tuple), or fills `out=` (`out_=`, if an argument is called out). `source`
-    is the text for sizes that are guessed; for each shape the order of contractions is decided anew, once. Raises
-    `ArrayError` for arrays that do not fit, `BudgetError` before any work is done where `memory` does not suffice.
+    is the text for sizes that are guessed; for each shape the order of contractions is decided anew, once. Any number
+    of threads may call it. Raises `ArrayError` for arrays that do not fit, `BudgetError` before any work is done where
+    `memory` does not suffice.
     """
 
     _unchecked: tuple[str, ...] = ()
@@ -119,6 +121,7 @@ class Compiled:
         self._names = [a.name for a in self._plan.arguments]
         self._listed = [n for n, a in enumerate(self._plan.arguments) if a.offsets is not None]
         self._calls: dict[Hashable, Known] = {}
+        self._lock = RLock()
         kinds = [None if name in self._plan.packed else self._kinds.get(name) for name in self._names]
         self._symmetric = [n for n, kind in enumerate(kinds) if check and isinstance(kind, Map) and kind.symmetries]
         # lists that the code does not need may still be needed to check a declared symmetry
@@ -221,7 +224,7 @@ class Compiled:
         self, function: Callable[..., object], given: Sequence[object], fitted: Sequence[object], sizes: Sizes
     ) -> None:
         if all(a is b or n in self._listed for n, (a, b) in enumerate(zip(given, fitted, strict=True))):
-            if len(self._calls) == _MOST_CALLS:
+            if len(self._calls) >= _MOST_CALLS:
                 self._calls.clear()
             if None not in forms_of(given):
                 offsets = {place: fitted[place] for place in self._listed}
@@ -321,8 +324,9 @@ class Compiled:
                 f"{argument.name} does not have its declared symmetry {broken}",
                 remedy="correct the array or the declaration; check=False takes arrays as they are",
             )
-        self._seen = {key: ref for key, ref in self._seen.items() if ref() is not None}
-        self._seen[key] = weakref.ref(value)
+        # a new table: another thread may be reading the old one
+        kept = {key: ref for key, ref in self._seen.items() if ref() is not None}
+        self._seen = {**kept, key: weakref.ref(value)}
 
     # --- code -------------------------------------------------------------------------------------------------------
 
@@ -345,11 +349,12 @@ class Compiled:
     def _function(self, sizes: Mapping[Domain, int], alike: bool) -> Callable[..., object]:
         """The function for these sizes, arrays `alike` or not; what has one order of contractions shares one."""
         key = tuple(sizes.items()), alike
-        if key not in self._by_sizes:
-            plan = self._lowered(sizes)
-            check_constants(plan, sizes)
-            self._by_sizes[key] = self._executed(self._text(plan, Overwriting(alike)), plan)
-        return self._by_sizes[key]
+        with self._lock:
+            if key not in self._by_sizes:
+                plan = self._lowered(sizes)
+                check_constants(plan, sizes)
+                self._by_sizes[key] = self._executed(self._text(plan, Overwriting(alike)), plan)
+            return self._by_sizes[key]
 
     def _executed(self, text: str, plan: Plan) -> Callable[..., object]:
         if text not in self._known:

@@ -291,7 +291,8 @@ class Drafting:
         book = self.book
         roots: list[tuple[TermDag, int]] = []
         if book.roots:
-            roots = session(("matrix",)).run("\n".join(book.facts), book.roots, "matrix*").roots
+            with session(("matrix",)) as laws:
+                roots = laws.run("\n".join(book.facts), book.roots, "matrix*").roots
         return Found(roots, book.domains, lambda number, found: self.atoms[number](found))
 
 

@@ -151,7 +151,7 @@ class Plan:
     `names` are the names that the user gave to intermediates (and to the indices behind index arrays); `loops` are over
     steps that are not computed for all values of an index at once. `packings` are the arguments that are taken packed.
     `memory` is a limit in bytes that the order and the loops were chosen for; where there is one, arrays are released
-    when they are no longer needed.
+    when they are no longer needed. `directions` are arguments of a function that the code returns.
     """
 
     arguments: tuple[Argument, ...]
@@ -162,6 +162,7 @@ class Plan:
     loops: tuple[Loop, ...] = ()
     packings: tuple[Packing, ...] = ()
     memory: int | None = None
+    directions: tuple[Argument, ...] = ()
 
     @property
     def steps(self) -> tuple[Step, ...]:

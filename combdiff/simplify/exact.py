@@ -9,7 +9,7 @@ equal whatever these functions are; terms that differ may still be equal if one 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -138,7 +138,7 @@ class Exact:
         return centred(array)
 
 
-@cache
+@lru_cache(maxsize=4096)
 def _constant(c: Const) -> Labelled:
     import numpy as np
 
