@@ -1,4 +1,4 @@
-"""The numerical check of a derivation: finite differences of what was differentiated, and the emitted code.
+"""The numerical check of a derivation: finite differences of what was differentiated, emitted code, printed results.
 
 For random unknowns z, directions dz and cotangents k the pullback must satisfy Re⟨𝒫(f)(z, k), dz⟩ = Re⟨k, f'(z) dz⟩
 (Eq. 44), where f is evaluated by `language/evaluate.py`, so that no rule of the calculus takes part in the right side.
@@ -23,6 +23,7 @@ from combdiff.language.terms import Diff, Lam, Let, Term, Var, let, subterms
 from combdiff.language.types import Domain, Index, Map, Product, Type, is_complex
 from combdiff.language.values import Value
 from combdiff.language.vocabulary import DERIVATIVES, LINEAR
+from combdiff.printed import printed_differences
 
 if TYPE_CHECKING:
     from combdiff.codegen.plan import Argument
@@ -70,11 +71,11 @@ class Report:
 
 
 def check(d: Derivation, seed: int = 0) -> Report:
-    """Compare `d` with finite differences and with its emitted NumPy code; see `Derivation.check`.
+    """Compare `d` with finite differences, its emitted NumPy code and what it prints; see `Derivation.check`.
 
     >>> import combdiff as cd
     >>> [finding.what for finding in check(cd.grad("(x::RV) -> sum(i, x(i)^2)")).findings]
-    ['finite differences', 'emitted NumPy code']
+    ['finite differences', 'emitted NumPy code', 'printed text', 'matrix form']
 
     Raises:
         UnsupportedError: nothing can be compared: no value is finite, or something is a function of the real line.
@@ -92,13 +93,15 @@ def check(d: Derivation, seed: int = 0) -> Report:
         values = _sample(d, body, sizes, rng)
         result = evaluate(_innermost(d.term, f), values, sizes)
         findings = [Finding("finite differences", _against_differences(d, body, result, values, sizes, rng))]
+        notes: tuple[str, ...] = ()
         try:
             findings.append(Finding("emitted NumPy code", _against_code(d, result, values, sizes)))
         except UnsupportedError as refusal:
             if not _unrunnable(d.term):
                 raise
-            return Report(tuple(findings), (f"emitted NumPy code: not compared, {refusal.message}",))
-    return Report(tuple(findings))
+            notes = (f"emitted NumPy code: not compared, {refusal.message}",)
+        findings += [Finding(*difference) for difference in printed_differences(d, values, result, sizes).items()]
+    return Report(tuple(findings), notes)
 
 
 _DRAWS = 6
