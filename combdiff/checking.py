@@ -1,4 +1,4 @@
-"""The numerical check of a derivation: finite differences of what was differentiated, and the emitted code.
+"""The numerical check of a derivation: finite differences of what was differentiated, emitted code, printed results.
 
 For random unknowns z, directions dz and cotangents k the pullback must satisfy Re⟨𝒫(f)(z, k), dz⟩ = Re⟨k, f'(z) dz⟩
 (Eq. 44), where f is evaluated by `language/evaluate.py`, so that no rule of the calculus takes part in the right side.
@@ -26,6 +26,7 @@ from combdiff.language.terms import Diff, Lam, Let, Term, Var, let, subterms
 from combdiff.language.types import Index, Map, Product, Type, is_complex
 from combdiff.language.values import Value
 from combdiff.language.vocabulary import DERIVATIVES, LINEAR
+from combdiff.printed import printed_differences
 
 if TYPE_CHECKING:
     from combdiff.codegen.compiled import Compiled
@@ -69,11 +70,11 @@ class Report:
 
 
 def check(d: Derivation, seed: int = 0) -> Report:
-    """Compare `d` with finite differences and with its emitted NumPy code; see `Derivation.check`.
+    """Compare `d` with finite differences, its emitted NumPy code and what it prints; see `Derivation.check`.
 
     >>> import combdiff as cd
     >>> [finding.what for finding in check(cd.grad("(x::RV) -> sum(i, x(i)^2)")).findings]
-    ['finite differences', 'emitted NumPy code']
+    ['finite differences', 'emitted NumPy code', 'printed text', 'matrix form']
 
     Raises:
         UnsupportedError: nothing can be compared: no value is finite, or something is a function of the real line.
@@ -131,7 +132,7 @@ def _compared(
         found = {"finite differences": _against_differences(d, body, result, values, sizes, rng)}
         if code is not None:
             found["emitted NumPy code"] = _against_code(d.term, code, result, values, sizes)
-        return found
+        return found | printed_differences(d, values, result, sizes)
 
 
 _DRAWS = 6

@@ -306,7 +306,8 @@ def _slot(at: Array, kind: Type, sizes: Mapping[Domain, int]) -> Array:
     place = at - kind.domain.first(n)
     if kind.domain.periodic:
         return place % n
-    if n and (place >= n).any():
+    # a residue of a large constant may be negative
+    if n and ((place < 0) | (place >= n)).any():
         raise TooLargeError("a constant index lies beyond the small arrays of a check")
     return place
 
