@@ -68,7 +68,7 @@ class _Programs:
 
     def body(self, sight: Sight, unknowns: list[Var]) -> Expr:
         draw = self.draw
-        budget = draw.one((6, 10, 15, 20, 25, 30, 40, 50))
+        budget = draw.one((4, 6, 8, 10, 10, 12, 14, 16, 20, 26, 34))
         parts = draw.split(budget, draw.one((1, 1, 2, 2, 3)))
         terms = []
         for b in parts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import traceback
 from collections.abc import Iterator, Sequence
@@ -28,18 +29,19 @@ class TimeLimit(BaseException):
 
 @contextmanager
 def alarm(seconds: float) -> Iterator[None]:
-    """Raise `TimeLimit` when the seconds are over."""
+    """Raise `TimeLimit` when so many seconds of the processor are spent."""
 
     def ring(signum: int, frame: FrameType | None) -> None:
         raise TimeLimit
 
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    # of the processor, so that a busy machine ends no program
+    before = signal.signal(signal.SIGPROF, ring)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 @dataclass
@@ -67,32 +69,62 @@ def run(seed: int, number: int) -> tuple[Program, Verdict]:
     return p, tried(p, chosen, weather)
 
 
-def tried(p: Program, modes: Sequence[str], weather: str, limit: float = LIMIT) -> Verdict:
+def tried(p: Program, modes: Sequence[str], weather: str, limit: float = LIMIT, plain: bool = False) -> Verdict:
     """A program in some modes, on numbers of one weather."""
     verdict = Verdict(modes=list(modes), weather=weather)
     try:
         with alarm(limit):
-            _try_all(p, modes, weather, verdict)
+            _try_all(p, modes, weather, verdict, plain)
     except TimeLimit:
         verdict.failures.append(("time", "timeout", f"not done after {limit} seconds"))
     return verdict
 
 
-def _try_all(p: Program, modes: Sequence[str], weather: str, verdict: Verdict) -> None:
-    case = Case(p, weather)
-    if not _attempt("derive", lambda: case.derivation, verdict):
-        return
-    if not _attempt("print", lambda: str(case.derivation), verdict):
-        return
+def smallest(p: Program, verdict: Verdict, seconds: float = 60.0) -> tuple[Program, bool]:
+    """The program made small for its first failure, and whether its plainest spelling fails, too."""
+    from .shrinking import shrunk
+
+    first = verdict.failures[0]
+    modes = [first[0]] if first[0] in MODES else []
+
+    def fails(candidate: Program, plain: bool) -> bool:
+        try:
+            found = tried(candidate, modes, verdict.weather, 8.0 if first[1] == "timeout" else LIMIT, plain)
+        except (AssertionError, AttributeError, KeyError, IndexError, ValueError):
+            return False
+        return any(alike(first, failure) for failure in found.failures)
+
+    plain = fails(p, True)
+    return shrunk(p, lambda candidate: fails(candidate, plain), seconds), plain
+
+
+def alike(a: tuple[str, str, str], b: tuple[str, str, str]) -> bool:
+    """Whether two failures are one: in one mode, of one kind, and with one message but for names and numbers."""
+    if a[:2] != b[:2]:
+        return False
+    if a[1] in ("traceback", "check error", "refused", "reads not back"):
+        return _outline(a[2]) == _outline(b[2])
+    return True
+
+
+def _outline(message: str) -> str:
+    lines = message.splitlines() or [""]
+    head = re.sub(r"^<text>:\d+:\d+: ", "", lines[0])
+    head = re.sub(r"[\d.e+-]+", "#", head)
+    return " ".join(word for word in head.split()[:12] if len(word) > 3)[:60]
+
+
+def _try_all(p: Program, modes: Sequence[str], weather: str, verdict: Verdict, plain: bool) -> None:
     for attempt, w in enumerate((weather, "normal", "normal")):
-        if attempt:
-            derivation = case.derivation
-            case = Case(p, w, attempt)
-            case.__dict__["derivation"] = derivation
+        case = Case(p, w, attempt, plain)
         if case.finite:
             break
         verdict.skipped.append(f"no finite value ({w})")
     else:
+        return
+    if not _attempt("derive", lambda: case.derivation, verdict):
+        return
+    if not _attempt("print", lambda: str(case.derivation), verdict):
         return
     verdict.weather = case.weather
     _attempt("gradient", lambda: gradient(case), verdict)

@@ -45,7 +45,7 @@ class Statistics:
         distinct = len(self.seen)
         lines = [
             f"{self.tried} programs, {distinct} distinct up to renaming, {self.large} of them of {LARGE} nodes or more, "
-            f"{self.tried / max(self.seconds, 1e-9):.1f} a second",
+            f"{self.tried / max(self.seconds, 1e-9):.1f} a second of the processor",
             "constructs: " + _listed(self.counts),
             "modes: " + _listed(self.modes),
             "skipped: " + _listed(self.skipped),
