@@ -104,7 +104,7 @@ class Case:
         if a.name in given:
             x = given[a.name]
             if isinstance(x, Wave | Matrix):
-                return supplied(a.name, {a.name: x})
+                return supplied(a.name, given)
             return change(a.name, x)
         if isinstance(a.kind, Index) or type(a.kind).__name__ == "Index":
             return self.size_of(a.kind.domain.name)

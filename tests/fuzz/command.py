@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import time
 
 from .case import Case
@@ -21,6 +22,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--start", type=int, default=0, help="the first program's number")
     parser.add_argument("--program", metavar="SEED:NUMBER", help="run one program again")
     parser.add_argument("--shrink", type=float, default=30.0, metavar="SECONDS", help="time to make a failing program small")
+    parser.add_argument("--known", metavar="PATTERN", default="", help="failures whose message has this are only counted")
     args = parser.parse_args(argv)
     if args.program:
         return one(args.program, args.shrink)
@@ -55,6 +57,8 @@ def many(args: argparse.Namespace) -> int:
         p, verdict = run(args.seed, number)
         took = time.process_time() - started
         statistics.note(p, verdict, took)
+        if args.known:
+            verdict.failures = [f for f in verdict.failures if not re.search(args.known, f"{f[1]}: {f[2]}")]
         for name, kind, message in verdict.failures:
             print(f"\n--- {args.seed}:{number} {name} ({kind}): {message}", flush=True)
         if verdict.failures:

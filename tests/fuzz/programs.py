@@ -5,13 +5,14 @@ from __future__ import annotations
 from random import Random
 
 from .declarations import Declarations
-from .expressions import WEIGHTS, Expressions
+from .structures import Structures
 from .sight import LARGEST_LOOP, Draw, Sight, bare, is_complex
-from .syntax import Add, App, Call, Expr, Function, Index, Mul, Number, Program, Ref, Sum, Tensor, Var, free
+from .syntax import Add, App, Block, Call, Definition, Expr, Function, Index, Mul, Number, Program, Ref, Sum, Tensor, Tuple, Var, free
 
 THEMES = (
     "complex real ring symmetric bounded lattice list symmetry names mean guard fraction kinks compared delta indicator "
-    "parts singular exponent pi imaginary arithmetic index count tensors function"
+    "parts singular exponent pi imaginary arithmetic index count tensors functions block call applied nested pulled "
+    "equation inverted integral linear results marked"
 ).split()
 
 
@@ -31,7 +32,7 @@ class _Programs:
     def __init__(self, draw: Draw) -> None:
         self.draw = draw
         self.declarations = Declarations(draw)
-        self.expressions = Expressions(draw)
+        self.expressions = Structures(draw)
 
     def program(self) -> Program:
         captured, unknowns = self.parameters()
@@ -40,8 +41,30 @@ class _Programs:
         tensors = tuple(v for v in (*captured, *unknowns) if isinstance(v.kind, Tensor))
         functions = tuple(v for v in (*captured, *unknowns) if isinstance(v.kind, Function))
         sight = Sight(numbers, tensors, functions)
-        body = self.body(sight, unknowns)
-        return Program(groups, body, seed=self.draw.rng.randrange(2**31))
+        if "results" in self.draw.favoured:
+            body, mode = self.results(sight, unknowns), "pullback"
+        else:
+            body, mode = self.body(sight, unknowns), "grad"
+        marked = mode == "grad" and self.draw.odds(0.6 if "marked" in self.draw.favoured else 0.03)
+        return Program(groups, body, mode, marked, seed=self.draw.rng.randrange(2**31))
+
+    def results(self, sight: Sight, unknowns: list[Var]) -> Expr:
+        """A tensor, or a tuple of numbers and tensors; a block in front of it now and then."""
+        draw, make = self.draw, self.expressions
+        block: list[Definition] = []
+        if draw.odds(0.4):
+            d = make.definition(sight, 8)
+            if not isinstance(d.names[0].kind, Function):
+                block.append(d)
+                sight = sight.and_(*d.names)
+        items: list[Expr] = []
+        for _ in range(draw.one((1, 1, 2, 2, 3))):
+            budget = draw.one((4, 8, 12))
+            items.append(make.tensor(sight, budget) or make.number(sight, budget))
+        missing = [u for u in unknowns if not any(u in free(e) for e in (*items, *(d.value for d in block)))]
+        items += [self.use(u, sight) for u in missing]
+        body = items[0] if len(items) == 1 else Tuple(tuple(items))
+        return Block(tuple(block), body) if block else body
 
     def parameters(self) -> tuple[list[Var], list[Var]]:
         d, draw = self.declarations, self.draw
@@ -54,6 +77,11 @@ class _Programs:
             if not any(isinstance(v.kind, Tensor) and r in v.kind.slots for v in captured):
                 captured.append(Var(Tensor((r,), draw.odds(d.complexity)), positive=False))
         unknowns = [d.tensor(most) if draw.odds(0.75) else d.number() for _ in range(draw.one((1, 1, 1, 2, 2, 3)))]
+        if "functions" in draw.favoured or "integral" in draw.favoured or draw.odds(0.05):
+            captured += [d.function() for _ in range(draw.one((1, 1, 2)))]
+        if "linear" in draw.favoured:
+            linear = d.linear()
+            captured += [linear] if linear else []
         draw.rng.shuffle(captured)
         return captured, unknowns
 
@@ -95,4 +123,3 @@ class _Programs:
         return Sum(indices, entry)
 
 
-__all__ = ["THEMES", "WEIGHTS", "program"]
