@@ -111,10 +111,13 @@ def _value(p: Var, weather: str, rng: np.random.Generator) -> Any:
 
 def numbers(shape: tuple[int, ...], c: bool, positive: bool, weather: str, rng: np.random.Generator) -> Array:
     """Random numbers of one weather."""
-    one = _real(shape, positive, weather, rng)
-    if not c:
-        return one
-    return one + 1j * _real(shape, False, weather, rng)
+    scale = 1.0
+    if weather == "extreme" and rng.random() < 0.7:
+        scale = float(f"1e{int(rng.integers(-100, 101))}")
+    found = _real(shape, positive, weather, rng)
+    if c:
+        found = found + 1j * _real(shape, False, weather, rng)
+    return found * scale
 
 
 def _real(shape: tuple[int, ...], positive: bool, weather: str, rng: np.random.Generator) -> Array:
@@ -125,9 +128,6 @@ def _real(shape: tuple[int, ...], positive: bool, weather: str, rng: np.random.G
         case "sparse" if not positive:
             normal = np.asarray(np.round(normal, 0) if rng.random() < 0.3 else normal)
             return np.where(rng.random(shape) < 0.4, 0.0, normal)
-        case "extreme":
-            power = int(rng.integers(-100, 101)) if rng.random() < 0.7 else 0
-            return (np.abs(normal) + 0.5 if positive else normal) * float(f"1e{power}")
     return np.abs(normal) + 0.5 if positive else normal
 
 
@@ -169,14 +169,26 @@ def images(slots: Sequence[Range], law: Law) -> Any:
 
 
 def projected(array: Array, slots: Sequence[Range], laws: Sequence[Law], c: bool) -> Array:
-    """The nearest array with the symmetries: the mean over the group."""
+    """An array with the symmetries, exactly: each entry follows from the first one of its orbit.
+
+    What leaves that first entry in its place says of it that it is zero, real or imaginary.
+    """
     flat = array.reshape(-1)
-    total = np.zeros_like(flat)
     elements = group(slots, laws)
+    identity = np.arange(flat.size)
+    least = np.min([at for at, _, _ in elements], axis=0)
     for at, sign, conj in elements:
-        image = flat[at]
-        total = total + sign * (image.conj() if conj and c else image)
-    return (total / len(elements)).reshape(array.shape)
+        stays = at == identity
+        if conj and c:
+            kept = flat.real if sign > 0 else 1j * flat.imag
+            flat = np.where(stays, kept, flat)
+        elif sign < 0:
+            flat = np.where(stays, 0, flat)
+    result = np.zeros_like(flat)
+    for at, sign, conj in elements:
+        image = sign * (flat[at].conj() if conj else flat[at])
+        result = np.where(at == least, image, result)
+    return result.reshape(array.shape)
 
 
 # --- as the interpreter and as combdiff take them -------------------------------------------------------------------

@@ -285,6 +285,8 @@ class Expressions(Leaves):
             ]
         if alike and self.draw.odds(0.85):
             return bare(i), bare(self.draw.one(alike))
+        if i.kind.range.sort == "list":
+            return None
         return bare(i), self.number_in(i.kind.range)
 
     def _delta(self, sight: Sight, budget: int, needed: tuple[Var, ...]) -> Expr | None:

@@ -64,7 +64,7 @@ class Leaves:
         missing = [r for r in t.kind.slots if not self.candidates(r, sight)]
         if not missing:
             return True
-        return all(r.sort != "list" for r in missing) and self.draw.odds(0.04)
+        return all(r.sort != "list" for r in missing) and self.draw.odds(0.04)  # no number is an offset of a list
 
     def candidates(self, slot: Range, sight: Sight) -> list[Var]:
         """Indices that may stand bare in a slot."""
@@ -89,7 +89,7 @@ class Leaves:
     def slot(self, slot: Range, sight: Sight, wanted: list[Var]) -> Affine:
         """An index expression for a slot."""
         found = self.candidates(slot, sight)
-        if not found or self.draw.odds(0.02):
+        if not found or (slot.sort != "list" and self.draw.odds(0.02)):
             return self.number_in(slot)
         needed = [i for i in wanted if i in found]
         i = needed[0] if needed and self.draw.odds(0.9) else self.draw.one(found)
@@ -105,7 +105,7 @@ class Leaves:
 
     def number_in(self, slot: Range) -> Affine:
         """A number that is an index of the slot."""
-        if slot.directions > 1 or slot.sort == "list":
+        if slot.directions > 1:
             return Affine((), 0)
         n = slot.sizes[0]
         first = -(n // 2) if slot.sort == "symmetric" else slot.lower

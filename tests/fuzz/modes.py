@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from combdiff.errors import ArrayError, BudgetError, CombDiffError, UnsupportedError
+from combdiff.language.types import is_complex
 
 from .case import Case, Failure, Skipped
 from .data import Matrix, Wave
@@ -33,7 +34,10 @@ def _extra(case: Case, f: Any, second: bool = False) -> dict[str, Any]:
     names = [n for n in names if n not in case.arrays and not _is_size(f, n)]
     if len(names) != len(ends):
         raise Failure("shape", f"the arguments {names} for {len(ends)} cotangents")
-    return {n: _reshaped(x, k, case) for n, x, k in zip(names, ends, _end_kinds(case, second), strict=True)}
+    kinds = {a.name: a.kind for a in f.arguments}
+    given = zip(names, ends, _end_kinds(case, second), strict=True)
+    # a value such as im * (x - x) is known to be real, and its cotangent is then
+    return {n: _reshaped(x if is_complex(kinds[n]) else np.real(x), k, case) for n, x, k in given}
 
 
 def _is_size(f: Any, name: str) -> bool:

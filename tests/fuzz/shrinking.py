@@ -18,6 +18,7 @@ from .syntax import (
     Block,
     Call,
     Conj,
+    Definition,
     Delta,
     Div,
     Expr,
@@ -150,18 +151,17 @@ def _exchanged(whole: Expr, old: Expr, new: Expr) -> Expr:
 
 
 def _is_number(e: Expr) -> bool:
-    return isinstance(e.kind, Number)
+    return isinstance(e.kind, Number) and not isinstance(e, Definition)
 
 
 def _of_expression(e: Expr) -> Iterator[Expr]:
     """What may stand in the place of an expression."""
-    if _is_number(e) and not isinstance(e, Literal | Ref):
+    if _is_number(e) and not isinstance(e, Literal | Ref | Affine):
         below = [u for u in walk(e) if u is not e and _is_number(u) and not isinstance(u, Literal | Affine)]
         below.sort(key=lambda u: sum(1 for _ in walk(u)))
         yield from below[:6]
         yield from below[6:][::-1]
-        if not (isinstance(e, Affine)):
-            yield Literal(Fraction(1))
+        yield Literal(Fraction(1))
     match e:
         case Add(terms) | Mul(terms):
             for n in range(len(terms)):
