@@ -86,10 +86,14 @@ class Case:
         found: Derivation = getattr(cd, mode)(self.text, seconds=seconds, **options)
         return found
 
-    def run(self, f: Any, change: Callable[[str, Any], Any] = lambda name, x: x, extra: Mapping[str, Any] | None = None) -> Any:
+    def run(
+        self,
+        f: Any,
+        change: Callable[[str, Any], Any] = lambda name, x: x,
+        extra: Mapping[str, Any] | None = None,
+    ) -> Any:
         """What a compiled function returns for the data; `change` makes other arrays of them."""
-        given = {**self.arrays, **(extra or {})}
-        args = [self.argument(a, given, change) for a in f.arguments if not a.optional]
+        args = [self.argument(a, extra or {}, change) for a in f.arguments if not a.optional]
         # a list that the code does not read may be needed to check a declared symmetry
         lists = {r: t for r, t in self.titles.items() if r.sort == "list" and t in getattr(f, "_lists", ())}
         named = {t: np.array(r.offsets) for r, t in lists.items()}
@@ -97,18 +101,18 @@ class Case:
             warnings.simplefilter("ignore")
             return f(*args, **named)
 
-    def argument(self, a: Any, given: Mapping[str, Any], change: Callable[[str, Any], Any]) -> Any:
+    def argument(self, a: Any, extra: Mapping[str, Any], change: Callable[[str, Any], Any]) -> Any:
+        """The value of one argument of a compiled function; `extra` are cotangents and directions, taken as they are."""
         if a.offsets is not None:
             (r,) = [r for r, title in self.titles.items() if title == a.offsets.name]
             return np.array(r.offsets)
-        if a.name in given:
-            x = given[a.name]
-            if isinstance(x, Wave | Matrix):
-                return supplied(a.name, given)
-            return change(a.name, x)
-        if isinstance(a.kind, Index) or type(a.kind).__name__ == "Index":
+        if a.name in extra:
+            return extra[a.name]
+        if a.name in self.arrays and not isinstance(self.arrays[a.name], Wave | Matrix):
+            return change(a.name, self.arrays[a.name])
+        if type(a.kind).__name__ == "Index":
             return self.size_of(a.kind.domain.name)
-        return supplied(a.name, given)
+        return supplied(a.name, self.arrays)
 
     @property
     def titles(self) -> dict[Range, str]:

@@ -37,7 +37,7 @@ class Declarations:
         one, odds = self.draw.one, self.draw.odds
         name = f"{sort}{len(self.ranges)}"
         size = one(SIZES)
-        named = odds(0.9 if "mean" in self.draw.favoured or "names" in self.draw.favoured else 0.4)
+        named = odds(0.9 if {"mean", "centred", "count"} & self.draw.favoured or "names" in self.draw.favoured else 0.4)
         match sort:
             case "ring":
                 return Range(name, "ring", (one((1, 2, 3, 3, 5, 7)),))

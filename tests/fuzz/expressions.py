@@ -46,6 +46,7 @@ WEIGHTS = {
     "indicator": 0.3,
     "compared": 0.2,
     "mean": 0.35,
+    "centred": 0.2,
     "guard": 0.15,
     "constant": 0.3,
     "imaginary": 0.15,
@@ -205,6 +206,50 @@ class Expressions(Leaves):
             return None
         total = self.summed((i,), self.number(sight.within([i]), budget - 4, (i, *needed)))
         return total and Div(total, self.counted(r))
+
+    def _centred(self, sight: Sight, budget: int, needed: tuple[Var, ...]) -> Expr | None:
+        """A sum or a mean of what entries are beside a mean or a total of all: moments, shares, weights."""
+        ranges = [r for r in sight.ranges() if (r.declared or r.named) and sight.loop * r.count**2 <= LARGEST_LOOP]
+        if not ranges:
+            return None
+        r = self.draw.one(ranges)
+        i, j = Var(Index(r)), Var(Index(r))
+        entry = self.leaf(sight.within([i]), (i,))
+        if i not in free(entry):
+            return None
+        other = copied(entry, {i: j})
+        beside = self._reduced(j, other, sight, r)
+        e: Expr = Add((entry, Neg(beside)))
+        if self.draw.odds(0.3):
+            e = Div(entry, Add((Literal(Fraction(1)), Call("abs2", beside))))
+        each = self._of_deviation(e)
+        if self.draw.odds(0.3):
+            each = Mul((each, self.leaf(sight.within([i]), (i,))))
+        total: Expr = Sum((i,), each)
+        return Div(total, self.counted(r)) if self.draw.odds(0.6) else total
+
+    def _reduced(self, j: Var, e: Expr, sight: Sight, r: Range) -> Expr:
+        """A mean, a weighted mean, a total."""
+        roll = self.draw.rng.random()
+        if roll < 0.5:
+            return Div(Sum((j,), e), self.counted(r))
+        if roll < 0.75:
+            weight = self.leaf(sight.within([j]), (j,))
+            return Div(Sum((j,), Mul((weight, e))), self.counted(r))
+        return Sum((j,), e)
+
+    def _of_deviation(self, e: Expr) -> Expr:
+        """A function of a deviation."""
+        match self.draw.rng.randrange(7):
+            case 0:
+                return Call("abs", e)
+            case 1:
+                return Call("sqrt", Add((Literal(Fraction(1)), Call("abs2", e))))
+            case 2:
+                return Call(self.draw.one(("sin", "tanh")), e) if not is_complex(e) else Call("real", e)
+            case 3:
+                return e
+        return Power(e, Literal(Fraction(self.draw.one((2, 3, 3, 4, 4)))))
 
     # powers and functions
 

@@ -11,6 +11,7 @@ import numpy as np
 from combdiff.errors import ArrayError, BudgetError, CombDiffError, UnsupportedError
 from combdiff.language.types import is_complex
 
+from . import libraries
 from .case import Case, Failure, Skipped
 from .data import Matrix, Wave
 from .oracle import result_kinds
@@ -20,10 +21,10 @@ from .syntax import Tensor, Var, over_complex
 def gradient(case: Case) -> None:
     """The emitted NumPy code."""
     f = case.derivation.compile()
-    case.compare(case.run(f, extra=_extra(case, f)), "gradient")
+    case.compare(case.run(f, extra=extra_arguments(case, f)), "gradient")
 
 
-def _extra(case: Case, f: Any, second: bool = False) -> dict[str, Any]:
+def extra_arguments(case: Case, f: Any, second: bool = False) -> dict[str, Any]:
     """Cotangents and directions, which are the last arguments that are neither data nor functions."""
     ends = list(case.cotangents)
     if second:
@@ -57,7 +58,7 @@ def _reshaped(x: Any, kind: Any, case: Case) -> Any:
 def value(case: Case) -> None:
     """The value before the gradient."""
     f = case.derivation.compile(value=True)
-    found = case.run(f, extra=_extra(case, f))
+    found = case.run(f, extra=extra_arguments(case, f))
     count = len(result_kinds(case.program))
     case.compare_values(found[:count], "value=True")
     case.compare(tuple(found[count:]), "gradient with value=True")
@@ -67,7 +68,7 @@ def expand(case: Case) -> None:
     """All multiplied out."""
     d = case.derive(case.program.mode, expand=True)
     f = d.compile(value=case.rng.random() < 0.5 and case.program.mode == "grad")
-    found = case.run(f, extra=_extra(case, f))
+    found = case.run(f, extra=extra_arguments(case, f))
     items = found if isinstance(found, tuple) else (found,)
     case.compare(tuple(items[-len(case.program.unknowns) :]), "gradient with expand=True")
 
@@ -77,7 +78,7 @@ def hvp(case: Case) -> None:
     if case.program.mode != "grad":
         raise Skipped("a pullback has no Hessian product")
     f = case.derive("hvp").compile()
-    case.compare(case.run(f, extra=_extra(case, f, second=True)), "cd.hvp", second=True)
+    case.compare(case.run(f, extra=extra_arguments(case, f, second=True)), "cd.hvp", second=True)
 
 
 def joint(case: Case) -> None:
@@ -98,7 +99,7 @@ def pack(case: Case) -> None:
     if not names:
         raise Skipped("nothing to pack")
     f = case.derivation.compile(pack=case.rng.choice(names), value=case.rng.random() < 0.3 and case.program.mode == "grad")
-    found = case.run(f, extra=_extra(case, f))
+    found = case.run(f, extra=extra_arguments(case, f))
     items = found if isinstance(found, tuple) else (found,)
     case.compare(tuple(items[-len(case.program.unknowns) :]), "gradient with pack=")
 
@@ -108,7 +109,7 @@ def memory(case: Case) -> None:
     limit = int(10 ** case.rng.uniform(1, 5))
     try:
         f = case.derivation.compile(memory=limit, value=case.rng.random() < 0.3 and case.program.mode == "grad")
-        found = case.run(f, extra=_extra(case, f))
+        found = case.run(f, extra=extra_arguments(case, f))
     except BudgetError:
         return
     items = found if isinstance(found, tuple) else (found,)
@@ -125,7 +126,7 @@ def single(case: Case) -> None:
         x = np.asarray(x)
         return x.astype(np.complex64 if x.dtype.kind == "c" else np.float32)[()]
 
-    found = case.run(f, halved, _extra(case, f))
+    found = case.run(f, halved, extra_arguments(case, f))
     allowed = float(np.max(case.sensitivity(False))) * 1e6
     if not np.isfinite(allowed) or allowed > 1e-4 * float(np.abs(case.slopes).max(initial=0)):
         raise Skipped("badly conditioned for single precision")
@@ -155,7 +156,7 @@ def strides(case: Case) -> None:
         return x
 
     before = {k: np.array(x, copy=True) for k, x in case.arrays.items() if isinstance(x, np.ndarray)}
-    case.compare(case.run(f, viewed, _extra(case, f)), f"gradient of arrays that are {how}")
+    case.compare(case.run(f, viewed, extra_arguments(case, f)), f"gradient of arrays that are {how}")
     for k, x in before.items():
         if not np.array_equal(x, case.arrays[k], equal_nan=True):
             raise Failure("wrong", f"the argument {k} was changed")
@@ -173,7 +174,7 @@ def read_back(case: Case) -> None:
     except CombDiffError as error:
         raise Failure("reads not back", f"{error}") from error
     f = Compiled(term)
-    case.compare(case.run(f, extra=_extra(case, f)), "the printed result")
+    case.compare(case.run(f, extra=extra_arguments(case, f)), "the printed result")
 
 
 def evaluated(case: Case) -> None:
@@ -186,7 +187,7 @@ def evaluated(case: Case) -> None:
         raise Skipped("not evaluated with functions or lists")
     term = case.derivation.term
     f = case.derivation.compile()
-    given = {**case.arrays, **_extra(case, f)}
+    given = {**case.arrays, **extra_arguments(case, f)}
     values = {v: given[v.name] for v in result_of(term).params}
     while isinstance(term, Lam) and all(p in values for p in term.params):
         term = term.body
@@ -200,7 +201,7 @@ def pickled(case: Case) -> None:
     if str(d) != str(case.derivation):
         raise Failure("wrong", "pickling changes the result")
     f = pickle.loads(pickle.dumps(d.compile()))
-    case.compare(case.run(f, extra=_extra(case, f)), "gradient after pickling")
+    case.compare(case.run(f, extra=extra_arguments(case, f)), "gradient after pickling")
 
 
 def source(case: Case) -> None:
@@ -213,7 +214,7 @@ def source(case: Case) -> None:
     exec(compile(text, "<source>", "exec"), space)
     f = d.compile()
     function = space["gradient" if case.program.mode == "grad" else case.program.mode]
-    args = [case.argument(a, {**case.arrays, **_extra(case, f)}, lambda n, x: x) for a in f.arguments if not a.optional]
+    args = [case.argument(a, extra_arguments(case, f), lambda n, x: x) for a in f.arguments if not a.optional]
     with np.errstate(all="ignore"):
         case.compare(function(*args), "source")
 
@@ -263,7 +264,7 @@ def broken_symmetry(case: Case) -> None:
     array, how = broken(v, case.data[v], case.rng)
     shape = np.shape(case.arrays[name])
     try:
-        case.run(f, lambda n, x: array.reshape(shape) if n == name else x, _extra(case, f))
+        case.run(f, lambda n, x: array.reshape(shape) if n == name else x, extra_arguments(case, f))
     except ArrayError:
         return
     raise Failure("accepted", f"{name}, whose symmetry is broken ({how}), is taken")
@@ -329,5 +330,11 @@ MODES: dict[str, tuple[Mode, float]] = {
     "again": (again, 0.2),
     "problem": (problem, 0.5),
     "wrt": (wrt, 1),
+    "cupy": (libraries.cupy, 0.7),
+    "torch": (libraries.torch, 0.5),
+    "dask": (libraries.dask, 0.15),
+    "jax": (libraries.jax, 0.15),
+    "jit": (libraries.jit, 0.15),
+    "second_opinion": (libraries.second_opinion, 0.1),
 }
 __all__ = ["MODES", "Mode", "Var", "over_complex"]

@@ -13,7 +13,7 @@ WORDS = frozenset(
 )
 _PLAIN: Mapping[str, tuple[str, ...]] = {
     "index": tuple("i j k l m n p q r s t i1 j1 a b c".split()),
-    "number": tuple("a b c t s w z e r h y0 x0 u".split()),
+    "number": tuple("a b c t s n m w z e r h y0 x0 u".split()),
     "vector": tuple("x y z u v w a b g h".split()),
     "tensor": tuple("A B M X Y Z K W V T J S C".split()),
     "function": tuple("f g h F G R L D H".split()),
@@ -99,7 +99,7 @@ class Names:
                 return self.rng.choice(pool)
         pool = [n for n in _PLAIN[sort] if n not in taken]
         if pool:
-            return pool[0] if self.plain else self.rng.choice(pool[:5])
+            return pool[0] if self.plain else self.rng.choice(pool[: 8 if sort == "number" else 5])
         n = 2
         while f"{_PLAIN[sort][0]}{n}" in taken:
             n += 1

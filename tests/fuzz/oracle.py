@@ -92,7 +92,7 @@ def slopes(
         moved[u] = Held(T.Dual(inner, p, _typed(along.arrays[u], dtype)), 0, held.slots)
     scope = scope.with_(tuple(moved), tuple(moved.values()))
     with np.errstate(all="ignore"):
-        result = T.tangent_of(_paired(program, evaluate(program.body, scope), cotangents, dtype), inner)
+        result = T.tangent_of(paired(program, evaluate(program.body, scope), cotangents, dtype), inner)
         if second is not None:
             result = T.tangent_of(result, outer)
     return np.broadcast_to(np.real(result), (along.count,))
@@ -111,7 +111,7 @@ def differences(
         moved[u] = Held(np.concatenate(points), 0, held.slots)
     scope = scope.with_(tuple(moved), tuple(moved.values()))
     with np.errstate(all="ignore"):
-        found = np.real(_paired(program, evaluate(program.body, scope), cotangents, np.longdouble))
+        found = np.real(paired(program, evaluate(program.body, scope), cotangents, np.longdouble))
         found = np.broadcast_to(found, (len(STEPS) * len(weights) * len(rows),)).reshape(len(STEPS), len(weights), len(rows))
         return [
             sum(w * found[n, m] for m, w in enumerate(weights.values())) / (12 * np.longdouble(h))
@@ -145,7 +145,7 @@ def _array(result: Any, kind: Type) -> Any:
     return result.value
 
 
-def _paired(program: Program, result: Any, cotangents: Sequence[Any], dtype: type) -> T.Value:
+def paired(program: Program, result: Any, cotangents: Sequence[Any], dtype: type) -> T.Value:
     """Re⟨k, f⟩ for each copy."""
     total: T.Value = None
     for n, (r, kind) in enumerate(_parts(result, program.body.kind)):

@@ -10,7 +10,7 @@ from .sight import LARGEST_LOOP, Draw, Sight, bare, is_complex
 from .syntax import Add, App, Block, Call, Definition, Expr, Function, Index, Mul, Number, Program, Ref, Sum, Tensor, Tuple, Var, free
 
 THEMES = (
-    "complex real ring symmetric bounded lattice list symmetry names mean guard fraction kinks compared delta indicator "
+    "complex real ring symmetric bounded lattice list symmetry names mean centred guard fraction kinks compared delta indicator "
     "parts singular exponent pi imaginary arithmetic index count tensors functions block call applied nested pulled "
     "equation inverted integral linear results marked"
 ).split()

@@ -491,7 +491,7 @@ def copied(e: Expr, known: dict[Var, Var] | None = None) -> Expr:
 
     def change(u: Expr) -> Expr:
         for v in bound_by(u):
-            names[v] = Var(v.kind, v.hint, v.positive)
+            names.setdefault(v, Var(v.kind, v.hint, v.positive))
         return replaced(rebuilt(u, change), names)
 
     return change(e)
