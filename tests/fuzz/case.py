@@ -20,7 +20,7 @@ from .data import Matrix, Wave, arrays_of, draw, shape_of
 from .oracle import Directions
 from .spelling import Writer
 from .supplied import supplied
-from .syntax import Index, Program, Range, Tensor, Var, over_complex
+from .syntax import Function, Program, Range, Tensor, Type, Var, over_complex
 
 SECONDS = 2.0
 PRODUCTS = 1.0
@@ -95,8 +95,8 @@ class Case:
         """What a compiled function returns for the data; `change` makes other arrays of them."""
         args = [self.argument(a, extra or {}, change) for a in f.arguments if not a.optional]
         # a list that the code does not read may be needed to check a declared symmetry
-        lists = {r: t for r, t in self.titles.items() if r.sort == "list" and t in getattr(f, "_lists", ())}
-        named = {t: np.array(r.offsets) for r, t in lists.items()}
+        by_title = {t: r for r, t in self.titles.items()}
+        named = {n: np.array(by_title[d.name].offsets) for n, d in getattr(f, "_lists", {}).items()}
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             return f(*args, **named)
@@ -123,16 +123,11 @@ class Case:
         self.text  # noqa: B018  # sizes get their names when the text is written
         sizes = {name: r for r, name in self.writer.names.sizes.items() if isinstance(r, Range)}
         titles = {title: r for r, title in self.titles.items()}
-        head, _, number = name.partition("#")[0].rpartition(".")
-        if name in titles:
-            return titles[name].sizes[0]
-        if name in sizes:
-            return sizes[name].count
+        head, *path = name.partition("#")[0].split(".")
         if head in titles:
-            return titles[head].sizes[int(number) - 1]
+            return titles[head].sizes[int(path[0]) - 1]
         (v,) = [v for v in self.program.params if self.writer.names.of[v] == head]
-        assert isinstance(v.kind, Tensor), "a tensor's slot"
-        return v.kind.slots[int(number) - 1].count
+        return _slot(v.kind, [int(n) for n in path]).count
 
     # --- the oracle -------------------------------------------------------------------------------------------------
 
@@ -296,6 +291,16 @@ class Case:
                 raise Skipped("badly conditioned: double precision is not finite")
             if not bool((np.abs(array - expected) <= TOLERANCE * scale + allowed).all()):
                 raise Failure("wrong", f"{what}: the value {array.ravel()[0]} for {expected.ravel()[0]} ({kind})")
+
+
+def _slot(kind: Type, path: Sequence[int]) -> Range:
+    """The range at a place in a type: slot 2 of x is x.2, slot 1 of what D returns D.0.1."""
+    match kind:
+        case Tensor(slots):
+            return slots[path[0] - 1]
+        case Function(params, result):
+            return _slot(params[path[0] - 1] if path[0] else result, path[1:])
+    raise AssertionError(f"{kind} has no slots")
 
 
 def _nudged(x: Any, rng: np.random.Generator) -> Any:

@@ -52,7 +52,8 @@ class Names:
         """The name of a size, unlike every other name of the program."""
         if of not in self.sizes:
             taken = {*self.of.values(), *self.sizes.values()}
-            self.sizes[of] = self._drawn("size", taken)
+            fixed = getattr(of, "name", "")
+            self.sizes[of] = self._drawn(fixed if fixed.startswith("=") else "size", taken)
         return self.sizes[of]
 
     def _below(self, e: Expr, taken: set[str]) -> None:
@@ -88,6 +89,8 @@ class Names:
         return self.of[v]
 
     def _drawn(self, sort: str, taken: set[str]) -> str:
+        if sort.startswith("="):
+            return sort[1:]
         taken = taken | WORDS
         if not self.plain and self.rng.random() < self.traps:
             pool = [n for n in _TRAPS if n not in taken]

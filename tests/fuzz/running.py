@@ -82,7 +82,7 @@ def tried(p: Program, modes: Sequence[str], weather: str, limit: float = LIMIT, 
 
 def smallest(p: Program, verdict: Verdict, seconds: float = 60.0) -> tuple[Program, bool]:
     """The program made small for its first failure, and whether its plainest spelling fails, too."""
-    from .shrinking import shrunk
+    from .shrinking import shrunk, with_names
 
     first = verdict.failures[0]
     modes = [first[0]] if first[0] in MODES else []
@@ -95,6 +95,12 @@ def smallest(p: Program, verdict: Verdict, seconds: float = 60.0) -> tuple[Progr
         return any(alike(first, failure) for failure in found.failures)
 
     plain = fails(p, True)
+    if not plain:
+        writer = Case(p).writer
+        writer.text()
+        named = with_names(p, writer.names.of, writer.names.sizes)
+        if fails(named, True):
+            p, plain = named, True
     return shrunk(p, lambda candidate: fails(candidate, plain), seconds), plain
 
 

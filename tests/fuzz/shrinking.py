@@ -7,7 +7,7 @@ definition written out, a parameter without symmetry, real, of plain ranges; sma
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
@@ -48,6 +48,7 @@ from .syntax import (
     nodes,
     ranges_of,
     rebuilt,
+    replaced,
     used,
     walk,
 )
@@ -126,6 +127,24 @@ def _closed(e: Expr, known: set[Var]) -> bool:
             return _closed(body, known)
     inner = known | set(bound_by(e))
     return all(_closed(c, inner) for c in children(e))
+
+
+def with_names(program: Program, of: Mapping[Var, str], sizes: Mapping[object, str]) -> Program:
+    """The program with these names for good, whatever is left of it."""
+    known: dict[Var, Var] = {}
+    ranges: dict[Range, Range] = {}
+
+    def range_(r: Range) -> Range:
+        if r not in ranges:
+            ranges[r] = replace(r, name=f"={sizes[r]}") if r in sizes else r
+        return ranges[r]
+
+    def var(v: Var) -> Var:
+        if v not in known:
+            known[v] = Var(_of_kind(v.kind, range_), f"={of[v]}" if v in of else v.hint, v.positive)
+        return known[v]
+
+    return _renamed(program, var)
 
 
 # --- candidates -----------------------------------------------------------------------------------------------------
@@ -332,30 +351,41 @@ def _of_ranges(program: Program) -> Iterator[Program]:
 def _with_range(program: Program, old: Range, new: Range) -> Program:
     known: dict[Var, Var] = {}
 
-    def kind(k: Type) -> Type:
-        match k:
-            case Index(r):
-                return Index(new if r is old else r)
-            case Tensor(slots, c, space):
-                return Tensor(tuple(new if r is old else r for r in slots), c, space)
-            case Function(params, result, linear, space):
-                return Function(tuple(map(kind, params)), kind(result), linear, space)
-            case Items(of):
-                return Items(tuple(map(kind, of)))
-        return k
-
     def var(v: Var) -> Var:
         if v not in known:
-            known[v] = Var(kind(v.kind), v.hint, v.positive)
+            known[v] = Var(_of_kind(v.kind, lambda r: new if r is old else r), v.hint, v.positive)
         return known[v]
 
-    from .syntax import replaced
+    return _renamed(program, var)
 
-    class _All(dict[Var, Var]):
-        def get(self, v: Var, default: Var | None = None) -> Var:  # type: ignore[override]
-            return var(v)
 
-    names = _All()
+def _of_kind(k: Type, change: Callable[[Range], Range]) -> Type:
+    match k:
+        case Index(r):
+            return Index(change(r))
+        case Tensor(slots, c, space):
+            return Tensor(tuple(map(change, slots)), c, space)
+        case Function(params, result, linear, space):
+            inner = tuple(_of_kind(p, change) for p in params)
+            return Function(inner, _of_kind(result, change), linear, space)
+        case Items(of):
+            return Items(tuple(_of_kind(p, change) for p in of))
+    return k
+
+
+class _Renaming(dict[Var, Var]):
+    """Every variable by a function of it."""
+
+    def __init__(self, of: Callable[[Var], Var]) -> None:
+        super().__init__()
+        self.of = of
+
+    def get(self, v: Var, default: Var | None = None) -> Var:  # type: ignore[override]
+        return self.of(v)
+
+
+def _renamed(program: Program, var: Callable[[Var], Var]) -> Program:
+    names = _Renaming(var)
 
     def change(e: Expr) -> Expr:
         return replaced(rebuilt(e, change), names)
