@@ -289,4 +289,4 @@ def test_minus_one_is_a_sign() -> None:
 )
 def test_a_negative_power_of_a_number_is_a_fraction(exponent: tuple[int, int], text: str) -> None:
     x = fresh("x", REAL)
-    assert algebra_latex(Power(Leaf(x), Number(number(Fraction(*exponent))))) == text
+    assert algebra_latex(Power(Leaf(x), Number(number(Fraction(*exponent))), False)) == text
