@@ -14,7 +14,7 @@ from combdiff.given import Given
 from combdiff.language.infer import infer
 from combdiff.language.parser import parse
 from combdiff.language.recursion import deep_recursion, rare_collections
-from combdiff.language.terms import Diff, Lam, Let, Term, Var, subterms
+from combdiff.language.terms import Diff, Lam, Let, Term, subterms
 from combdiff.language.types import Number
 from combdiff.simplify.account import Progress, Step, Steps
 from combdiff.simplify.budget import NODES, SECONDS, Budget
