@@ -41,7 +41,8 @@ class Given:
         """What is given for a program, by the names of its arguments."""
         from combdiff.codegen.argument_names import names_of_program
 
-        return cls(names_of_program(program), rest)
+        names = names_of_program(program)
+        return cls(names, {names.get(key, key): value for key, value in rest.items()})
 
     def option(self, name: str, given: T, default: T) -> T:
         """The value of an option; what is `given` under a name of the program is the program's.

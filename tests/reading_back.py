@@ -6,6 +6,7 @@ import numpy as np
 
 from combdiff.checking import _add_derivatives, _values
 from combdiff.errors import UnsupportedError
+from combdiff.language.anchors import domains_of
 from combdiff.language.evaluate import evaluate
 from combdiff.language.infer import infer
 from combdiff.language.names import apart
@@ -13,7 +14,7 @@ from combdiff.language.parser import parse
 from combdiff.language.printer import program_text
 from combdiff.language.sizes import default_sizes
 from combdiff.language.spelling import Spelling
-from combdiff.language.terms import Diff, Term, Var, alpha_equal, subterms
+from combdiff.language.terms import Diff, Term, Var, alpha_equal, bound_by, subterms
 from tests.strategies import standard
 
 
@@ -44,13 +45,14 @@ def values_of(term: Term, again: Term, seed: int = 0) -> tuple[list[object], lis
     for u in subterms(term):
         if isinstance(u, Diff) and u in given:
             taken[_renamed(u, params)] = given[u]
-    names = Spelling(apart(term)).domains
-    known = {names[d]: sizes[d] for d in names if d in sizes}
-    seen = {d: known[d.name] for d in default_sizes(again) if d.name in known}
+    named = {name: d for d, name in Spelling(apart(term)).domains.items()}
+    found = {d for u in subterms(again) for v in bound_by(u) for d in domains_of(v.kind) if d.name in named}
+    pairs = [pair for d in found for pair in zip(named[d.name].axes, d.axes, strict=True)]
+    seen = {theirs: sizes[ours] for ours, theirs in pairs if ours in sizes}
     count = len(_leading(term, len(params)))
     with np.errstate(all="ignore"):
-        found = evaluate(_below(term, count), given, sizes), evaluate(_below(again, count), taken, seen)
-    first, second = ([*x] if isinstance(x, tuple) else [x] for x in found)
+        values = evaluate(_below(term, count), given, sizes), evaluate(_below(again, count), taken, seen)
+    first, second = ([*x] if isinstance(x, tuple) else [x] for x in values)
     return first, second
 
 

@@ -116,13 +116,14 @@ def _lists_in(term: Term) -> list[Domain]:
     return list(dict.fromkeys(d for v in variables for d in domains_of(v.kind) if d.listed))
 
 
-def names_of_program(term: Term) -> set[str]:
-    """What a program calls its arguments, also as Python reads these names.
+def names_of_program(term: Term) -> dict[str, str]:
+    """What a program calls its arguments, by these names, and by the same as Python reads them.
 
     >>> from combdiff.language.infer import infer
     >>> from combdiff.language.parser import parse
-    >>> sorted(names_of_program(infer(parse("(lambda::R, y::RV) -> (x::RV) -> 1"))))
-    ['lambda', 'lambda_', 'x', 'y']
+    >>> names_of_program(infer(parse("(lambda::R) -> (x::RV) -> 1")))
+    {'lambda': 'lambda', 'lambda_': 'lambda', 'x': 'x'}
     """
-    own = {*ArgumentNames(term).lists, *(v.name for v in result_of(term).params)}
-    return own | set(map(identifier, own))
+    own = [*(v.name for v in result_of(term).params), *ArgumentNames(term).lists]
+    found = {key: name for name in own for key in (name, identifier(name))}
+    return found | {name: name for name in own}

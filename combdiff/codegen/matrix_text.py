@@ -11,6 +11,7 @@ from combdiff.codegen.matrix_expr import MatrixExpr
 from combdiff.codegen.matrix_notation import TEXT
 from combdiff.codegen.matrix_notes import named_in, notes, with_names
 from combdiff.codegen.matrix_printer import algebra_text
+from combdiff.codegen.signs import text_signs
 from combdiff.language.printer import expression_text as in_language
 from combdiff.language.terms import Lam, Let, Term, Tuple
 
@@ -26,7 +27,7 @@ def matrix_text(term: Term) -> str:
     '2 x'
     """
     result = _Result(forms_within(term))
-    lines = [result.text(term, Scope(str).bind(sorted(term.free, key=lambda v: v.uid)))]
+    lines = [result.text(term, Scope(str, signs=text_signs(term)).bind(sorted(term.free, key=lambda v: v.uid)))]
     return "\n".join([*lines, *(f"where {clause}" for clause in result.clauses())])
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from combdiff.codegen.argument_names import ArgumentNames
+from combdiff.codegen.signature import result_of
 from combdiff.errors import ArrayError
 from combdiff.language.components import offsets_kind
-from combdiff.language.terms import Lam, Term, subterms
-from combdiff.language.types import Domain, Index, Map
+from combdiff.language.terms import Term
+from combdiff.language.types import Domain, Map
 from combdiff.language.values import Extent, places
 
 
@@ -21,9 +22,7 @@ def sizes_of(t: Term, shapes: Mapping[str, object]) -> dict[Domain, int]:
     [2, 3]
     """
     extent = Extent()
-    known = {
-        p.name: p.kind for u in subterms(t) if isinstance(u, Lam) for p in u.params if not isinstance(p.kind, Index)
-    }
+    known = {p.name: p.kind for p in result_of(t).params}
     known |= {name: offsets_kind(domain) for name, domain in ArgumentNames(t).lists.items()}
     for name, shape in shapes.items():
         if name not in known:

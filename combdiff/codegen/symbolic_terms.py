@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from combdiff.calculus.floating import unfold
 from combdiff.codegen.latex_names import Scope
+from combdiff.codegen.signs import sympy_signs
 from combdiff.errors import UnsupportedError
 from combdiff.language.anchors import domains_of
 from combdiff.language.scalars import SCALAR_FUNCTIONS
@@ -58,7 +59,7 @@ class SymbolScope:
         """The scope of a result with these arguments; sizes take names that no argument has."""
         import sympy
 
-        scope = cls(Scope(str)).bound(params)
+        scope = cls(Scope(str, signs=sympy_signs(term))).bound(params)
         extents: dict[Domain, tuple[Expr, Expr]] = {}
         offsets: dict[Domain, Basic] = {}
         taken = {v.name for t in subterms(term) for v in (*bound_by(t), *((t,) if isinstance(t, Var) else ()))}
@@ -105,14 +106,21 @@ class SymbolScope:
                 # an error where it is used, and none where it is not
                 return sympy.Symbol(name)
 
+    def by_name(self, variables: Sequence[Var]) -> dict[str, Var]:
+        """Variables by the names that the program gave them; by those of their symbols, where two have one name."""
+        found: dict[str, Var] = {}
+        for v in variables:
+            found[v.name if v.name not in found else self.spelled[v]] = v
+        return found
+
     def shapes(self, variables: Sequence[Var]) -> dict[str, tuple[Expr, ...]]:
         """The shapes of arrays, lists of offsets among them, by name.
 
         They are no part of the symbols: putting in a number for a size would make other symbols of them.
         """
         found = {
-            self.spelled[v]: tuple(_count(self.extents[axis]) for d in slots for axis in d.axes)
-            for v in variables
+            name: tuple(_count(self.extents[axis]) for d in slots for axis in d.axes)
+            for name, v in self.by_name(variables).items()
             if (slots := _slots(v.kind))
         }
         for domain, base in self.offsets.items():
@@ -133,11 +141,9 @@ class SymbolScope:
             name = scope.spelled[v]
             match v.kind:
                 case Index(Domain() as domain):
-                    several = len(domain.axes) > 1
-                    own = [
-                        sympy.Symbol(f"{name}_{n}" if several else name, integer=True)
-                        for n in range(1, len(domain.axes) + 1)
-                    ]
+                    parts = tuple(fresh(f"{name}_{n}", REAL) for n in range(1, len(domain.axes) + 1))
+                    scope = scope.bound(parts) if len(parts) > 1 else scope
+                    own = [sympy.Symbol(scope.spelled[p if len(parts) > 1 else v], integer=True) for p in parts]
                     limits += [(s, *self.extents[axis]) for s, axis in zip(own, domain.axes, strict=True)]
                     points[v] = tuple(own)
                     symbols[v] = own[0]

@@ -1,0 +1,196 @@
+"""Names of emitted code: no name of a program means anything else in it, in any role, in any library."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import combdiff as cd
+from combdiff.codegen.compiled import Compiled
+from combdiff.codegen.emit import source
+from combdiff.codegen.executing import compile_source
+from combdiff.codegen.hessian import CompiledHessian, Joint, products_source
+from combdiff.codegen.lower import guessed_sizes
+from combdiff.codegen.names import words
+from combdiff.codegen.plan import Argument
+from combdiff.language.names import unique_name
+from combdiff.language.printer import program_text
+from combdiff.language.terms import Term
+
+from .adversarial_names import NAMES, called, names_of
+from .array_libraries import Numbers, library
+from .test_backends import TEXTS, WHOLE, arrays, assert_close, converted, function_of
+
+__all__ = ["library"]
+
+PROGRAMS = {
+    name: TEXTS[name]
+    for name in (
+        *("functions", "rolls", "lists", "lattices", "complex root", "two unknowns", "shared value", "four index"),
+        *("own function", "delta", "indicator", "quadratic", "cubic", "hartree_fock", "implicit", "numbers"),
+    )
+}
+PROGRAMS |= {
+    "derivatives": "(g::RF, a::RV) -> (x::RV) -> begin\n"
+    "  p = i -> a(i) * x(i)\n  sum(i, g(p(i)) * grad(g)(x(i))) + g(x(0))\nend",
+    "complex function": "(g::(C) -> C) -> (z::CV) -> sum(i, abs2(g(z(i))) + real(g(z(i))))",
+    "an equation with a function": "(g::RF, a::RM) -> (b::RV) -> begin\n"
+    "  x = root((x::RV) -> i -> x(i) + g(x(i)) / 9 + sum(j, a(i, j) * x(j)) / 9 - b(i))\n  sum(i, x(i)^2)\nend",
+    "sizes": "(A::RM{M, K}, b::RV{M}) -> (x::RV{K}) -> "
+    "sum(i, (sum(j, A(i, j) * x(j)) - b(i))^2) / sum(i::N{M}, 1) + sum(i::N{K}, 1) * x(0)",
+    "a size that no array has": "@domain K begin base = I end\n(a::R) -> (x::RV) -> sum((i, k::K), a * k * x(i)^2)",
+    "a companion's name": "(g::RF, grad_g::R, x1::R) -> (x::RV) -> sum(i, grad(g)(x(i)) * grad_g + x1 * x(i))",
+    "loops": "(x::RM, w::RM) -> (y::RM) -> sum((a, b), w(a, b) * exp(-sum(c, (x(a, c) - y(b, c))^2)))",
+}
+
+PACKED = {"quadratic": ("A",), "cubic": ("T",), "hartree_fock": ("J",), "four index": ("J",)}
+LOOPED = {"numpy": {"loops", "vectors of matrices"}, "torch": {"loops"}, "cupy": {"loops"}, "jax": set(), "dask": set()}
+UNSOLVED = {*WHOLE, "an equation with a function"}
+
+
+@cache
+def derived(name: str) -> cd.Derivation:
+    return cd.grad(PROGRAMS[name])
+
+
+@cache
+def compiled(name: str, kind: str) -> Compiled:
+    """The function with the names of the program, in NumPy."""
+    return derived(name).compile(value=True, hvp=kind == "hvp")
+
+
+@cache
+def term_of(name: str, kind: str) -> Term | Joint:
+    d = derived(name)
+    return d._joint(True) if kind == "hvp" else d._runnable(True)
+
+
+@cache
+def own_words(name: str, kind: str, backend: str) -> tuple[list[str], list[str]]:
+    """The names of a program, and all words of its code: what it is easiest to mistake them for."""
+    term = term_of(name, kind)
+    plain = term.term if isinstance(term, Joint) else term
+    code = text_of(name, kind, backend, {})
+    return names_of(plain), sorted(words(code.rpartition('"""')[2]) | {f.name for f in _functions(code)})
+
+
+def _functions(code: str) -> list[ast.FunctionDef]:
+    return [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.FunctionDef)]
+
+
+def text_of(name: str, kind: str, backend: str, new: dict[str, str]) -> str:
+    """Code of a kind: with products, with packed arrays, in loops; for a program with other names."""
+    term = term_of(name, kind)
+    whole = called(term.term if isinstance(term, Joint) else term, lambda stem: new.get(stem, stem))
+    title = program_text(whole)
+    if isinstance(term, Joint):
+        joint = Joint(whole, whole.params[-len(term.directions) :], term.first)
+        return products_source(joint, backend, "value_gradient_and_hvp", title)
+    pack = tuple(new.get(n, n) for n in PACKED.get(name, ())) if kind == "pack" else ()
+    sizes = dict.fromkeys(guessed_sizes(whole), 1000) if kind == "memory" else None
+    limit = 2_000_000 if kind == "memory" else None
+    return source(whole, sizes, backend, "value_and_gradient", title, pack, limit)
+
+
+def renamed(name: str, kind: str, backend: str, new: dict[str, str]) -> Compiled:
+    """The same function of a program with other names."""
+
+    def chosen(stem: str) -> str:
+        return new.get(stem, stem)
+
+    term = term_of(name, kind)
+    if isinstance(term, Joint):
+        whole = called(term.term, chosen)
+        count = len(term.directions)
+        joint = Joint(whole, whole.params[-count:], term.first)
+        return CompiledHessian(joint, backend, "value_gradient_and_hvp", program_text(whole))
+    whole = called(term, chosen)
+    pack = tuple(new.get(n, n) for n in PACKED.get(name, ())) if kind == "pack" else ()
+    return Compiled(whole, backend, "value_and_gradient", program_text(whole), pack=pack)
+
+
+def values_of(f: Compiled, g: Compiled, new: dict[str, str], values: dict[str, object]) -> dict[str, object]:
+    """What `g`, the function of other names, is given: the values of the arguments that stand for the same in `f`."""
+    old = {theirs: ours for ours, theirs in new.items()}
+    ours = {function_of(a, f._term): a.name for a in f.arguments if a.callable}
+
+    def key(a: Argument) -> str:
+        stem = function_of(a, g._term)
+        base = next((n for n in sorted(old, key=len, reverse=True) if stem == n or stem.endswith(f"_{n}")), "")
+        stem = stem.removesuffix(base) + old[base]
+        return ours[stem] if a.callable else stem
+
+    lists = iter([a.name for a in f.arguments if a.offsets is not None])
+    sizes = iter([a.name for a in f.arguments if _is_size(a)])
+    taken: dict[str, object] = {}
+    for a in g.arguments:
+        if a.optional:
+            continue
+        taken[a.name] = values[next(lists) if a.offsets else next(sizes) if _is_size(a) else key(a)]
+    return taken
+
+
+def _is_size(a: Argument) -> bool:
+    return a.step is None and not a.callable and not a.optional
+
+
+@st.composite
+def choices(draw: st.DrawFn, backend: str) -> tuple[str, str, dict[str, str]]:
+    """A program, a kind of code, and names: words of its own code, or others that are taken somewhere."""
+    name = draw(st.sampled_from(sorted(PROGRAMS)))
+    kinds = [
+        "value",
+        "hvp",
+        *["pack"] * (name in PACKED and backend != "dask"),
+        *["memory"] * (name in LOOPED[backend]),
+    ]
+    kind = draw(st.sampled_from(kinds))
+    known, own = own_words(name, kind, backend)
+    asked = draw(st.lists(st.sampled_from(known), min_size=1, unique=True))
+    new = {n: n for n in known if n not in asked}
+    for n in asked:
+        new[n] = unique_name(draw(st.sampled_from(own) | st.sampled_from(NAMES)), {*new.values()})
+    return name, kind, new
+
+
+def assert_same(name: str, kind: str, new: dict[str, str], to: Numbers | None) -> None:
+    """The code of the program with the new names gives the same numbers, called by place and by name."""
+    f, backend = compiled(name, kind), to.name if to else "numpy"
+    values = arrays(derived(name), f, 3)
+    g, back = renamed(name, kind, backend, new), to or Numbers("numpy")
+    taken = values_of(f, g, new, values)
+    taken = converted(taken, to) if to else taken
+    in_order = [taken[a.name] for a in g.arguments if not a.optional]
+    wanted = with_products(f(**values), kind, Numbers("numpy"))
+    assert_close(with_products(g(**taken), kind, back), wanted, back)
+    if kind != "pack":
+        alone = compile_source(
+            text_of(name, kind, backend, new), "value_gradient_and_hvp" if kind == "hvp" else "value_and_gradient"
+        )
+        assert_close(with_products(alone(*in_order), kind, back), wanted, back)
+
+
+def with_products(found: tuple[object, ...], kind: str, to: Numbers) -> tuple[object, ...]:
+    """What a function returned, with products with the Hessian in the place of the function for them."""
+    if kind != "hvp":
+        return found
+    value, *gradients, hvp = found
+    products = hvp(*(to.to(0.1 * to.back(x) + 0.2) for x in gradients))
+    return (value, *gradients, *(products if isinstance(products, tuple) else (products,)))
+
+
+@given(choice=choices("numpy"))
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+def test_numpy_code_is_right_whatever_a_program_calls_things(choice: tuple[str, str, dict[str, str]]) -> None:
+    assert_same(*choice, None)
+
+
+@given(data=st.data())
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+def test_code_for_other_libraries_is_right_whatever_a_program_calls_things(
+    library: Numbers, data: st.DataObject
+) -> None:
+    assert_same(*data.draw(choices(library.name)), library)
