@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import TypeGuard
 
-from combdiff.calculus.reverse import gradient_of, pullback_of
+from combdiff.calculus.reverse import gradient_of, names_in, pullback_of
 from combdiff.errors import UnsupportedError
 from combdiff.language.terms import (
     ZERO,
@@ -52,6 +52,7 @@ def without_derivatives(program: Term, simplify: Simplify = lambda f, _: f) -> T
     pending = frozenset(
         p for t in subterms(program) if isinstance(t, Diff) for f in (t.of,) if _taken(f, t) for p in f.params
     )
+    names = names_in(program)
 
     def go(t: Term, inside: bool) -> Term:
         if isinstance(t, Diff):
@@ -64,7 +65,7 @@ def without_derivatives(program: Term, simplify: Simplify = lambda f, _: f) -> T
             unused = pending.union(f.params) if inside else ()
             if t.kind == "adjoint":
                 return _adjoint(f, lambda taken: simplify(taken, unused))
-            taken = gradient_of(f) if t.kind == "grad" else pullback_of(f, _cotangents(t.of))
+            taken = gradient_of(f) if t.kind == "grad" else pullback_of(f, _cotangents(t.of), names)
             return simplify(taken, unused)
         below = children(t)
         if not any(isinstance(u, Diff) for u in subterms(t)):

@@ -11,7 +11,7 @@ collected once from everything that uses it, and handed on. Forward values once,
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from combdiff.calculus.combinators import eliminate
@@ -32,6 +32,7 @@ from combdiff.language.terms import (
     Var,
     add,
     apply,
+    bound_by,
     fresh,
     let,
     substitute,
@@ -105,16 +106,17 @@ class Reverse:
         return Lam(slots, total) if slots else total
 
 
-def pullback_of(f: Lam, kinds: Sequence[Type] = ()) -> Lam:
+def pullback_of(f: Lam, kinds: Sequence[Type] = (), around: Collection[str] = ()) -> Lam:
     """(x…, k…) -> the cotangents of the parameters, one bare, several as a tuple.
 
     `kinds` says that f is a gradient, and of what types: its slots are those of the parameters, and keep their names.
+    The names `around` f, such as those of captured arguments, are not given to cotangents.
     """
     for x in f.params:
         _differentiable(x)
     bindings, core = name_arguments(f.params, *float_lets(f.body))
     outputs = core.items if isinstance(core, Tuple) else (core,)
-    taken = {t.name for t in subterms(f) if isinstance(t, Var)}
+    taken = {*around, *names_in(f)}
     wider = bool(kinds)
     kinds = kinds or [t.type for t in outputs]
     names = _names(taken, len(outputs))
@@ -243,10 +245,23 @@ def _cotangent_type(kind: Type) -> Type:
     return Map(kind.params, kind.result, (), "" if kind.symmetries else kind.space)
 
 
+def names_in(t: Term) -> set[str]:
+    """The names of all variables of a term, of parameters that nothing uses, too.
+
+    >>> x, y = fresh("x", REAL), fresh("y", REAL)
+    >>> sorted(names_in(Lam((x, y), x)))
+    ['x', 'y']
+    """
+    return {v.name for u in subterms(t) for v in ((u,) if isinstance(u, Var) else bound_by(u))}
+
+
 def _names(taken: set[str], count: int) -> list[str]:
     """k, or another letter where the program uses it; k1, k2, … for several."""
-    letter = next((c for c in "kvuhc" if c not in taken), "cotangent")
-    return [letter] if count == 1 else [f"{letter}{n + 1}" for n in range(count)]
+    for letter in (*"kvuhc", *(f"cotangent{'_' * n}" for n in range(len(taken) + 1))):
+        names = [letter] if count == 1 else [f"{letter}{n + 1}" for n in range(count)]
+        if taken.isdisjoint((letter, *names)):
+            return names
+    raise AssertionError("one of more names than are taken is free")
 
 
 def _slot_names(variables: Sequence[Var], bodies: Sequence[Term]) -> dict[Var, list[str]]:
