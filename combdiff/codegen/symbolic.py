@@ -46,9 +46,9 @@ class Equation:
 class SymbolicResult:
     """A result in SymPy: its `arguments` by name, the shared values as `definitions`, and the `results`.
 
-    An argument whose name SymPy would read as its own, `E` next to `exp(1)`, is another symbol under that name. `shapes`
-    are those of the arrays among the arguments, in symbols for the sizes. Where there is one result, `indices` and
-    `expression` are its own.
+    An argument that would print as a constant of SymPy, such as `E` next to `exp(1)`, is a symbol of another name.
+    `shapes` are those of the arrays among the arguments, in symbols for the sizes.
+    Where there is one result, `indices` and `expression` are its own.
     """
 
     arguments: Mapping[str, Basic]

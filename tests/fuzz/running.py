@@ -15,12 +15,14 @@ from combdiff.errors import CheckError, CombDiffError
 
 from .case import Case, Failure, Refused, Skipped
 from .data import WEATHERS
+from .metamorphic import LAWS
 from .modes import MODES, gradient
 from .programs import program
 from .refusals import documented
 from .syntax import Program
 
 LIMIT = 20.0
+WAYS = MODES | LAWS
 
 
 class TimeLimit(BaseException):
@@ -59,10 +61,10 @@ def run(seed: int, number: int) -> tuple[Program, Verdict]:
     """The program of that number, tried."""
     p = program(seed, number)
     rng = Random(f"{seed}:{number}:modes")
-    names = list(MODES)
+    names = list(WAYS)
     chosen: list[str] = []
     while len(chosen) < 3:
-        (name,) = rng.choices(names, [MODES[n][1] for n in names])
+        (name,) = rng.choices(names, [WAYS[n][1] for n in names])
         if name not in chosen:
             chosen.append(name)
     weather = rng.choices(WEATHERS, (5, 2, 2, 1.5))[0]
@@ -85,7 +87,7 @@ def smallest(p: Program, verdict: Verdict, seconds: float = 60.0) -> tuple[Progr
     from .shrinking import shrunk, with_names
 
     first = verdict.failures[0]
-    modes = [first[0]] if first[0] in MODES else []
+    modes = [first[0]] if first[0] in WAYS else []
 
     def fails(candidate: Program, plain: bool) -> bool:
         try:
@@ -135,7 +137,7 @@ def _try_all(p: Program, modes: Sequence[str], weather: str, verdict: Verdict, p
     verdict.weather = case.weather
     _attempt("gradient", lambda: gradient(case), verdict)
     for name in modes:
-        mode = MODES[name][0]
+        mode = WAYS[name][0]
         _attempt(name, lambda mode=mode: mode(case), verdict)  # type: ignore[misc]
 
 
