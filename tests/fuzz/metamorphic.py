@@ -17,7 +17,7 @@ import numpy as np
 
 from .case import Case, Failure, Skipped
 from .data import Matrix, Wave
-from .modes import _extra
+from .modes import extra_arguments
 from .syntax import (
     Add,
     Affine,
@@ -58,7 +58,7 @@ def _as_written(case: Case, program: Program, what: str) -> None:
     other = Case(program, case.weather, case.seed, case.plain)
     other.__dict__.update(data=case.data, cotangents=case.cotangents)
     f = other.derivation.compile()
-    case.compare(other.run(f, extra=_extra(other, f)), what)
+    case.compare(other.run(f, extra=extra_arguments(other, f)), what)
 
 
 def _respelled(case: Case, change: Respelling, what: str) -> None:
@@ -227,7 +227,7 @@ def _along(v: Var, x: Any, r: Range, change: Callable[[Any, int], Any]) -> Any:
 def _follows(case: Case, moved: Mapping[Var, Any], r: Range, change: Callable[[Any, int], Any] | None, what: str) -> None:
     """Whether the gradient at the moved arrays is the moved gradient; without `change`, the first part of it."""
     f = case.derivation.compile()
-    before = case.shaped(case.run(f, extra=_extra(case, f)), case.program.unknowns, what)
+    before = case.shaped(case.run(f, extra=extra_arguments(case, f)), case.program.unknowns, what)
     arrays = {case.writer.names.of[v]: _by_axes(v, x) for v, x in moved.items()}
     with np.errstate(all="ignore"):
         found = case.run(f, lambda name, x: arrays[name] if name in arrays else x)
