@@ -40,7 +40,8 @@ def _all() -> dict[str, tuple[str, str]]:
     for number, (path, program, kind, _) in enumerate(SHOWN):
         if kind != "message":
             found[f"{name_of(path)}: {number}"] = program, kind or "gradient"
-    return found
+    once = {program: name for name, program in reversed(found.items())}
+    return {name: program for name, program in found.items() if once[program] == name}
 
 
 PROGRAMS = _all()
