@@ -1,7 +1,7 @@
 """Arrays and functions for a program's parameters: ordinary numbers, and numbers that are traps.
 
 Weathers: `normal`; `grid`, small integers with zeros and repeated entries; `sparse`, normal with zeros and repeats;
-`extreme`, one magnitude between 1e-100 and 1e100 for each parameter.
+`extreme`, one magnitude between 1e-140 and 1e140 for each parameter.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def numbers(shape: tuple[int, ...], c: bool, positive: bool, weather: str, rng: 
     """Random numbers of one weather."""
     scale = 1.0
     if weather == "extreme" and rng.random() < 0.7:
-        scale = float(f"1e{int(rng.integers(-100, 101))}")
+        scale = float(f"1e{int(rng.integers(-140, 141))}")
     found = _real(shape, positive, weather, rng)
     if c:
         found = found + 1j * _real(shape, False, weather, rng)

@@ -70,7 +70,11 @@ class Declarations:
 
     def number(self) -> Var:
         c = self.draw.odds(self.complexity)
-        return Var(COMPLEX if c else REAL, positive=not c and self.draw.odds(0.3))
+        return Var(COMPLEX if c else REAL, positive=not c and self.draw.odds(self.positivity))
+
+    @property
+    def positivity(self) -> float:
+        return 0.7 if {"fraction", "exponent", "singular"} & self.draw.favoured else 0.25
 
     @property
     def complexity(self) -> float:
@@ -86,7 +90,7 @@ class Declarations:
             slots.pop()
         c = self.draw.odds(self.complexity)
         space = self.space_of(tuple(slots), c)
-        return Var(Tensor(tuple(slots), c, space), positive=space is None and not c and self.draw.odds(0.25))
+        return Var(Tensor(tuple(slots), c, space), positive=space is None and not c and self.draw.odds(self.positivity))
 
     def space_of(self, slots: tuple[Range, ...], c: bool) -> Space | None:
         """A space of its own for a tensor, with symmetries where slots are alike."""

@@ -88,9 +88,9 @@ class Expressions(Leaves):
         """A real number above 0."""
         ready = [t for t in sight.tensors if t.positive and self._fits(t, sight)]
         numbers = [v for v in sight.numbers if v.positive]
-        if ready and self.draw.odds(0.6):
+        if ready and self.draw.odds(0.75):
             return self.entry(self.draw.one(ready), sight, needed)
-        if numbers and self.draw.odds(0.5):
+        if numbers and self.draw.odds(0.7):
             return Ref(self.draw.one(numbers))
         e = self.number(sight, max(1, budget - 3), needed)
         square: Expr = Call("abs2", e) if is_complex(e) or self.draw.odds(0.2) else Power(e, Literal(Fraction(2)))
@@ -130,6 +130,8 @@ class Expressions(Leaves):
     def _div(self, sight: Sight, budget: int, needed: tuple[Var, ...]) -> Expr | None:
         top, below = self.draw.split(budget - 1, 2)
         e = self.positive(sight, below) if self.draw.odds(0.7) else self.constant()
+        if self.draw.odds(0.2):
+            e = Power(e, Literal(Fraction(self.draw.one((2, 3)))))
         return Div(self.number(sight, top, needed), e)
 
     def _constant(self, sight: Sight, budget: int, needed: tuple[Var, ...]) -> Expr | None:
@@ -260,14 +262,17 @@ class Expressions(Leaves):
         return Power(self.number(sight, budget - 2, needed), Literal(Fraction(n)))
 
     def _fraction(self, sight: Sight, budget: int, needed: tuple[Var, ...]) -> Expr | None:
-        p = self.draw.one((1, 3, 5, 2, 4, 8, -1, -3, -2, -5, -8, 7))
+        p = self.draw.one((1, 2, 3, 4, 5, 7, 8, -1, -2, -3, -5, -8))
         q = self.draw.one((2, 2, 3, 4)) if p % 2 else 3
-        exponent: Expr = Literal(Fraction(p, q))
         base = self.positive(sight, budget - 2, needed)
-        result: Expr = Power(base, exponent)
-        if self.draw.odds(0.3):
-            top = self.number(sight, 2, needed)
-            return Div(top, result) if self.draw.odds(0.5) else Mul((Call("log", result), Power(copied(base), Literal(Fraction(p + q, q)))))
+        result: Expr = Power(base, Literal(Fraction(p, q)))
+        match self.draw.rng.randrange(5):
+            case 0 | 1:
+                return Div(self.number(sight, min(4, budget), needed), result)
+            case 2:
+                return Mul((Call("log", result), Power(copied(base), Literal(Fraction(p + q, q)))))
+            case 3:
+                return Mul((Power(copied(base), Literal(Fraction(self.draw.one((1, 2, -1, 3))))), result))
         return result
 
     def _exponent(self, sight: Sight, budget: int, needed: tuple[Var, ...]) -> Expr | None:

@@ -81,6 +81,8 @@ class Scope:
     values: Mapping[Var, Any]
     depth: int = 0
     dtype: type = np.longdouble
+    seen: list[float] | None = None
+    """Where the largest number that is met is written to."""
 
     def with_(self, variables: Sequence[Var], values: Sequence[Any]) -> Scope:
         return replace(self, values={**self.values, **dict(zip(variables, values, strict=True))})
@@ -120,6 +122,14 @@ def values_of(range_: Range) -> Any:
 
 def evaluate(e: Expr, scope: Scope) -> Any:
     """The value of `e`: a number as an array of the scope's depth, a tensor as `Held`, a function, or a tuple."""
+    result = _value(e, scope)
+    if scope.seen is not None and isinstance(e.kind, Number):
+        size = np.abs(np.asarray(T.primal(result)))
+        scope.seen[0] = max(scope.seen[0], float(size[np.isfinite(size)].max(initial=0)))
+    return result
+
+
+def _value(e: Expr, scope: Scope) -> Any:
     match e:
         case Literal(value):
             return T.exact(value) if scope.dtype is np.longdouble else np.float64(float(value))

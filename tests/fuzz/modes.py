@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -169,12 +170,27 @@ def read_back(case: Case) -> None:
     from combdiff.language.parser import parse
 
     text = str(case.derivation)
+    taken = sizes_named_like_values(text)
+    if taken:
+        raise Failure("reads not back", f"a size is called {taken[0]}, and so is a value:\n{text}")
     try:
         term = infer(parse(text))
     except CombDiffError as error:
         raise Failure("reads not back", f"{error}") from error
     f = Compiled(term)
     case.compare(case.run(f, extra=extra_arguments(case, f)), "the printed result")
+
+
+def sizes_named_like_values(text: str) -> list[str]:
+    """Names of sizes in a printed result that are names of values, too.
+
+    >>> sizes_named_like_values("(n::R) -> (x::RV{n}) -> (i::N{n}) -> n")
+    ['n']
+    """
+    sizes = {name.strip() for listed in re.findall(r"\{([^{}]*)\}", text) for name in listed.split(",")}
+    values = set(re.findall(r"([^\W\d]\w*)\s*::", text)) | set(re.findall(r"([^\W\d]\w*) = ", text))
+    values |= {name.strip() for listed in re.findall(r"sum\(\(?([\w, ]*)\)?,", text) for name in listed.split(",")}
+    return sorted((sizes & values) - {""})
 
 
 def evaluated(case: Case) -> None:

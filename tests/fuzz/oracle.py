@@ -7,7 +7,7 @@ products with directions, which are evaluated together: unit vectors of entries,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -70,6 +70,15 @@ def value(program: Program, data: Mapping[Var, Any], dtype: type = np.longdouble
     scope = scope_of(data, dtype)
     with np.errstate(all="ignore"):
         return [_array(v, k)[0] for v, k in _parts(evaluate(program.body, scope), program.body.kind)]
+
+
+def largest(program: Program, data: Mapping[Var, Any]) -> float:
+    """The largest number that stands anywhere in the program's evaluation."""
+    found: list[float] = [0.0]
+    scope = replace(scope_of(data), seen=found)
+    with np.errstate(all="ignore"):
+        evaluate(program.body, scope)
+    return found[0]
 
 
 def slopes(

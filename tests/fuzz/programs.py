@@ -10,10 +10,15 @@ from .sight import LARGEST_LOOP, Draw, Sight, bare, is_complex
 from .syntax import Add, App, Block, Call, Definition, Expr, Function, Index, Mul, Number, Program, Ref, Sum, Tensor, Tuple, Var, free
 
 THEMES = (
-    "complex real ring symmetric bounded lattice list symmetry names mean centred guard fraction kinks compared delta indicator "
+    "complex real ring symmetric bounded lattice list symmetry names mean centred guard fraction fraction kinks compared delta indicator "
     "parts singular exponent pi imaginary arithmetic index count tensors functions block call applied nested pulled "
     "equation inverted integral linear results marked"
 ).split()
+
+
+FORCED = frozenset(
+    "fraction exponent equation inverted linear nested pulled integral applied block mean centred guard kinks compared".split()
+)
 
 
 def program(seed: int, number: int) -> Program:
@@ -96,10 +101,10 @@ class _Programs:
 
     def body(self, sight: Sight, unknowns: list[Var]) -> Expr:
         draw = self.draw
-        budget = draw.one((4, 6, 8, 10, 10, 12, 14, 16, 20, 26, 34))
+        budget = draw.one((3, 4, 5, 6, 8, 8, 10, 10, 12, 14, 18, 24, 30))
         parts = draw.split(budget, draw.one((1, 1, 2, 2, 3)))
-        terms = []
-        for b in parts:
+        terms = self.forced(sight)
+        for b in parts[: 1 if terms else None]:
             terms.append(self.expressions.number(sight, b))
         body = terms[0] if len(terms) == 1 else Add(tuple(terms))
         for u in unknowns:
@@ -108,6 +113,17 @@ class _Programs:
         if is_complex(body) and draw.odds(0.5):
             body = Call(draw.one(("real", "abs2", "imag")), body)
         return body
+
+    def forced(self, sight: Sight) -> list[Expr]:
+        """Terms of the constructs in favour, so that rare ones are not rare."""
+        found = []
+        for name in sorted(self.draw.favoured & FORCED):
+            for _ in range(3 if self.draw.odds(0.7) else 0):
+                e: Expr | None = getattr(self.expressions, f"_{name}")(sight, self.draw.one((7, 9, 12, 15)), ())
+                if e is not None:
+                    found.append(e)
+                    break
+        return found
 
     def use(self, u: Var, sight: Sight) -> Expr:
         """A term in which an unknown stands."""

@@ -176,6 +176,17 @@ class Structures(Expressions):
         assert isinstance(head.kind, Function), "a function"
         return self.called(head, head.kind, sight, budget - 1)
 
+    def _linear(self, sight: Sight, budget: int, needed: tuple[Var, ...]) -> Expr | None:
+        """A linear map in sight, or its adjoint, at an argument."""
+        maps = [f for f in sight.functions if isinstance(f.kind, Function) and f.kind.linear]
+        if not maps:
+            return None
+        head: Expr = Ref(self.draw.one(maps))
+        if self.draw.odds(0.4):
+            head = Derived("adjoint", head)
+        assert isinstance(head.kind, Function), "a function"
+        return self.called(head, head.kind, sight, budget - 1)
+
     def called(self, head: Expr, kind: Function, sight: Sight, budget: int) -> Expr | None:
         """head(arguments) as a number: an entry of it if it is a tensor."""
         parts = self.draw.split(max(1, budget), len(kind.params))
