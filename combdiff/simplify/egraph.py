@@ -77,8 +77,10 @@ class Session:
 
     def __init__(self, families: Sequence[str], watched: bool = False) -> None:
         self._egraph = EGraphThread()
+        self._rulesets: set[str] = set()
         for family in families:
             text = resource("rules", f"{family}.egg")
+            self._rulesets.update(re.findall(r"^\(ruleset (\S+)\)", text, re.MULTILINE))
             with _guarded(f"rules/{family}.egg"):
                 self._do(text.replace(":unextractable", ":cost 1000") if watched else text, name=f"{family}.egg")
 
@@ -183,13 +185,19 @@ class Session:
 
         start = time.perf_counter()
         account = families.setdefault(family, Family())
-        updated = False
-        for output in self._do(f"(run-schedule (run {family}))", budget):
-            if isinstance(output, RunScheduleOutput):
-                updated |= output.report.updated
-                account.matches += sum(output.report.num_matches_per_rule.values())
+        (output,) = self._do(f"(run-schedule {self._schedule(family)})", budget)
+        assert isinstance(output, RunScheduleOutput), "a report"
+        # the laws come last; what is before them only looks at terms
+        last = output.report.iterations[-1].rule_set_report
+        account.matches += sum(report.num_matches for rule in last.rule_reports.values() for report in rule)
         account.seconds += time.perf_counter() - start
-        return updated
+        return bool(last.changed)
+
+    def _schedule(self, family: str) -> str:
+        """One run of a family, after what finds its terms and chooses among them."""
+        before = [name for name in ("members", f"choose-{family}") if name in self._rulesets]
+        looks = " ".join(f"(saturate (run {name}))" for name in before) if len(before) > 1 else ""
+        return f"{looks} (run {family})"
 
     def _passed(self, step: str, families: dict[str, Family], budget: Budget | None = None) -> bool:
         """Whether a step of a pass changed anything: a family that is run once, or with a star as long as it does."""
