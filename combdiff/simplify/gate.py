@@ -8,7 +8,7 @@ compared is each value that a stage has changed (`pieces.py`), or the whole resu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from combdiff.language.components import Components, by_components
 from combdiff.language.points import listed, positions_of, values_of
 from combdiff.language.samples import default_sizes, random_value
 from combdiff.language.terms import Term, Tuple, Var
-from combdiff.language.types import Domain, Index, Map, Number, is_complex
+from combdiff.language.types import Domain, Index, Map, Number, Type, is_complex
 from combdiff.simplify.arithmetic import Arithmetic, Floating
 from combdiff.simplify.exact import Exact, InexactError, has_conditions, is_transparent
 from combdiff.simplify.numeric import Evaluation
@@ -53,6 +53,7 @@ class Sample:
     known: dict[Term, list[Array]] = field(default_factory=dict)
     before: dict[Term, list[Array]] = field(default_factory=dict)
     kinds: dict[Term, Map] = field(default_factory=dict)
+    places: dict[tuple[int, Type], Var] = field(default_factory=dict)
 
     def value(self, v: Term) -> object:
         """The random value of a free variable, drawn when first asked for."""
@@ -89,11 +90,17 @@ class Sample:
             parts = parts_of(split.term)
             evaluation = Evaluation(self, split.term.free.union(parts.params))
             evaluation.local.update(self._lists(split))
+            evaluation.local.update(self._arguments(parts.params))
             for var, value in parts.values.items():
                 evaluation.bind(var, value)
             found = [evaluation.full(item) for item in parts.items]
         self.known[t] = found
         return found
+
+    def _arguments(self, params: Sequence[Var]) -> dict[Var, object]:
+        """Numbers for the arguments of a result that is a map, the same whatever it calls them."""
+        places = [self.places.setdefault((n, p.kind), p) for n, p in enumerate(params)]
+        return {p: self.value(place) for p, place in zip(params, places, strict=True)}
 
     def _lists(self, split: Components) -> dict[Var, Array]:
         """The offsets of lists, and where the negative of each lies."""
@@ -294,7 +301,7 @@ def _distance(a: Array, b: Array, floor: float) -> str:
     finite = np.isfinite(a) & np.isfinite(b)
     scale = max(floor, float(np.max(np.abs(a), initial=0.0, where=finite)))
     worst = float(np.max(np.abs(a - b), initial=0.0, where=finite))
-    worst = worst / scale if worst else 0.0
+    worst = worst / scale if scale else float(worst > 0)
     if (np.isfinite(a) & ~np.isfinite(b)).any():
         return "a finite value was lost"
     return f"relative difference {worst:.1e}" if worst > TOLERANCE else ""
