@@ -9,7 +9,7 @@ is compared is each value that a stage has changed (`pieces.py`), or the whole r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from combdiff.language.points import listed, positions_of, values_of
 from combdiff.language.samples import random_value
 from combdiff.language.sizes import Sizes, two_sizes
 from combdiff.language.terms import Term, Tuple, Var
-from combdiff.language.types import Domain, Index, Map, Number, is_complex
+from combdiff.language.types import Domain, Index, Map, Number, Type, is_complex
 from combdiff.simplify.arithmetic import Arithmetic, Floating
 from combdiff.simplify.exact import Exact, InexactError, has_conditions, is_transparent
 from combdiff.simplify.labelled import TooLargeError
@@ -69,6 +69,7 @@ class Sample:
     before: dict[Term, list[Array]] = field(default_factory=dict)
     kinds: dict[Term, Map] = field(default_factory=dict)
     prepared: Prepared = field(default_factory=Prepared)
+    places: dict[tuple[int, Type], Var] = field(default_factory=dict)
 
     def value(self, v: Term) -> object:
         """The random value of a free variable, drawn when first asked for."""
@@ -104,11 +105,17 @@ class Sample:
             split, parts = self.prepared(t)
             evaluation = Evaluation(self, split.term.free.union(parts.params))
             evaluation.local.update(self._lists(split))
+            evaluation.local.update(self._arguments(parts.params))
             for var, value in parts.values.items():
                 evaluation.bind(var, value)
             found = [evaluation.full(item) for item in parts.items]
         self.known[t] = found
         return found
+
+    def _arguments(self, params: Sequence[Var]) -> dict[Var, object]:
+        """Numbers for the arguments of a result that is a map, the same whatever it calls them."""
+        places = [self.places.setdefault((n, p.kind), p) for n, p in enumerate(params)]
+        return {p: self.value(place) for p, place in zip(params, places, strict=True)}
 
     def _lists(self, split: Components) -> dict[Var, Array]:
         """The offsets of lists, and where the negative of each lies."""

@@ -122,6 +122,8 @@ class Evaluation:
             case Var():
                 return self.local[t] if t in self.local else self.sample.value(t)
             case Diff() if t.is_derivative:
+                if not _is_of_a_name(t):
+                    raise UnsupportedError("a derivative of a map that another map returns has no random value")
                 return self.sample.value(t)
             case Diff():
                 self.sample.refuse_exact()
@@ -297,6 +299,13 @@ def _fixed_by_delta(v: Var, others: Sequence[Var], body: Term) -> Term:
             if v not in a.free:
                 return total(others, substitute(_without(body, d), {v: a}))
     raise UnsupportedError("a sum over all numbers that no δ fixes cannot be checked on numbers")
+
+
+def _is_of_a_name(t: Term) -> bool:
+    """Whether a derivative is one of an unknown map, and not of what that map returns for some arguments."""
+    while isinstance(t, Diff):
+        t = t.of
+    return isinstance(t, Var)
 
 
 def _slot(at: Array, kind: Type, sizes: Mapping[Domain, int]) -> Array:

@@ -41,6 +41,8 @@ class RandomMap:
         match kind:
             case Number():
                 return np.asarray(value if is_complex(kind) else np.real(value))
+            case Map(params, _) if not all(isinstance(p, Index) for p in params):
+                raise UnsupportedError("an unknown map whose value is a function has no random value")
             case Map(params, result):
                 shape = [self.sizes[p.domain] for p in params if isinstance(p, Index) and p.domain is not None]
                 spread = np.resize(self.weights[offset + 3 :], int(np.prod(shape))).reshape(shape)

@@ -264,3 +264,22 @@ def test_a_functional_of_an_unknown_function_is_not_checked_and_says_so() -> Non
     d = cd.grad("(g::((R) -> R) -> R) -> (x::RF) -> g(x)")
     assert str(d) == "(g::(RF) -> R) -> (x::RF) -> (d::R) -> grad(g)(x)(d)"
     assert any("a map of functions has no values" in step.note for step in d.steps)
+
+
+def test_a_function_of_real_numbers_may_call_its_argument_otherwise() -> None:
+    """Both call it a, and one of them has to be renamed, by which it must not take another value."""
+    d = cd.grad("(a::R) -> (f::RF) -> f(a)^2 + sum(x::R, indicator(x, 1, f(x)^2))")
+    assert str(d) == "(a::R) -> (f::RF) -> (a1::R) -> 2 * f(a1) * indicator(a1, 1, 1) + delta(a, a1, 2 * f(a))"
+
+
+def test_what_is_no_longer_zero_is_a_difference() -> None:
+    with pytest.raises(CheckError, match="relative difference"):
+        gate_for().same(number(0), call("exp", fresh("x", COMPLEX)), "a stage")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["(L::(N) -> RF) -> (a::RV) -> sum(i, L(i)(a(i)))", "(L::(N) -> (R) -> C) -> (a::RV) -> sum(i, L(i)(a(i))^2)"],
+)
+def test_what_a_map_of_indices_returns_is_not_checked_where_it_is_a_function(text: str) -> None:
+    assert any("not checked on numbers" in step.note for step in cd.hvp(text).steps)
