@@ -15,8 +15,9 @@ import numpy as np
 from combdiff.calculus.modes import without_derivatives
 from combdiff.codegen.argument_names import ArgumentNames
 from combdiff.codegen.signature import result_of
-from combdiff.differences import TOLERANCE, difference_quotient, inner, items_of, off_slope
+from combdiff.differences import TOLERANCE, Numbers, difference_quotient, inner, items_of, off_slope
 from combdiff.errors import UnsupportedError
+from combdiff.language.comparing import difference
 from combdiff.language.evaluate import evaluate
 from combdiff.language.linear_maps import LinearMap
 from combdiff.language.points import listed
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from combdiff.codegen.compiled import Compiled
     from combdiff.codegen.plan import Argument
     from combdiff.derivation import Derivation
+
+_SPARED = 8  # times: where slopes are balanced, the rounding of a large value is larger than what it changes by
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +263,10 @@ def _against_differences(
     sizes: Sizes,
     rng: np.random.Generator,
 ) -> float:
-    """The largest relative difference over a few random directions."""
+    """The largest relative difference over a few random directions.
+
+    In the last of them, entries by which the slope is large move less, so that they do not hide the others.
+    """
     f = d.objective
     cotangents = _cotangents(d.term, f)
     k: Value = 1.0
@@ -270,15 +276,17 @@ def _against_differences(
     if any(_is_beyond(x.kind, g) for x, g in zip(f.params, cotangent_of, strict=True)):
         return float("inf")
     worst = 0.0
-    for _ in range(_DIRECTIONS):
+    for last in (*(False,) * _DIRECTIONS, True):
         directions = [_direction(x.kind, sizes, rng) for x in f.params]
+        if last:
+            directions = [_balanced(dx, g) for dx, g in zip(directions, cotangent_of, strict=True)]
 
         def along(h: float, directions: Sequence[Value] = directions) -> Value:
             moved: dict[Term, Value] = {x: _moved(values[x], dx, h) for x, dx in zip(f.params, directions, strict=True)}
             return evaluate(body, {**values, **moved}, sizes)
 
         found = sum(inner(g, items_of(dx)) for g, dx in zip(cotangent_of, directions, strict=True))
-        worst = _larger(worst, off_slope(found, k, along))
+        worst = _larger(worst, off_slope(found, k, along, _SPARED if last else 1))
     return worst
 
 
@@ -299,6 +307,13 @@ def _direction(kind: Type, sizes: Sizes, rng: np.random.Generator) -> Value:
     """A direction in the full space: declared symmetries are not kept."""
     free = Map(kind.params, kind.result) if isinstance(kind, Map) else kind
     return random_value(free, sizes, rng)
+
+
+def _balanced(direction: Value, slope: Value) -> Value:
+    """The direction with steps along which a value changes by no more than about one."""
+    assert not isinstance(direction, tuple) and not callable(direction), "a number or an array"
+    balanced: Value = np.asarray(direction) / np.maximum(1.0, np.abs(items_of(slope)[0]))
+    return balanced
 
 
 def _moved(at: Value, direction: Value, h: float) -> Value:
@@ -322,12 +337,13 @@ def _against_code(t: Term, code: Compiled, result: Value, values: dict[Term, Val
     given = {v: value for v, value in values.items() if v in params or isinstance(v, Diff)}
     named = {names.of(v): _elementwise(v, value) for v, value in given.items()}
     found = code(*(_given(a, named, sizes) for a in code.arguments if not a.optional))
-    pairs = zip(items_of(found), items_of(result), strict=True)
-    worst = 0.0
-    for a, b in pairs:
-        scale = max(1.0, float(np.max(np.abs(b), initial=0.0)))
-        worst = _larger(worst, float(np.max(np.abs(a - b), initial=0.0)) / scale)
-    return worst
+    return max((_distance(a, b) for a, b in zip(items_of(found), items_of(result), strict=True)), default=0.0)
+
+
+def _distance(a: Numbers, b: Numbers) -> float:
+    """How far two arrays differ, relative to each entry if it is large; what is not finite must be so in both."""
+    alike = np.array_equal(np.isnan(a), np.isnan(b)) and np.array_equal(a[np.isinf(b)], b[np.isinf(b)])
+    return difference(a, b, floor=1.0) if alike and np.array_equal(np.isinf(a), np.isinf(b)) else float("inf")
 
 
 def _larger(worst: float, difference: float) -> float:

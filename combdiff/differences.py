@@ -58,9 +58,12 @@ def inner(a: Value, b: Sequence[Numbers]) -> float:
     return sum(float(np.real(np.sum(np.conj(x) * y))) for x, y in zip(items_of(a), b, strict=True))
 
 
-def off_slope(found: float, k: Value, along: Callable[[float], Value]) -> float:
-    """How far a slope is off the differences: those of a short step, if those of a long one do not agree."""
-    size = float(np.finfo(float).eps) * sum(np.sum(np.abs(x)) for x in items_of(along(0.0)))
+def off_slope(found: float, k: Value, along: Callable[[float], Value], spared: int = 1) -> float:
+    """How far a slope is off the differences: those of a short step, if those of a long one do not agree.
+
+    Rounding is allowed for, as many times as it is to be `spared`.
+    """
+    size = spared * float(np.finfo(float).eps) * sum(np.sum(np.abs(x)) for x in items_of(along(0.0)))
     off = float("inf")
     for h in (_STEP, _SHORT):
         expected = inner(k, slope(along, h))

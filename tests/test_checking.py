@@ -6,10 +6,12 @@ import dataclasses
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import combdiff as cd
-from combdiff.language.terms import ONE, Lam, Term, fresh, mul, number, total
+from combdiff import checking
+from combdiff.language.terms import ONE, App, Lam, Term, add, delta, fresh, mul, number, total
 
 ROOT = Path(__file__).parent.parent
 PROGRAMS = {
@@ -123,3 +125,45 @@ def test_a_plan_for_a_wrong_shape_is_refused(name: str, shape: object) -> None:
 def test_a_plan_counts_for_the_shapes_given() -> None:
     d = cd.grad("(A::Her) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j))")
     assert str(d.plan(x=(10,))) != str(d.plan(x=(1000,)))
+
+
+def test_entries_beside_a_large_one_are_compared() -> None:
+    """Differences along random directions are those of the largest slopes."""
+    large = 10**9
+    d = cd.grad(f"(x::RV) -> {large} * x(0) + sum(i, x(i)^2)")
+    assert d.check() and d.check(seed=1)
+    assert isinstance(d.term, Lam) and isinstance(d.term.body, Lam)
+    (x,), (i,) = d.term.params, d.term.body.params
+    doubled = add(delta(i, number(0), number(large)), mul(number(4), App(x, (i,))))
+    report = dataclasses.replace(d, term=Lam((x,), Lam((i,), doubled))).check()
+    assert not report.findings[0].passed and report.findings[1].passed
+
+
+def test_code_is_compared_entry_by_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large entry, and one that is infinite, hide no others."""
+    d = cd.grad("(a::RV) -> (x::RV) -> sum(i, a(i) * x(i)) + 10^8 * x(0)")
+    assert d.check()
+    right = d.compile("numpy", check=False)
+    for entry, by in ((1, 0.5), (0, 1e4), (0, np.nan), (1, np.inf)):
+
+        class Wrong:
+            arguments = right.arguments
+
+            def __call__(self, *given: object, entry: int = entry, by: float = by) -> object:
+                found = np.array(right(*given))
+                found[entry] += by
+                return found
+
+        monkeypatch.setattr(type(d), "compile", lambda *_, made=Wrong, **__: made())
+        differences, code = d.check().findings
+        assert differences.passed and not code.passed
+        monkeypatch.undo()
+
+
+def test_what_is_infinite_in_formula_and_code_agrees() -> None:
+    one = np.array([np.inf, -np.inf, np.nan, 1.0], complex)
+    assert checking._distance(one, one.copy()) == 0
+    for entry, other in ((0, -np.inf), (0, 1.0), (2, 1.0), (3, 2.0), (3, np.nan)):
+        moved = one.copy()
+        moved[entry] = other
+        assert checking._distance(moved, one) > 0.1

@@ -312,18 +312,16 @@ class Compiled:
         known = self._seen.get(key)
         if known is not None and known() is value:
             return
-        from combdiff.language.samples import breaks_symmetry
+        from combdiff.language.breaches import breaks_symmetry
 
         sample = _SAMPLE if self._check == "sample" else None
-        array = looked_at(self._library, value, sample)
-        if array is None:
+        entries = looked_at(self._library, value, sample)
+        if entries is None:
             return
-        broken = breaks_symmetry(array, kind, sizes, sample, np.random.default_rng(0))
-        if broken is not None:
-            raise ArrayError(
-                f"{argument.name} does not have its declared symmetry {broken}",
-                remedy="correct the array or the declaration; check=False takes arrays as they are",
-            )
+        breach = breaks_symmetry(entries, kind, sizes, sample, np.random.default_rng(0))
+        if breach is not None:
+            remedy = "correct the array or the declaration; check=False takes arrays as they are"
+            raise ArrayError(breach.told(argument.name), remedy=remedy)
         # a new table: another thread may be reading the old one
         kept = {key: ref for key, ref in self._seen.items() if ref() is not None}
         self._seen = {**kept, key: weakref.ref(value)}

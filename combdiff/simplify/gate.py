@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from combdiff.errors import CheckError, UnsupportedError
+from combdiff.language.comparing import difference
 from combdiff.language.components import Components, Split, by_components
 from combdiff.language.points import listed, positions_of, values_of
 from combdiff.language.samples import random_value
@@ -34,7 +35,10 @@ if TYPE_CHECKING:
     from combdiff.simplify.labelled import Array
 
 TOLERANCE = 1e-8
-"""Of floating-point numbers, relative to the largest entry."""
+"""Of floating-point numbers, relative to each entry, or to the scale of its row."""
+
+LOST = 1e-11
+"""What is lost of the digits of the largest entry, and then found in all others."""
 
 DRAWS = 6
 """Floating-point numbers are drawn so often where a term holds a condition of numbers, which hides half of them."""
@@ -313,7 +317,7 @@ def _differing(a: Array, b: Array) -> int:
 
 
 def _distance(a: Array, b: Array, floor: float) -> str:
-    """How two arrays differ in floating point; empty if they do not, where both are finite.
+    """How two arrays differ in floating point, entry by entry; empty if they do not, where both are finite.
 
     Numbers below `floor` may be all rounding, and differ by the tolerance itself.
     """
@@ -321,11 +325,7 @@ def _distance(a: Array, b: Array, floor: float) -> str:
 
     if a.shape != b.shape:
         return f"the shape {a.shape} became {b.shape}"
-    finite = np.isfinite(a) & np.isfinite(b)
-    scale = max(floor, float(np.max(np.abs(a), initial=0.0, where=finite)))
-    worst = float(np.max(np.abs(a - b), initial=0.0, where=finite))
-    if worst:
-        worst = worst / scale if scale else float("inf")
     if (np.isfinite(a) & ~np.isfinite(b)).any():
         return "a finite value was lost"
+    worst = difference(a, b, floor, share=LOST / TOLERANCE)
     return f"relative difference {worst:.1e}" if worst > TOLERANCE else ""

@@ -15,7 +15,7 @@ from combdiff.codegen.matrix_expr import Named
 from combdiff.codegen.matrix_parts import nodes
 from combdiff.codegen.matrix_text import matrix_text
 from combdiff.language.evaluate import evaluate
-from combdiff.language.samples import default_sizes
+from combdiff.language.sizes import default_sizes
 from combdiff.language.terms import Sum, Term, Var, subterms
 from combdiff.language.types import Domain, Map, Number
 from tests.codegen.clause_reader import holds

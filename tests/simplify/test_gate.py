@@ -29,7 +29,7 @@ from combdiff.language.terms import (
     total,
 )
 from combdiff.language.types import COMPLEX, REAL, SYMMETRIC, Domain, Index, Map, Symmetry
-from combdiff.simplify import choose, egraph, order, stages
+from combdiff.simplify import choose, egraph, gate, order, stages
 from combdiff.simplify.contract import FAMILIES, contract
 from combdiff.simplify.gate import gate_for
 
@@ -283,3 +283,27 @@ def test_what_is_no_longer_zero_is_a_difference() -> None:
 )
 def test_what_a_map_of_indices_returns_is_not_checked_where_it_is_a_function(text: str) -> None:
     assert any("not checked on numbers" in step.note for step in cd.hvp(text).steps)
+
+
+@pytest.mark.parametrize("large", [1, 10**6, 10**9])
+def test_a_large_entry_hides_no_other(large: int) -> None:
+    """Floating-point numbers are compared entry by entry: exact ones do not know that a root of x² is |x|."""
+    place = Index(Domain("x.1"))
+    i, x = fresh("i", place), fresh("x", Map((place,), REAL))
+    entry = App(x, (i,))
+    beside = delta(i, number(0), number(large))
+    size = add(beside, call("abs", entry))
+    root = call("sqrt", mul(entry, entry))
+    gate_for(size).same(Lam((i,), size), Lam((i,), add(beside, root)), "stage")
+    with pytest.raises(CheckError, match="relative difference"):
+        gate_for(size).same(Lam((i,), size), Lam((i,), add(beside, mul(number(2), root))), "stage")
+
+
+def test_what_is_not_finite_hides_no_other_entry() -> None:
+    found = difference_of([np.inf, 1.0, np.nan], [np.inf, 1.0, 5.0])
+    assert found == "" and difference_of([np.inf, 1.0], [-np.inf, 2.0]) != ""
+    assert difference_of([1.0, np.inf], [np.nan, np.inf]) == "a finite value was lost"
+
+
+def difference_of(before: list[float], after: list[float]) -> str:
+    return gate._distance(np.array(before), np.array(after), floor=1.0)
