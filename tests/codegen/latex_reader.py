@@ -1,14 +1,15 @@
 """Reads formulas in index form as a person does, and evaluates them by loops: what our LaTeX says, not what was meant.
 
 It shares nothing with the printers and the evaluators of the package. Names are those that parameters and definitions
-bring into scope. An index ranges over the slots that it stands in; where a formula does not show its range (Σ_i 1),
-that comes with the `hints`. A bracket after a space is a factor, one without a space holds arguments.
+bring into scope. An index of a sum ranges over the slots that it stands in, or over what is said below the Σ; the range
+of one in front of a definition may come with the `hints`. A bracket after a space is a factor; without a space it holds
+arguments.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -211,12 +212,13 @@ class Parser:
     def summed(self) -> Node:
         """What follows a sum sign, up to the next + or −, is under it."""
         end = group_end(self.text, self.at)
-        indices = split(self.text[self.at + 1 : end - 1])
+        said = [re.split(r"<| \\in ", index) for index in split(self.text[self.at + 1 : end - 1])]
+        indices = [name for name, *_ in said]
         outer, self.at = self.names, end
         self.names = self.names | set(indices)
         body = self.product()
         self.names = outer
-        return "sum", indices, body
+        return "sum", indices, body, {name: over for name, *ranges in said for over in ranges}
 
     def factor(self) -> Node:
         found = self.atom()
@@ -335,9 +337,10 @@ SIGNS: list[tuple[str, Callable[[Parser], Node]]] = [
 
 @dataclass
 class Evaluator:
-    """The values of formulas; `hints` are the ranges of indices that a formula does not show."""
+    """The values of formulas; `hints` are the ranges of indices of definitions, `domains` those that have a name."""
 
     hints: Mapping[str, Slot] = field(default_factory=dict)
+    domains: Mapping[str, Slot] = field(default_factory=dict)
 
     def value(self, node: Node, env: Env) -> object:
         match node:
@@ -404,8 +407,9 @@ class Evaluator:
 
     def of_indices(self, node: Node, env: Env) -> complex:
         match node:
-            case ("sum", names, body):
-                slots = [self.range_of(name, body, env) for name in names]
+            case ("sum", names, body, ranges):
+                said = {name: self.domains[over] for name, over in ranges.items()}
+                slots = [said.get(name) or self.range_of(name, body, env) for name in names]
                 values = (self.plain(body, inner) for _, inner in self.points(names, slots, env))
                 return sum(values, 0)
             case ("entry", of, subscripts):
@@ -457,15 +461,12 @@ class Evaluator:
                     raise UnreadableError(f"no index: {node}")
                 return found
 
-    def points(self, names: Sequence[str], slots: Sequence[Slot], env: Env) -> list[tuple[tuple[int, ...], Env]]:
+    def points(self, names: Sequence[str], slots: Sequence[Slot], env: Env) -> Iterator[tuple[tuple[int, ...], Env]]:
         """The places in an array and the scopes for all values of some indices."""
-        found = []
         for place in product(*(range(len(slot.points)) for slot in slots)):
-            here = {n: Point_(s.points[p], s) for n, s, p in zip(names, slots, place, strict=True)}
-            found.append((place, {**env, **here}))
-        return found
+            yield place, {**env, **{n: Point_(s.points[p], s) for n, s, p in zip(names, slots, place, strict=True)}}
 
-    def range_of(self, name: str, body: Node, env: Env) -> Slot:
+    def range_of(self, name: str, body: Node, env: Env, hints: Mapping[str, Slot] | None = None) -> Slot:
         """The range of an index: that of the slots where it stands alone, or of a periodic one where it does not."""
         alone, within = set(), set()
         for tensor, subscripts in self.entries(body, env):
@@ -474,7 +475,8 @@ class Evaluator:
                     alone.add(slot)
                 elif slot.period and mentions(subscript, name):
                     within.add(slot)
-        known = alone or ({self.hints[hint]} if (hint := re.sub(r"_\{\d+\}$", "", name)) in self.hints else within)
+        hint = (hints or {}).get(re.sub(r"_\{\d+\}$", "", name))
+        known = alone or ({hint} if hint else within)
         if len(known) != 1:
             raise UnreadableError(f"{len(known)} ranges of {name}")
         return known.pop()
@@ -494,7 +496,7 @@ class Evaluator:
     def mapped(self, names: Sequence[str], body: Node, env: Env, slots: Sequence[Slot] | None = None) -> object:
         """A map of indices as an array, any other as a function."""
         try:
-            ranges = slots or [self.range_of(name, body, env) for name in names]
+            ranges = slots or [self.range_of(name, body, env, self.hints) for name in names]
         except UnreadableError:
             return lambda *args: self.value(body, {**env, **dict(zip(names, args, strict=True))})
         entries = [(place, self.plain(body, inner)) for place, inner in self.points(names, ranges, env)]

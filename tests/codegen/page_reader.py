@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from combdiff.codegen.signature import result_of
+from combdiff.language.anchors import domains_of
 from combdiff.language.evaluate import evaluate
 from combdiff.language.linear_maps import LinearMap
 from combdiff.language.points import values_of
@@ -102,7 +103,7 @@ class Page:
     clauses: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.evaluator = Evaluator(dict(self.hints()))
+        self.evaluator = Evaluator(dict(self.hints()), dict(self.domains()))
 
     # --- types -----------------------------------------------------------------------------------------------------
 
@@ -125,6 +126,14 @@ class Page:
         for name, found in kinds.items():
             if len(found) == 1:
                 yield name, self.slot(*found)
+
+    def domains(self) -> Iterator[tuple[str, Slot]]:
+        """The ranges that the program gives names to."""
+        for t in subterms(self.term):
+            for var in bound_by(t):
+                for domain in domains_of(var.kind):
+                    name = domain.name
+                    yield name if len(name) == 1 else rf"\mathrm{{{name}}}", self.slot(Index(domain))
 
     # --- values as the two readers take them -------------------------------------------------------------------------
 

@@ -31,7 +31,8 @@ def small(term: Term) -> dict[Domain, int]:
     """Sizes for loops: unequal ones, and a period that tells b from −b."""
     sizes = default_sizes(term)
     shorter = {4: 2, 5: 3, 7: 3 if any(domain.name.endswith(".2") for domain in sizes if domain.periodic) else 5}
-    return {d: n if d.count is not None or hasattr(n, "rows") else shorter.get(n, n) for d, n in sizes.items()}
+    found = {d: n if d.count is not None or hasattr(n, "rows") else shorter.get(n, n) for d, n in sizes.items()}
+    return default_sizes(term, found)  # with room for constant indices
 
 
 def has_numbers(term: Term) -> bool:
