@@ -10,7 +10,9 @@ from combdiff.codegen.compiled import Compiled
 from combdiff.language.evaluate import evaluate
 from combdiff.language.infer import infer
 from combdiff.language.parser import parse
-from combdiff.language.terms import Lam
+from combdiff.language.terms import ONE, App, Lam, delta, indicator, number, power
+
+from . import random_terms as rt
 
 R = "r = (i, j) -> sqrt(sum(c, (x(i, c) - x(j, c))^2))"
 
@@ -187,6 +189,15 @@ def test_periodic_indices_are_compared_as_they_stand() -> None:
     f = cd.grad(text).compile(value=True, hvp=True)
     value, gradient, hvp = f(u)
     assert np.isclose(value, 1 / 3 + 1 / 5 - 1 / 8) and np.isfinite(gradient).all() and np.isfinite(hvp(u)).all()
+
+
+def test_a_diagonal_under_a_guard_is_guarded_where_it_lies() -> None:
+    n = rt.N
+    u, k, q = rt.tensor("u", n), rt.index("k", n), rt.index("q", n)
+    for guard in (lambda e: indicator(ONE, q, e), lambda e: indicator(ONE, k, e)):
+        body = guard(delta(q, k, power(App(u, (k,)), number(-1))))
+        found = Compiled(Lam((u,), Lam((k, q), body)))(np.array([0.0, 2.0, 4.0]))
+        np.testing.assert_allclose(found, np.diag([0.0, 0.5, 0.25]))
 
 
 def test_a_program_of_the_users_own_infinity_stays_what_it_is() -> None:
