@@ -102,7 +102,7 @@ class _Names:
 
     def named(self, u: Term, scope: Sequence[Var]) -> Term:
         """`u`, or an entry of a value of its own if it is worth a name."""
-        if u.free.isdisjoint(self.reached) or not _is_worth_a_name(u):
+        if u.free.isdisjoint(self.reached) or not is_worth_a_name(u):
             return u
         return self.always_named(u, scope)
 
@@ -149,7 +149,8 @@ LONGEST = 30
 """Nodes of an argument that is written twice rather than named."""
 
 
-def _is_worth_a_name(u: Term) -> bool:
+def is_worth_a_name(u: Term) -> bool:
+    """Whether a value takes longer to compute, or to read, than a name for it."""
     nodes = list(subterms(u))
     return len(nodes) > LONGEST or any(map(_is_heavy, nodes))
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from combdiff.errors import UnsupportedError
+from combdiff.language.guards import condition_of, inside
 from combdiff.language.scalars import SCALAR_FUNCTIONS
 from combdiff.language.terms import (
     ONE,
@@ -141,7 +142,7 @@ def where_ordered(node: Indicator) -> Primitive:
     def step(v: Term) -> Term:
         return indicator(node.left, node.right, v)
 
-    return Primitive("indicator", step, lambda v, k: step(k))
+    return Primitive("indicator", step, lambda v, k: inside(condition_of(node), k))
 
 
 def unknown(function: Term) -> Primitive:

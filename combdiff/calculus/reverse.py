@@ -12,15 +12,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from combdiff.calculus.combinators import eliminate
+from combdiff.calculus.demands import Guarded, demanded, guarded_definitions, partial_values
 from combdiff.calculus.floating import Binding, float_lets
 from combdiff.calculus.implicit import is_implicit, multiplier, residual
 from combdiff.calculus.naming import name_arguments
 from combdiff.calculus.primitives import INCLUSION, needs_inclusion
 from combdiff.calculus.pullback import pull_back
 from combdiff.errors import UnsupportedError
+from combdiff.language.guards import Guard, is_finite, under
 from combdiff.language.terms import (
     ONE,
     ZERO,
@@ -44,14 +46,21 @@ from combdiff.language.types import Index, Map, Number, Product, Type
 
 @dataclass(frozen=True, slots=True)
 class Reverse:
-    """The cotangents that have been collected so far, a list of summands for each variable at its own slots."""
+    """The cotangents that have been collected so far, a list of summands for each variable at its own slots.
+
+    `partial` are the values that may be infinite, None where nothing is guarded; `guards` what guards their cotangents.
+    """
 
     slots: dict[Var, tuple[Var, ...]]
     summands: dict[Var, list[Term]]
+    partial: set[Var] | None = None
+    guards: dict[Var, Guard] = field(default_factory=dict)
 
     @classmethod
-    def start(cls, slots: dict[Var, tuple[Var, ...]]) -> Reverse:
-        return cls(slots, defaultdict(list))
+    def start(cls, slots: dict[Var, tuple[Var, ...]], known: Guarded | None = None) -> Reverse:
+        if known is None:
+            return cls(slots, defaultdict(list))
+        return cls(slots, defaultdict(list), known.partial, known.guards)
 
     def through(self, body: Term, k: Term, targets: Mapping[Var, int]) -> None:
         """Add what `body` with cotangent `k` contributes to each of `targets`, which are numbered in order.
@@ -64,7 +73,7 @@ class Reverse:
                 self.through(term, k, targets)
             return
         for x in sorted((v for v in body.free if v in targets), key=targets.__getitem__):
-            self.summands[x] += pull_back(eliminate(x, body), k, self.slots[x])
+            self.summands[x] += pull_back(eliminate(x, body), k, self.slots[x], partial=self.partial)
 
     def down(self, bindings: Sequence[Binding], targets: Mapping[Var, int], *, share: bool = True) -> list[Binding]:
         """Hand the cotangents of values on, last value first; returns those that get a name, all if they `share`."""
@@ -79,8 +88,23 @@ class Reverse:
             if is_implicit(value):
                 found += self.solved(var, value, k, targets, share)
             else:
-                self.through(value, k, targets)
+                self.through(self.as_used(var, value), k, targets)
         return found
+
+    def as_used(self, var: Var, value: Term) -> Term:
+        """A value with those of its terms guarded that may be infinite, if it is guarded wherever it is used."""
+        guard = self.guards.get(var, ())
+
+        def guarded(t: Term) -> Term:
+            match t:
+                case Lam(params, body):
+                    return Lam(params, guarded(body))
+                case Add(terms) if not isinstance(t.type, Index):
+                    return add(*map(guarded, terms))
+                case _:
+                    return t if is_finite(t, self.partial or ()) else under(guard, t)
+
+        return guarded(value) if guard else value
 
     def solved(self, y: Var, value: Term, k: Term, targets: Mapping[Var, int], share: bool) -> list[Binding]:
         """Eq. 30 for a value y that solves an equation: what the equation captures has the cotangent λ = −H⁻¹(k)."""
@@ -91,6 +115,9 @@ class Reverse:
             if not own.keys().isdisjoint(e.free):
                 own[var] = len(targets) + len(own)
         self.slots.update(_slots([var for var, _ in inside], [e for _, e in inside] + [core]))
+        if self.partial is not None:
+            self.partial.update(partial_values(inside, self.partial))
+            self.guards.update(demanded(inside, [core], slopes=True))
         found = list(inside)
         step = multiplier(solver, k)
         if share:
@@ -165,10 +192,13 @@ def reverse_pass(
 
     `named` gives names to the slots of parameters, which else have those that the program puts there first.
     """
+    known = guarded_definitions(bindings, [e for e, _ in outputs])
+    if known is not None:
+        bindings, outputs = known.bindings, [(e, k) for e, (_, k) in zip(known.results, outputs, strict=True)]
     values = [var for var, _ in bindings]
     bodies = [*(e for _, e in bindings), *(e for e, _ in outputs)]
     names = _slot_names((*params, *values), bodies) | dict(named or {})
-    reverse = Reverse.start(_of_names(names))
+    reverse = Reverse.start(_of_names(names), known)
     targets = _reached(params, bindings)
     for output, k in outputs:
         reverse.through(output, k, targets)

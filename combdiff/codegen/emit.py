@@ -236,7 +236,7 @@ class FunctionText(LoopText):
             or (step in self.becomes and not self.expressions.elides(self.becomes[step], step, text))
         ):
             return False
-        if step.op in NUMBERS:
+        if step.op in NUMBERS or (step.op == "position" and not step.operands):
             return True
         if step.op in VIEWS and step.op != "item" and self.texts[step.operands[0]].code.isidentifier():
             return True

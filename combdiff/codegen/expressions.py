@@ -335,7 +335,7 @@ class Expressions(Products, PackedProducts):
         return Text(f"({conjugate} * {text.at(UNARY)}).real", ATOM)
 
     def _where(self, step: Step, spec: Any) -> Text:
-        (relation, modulo), places = spec
+        (relation, modulo, otherwise), places = spec
         left, right, body = self.operands(step, places)
         known = is_plain(step.operands[0]) and is_plain(step.operands[1])
         as_choice = not step.rank and (self.spelling.eager or known)
@@ -346,8 +346,8 @@ class Expressions(Products, PackedProducts):
         if modulo is not None:
             condition = f"({left.at(SUM)} - {right.at(PRODUCT)}) % {self.extent(modulo)} == 0"
         if as_choice:
-            return Text(f"{body.at(SUM)} if {condition} else 0", CHOICE)
-        return Text(self.spelling.where.format(condition, body.code, "0"), ATOM)
+            return Text(f"{body.at(SUM)} if {condition} else {otherwise.real}", CHOICE)
+        return Text(self.spelling.where.format(condition, body.code, otherwise.real), ATOM)
 
     def scattered(self, step: Step, values: Text, name: str) -> list[str]:
         """The statements that put `values` into a fresh array of zeros."""

@@ -95,13 +95,15 @@ class Sample:
                 self.values[v] = np.abs(self.values[v])  # type: ignore[call-overload]  # a real number or array
         return self.values[v]
 
-    def refuse_exact(self) -> None:
-        """Linear maps and roots have no value in the field: floating-point numbers decide where there is one."""
+    def refuse_exact(self, why: str = "a linear map or a root has no value in the field") -> None:
+        """Floating-point numbers decide where a term has no value in the field."""
         if isinstance(self.numbers, Exact):
-            raise InexactError("a linear map or a root has no value in the field")
+            raise InexactError(why)
 
     def outputs(self, t: Term) -> list[Array]:
         """Each tensor of a result as a full array, indexed by its own parameters. What two stages share is kept."""
+        import numpy as np
+
         found = self.known.get(t) or self.before.get(t)
         if found is None:
             # declared symmetries are laws of points: tensors are drawn by the types that they have before
@@ -113,6 +115,8 @@ class Sample:
             for var, value in parts.values.items():
                 evaluation.bind(var, value)
             found = [evaluation.full(item) for item in parts.items]
+            if any(np.isnan(item).any() for item in found):
+                self.refuse_exact("a number is divided by zero")
         self.known[t] = found
         return found
 

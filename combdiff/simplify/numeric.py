@@ -35,7 +35,16 @@ from combdiff.language.terms import (
 from combdiff.language.types import Domain, Index, Map, Number, Type
 from combdiff.simplify.arithmetic import Arithmetic
 from combdiff.simplify.exact import is_integer, is_whole
-from combdiff.simplify.labelled import LARGEST, Labelled, TooLargeError, added, all_axes, eliminated, multiplied
+from combdiff.simplify.labelled import (
+    LARGEST,
+    Labelled,
+    TooLargeError,
+    added,
+    all_axes,
+    eliminated,
+    guarded,
+    multiplied,
+)
 from combdiff.simplify.residues import HALF
 from combdiff.simplify.solving import made_of
 
@@ -186,10 +195,10 @@ class Evaluation:
 
         match t:
             case Delta(left, right, body):
-                return multiplied([self(body), self._equal(left, right)])
+                return multiplied(guarded([self(body)], self._equal(left, right)))
             case Indicator(left, right, body):
                 integers = is_integer(left) and is_integer(right)
-                return multiplied([self(body), self.numbers.at_most(self(left), self(right), integers)])
+                return multiplied(guarded([self(body)], self.numbers.at_most(self(left), self(right), integers)))
             case Proj() | Diff():
                 return self._one_by_one(t)
             case _:
@@ -284,7 +293,7 @@ class Evaluation:
             case Conj(u):
                 return [Labelled(np.conj(f.array), f.axes, f.reach) for f in self._factors(u)]
             case Delta(left, right, body):
-                return [self._equal(left, right), *self._factors(body)]
+                return guarded(self._factors(body), self._equal(left, right))
             case Sum((v, *others), body) if not isinstance(v.kind, Index):
                 return self._factors(_fixed_by_delta(v, others, body))
             case _:

@@ -38,6 +38,7 @@ from combdiff.simplify.budget import NODES, SECONDS, SPENT, Budget
 from combdiff.simplify.canonical import Symmetries, is_real, merge_like_terms
 from combdiff.simplify.choose import Binding, index_names, place, rename_indices
 from combdiff.simplify.closed import derived_symmetries
+from combdiff.simplify.conditions import stated_once
 from combdiff.simplify.contract import contract
 from combdiff.simplify.culprit import accusation
 from combdiff.simplify.egraph import Family
@@ -191,7 +192,7 @@ class Simplifier:
         def rewrite(entries: list[Term]) -> list[Term]:
             terms, account = contract(entries, expand=expand, budget=self.budget)
             families.update(account)
-            return terms
+            return [*map(stated_once, terms)]
 
         open_ = [n for n, v in enumerate(values) if v not in settled and (n >= len(bindings) or not is_function(v))]
         for n, entry in zip(open_, once_a_form([_entry(values[n]) for n in open_], rewrite), strict=True):
@@ -211,7 +212,12 @@ class Simplifier:
         return (body if self.budget.spent else result), families
 
     def _ordered(self, body: Term, order: ReadingOrder, names: dict[Type, list[str]]) -> Term:
-        return body if self.budget.over() else rename_indices(replace(order, derived=self.derived)(body), names)
+        if self.budget.over():
+            return body
+        order = replace(order, derived=self.derived)
+        ordered = order(body)
+        together = stated_once(ordered)
+        return rename_indices(ordered if together is ordered else order(together), names)
 
     def _placed(self, body: Term, kept: Collection[Var]) -> tuple[Term, dict[str, Family]]:
         if self.budget.over():

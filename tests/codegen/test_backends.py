@@ -79,6 +79,15 @@ TEXTS = {
     "abs2(sum((p, q, r, s), J(p, q, r, s) * A(q, r) * A(s, p)))",
     "constant": "(x::RV) -> sum(i, 3 * x(i))",
     "own function": "(g::RF) -> (x::RV) -> sum(i, g(x(i))^2)",
+    "guarded pairs": "(s::R) -> (x::RM) -> begin\n  r = (i, j) -> sqrt(sum(c, (x(i, c) - x(j, c))^2))\n"
+    "  sum((i, j), indicator(i + 1, j, (s / r(i, j))^4 - log(r(i, j))))"
+    " + sum(i, indicator(1, i, x(i, 0) / (x(0, 0) * i)))\nend",
+    "guarded complex numbers": "(w::CV) -> (z::CV) -> "
+    "sum((i, j), indicator(i + 1, j, w(i)' * w(j) / (z(i) - z(j))^2 + sqrt(z(i) - z(j)))) ▷ real",
+    "guarded in several ways": "(x::RV) -> begin\n  d = i -> log(x(i)^2)\n"
+    "  sum((i, j), indicator(i + 1, j, d(i) * x(j)))"
+    " + sum((i, j), delta(i, 2 * j, exp(indicator(x(i), 0, d(j)))))\nend",
+    "guarded function": "(g::RF) -> (x::RV) -> sum((i, j), indicator(i + 1, j, g(1 / (x(i) - x(j))))) / 1e6",
     "vectors of matrices": "(T::RM) -> (A::RM, B::RM) -> sum((i, j), (sum(k, A(i, k) * B(k, j)) - T(i, j))^2)",
 }
 TEXTS |= {path.stem: path.read_text() for path in EXAMPLES.glob("*.cd") if path.stem != "least_action"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from fractions import Fraction
 
 import numpy as np
@@ -24,8 +24,11 @@ from combdiff.language.terms import (
     conj,
     delta,
     fresh,
+    indicator,
     mul,
     number,
+    power,
+    sub,
     total,
 )
 from combdiff.language.types import COMPLEX, REAL, SYMMETRIC, Domain, Index, Map, Symmetry
@@ -307,3 +310,30 @@ def test_what_is_not_finite_hides_no_other_entry() -> None:
 
 def difference_of(before: list[float], after: list[float]) -> str:
     return gate._distance(np.array(before), np.array(after), floor=1.0)
+def under_pairs(e: Callable[[Term], Term]) -> Term:
+    """i ↦ Σ_j of e(x_i − x_j) where i + 1 ≤ j."""
+    n = Index(Domain("x.1"))
+    i, j, x = fresh("i", n), fresh("j", n), fresh("x", Map((n,), REAL))
+    gap = sub(App(x, (i,)), App(x, (j,)))
+    return Lam((i,), total((j,), indicator(add(i, number(1)), j, e(gap))))
+
+
+def test_what_a_guard_excludes_hides_no_difference() -> None:
+    for e in (lambda gap: power(gap, number(-2)), lambda gap: call("log", power(gap, number(2)))):
+        before = under_pairs(e)
+        assert isinstance(before, Lam)
+        assert gate_for(before).same(before, Lam(before.params, mul(number(1), before.body)), "stage")
+        with pytest.raises(CheckError):
+            gate_for(before).same(before, Lam(before.params, mul(number(Fraction(7, 6)), before.body)), "stage")
+
+
+def test_a_delta_that_is_summed_excludes_what_is_infinite_too() -> None:
+    n = Index(Domain("x.1"))
+    i, j, k = (fresh(name, n) for name in "ijk")
+    x, y = fresh("x", Map((n,), REAL)), fresh("y", Map((n,), REAL))
+    inverse = power(sub(App(x, (i,)), mul(App(x, (j,)), App(y, (k,)))), number(-1))
+    singular = power(sub(i, j), number(-1))
+    off = total((i, j, k), delta(k, add(j, number(1)), delta(i, k, mul(singular, inverse, App(y, (k,))))))
+    assert gate_for(off).same(off, mul(number(1), off), "stage")
+    with pytest.raises(CheckError):
+        gate_for(off).same(off, mul(number(2), off), "stage")
