@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from combdiff.codegen.latex_names import Scope
+from combdiff.codegen.latex_signs import signs_in
 from combdiff.codegen.latex_terms import number_latex, params_latex, signed_terms, term_latex
 from combdiff.codegen.matrix import forms_within, is_unit
 from combdiff.codegen.matrix_expr import MatrixExpr
@@ -40,7 +41,7 @@ def latex(term: Term, form: str = "index", width: int = 100) -> str:
     if form not in ("index", "matrix"):
         raise UnsupportedError(f"there is no {form!r} form", remedy='ask for form="index" or form="matrix"')
     forms = forms_within(term) if form == "matrix" else {}
-    scope = Scope().bind(sorted(term.free, key=lambda v: v.uid))
+    scope = Scope(reserved=signs_in(term, forms.values(), LATEX)).bind(sorted(term.free, key=lambda v: v.uid))
     page = _Page(width, forms)
     page.set(term, scope)
     page.explain()

@@ -74,7 +74,7 @@ def latex_name(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The variables in sight and how they are written; no two are written alike.
+    """The variables in sight and how they are written; no two are written alike, and none as what is `reserved`.
 
     >>> from combdiff.language.terms import fresh
     >>> from combdiff.language.types import REAL
@@ -86,19 +86,21 @@ class Scope:
 
     spell: Callable[[str], str] = latex_name
     names: Mapping[Var, str] = field(default_factory=dict)
+    reserved: frozenset[str] = frozenset()
 
     def bind(self, variables: Iterable[Var]) -> Scope:
         """The scope inside a binder of `variables`."""
         names = dict(self.names)
-        taken = set(names.values())
+        taken = {*names.values(), *self.reserved}
         for var in variables:
             names[var] = self._unlike(var.name, taken)
             taken.add(names[var])
-        return Scope(self.spell, names)
+        return Scope(self.spell, names, self.reserved)
 
     def seeing(self, term: Term) -> Scope:
         """The scope with only the variables that `term` mentions: a definition may use the names of all others."""
-        return Scope(self.spell, {var: name for var, name in self.names.items() if var in term.free})
+        names = {var: name for var, name in self.names.items() if var in term.free}
+        return Scope(self.spell, names, self.reserved)
 
     def _unlike(self, name: str, taken: set[str]) -> str:
         spelled, number = self.spell(name), 0

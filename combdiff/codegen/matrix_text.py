@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from combdiff.codegen.latex_names import Scope
+from combdiff.codegen.latex_signs import signs_in
 from combdiff.codegen.matrix import forms_within, is_unit
 from combdiff.codegen.matrix_expr import MatrixExpr
 from combdiff.codegen.matrix_notation import TEXT
@@ -26,7 +27,8 @@ def matrix_text(term: Term) -> str:
     '2 x'
     """
     result = _Result(forms_within(term))
-    lines = [result.text(term, Scope(str).bind(sorted(term.free, key=lambda v: v.uid)))]
+    scope = Scope(str, reserved=signs_in(term, result.forms.values(), TEXT))
+    lines = [result.text(term, scope.bind(sorted(term.free, key=lambda v: v.uid)))]
     return "\n".join([*lines, *(f"where {clause}" for clause in result.clauses())])
 
 
