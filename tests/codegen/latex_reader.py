@@ -252,12 +252,15 @@ class Parser:
         if match := re.compile(r"\d+").match(self.text, self.at):
             self.at = match.end()
             return "number", int(match.group())
+        name = max((name for name in self.names if self.sees(name)), key=len, default="")
         for sign in FUNCTIONS:
             if self.sees(sign + r"\left("):
                 self.at += len(sign + r"\left(")
                 return ("call", sign, *self.listed(r"\right)"))
         for sign, read in SIGNS:
-            if self.eat(sign):
+            if self.sees(sign) and sign.removesuffix("_{") == name:
+                raise UnreadableError(f"{name} is a name and a sign")
+            if len(sign) > len(name) and self.eat(sign):
                 return read(self)
         return self.named()
 

@@ -134,6 +134,7 @@ def tokens(text: str, names: Mapping[str, object], latex: bool) -> list[tuple[st
     """The signs and names of a formula, each with whether a space stands before it."""
     said = [] if latex else [*TEXT_SIGNS, *(f"{name}(" for name in TEXT_FUNCTIONS)]
     signs = {sign: sign for sign in (*COMMON, *said)} | (LATEX_SIGNS if latex else {})
+    signs = {sign: said for sign, said in signs.items() if sign.removesuffix("(") not in names or sign in names}
     if alike := signs.keys() & names.keys():
         raise UnreadableError(f"{alike} are names and signs")
     # a name with a subscript that takes another one stands in braces

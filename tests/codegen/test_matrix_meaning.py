@@ -198,11 +198,11 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
             return text
 
         monkeypatch.setattr(egraph, "resource", resource)
-        egraph.session.cache_clear()
+        egraph._idle.clear()
 
     yield broken
     monkeypatch.undo()
-    egraph.session.cache_clear()
+    egraph._idle.clear()
 
 
 def test_a_wrong_law_does_not_print(broken) -> None:

@@ -10,6 +10,7 @@ import contextlib
 import numpy as np
 import pytest
 
+import combdiff as cd
 from combdiff.codegen.matrix import forms_within
 from combdiff.codegen.matrix_expr import Named
 from combdiff.codegen.matrix_parts import nodes
@@ -109,6 +110,36 @@ def read_text(unit: Term, named: dict[Var, Term], sizes: dict[Domain, int]) -> t
         page.know(definition.split(" = ")[0], var.kind, evaluate(value, values, sizes))
     with np.errstate(all="ignore"):
         return values, Reader(page.matrices, latex=False).read(text, expected.shape), signs
+
+
+# --- names that look like something else ----------------------------------------------------------------------------
+
+ALIKE = {
+    "a number and an entry": "(x1::R) -> (x::RV) -> x1 * x(1)^2",
+    "a number and the entry at an index": "(w_b::R) -> (w::RV) -> sum(b, w_b * w(b)^2)",
+    "a matrix and Kronecker's δ": "(δ::RM) -> (x::RM) -> sum((i, j), δ(i, j) * x(i, j)) + sum(i, x(i, i)^2)",
+    "a number and pi": "(π::R) -> (x::RV) -> pi * sum(i, π * x(i)^2)",
+    "a function and a diagonal matrix": "(diag::RF, A::RM, y::RV) -> (x::RV) -> "
+    "sum(i, diag(x(i))) + sum((i, j, k), x(i) * A(i, j) * y(j) * A(j, k) * x(k))",
+    "a function and a trace": "(tr::RF, A::RM) -> (B::RM, s::R) -> sum((i, j), A(i, j) * B(j, i)) * tr(s)",
+    "a vector and vec": "(vec::RV, A::RM) -> (K::(N, N, N, N) -> R) -> "
+    "sum((i, j, k, l), K(i, j, k, l) * vec(i) * vec(j) * A(k, l))",
+    "two of one name": "(A::RM, x::RV) -> (x::RV) -> sum((i, j), x(i) * A(i, j) * x(j))",
+    "an index and a number": "(i::R, A::RM) -> (x::RV) -> i * sum((j, k), A(j, k) * x(j) * x(k))",
+    "x1 and x₁": "(x1::RV, x₁::RV) -> (x::RV) -> sum(i, x1(i) * x(i)^2 * x₁(i))",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("what", ALIKE)
+def test_no_name_is_written_as_something_else(what: str, form: str) -> None:
+    d = cd.grad(ALIKE[what])
+    assert_reads_as(d.term, d.latex(form=form), form)
+
+
+def test_names_stay_where_nothing_is_written_alike() -> None:
+    d = cd.grad("(δ::RM, π::R, x1::RV) -> (x::RV) -> π * sum((i, j), x(i) * δ(i, j) * x1(j))")
+    assert d.latex(form="matrix") == r"(\delta, \pi, x_{1}) \mapsto x \mapsto \pi \delta x_{1}"
 
 
 # --- what the readers notice ------------------------------------------------------------------------------------------
