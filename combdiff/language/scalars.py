@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from combdiff.language.terms import IMAGINARY, MINUS_ONE, ONE, TWO, Term, add, call, conj, mul, neg, number, power
+from combdiff.language.terms import IMAGINARY, MINUS_ONE, ONE, TWO, ZERO, Term, add, call, conj, mul, neg, number, power
+from combdiff.language.types import is_complex
 
 HALF = number(Fraction(1, 2))
 
@@ -40,7 +41,9 @@ def _abs_pullback(z: Term, k: Term) -> Term:
 
 
 def _phase_pullback(z: Term, k: Term) -> Term:
-    """sign(z) = z/|z| turns only: k ↦ (k − sign(z)² k')/(2|z|), which vanishes for real z and k."""
+    """sign(z) = z/|z| turns only: k ↦ (k − sign(z)² k')/(2|z|); the sign of a real number is constant, at 0 too."""
+    if not is_complex(z.type):
+        return ZERO
     scale = mul(HALF, power(call("abs", z), MINUS_ONE))
     return add(mul(scale, k), neg(mul(scale, power(call("sign", z), TWO), conj(k))))
 
