@@ -15,6 +15,7 @@ from combdiff.language.terms import (
     MINUS_ONE,
     ONE,
     TWO,
+    ZERO,
     Call,
     Pow,
     Term,
@@ -26,6 +27,7 @@ from combdiff.language.terms import (
     number,
     power,
 )
+from combdiff.language.types import is_complex
 
 HALF = number(Fraction(1, 2))
 
@@ -58,7 +60,9 @@ def _abs_pullback(z: Term, k: Term) -> Term:
 
 
 def _phase_pullback(z: Term, k: Term) -> Term:
-    """sign(z) = z/|z| turns only: k ↦ (k − sign(z)² k')/(2|z|), which vanishes for real z and k."""
+    """sign(z) = z/|z| turns only: k ↦ (k − sign(z)² k')/(2|z|); the sign of a real number is constant, at 0 too."""
+    if not is_complex(z.type):
+        return ZERO
     scale = mul(HALF, power(call("abs", z), MINUS_ONE))
     return add(mul(scale, k), neg(mul(scale, power(call("sign", z), TWO), conj(k))))
 
