@@ -200,6 +200,15 @@ def test_a_diagonal_under_a_guard_is_guarded_where_it_lies() -> None:
         np.testing.assert_allclose(found, np.diag([0.0, 0.5, 0.25]))
 
 
+def test_a_definition_that_is_used_elsewhere_too_is_no_factor_of_a_mask() -> None:
+    f = value_of(
+        "(A::RM, x::RV) -> begin; d = (i, j) -> 1 / (x(i) - x(j))\n"
+        "sum((i, j), indicator(i + 1, j, A(i, j) * d(i, j))) + d(1, 0); end"
+    )
+    with np.errstate(divide="ignore"):
+        assert np.isclose(f(np.ones((2, 2)), np.array([1.0, 3.0])), -0.5 + 0.5)
+
+
 def test_a_program_of_the_users_own_infinity_stays_what_it_is() -> None:
     f = value_of("(x::RV) -> sum(i, indicator(1, i, x(i)) / x(i))")
     with np.errstate(all="ignore"):

@@ -47,6 +47,26 @@ def test_a_term_without_guards_stays_itself() -> None:
     assert stated_once(t) is t
 
 
+def test_what_is_under_one_guard_stands_together_in_a_result() -> None:
+    d = cd.grad(
+        "(e::R, s::R) -> (x::RM) -> begin; r = (i, j) -> sqrt(sum(c, (x(i, c) - x(j, c))^2))\n"
+        "sum((i, j), indicator(i + 1, j, 4 * e * ((s / r(i, j))^12 - (s / r(i, j))^6))); end"
+    )
+    assert "12 * e * s * indicator(i + 1, j, 1 / r(i, j) * (s^5 / r(i, j)^7 - 2 * s^11 / r(i, j)^13))" in str(d)
+
+
+def test_like_terms_are_alike_however_their_guards_were_written() -> None:
+    d = cd.grad(
+        "(y::RM) -> (x::RV) -> begin; v = (i, j) -> log(x(i) - x(j))\n"
+        "sum((i, j), y(i, j) * indicator(i + 1, j, v(i, j) + log(x(i) - x(j)))); end"
+    )
+    assert str(d).endswith(
+        "i ->\n"
+        "    2 * sum(j, y(i, j) * indicator(i + 1, j, 1 / (x(i) - x(j)))) -\n"
+        "    2 * sum(j, y(j, i) * indicator(j + 1, i, 1 / (x(j) - x(i))))"
+    )
+
+
 def test_springs_have_one_guard() -> None:
     d = cd.grad(
         "(k::R) -> (x::RM) -> begin; r = (i, j) -> sqrt(sum(c, (x(i, c) - x(j, c))^2))\n"
