@@ -18,6 +18,7 @@ from combdiff.calculus.combinators import eliminate
 from combdiff.calculus.floating import Binding, float_lets
 from combdiff.calculus.implicit import is_implicit, multiplier, residual
 from combdiff.calculus.naming import name_arguments
+from combdiff.calculus.peaks import with_conditions_settled
 from combdiff.calculus.primitives import INCLUSION, needs_inclusion
 from combdiff.calculus.pullback import pull_back
 from combdiff.errors import UnsupportedError
@@ -43,14 +44,18 @@ from combdiff.language.types import Index, Map, Number, Product, Type
 
 @dataclass(frozen=True, slots=True)
 class Reverse:
-    """The cotangents that have been collected so far, a list of summands for each variable at its own slots."""
+    """The cotangents that have been collected so far, a list of summands for each variable at its own slots.
+
+    `values` are the definitions of those variables that are values of the program.
+    """
 
     slots: dict[Var, tuple[Var, ...]]
     summands: dict[Var, list[Term]]
+    values: dict[Var, Term]
 
     @classmethod
-    def start(cls, slots: dict[Var, tuple[Var, ...]]) -> Reverse:
-        return cls(slots, defaultdict(list))
+    def start(cls, slots: dict[Var, tuple[Var, ...]], bindings: Sequence[Binding]) -> Reverse:
+        return cls(slots, defaultdict(list), dict(bindings))
 
     def through(self, body: Term, k: Term, targets: Mapping[Var, int]) -> None:
         """Add what `body` with cotangent `k` contributes to each of `targets`, which are numbered in order.
@@ -58,6 +63,7 @@ class Reverse:
         A sum hands its cotangent to each of its terms, so that the work is that of the unknowns that each term has.
         """
         k = _arriving(k, body.type)
+        body, k = with_conditions_settled(body, k, self.values, targets)
         if isinstance(body, Add):
             for term in body.terms:
                 self.through(term, k, targets)
@@ -90,6 +96,7 @@ class Reverse:
             if not own.keys().isdisjoint(e.free):
                 own[var] = len(targets) + len(own)
         self.slots.update(_slots([var for var, _ in inside], [e for _, e in inside] + [core]))
+        self.values.update(inside)
         found = list(inside)
         step = multiplier(solver, k)
         if share:
@@ -166,7 +173,7 @@ def reverse_pass(
     values = [var for var, _ in bindings]
     bodies = [*(e for _, e in bindings), *(e for e, _ in outputs)]
     names = _slot_names((*params, *values), bodies) | dict(named or {})
-    reverse = Reverse.start(_of_names(names))
+    reverse = Reverse.start(_of_names(names), bindings)
     targets = _reached(params, bindings)
     for output, k in outputs:
         reverse.through(output, k, targets)
@@ -185,7 +192,7 @@ def _of_names(names: Mapping[Var, Sequence[str]]) -> dict[Var, tuple[Var, ...]]:
 
 def _solver(y: Var, inside: Sequence[Binding], core: Term) -> Lam:
     """H = k ↦ 𝒫(y ↦ core)(y, k) of Eq. 29, where `core` uses the values `inside`."""
-    reverse = Reverse.start(_slots([y, *(var for var, _ in inside)], [*(e for _, e in inside), core]))
+    reverse = Reverse.start(_slots([y, *(var for var, _ in inside)], [*(e for _, e in inside), core]), inside)
     targets = _reached((y,), inside)
     k = fresh("v", core.type)
     reverse.through(core, k, targets)
