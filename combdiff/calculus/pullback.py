@@ -12,8 +12,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from combdiff.calculus.combinators import B, C, Comb, Fork, I, K
-from combdiff.language.terms import Add, Lam, Term, Tuple, Var, add, apply, delta, fresh, lam, proj, total
+from combdiff.calculus.combinators import B, C, Comb, Edge, Fork, I, K, Moving
+from combdiff.language.terms import (
+    Add,
+    Lam,
+    Term,
+    Tuple,
+    Var,
+    add,
+    apply,
+    call,
+    conj,
+    delta,
+    fresh,
+    lam,
+    mul,
+    proj,
+    total,
+)
 from combdiff.language.types import Index, Map, Product, Type
 
 
@@ -30,6 +46,8 @@ def pull_back(comb: Comb, k: Term, slots: Sequence[Var] = (), over: Sequence[Var
             return []
         case C(params, inner):
             return c_rule(params, inner, k, slots, over)
+        case Moving(inner, edges):
+            return pull_back(inner, k, slots, over) + [s for edge in edges for s in edge_rule(edge, k, slots, over)]
         case B():
             return b_rule(comb, k, slots, over)
         case Fork(items):
@@ -65,6 +83,14 @@ def _summed(over: Sequence[Var], k: Term) -> Term:
 def c_rule(params: tuple[Var, ...], inner: Comb, k: Term, slots: Sequence[Var], over: Sequence[Var] = ()) -> list[Term]:
     """Eq. 23: Σ_b 𝒫(g b)(x, k(b)), where `inner` is g b."""
     return pull_back(inner, apply(k, *params), slots, (*over, *params))
+
+
+def edge_rule(edge: Edge, k: Term, slots: Sequence[Var], over: Sequence[Var]) -> list[Term]:
+    """What a jump of F adds where its place, w = 0, moves: Σ_over 𝒫(x ↦ w)(x, δ(w, 0, Re (F₊ − F₋)' k))."""
+    zero = edge.jump.zero
+    height = call("real", mul(conj(edge.jump.height), k))
+    met = delta(zero.variable, zero.at, mul(zero.measure, height))
+    return pull_back(edge.place, met, slots, (*over, *edge.jump.over))
 
 
 def b_rule(comb: B, k: Term, slots: Sequence[Var], over: Sequence[Var] = ()) -> list[Term]:
