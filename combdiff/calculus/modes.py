@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import TypeGuard
 
+from combdiff.calculus.conditions import numbers_among
+from combdiff.calculus.distributions import with_peaks
 from combdiff.calculus.reverse import gradient_of, names_in, pullback_of
 from combdiff.errors import UnsupportedError
 from combdiff.language.terms import (
@@ -18,6 +20,7 @@ from combdiff.language.terms import (
     Diff,
     Lam,
     Let,
+    Sum,
     Term,
     Var,
     apply,
@@ -54,9 +57,10 @@ def without_derivatives(program: Term, simplify: Simplify = lambda f, _: f) -> T
     )
     names = names_in(program)
 
-    def go(t: Term, inside: bool) -> Term:
+    def go(t: Term, inside: bool, over: Collection[Var] = (), is_argument: bool = False) -> Term:
+        """`t` with derivatives taken, under integrals `over` variables; `inside` of what is differentiated itself."""
         if isinstance(t, Diff):
-            f = go(t.of, True)
+            f = go(t.of, True, over, is_argument)
             if not _taken(f, t):
                 if t.kind == "inverse" and isinstance(f, Lam):
                     _adjoint(f, lambda taken: taken)
@@ -66,15 +70,26 @@ def without_derivatives(program: Term, simplify: Simplify = lambda f, _: f) -> T
             if t.kind == "adjoint":
                 return _adjoint(f, lambda taken: simplify(taken, unused))
             taken = gradient_of(f) if t.kind == "grad" else pullback_of(f, _cotangents(t.of), names)
-            return simplify(taken, unused)
+            return simplify(with_peaks(taken, f) if is_argument else taken, unused)
         below = children(t)
         if not any(isinstance(u, Diff) for u in subterms(t)):
             return t
-        if isinstance(t, App) and isinstance(t.function, Diff):
-            return rebuild(t, [go(c, inside) for c in below])
-        return _kept(t, [go(c, inside) for c in below])
+        if isinstance(t, App):
+            # the values of a derivative at a variable of an integral, or all of them, are those of a distribution
+            function, *arguments = below
+            parts = [go(function, inside, over, any(not a.free.isdisjoint(over) for a in arguments))]
+            parts += [go(a, inside, {*over, *_numbers_of(a)}, isinstance(a, Diff)) for a in arguments]
+            return rebuild(t, parts)
+        if isinstance(t, Sum):
+            over = {*over, *numbers_among(t.indices)}
+        return _kept(t, [go(c, inside, over) for c in below])
 
     return go(program, False)
+
+
+def _numbers_of(argument: Term) -> list[Var]:
+    """The parameters of a function of numbers, which a map of functions takes the integral over in its derivative."""
+    return numbers_among(argument.params) if isinstance(argument, Lam) else []
 
 
 def _taken(f: Term, t: Diff) -> TypeGuard[Lam]:

@@ -14,10 +14,26 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from combdiff.calculus.combinators import B, C, Comb, Fork, I, K
+from combdiff.calculus.combinators import B, C, Comb, Edge, Fork, I, K, Moving
 from combdiff.calculus.primitives import Primitive
 from combdiff.language.guards import guarded, is_finite, unguarded
-from combdiff.language.terms import Add, Lam, Term, Tuple, Var, add, apply, delta, fresh, lam, proj, total
+from combdiff.language.terms import (
+    Add,
+    Lam,
+    Term,
+    Tuple,
+    Var,
+    add,
+    apply,
+    call,
+    conj,
+    delta,
+    fresh,
+    lam,
+    mul,
+    proj,
+    total,
+)
 from combdiff.language.types import Index, Map, Product, Type
 
 
@@ -39,6 +55,9 @@ def pull_back(
             return []
         case C(params, inner):
             return c_rule(params, inner, k, slots, over, partial)
+        case Moving(inner, edges):
+            moved = [s for edge in edges for s in edge_rule(edge, k, slots, over, partial)]
+            return pull_back(inner, k, slots, over, partial) + moved
         case B():
             return b_rule(comb, k, slots, over, partial)
         case Fork(items):
@@ -82,6 +101,16 @@ def c_rule(
 ) -> list[Term]:
     """Eq. 23: Σ_b 𝒫(g b)(x, k(b)), where `inner` is g b."""
     return pull_back(inner, apply(k, *params), slots, (*over, *params), partial)
+
+
+def edge_rule(
+    edge: Edge, k: Term, slots: Sequence[Var], over: Sequence[Var], partial: Collection[Var] | None = None
+) -> list[Term]:
+    """What a jump of F adds where its place, w = 0, moves: Σ_over 𝒫(x ↦ w)(x, δ(w, 0, Re (F₊ − F₋)' k))."""
+    zero = edge.jump.zero
+    height = call("real", mul(conj(edge.jump.height), k))
+    met = delta(zero.variable, zero.at, mul(zero.measure, height))
+    return pull_back(edge.place, met, slots, (*over, *edge.jump.over), partial)
 
 
 def b_rule(

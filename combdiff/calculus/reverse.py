@@ -19,6 +19,7 @@ from combdiff.calculus.demands import Guarded, demanded, guarded_definitions, pa
 from combdiff.calculus.floating import Binding, float_lets
 from combdiff.calculus.implicit import is_implicit, multiplier, residual
 from combdiff.calculus.naming import name_arguments
+from combdiff.calculus.peaks import with_conditions_settled
 from combdiff.calculus.primitives import INCLUSION, needs_inclusion
 from combdiff.calculus.pullback import pull_back
 from combdiff.errors import UnsupportedError
@@ -48,19 +49,23 @@ from combdiff.language.types import Index, Map, Number, Product, Type
 class Reverse:
     """The cotangents that have been collected so far, a list of summands for each variable at its own slots.
 
-    `partial` are the values that may be infinite, None where nothing is guarded; `guards` what guards their cotangents.
+    `values` are the definitions of those variables that are values of the program. `partial` are the values that may be
+    infinite, None where nothing is guarded; `guards` what guards their cotangents.
     """
 
     slots: dict[Var, tuple[Var, ...]]
     summands: dict[Var, list[Term]]
+    values: dict[Var, Term]
     partial: set[Var] | None = None
     guards: dict[Var, Guard] = field(default_factory=dict)
 
     @classmethod
-    def start(cls, slots: dict[Var, tuple[Var, ...]], known: Guarded | None = None) -> Reverse:
+    def start(
+        cls, slots: dict[Var, tuple[Var, ...]], bindings: Sequence[Binding], known: Guarded | None = None
+    ) -> Reverse:
         if known is None:
-            return cls(slots, defaultdict(list))
-        return cls(slots, defaultdict(list), known.partial, known.guards)
+            return cls(slots, defaultdict(list), dict(bindings))
+        return cls(slots, defaultdict(list), dict(bindings), known.partial, known.guards)
 
     def through(self, body: Term, k: Term, targets: Mapping[Var, int]) -> None:
         """Add what `body` with cotangent `k` contributes to each of `targets`, which are numbered in order.
@@ -68,6 +73,7 @@ class Reverse:
         A sum hands its cotangent to each of its terms, so that the work is that of the unknowns that each term has.
         """
         k = _arriving(k, body.type)
+        body, k = with_conditions_settled(body, k, self.values, targets)
         if isinstance(body, Add):
             for term in body.terms:
                 self.through(term, k, targets)
@@ -115,6 +121,7 @@ class Reverse:
             if not own.keys().isdisjoint(e.free):
                 own[var] = len(targets) + len(own)
         self.slots.update(_slots([var for var, _ in inside], [e for _, e in inside] + [core]))
+        self.values.update(inside)
         if self.partial is not None:
             self.partial.update(partial_values(inside, self.partial))
             self.guards.update(demanded(inside, [core], slopes=True))
@@ -198,7 +205,7 @@ def reverse_pass(
     values = [var for var, _ in bindings]
     bodies = [*(e for _, e in bindings), *(e for e, _ in outputs)]
     names = _slot_names((*params, *values), bodies) | dict(named or {})
-    reverse = Reverse.start(_of_names(names), known)
+    reverse = Reverse.start(_of_names(names), bindings, known)
     targets = _reached(params, bindings)
     for output, k in outputs:
         reverse.through(output, k, targets)
@@ -217,7 +224,7 @@ def _of_names(names: Mapping[Var, Sequence[str]]) -> dict[Var, tuple[Var, ...]]:
 
 def _solver(y: Var, inside: Sequence[Binding], core: Term) -> Lam:
     """H = k ↦ 𝒫(y ↦ core)(y, k) of Eq. 29, where `core` uses the values `inside`."""
-    reverse = Reverse.start(_slots([y, *(var for var, _ in inside)], [*(e for _, e in inside), core]))
+    reverse = Reverse.start(_slots([y, *(var for var, _ in inside)], [*(e for _, e in inside), core]), inside)
     targets = _reached((y,), inside)
     k = fresh("v", core.type)
     reverse.through(core, k, targets)
