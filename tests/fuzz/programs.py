@@ -29,8 +29,8 @@ from .syntax import (
 
 THEMES = (
     "complex real ring symmetric bounded lattice list symmetry names mean centred guard fraction fraction kinks "
-    "compared delta indicator parts singular exponent pi imaginary arithmetic index count tensors functions block call applied "
-    "nested pulled equation inverted integral linear results marked"
+    "compared delta indicator parts singular exponent pi imaginary arithmetic index count tensors functions block "
+    "call applied nested pulled equation inverted integral linear results marked"
 )
 FORCED = frozenset(
     "fraction exponent equation inverted linear nested pulled integral applied block mean centred guard kinks "  # noqa: SIM905
