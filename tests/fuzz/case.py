@@ -20,7 +20,7 @@ from .data import Matrix, Wave, arrays_of, draw, shape_of
 from .oracle import Directions
 from .spelling import Writer
 from .supplied import supplied
-from .syntax import Function, Program, Range, Tensor, Type, Var, over_complex
+from .syntax import Function, Index, Program, Range, Tensor, Type, Var, over_complex
 
 SECONDS = 2.0
 PRODUCTS = 1.0
@@ -103,7 +103,7 @@ class Case:
             return f(*args, **named)
 
     def argument(self, a: Any, extra: Mapping[str, Any], change: Callable[[str, Any], Any]) -> Any:
-        """The value of one argument of a compiled function; `extra` are cotangents and directions, taken as they are."""
+        """The value of one argument of a compiled function; `extra` are cotangents and directions, as they are."""
         if a.offsets is not None:
             (r,) = [r for r, title in self.titles.items() if title == a.offsets.name]
             return np.array(r.offsets)
@@ -125,9 +125,13 @@ class Case:
         sizes = {name: r for r, name in self.writer.names.sizes.items() if isinstance(r, Range)}
         titles = {title: r for r, title in self.titles.items()}
         head, *path = name.partition("#")[0].split(".")
+        if name in titles:
+            return titles[name].sizes[0]
+        if name in sizes:
+            return sizes[name].count
         if head in titles:
             return titles[head].sizes[int(path[0]) - 1]
-        (v,) = [v for v in self.program.params if self.writer.names.of[v] == head]
+        v = next(v for v, known in self.writer.names.of.items() if known == head and not isinstance(v.kind, Index))
         return _slot(v.kind, [int(n) for n in path]).count
 
     # --- the oracle -------------------------------------------------------------------------------------------------
@@ -231,7 +235,9 @@ class Case:
         allowed = self.sensitivity(second)
         if not np.isfinite(allowed).all():
             raise Skipped("badly conditioned: double precision is not finite")
-        bad = off > tolerance * np.abs(expected) + floor + np.maximum(allowed, allowed.max() * 1e-3 if self.weather != "extreme" else 0)
+        bad = off > tolerance * np.abs(expected) + floor + np.maximum(
+            allowed, allowed.max() * 1e-3 if self.weather != "extreme" else 0
+        )
         if not bad.any():
             return
         self._wrong(what, slopes, expected, int(np.argmax(np.where(bad, off, -1))), second)
@@ -258,7 +264,9 @@ class Case:
                 if self.weather == "extreme":
                     raise Skipped("finite differences do not reach")
                 raise Failure("oracle", f"{what}: tangents and finite differences disagree")
-        raise Failure("wrong", f"{what}: {self.where(row)} is {float(found[row]):.10g}, right is {float(expected[row]):.10g}")
+        raise Failure(
+            "wrong", f"{what}: {self.where(row)} is {float(found[row]):.10g}, right is {float(expected[row]):.10g}"
+        )
 
     def _refuse_overflow(self) -> None:
         """Nothing is asked of double precision where squares of what is computed may overflow.
@@ -315,7 +323,9 @@ class Case:
             if bool((np.abs(array - expected) <= TOLERANCE * scale).all()):
                 continue
             double = oracle.value(self.program, self.data, np.float64)[n]
-            near = oracle.value(self.program, {x: _nudged(y, np.random.default_rng(6)) for x, y in self.data.items()})[n]
+            near = oracle.value(self.program, {x: _nudged(y, np.random.default_rng(6)) for x, y in self.data.items()})[
+                n
+            ]
             allowed = (np.abs(double - expected) * 1e3 + np.abs(near - expected) * 1e-5).max()
             if not np.isfinite(allowed):
                 raise Skipped("badly conditioned: double precision is not finite")
@@ -337,7 +347,9 @@ def _nudged(x: Any, rng: np.random.Generator) -> Any:
     if isinstance(x, Wave | Matrix):
         return x
     x = np.asarray(x)
-    return x.astype(np.clongdouble if x.dtype.kind == "c" else np.longdouble) * (1 + 1e-9 * rng.standard_normal(x.shape))
+    return x.astype(np.clongdouble if x.dtype.kind == "c" else np.longdouble) * (
+        1 + 1e-9 * rng.standard_normal(x.shape)
+    )
 
 
 __all__ = ["Case", "CombDiffError", "Failure", "Refused", "Skipped"]

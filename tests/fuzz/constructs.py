@@ -13,7 +13,6 @@ from .syntax import (
     Derived,
     Expr,
     Function,
-    Index,
     Indicator,
     Integral,
     Lam,
@@ -28,7 +27,6 @@ from .syntax import (
     bound_by,
     free,
     ranges_of,
-    used,
     walk,
 )
 
@@ -54,7 +52,12 @@ def _of_type(v: Var) -> list[str]:
     kind = v.kind
     names = []
     for r in ranges_of(kind):
-        names.append({"ring": "periodic" if r.directions == 1 else "lattice", "plain": "size with a name" if r.named else "plain range"}.get(r.sort, r.sort))
+        names.append(
+            {
+                "ring": "periodic" if r.directions == 1 else "lattice",
+                "plain": "size with a name" if r.named else "plain range",
+            }.get(r.sort, r.sort)
+        )
         if not r.contractable:
             names.append("contractable = false")
     match kind:
@@ -67,7 +70,11 @@ def _of_type(v: Var) -> list[str]:
                 for law in space.laws if not space.builtin else ():
                     names.append(_law(law))
         case Function(params, result, linear):
-            names.append("linear map" if linear else f"function of {len(params)} to {'C' if getattr(result, 'complex', False) else 'R'}")
+            names.append(
+                "linear map"
+                if linear
+                else f"function of {len(params)} to {'C' if getattr(result, 'complex', False) else 'R'}"
+            )
     return names
 
 
@@ -88,44 +95,45 @@ def _of_expression(e: Expr) -> list[str]:
             return [name]
         case Call(name, _, piped):
             return [name, *(["▷"] if piped else [])]
-        case Conj():
-            return ["conj"]
-        case Affine():
-            return ["index as number"] if False else []
-        case Power(_, Literal(value)):
-            if value.denominator > 1:
-                return ["fractional power"]
-            return ["negative power" if value < 0 else "integer power"]
         case Power():
-            return ["unknown exponent"]
+            return [_of_power(e)]
         case Sum(indices, body):
-            return [*_of_sum(indices, body)]
-        case Delta():
-            return ["delta"]
+            return _of_sum(indices, body)
         case Indicator(left, right, body):
-            names = ["indicator of indices" if isinstance(left, Affine) and isinstance(right, Affine) else "indicator of reals"]
-            if any(isinstance(u, Power) or (isinstance(u, Call) and u.name in ("log", "sqrt")) for u in walk(body)):
-                names.append("singular function under a guard")
-            return names
+            return _of_indicator(left, right, body)
         case App(function, args, brackets, _):
-            names = ["brackets"] if brackets else []
-            if isinstance(function.kind, Tensor):
-                if any(isinstance(a, Affine) and a.terms and a.bare is None for a in args):
-                    names.append("index arithmetic")
-                if any(isinstance(a, Affine) and not a.terms for a in args):
-                    names.append("number as index")
-            return names
+            return _of_entry(function, args, brackets)
         case Derived(how):
             return [f"{how} inside"]
-        case Integral():
-            return ["integral"]
-        case Tuple():
-            return ["tuple"]
-        case Lam():
-            return ["map"]
         case Block(definitions, body):
             return _of_block(e, definitions, body)
-    return []
+    names = {Conj: "conj", Delta: "delta", Integral: "integral", Tuple: "tuple", Lam: "map"}
+    return [names[type(e)]] if type(e) in names else []
+
+
+def _of_power(e: Power) -> str:
+    if not isinstance(e.exponent, Literal):
+        return "unknown exponent"
+    if e.exponent.value.denominator > 1:
+        return "fractional power"
+    return "negative power" if e.exponent.value < 0 else "integer power"
+
+
+def _of_indicator(left: Expr, right: Expr, body: Expr) -> list[str]:
+    names = [f"indicator of {'indices' if isinstance(left, Affine) and isinstance(right, Affine) else 'reals'}"]
+    if any(isinstance(u, Power) or (isinstance(u, Call) and u.name in ("log", "sqrt")) for u in walk(body)):
+        names.append("singular function under a guard")
+    return names
+
+
+def _of_entry(function: Expr, args: tuple[Expr, ...], brackets: bool) -> list[str]:
+    names = ["brackets"] if brackets else []
+    if isinstance(function.kind, Tensor):
+        if any(isinstance(a, Affine) and a.terms and a.bare is None for a in args):
+            names.append("index arithmetic")
+        if any(isinstance(a, Affine) and not a.terms for a in args):
+            names.append("number as index")
+    return names
 
 
 def _of_sum(indices: tuple[Var, ...], body: Expr) -> list[str]:
@@ -167,6 +175,3 @@ def _of_block(e: Block, definitions: tuple[Expr, ...], body: Expr) -> list[str]:
         uses = sum(v in d.names for u in walk(e) if isinstance(u, Ref) for v in mentioned(u))
         names.append({0: "definition not used", 1: "definition used once"}.get(uses, "definition used twice"))
     return names
-
-
-__all__ = ["Index", "constructs", "used"]

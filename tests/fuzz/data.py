@@ -14,7 +14,24 @@ import numpy as np
 
 from . import tangents as T
 from .meaning import Held, Scope, evaluate, lifted, place, values_of
-from .syntax import Affine, App, Conj, Function, Index, Lam, Law, Mul, Number, Program, Range, Ref, Sum, Tensor, Type, Var, over_complex
+from .syntax import (
+    Affine,
+    App,
+    Function,
+    Index,
+    Lam,
+    Law,
+    Mul,
+    Number,
+    Program,
+    Range,
+    Ref,
+    Sum,
+    Tensor,
+    Type,
+    Var,
+    over_complex,
+)
 
 WEATHERS = ("normal", "grid", "sparse", "extreme")
 Array = Any

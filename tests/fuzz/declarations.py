@@ -64,7 +64,9 @@ class Declarations:
                 rows[tuple(-x for x in row)] = None
         order = list(rows)
         self.draw.rng.shuffle(order)
-        return Range(name, "list", (len(order),), offsets=tuple(order), reflected=reflected, contractable=self.draw.odds(0.7))
+        return Range(
+            name, "list", (len(order),), offsets=tuple(order), reflected=reflected, contractable=self.draw.odds(0.7)
+        )
 
     # --- parameters -------------------------------------------------------------------------------------------------
 
@@ -154,7 +156,12 @@ class Declarations:
         """A law written as a map: signs, conjugates, and k + b in a periodic slot for b of another."""
         rows: list[tuple[tuple[int, int], ...]] = [((p, 1),) for p in order]
         steps = [n for n, r in enumerate(slots) if r.signed and order[n] == n]
-        pairs = [(k, b) for k in rings for b in steps if k != b and order[k] == k and slots[k].directions == slots[b].directions]
+        pairs = [
+            (k, b)
+            for k in rings
+            for b in steps
+            if k != b and order[k] == k and slots[k].directions == slots[b].directions
+        ]
         pairs = [(k, b) for k, b in pairs if slots[b].sort != "ring" or slots[b] is slots[k]]
         if pairs and self.draw.odds(0.7):
             k, b = self.draw.one(pairs)
@@ -199,13 +206,21 @@ def _consistent(slots: tuple[Range, ...], laws: tuple[Law, ...], c: bool) -> boo
     from .data import group
 
     big = {
-        r: replace(r, sizes=tuple(3 for _ in r.sizes) if r.sort == "symmetric" else tuple(5 if r.sort == "ring" else 3 for _ in r.sizes))
+        r: replace(
+            r,
+            sizes=tuple(3 for _ in r.sizes)
+            if r.sort == "symmetric"
+            else tuple(5 if r.sort == "ring" else 3 for _ in r.sizes),
+        )
         for r in slots
         if r.sort != "list"
     }
     wide = tuple(big.get(r, r) for r in slots)
     if any(r.sort == "list" for r in slots):
-        wide = tuple(replace(r, offsets=_SPREAD[r.directions], sizes=(len(_SPREAD[r.directions]),)) if r.sort == "list" else r for r in wide)
+        wide = tuple(
+            replace(r, offsets=_SPREAD[r.directions], sizes=(len(_SPREAD[r.directions]),)) if r.sort == "list" else r
+            for r in wide
+        )
         if _entries(list(wide)) > 3000:
             return False
     elements = group(wide, laws)

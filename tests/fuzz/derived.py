@@ -91,7 +91,10 @@ def _paired(value: Any, kind: Type, k: Any, scope: Scope, tag: int) -> T.Value:
     """Re⟨k, derivative⟩, k being 1 where there is none."""
     match kind:
         case Items(of):
-            pairs = [_paired(v, t, None if k is None else k[n], scope, tag) for n, (v, t) in enumerate(zip(value, of, strict=True))]
+            pairs = [
+                _paired(v, t, None if k is None else k[n], scope, tag)
+                for n, (v, t) in enumerate(zip(value, of, strict=True))
+            ]
             result = pairs[0]
             for more in pairs[1:]:
                 result = T.add(result, more)
@@ -107,7 +110,9 @@ def _paired(value: Any, kind: Type, k: Any, scope: Scope, tag: int) -> T.Value:
 def _contracted(k: Held, slope: T.Value, value: Held, slots: tuple[Range, ...], scope: Scope) -> T.Value:
     if not isinstance(slope, T.Dual) and not np.ndim(T.primal(slope)):
         return slope
-    weight = T.each(k.value, lambda x: x.reshape(x.shape[: 1 + k.depth] + (1,) * (scope.depth - k.depth) + x.shape[1 + k.depth :]))
+    weight = T.each(
+        k.value, lambda x: x.reshape(x.shape[: 1 + k.depth] + (1,) * (scope.depth - k.depth) + x.shape[1 + k.depth :])
+    )
     lift = (1,) * (scope.depth - value.depth)
     slope = T.each(slope, lambda x: x.reshape(x.shape[: 1 + value.depth] + lift + x.shape[1 + value.depth :]))
     product = T.mul(T.conj(weight), slope)

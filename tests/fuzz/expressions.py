@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import ClassVar
 
 from .leaves import Leaves
 from .sight import LARGEST_LOOP, Draw, Sight, bare, is_complex
@@ -59,7 +60,7 @@ _ENTIRE = ("sin", "cos", "tanh", "exp", "atan", "sinh", "cosh", "tan")
 class Expressions(Leaves):
     """Draws numbers."""
 
-    weights: dict[str, float] = WEIGHTS
+    weights: ClassVar[dict[str, float]] = WEIGHTS
 
     def __init__(self, draw: Draw) -> None:
         super().__init__(draw)
@@ -105,7 +106,9 @@ class Expressions(Leaves):
         """A number that does not grow: an argument of what grows fast."""
         roll = self.draw.rng.random()
         if roll < 0.3:
-            return Call("sin" if not is_complex(e) else "tanh", e) if not is_complex(e) else Div(e, Literal(Fraction(4)))
+            return (
+                Call("sin" if not is_complex(e) else "tanh", e) if not is_complex(e) else Div(e, Literal(Fraction(4)))
+            )
         if roll < 0.7:
             return Div(e, Literal(Fraction(self.draw.one((2, 4, 5)))))
         return Mul((Literal(Fraction(1, self.draw.one((2, 3, 4)))), e))
@@ -122,7 +125,9 @@ class Expressions(Leaves):
 
     def _mul(self, sight: Sight, budget: int, needed: tuple[Var, ...]) -> Expr | None:
         parts = self.draw.split(budget - 1, self.draw.one((2, 2, 2, 3)))
-        return Mul(tuple(self.number(sight, b, needed if n == 0 or self.draw.odds(0.4) else ()) for n, b in enumerate(parts)))
+        return Mul(
+            tuple(self.number(sight, b, needed if n == 0 or self.draw.odds(0.4) else ()) for n, b in enumerate(parts))
+        )
 
     def _neg(self, sight: Sight, budget: int, needed: tuple[Var, ...]) -> Expr | None:
         return Neg(self.number(sight, budget - 1, needed))
@@ -291,10 +296,7 @@ class Expressions(Leaves):
 
     def _singular(self, sight: Sight, budget: int, needed: tuple[Var, ...]) -> Expr | None:
         name = self.draw.one(("log", "log", "sqrt", "sqrt"))
-        if self.draw.odds(0.8):
-            e = self.positive(sight, budget - 1, needed)
-        else:
-            e = self.number(sight, budget - 1, needed)
+        e = self.positive(sight, budget - 1, needed) if self.draw.odds(0.8) else self.number(sight, budget - 1, needed)
         return Call(name, e, self.draw.odds(0.1))
 
     def _parts(self, sight: Sight, budget: int, needed: tuple[Var, ...]) -> Expr | None:
@@ -379,7 +381,9 @@ class Expressions(Leaves):
 
     def _guard(self, sight: Sight, budget: int, needed: tuple[Var, ...]) -> Expr | None:
         """A sum over pairs of what is singular where both are one, with those left out."""
-        ranges = [r for r in sight.ranges() if r.sort in ("plain", "bounded") and sight.loop * r.count**2 <= LARGEST_LOOP]
+        ranges = [
+            r for r in sight.ranges() if r.sort in ("plain", "bounded") and sight.loop * r.count**2 <= LARGEST_LOOP
+        ]
         if not ranges:
             return None
         r = self.draw.one(ranges)
@@ -402,7 +406,7 @@ class Expressions(Leaves):
         if not suited:
             return None
         t = self.draw.one(suited)
-        rest = [s for s in t.kind.slots]  # type: ignore[union-attr]
+        rest = list(t.kind.slots)  # type: ignore[union-attr]
         at = rest.index(r)
         others = [Var(Index(s)) for n, s in enumerate(rest) if n != at]
         from .syntax import App

@@ -111,16 +111,27 @@ def second_opinion(case: Case) -> None:
     scope = scope_of(case.data, np.float64)
 
     def objective(unknowns: list[Any]) -> Any:
-        held = [Held(x[None], 0, u.kind.slots if isinstance(u.kind, Tensor) else ()) for u, x in zip(case.program.unknowns, unknowns, strict=True)]
+        held = [
+            Held(x[None], 0, u.kind.slots if isinstance(u.kind, Tensor) else ())
+            for u, x in zip(case.program.unknowns, unknowns, strict=True)
+        ]
         inner = scope.with_(case.program.unknowns, held)
-        return jnp.real(oracle.paired(case.program, evaluate(case.program.body, inner), case.cotangents, np.float64)).sum()
+        return jnp.real(
+            oracle.paired(case.program, evaluate(case.program.body, inner), case.cotangents, np.float64)
+        ).sum()
 
     at = [jnp.asarray(case.data[u]) for u in case.program.unknowns]
     gradients = [np.conj(np.asarray(g)) for g in library.grad(objective)(at)]
     if not all(np.isfinite(g).all() for g in gradients):
         raise Skipped("JAX is not finite where a branch is not taken")
     try:
-        case.compare(tuple(g.reshape(case.arrays[case.writer.names.of[u]].shape) for u, g in zip(case.program.unknowns, gradients, strict=True)), "JAX")
+        case.compare(
+            tuple(
+                g.reshape(case.arrays[case.writer.names.of[u]].shape)
+                for u, g in zip(case.program.unknowns, gradients, strict=True)
+            ),
+            "JAX",
+        )
     except Failure as failure:
         raise Failure("oracle", f"the interpreter and JAX disagree: {failure.message}") from failure
 

@@ -96,10 +96,16 @@ def joint(case: Case) -> None:
 
 def pack(case: Case) -> None:
     """A captured tensor packed."""
-    names = [case.writer.names.of[v] for v in case.program.params if isinstance(v.kind, Tensor) and v not in case.program.unknowns]
+    names = [
+        case.writer.names.of[v]
+        for v in case.program.params
+        if isinstance(v.kind, Tensor) and v not in case.program.unknowns
+    ]
     if not names:
         raise Skipped("nothing to pack")
-    f = case.derivation.compile(pack=case.rng.choice(names), value=case.rng.random() < 0.3 and case.program.mode == "grad")
+    f = case.derivation.compile(
+        pack=case.rng.choice(names), value=case.rng.random() < 0.3 and case.program.mode == "grad"
+    )
     found = case.run(f, extra=extra_arguments(case, f))
     items = found if isinstance(found, tuple) else (found,)
     case.compare(tuple(items[-len(case.program.unknowns) :]), "gradient with pack=")
@@ -294,7 +300,9 @@ def again(case: Case) -> None:
 
 def problem(case: Case) -> None:
     """What a minimiser takes."""
-    if case.program.mode != "grad" or any(isinstance(v.kind, Tensor) and v.kind.space and v.kind.space.laws for v in case.program.unknowns):
+    if case.program.mode != "grad" or any(
+        isinstance(v.kind, Tensor) and v.kind.space and v.kind.space.laws for v in case.program.unknowns
+    ):
         raise Skipped("no minimisation")
     if any(r.sort == "list" for r in case.titles) or any(isinstance(x, Wave | Matrix) for x in case.arrays.values()):
         raise Skipped("lists and functions are left to others")

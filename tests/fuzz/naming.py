@@ -5,26 +5,43 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from random import Random
 
-from .syntax import Affine, App, Block, Definition, Expr, Function, Index, Lam, Number, Program, Tensor, Var, bound_by, children, used, walk
+from .syntax import (
+    Affine,
+    App,
+    Block,
+    Definition,
+    Expr,
+    Function,
+    Index,
+    Lam,
+    Number,
+    Program,
+    Tensor,
+    Var,
+    bound_by,
+    children,
+    used,
+    walk,
+)
 
 WORDS = frozenset(
-    "begin let end sum im pi exp log sin cos tan sinh cosh tanh atan sqrt abs abs2 sign real imag conj "
+    "begin let end sum im pi exp log sin cos tan sinh cosh tanh atan sqrt abs abs2 sign real imag conj "  # noqa: SIM905
     "grad pullback adjoint inverse root delta indicator and or not true false".split()
 )
-_PLAIN: Mapping[str, tuple[str, ...]] = {
-    "index": tuple("i j k l m n p q r s t i1 j1 a b c".split()),
-    "number": tuple("a b c t s n m w z e r h y0 x0 u".split()),
-    "vector": tuple("x y z u v w a b g h".split()),
-    "tensor": tuple("A B M X Y Z K W V T J S C".split()),
-    "function": tuple("f g h F G R L D H".split()),
-    "definition": tuple("rho f g h y r s t d m P Q v w u1 x1 q z".split()),
-    "size": tuple("n m N1 M K p q d n1 size len".split()),
+_PLAIN: Mapping[str, str] = {
+    "index": "i j k l m n p q r s t i1 j1 a b c",
+    "number": "a b c t s n m w z e r h y0 x0 u",
+    "vector": "x y z u v w a b g h",
+    "tensor": "A B M X Y Z K W V T J S C",
+    "function": "f g h F G R L D H",
+    "definition": "rho f g h y r s t d m P Q v w u1 x1 q z",
+    "size": "n m N1 M K p q d n1 size len",
 }
-_GREEK = tuple("α β γ ρ σ τ φ ψ Σ Ω λ μ ν θ ω Δ ℓ ħ ξ".split())
-_TRAPS = tuple(
+_GREEK = "α β γ ρ σ τ φ ψ Σ Ω λ μ ν θ ω Δ ℓ ħ ξ"
+_TRAPS = (
     "len np jnp lambda None value out check memory gradient hvp def class is in np_ numpy for if return range print "
     "max min float complex int x1 u1 v P n m k1 k2 d1 i1 grad_f f_bar x_bar value_and_gradient True self import "
-    "einsum where zeros ones E I N R C T 𝐟 ẋ x̂ x₁ ﬁ Ψ e π_ dot shape size sample full pack".split()
+    "einsum where zeros ones E I N R C T 𝐟 ẋ x̂ x₁ ﬁ Ψ e π_ dot shape size sample full pack"
 )
 
 
@@ -93,20 +110,20 @@ class Names:
             return sort[1:]
         taken = taken | WORDS
         if not self.plain and self.rng.random() < self.traps:
-            pool = [n for n in _TRAPS if n not in taken]
+            pool = [n for n in _TRAPS.split() if n not in taken]
             if pool:
                 return self.rng.choice(pool)
         if not self.plain and self.rng.random() < 0.1:
-            pool = [n for n in _GREEK if n not in taken]
+            pool = [n for n in _GREEK.split() if n not in taken]
             if pool:
                 return self.rng.choice(pool)
-        pool = [n for n in _PLAIN[sort] if n not in taken]
+        pool = [n for n in _PLAIN[sort].split() if n not in taken]
         if pool:
             return pool[0] if self.plain else self.rng.choice(pool[: 8 if sort == "number" else 5])
         n = 2
-        while f"{_PLAIN[sort][0]}{n}" in taken:
+        while f"{_PLAIN[sort].split()[0]}{n}" in taken:
             n += 1
-        return f"{_PLAIN[sort][0]}{n}"
+        return f"{_PLAIN[sort].split()[0]}{n}"
 
 
 def _sort(v: Var) -> str:

@@ -121,7 +121,9 @@ def differences(
     scope = scope.with_(tuple(moved), tuple(moved.values()))
     with np.errstate(all="ignore"):
         found = np.real(paired(program, evaluate(program.body, scope), cotangents, np.longdouble))
-        found = np.broadcast_to(found, (len(STEPS) * len(weights) * len(rows),)).reshape(len(STEPS), len(weights), len(rows))
+        found = np.broadcast_to(found, (len(STEPS) * len(weights) * len(rows),)).reshape(
+            len(STEPS), len(weights), len(rows)
+        )
         return [
             sum(w * found[n, m] for m, w in enumerate(weights.values())) / (12 * np.longdouble(h))
             for n, h in enumerate(STEPS)

@@ -5,19 +5,36 @@ from __future__ import annotations
 from random import Random
 
 from .declarations import Declarations
-from .structures import Structures
 from .sight import LARGEST_LOOP, Draw, Sight, bare, is_complex
-from .syntax import Add, App, Block, Call, Definition, Expr, Function, Index, Mul, Number, Program, Ref, Sum, Tensor, Tuple, Var, free
+from .structures import Structures
+from .syntax import (
+    Add,
+    App,
+    Block,
+    Call,
+    Definition,
+    Expr,
+    Function,
+    Index,
+    Mul,
+    Number,
+    Program,
+    Ref,
+    Sum,
+    Tensor,
+    Tuple,
+    Var,
+    free,
+)
 
 THEMES = (
-    "complex real ring symmetric bounded lattice list symmetry names mean centred guard fraction fraction kinks compared delta indicator "
-    "parts singular exponent pi imaginary arithmetic index count tensors functions block call applied nested pulled "
-    "equation inverted integral linear results marked"
-).split()
-
-
+    "complex real ring symmetric bounded lattice list symmetry names mean centred guard fraction fraction kinks "
+    "compared delta indicator parts singular exponent pi imaginary arithmetic index count tensors functions block "
+    "call applied nested pulled equation inverted integral linear results marked"
+)
 FORCED = frozenset(
-    "fraction exponent equation inverted linear nested pulled integral applied block mean centred guard kinks compared".split()
+    "fraction exponent equation inverted linear nested pulled integral applied block mean centred guard kinks "  # noqa: SIM905
+    "compared".split()
 )
 
 
@@ -29,7 +46,7 @@ def program(seed: int, number: int) -> Program:
     True
     """
     rng = Random(f"{seed}:{number}")
-    themes = frozenset(rng.sample(THEMES, rng.choice((1, 2, 3, 3, 4))))
+    themes = frozenset(rng.sample(THEMES.split(), rng.choice((1, 2, 3, 3, 4))))
     return _Programs(Draw(rng, themes)).program()
 
 
@@ -137,5 +154,3 @@ class _Programs:
         if is_complex(entry) and self.draw.odds(0.4):
             entry = Call("abs2", entry)
         return Sum(indices, entry)
-
-

@@ -67,14 +67,18 @@ def run(seed: int, number: int) -> tuple[Program, Verdict]:
         (name,) = rng.choices(names, [WAYS[n][1] for n in names])
         if name not in chosen:
             chosen.append(name)
-    steep = any(isinstance(e, Power) and not isinstance(e.exponent, Literal) or _is_steep(e) for e in walk(p.body))
+    steep = any((isinstance(e, Power) and not isinstance(e.exponent, Literal)) or _is_steep(e) for e in walk(p.body))
     weather = rng.choices(WEATHERS, (5, 2, 2, 5 if steep else 0.8))[0]
     return p, tried(p, chosen, weather)
 
 
 def _is_steep(e: Expr) -> bool:
     """Whether magnitudes matter: a power that is no square, and its like."""
-    return isinstance(e, Power) and isinstance(e.exponent, Literal) and (e.exponent.value.denominator > 1 or e.exponent.value < 0)
+    return (
+        isinstance(e, Power)
+        and isinstance(e.exponent, Literal)
+        and (e.exponent.value.denominator > 1 or e.exponent.value < 0)
+    )
 
 
 def tried(p: Program, modes: Sequence[str], weather: str, limit: float = LIMIT, plain: bool = False) -> Verdict:

@@ -76,7 +76,9 @@ def weight(program: Program) -> tuple[int, int]:
     declared = 0
     for p in [*program.params, *(v for e in walk(program.body) for v in bound_by(e))]:
         declared += 3 + _weight_of(p.kind) + p.positive
-    sizes = sum(sum(r.sizes) + r.named + (5 if r.declared else 0) + 3 * r.directions + abs(r.lower) for r in _ranges(program))
+    sizes = sum(
+        sum(r.sizes) + r.named + (5 if r.declared else 0) + 3 * r.directions + abs(r.lower) for r in _ranges(program)
+    )
     style = sum(_style(e) for e in walk(program.body))
     return 4 * nodes(program), declared + sizes + style + len(program.groups) + program.marked
 
@@ -394,4 +396,17 @@ def _renamed(program: Program, var: Callable[[Var], Var]) -> Program:
     return replace(program, groups=groups, body=change(program.body))
 
 
-__all__ = ["Conj", "Delta", "Div", "Indicator", "Integral", "Neg", "Power", "candidates", "free", "shrunk", "weight", "well_formed"]
+__all__ = [
+    "Conj",
+    "Delta",
+    "Div",
+    "Indicator",
+    "Integral",
+    "Neg",
+    "Power",
+    "candidates",
+    "free",
+    "shrunk",
+    "weight",
+    "well_formed",
+]

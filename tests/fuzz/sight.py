@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from random import Random
 from typing import TypeVar
 
@@ -79,7 +80,7 @@ class Draw:
         """A budget in so many parts, at random."""
         cuts = sorted(self.rng.random() for _ in range(parts - 1))
         ends = [0.0, *cuts, 1.0]
-        return [max(1, round(budget * (b - a))) for a, b in zip(ends, ends[1:], strict=False)]
+        return [max(1, round(budget * (b - a))) for a, b in pairwise(ends)]
 
 
 def bare(i: Var) -> Affine:

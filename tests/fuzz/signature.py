@@ -17,7 +17,11 @@ def signature(program: Program) -> int:
     True
     """
     walk = _Walk()
-    parts = [tuple(tuple(walk.part(p) for p in group) for group in program.groups), walk.part(program.body), program.mode]
+    parts = [
+        tuple(tuple(walk.part(p) for p in group) for group in program.groups),
+        walk.part(program.body),
+        program.mode,
+    ]
     return int.from_bytes(hashlib.blake2b(repr(parts).encode(), digest_size=8).digest())
 
 
@@ -36,7 +40,9 @@ class _Walk:
             case Range():
                 known = x in self.numbers
                 number = self.numbers.setdefault(x, len(self.numbers))
-                return number if known else (number, x.sort, x.directions, x.lower, x.sizes if x.sort == "bounded" else ())
+                return (
+                    number if known else (number, x.sort, x.directions, x.lower, x.sizes if x.sort == "bounded" else ())
+                )
             case Space():
                 known = x in self.numbers
                 number = self.numbers.setdefault(x, len(self.numbers))

@@ -39,9 +39,9 @@ from .syntax import (
     Tuple,
     Type,
     Var,
+    bound_by,
     ranges_of,
     walk,
-    bound_by,
 )
 
 # how tightly a text binds
@@ -142,9 +142,12 @@ class Writer:
     def space(self, s: Space) -> str:
         kind = next(p.kind for p in self.parameters() if isinstance(p.kind, Tensor | Function) and p.kind.space is s)
         if isinstance(kind, Function):
-            return f"@space {self.titles[s]} begin type = {self.arrow(kind.params, kind.result, False)}; linear = true end"
+            return (
+                f"@space {self.titles[s]} begin type = {self.arrow(kind.params, kind.result, False)}; linear = true end"
+            )
         slots = self.comma().join(self.slot(r, True) for r in kind.slots)
-        settings = [f"type = ({slots}{',' if len(kind.slots) == 1 and self.odds(0.5) else ''}) -> {'C' if kind.complex else 'R'}"]
+        lone = "," if len(kind.slots) == 1 and self.odds(0.5) else ""
+        settings = [f"type = ({slots}{lone}) -> {'C' if kind.complex else 'R'}"]
         if s.laws:
             laws = [self.law(law) for law in s.laws]
             settings.append(f"symmetries = ({', '.join(laws)}{',' if len(laws) == 1 else ''})")
@@ -159,7 +162,8 @@ class Writer:
             return f"M -> ({', '.join(names)}) -> {'-' if law.sign < 0 else ''}{entry}"
         flipped = [n + 1 for n, row in enumerate(law.rows) if row == ((n, -1),)]
         if flipped:
-            return f"(({', '.join(map(str, flipped))}{',' if len(flipped) == 1 else ''}), {':inegc' if law.conj else ':ineg'})"
+            slots = ", ".join(map(str, flipped)) + ("," if len(flipped) == 1 else "")
+            return f"(({slots}), {':inegc' if law.conj else ':ineg'})"
         order = ", ".join(str(row[0][0] + 1) for row in law.rows)
         return f"(({order}), {':conj' if law.conj else ':neg' if law.sign < 0 else ':id'})"
 
@@ -186,7 +190,11 @@ class Writer:
         if space or (alias and all(r.sort == "plain" for r in slots) and not self.odds(0.15)):
             each = slots[:1] if space else slots
             wanted = [r for r in each if r.named]
-            if wanted and len(wanted) == len(each) and (any(r not in self.sized for r in each) or self.plain or self.odds(0.8)):
+            if (
+                wanted
+                and len(wanted) == len(each)
+                and (any(r not in self.sized for r in each) or self.plain or self.odds(0.8))
+            ):
                 if anchoring:
                     self.sized.update(each)
                 return f"{alias}{{{self.comma().join(self.names.size(r) for r in each)}}}"
@@ -335,7 +343,11 @@ class Writer:
             self.index(p, (body,)) if isinstance(p.kind, Index) else f"{self.names.of[p]}::{self.type(p.kind, False)}"
             for p in params
         ]
-        head = listed[0] if len(listed) == 1 and "::" not in listed[0] and not self.odds(0.3) else f"({self.comma().join(listed)})"
+        head = (
+            listed[0]
+            if len(listed) == 1 and "::" not in listed[0] and not self.odds(0.3)
+            else f"({self.comma().join(listed)})"
+        )
         return f"{head} -> {self.expr(body, ARROW)}"
 
     def integral(self, var: Var, slope: Fraction, at: Expr, body: Expr) -> str:
@@ -350,11 +362,17 @@ class Writer:
         between = "\n" if self.odds(0.7) else "; "
         lines = []
         for d in definitions:
-            names = self.names.of[d.names[0]] if len(d.names) == 1 else f"({self.comma().join(self.names.of[v] for v in d.names)})"
+            names = (
+                self.names.of[d.names[0]]
+                if len(d.names) == 1
+                else f"({self.comma().join(self.names.of[v] for v in d.names)})"
+            )
             lines.append(f"{names} {':=' if d.textual else '='} {self.expr(d.value, ARROW)}")
         lines.append(self.expr(body, ARROW))
         word = "let" if self.odds(0.2) else "begin"
-        return f"{word}{between if between != '; ' else ' '}{between.join(lines)}{between if between != '; ' else ' '}end"
+        return (
+            f"{word}{between if between != '; ' else ' '}{between.join(lines)}{between if between != '; ' else ' '}end"
+        )
 
     def parameters(self) -> list[Var]:
         return _parameters(self.program)

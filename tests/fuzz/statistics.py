@@ -44,8 +44,8 @@ class Statistics:
     def __str__(self) -> str:
         distinct = len(self.seen)
         lines = [
-            f"{self.tried} programs, {distinct} distinct up to renaming, {self.large} of them of {LARGE} nodes or more, "
-            f"{self.tried / max(self.seconds, 1e-9):.1f} a second of the processor",
+            f"{self.tried} programs, {distinct} distinct up to renaming, {self.large} of them of {LARGE} nodes or "
+            f"more, {self.tried / max(self.seconds, 1e-9):.1f} a second of the processor",
             "constructs: " + _listed(self.counts),
             "modes: " + _listed(self.modes),
             "skipped: " + _listed(self.skipped),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import ClassVar
 
 from .expressions import WEIGHTS, Expressions
 from .sight import LARGEST_LOOP, Sight, bare, is_complex
@@ -46,7 +47,7 @@ SMALL = 5  # unknowns of an equation
 class Structures(Expressions):
     """Draws numbers of all constructs."""
 
-    weights = {
+    weights: ClassVar[dict[str, float]] = {
         **WEIGHTS,
         "block": 0.7,
         "call": 0.4,
@@ -113,7 +114,11 @@ class Structures(Expressions):
 
     def map_over(self, indices: list[Var], inner: Sight, budget: int, c: bool | None = None) -> Lam | None:
         """A map of these indices, complex or not if that is asked for."""
-        body = self.number(inner, budget - 1, tuple(indices)) if c is not False else self.real(inner, budget - 1, tuple(indices))
+        body = (
+            self.number(inner, budget - 1, tuple(indices))
+            if c is not False
+            else self.real(inner, budget - 1, tuple(indices))
+        )
         if c and not is_complex(body):
             body = Mul((Constant("im"), body))
         summed = self.summed(tuple(indices), body)
@@ -228,7 +233,9 @@ class Structures(Expressions):
                 inner = sight.within(indices)
                 if inner.loop > LARGEST_LOOP:
                     return Ref(self.draw.one(ready)) if ready else None
-                return self.map_over(indices, inner, max(3, min(budget, 8)), c) or (Ref(self.draw.one(ready)) if ready else None)
+                return self.map_over(indices, inner, max(3, min(budget, 8)), c) or (
+                    Ref(self.draw.one(ready)) if ready else None
+                )
         return None
 
     def _applied(self, sight: Sight, budget: int, needed: tuple[Var, ...]) -> Expr | None:
@@ -281,7 +288,11 @@ class Structures(Expressions):
         body = self.tensor(sight.and_(param), budget - 5)
         if body is None:
             return None
-        return self.derivative_at(Lam((param,), body), sight, 4) if self.draw.odds(0.0) else self._pullback(Lam((param,), body), sight)
+        return (
+            self.derivative_at(Lam((param,), body), sight, 4)
+            if self.draw.odds(0.0)
+            else self._pullback(Lam((param,), body), sight)
+        )
 
     def _pullback(self, f: Lam, sight: Sight) -> Expr | None:
         derived = Derived("pullback", f)

@@ -16,10 +16,12 @@ Function = Callable[[Sequence[T.Value]], tuple[T.Value, ...]]
 def supplied(name: str, given: Mapping[str, Any]) -> Callable[..., Any]:
     """The function of that name, on whole arrays."""
     if name.startswith("adjoint_"):
-        return supplied(name.removeprefix("adjoint_"), {k: v.adjoint if isinstance(v, Matrix) else v for k, v in given.items()})
+        return supplied(
+            name.removeprefix("adjoint_"), {k: v.adjoint if isinstance(v, Matrix) else v for k, v in given.items()}
+        )
     if isinstance(given.get(name), Matrix):
         return given[name].on  # type: ignore[no-any-return]
-    found, takes = _function(name, given)
+    found, takes, _ = _function(name, given)
 
     def on_arrays(*args: Any) -> Any:
         flat: list[Any] = []
@@ -39,17 +41,18 @@ def _double(x: Any) -> Any:
     return x.astype(np.complex128 if np.iscomplexobj(x) else np.float64)
 
 
-def _function(name: str, given: Mapping[str, Any]) -> tuple[Function, list[bool]]:
-    """The function on arrays with tangents, and for each argument whether it is complex; results are a tuple."""
+def _function(name: str, given: Mapping[str, Any]) -> tuple[Function, list[bool], list[bool]]:
+    """The function on arrays with tangents; which of its arguments, and which of its results, are complex."""
     if name in given:
         wave = given[name]
         assert isinstance(wave, Wave), f"{name} is no function"
         takes = [wave.argument_complex] * len(wave.slopes)
-        return (lambda args: (wave.on(args),)), takes
+        return (lambda args: (wave.on(args),)), takes, [wave.complex]
     for how in ("grad_", "pullback_"):
         if name.startswith(how):
-            inner, takes = _function(name.removeprefix(how), given)
-            return _pulled_back(inner, takes, how == "pullback_"), takes
+            inner, takes, gives = _function(name.removeprefix(how), given)
+            cotangent = how == "pullback_"
+            return _pulled_back(inner, takes, cotangent), takes + gives * cotangent, takes
     raise KeyError(name)
 
 

@@ -123,7 +123,10 @@ def over_complex(kind: Type) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Var:
-    """A variable: a parameter, an index, a definition. `hint` is a name it would like; `sign` is +1 for positive data."""
+    """A variable: a parameter, an index, a definition; with the sort of name that it likes, `=x` for x itself.
+
+    The data of a `positive` one are above 0.
+    """
 
     kind: Type
     hint: str = ""
