@@ -27,8 +27,8 @@ from .syntax import (
     Conj,
     Constant,
     Definition,
-    Derived,
     Delta,
+    Derived,
     Div,
     Expr,
     Indicator,
@@ -224,13 +224,15 @@ def _along(v: Var, x: Any, r: Range, change: Callable[[Any, int], Any]) -> Any:
     return x
 
 
-def _follows(case: Case, moved: Mapping[Var, Any], r: Range, change: Callable[[Any, int], Any] | None, what: str) -> None:
+def _follows(
+    case: Case, moved: Mapping[Var, Any], r: Range, change: Callable[[Any, int], Any] | None, what: str
+) -> None:
     """Whether the gradient at the moved arrays is the moved gradient; without `change`, the first part of it."""
     f = case.derivation.compile()
     before = case.shaped(case.run(f, extra=extra_arguments(case, f)), case.program.unknowns, what)
     arrays = {case.writer.names.of[v]: _by_axes(v, x) for v, x in moved.items()}
     with np.errstate(all="ignore"):
-        found = case.run(f, lambda name, x: arrays[name] if name in arrays else x)
+        found = case.run(f, arrays.get)
     items = found if isinstance(found, tuple) else (found,)
     allowed = case.sensitivity(False)
     if not np.isfinite(allowed).all() or not all(np.isfinite(b).all() for b in before):
@@ -313,7 +315,9 @@ def _vanishes_beyond(program: Program, r: Range) -> bool:
             return False
         if isinstance(e, Sum):
             factors = e.body.factors if isinstance(e.body, Mul) else (e.body,)
-            entries = [f for f in factors if isinstance(f, App) and isinstance(f.function, Ref) and f.function.var in given]
+            entries = [
+                f for f in factors if isinstance(f, App) and isinstance(f.function, Ref) and f.function.var in given
+            ]
             at = {a.bare for f in entries for a in f.args if isinstance(a, Affine)}
             if not set(own) <= at:
                 return False

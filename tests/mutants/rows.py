@@ -33,7 +33,7 @@ PULLBACKS = (
     ("scalar, without conj", "scalar", "mul(conj(derivative(v)), k)", "mul(derivative(v), k)"),
     ("item, the next one", "item", "n == number", "n == (number + 1) % len(of.items)"),
     ("δ, condition lost", "where_equal", "lambda v, k: step(k)", "lambda v, k: k"),
-    ("indicator, condition lost", "where_ordered", "lambda v, k: step(k)", "lambda v, k: k"),
+    ("indicator, condition lost", "where_ordered", "inside(condition_of(node), k)", "k"),
     ("apply, adjoint lost", "unknown", 'apply(diff("adjoint", function), k)', "apply(function, k)"),
     ("apply, gradient not scaled", "unknown", "return _scaled(gradient, k)", "return gradient"),
 )

@@ -310,6 +310,8 @@ def test_what_is_not_finite_hides_no_other_entry() -> None:
 
 def difference_of(before: list[float], after: list[float]) -> str:
     return gate._distance(np.array(before), np.array(after), floor=1.0)
+
+
 def under_pairs(e: Callable[[Term], Term]) -> Term:
     """i ↦ Σ_j of e(x_i − x_j) where i + 1 ≤ j."""
     n = Index(Domain("x.1"))
