@@ -12,6 +12,7 @@ from typing import TypeGuard
 
 from combdiff.calculus.reverse import gradient_of, pullback_of
 from combdiff.errors import UnsupportedError
+from combdiff.language.names import names_in
 from combdiff.language.terms import (
     ZERO,
     App,
@@ -53,6 +54,8 @@ def without_derivatives(program: Term, simplify: Simplify = lambda f, _: f) -> T
         p for t in subterms(program) if isinstance(t, Diff) for f in (t.of,) if _taken(f, t) for p in f.params
     )
 
+    names = names_in(program)
+
     def go(t: Term, inside: bool) -> Term:
         if isinstance(t, Diff):
             f = go(t.of, True)
@@ -64,7 +67,7 @@ def without_derivatives(program: Term, simplify: Simplify = lambda f, _: f) -> T
             unused = pending.union(f.params) if inside else ()
             if t.kind == "adjoint":
                 return _adjoint(f, lambda taken: simplify(taken, unused))
-            taken = gradient_of(f) if t.kind == "grad" else pullback_of(f, _cotangents(t.of))
+            taken = gradient_of(f) if t.kind == "grad" else pullback_of(f, _cotangents(t.of), names)
             return simplify(taken, unused)
         below = children(t)
         if not any(isinstance(u, Diff) for u in subterms(t)):

@@ -11,7 +11,7 @@ collected once from everything that uses it, and handed on. Forward values once,
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from combdiff.calculus.combinators import eliminate
@@ -21,6 +21,7 @@ from combdiff.calculus.naming import name_arguments
 from combdiff.calculus.primitives import INCLUSION, needs_inclusion
 from combdiff.calculus.pullback import pull_back
 from combdiff.errors import UnsupportedError
+from combdiff.language.names import names_in
 from combdiff.language.terms import (
     ONE,
     ZERO,
@@ -105,19 +106,19 @@ class Reverse:
         return Lam(slots, total) if slots else total
 
 
-def pullback_of(f: Lam, kinds: Sequence[Type] = ()) -> Lam:
+def pullback_of(f: Lam, kinds: Sequence[Type] = (), others: Collection[str] = ()) -> Lam:
     """(x…, k…) -> the cotangents of the parameters, one bare, several as a tuple.
 
     `kinds` says that f is a gradient, and of what types: its slots are those of the parameters, and keep their names.
+    `others` are names in use around f.
     """
     for x in f.params:
         _differentiable(x)
     bindings, core = name_arguments(f.params, *float_lets(f.body))
     outputs = core.items if isinstance(core, Tuple) else (core,)
-    taken = {t.name for t in subterms(f) if isinstance(t, Var)}
     wider = bool(kinds)
     kinds = kinds or [t.type for t in outputs]
-    names = _names(taken, len(outputs))
+    names = _names({*names_in(f), *others}, len(outputs))
     cotangents = [fresh(name, _cotangent_type(kind)) for name, kind in zip(names, kinds, strict=True)]
     known = {x: _params_of(t) for x, t in zip(f.params, outputs, strict=False)} if len(outputs) == len(f.params) else {}
     named = {x: names for x, names in known.items() if wider and names}
@@ -243,10 +244,13 @@ def _cotangent_type(kind: Type) -> Type:
     return Map(kind.params, kind.result, (), "" if kind.symmetries else kind.space)
 
 
-def _names(taken: set[str], count: int) -> list[str]:
+def _names(taken: Collection[str], count: int) -> list[str]:
     """k, or another letter where the program uses it; k1, k2, … for several."""
-    letter = next((c for c in "kvuhc" if c not in taken), "cotangent")
-    return [letter] if count == 1 else [f"{letter}{n + 1}" for n in range(count)]
+    for letter in (*"kvuhc", *(f"cotangent{n or ''}" for n in range(len(taken) + 1))):
+        names = [letter] if count == 1 else [f"{letter}{n + 1}" for n in range(count)]
+        if letter not in taken and not any(name in taken for name in names):
+            break
+    return names
 
 
 def _slot_names(variables: Sequence[Var], bodies: Sequence[Term]) -> dict[Var, list[str]]:
