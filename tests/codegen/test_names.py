@@ -19,8 +19,8 @@ from combdiff.codegen.plan import Argument
 from combdiff.language.names import unique_name
 from combdiff.language.printer import program_text
 from combdiff.language.terms import Term
+from tests.adversarial_names import NAMES, called, names_of
 
-from .adversarial_names import NAMES, called, names_of
 from .array_libraries import Numbers, library
 from .test_backends import TEXTS, WHOLE, arrays, assert_close, converted, function_of
 
