@@ -102,7 +102,7 @@ SPACES = """@space V begin type = (N) -> R end
 )
 def test_a_space_of_spaces_is_declared_with_what_is_said_of_it(text: str) -> None:
     term = infer(parse(SPACES + text))
-    assert_reads_back(term)
+    assert_reads_back(term, values="F::" not in text)  # a map of functions has no random value
     assert "linear = true" in program_text(term) and "D::Der" in program_text(term)
 
 
