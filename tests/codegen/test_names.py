@@ -319,3 +319,18 @@ def test_released_arrays_may_have_names_with_marks() -> None:
     code = cd.grad(marked).source("torch", value=True, memory="2 MB", y=(2000, 3), w=(3000, 2000))
     assert "x̂_block" in code and "del" in code
     compile(code, "<source>", "exec")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "@domain X begin base = I; list = true end\n@domain Z begin periodic = true end\n"
+        "(u::(Z) -> R) -> (y::R) -> begin\n"
+        "  x = root((x::(Z) -> R) -> (z::Z) -> x(z) + sum(b::X, b * u(z + b)) / 9 - y)\n  sum(z::Z, x(z)^2)\nend",
+        "@domain K begin base = I end\n(u::RV) -> (y::R) -> begin\n"
+        "  x = root((x::RV) -> i -> x(i) + u(i) * sum(k::K, k) / 9 - y)\n  sum(i, x(i)^2)\nend",
+    ],
+    ids=["a list of offsets", "a size"],
+)
+def test_an_equation_is_given_what_only_it_asks_for(text: str) -> None:
+    assert cd.grad(text).check()
