@@ -56,11 +56,11 @@ class Parameters:
     def used(self, found: Sequence[Argument], outputs: Collection[Step]) -> list[Argument]:
         """What generated code takes: the arrays and functions `found`, then lists of offsets, then sizes."""
         steps = ordered(outputs)
-        asked = _sizes_asked(steps, found)
+        asked, given = _sizes_asked(steps, found), {a.step for a in found}
         lists = [
             Argument(name, offsets_kind(domain), step=self.offsets(domain), offsets=domain)
             for domain, name in self.lists.items()
-            if self.offsets(domain) in steps or domain.axes[0] in asked
+            if self.offsets(domain) not in given and (self.offsets(domain) in steps or domain.axes[0] in asked)
         ]
         sizes = [Argument(self.names.size(d), Index(d)) for d in _sizes_asked(steps, [*found, *lists])]
         return [*found, *lists, *sizes]
