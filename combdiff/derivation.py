@@ -117,13 +117,15 @@ class Derivation:
 
     def _result_names(self) -> list[str]:
         """What the results are called in a picture: ∇ of each unknown, its cotangent, a product with the Hessian."""
-        from combdiff.codegen.latex_names import latex_name
+        from combdiff.codegen.latex_names import Scope
         from combdiff.codegen.signature import result_of
+        from combdiff.codegen.signs import latex_signs
 
         sign = {"grad": r"\nabla_{{{}}}", "pullback": r"\bar{{{}}}", "hvp": r"(Hk)_{{{}}}"}[self.mode]
-        outputs = result_of(self.term).outputs
-        names = [sign.format(latex_name(p.name)) for p in self.objective.params]
-        return names if len(names) == len(outputs) else [sign.format(n) for n in range(1, len(outputs) + 1)]
+        parts = result_of(self.term)
+        scope = Scope(signs=latex_signs(self.term)).bind(parts.params)
+        names = [sign.format(scope[p]) for p in self.objective.params]
+        return names if len(names) == len(parts.outputs) else [sign.format(n + 1) for n in range(len(parts.outputs))]
 
     def sympy(self, inline: bool = False) -> SymbolicResult:
         """The result as SymPy's objects: `definitions` of shared values, and `results` with indices and expression.

@@ -12,8 +12,9 @@ from typing import TypeGuard
 
 from combdiff.calculus.conditions import numbers_among
 from combdiff.calculus.distributions import with_peaks
-from combdiff.calculus.reverse import gradient_of, names_in, pullback_of
+from combdiff.calculus.reverse import gradient_of, pullback_of
 from combdiff.errors import UnsupportedError
+from combdiff.language.names import names_in
 from combdiff.language.terms import (
     ZERO,
     App,

@@ -24,6 +24,7 @@ from combdiff.calculus.primitives import INCLUSION, needs_inclusion
 from combdiff.calculus.pullback import pull_back
 from combdiff.errors import UnsupportedError
 from combdiff.language.guards import Guard, is_finite, under
+from combdiff.language.names import names_in
 from combdiff.language.terms import (
     ONE,
     ZERO,
@@ -35,7 +36,6 @@ from combdiff.language.terms import (
     Var,
     add,
     apply,
-    bound_by,
     fresh,
     let,
     substitute,
@@ -150,10 +150,9 @@ def pullback_of(f: Lam, kinds: Sequence[Type] = (), around: Collection[str] = ()
         _differentiable(x)
     bindings, core = name_arguments(f.params, *float_lets(f.body))
     outputs = core.items if isinstance(core, Tuple) else (core,)
-    taken = {*around, *names_in(f)}
     wider = bool(kinds)
     kinds = kinds or [t.type for t in outputs]
-    names = _names(taken, len(outputs))
+    names = _names({*names_in(f), *around}, len(outputs))
     cotangents = [fresh(name, _cotangent_type(kind)) for name, kind in zip(names, kinds, strict=True)]
     known = {x: _params_of(t) for x, t in zip(f.params, outputs, strict=False)} if len(outputs) == len(f.params) else {}
     named = {x: names for x, names in known.items() if wider and names}
@@ -282,21 +281,11 @@ def _cotangent_type(kind: Type) -> Type:
     return Map(kind.params, kind.result, (), "" if kind.symmetries else kind.space)
 
 
-def names_in(t: Term) -> set[str]:
-    """The names of all variables of a term, of parameters that nothing uses, too.
-
-    >>> x, y = fresh("x", REAL), fresh("y", REAL)
-    >>> sorted(names_in(Lam((x, y), x)))
-    ['x', 'y']
-    """
-    return {v.name for u in subterms(t) for v in ((u,) if isinstance(u, Var) else bound_by(u))}
-
-
-def _names(taken: set[str], count: int) -> list[str]:
+def _names(taken: Collection[str], count: int) -> list[str]:
     """k, or another letter where the program uses it; k1, k2, … for several."""
-    for letter in (*"kvuhc", *(f"cotangent{'_' * n}" for n in range(len(taken) + 1))):
+    for letter in (*"kvuhc", *(f"cotangent{n or ''}" for n in range(len(taken) + 1))):
         names = [letter] if count == 1 else [f"{letter}{n + 1}" for n in range(count)]
-        if taken.isdisjoint((letter, *names)):
+        if not any(name in taken for name in (letter, *names)):
             return names
     raise AssertionError("one of more names than are taken is free")
 

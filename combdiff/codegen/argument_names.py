@@ -48,7 +48,7 @@ class ArgumentNames:
 
     def within(self, name: str, others: Collection[str]) -> str:
         """A name for a value that an equation is given, besides all functions and the `others` that it is given."""
-        return unlike(name, {*self._taken.difference(self._arrays), *others})
+        return unlike(name, {*self._taken.difference(self._arrays, self.lists), *others})
 
     def start(self, unknown: str) -> str:
         """The name of where Newton's method starts for an unknown."""

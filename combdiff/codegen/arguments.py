@@ -9,6 +9,7 @@ from combdiff.codegen.arrays import Arrays
 from combdiff.codegen.layouts import exchanges
 from combdiff.codegen.plan import Argument, Step, ordered, unseen_sizes
 from combdiff.codegen.signature import slots
+from combdiff.codegen.solving import Equation
 from combdiff.language.components import Components, offsets_kind
 from combdiff.language.terms import Diff, Term, Var
 from combdiff.language.types import Domain, Index, Map, is_complex
@@ -38,10 +39,14 @@ class Parameters:
 
     def take(self, var: Var) -> Argument:
         """The argument for a parameter of the program."""
-        if isinstance(var.kind, Map) and not var.kind.is_tensor:
+        of_integers = isinstance(var.kind, Map) and isinstance(var.kind.result, Index)
+        if isinstance(var.kind, Map) and not (var.kind.is_tensor or of_integers):
             return Argument(var.name, var.kind, callable=True)
         step = self.arrays.builder.step("input", (), var.name, slots(var.kind), is_complex(var.kind))
         self.known[var] = step
+        if of_integers:
+            # a list of offsets, which an equation is given
+            self.arrays.integer_tensors[var] = step
         if isinstance(var.kind, Map) and step.rank == len(var.kind.params):
             # the transpose of a matrix costs nothing, so that only what is as plain is worth another image
             images = [s for s in exchanges(var.kind) if step.rank > 2 or (s.sign > 0 and not s.conj)]
@@ -51,14 +56,22 @@ class Parameters:
     def used(self, found: Sequence[Argument], outputs: Collection[Step]) -> list[Argument]:
         """What generated code takes: the arrays and functions `found`, then lists of offsets, then sizes."""
         steps = ordered(outputs)
-        asked = unseen_sizes(steps, found)
+        asked, given = _sizes_asked(steps, found), {a.step for a in found}
         lists = [
             Argument(name, offsets_kind(domain), step=self.offsets(domain), offsets=domain)
             for domain, name in self.lists.items()
-            if self.offsets(domain) in steps or domain.axes[0] in asked
+            if self.offsets(domain) not in given and (self.offsets(domain) in steps or domain.axes[0] in asked)
         ]
-        sizes = [Argument(self.names.size(d), Index(d)) for d in unseen_sizes(steps, [*found, *lists])]
+        sizes = [Argument(self.names.size(d), Index(d)) for d in _sizes_asked(steps, [*found, *lists])]
         return [*found, *lists, *sizes]
+
+
+def _sizes_asked(steps: Sequence[Step], found: Sequence[Argument]) -> list[Domain]:
+    """The domains whose sizes no array among the arguments shows, those that equations ask for among them."""
+    shown = {d for a in found if a.step is not None for d in a.step.domains}
+    inner = [a.kind for s in steps if isinstance(s.spec, Equation) for a in s.spec.plan.arguments]
+    asked = [kind.domain for kind in inner if isinstance(kind, Index) and kind.domain is not None]
+    return list(dict.fromkeys([*unseen_sizes(steps, found), *(d for d in asked if d not in shown)]))
 
 
 def derivative(name: str, head: Diff, names: ArgumentNames) -> Argument:

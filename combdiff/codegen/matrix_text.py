@@ -41,7 +41,7 @@ class _Result:
     def clauses(self) -> list[str]:
         """What is to be said beside the lines: definitions first."""
         named = {named: scope for expr, scope in self.used for named in named_in(expr)}
-        definitions = [f"{scope[of.var]} = {in_language(of.value)}" for of, scope in named.items()]
+        definitions = [f"{scope[of.var]} = {in_language(of.value, scope.names)}" for of, scope in named.items()]
         return [*definitions, *notes(self.used, TEXT)]
 
     def text(self, term: Term, scope: Scope) -> str:
@@ -64,7 +64,7 @@ class _Result:
             case Lam(params, body) if isinstance(body, Let) or not is_unit(term):
                 return self.text(body, scope.bind(params))
             case _:
-                return in_language(term)
+                return in_language(term, scope.names)
 
     def _definition(self, value: Term, scope: Scope) -> str:
         if value in self.forms or not isinstance(value, Lam) or is_unit(value):

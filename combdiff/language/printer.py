@@ -6,10 +6,11 @@ where two that are in sight at once share a name, the inner one gets a subscript
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from fractions import Fraction
+from types import MappingProxyType
 
 from combdiff.language.names import apart, unique_name
 from combdiff.language.recursion import deep_recursion
@@ -71,8 +72,10 @@ def program_text(term: Term) -> str:
         return wrapped("\n".join([*spelling.declarations(), body]))
 
 
-def expression_text(term: Term) -> str:
+def expression_text(term: Term, names: Mapping[Var, str] | None = None) -> str:
     """One expression without declarations, for messages and steps; domains that are declared are named all the same.
+
+    `names` are those that free variables have where the expression stands.
 
     >>> from combdiff.language.terms import fresh, mul, number
     >>> from combdiff.language.types import REAL
@@ -84,7 +87,7 @@ def expression_text(term: Term) -> str:
         for index in _declared(term):
             assert index.domain is not None
             spelling.domains[index.domain] = index.domain.name
-        return wrapped(_opened(term, spelling).at(term))
+        return wrapped(_opened(term, spelling, names or {}).at(term))
 
 
 def _declared(term: Term) -> list[Index]:
@@ -92,9 +95,10 @@ def _declared(term: Term) -> list[Index]:
     return [kind for kind in kinds if isinstance(kind, Index) and kind.domain and kind.domain.declared]
 
 
-def _opened(term: Term, spelling: Spelling) -> _Printer:
-    free = sorted(term.free, key=lambda var: var.uid)
-    return _Printer(spelling, {}).binding(free)
+def _opened(term: Term, spelling: Spelling, names: Mapping[Var, str] = MappingProxyType({})) -> _Printer:
+    known = {var: names[var] for var in term.free if var in names}
+    free = sorted(term.free - known.keys(), key=lambda var: var.uid)
+    return _Printer(spelling, known).binding(free)
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,8 @@ class Spelling:
         self.lost = unanchored(term)
         shown = {d for var in (*_parameters(term), *term.free) for d in _slots(var.kind)}
         found = dict.fromkeys(d for var in (*bound, *term.free) for d in domains_of(var.kind))
-        taken = names_in(term)
+        taken = names_in(term) | {d.name for d in found if d.declared}
+        taken |= {kind.space for var in _parameters(term) for kind in _maps(var.kind)}
         for domain in found:
             if domain in shown and domain.sized:
                 self.sizes[domain] = domain.name

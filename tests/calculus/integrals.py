@@ -9,7 +9,7 @@ import numpy as np
 from combdiff.calculus.floating import unfold
 from combdiff.codegen.signature import result_of
 from combdiff.derivation import Derivation
-from combdiff.language.samples import default_sizes
+from combdiff.language.sizes import default_sizes
 from combdiff.language.terms import App, Conj, Delta, Lam, Sum, Term, Tuple, Var, apply, call, fresh, mul, subterms
 from combdiff.language.types import Index, Map, Number, Type, is_complex
 

@@ -16,7 +16,7 @@ import combdiff as cd
 from combdiff.derivation import Derivation
 from combdiff.explanation import combinator_form, explanation
 from combdiff.language.printer import expression_text
-from combdiff.language.samples import default_sizes
+from combdiff.language.sizes import default_sizes
 
 from .integrals import below, error
 

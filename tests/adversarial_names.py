@@ -5,7 +5,9 @@ from __future__ import annotations
 import builtins
 import keyword
 from collections.abc import Callable
+from dataclasses import replace
 
+from combdiff.language.anchors import domains_of
 from combdiff.language.names import unique_name
 from combdiff.language.terms import Term, Var, bound_by, subterms
 from combdiff.language.types import Domain, Index, Map, Product, Type
@@ -50,25 +52,17 @@ assert {"len", "range"} <= vars(builtins).keys()
 
 def names_of(term: Term) -> list[str]:
     """The names of variables, and of domains that the program names."""
-    variables = _variables(term)
-    domains = [d for v in variables for d in _domains(v.kind)]
-    return list(dict.fromkeys([*(v.name for v in variables), *(d.name for d in domains if d.sized or d.declared)]))
+    return list(dict.fromkeys([*(v.name for v in _variables(term)), *domain_names(term)]))
+
+
+def domain_names(term: Term) -> list[str]:
+    """The names of domains, and of sizes."""
+    domains = [d for v in _variables(term) for d in domains_of(v.kind)]
+    return list(dict.fromkeys(d.name for d in domains if d.sized or d.declared))
 
 
 def _variables(term: Term) -> list[Var]:
     return [v for u in subterms(term) for v in (*bound_by(u), *((u,) if isinstance(u, Var) else ()))]
-
-
-def _domains(kind: Type) -> list[Domain]:
-    match kind:
-        case Index(Domain() as d):
-            return [d]
-        case Map(params, result):
-            return [d for p in (*params, result) for d in _domains(p)]
-        case Product(items):
-            return [d for item in items for d in _domains(item)]
-        case _:
-            return []
 
 
 def called(term: Term, new: Callable[[str], str]) -> Term:
@@ -86,10 +80,7 @@ def called(term: Term, new: Callable[[str], str]) -> Term:
                 return k
 
     def domain(d: Domain) -> Domain:
-        stem, dot, slot = d.name.partition(".")
-        name = new(stem) + dot + slot
-        fields = {f: getattr(d, f) for f in Domain.__dataclass_fields__}
-        return Domain(**{**fields, "name": name})
+        return replace(d, name=new(d.name)) if d.sized or d.declared else d
 
     known: dict[int, Term] = {}
 
