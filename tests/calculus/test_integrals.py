@@ -43,7 +43,7 @@ FORMULAS = {
     "(f::RF, g::RF) -> (a::R) -> sum(x::R, delta(x, g(a), f(x)))": ("grad(g)(a) * grad(f)(g(a))", None),
     "(f::RF) -> (a::RV) -> sum((x::R, i), indicator(x, a(i), f(x)))": ("i -> f(a(i))", "i -> k(i) * grad(f)(a(i))"),
     "(f::RF) -> (a::R) -> sum(x::R, indicator(a, x, (x - a) * f(x)))": (
-        "-sum(x::R, f(x) * indicator(a, x, 1))",
+        "-sum(x::R, indicator(a, x, f(x)))",
         "k * f(a)",
     ),
     "(f::RF) -> (a::R) -> sum(x::R, indicator(x, a, f(x)) * indicator(2 * x, 2 * a, f(x)))": (
@@ -63,10 +63,10 @@ FORMULAS = {
         None,
     ),
     "(f::CF) -> (a::R) -> sum(x::R, delta(x, a, f(x)))": ("pullback(f)(a, 1)", None),
-    "(a::R) -> (f::RF) -> sum(x::R, delta(x, a, f(x)))": ("(x::R) -> delta(a, x, 1)", "(x::R) -> 0"),
+    "(a::R) -> (f::RF) -> sum(x::R, delta(x, a, f(x)))": ("(x::R) -> delta(x, a, 1)", "(x::R) -> 0"),
     "(a::R) -> (f::RF) -> sum(x::R, indicator(x, a, f(x)^2))": (
-        "(x::R) -> 2 * f(x) * indicator(x, a, 1)",
-        "(x::R) -> 2 * k(x) * indicator(x, a, 1)",
+        "(x::R) -> 2 * indicator(x, a, f(x))",
+        "(x::R) -> 2 * indicator(x, a, k(x))",
     ),
 }
 
@@ -81,7 +81,7 @@ def test_the_derivative_by_a_compared_number(text: str) -> None:
 
 def test_the_second_derivative_of_a_distance_is_twice_the_density() -> None:
     d = cd.hvp("(f::RF) -> (a::R) -> sum(x::R, abs(x - a) * f(x))")
-    assert "2 * f(a)" in str(d)
+    assert formula(d) == "2 * k * f(a)"
     assert error(d) < TIGHT
 
 
@@ -261,16 +261,16 @@ def test_a_derivative_at_another_place_has_none() -> None:
         ("(b::R) -> (a::R) -> indicator(b, a, b)", "0"),
         (
             "(f::RF) -> (a::R, b::R) -> sum(x::R, indicator(a, b, f(x) * a))",
-            "(indicator(a, b, 1) * sum(x::R, f(x)), 0)",
+            "(sum(x::R, indicator(a, b, f(x))), 0)",
         ),
-        ("(f::RF, b::R) -> (a::R) -> sum(x::R, indicator(x, b, f(x) * a))", "sum(x::R, f(x) * indicator(x, b, 1))"),
+        ("(f::RF, b::R) -> (a::R) -> sum(x::R, indicator(x, b, f(x) * a))", "sum(x::R, indicator(x, b, f(x)))"),
         (
             "(f::RF) -> (a::R) -> sum(x::R, indicator(x - a, x^2 - a, f(x) * a))",
-            "sum(x::R, f(x) * indicator(x - a, x^2 - a, 1))",
+            "sum(x::R, indicator(x - a, x^2 - a, f(x)))",
         ),
         (
             "(f::RF) -> (a::R) -> sum(x::R, indicator(x - 2 * a, x - a, f(x) * a))",
-            "sum(x::R, f(x) * indicator(x - 2 * a, x - a, 1))",
+            "sum(x::R, indicator(x - 2 * a, x - a, f(x)))",
         ),
     ],
 )
