@@ -23,7 +23,7 @@ _BUILTINS = frozenset(name for name, value in vars(builtins).items() if getattr(
 _RESERVED = _BUILTINS | {"_", "__debug__"}
 """Python's own functions and types, not what an interpreter adds to them; `_` stands for what is not needed."""
 
-_WORD = re.compile(r"[^\W\d](?:\w|[^\x00-\x7f])*")
+_WORD = re.compile(r"(?<!\w)[^\W\d](?:\w|[^\x00-\x7f])*")
 
 
 def identifier(name: str) -> str:

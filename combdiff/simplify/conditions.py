@@ -58,7 +58,7 @@ def _product(t: Mul, factors: tuple[Term, ...]) -> Term:
         for other in guards[:n]:
             if (one.left, one.right) == (other.left, other.right):
                 rest = [f for f in factors if f is not one and f is not other]
-                together = mul(*rest, _under(one.left, one.right, mul(one.body, other.body)))
+                together = mul(*rest, _under(one.left, one.right, mul(other.body, one.body)))
                 return _product(together, together.factors) if isinstance(together, Mul) else together
     return t
 
