@@ -388,6 +388,8 @@ class Evaluator:
                 return sum(self.plain(term, env) for term in terms)
             case ("neg", of):
                 return -self.plain(of, env)
+            case ("mul" | "divided", *_) if self.excluded(node, env):
+                return 0
             case ("mul", factors):
                 result = 1
                 for factor in factors:
@@ -431,6 +433,18 @@ class Evaluator:
                 return int(np.real(self.plain(left, env)) <= np.real(self.plain(right, env)))
             case _:
                 raise UnreadableError(f"no number: {node}")
+
+    def excluded(self, node: Node, env: Env) -> bool:
+        """Whether a condition among the factors does not hold: then the others do not matter."""
+        match node:
+            case ("at most", *_):
+                return not self.plain(node, env)
+            case ("mul", factors):
+                return any(self.excluded(factor, env) for factor in factors)
+            case ("divided", above, _):
+                return self.excluded(above, env)
+            case _:
+                return False
 
     def plain(self, node: Node, env: Env) -> complex:
         """A number; an index in its place is its value."""

@@ -41,7 +41,7 @@ FORCED = frozenset(
 def program(seed: int, number: int) -> Program:
     """The program of that number in the run of that seed.
 
-    >>> from tests.fuzz.spelling import text_of
+    >>> from .spelling import text_of
     >>> text_of(program(1, 2)) == text_of(program(1, 2))
     True
     """

@@ -12,7 +12,7 @@ from .syntax import Expr, Function, Index, Items, Law, Number, Program, Range, S
 def signature(program: Program) -> int:
     """A number that two programs share only if they differ by the names of variables.
 
-    >>> from tests.fuzz.programs import program
+    >>> from .programs import program
     >>> signature(program(1, 5)) == signature(program(1, 5))
     True
     """
