@@ -42,8 +42,6 @@ class Derivation:
     >>> d = cd.grad("(A::Her) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j))")
     >>> print(d)
     (A::Her) -> (x::CV) -> i -> 2 * sum(j, A(i, j) * x(j))
-    >>> d.latex(form="matrix")
-    'A \\\\mapsto x \\\\mapsto 2 A x'
 
     `str(d)` is the result in the language, declarations included; `steps` says how it was found. `expand`: products and
     shared values are multiplied out, in values and products with the Hessian, too, which keep to the budget as well.
@@ -383,13 +381,12 @@ def _derived(text: str, mode: str, program: Term, simplifier: Simplifier) -> Der
         simplifier.names = index_names(program)
         simplifier.definitions = {var.name for t in subterms(program) if isinstance(t, Let) for var, _ in t.bindings}
         simplifier.rank = {p: n for n, p in enumerate(parameters_of(program))}
-        simplifier.steps.append(
-            Step("program", program, note=_note(program, simplifier.budget) if mode != "pullback" else "")
-        )
+        note = "" if mode == "pullback" else _note(program, simplifier.budget)
+        simplifier.steps.append(Step("program", program, note=note))
         simplifier.announce("differentiate")
         term = differentiate(program, mode, simplifier)
-    options = simplifier.expand, simplifier.seconds, simplifier.nodes
-    return Derivation(text, mode, program, term, Steps(simplifier.steps), *options)
+    steps = Steps(simplifier.steps)
+    return Derivation(text, mode, program, term, steps, simplifier.expand, simplifier.seconds, simplifier.nodes)
 
 
 def _note(program: Term, budget: Budget) -> str:

@@ -124,12 +124,10 @@ class Compiled:
         self._lock = RLock()
         kinds = [None if name in self._plan.packed else self._kinds.get(name) for name in self._names]
         self._symmetric = [n for n, kind in enumerate(kinds) if check and isinstance(kind, Map) and kind.symmetries]
-        # lists that the code does not need may still be needed to check a declared symmetry
         names = ArgumentNames(term)
+        # lists that the code does not need may still be needed to check a declared symmetry
         self._lists = {name: d for name, d in names.lists.items() if name not in self._names}
-        # functions that the program takes, though its result may not call them
-        functions = {v.name for v in result_of(term).params if isinstance(v.kind, Map) and not v.kind.is_tensor}
-        others = {*functions, *names.derivatives_in(term), *self._lists}
+        others = {*_functions(term), *names.derivatives_in(term), *self._lists}
         self._call = Call(self._module(), self._plan.arguments, others)
 
     def __repr__(self) -> str:
@@ -361,3 +359,8 @@ class Compiled:
             packs = [(packing, compile_source(text, packers[packing.name])) for packing in plan.packings]
             self._known[text] = self._packed.bound(function, self._names, packs) if packs else function
         return self._known[text]
+
+
+def _functions(term: Term) -> set[str]:
+    """The functions that a program takes, though its result may not call them."""
+    return {v.name for v in result_of(term).params if isinstance(v.kind, Map) and not v.kind.is_tensor}

@@ -33,11 +33,9 @@ class Expressions(Products, PackedProducts):
         cast = self._cast(step) if self.spelling.to_complex else ()
         read = tuple(o for o in step.operands if self._is_integer(o)) if self.spelling.to_real else ()
         read = () if step.op in _INDEXING else read
-        writer = (
-            Expressions(self.plan, self.spelling, self._casting(cast, read), self.extent, self.called)
-            if cast or read
-            else self
-        )
+        writer = self
+        if cast or read:
+            writer = Expressions(self.plan, self.spelling, self._casting(cast, read), self.extent, self.called)
         write: Callable[[Step, Any], Text] = getattr(writer, f"_{step.op}")
         return write(step, step.spec)
 
@@ -115,9 +113,8 @@ class Expressions(Products, PackedProducts):
         same = f"({offsets}[:, None] == -{offsets})" + (".all(axis=2)" if step.operands[0].rank > 1 else "")
         if self.spelling.to_real:
             places = Text(self.spelling.arange.format(self.extent(step.domains[0])), ATOM)
-            return Text(
-                f"{filled(self.spelling.where, Text(same, ATOM), places, Text('0', ATOM)).code}.sum(axis=1)", ATOM
-            )
+            chosen = filled(self.spelling.where, Text(same, ATOM), places, Text("0", ATOM))
+            return Text(f"{chosen.code}.sum(axis=1)", ATOM)
         return Text(f"{same} @ {self.spelling.arange.format(self.extent(step.domains[0]))}", PRODUCT)
 
     # --- views and gathers ------------------------------------------------------------------------------------------
