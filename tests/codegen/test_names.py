@@ -94,7 +94,7 @@ def text_of(name: str, kind: str, backend: str, new: dict[str, str]) -> str:
         return products_source(joint, backend, "value_gradient_and_hvp", title)
     pack = tuple(new.get(n, n) for n in PACKED.get(name, ())) if kind == "pack" else ()
     sizes = dict.fromkeys(guessed_sizes(whole), 1000) if kind == "memory" else None
-    limit = 2_000_000 if kind == "memory" else None
+    limit = 12_000_000 if kind == "memory" else None
     return source(whole, sizes, backend, "value_and_gradient", title, pack, limit)
 
 
