@@ -131,8 +131,8 @@ def _is_used_once(var: Var, terms: Sequence[Term]) -> bool:
 # --- names ----------------------------------------------------------------------------------------------------------
 
 
-def rename_indices(result: Term, names: dict[Type, list[str]]) -> Term:
-    """Bound indices get names of `names` (the user's, by type) that nothing around them carries."""
+def rename_indices(result: Term, names: dict[Type, list[str]], others: Collection[str] = ()) -> Term:
+    """Bound indices get names of `names` (the user's, by type) that nothing around them carries, and no `others`."""
 
     def go(t: Term, taken: frozenset[str]) -> Term:
         bound = [v for v in bound_by(t) if not isinstance(t, Let)]
@@ -150,7 +150,7 @@ def rename_indices(result: Term, names: dict[Type, list[str]]) -> Term:
         variables = tuple(v for v in chosen if isinstance(v, Var))
         return Sum(variables, parts[0]) if isinstance(t, Sum) else Lam(variables, parts[0])
 
-    outer = frozenset(v.name for v in result.free)
+    outer = frozenset((*others, *(v.name for v in result.free)))
     once = Repeats(lambda t: go(t, outer))
     if isinstance(result, Let):
         return _regrouped(result, [*map(once, children(result))])

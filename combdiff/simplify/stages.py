@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from combdiff.calculus.floating import float_lets, unfold
 from combdiff.calculus.implicit import is_implicit
 from combdiff.errors import UnsupportedError
+from combdiff.language.anchors import domains_of
 from combdiff.language.terms import (
     App,
     Conj,
@@ -218,7 +219,9 @@ class Simplifier:
         order = replace(order, derived=self.derived)
         ordered = order(body)
         together = stated_once(ordered)
-        return rename_indices(ordered if together is ordered else order(together), names)
+        given = {name for own in self.names.values() for name in own}
+        sizes = {d.name for v in self.rank for d in domains_of(v.kind) if d.sized}
+        return rename_indices(ordered if together is ordered else order(together), names, sizes - given)
 
     def _placed(self, body: Term, kept: Collection[Var]) -> tuple[Term, dict[str, Family]]:
         if self.budget.over():

@@ -334,3 +334,37 @@ def test_released_arrays_may_have_names_with_marks() -> None:
 )
 def test_an_equation_is_given_what_only_it_asks_for(text: str) -> None:
     assert cd.grad(text).check()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(s::R) -> (a::R, k1::R) -> k1 * a^2 + s",
+        "(s::R) -> (a::R, k2::R) -> k2 * a^2 + s",
+        "(s::R, k::R) -> (a::R) -> a^3 + s",
+        "(s::R, x::RV, v::RV) -> (z::RV) -> sum(k, z(k) * k) + sum(i, z(i)^3)",
+        "(k::R, v::R, u::R, h::R, c::R, cotangent::R) -> (a::R, b::R) -> a^2 * b",
+    ],
+)
+def test_directions_have_names_that_the_program_has_not(text: str) -> None:
+    d = cd.grad(text)
+    f = d.compile(value=True, hvp=True)
+    rng = np.random.default_rng(0)
+    values = {a.name: rng.normal(size=(3,) * (a.step.rank if a.step else 0)) for a in f.arguments}
+    *_, hvp = f(**values)
+    _, gradient = values_at(d, values)
+    unknowns = [p.name for p in d.objective.params]
+    ks = [rng.normal(size=np.shape(values[name])) for name in unknowns]
+    moved = [
+        values_at(d, {**values, **{n: values[n] + s * k for n, k in zip(unknowns, ks, strict=True)}})[1]
+        for s in (1e-5, -1e-5)
+    ]
+    found = hvp(*ks)
+    for h, a, b in zip(found if isinstance(found, tuple) else (found,), *moved, strict=True):
+        assert np.allclose(h, (a - b) / 2e-5, atol=1e-6)
+
+
+def values_at(d: cd.Derivation, values: dict[str, object]) -> tuple[object, tuple[object, ...]]:
+    """The value, and the gradients."""
+    value, *gradients = d.compile(value=True)(**values)
+    return value, tuple(gradients)

@@ -12,10 +12,7 @@ import combdiff as cd
 from combdiff.codegen.latex_names import Scope
 from combdiff.codegen.signs import latex_signs, text_signs
 from combdiff.codegen.symbolic import symbolic
-from combdiff.language.infer import infer
-from combdiff.language.parser import parse
-from combdiff.language.terms import Lam, Var, bound_by, fresh, subterms
-from combdiff.language.types import REAL
+from combdiff.language.terms import Lam, bound_by
 from tests.adversarial_names import NAMES, called, names_of
 from tests.strategies import programs
 
@@ -55,7 +52,10 @@ def test_plain_text_tells_a_transposed_matrix_from_a_name() -> None:
 
 def test_a_clause_below_a_formula_has_the_names_of_the_formula() -> None:
     d = cd.grad("(tr::R) -> (X::RM) -> tr * sum(i, X(i, i))^2 + tr * X(0, 1)^2")
-    assert d.matrix_text().splitlines() == ["2 tr1 tr(X) 𝐈 + M", "where M = (i, j) -> delta(1, j, delta(0, i, 2 * tr1 * X(0, 1)))"]
+    assert d.matrix_text().splitlines() == [
+        "2 tr1 tr(X) 𝐈 + M",
+        "where M = (i, j) -> delta(1, j, delta(0, i, 2 * tr1 * X(0, 1)))",
+    ]
 
 
 def test_sympys_own_constants_are_other_symbols() -> None:
@@ -99,7 +99,10 @@ def t_children(t: object) -> tuple[object, ...]:
 @given(program=programs(), data=st.data(), plain=st.booleans())
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 def test_no_two_variables_in_sight_are_written_alike(program: Lam, data: st.DataObject, plain: bool) -> None:
-    new = {name: data.draw(st.sampled_from((*NAMES, "π", "δ", "Re", "x_i", "x_1", "A_1", "tr"))) for name in names_of(program)}
+    new = {
+        name: data.draw(st.sampled_from((*NAMES, "π", "δ", "Re", "x_i", "x_1", "A_1", "tr")))
+        for name in names_of(program)
+    }
     term = called(program, lambda stem: new.get(stem, stem))
     signs = text_signs(term) if plain else latex_signs(term, "matrix")
     for scope in scopes(term, Scope(str, signs=signs) if plain else Scope(signs=signs)):
@@ -120,7 +123,9 @@ def cd_latex(term: Lam) -> None:
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 def test_no_two_arguments_are_one_symbol(program: Lam, data: st.DataObject) -> None:
     pytest.importorskip("sympy")
-    new = {name: data.draw(st.sampled_from(("I", "E", "n", "m", "oo", "x", "i", "gradient"))) for name in names_of(program)}
+    new = {
+        name: data.draw(st.sampled_from(("I", "E", "n", "m", "oo", "x", "i", "gradient"))) for name in names_of(program)
+    }
     for d in ("BZ", "X"):
         new[d] = d
     s = symbolic(called(program, lambda stem: new.get(stem, stem)))

@@ -164,3 +164,22 @@ def test_an_index_may_be_called_as_what_it_runs_over(program: str) -> None:
     term = infer(parse(program))
     assert_reads_back(term)
     assert program_text(term).startswith("(w::RV{e})")
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "(x::RV{n}) -> begin rho = (i::N{n}, j::N{n}) -> 1; rho(0, 0) * x(0) end",
+        "(s::RV, x::RV{n}) -> begin h = (l, i::N{n}) -> s(l); sum((l, i), h(l, i) * x(i)) end",
+        "(x::RV, s::R) -> begin h = (i) -> s; sum(i, h(i) * x(i)) + h(0) end",
+    ],
+)
+def test_the_index_of_a_value_that_stands_nowhere_says_how_far_it_ranges(program: str) -> None:
+    term = infer(parse(program))
+    assert_reads_back(term)
+
+
+def test_an_index_that_a_derivation_adds_is_not_called_as_a_size_is() -> None:
+    d = cd.grad("(B::Sym{d}) -> (M::Sym{d}) -> sum((k, l), B(k, l)) * M(0, 0)^2")
+    assert "d::" not in str(d).replace("N{d}", "") and "d1" in str(d)
+    assert_reads_back(d.term)
