@@ -97,7 +97,8 @@ def check(d: Derivation, seed: int = 0) -> Report:
             "the program has no finite value on random numbers, so there is nothing to compare",
             remedy="check it with arguments of functions such as log that stay in their range",
         )
-    findings = [Finding(what, max(differences[what] for differences in found)) for what in found[0]]
+    compared_things = dict.fromkeys(what for differences in found for what in differences)
+    findings = [Finding(what, max(differences.get(what, 0.0) for differences in found)) for what in compared_things]
     return Report(tuple(findings), notes)
 
 

@@ -19,6 +19,7 @@ from combdiff.errors import CombDiffError
 from combdiff.language.anchors import domains_of
 from combdiff.language.evaluate import evaluate
 from combdiff.language.infer import infer
+from combdiff.language.names import apart
 from combdiff.language.parser import parse
 from combdiff.language.samples import random_value
 from combdiff.language.spelling import Spelling
@@ -88,9 +89,9 @@ def _renamed(t: Term, same: Mapping[Var, Var]) -> Term:
 
 def _sizes_of(read: Term, printed: Term, sizes: Sizes) -> dict[Domain, int]:
     """The sizes of the domains whose names were printed."""
-    named = {name: domain for domain, name in Spelling(printed).domains.items()}
-    read_domains = {d for u in subterms(read) for v in bound_by(u) for d in domains_of(v.kind) if d.name in named}
-    pairs = (pair for d in read_domains for pair in zip(named[d.name].axes, d.axes, strict=True))
+    named = {name: domain for domain, name in Spelling(apart(printed)).domains.items()}
+    declared = {d for u in subterms(read) for v in bound_by(u) for d in domains_of(v.kind) if d.declared}
+    pairs = (pair for d in declared for pair in zip(named[d.name].axes, d.axes, strict=True))
     return {theirs: sizes[ours] for ours, theirs in pairs if ours in sizes}
 
 

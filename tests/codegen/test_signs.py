@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import combdiff as cd
+from combdiff.codegen.latex import latex
 from combdiff.codegen.latex_names import Scope
 from combdiff.codegen.signs import latex_signs, text_signs
 from combdiff.codegen.symbolic import symbolic
@@ -39,23 +40,21 @@ def test_latex_writes_two_things_in_two_ways(program: str, latex: str) -> None:
 def test_a_matrix_called_delta_is_not_kroneckers() -> None:
     d = cd.grad("(δ::RM) -> (X::RM) -> sum((i, j), X(i, j) * δ(i, j)) + X(0, 1)^2")
     assert r"{\delta_{1}}_{i,j}" in d.latex() and r"\delta_{1,j}" in d.latex()
-    assert r"\delta \mapsto x \mapsto \delta x" in cd.grad("(δ::RM) -> (x::RV) -> sum((i, j), δ(i, j) * x(j))").latex(
-        "matrix"
-    ) or r"\delta" in cd.grad("(δ::Sym) -> (x::RV) -> sum((i, j), δ(i, j) * x(j) * x(i))").latex("matrix")
+    alone = cd.grad("(δ::RM) -> (x::RV, y::RV) -> sum((i, j), x(i) * δ(i, j) * y(j))")
+    assert r"\delta_{i,j}" in alone.latex() and r"\delta_{1}" not in alone.latex()
 
 
 def test_plain_text_tells_a_transposed_matrix_from_a_name() -> None:
     d = cd.grad("(Aᵀ::RM, A::RM) -> (x::RV) -> sum((i, j), x(i) * (Aᵀ(i, j) * x(j)^2 + A(i, j) * x(j)))")
-    assert d.matrix_text() == "Aᵀ1 x^∘2 + 2 x ∘ (Aᵀ1ᵀ x) + A x + Aᵀ x"
+    assert set(d.matrix_text().split(" + ")) == {"Aᵀ1 x^∘2", "2 x ∘ (Aᵀ1ᵀ x)", "A x", "Aᵀ x"}
     assert cd.grad("(π::R) -> (x::R) -> π * pi * x^2").matrix_text() == "2 π1 x π"
 
 
 def test_a_clause_below_a_formula_has_the_names_of_the_formula() -> None:
     d = cd.grad("(tr::R) -> (X::RM) -> tr * sum(i, X(i, i))^2 + tr * X(0, 1)^2")
-    assert d.matrix_text().splitlines() == [
-        "2 tr1 tr(X) 𝐈 + M",
-        "where M = (i, j) -> delta(1, j, delta(0, i, 2 * tr1 * X(0, 1)))",
-    ]
+    formula, clause = d.matrix_text().splitlines()
+    assert set(formula.split(" + ")) == {"2 tr1 tr(X) 𝐈", "M"}
+    assert clause == "where M = (i, j) -> delta(1, j, delta(0, i, 2 * tr1 * X(0, 1)))"
 
 
 def test_sympys_own_constants_are_other_symbols() -> None:
@@ -80,41 +79,26 @@ def test_the_directions_of_a_lattice_are_other_symbols() -> None:
 def scopes(term: Lam, scope: Scope) -> list[Scope]:
     """The scope of a term, and those within it, as a formula opens them."""
     found = [scope]
-    stack = [(term, scope)]
+    stack: list[tuple[Term, Scope]] = [(term, scope)]
     while stack:
         t, here = stack.pop()
         bound = bound_by(t)
         inner = here.bind(bound) if bound else here
         found += [inner] * bool(bound)
-        stack += [(u, inner) for u in t_children(t)]
+        stack += [(u, inner) for u in children(t)]
     return found
 
 
-def t_children(t: object) -> tuple[object, ...]:
-    from combdiff.language.terms import children
-
-    return children(t)
-
-
 @given(program=programs(), data=st.data(), plain=st.booleans())
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 def test_no_two_variables_in_sight_are_written_alike(program: Lam, data: st.DataObject, plain: bool) -> None:
-    new = {
-        name: data.draw(st.sampled_from((*NAMES, "π", "δ", "Re", "x_i", "x_1", "A_1", "tr")))
-        for name in names_of(program)
-    }
+    names = st.sampled_from((*NAMES, "π", "δ", "Re", "x_i", "x_1", "A_1", "tr"))
+    new = {name: data.draw(names) for name in names_of(program)}
     term = called(program, lambda stem: new.get(stem, stem))
     signs = text_signs(term) if plain else latex_signs(term, "matrix")
     for scope in scopes(term, Scope(str, signs=signs) if plain else Scope(signs=signs)):
         written = list(scope.names.values())
         assert len(set(written)) == len(written) and signs.isdisjoint(written)
-    cd_latex(term)
-
-
-def cd_latex(term: Lam) -> None:
-    """The formula has balanced braces, as TeX wants them."""
-    from combdiff.codegen.latex import latex
-
     text = re.sub(r"\\[{}]", "", latex(term))
     assert text.count("{") == text.count("}")
 
@@ -123,11 +107,8 @@ def cd_latex(term: Lam) -> None:
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 def test_no_two_arguments_are_one_symbol(program: Lam, data: st.DataObject) -> None:
     pytest.importorskip("sympy")
-    new = {
-        name: data.draw(st.sampled_from(("I", "E", "n", "m", "oo", "x", "i", "gradient"))) for name in names_of(program)
-    }
-    for d in ("BZ", "X"):
-        new[d] = d
+    names = st.sampled_from(("I", "E", "n", "m", "oo", "x", "i", "gradient"))
+    new = {name: data.draw(names) for name in names_of(program)} | {"BZ": "BZ", "X": "X"}
     s = symbolic(called(program, lambda stem: new.get(stem, stem)))
     names = [str(symbol) for symbol in s.arguments.values()]
     sizes = {str(x) for shape in s.shapes.values() for extent in shape for x in extent.free_symbols}
