@@ -11,6 +11,7 @@ import pytest
 
 import combdiff as cd
 from combdiff import checking
+from combdiff.language.sizes import evaluation_steps, two_sizes
 from combdiff.language.terms import ONE, App, Lam, Term, add, delta, fresh, mul, number, total
 
 ROOT = Path(__file__).parent.parent
@@ -21,6 +22,7 @@ PROGRAMS = {
     "a derivative inside of the objective": "(x::R) -> grad((y::R) -> grad((z::R) -> z^3*y)(y))",
     "parameters called self and out": "(out::RV, self::RV) -> sum(i, out(i) * self(i))",
     "a range that no array shows": "@domain BZ begin base = I; periodic = true end\n(x::R) -> sum(k::BZ, x^2)",
+    "constant indices of matrices": "(R::Sym, y::RV, M::Sym) -> M[2, 2] + R(1, 1) + y(0)",
     "large numbers": "(x::R) -> 10^12 * (x + 1)^2",
 }
 
@@ -29,6 +31,19 @@ PROGRAMS = {
 def test_a_right_derivative_passes(text: str) -> None:
     assert cd.grad(text).check()
     assert cd.grad(text).check(seed=3)
+
+
+def test_a_steep_function_passes_on_whatever_is_drawn() -> None:
+    d = cd.grad("(a::R) -> sin((3 + abs2(a))^(7/3))")
+    assert all(d.check(seed) for seed in range(30))
+
+
+def test_loops_over_a_lattice_are_short() -> None:
+    zone = "@domain G begin base = (I, I, I); periodic = true end\n"
+    d = cd.grad(zone + "(u::(G) -> R, a::R) -> (w::(G) -> R) -> (a + sum(m, w(m) * sum(m1::G, u(-m1))))^2")
+    assert max(evaluation_steps(d.term, sizes) for sizes in two_sizes(d.term)) > 5 * 10**5
+    assert max(evaluation_steps(d.term, sizes) for sizes in two_sizes(d.term, few=True)) < 5 * 10**4
+    assert d.check()
 
 
 @pytest.mark.parametrize("text", [PROGRAMS["a real unknown inside complex values"], PROGRAMS["constant indices"]])

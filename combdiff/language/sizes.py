@@ -57,7 +57,7 @@ def two_sizes(term: Term, known: Known = _UNKNOWN, seed: int = 0, few: bool = Fa
 
     Args:
         known: sizes that were given before; they are kept, but for a constant index that lies beyond.
-        few: deal 2 and 3 in turn, for arrays or loops that would else be large.
+        few: deal 2 and 3 in turn, for arrays or loops that would else be large; a lattice is a line, and then small.
     """
     kinds, least = _named(term)
     first = _Dealer(known[0], least, few)
@@ -148,7 +148,9 @@ class _Dealer:
         least = 0 if axis.periodic else self.least.get(axis, 0)
         if self.known.get(axis, -1) >= least:
             return self.known[axis]
-        if self.few and (direction or not axis.periodic):
+        if self.few and direction and axis.periodic:
+            return 1 if self.other is None else 2 + direction % 2
+        if self.few and not axis.periodic:
             turn = (len(self.sizes) + (self.other is not None)) % 2
             return max(least, 3 + 2 * turn if axis.symmetric else 2 + turn)
         others = self.other.sizes[axis] if self.other else 0

@@ -42,6 +42,8 @@ def test_directions_of_a_lattice_are_told_apart() -> None:
     first, second = two_sizes(vectors(LATTICE, ROWS))
     assert [first[axis] for axis in LATTICE.axes] == [7, 2, 3]
     assert [second[axis] for axis in LATTICE.axes] == [2, 3, 4]
+    few = two_sizes(vectors(LATTICE), few=True)
+    assert [[sizes[axis] for axis in LATTICE.axes] for sizes in few] == [[7, 1, 1], [2, 3, 2]]
 
 
 def test_lists_are_of_two_lengths() -> None:
