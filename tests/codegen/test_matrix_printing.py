@@ -105,7 +105,9 @@ def expressions(draw: st.DrawFn, rank: int, depth: int = 3) -> MatrixExpr:
         case "*":
             return Conjugate(of(rank))
         case "f":
-            return Function(draw(st.sampled_from(["exp", "sin", "real", "abs", "abs2"])), of(rank))
+            # |x|² of a vector is written x* ∘ x
+            names = ["exp", "sin", "real", "abs", *(["abs2"] if not rank else [])]
+            return Function(draw(st.sampled_from(names)), of(rank))
         case "^":
             if draw(st.booleans()):
                 positive = Function("abs", of(rank))
