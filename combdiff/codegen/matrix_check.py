@@ -62,25 +62,32 @@ def _compared(gate: Gate, term: Term, form: MatrixExpr, known: dict[Hashable, Co
         read = meaning(form, term.type)
     except NoMeaningError:
         return Comparison("the shapes do not fit")
-    # no law of matrices depends on bounds, and a range of a million values is as good as a short one
-    pair = resolved(Tuple((term, read)), _WithoutBounds())
-    assert isinstance(pair, Tuple), "the same with other types"
-    before, after = pair.items
-    kind = spelled(pair)[0]
+    kind = spelled(Tuple((term, read)))[0]
     if kind not in known:
-        try:
-            with np.errstate(all="ignore"):
-                known[kind] = gate.compared(before, after)
-        except (UnsupportedError, OverflowError):
-            known[kind] = Comparison(finite=False)
+        with np.errstate(all="ignore"):
+            found = _evaluated(gate, term, read)
+            if found is None:
+                found = _evaluated(Gate(), *(resolved(t, _WithoutBounds()) for t in (term, read)))
+        known[kind] = found or Comparison(finite=False)
     return known[kind]
 
 
+def _evaluated(gate: Gate, term: Term, read: Term) -> Comparison | None:
+    try:
+        return gate.compared(term, read)
+    except (UnsupportedError, OverflowError):
+        return None
+
+
 class _WithoutBounds:
-    """Gives domains with bounds, whatever these are, a size that the check may choose."""
+    """Lets the check choose a size for domains with bounds: a million values are as good as a few.
+
+    No law of matrices depends on bounds; domains with the same bounds become one.
+    """
 
     def is_real(self, domain: Domain) -> bool:
         return False
 
     def resolve(self, domain: Domain) -> Domain:
-        return domain if domain.count is None else replace(domain, lower=None, upper=None)
+        name = f"{domain.lower}…{domain.upper}"
+        return domain if domain.count is None else replace(domain, name=name, lower=None, upper=None)

@@ -26,7 +26,7 @@ from combdiff.codegen.matrix_expr import (
     scaled,
     summed,
 )
-from combdiff.codegen.matrix_network import Book, Draft, Found, Network, NoMatrixFormError, flattened
+from combdiff.codegen.matrix_network import Book, Draft, Found, Network, NoMatrixFormError, flattened, in_own_slots
 from combdiff.codegen.matrix_slots import of_more_slots, tensor_terms, unfolded
 from combdiff.codegen.matrix_tensors import RELATIONS, Arrangement, arrangements, sum_arrangements
 from combdiff.language.terms import (
@@ -172,11 +172,9 @@ class Drafting:
         entry = factor.term if isinstance(factor, Conj) else factor
         assert isinstance(entry, App), "an entry"
         head, legs = entry.function, tuple(a for a in args if isinstance(a, Var))
-        if not (
-            isinstance(head, Var) and isinstance(head.kind, Map) and head.kind.is_tensor and len(legs) == len(args)
-        ):
+        if not (isinstance(head, Var) and isinstance(head.kind, Map) and head.kind.is_tensor and in_own_slots(entry)):
             raise NoMatrixFormError
-        if len(legs) not in RELATIONS:
+        if len(legs) != len(args) or len(legs) not in RELATIONS:
             raise NoMatrixFormError
         return list(arrangements(head, legs, isinstance(factor, Conj), self._named_atom)), legs
 
@@ -212,7 +210,7 @@ class Drafting:
                 return f"(Conjugate {matrix})", legs
             case App(head, args) if isinstance(head.type, Map) and head.type.is_tensor:
                 legs = tuple(a for a in args if isinstance(a, Var))
-                if len(legs) < len(args) or len(legs) > 2:
+                if len(legs) < len(args) or len(legs) > 2 or not in_own_slots(factor):
                     raise NoMatrixFormError
                 return self._atom(head, lambda: self._value(head)), legs
             case _:

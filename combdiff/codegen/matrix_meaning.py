@@ -2,7 +2,7 @@
 
 These are the definitions of linear algebra and of the where-clauses, and nothing here knows how a form was found. Rows
 and columns are tuples of indices: none for a number, one row for a vector, a pair for the matrix of a tensor of four
-slots. What is summed over, added or multiplied entry by entry must range over the same domains, not only agree in size.
+slots. What is summed over, added or multiplied entry by entry must range over the same values, not only agree in size.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ from combdiff.language.terms import (
     proj,
     total,
 )
-from combdiff.language.types import Index, Map, Type
+from combdiff.language.types import Index, Map, Type, same_ranges
 
 Legs = tuple[Var, ...]
 Kinds = tuple[Type, ...]
@@ -127,7 +127,7 @@ def meaning(expr: MatrixExpr, kind: Type) -> Term:
         return Lam(legs, ZERO) if legs else ZERO
     rows = _ROWS.get(len(kinds), len(kinds))
     found = entries(expr)
-    _require(found.shape == (kinds[:rows], kinds[rows:]))
+    _require(_alike(found.shape, (kinds[:rows], kinds[rows:])))
     entry = found.all(legs)
     return Lam(legs, entry) if legs else entry
 
@@ -194,11 +194,11 @@ def _of_diagonals(expr: MatrixExpr) -> Entries:
             return _diagonal_matrix(entries(of))
         case Diagonal(of):
             square = entries(of)
-            _require(square.rows == square.columns)
+            _require(same_ranges(square.rows, square.columns))
             return Entries(square.rows, (), lambda rows, columns: square.at(rows, rows))
         case Trace(of):
             square = entries(of)
-            _require(square.rows == square.columns)
+            _require(same_ranges(square.rows, square.columns))
             legs = _legs(square.rows)
             return _number(total(legs, square.at(legs, legs)))
         case _:
@@ -224,7 +224,7 @@ def _of_tensors(expr: MatrixExpr) -> Entries:
             return _contracted(entries(tensor), entries(of), slots)
         case KhatriRao(left, right):
             a, b = entries(left), entries(right)
-            _require(a.columns == b.columns)
+            _require(same_ranges(a.columns, b.columns))
             cut = len(a.rows)
             return Entries(
                 a.rows + b.rows,
@@ -246,6 +246,11 @@ def _of_tensors(expr: MatrixExpr) -> Entries:
 def _require(fits: bool) -> None:
     if not fits:
         raise NoMeaningError
+
+
+def _alike(a: tuple[Kinds, Kinds], b: tuple[Kinds, Kinds]) -> bool:
+    """Whether two shapes are one."""
+    return all(map(same_ranges, a, b))
 
 
 def _kinds(term: Term) -> Kinds:
@@ -279,7 +284,7 @@ def _each(function: Callable[[Term], Term], of: Entries) -> Entries:
 
 
 def _by_entry(function: Callable[..., Term], items: Sequence[Entries]) -> Entries:
-    _require(all(item.shape == items[0].shape for item in items))
+    _require(all(_alike(item.shape, items[0].shape) for item in items))
     return Entries(*items[0].shape, lambda rows, columns: function(*(item.at(rows, columns) for item in items)))
 
 
@@ -294,7 +299,7 @@ def _everywhere(value: Term) -> Callable[[Legs, Legs], Term]:
 
 
 def _product(a: Entries, b: Entries) -> Entries:
-    _require(a.columns == b.rows)
+    _require(same_ranges(a.columns, b.rows))
 
     def at(rows: Legs, columns: Legs) -> Term:
         between = _legs(a.columns)
@@ -338,7 +343,7 @@ def _value(expr: MatrixExpr) -> Term:
 def _contracted(tensor: Entries, of: Entries, slots: int) -> Entries:
     kinds = (*tensor.rows, *tensor.columns)
     free, bound = kinds[:-slots], kinds[-slots:]
-    _require((*of.rows, *of.columns) == bound and len(of.rows) == 1)
+    _require(same_ranges((*of.rows, *of.columns), bound) and len(of.rows) == 1)
 
     def at(rows: Legs, columns: Legs) -> Term:
         between = _legs(bound)

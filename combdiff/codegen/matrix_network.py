@@ -31,8 +31,23 @@ from combdiff.codegen.matrix_expr import (
     product,
 )
 from combdiff.codegen.matrix_tensors import Arrangement
-from combdiff.language.terms import ONE, Call, Conj, Const, Delta, Indicator, Mul, Pow, Sum, Term, Var, conj, refreshed
-from combdiff.language.types import SYMMETRIC, Domain, Index, Map
+from combdiff.language.terms import (
+    ONE,
+    App,
+    Call,
+    Conj,
+    Const,
+    Delta,
+    Indicator,
+    Mul,
+    Pow,
+    Sum,
+    Term,
+    Var,
+    conj,
+    refreshed,
+)
+from combdiff.language.types import SYMMETRIC, Domain, Index, Map, same_range
 
 if TYPE_CHECKING:
     from egglog.bindings import TermDag
@@ -193,6 +208,20 @@ def _parts(t: Term) -> Sequence[Term] | None:
             return [conj(z), z]
         case _:
             return None
+
+
+def in_own_slots(entry: App) -> bool:
+    """Whether indices range over the slots that they stand in, rather than over a part of them.
+
+    >>> from combdiff.language.terms import fresh
+    >>> from combdiff.language.types import REAL
+    >>> x, i = fresh("x", Map((Index(Domain("x.1")),), REAL)), fresh("i", Index(Domain("B", lower=0, upper=1)))
+    >>> in_own_slots(App(x, (i,)))
+    False
+    """
+    assert isinstance(entry.function.type, Map), "only maps are applied"
+    slots = zip(entry.args, entry.function.type.params, strict=True)
+    return all(same_range(a.kind, kind) for a, kind in slots if isinstance(a, Var))
 
 
 def _varies(term: Term) -> bool:

@@ -153,13 +153,16 @@ class _Writer:
     def entrywise(self, expr: MatrixExpr) -> str:
         """The function that is applied to a matrix here, as it is written."""
         match expr:
-            case Function(name, of) if not is_column(of) and not is_number(of):
+            case Function(name, of) if not is_number(of) and (not is_column(of) or self._looks_like_a_norm(name)):
                 row = SCALAR_FUNCTIONS.get(name)
                 return row.latex if row is not None and self.notation is LATEX else name
             case Value(function, args, True) if not any(is_column(arg) or is_number(arg) for arg in args):
                 return self._head(function)
             case _:
                 return ""
+
+    def _looks_like_a_norm(self, name: str) -> bool:
+        return self.notation is LATEX and name in ("abs", "abs2")
 
     def _head(self, function: Term) -> str:
         match function:

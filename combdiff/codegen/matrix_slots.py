@@ -20,7 +20,7 @@ from combdiff.codegen.matrix_expr import (
     scaled,
     summed,
 )
-from combdiff.codegen.matrix_network import Draft, NoMatrixFormError, flattened
+from combdiff.codegen.matrix_network import Draft, NoMatrixFormError, flattened, in_own_slots
 from combdiff.codegen.matrix_tensors import plainest
 from combdiff.language.terms import ONE, Add, App, Conj, Const, Term, Var, mul, split_coefficient, total
 from combdiff.language.types import Index
@@ -38,7 +38,7 @@ def of_more_slots(term: Term, legs: Legs, expression: Expression) -> Draft:
     summed_over, factors = flattened(term)
     numbers = [f for f in factors if not any(isinstance(v.kind, Index) for v in f.free)]
     match [f for f in factors if f not in numbers]:
-        case [App(Var() as head, args)] if set(args) == set(legs) and len(args) == len(legs) and not summed_over:
+        case [App(Var() as head, args) as entry] if _stands_at(entry, legs) and not summed_over:
             tensor, conjugated = plainest(head, tuple(legs.index(a) + 1 for a in args if isinstance(a, Var)))
             front = expression(mul(*numbers), ())
             of: MatrixExpr = Conjugate(tensor) if conjugated else tensor
@@ -89,7 +89,9 @@ def _unfolded_term(term: Term, p: Var, others: Legs, expression: Expression) -> 
     coefficient = mul(*(f for f in factors if isinstance(f, Const)))
     assert isinstance(coefficient, Const), "numbers multiply to a number"
     match [f for f in factors if not isinstance(f, Const)]:
-        case [App(Var() as head, args)] if tuple(a for a in args if a != p) == others and len(args) == 3:
+        case [App(Var() as head, args) as entry] if (
+            _stands_at(entry, (p, *others)) and tuple(a for a in args if a != p) == others
+        ):
             unfolding = Unfolding(head, args.index(p) + 1)
             return lambda found: scaled(coefficient, [], unfolding)
         case _:
@@ -119,11 +121,16 @@ def tensor_terms(sum_: Add, legs: Legs) -> list[tuple[Const, Var, Legs, bool]] |
         coefficient, entry = split_coefficient(term)
         conjugated = isinstance(entry, Conj)
         match entry.term if isinstance(entry, Conj) else entry:
-            case App(Var() as head, args) if set(args) == set(legs) and len(args) == len(legs):
+            case App(Var() as head, args) as bare if _stands_at(bare, legs):
                 found.append((coefficient, head, tuple(a for a in args if isinstance(a, Var)), conjugated))
             case _:
                 return None
     return found
+
+
+def _stands_at(entry: App, legs: Legs) -> bool:
+    """Whether an entry is that at these indices, in any order."""
+    return set(entry.args) == set(legs) and len(entry.args) == len(legs) and in_own_slots(entry)
 
 
 def _connected(summed_over: list[Var], factors: list[Term]) -> list[list[Term]]:

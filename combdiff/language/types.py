@@ -224,3 +224,25 @@ def is_complex(t: Type) -> bool:
             return any(is_complex(item) for item in t.items)
         case _:
             return False
+
+
+def same_range(a: Type, b: Type) -> bool:
+    """Whether indices of these types run over the same values: one domain, or two with the same bounds.
+
+    >>> same_range(Index(Domain("Z", lower=0, upper=7)), Index(Domain("B", lower=0, upper=7)))
+    True
+    >>> same_range(Index(Domain("A.1")), Index(Domain("A.2")))
+    False
+    """
+    if a == b or not (isinstance(a, Index) and isinstance(b, Index)) or a.domain is None or b.domain is None:
+        return a == b
+    return a.domain.count is not None and replace(a.domain, name=b.domain.name) == b.domain
+
+
+def same_ranges(a: Sequence[Type], b: Sequence[Type]) -> bool:
+    """The same for several indices, one after the other.
+
+    >>> same_ranges([REAL], [])
+    False
+    """
+    return len(a) == len(b) and all(map(same_range, a, b))

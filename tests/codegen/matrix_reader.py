@@ -60,6 +60,10 @@ COMMON = ["(", ")", "{", "}", "+", "-", "/", ",", ":", "^", "_"]
 MIXED = {"∘", "⊘", "⊙", "⊗", ":", "·"}
 
 
+class UnsizedError(UnreadableError):
+    """Nothing says how large 𝟏 or 𝐈 is."""
+
+
 @dataclass(eq=False)
 class Cell:
     """The size of a row or column index, perhaps not known yet."""
@@ -114,7 +118,7 @@ class Matrix:
 def size(cell: Cell) -> int:
     found = cell.root().size
     if found is None:
-        raise UnreadableError("a size is not known")
+        raise UnsizedError("a size is not known")
     return found
 
 
@@ -339,7 +343,18 @@ class Reader:
         while self.eat(","):
             args.append(self.sum())
         self.expect(")")
-        return function(*args)
+        found = function(*args)
+        return self.item(found) if isinstance(found, tuple) else found
+
+    def item(self, values: tuple[Matrix, ...]) -> Matrix:
+        """One of several values: R(x)[1], or with a subscript (1)."""
+        before, after = (["_", "{", "("], [")", "}"]) if self.latex else (["["], ["]"])
+        for sign in before:
+            self.expect(sign)
+        number = int(self.left.pop(0)[0])
+        for sign in after:
+            self.expect(sign)
+        return values[number - 1]
 
 
 # --- operations -------------------------------------------------------------------------------------------------------

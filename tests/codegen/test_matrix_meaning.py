@@ -274,3 +274,20 @@ def test_every_form_of_a_program_is_confirmed(name: str) -> None:
 )
 def test_zero_is_the_zero_of_every_shape(text: str) -> None:
     assert cd.hvp(text).matrix_text() == "0"
+
+
+BOUNDED = """@domain Z begin base = I; lower = -1; upper = {} end
+@domain B begin base = I; lower = -1; upper = 1 end
+(x::(Z) -> R, A::(B, Z) -> R) -> (u::(B) -> R) -> sum(i::B, u(i)^2 * x(i)) + sum((i::B, j::B), u(i) * A(i, j) * u(j))"""
+
+
+def test_an_index_may_range_over_a_slot_of_another_domain_with_the_same_bounds() -> None:
+    d = cd.grad(BOUNDED.format(1))
+    assert d.matrix_text() == "2 x ∘ u + A u + Aᵀ u"
+    assert d.check()
+
+
+def test_an_index_that_ranges_over_a_part_of_a_slot_makes_no_matrix_form() -> None:
+    d = cd.grad(BOUNDED.format(3))
+    assert d.matrix_text().startswith("(i::B) -> 2 * x(i) * u(i) + sum(j::B, A(i, j) * u(j))")
+    assert d.check()
