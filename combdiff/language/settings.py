@@ -114,7 +114,7 @@ def to_type(value: Value) -> TypeExpr:
     match value:
         case Arrow(items, result, span) if items:
             return MapType(tuple(map(to_type, items)), to_type(result), span)
-        case Scalar(text, span) if text.isidentifier():
+        case Scalar(text, span) if text[0] not in "0123456789.-:":  # a name; Python knows fewer, so it is not asked
             return TypeName(text, span)
         case Sized(kind):
             return kind

@@ -106,6 +106,13 @@ def test_a_space_of_spaces_is_declared_with_what_is_said_of_it(text: str) -> Non
     assert "linear = true" in program_text(term) and "D::Der" in program_text(term)
 
 
+@pytest.mark.parametrize("name", ["K", "n₁", "_k", "𝐊", "ψ̄", "½"])
+def test_a_slot_of_a_space_ranges_over_a_domain_of_any_name(name: str) -> None:
+    declared = f"@domain {name} begin base = I; periodic = true end\n@space V begin type = ({name}, {name}) -> R end\n"
+    term = infer(parse(declared + "(A::V) -> (x::V) -> sum((k, l), A(k, l) * x(l, k))"))
+    assert_reads_back(term)
+
+
 def test_a_linear_map_stays_linear_in_a_result() -> None:
     d = cd.grad(SPACES + "(D::Der, a::V) -> (x::V) -> sum(i, D(x)(i)^2 * a(i))")
     assert_reads_back(d.term)
