@@ -16,6 +16,7 @@ from tests.fuzz import tangents as T
 from tests.fuzz.case import Case, Failure
 from tests.fuzz.constructs import constructs
 from tests.fuzz.data import Wave, draw, group
+from tests.fuzz.kinds import COMPLEX, REAL, Index, Range, Tensor
 from tests.fuzz.meaning import Held, Scope, evaluate
 from tests.fuzz.modes import gradient, sizes_named_like_values
 from tests.fuzz.programs import program
@@ -25,8 +26,6 @@ from tests.fuzz.sight import bare
 from tests.fuzz.signature import signature
 from tests.fuzz.supplied import supplied
 from tests.fuzz.syntax import (
-    COMPLEX,
-    REAL,
     Add,
     App,
     Block,
@@ -38,7 +37,6 @@ from tests.fuzz.syntax import (
     Derived,
     Div,
     Expr,
-    Index,
     Indicator,
     Integral,
     Lam,
@@ -47,14 +45,12 @@ from tests.fuzz.syntax import (
     Neg,
     Power,
     Program,
-    Range,
     Ref,
     Sum,
-    Tensor,
     Var,
-    nodes,
     walk,
 )
+from tests.fuzz.walks import nodes
 
 ROOT = Path(__file__).parents[2]
 N = Range("n", "plain", (3,))
