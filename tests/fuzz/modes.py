@@ -161,13 +161,16 @@ def read_back(case: Case) -> None:
 def sizes_named_like_values(text: str) -> list[str]:
     """Names of sizes in a printed result that are names of parameters or definitions, too; an index may have one.
 
-    >>> sizes_named_like_values("(n::R) -> (x::RV{n}) -> (i::N{n}) -> n"), sizes_named_like_values("(x::RV{n}) -> n -> x(n)")
-    (["n"], [])
+    >>> sizes_named_like_values("(n::R) -> (x::RV{n}) -> (i::N{n}) -> n")
+    ['n']
+    >>> sizes_named_like_values("(x::RV{n}) -> n -> x(n)")
+    []
     """
     sizes = {name.strip() for listed in re.findall(r"\{([^{}]*)\}", text) for name in listed.split(",")}
     indices = {"N", "I", *re.findall(r"@domain ([^\W\d]\w*)", text)}
-    typed = re.findall(r"([^\W\d]\w*)\s*::\s*\(*\s*(\w+)", text)
-    values = {name for name, kind in typed if kind not in indices} | set(re.findall(r"([^\W\d]\w*) = ", text))
+    typed = re.findall(r"([^\W\d]\w*)\s*::\s*(\(?)\s*(\w+)", text)
+    values = {name for name, bracket, kind in typed if bracket or kind not in indices}
+    values |= set(re.findall(r"([^\W\d]\w*) = ", text))
     return sorted((sizes & values) - {""})
 
 
