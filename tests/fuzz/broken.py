@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from .data import group
-from .syntax import Tensor, Var
+from .kinds import Tensor
+from .syntax import Var
 
 MARGIN = 1e-3
 
@@ -38,13 +39,25 @@ def broken(v: Var, array: Any, rng: Random) -> tuple[Any, str]:
         case "an infinity":
             flat[rng.choice(others or [a])] = np.inf
         case "one large entry":
-            elements = group(v.kind.slots, v.kind.space.laws)
-            fixed = [n for n in others if all(at[n] == n and s > 0 for at, s, _ in elements)]
-            if fixed:
-                flat[rng.choice(fixed)] = size * 1e14
+            apart = [n for n in _fixed(v) if not _share_a_row(array.shape, n, (a, b))]
+            if apart:
+                flat[rng.choice(apart)] = size * 1e14
         case "all large":
             flat = flat * 1e120
     return flat.reshape(array.shape), how
+
+
+def _fixed(v: Var) -> list[int]:
+    """The entries that all laws leave in their places, and as they are."""
+    assert isinstance(v.kind, Tensor) and v.kind.space is not None, "a tensor with laws"
+    elements = group(v.kind.slots, v.kind.space.laws)
+    return [n for n in range(len(elements[0][0])) if all(at[n] == n and s > 0 for at, s, _ in elements)]
+
+
+def _share_a_row(shape: tuple[int, ...], n: int, entries: tuple[int, int]) -> bool:
+    """Whether an entry lies in a row with others, which are compared on the scale of their rows."""
+    here = set(map(int, np.unravel_index(n, shape)))
+    return any(not here.isdisjoint(map(int, np.unravel_index(m, shape))) for m in entries)
 
 
 __all__ = ["breakable", "broken"]

@@ -16,11 +16,12 @@ from combdiff.derivation import Derivation
 from combdiff.errors import CombDiffError
 
 from . import oracle
-from .data import Matrix, Wave, arrays_of, draw, shape_of
+from .data import SUPPLIED, arrays_of, draw, shape_of
+from .kinds import Function, Index, Range, Tensor, Type, over_complex
 from .oracle import Directions
 from .spelling import Writer
 from .supplied import supplied
-from .syntax import Function, Index, Program, Range, Tensor, Type, Var, over_complex
+from .syntax import Program, Var
 
 SECONDS = 2.0
 PRODUCTS = 1.0
@@ -109,7 +110,7 @@ class Case:
             return np.array(r.offsets)
         if a.name in extra:
             return extra[a.name]
-        if a.name in self.arrays and not isinstance(self.arrays[a.name], Wave | Matrix):
+        if a.name in self.arrays and not isinstance(self.arrays[a.name], SUPPLIED):
             return change(a.name, self.arrays[a.name])
         if type(a.kind).__name__ == "Index":
             return self.size_of(a.kind.domain.name)
@@ -277,7 +278,7 @@ class Case:
             raise Skipped("double precision overflows")
 
     def _limit(self) -> float:
-        arrays = (x for x in self.arrays.values() if not isinstance(x, Wave | Matrix))
+        arrays = (x for x in self.arrays.values() if not isinstance(x, SUPPLIED))
         return LARGEST if max((float(np.abs(x).max(initial=0)) for x in arrays), default=0) > 1e20 else LARGEST_OF_SMALL
 
     def _not_finite(self, what: str, g: Any, second: bool) -> None:
@@ -344,7 +345,7 @@ def _slot(kind: Type, path: Sequence[int]) -> Range:
 
 
 def _nudged(x: Any, rng: np.random.Generator) -> Any:
-    if isinstance(x, Wave | Matrix):
+    if isinstance(x, SUPPLIED):
         return x
     x = np.asarray(x)
     return x.astype(np.clongdouble if x.dtype.kind == "c" else np.longdouble) * (

@@ -13,7 +13,7 @@ from .programs import program
 from .running import Verdict, run, smallest
 from .statistics import Statistics
 from .syntax import Program
-from .workers import tried_programs
+from .workers import limit_memory, tried_programs
 
 SLOW = 8.0
 
@@ -27,7 +27,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--programs", type=int, default=0, help="stop after so many")
     parser.add_argument("--seed", type=int, help="without it, a fresh one, which is printed")
     parser.add_argument("--start", type=int, default=0, help="the first program's number")
-    parser.add_argument("--jobs", type=int, default=1, help="processes at once")
+    parser.add_argument("--jobs", type=int, default=1, help="processes at once; 0: none but this one")
     parser.add_argument("--program", metavar="SEED:NUMBER", help="run one program again")
     parser.add_argument(
         "--shrink", type=float, default=30.0, metavar="SECONDS", help="time to make a failing program small"
@@ -37,6 +37,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     args = parser.parse_args(argv)
     warnings.simplefilter("ignore")
+    limit_memory()
     if args.program:
         return one(args.program, args.shrink)
     return many(args)

@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
+from .kinds import Function, Law, Number, Tensor, ranges_of
 from .syntax import (
+    Add,
     Affine,
     App,
     Block,
     Call,
     Conj,
     Constant,
+    Definition,
     Delta,
     Derived,
     Expr,
-    Function,
     Indicator,
     Integral,
     Lam,
     Literal,
-    Number,
+    Mul,
     Power,
     Program,
+    Ref,
     Sum,
-    Tensor,
     Tuple,
     Var,
     bound_by,
-    free,
-    ranges_of,
+    children,
     walk,
 )
+from .walks import free, mentioned
 
 
 def constructs(program: Program) -> set[str]:
@@ -79,8 +81,6 @@ def _of_type(v: Var) -> list[str]:
 
 
 def _law(law: object) -> str:
-    from .syntax import Law
-
     assert isinstance(law, Law), "a law"
     if law.as_map:
         return "symmetry as a map"
@@ -151,8 +151,6 @@ def _of_sum(indices: tuple[Var, ...], body: Expr) -> list[str]:
 
 def _numbers(e: Expr) -> list[Expr]:
     """Index expressions that stand as numbers."""
-    from .syntax import Add, Mul, children
-
     found = []
     for u in walk(e):
         if isinstance(u, Add | Mul | Power | Call):
@@ -161,8 +159,6 @@ def _numbers(e: Expr) -> list[Expr]:
 
 
 def _of_block(e: Block, definitions: tuple[Expr, ...], body: Expr) -> list[str]:
-    from .syntax import Definition, Ref, mentioned
-
     names = ["definition"]
     for d in definitions:
         assert isinstance(d, Definition), "a definition"

@@ -8,30 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from . import tangents as T
+from .kinds import Function, Index, Law, Number, Range, Tensor, Type, over_complex
 from .meaning import Held, Scope, evaluate, lifted, place, values_of
-from .syntax import (
-    Affine,
-    App,
-    Function,
-    Index,
-    Lam,
-    Law,
-    Mul,
-    Number,
-    Program,
-    Range,
-    Ref,
-    Sum,
-    Tensor,
-    Type,
-    Var,
-    over_complex,
-)
+from .syntax import Affine, App, Lam, Mul, Program, Ref, Sum, Var
 
 WEATHERS = ("normal", "grid", "sparse", "extreme")
 Array = Any
@@ -59,6 +44,42 @@ class Wave:
 
     def _number(self, z: complex) -> Any:
         return np.clongdouble(z) if self.complex else np.longdouble(z.real)
+
+
+@dataclass(frozen=True)
+class Energy:
+    """A function of a real tensor to a number: scale · Σ sin(slope xᵢ + i) + (Σ xᵢ)²/10, i being the entry's place."""
+
+    slope: float
+    scale: float
+    slots: int
+
+    def _phases(self, x: Array) -> Array:
+        shape = x.shape[x.ndim - self.slots :]
+        return np.arange(int(np.prod(shape))).reshape(shape)
+
+    def __call__(self, scope: Scope, args: Sequence[Held]) -> T.Value:
+        (x,) = args
+        depth = x.depth
+        axes = tuple(range(-self.slots, 0))
+        phases = self._phases(T.primal(x.value))
+        inner = T.each(x.value, lambda a: a * np.longdouble(self.slope))
+        waves = T.call("sin", T.add(inner, phases * np.longdouble(1)), False)
+        first = T.each(waves, lambda a: a.sum(axis=axes) * np.longdouble(self.scale))
+        total = T.each(x.value, lambda a: a.sum(axis=axes))
+        second = T.scaled(T.mul(total, total), Fraction(1, 10))
+        return lifted(Held(T.add(first, second), depth), scope.depth)
+
+    def on(self, x: Array) -> Array:
+        """Its value on one array."""
+        return self.scale * np.sin(self.slope * x + self._phases(x)).sum() + x.sum() ** 2 / 10
+
+    def gradient(self, x: Array) -> Array:
+        return self.scale * self.slope * np.cos(self.slope * x + self._phases(x)) + x.sum() / 5
+
+    def product(self, x: Array, k: Array) -> Array:
+        """The Hessian times k."""
+        return -self.scale * self.slope**2 * np.sin(self.slope * x + self._phases(x)) * k + k.sum() / 5
 
 
 @dataclass(frozen=True)
@@ -97,6 +118,8 @@ def _bare(indices: Sequence[Var]) -> tuple[Affine, ...]:
     return tuple(Affine(((1, i),)) for i in indices)
 
 
+SUPPLIED = (Wave, Energy, Matrix)
+
 # --- drawing --------------------------------------------------------------------------------------------------------
 
 
@@ -118,6 +141,9 @@ def _value(p: Var, weather: str, rng: np.random.Generator) -> Any:
         case Function(params, result, True):
             shape = tuple(r.count for k in (result, params[0]) for r in _slots(k))
             return Matrix(numbers(shape, over_complex(result), False, "normal", rng), params[0], result)
+        case Function((Tensor(slots),)):
+            slope, scale = numbers((2,), False, False, "normal", rng)
+            return Energy(float(slope), float(scale), len(slots))
         case Function(params, result):
             c = over_complex(result)
             weights = numbers((len(params),), c, False, "normal", rng)
@@ -222,7 +248,7 @@ def scope_of(data: Mapping[Var, Any], dtype: type = np.longdouble) -> Scope:
 
 
 def _held(kind: Type, x: Any, dtype: type) -> Any:
-    if isinstance(x, Wave | Matrix):
+    if isinstance(x, SUPPLIED):
         return x
     wide = _wide(x) if dtype is np.longdouble else np.asarray(x)
     slots = kind.slots if isinstance(kind, Tensor) else ()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from itertools import permutations
 
+from .data import group
+from .kinds import COMPLEX, REAL, Function, Law, Number, Range, Space, Tensor, Type
 from .sight import Draw
-from .syntax import COMPLEX, REAL, Function, Law, Number, Range, Space, Tensor, Type, Var
+from .syntax import Var
 
 SIZES = (1, 2, 2, 3, 3, 3, 5, 5, 7)
 SYM = Space("Sym", (Law((((1, 1),), ((0, 1),))),), builtin=True)
@@ -180,6 +182,14 @@ class Declarations:
             return Var(Function((REAL, REAL), REAL))
         return Var(Function((COMPLEX,), COMPLEX))
 
+    def functional(self) -> Var:
+        """An unknown real function of a real tensor."""
+        simple = [r for r in self.ranges if r.directions == 1]
+        if not simple:
+            return self.function()
+        slots = tuple(self.draw.one(simple) for _ in range(self.draw.one((1, 1, 2))))
+        return Var(Function((Tensor(slots),), REAL))
+
     def linear(self) -> Var | None:
         """A linear map of vectors or matrices."""
         small = [r for r in self.ranges if r.count <= 5]
@@ -202,8 +212,6 @@ def _entries(slots: list[Range]) -> int:
 def _consistent(slots: tuple[Range, ...], laws: tuple[Law, ...], c: bool) -> bool:
     """Whether some tensor that is not zero has the laws, at sizes where all elements of the group differ."""
     from dataclasses import replace
-
-    from .data import group
 
     big = {
         r: replace(

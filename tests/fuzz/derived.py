@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from . import tangents as T
+from .kinds import Function, Items, Number, Range, Tensor, Type, over_complex
 from .meaning import NEWTON_STEPS, Held, Scope, evaluate, lifted, place, points_of
-from .syntax import Derived, Function, Items, Number, Range, Tensor, Type, over_complex
+from .syntax import Derived
 
 
 def derived(e: Derived, scope: Scope) -> Any:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from .kinds import Index, Number, Range, Tensor
 from .sight import Draw, Sight, bare
-from .syntax import Affine, App, Call, Constant, Expr, Index, Literal, Neg, Number, Range, Ref, Tensor, Var
+from .syntax import Affine, App, Call, Constant, Expr, Literal, Neg, Ref, Var
 
 _LITERALS = (1, 2, 3, 4, 5, 1, 2, 3, 7, 10)
 _FRACTIONS = ((1, 2), (1, 2), (1, 3), (3, 2), (1, 4), (2, 3), (5, 2), (1, 10), (3, 4), (7, 5), (1, 1000))

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from . import oracle
+from .arguments import extra_arguments
 from .case import Case, Failure, Skipped
-from .data import Matrix, Wave, scope_of
+from .data import SUPPLIED, scope_of
+from .kinds import Function, Tensor
 from .meaning import Held, evaluate
-from .syntax import Derived, Function, Tensor, walk
+from .syntax import Derived, walk
 
 
 def _jax() -> Any:
@@ -29,13 +31,11 @@ def _jax() -> Any:
 
 
 def _arrays_only(case: Case) -> None:
-    if any(isinstance(x, Wave | Matrix) for x in case.arrays.values()):
+    if any(isinstance(x, SUPPLIED) for x in case.arrays.values()):
         raise Skipped("functions of the user are NumPy's")
 
 
 def _held_against(case: Case, backend: str, to: Callable[[Any], Any], back: Callable[[Any], Any]) -> None:
-    from .modes import extra_arguments
-
     _arrays_only(case)
     value = case.rng.random() < 0.4 and case.program.mode == "grad"
     f = case.derivation.compile(backend, value=value)
@@ -85,8 +85,6 @@ def jax(case: Case) -> None:
 
 def jit(case: Case) -> None:
     """JAX's code, compiled as a whole."""
-    from .modes import extra_arguments
-
     library = _jax()
     _arrays_only(case)
     if any(r.sort == "list" for r in case.titles):

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from . import tangents as T
+from .kinds import Function, Index, Items, Number, Range, Tensor, Type, over_complex
 from .syntax import (
     Add,
     Affine,
@@ -28,25 +29,17 @@ from .syntax import (
     Derived,
     Div,
     Expr,
-    Function,
-    Index,
     Indicator,
     Integral,
-    Items,
     Lam,
     Literal,
     Mul,
     Neg,
-    Number,
     Power,
-    Range,
     Ref,
     Sum,
-    Tensor,
     Tuple,
-    Type,
     Var,
-    over_complex,
 )
 
 NEWTON_STEPS = 12

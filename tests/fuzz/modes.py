@@ -10,50 +10,21 @@ from typing import Any
 import numpy as np
 
 from combdiff.errors import ArrayError, BudgetError, CombDiffError, UnsupportedError
-from combdiff.language.types import is_complex
 
 from . import libraries
+from .arguments import as_taken, extra_arguments
+from .broken import breakable, broken
 from .case import Case, Failure, Skipped
-from .data import Matrix, Wave
+from .data import SUPPLIED
+from .kinds import Function, Number, Tensor, over_complex
 from .oracle import result_kinds
-from .syntax import Tensor, Var, over_complex
+from .syntax import Block, Var, walk
 
 
 def gradient(case: Case) -> None:
     """The emitted NumPy code."""
     f = case.derivation.compile()
     case.compare(case.run(f, extra=extra_arguments(case, f)), "gradient")
-
-
-def extra_arguments(case: Case, f: Any, second: bool = False) -> dict[str, Any]:
-    """Cotangents and directions, which are the last arguments that are neither data nor functions."""
-    ends = list(case.cotangents)
-    if second:
-        ends = [case.second[u] for u in case.program.unknowns]
-    if not ends:
-        return {}
-    names = [a.name for a in f.arguments if not a.callable and not a.optional and a.offsets is None]
-    names = [n for n in names if n not in case.arrays and not _is_size(f, n)]
-    if len(names) != len(ends):
-        raise Failure("shape", f"the arguments {names} for {len(ends)} cotangents")
-    kinds = {a.name: a.kind for a in f.arguments}
-    given = zip(names, ends, _end_kinds(case, second), strict=True)
-    # a value such as im * (x - x) is known to be real, and its cotangent is then
-    return {n: _reshaped(x if is_complex(kinds[n]) else np.real(x), k, case) for n, x, k in given}
-
-
-def _is_size(f: Any, name: str) -> bool:
-    return any(a.name == name and type(a.kind).__name__ == "Index" for a in f.arguments)
-
-
-def _end_kinds(case: Case, second: bool) -> list[Any]:
-    return [u.kind for u in case.program.unknowns] if second else result_kinds(case.program)
-
-
-def _reshaped(x: Any, kind: Any, case: Case) -> Any:
-    from .data import shape_of
-
-    return np.asarray(x).reshape(shape_of(kind)) if isinstance(kind, Tensor) else x[()] if np.ndim(x) == 0 else x
 
 
 def value(case: Case) -> None:
@@ -89,7 +60,7 @@ def joint(case: Case) -> None:
     f = case.derivation.compile(value=True, hvp=True)
     _, *gradients, product = case.run(f)
     case.compare(tuple(gradients), "gradient with hvp=True")
-    ends = [_reshaped(case.second[u], u.kind, case) for u in case.program.unknowns]
+    ends = [as_taken(case.second[u], u.kind) for u in case.program.unknowns]
     with np.errstate(all="ignore"):
         case.compare(product(*ends), "hvp=True", second=True)
 
@@ -125,7 +96,7 @@ def memory(case: Case) -> None:
 
 def single(case: Case) -> None:
     """Arrays in single precision."""
-    if case.weather == "extreme" or any(isinstance(x, Wave | Matrix) for x in case.arrays.values()):
+    if case.weather == "extreme" or any(isinstance(x, SUPPLIED) for x in case.arrays.values()):
         raise Skipped("no single precision here")
     f = case.derivation.compile()
 
@@ -188,14 +159,18 @@ def read_back(case: Case) -> None:
 
 
 def sizes_named_like_values(text: str) -> list[str]:
-    """Names of sizes in a printed result that are names of values, too.
+    """Names of sizes in a printed result that are names of parameters or definitions, too; an index may have one.
 
     >>> sizes_named_like_values("(n::R) -> (x::RV{n}) -> (i::N{n}) -> n")
     ['n']
+    >>> sizes_named_like_values("(x::RV{n}) -> n -> x(n)")
+    []
     """
     sizes = {name.strip() for listed in re.findall(r"\{([^{}]*)\}", text) for name in listed.split(",")}
-    values = set(re.findall(r"([^\W\d]\w*)\s*::", text)) | set(re.findall(r"([^\W\d]\w*) = ", text))
-    values |= {name.strip() for listed in re.findall(r"sum\(\(?([\w, ]*)\)?,", text) for name in listed.split(",")}
+    indices = {"N", "I", *re.findall(r"@domain ([^\W\d]\w*)", text)}
+    typed = re.findall(r"([^\W\d]\w*)\s*::\s*(\(?)\s*(\w+)", text)
+    values = {name for name, bracket, kind in typed if bracket or kind not in indices}
+    values |= set(re.findall(r"([^\W\d]\w*) = ", text))
     return sorted((sizes & values) - {""})
 
 
@@ -205,7 +180,7 @@ def evaluated(case: Case) -> None:
     from combdiff.language.evaluate import evaluate
     from combdiff.language.terms import Lam
 
-    if any(isinstance(x, Wave | Matrix) for x in case.arrays.values()) or any(r.sort == "list" for r in case.titles):
+    if any(isinstance(x, SUPPLIED) for x in case.arrays.values()) or any(r.sort == "list" for r in case.titles):
         raise Skipped("not evaluated with functions or lists")
     term = case.derivation.term
     f = case.derivation.compile()
@@ -273,8 +248,6 @@ def check(case: Case) -> None:
 
 def broken_symmetry(case: Case) -> None:
     """Arrays against their declaration are refused."""
-    from .broken import breakable, broken
-
     suited = [v for v in case.program.params if breakable(v)]
     if not suited:
         raise Skipped("no declared symmetry")
@@ -304,14 +277,42 @@ def problem(case: Case) -> None:
         isinstance(v.kind, Tensor) and v.kind.space and v.kind.space.laws for v in case.program.unknowns
     ):
         raise Skipped("no minimisation")
-    if any(r.sort == "list" for r in case.titles) or any(isinstance(x, Wave | Matrix) for x in case.arrays.values()):
+    if any(r.sort == "list" for r in case.titles) or any(isinstance(x, SUPPLIED) for x in case.arrays.values()):
         raise Skipped("lists and functions are left to others")
     p = case.derivation.problem(**case.arrays)
     with np.errstate(all="ignore"):
         found = p.unpack(p.jac(p.x0))
         case.compare(found, "problem.jac")
-        k = p.pack(*(_reshaped(case.second[u], u.kind, case) for u in case.program.unknowns))
+        k = p.pack(*(as_taken(case.second[u], u.kind) for u in case.program.unknowns))
         case.compare(p.unpack(p.hessp(p.x0, k)), "problem.hessp", second=True)
+
+
+def kept(case: Case) -> None:
+    """A function of the program that stays unknown: derived, printed, read back, checked."""
+    from combdiff.language.infer import infer
+    from combdiff.language.parser import parse
+
+    names = [case.writer.names.of[v] for e in walk(case.program.body) if isinstance(e, Block) for v in _functions(e)]
+    if not names or case.program.mode != "grad":
+        raise Skipped("no function to keep")
+    d = case.derive("grad", keep=case.rng.choice(names))
+    try:
+        infer(parse(str(d)))
+    except CombDiffError as error:
+        raise Failure("reads not back", f"{error}\n{d}") from error
+    d.latex()
+    try:
+        report = d.check()
+    except UnsupportedError:
+        return
+    if not report:
+        raise Failure("check", f"d.check() is false with keep=: {report}")
+
+
+def _functions(block: Block) -> list[Var]:
+    """The functions of numbers that a block defines."""
+    found = [d.names[0] for d in block.definitions if isinstance(d.value.kind, Function)]
+    return [v for v in found if isinstance(v.kind, Function) and all(isinstance(k, Number) for k in v.kind.params)]
 
 
 def wrt(case: Case) -> None:
@@ -354,6 +355,7 @@ MODES: dict[str, tuple[Mode, float]] = {
     "again": (again, 0.2),
     "problem": (problem, 0.5),
     "wrt": (wrt, 1),
+    "kept": (kept, 0.3),
     "cupy": (libraries.cupy, 0.7),
     "torch": (libraries.torch, 0.5),
     "dask": (libraries.dask, 0.15),

@@ -5,24 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from random import Random
 
-from .syntax import (
-    Affine,
-    App,
-    Block,
-    Definition,
-    Expr,
-    Function,
-    Index,
-    Lam,
-    Number,
-    Program,
-    Tensor,
-    Var,
-    bound_by,
-    children,
-    used,
-    walk,
-)
+from .kinds import Function, Index, Number, Tensor
+from .syntax import Affine, App, Block, Definition, Expr, Lam, Program, Var, bound_by, children, walk
+from .walks import used
 
 WORDS = frozenset(
     "begin let end sum im pi exp log sin cos tan sinh cosh tanh atan sqrt abs abs2 sign real imag conj "  # noqa: SIM905
@@ -52,7 +37,8 @@ class Names:
     is allowed, an inner one may hide an outer one that is not needed below.
     """
 
-    def __init__(self, program: Program, rng: Random, plain: bool = False) -> None:
+    def __init__(self, program: Program, rng: Random, plain: bool = False, titles: Iterable[str] = ()) -> None:
+        self.titles = frozenset(titles)
         self.rng = rng
         self.plain = plain
         self.traps = 0.0 if plain else rng.choice((0.0, 0.0, 0.1, 0.4))
@@ -68,7 +54,7 @@ class Names:
     def size(self, of: object) -> str:
         """The name of a size, unlike every other name of the program."""
         if of not in self.sizes:
-            taken = {*self.of.values(), *self.sizes.values()}
+            taken = {*self.of.values(), *self.sizes.values(), *self.titles}
             fixed = getattr(of, "name", "")
             self.sizes[of] = self._drawn(fixed if fixed.startswith("=") else "size", taken)
         return self.sizes[of]
@@ -143,15 +129,16 @@ def _sort(v: Var) -> str:
 
 
 def anchored(index: Var, body: Iterable[Expr]) -> bool:
-    """Whether `index` stands bare in a slot of its own range, which tells how far it goes."""
+    """Whether `index` stands bare in a slot of its own range, which tells how far it goes, and in no other."""
     assert isinstance(index.kind, Index), "an index"
+    found = set()
     for e in body:
         for u in walk(e):
             if isinstance(u, App) and isinstance(u.function.kind, Tensor):
                 for a, slot in zip(u.args, u.function.kind.slots, strict=True):
-                    if isinstance(a, Affine) and a.bare is index and slot is index.kind.range:
-                        return True
-    return False
+                    if isinstance(a, Affine) and a.bare is index:
+                        found.add(slot)
+    return found == {index.kind.range}
 
 
 __all__ = ["WORDS", "Lam", "Names", "anchored"]

@@ -14,8 +14,9 @@ import numpy as np
 
 from . import tangents as T
 from .data import scope_of
+from .kinds import Items, Number, Tensor, Type, over_complex
 from .meaning import Held, evaluate
-from .syntax import Items, Number, Program, Tensor, Type, Var, over_complex
+from .syntax import Program, Var
 
 MOST_ENTRIES = 24
 DENSE = 3

@@ -5,27 +5,11 @@ from __future__ import annotations
 from random import Random
 
 from .declarations import Declarations
+from .kinds import Function, Index, Number, Tensor
 from .sight import LARGEST_LOOP, Draw, Sight, bare, is_complex
 from .structures import Structures
-from .syntax import (
-    Add,
-    App,
-    Block,
-    Call,
-    Definition,
-    Expr,
-    Function,
-    Index,
-    Mul,
-    Number,
-    Program,
-    Ref,
-    Sum,
-    Tensor,
-    Tuple,
-    Var,
-    free,
-)
+from .syntax import Add, App, Block, Call, Definition, Expr, Mul, Program, Ref, Sum, Tuple, Var
+from .walks import free
 
 THEMES = (
     "complex real ring symmetric bounded lattice list symmetry names mean centred guard fraction fraction kinks "
@@ -100,7 +84,7 @@ class _Programs:
                 captured.append(Var(Tensor((r,), draw.odds(d.complexity)), positive=False))
         unknowns = [d.tensor(most) if draw.odds(0.75) else d.number() for _ in range(draw.one((1, 1, 1, 2, 2, 3)))]
         if "functions" in draw.favoured or "integral" in draw.favoured or draw.odds(0.05):
-            captured += [d.function() for _ in range(draw.one((1, 1, 2)))]
+            captured += [d.function() if draw.odds(0.8) else d.functional() for _ in range(draw.one((1, 1, 2)))]
         if "linear" in draw.favoured:
             linear = d.linear()
             captured += [linear] if linear else []

@@ -133,8 +133,11 @@ def _outline(message: str) -> str:
 
 
 def _try_all(p: Program, modes: Sequence[str], weather: str, verdict: Verdict, plain: bool) -> None:
+    case: Case | None = None
     for attempt, w in enumerate((weather, "normal", "normal")):
         case = Case(p, w, attempt, plain)
+        if not _attempt("oracle", lambda case=case: case.finite, verdict):  # type: ignore[misc]
+            return
         if case.finite:
             break
         verdict.skipped.append(f"no finite value ({w})")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
+from .kinds import Function, Index, Items, Number, Range, Tensor, Type, ranges_of
 from .syntax import (
     Add,
     Affine,
@@ -22,36 +23,26 @@ from .syntax import (
     Delta,
     Div,
     Expr,
-    Function,
-    Index,
     Indicator,
     Integral,
-    Items,
     Lam,
     Literal,
     Mul,
     Neg,
-    Number,
     Power,
     Program,
-    Range,
     Ref,
     Sum,
-    Tensor,
     Tuple,
-    Type,
     Var,
     bound_by,
     children,
     copied,
-    free,
-    nodes,
-    ranges_of,
     rebuilt,
     replaced,
-    used,
     walk,
 )
+from .walks import free, nodes, used
 
 Fails = Callable[[Program], bool]
 

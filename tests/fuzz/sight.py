@@ -8,7 +8,8 @@ from itertools import pairwise
 from random import Random
 from typing import TypeVar
 
-from .syntax import Affine, Expr, Index, Number, Range, Tensor, Var, over_complex
+from .kinds import Index, Number, Range, Tensor, over_complex
+from .syntax import Affine, Expr, Var
 
 LARGEST_LOOP = 1200
 Item = TypeVar("Item")

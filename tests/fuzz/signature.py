@@ -6,7 +6,8 @@ import hashlib
 from dataclasses import fields
 from fractions import Fraction
 
-from .syntax import Expr, Function, Index, Items, Law, Number, Program, Range, Space, Tensor, Var
+from .kinds import Function, Index, Items, Law, Number, Range, Space, Tensor
+from .syntax import Expr, Program, Var
 
 
 def signature(program: Program) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from random import Random
 
+from .kinds import Function, Index, Law, Number, Range, Space, Tensor, Type, ranges_of
 from .naming import Names, anchored
 from .syntax import (
     Add,
@@ -19,28 +20,19 @@ from .syntax import (
     Derived,
     Div,
     Expr,
-    Function,
-    Index,
     Indicator,
     Integral,
     Lam,
-    Law,
     Literal,
     Mul,
     Neg,
-    Number,
     Power,
     Program,
-    Range,
     Ref,
-    Space,
     Sum,
-    Tensor,
     Tuple,
-    Type,
     Var,
     bound_by,
-    ranges_of,
     walk,
 )
 
@@ -71,7 +63,6 @@ class Writer:
         self.program = program
         self.plain = plain
         self.rng = Random(program.seed * 7919 + 1)
-        self.names = Names(program, self.rng, plain)
         self.sized: set[Range] = set()
         self.tight = not plain and self.rng.random() < 0.2
         self.parens = 0.0 if plain else self.rng.choice((0.0, 0.0, 0.05))
@@ -80,6 +71,7 @@ class Writer:
         self.domains = _declared_ranges(program)
         self.spaces = _declared_spaces(program)
         self.titles = self._titles()
+        self.names = Names(program, self.rng, plain, self.titles.values())
 
     def odds(self, chance: float) -> bool:
         return not self.plain and self.rng.random() < chance

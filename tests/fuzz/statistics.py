@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from .constructs import constructs
 from .running import Verdict
 from .signature import signature
-from .syntax import Program, nodes
+from .syntax import Program
+from .walks import nodes
 
 LARGE = 20
 

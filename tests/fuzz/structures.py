@@ -6,11 +6,11 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import ClassVar
 
-from .expressions import WEIGHTS, Expressions
+from .comparisons import Comparisons
+from .expressions import WEIGHTS
+from .kinds import COMPLEX, REAL, Function, Index, Items, Number, Range, Tensor, Type, over_complex
 from .sight import LARGEST_LOOP, Sight, bare, is_complex
 from .syntax import (
-    COMPLEX,
-    REAL,
     Add,
     App,
     Block,
@@ -20,31 +20,25 @@ from .syntax import (
     Derived,
     Div,
     Expr,
-    Function,
-    Index,
     Integral,
-    Items,
     Lam,
     Literal,
     Mul,
     Neg,
-    Number,
     Power,
-    Range,
     Ref,
     Sum,
-    Tensor,
     Tuple,
-    Type,
     Var,
-    free,
-    over_complex,
+    copied,
 )
+from .walks import free
 
 SMALL = 5  # unknowns of an equation
+CALLED = 30  # values of the indices around a call, which multiply those inside of the function
 
 
-class Structures(Expressions):
+class Structures(Comparisons):
     """Draws numbers of all constructs."""
 
     weights: ClassVar[dict[str, float]] = {
@@ -124,10 +118,16 @@ class Structures(Expressions):
         summed = self.summed(tuple(indices), body)
         return Lam(tuple(indices), body) if summed is not None else None
 
-    def closure(self, sight: Sight, budget: int) -> Lam:
-        """A function of numbers or tensors to a number, or to a tensor."""
+    def closure(self, sight: Sight, budget: int, derived: bool = False) -> Lam:
+        """A function of numbers or tensors to a number, or to a tensor.
+
+        It may be called inside of sums, and a derivative of it is taken in the direction of every entry at once.
+        """
         params = tuple(self.parameter(sight) for _ in range(self.draw.one((1, 1, 2))))
-        inner = sight.and_(*params)
+        loop = max(sight.loop, CALLED)
+        for p in params:
+            loop *= p.kind.count if derived and isinstance(p.kind, Tensor) else 1
+        inner = replace(sight.and_(*params), loop=loop)
         fewer = replace(inner, numbers=tuple(v for v in inner.numbers if v in params or self.draw.odds(0.5)))
         fewer = replace(fewer, tensors=tuple(v for v in inner.tensors if v in params or self.draw.odds(0.5)))
         if self.draw.odds(0.25):
@@ -167,9 +167,10 @@ class Structures(Expressions):
 
     def _call(self, sight: Sight, budget: int, needed: tuple[Var, ...]) -> Expr | None:
         """A function in sight at arguments, or its derivative."""
-        if not sight.functions:
+        ready = [f for f in sight.functions if self._may_be_called(f, sight)]
+        if not ready:
             return None
-        f = self.draw.one(sight.functions)
+        f = self.draw.one(ready)
         assert isinstance(f.kind, Function), "a function"
         head: Expr = Ref(f)
         kind = f.kind
@@ -180,6 +181,16 @@ class Structures(Expressions):
             return self.derivative_at(head, sight, budget)
         assert isinstance(head.kind, Function), "a function"
         return self.called(head, head.kind, sight, budget - 1)
+
+    def _may_be_called(self, f: Var, sight: Sight) -> bool:
+        """An unknown map of tensors is called once, not for each value of an index; nothing grows too large."""
+        assert isinstance(f.kind, Function), "a function"
+        if f.hint == "function":
+            return sight.loop <= CALLED and all(
+                not isinstance(k, Tensor) or k.count <= 2 * CALLED for k in f.kind.params
+            )
+        whole = any(isinstance(k, Tensor) for k in f.kind.params)
+        return f.kind.linear or not (whole and sight.indices)
 
     def _linear(self, sight: Sight, budget: int, needed: tuple[Var, ...]) -> Expr | None:
         """A linear map in sight, or its adjoint, at an argument."""
@@ -263,7 +274,7 @@ class Structures(Expressions):
     def _nested(self, sight: Sight, budget: int, needed: tuple[Var, ...]) -> Expr | None:
         if budget < 6:
             return None
-        f = self.closure(sight, budget - 4)
+        f = self.closure(sight, budget - 4, derived=True)
         if not isinstance(f.body.kind, Number):
             return None
         return self.derivative_at(f, sight, 4)
@@ -285,17 +296,11 @@ class Structures(Expressions):
         if budget < 8:
             return None
         param = self.parameter(sight)
-        body = self.tensor(sight.and_(param), budget - 5)
+        directions = param.kind.count if isinstance(param.kind, Tensor) else 1
+        body = self.tensor(replace(sight.and_(param), loop=sight.loop * directions), budget - 5)
         if body is None:
             return None
-        return (
-            self.derivative_at(Lam((param,), body), sight, 4)
-            if self.draw.odds(0.0)
-            else self._pullback(Lam((param,), body), sight)
-        )
-
-    def _pullback(self, f: Lam, sight: Sight) -> Expr | None:
-        derived = Derived("pullback", f)
+        derived = Derived("pullback", Lam((param,), body))
         assert isinstance(derived.kind, Function), "a function"
         return self.called(derived, derived.kind, sight, 4)
 
@@ -334,8 +339,6 @@ class Structures(Expressions):
         c = is_complex(e)
         v = Var(Tensor((r,), c))
         square: Expr = Call("abs2", e) if c else Power(e, Literal(Fraction(2)))
-        from .syntax import copied
-
         weight = Div(e, Add((Literal(Fraction(1)), copied(square))))
         row = Sum((j,), Mul((weight, App(Ref(v), (bare(j),)))))
         h = Lam((v,), Lam((i,), Add((row, Mul((Literal(Fraction(6)), App(Ref(v), (bare(i),))))))))
@@ -356,7 +359,8 @@ class Structures(Expressions):
         return Integral(x, slope, at, body)
 
     def _smooth(self, x: Var, sight: Sight) -> Expr:
-        unknown = [f for f in sight.functions if isinstance(f.kind, Function) and f.kind.params == (REAL,)]
+        kinds = (Function((REAL,), REAL), Function((REAL,), COMPLEX))
+        unknown = [f for f in sight.functions if f.kind in kinds]
         if unknown and self.draw.odds(0.6):
             return App(Ref(self.draw.one(unknown)), (Ref(x),))
         return self.draw.one((Power(Ref(x), Literal(Fraction(2))), Call("sin", Ref(x)), Call("tanh", Ref(x))))

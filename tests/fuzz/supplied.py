@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import tangents as T
-from .data import Matrix, Wave
+from .data import Energy, Matrix, Wave
 
 Function = Callable[[Sequence[T.Value]], tuple[T.Value, ...]]
 
@@ -19,6 +19,11 @@ def supplied(name: str, given: Mapping[str, Any]) -> Callable[..., Any]:
         return supplied(
             name.removeprefix("adjoint_"), {k: v.adjoint if isinstance(v, Matrix) else v for k, v in given.items()}
         )
+    energies = {k: v for k, v in given.items() if isinstance(v, Energy)}
+    for k, energy in energies.items():
+        of_energy = {k: energy.on, f"grad_{k}": energy.gradient, f"pullback_grad_{k}": energy.product}
+        if name in of_energy:
+            return of_energy[name]
     if isinstance(given.get(name), Matrix):
         return given[name].on  # type: ignore[no-any-return]
     found, takes, _ = _function(name, given)

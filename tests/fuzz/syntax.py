@@ -11,112 +11,8 @@ from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any
 
-# --- ranges and types -----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Range:
-    """How far an index goes. `sort` is plain, ring, symmetric, bounded or list; `sizes` has an entry a direction.
-
-    A list holds its `offsets`, one row a value. `named` ranges of the sort plain show their size, as in `N{n}`.
-    """
-
-    name: str
-    sort: str
-    sizes: tuple[int, ...]
-    lower: int = 0
-    offsets: tuple[tuple[int, ...], ...] = ()
-    reflected: bool = False
-    contractable: bool = True
-    named: bool = False
-
-    @property
-    def directions(self) -> int:
-        return len(self.offsets[0]) if self.sort == "list" else len(self.sizes)
-
-    @property
-    def count(self) -> int:
-        result = 1
-        for size in self.sizes:
-            result *= size
-        return result
-
-    @property
-    def declared(self) -> bool:
-        return self.sort != "plain"
-
-    @property
-    def signed(self) -> bool:
-        """Whether −b is a value with b."""
-        return self.sort in ("ring", "symmetric") or self.reflected
-
-
-@dataclass(frozen=True)
-class Number:
-    """The type of a real or complex number."""
-
-    complex: bool = False
-
-
-@dataclass(frozen=True)
-class Index:
-    """The type of an index."""
-
-    range: Range
-
-
-@dataclass(frozen=True)
-class Law:
-    """T(a₁ … aₙ) = ± T(rows(a)) or its conjugate; a row is the slots that stand in a slot, with their coefficients."""
-
-    rows: tuple[tuple[tuple[int, int], ...], ...]
-    sign: int = 1
-    conj: bool = False
-    as_map: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Space:
-    """A declared type: Sym, Her, or one that the program declares."""
-
-    name: str
-    laws: tuple[Law, ...] = ()
-    builtin: bool = False
-
-
-@dataclass(frozen=True)
-class Tensor:
-    """The type of a map of indices to numbers."""
-
-    slots: tuple[Range, ...]
-    complex: bool = False
-    space: Space | None = None
-
-
-@dataclass(frozen=True)
-class Function:
-    """The type of a map of numbers or tensors; a linear one is declared so."""
-
-    params: tuple[Type, ...]
-    result: Type
-    linear: bool = False
-    space: Space | None = None
-
-
-@dataclass(frozen=True)
-class Items:
-    """The type of a tuple."""
-
-    of: tuple[Type, ...]
-
-
-Type = Number | Index | Tensor | Function | Items
-REAL, COMPLEX = Number(), Number(True)
-
-
-def over_complex(kind: Type) -> bool:
-    return isinstance(kind, Number | Tensor) and kind.complex
-
+from .kinds import COMPLEX, REAL, Function, Index, Items, Number, Tensor, Type, over_complex
+from .kinds import Range as Range
 
 # --- expressions ----------------------------------------------------------------------------------------------------
 
@@ -469,25 +365,6 @@ def bound_by(e: Expr) -> tuple[Var, ...]:
             return ()
 
 
-def mentioned(e: Expr) -> Iterator[Var]:
-    """The variables that stand in `e` itself, not below it."""
-    match e:
-        case Ref(var):
-            yield var
-        case Affine(terms):
-            yield from (v for _, v in terms)
-
-
-def used(e: Expr) -> set[Var]:
-    """All variables that stand in `e`, bound ones too: each variable is bound once."""
-    return {v for u in walk(e) for v in mentioned(u)}
-
-
-def free(e: Expr) -> set[Var]:
-    """The free variables of `e`."""
-    return used(e) - {v for u in walk(e) for v in bound_by(u)}
-
-
 def copied(e: Expr, known: dict[Var, Var] | None = None) -> Expr:
     """`e` with new variables for those that it binds: an expression that stands twice binds each time anew."""
     names = {} if known is None else known
@@ -517,25 +394,6 @@ def replaced(e: Expr, names: Mapping[Var, Var]) -> Expr:
             return Definition(tuple(names.get(v, v) for v in variables), value, textual)
         case _:
             return e
-
-
-def nodes(program: Program) -> int:
-    """How many expressions a program has."""
-    return sum(1 for _ in walk(program.body))
-
-
-def ranges_of(kind: Type) -> Iterator[Range]:
-    match kind:
-        case Index(r):
-            yield r
-        case Tensor(slots):
-            yield from slots
-        case Function(params, result):
-            for p in (*params, result):
-                yield from ranges_of(p)
-        case Items(of):
-            for p in of:
-                yield from ranges_of(p)
 
 
 _FIELDS: dict[type, tuple[str, ...]] = {

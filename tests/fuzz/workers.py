@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import resource
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any
 
 from .running import Verdict, run
 
+MEMORY = 6 * 2**30
 PATIENCE = 240.0  # seconds by the clock for one program, whose own alarm counts the processor's
 
 
@@ -23,9 +25,17 @@ class _Worker:
     since: float
 
 
+def limit_memory() -> None:
+    """A program that takes too much memory gets a MemoryError, and not the machine."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+
 def tried_programs(seed: int, start: int, jobs: int, end: float, most: int = 0) -> Iterator[tuple[int, Verdict, float]]:
-    """Numbers of programs with their verdicts and the seconds that they took, until the time `end` or after `most`."""
-    if jobs == 1:
+    """Numbers of programs with their verdicts and the seconds that they took, until the time `end` or after `most`.
+
+    Without `jobs` the programs are tried in this process, which a crash of one then ends.
+    """
+    if not jobs:
         number = start
         while time.monotonic() < end and not (most and number - start >= most):
             began = time.process_time()
@@ -106,6 +116,7 @@ def _serve(seed: int, pipe: Connection) -> None:
     import warnings
 
     warnings.simplefilter("ignore")
+    limit_memory()
     while True:
         try:
             number = pipe.recv()
