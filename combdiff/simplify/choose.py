@@ -81,14 +81,18 @@ def place(
         for v in values[user].free & users.keys():
             users[v][user] = None
 
+    def forget(user: Var) -> None:
+        for v in values[user].free & users.keys():
+            del users[v][user]
+
     def put(var: Var, into: Callable[[Term, Var, Term], Term]) -> None:
+        forget(var)
         value = values.pop(var)
-        for v in users[var]:
+        for v in list(users[var]):
+            forget(v)  # what else it used may go with a factor 0
             values[v] = into(values[v], var, value)
             note(v)
         terms[:] = [into(t, var, value) for t in terms]
-        for v in value.free & users.keys():
-            users[v].pop(var)
 
     for var in values:
         note(var)

@@ -106,6 +106,17 @@ def test_a_value_that_is_used_twice_keeps_its_name() -> None:
     assert [var for var, _ in left] == [v]
 
 
+def test_a_value_that_a_factor_of_zero_drops_is_used_no_more() -> None:
+    zero, v, w = fresh("z_bar", REAL), fresh("v_bar", Map((N,), REAL)), fresh("w_bar", Map((N,), REAL))
+    square = Lam((i,), mul(entry(x, i), add(entry(x, i), entry(y, i))))
+    bindings = [(zero, number(0)), (v, square), (w, Lam((i,), mul(zero, call("exp", entry(v, i)))))]
+    left, results = place(bindings, [Lam((j,), call("exp", add(entry(w, j), entry(v, j))))], ())
+    assert left == []
+    assert isinstance(results[0], Lam) and results[0].body == call(
+        "exp", mul(entry(x, j), add(entry(x, j), entry(y, j)))
+    )
+
+
 def test_the_users_own_definitions_are_kept() -> None:
     d = cd.grad("(x::RV) -> begin s = sum(i, x(i)^2); s * s end")
     assert "s = sum(i, x(i)^2)" in str(d)
