@@ -25,6 +25,7 @@ class _Facts:
     fixed: Place | None
     reflected: Place | None
     real: bool = False
+    near: Domain | None = None  # a slot in which it stands with other indices or numbers
 
 
 class Ranges:
@@ -70,6 +71,14 @@ class Ranges:
         """Whether `node` may still take any domain: nobody wrote N or a domain's name for it."""
         facts = self._facts[self._find(node)]
         return facts.domain is None and facts.anonymous is None
+
+    def is_unknown(self, node: Domain) -> bool:
+        """Whether nothing at all says how far `node` ranges."""
+        return self.is_open(node) and not self._facts[self._find(node)].slot
+
+    def note_arithmetic(self, node: Domain, slot: Domain) -> None:
+        """An index of this range stands in `slot`, but not bare."""
+        self._facts[self._find(node)].near = slot
 
     def note_real(self, node: Domain) -> None:
         """An index of this range stands where a function takes a real number."""
@@ -181,18 +190,25 @@ class Ranges:
         if facts.domain is not None:
             return facts.domain
         if not facts.slot:
-            label, span = self._places[node]
-            raise LanguageError(
-                f"cannot tell how far {label} ranges: it stands bare in no slot of a tensor",
-                span=span,
-                remedy=f"give {label} a domain with bounds, `@domain K begin base = I; lower = 0; upper = 4 end` "
-                "and `i::K` (or `x::R` for an integral)",
-            )
+            raise self._unknown(node, facts)
         name, n = facts.slot, 2
         while name in self._names:
             name, n = f"{facts.slot}#{n}", n + 1
         self._names.add(name)
         return Domain(name, symmetric=facts.reflected is not None)
+
+    def _unknown(self, node: Domain, facts: _Facts) -> LanguageError:
+        label, span = self._places[node]
+        near = facts.near and self.domain_of(facts.near)
+        remedy = (
+            f"give {label} a domain with bounds, `@domain K begin base = I; lower = 0; upper = 4 end` "
+            "and `i::K` (or `x::R` for an integral)"
+        )
+        if near and near.declared and not near.listed:
+            remedy = f"say it where {label} is bound: `{label.removeprefix('index ')}::{near.name}`"
+        return LanguageError(
+            f"cannot tell how far {label} ranges: it stands bare in no slot of a tensor", span=span, remedy=remedy
+        )
 
 
 def _excludes(ours: _Facts, theirs: _Facts) -> bool:

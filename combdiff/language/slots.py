@@ -44,6 +44,10 @@ class Slots:
         """Index arithmetic stays in range; a slot in which nothing stands bare takes the domain of its arithmetic."""
         for index, slot, span in self._arithmetic:
             self._adopt(index, slot, span)
+        for index, slot, _ in self._arithmetic:
+            for var in index.free:
+                if isinstance(var.kind, Index) and var.kind.domain:
+                    self.ranges.note_arithmetic(var.kind.domain, slot)
         self.ranges.check_reflected()
         for index, slot, span in self._arithmetic:
             _refuse_huge(index, span)
@@ -56,6 +60,8 @@ class Slots:
         wanted = self._directions(slot)
         for var in sorted(index.free, key=lambda v: v.uid):
             assert isinstance(var.kind, Index) and var.kind.domain is not None, "slots take indices"
+            if self.ranges.is_unknown(var.kind.domain):
+                continue  # which is what is wrong with it
             found = self._directions(var.kind.domain)
             if found != wanted:
                 raise LanguageError(
@@ -114,10 +120,9 @@ class Slots:
 
     def _adopt(self, index: Term, slot: Domain, span: Span) -> None:
         negated = _negated(index)
-        if negated is not None:
-            ours, theirs = self.ranges.domain_of(negated), self.ranges.domain_of(slot)
-            known = ours or theirs
-            if known and known.symmetric and (self.ranges.is_open(negated) or self.ranges.is_open(slot)):
+        known = negated and (self.ranges.domain_of(negated) or self.ranges.domain_of(slot))
+        if negated is not None and known and known.symmetric:
+            if self.ranges.is_open(negated) or self.ranges.is_open(slot):
                 self.ranges.unite(negated, slot, span)
         elif self.ranges.is_open(slot):
             inside = [v.kind.domain for v in index.free if isinstance(v.kind, Index) and v.kind.domain]

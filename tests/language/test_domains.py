@@ -128,6 +128,7 @@ def test_settings_that_do_not_fit_are_refused_at_their_place(settings: str, said
         ("(x::(K) -> C, y::RV) -> sum((i::K, j), x(i + j) * y(j))", "i + j may leave the range of slot 1 of x", 42),
         ("(x::RV) -> sum((i::K, j::K, n), x(n) * x(i + j))", "may leave the range of slot 1 of x", 42),
         ("(x::RV) -> sum((i, j), x(i))", "cannot tell how far index j ranges", 20),
+        ("(x::(BZ) -> C) -> sum(k, abs2(x(-k)))", "cannot tell how far index k ranges", 23),
     ],
 )
 def test_what_does_not_fit_is_told_with_its_place(text: str, said: str, column: int) -> None:
@@ -138,6 +139,18 @@ def test_what_does_not_fit_is_told_with_its_place(text: str, said: str, column: 
 
 def test_an_index_without_a_range_is_told_of_bounds() -> None:
     assert "lower = 0; upper = 4" in failure("(x::RV) -> sum((i, j), x(i))").remedy
+
+
+@pytest.mark.parametrize("entry", ["x(-k)", "x(k + 1)", "x(k + 1) * x(2 * k)"])
+def test_an_index_near_a_domain_is_told_of_it(entry: str) -> None:
+    head, tail = DECLARED + "(x::(Z) -> C) -> ", f", {entry})"
+    assert failure(f"{head}sum(k{tail}").remedy == "say it where index k is bound: `k::Z`"
+    assert cd.grad(f"{head}sum(k::Z{tail}").check()
+
+
+def test_arithmetic_gives_a_parameter_of_a_definition_its_range() -> None:
+    text = "(x::(BZ) -> C) -> begin; f := (i, k::BZ) -> abs2(x(i)) * 2; sum(i, f(-i, i)); end"
+    assert str(cd.grad(DECLARED + text)) == str(cd.grad(DECLARED + "(x::(BZ) -> C) -> sum(i::BZ, 2 * abs2(x(-i)))"))
 
 
 @pytest.mark.parametrize(
