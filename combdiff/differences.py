@@ -14,7 +14,8 @@ Numbers: TypeAlias = npt.NDArray[np.complex128]
 
 TOLERANCE = 1e-6
 _STEP = 1e-3
-_SHORT = 5e-5  # where the first step is too long, as near a singular matrix
+_STEPS = (_STEP, 5e-5, 2.5e-6, 1.25e-7)  # shorter ones where a longer one is too long, as near a singular matrix
+_SETTLED = 100 * TOLERANCE  # of two steps: less would be chance where neither is short enough
 
 
 def difference_quotient(g: Callable[..., Value], kind: str) -> Callable[..., Value]:
@@ -58,19 +59,26 @@ def inner(a: Value, b: Sequence[Numbers]) -> float:
     return sum(float(np.real(np.sum(np.conj(x) * y))) for x, y in zip(items_of(a), b, strict=True))
 
 
-def off_slope(found: float, k: Value, along: Callable[[float], Value], spared: int = 1) -> float:
+def off_slope(found: float, k: Value, along: Callable[[float], Value], spared: int = 1) -> float | None:
     """How far a slope is off the differences: those of a short step, if those of a long one do not agree.
 
-    Rounding is allowed for, as many times as it is to be `spared`.
+    Rounding is allowed for, as many times as it is to be `spared`. None if no two steps agree much better with each
+    other than with what was found: the function is too steep here, and its differences say nothing.
     """
-    size = spared * float(np.finfo(float).eps) * sum(np.sum(np.abs(x)) for x in items_of(along(0.0)))
-    off = float("inf")
-    for h in (_STEP, _SHORT):
+    if not np.isfinite(found):
+        return float("inf")
+    size = spared * float(np.finfo(float).eps) * sum(float(np.sum(np.abs(x))) for x in items_of(along(0.0)))
+    before = float("nan")
+    for h in _STEPS:
         expected = inner(k, slope(along, h))
-        off = abs(found - expected) / max(1.0, abs(expected), size / h / TOLERANCE)
-        if off <= TOLERANCE:
-            break
-    return off
+        scale = max(1.0, abs(expected))
+        off, unsure = abs(found - expected) / max(scale, size / h / TOLERANCE), abs(expected - before) / scale
+        if off <= TOLERANCE or (unsure <= _SETTLED and 10 * unsure <= off):
+            return off
+        if expected == 0.0 and before != 0.0 and h < _STEP:
+            return None  # the step is lost in the rounding of arguments
+        before = expected
+    return None
 
 
 def items_of(value: object) -> list[Numbers]:

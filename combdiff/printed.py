@@ -57,7 +57,7 @@ def _of_text(d: Derivation, values: Values, result: Value, sizes: Sizes) -> dict
         read = infer(parse(str(d), "<printed>"), keep=[var.name for var in _kept(d.term)])
         same = dict(zip(_given(d.term), _given(read), strict=True))
         taken = {_renamed(key, same): value for key, value in values.items() if _root(key) in same}
-        return {"printed text": _apart(_value(read, taken, _sizes_of(read, d.term, sizes)), result)}
+        return {"printed text": _apart(_value(read, taken, _sizes_of(read, d.term, same, sizes)), result)}
     except (CombDiffError, ValueError) as problem:
         # ValueError: it has other parameters than were printed
         return {f"printed text, which does not read back ({str(problem).splitlines()[0]})": float("inf")}
@@ -87,12 +87,14 @@ def _renamed(t: Term, same: Mapping[Var, Var]) -> Term:
     return same[t] if isinstance(t, Var) else t
 
 
-def _sizes_of(read: Term, printed: Term, sizes: Sizes) -> dict[Domain, int]:
-    """The sizes of the domains whose names were printed."""
+def _sizes_of(read: Term, printed: Term, same: Mapping[Var, Var], sizes: Sizes) -> dict[Domain, int]:
+    """The sizes of the domains of what is the `same` in both, and of those whose names were printed."""
+    pairs = [pair for v, u in same.items() for pair in zip(domains_of(v.kind), domains_of(u.kind), strict=True)]
     named = {name: domain for domain, name in Spelling(apart(printed)).domains.items()}
     declared = {d for u in subterms(read) for v in bound_by(u) for d in domains_of(v.kind) if d.declared}
-    pairs = (pair for d in declared for pair in zip(named[d.name].axes, d.axes, strict=True))
-    return {theirs: sizes[ours] for ours, theirs in pairs if ours in sizes}
+    pairs += [(named[d.name], d) for d in declared]
+    axes = (axes for ours, theirs in pairs for axes in zip(ours.axes, theirs.axes, strict=True))
+    return {theirs: sizes[ours] for ours, theirs in axes if ours in sizes}
 
 
 def _value(t: Term, values: Values, sizes: Sizes) -> Value:

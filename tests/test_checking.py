@@ -12,7 +12,7 @@ import pytest
 import combdiff as cd
 from combdiff import checking
 from combdiff.language.sizes import evaluation_steps, two_sizes
-from combdiff.language.terms import ONE, App, Lam, Term, add, delta, fresh, mul, number, total
+from combdiff.language.terms import ONE, App, Lam, Let, Term, add, delta, fresh, mul, number, total
 
 ROOT = Path(__file__).parent.parent
 PROGRAMS = {
@@ -182,3 +182,35 @@ def test_what_is_infinite_in_formula_and_code_agrees() -> None:
         moved = one.copy()
         moved[entry] = other
         assert checking._distance(moved, one) > 0.1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(x::RV) -> sin(sum((i, j), indicator(i + 1, j, 1 / (x(i) - x(j))^2)))",
+        "(x::RV) -> sum((i, j), indicator(i + 1, j, 1 / (x(i) - x(j))^12))",
+        "(x::R) -> exp(20 * sin(30 * x))",
+    ],
+)
+def test_a_steep_program_is_compared_where_differences_settle(text: str) -> None:
+    d = cd.grad(text)
+    assert all(d.check(seed) for seed in range(6))
+    wrong = dataclasses.replace(d, term=_scaled(d.term))
+    assert not any(wrong.check(seed).findings[0].passed for seed in range(3))
+
+
+def _scaled(t: Term) -> Term:
+    """A derivative that is a little too large."""
+    match t:
+        case Lam(params, body):
+            return Lam(params, _scaled(body))
+        case Let(bindings, body):
+            return Let(bindings, _scaled(body))
+        case _:
+            return mul(number(Fraction(1001, 1000)), t)
+
+
+def test_no_slope_is_compared_with_differences_that_do_not_settle() -> None:
+    report = cd.grad("(x::R) -> sin(10^12 * x)").check()
+    assert report and "too steep" in report.notes[0]
+    assert "finite differences" not in {finding.what for finding in report.findings}

@@ -55,8 +55,40 @@ class Primitive:
 
 CONJUGATE = Primitive("conj", conj, lambda v, k: conj(k))
 
-# R → C, inserted where a real value meets a complex one: the cotangent of a real value is real.
-INCLUSION = Primitive("ι", lambda v: v, lambda v, k: call("real", k))
+# R → C, entry by entry of tensors, inserted where a real value meets a complex one: the cotangent of a real one is real
+INCLUSION = Primitive("ι", lambda v: v, lambda v, k: included(k, v.type))
+
+
+def included(k: Term, value: Type) -> Term:
+    """The cotangent `k` of a value of this type: its real part where the value is real and `k` is not.
+
+    >>> from combdiff.language.types import COMPLEX
+    >>> included(fresh("k", COMPLEX), REAL).name, included(fresh("k", COMPLEX), COMPLEX).name
+    ('real', 'k')
+    """
+    if not needs_inclusion(value, k.type):
+        return k
+    match value, k.type:
+        case Map(_, result), Map(params, _):
+            slots = tuple(fresh(f"d{n + 1}", p) for n, p in enumerate(params))
+            return Lam(slots, included(apply(k, *slots), result))
+        case Product(items), _:
+            return Tuple(tuple(included(proj(n, k), item) for n, item in enumerate(items)))
+        case _:
+            return call("real", k)
+
+
+def needs_inclusion(inner: Type, outer: Type) -> bool:
+    """Whether a real number `inner`, or a real entry of it, stands where a complex one of `outer` is made of it."""
+    match inner, outer:
+        case Number(), Number():
+            return is_complex(outer) and not is_complex(inner)
+        case Map(_, ours), Map(_, theirs):
+            return needs_inclusion(ours, theirs)
+        case Product(ours), Product(theirs):
+            return any(map(needs_inclusion, ours, theirs))
+        case _:
+            return False
 
 
 def multiply(by: Term) -> Primitive:
@@ -202,8 +234,3 @@ def _scaled(gradient: Term, k: Term) -> Term:
             return Tuple(tuple(_scaled(proj(n, gradient), k) for n in range(len(items))))
         case _:
             raise AssertionError("an index has no gradient")
-
-
-def needs_inclusion(inner: Type, outer: Type) -> bool:
-    """Whether a real number `inner` stands where a complex number `outer` is made of it."""
-    return isinstance(inner, Number) and isinstance(outer, Number) and is_complex(outer) and not is_complex(inner)

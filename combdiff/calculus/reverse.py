@@ -20,14 +20,13 @@ from combdiff.calculus.floating import Binding, float_lets
 from combdiff.calculus.implicit import is_implicit, multiplier, residual
 from combdiff.calculus.naming import name_arguments
 from combdiff.calculus.peaks import with_conditions_settled
-from combdiff.calculus.primitives import INCLUSION, needs_inclusion
+from combdiff.calculus.primitives import included
 from combdiff.calculus.pullback import pull_back
 from combdiff.errors import UnsupportedError
 from combdiff.language.guards import Guard, is_finite, under
 from combdiff.language.names import names_in
 from combdiff.language.terms import (
     ONE,
-    ZERO,
     Add,
     App,
     Lam,
@@ -35,7 +34,6 @@ from combdiff.language.terms import (
     Tuple,
     Var,
     add,
-    apply,
     fresh,
     let,
     substitute,
@@ -72,7 +70,7 @@ class Reverse:
 
         A sum hands its cotangent to each of its terms, so that the work is that of the unknowns that each term has.
         """
-        k = _arriving(k, body.type)
+        k = included(k, body.type)  # of what is real and only declared to be complex
         body, k = with_conditions_settled(body, k, self.values, targets)
         if isinstance(body, Add):
             for term in body.terms:
@@ -158,18 +156,6 @@ def pullback_of(f: Lam, kinds: Sequence[Type] = (), around: Collection[str] = ()
     named = {x: names for x, names in known.items() if wider and names}
     body = reverse_pass(f.params, bindings, list(zip(outputs, cotangents, strict=True)), named)
     return Lam((*f.params, *cotangents), body)
-
-
-def _arriving(k: Term, value: Type) -> Term:
-    """The cotangent `k` of a value: its real part where the value is real and only declared to be complex (ι)."""
-    match k.type:
-        case Map(params, result) if isinstance(value, Map) and needs_inclusion(value.result, result):
-            slots = tuple(fresh(f"d{n + 1}", p) for n, p in enumerate(params))
-            return Lam(slots, INCLUSION.pullback(ZERO, apply(k, *slots)))
-        case Number() if needs_inclusion(value, k.type):
-            return INCLUSION.pullback(ZERO, k)
-        case _:
-            return k
 
 
 def _params_of(t: Term) -> list[str]:

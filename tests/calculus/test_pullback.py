@@ -175,3 +175,26 @@ def test_a_variable_s_own_value_is_its_cotangent() -> None:
     k = fresh("k", COMPLEX)
     assert pull_back(eliminate(x, x), k) == [k]
     assert isinstance(k, Var)
+
+
+# --- real values among complex ones -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "(f::T) -> (x::RV) -> sum(i, f(x)(i))",
+        "(f::T) -> (a::R) -> sum(i, f((j::N) -> a)(i))",
+        "(f::T) -> (x::RV) -> sum(i, f((j::N) -> sum(k, x(k)))(i) * x(i))",
+        "(f::T) -> (x::CV) -> abs2(f((j::N) -> abs2(x(j)))(0))",
+        "(f::T) -> (x::CV) -> f((j::N) -> abs2(sum(k, x(k))))(1)",
+        "(H::(CV) -> C) -> (x::RV) -> H(x)",
+        "(h::(C) -> C) -> (a::R) -> h(a^2)",
+    ],
+)
+@pytest.mark.parametrize("mode", ["grad", "pullback", "hvp"])
+def test_a_real_tensor_where_complex_ones_are_taken_has_a_real_cotangent(program: str, mode: str) -> None:
+    source = "@space T begin type = (CV) -> CV; linear = true end\n" + program
+    if mode == "hvp" and "(H::" in program:
+        pytest.skip("an unknown map's second derivative is not compared")
+    assert getattr(cd, mode)(source).check()
