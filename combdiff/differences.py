@@ -14,7 +14,8 @@ Numbers: TypeAlias = npt.NDArray[np.complex128]
 
 TOLERANCE = 1e-6
 _STEP = 1e-3
-_STEPS = (_STEP, 5e-5, 2.5e-6, 1.25e-7)  # shorter ones where a longer one is too long, as near a singular matrix
+_SHORT = 5e-5  # where the first step is too long, as near a singular matrix
+_STEPS = (_STEP, _SHORT, 2.5e-6, 1.25e-7)
 _SETTLED = 100 * TOLERANCE  # of two steps: less would be chance where neither is short enough
 
 
@@ -71,12 +72,13 @@ def off_slope(found: float, k: Value, along: Callable[[float], Value], spared: i
     before = float("nan")
     for h in _STEPS:
         expected = inner(k, slope(along, h))
-        scale = max(1.0, abs(expected))
-        off, unsure = abs(found - expected) / max(scale, size / h / TOLERANCE), abs(expected - before) / scale
+        noise = size / h / TOLERANCE
+        scale = max(1.0, abs(expected), noise)
+        if (h < _SHORT and noise == scale) or (expected == 0.0 and before != 0.0 and h < _STEP):
+            break  # nothing is seen beside rounding, that of values or that of arguments
+        off, unsure = abs(found - expected) / scale, abs(expected - before) / scale
         if off <= TOLERANCE or (unsure <= _SETTLED and 10 * unsure <= off):
             return off
-        if expected == 0.0 and before != 0.0 and h < _STEP:
-            return None  # the step is lost in the rounding of arguments
         before = expected
     return None
 
