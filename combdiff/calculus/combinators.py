@@ -17,8 +17,9 @@ from dataclasses import dataclass, field
 
 from combdiff.calculus import primitives as row
 from combdiff.calculus.jumps import Jump, jumps
-from combdiff.calculus.primitives import Primitive, needs_inclusion
+from combdiff.calculus.primitives import Primitive
 from combdiff.errors import UnsupportedError
+from combdiff.language.inclusion import needs_inclusion
 from combdiff.language.terms import (
     ZERO,
     Add,

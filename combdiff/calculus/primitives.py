@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from combdiff.errors import UnsupportedError
 from combdiff.language.guards import condition_of, inside
+from combdiff.language.inclusion import included
 from combdiff.language.scalars import SCALAR_FUNCTIONS
 from combdiff.language.terms import (
     ONE,
@@ -37,7 +38,7 @@ from combdiff.language.terms import (
     proj,
     total,
 )
-from combdiff.language.types import REAL, Index, Map, Number, Product, Type, is_complex
+from combdiff.language.types import REAL, Index, Map, Number, Product
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,38 +58,6 @@ CONJUGATE = Primitive("conj", conj, lambda v, k: conj(k))
 
 # R → C, entry by entry of tensors, inserted where a real value meets a complex one: the cotangent of a real one is real
 INCLUSION = Primitive("ι", lambda v: v, lambda v, k: included(k, v.type))
-
-
-def included(k: Term, value: Type) -> Term:
-    """The cotangent `k` of a value of this type: its real part where the value is real and `k` is not.
-
-    >>> from combdiff.language.types import COMPLEX
-    >>> included(fresh("k", COMPLEX), REAL).name, included(fresh("k", COMPLEX), COMPLEX).name
-    ('real', 'k')
-    """
-    if not needs_inclusion(value, k.type):
-        return k
-    match value, k.type:
-        case Map(_, result), Map(params, _):
-            slots = tuple(fresh(f"d{n + 1}", p) for n, p in enumerate(params))
-            return Lam(slots, included(apply(k, *slots), result))
-        case Product(items), _:
-            return Tuple(tuple(included(proj(n, k), item) for n, item in enumerate(items)))
-        case _:
-            return call("real", k)
-
-
-def needs_inclusion(inner: Type, outer: Type) -> bool:
-    """Whether a real number `inner`, or a real entry of it, stands where a complex one of `outer` is made of it."""
-    match inner, outer:
-        case Number(), Number():
-            return is_complex(outer) and not is_complex(inner)
-        case Map(_, ours), Map(_, theirs):
-            return needs_inclusion(ours, theirs)
-        case Product(ours), Product(theirs):
-            return any(map(needs_inclusion, ours, theirs))
-        case _:
-            return False
 
 
 def multiply(by: Term) -> Primitive:

@@ -20,10 +20,10 @@ from combdiff.calculus.floating import Binding, float_lets
 from combdiff.calculus.implicit import is_implicit, multiplier, residual
 from combdiff.calculus.naming import name_arguments
 from combdiff.calculus.peaks import with_conditions_settled
-from combdiff.calculus.primitives import included
 from combdiff.calculus.pullback import pull_back
 from combdiff.errors import UnsupportedError
 from combdiff.language.guards import Guard, is_finite, under
+from combdiff.language.inclusion import included
 from combdiff.language.names import names_in
 from combdiff.language.terms import (
     ONE,

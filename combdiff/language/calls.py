@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from combdiff.errors import LanguageError, Span
 from combdiff.language import operators, terms
 from combdiff.language.fit import index_slots
+from combdiff.language.inclusion import included, over_complex
 from combdiff.language.scope import Closure, Entry, Ready, Scope, Textual
 from combdiff.language.syntax import Compose, Expr, Lambda, Name, Param
 from combdiff.language.terms import App, Call, Diff, Lam, Let, Sum, Term, Tuple, Var
@@ -74,7 +75,13 @@ def _applied(el: Elaborator, f: Term, args: Sequence[Argument], scope: Scope, sp
         raise LanguageError(f"{name} is {in_words(kind)} and cannot be applied", span=span, remedy=remedy)
     declared = el.places.get(f) if isinstance(f, Var) else None
     _count(name, len(kind.params), "index" if kind.is_tensor else "argument", args, span, declared)
-    values = [el.checked(arg, param, scope) for arg, param in zip(args, kind.params, strict=True)]
+    points = len(kind.params)
+    if isinstance(f, Diff) and f.kind == "pullback" and isinstance(f.of.type, Map):
+        points = len(f.of.type.params)
+    values = [el.checked(arg, param, scope) for arg, param in zip(args[:points], kind.params[:points], strict=True)]
+    for arg, param in zip(args[points:], kind.params[points:], strict=True):
+        # the cotangent of a value that is real, be it because all else cancels, may be that of a complex one
+        values.append(included(el.checked(arg, over_complex(param), scope), param))
     if isinstance(f, Lam | Let):
         el.spend(sum(1 for _ in terms.subterms(f)), span)
     return terms.apply(f, *values)

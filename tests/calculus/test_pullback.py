@@ -198,3 +198,16 @@ def test_a_real_tensor_where_complex_ones_are_taken_has_a_real_cotangent(program
     if mode == "hvp" and "(H::" in program:
         pytest.skip("an unknown map's second derivative is not compared")
     assert getattr(cd, mode)(source).check()
+
+
+@pytest.mark.parametrize(
+    ("program", "text"),
+    [
+        ("(A::CM) -> (a::R) -> a * real(pullback((B::CM) -> B(0, 0)^0)(A, A(0, 0))(0, 0))", "0"),
+        ("(A::CM) -> (a::R) -> a * real(pullback((B::CM) -> real(B(0, 0)))(A, A(0, 0))(0, 0))", "real(A(0, 0))"),
+        ("(A::CM, x::CV) -> (a::R) -> a * real(pullback((B::CM) -> i -> abs2(B(0, i)))(A, x)(0, 0))", ""),
+    ],
+)
+def test_a_real_value_takes_the_cotangent_of_a_complex_one(program: str, text: str) -> None:
+    d = cd.grad(program)
+    assert str(d).endswith(text) and d.check()

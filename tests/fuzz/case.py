@@ -321,6 +321,8 @@ class Case:
             expected = self.values[n]
             array = np.asarray(v).reshape(expected.shape)
             scale = np.abs(expected).max(initial=0)
+            if not scale <= self._limit():
+                raise Skipped("double precision overflows")
             if bool((np.abs(array - expected) <= TOLERANCE * scale).all()):
                 continue
             double = oracle.value(self.program, self.data, np.float64)[n]

@@ -203,7 +203,7 @@ def padded(case: Case) -> None:
     rng = np.random.default_rng(case.program.seed)
     moved = {}
     for v, x in case.data.items():
-        unknown = v in case.program.unknowns
+        unknown = v in case.program.unknowns and not (isinstance(v.kind, Tensor) and v.kind.space)
         moved[v] = _along(v, x, r, lambda y, axis, unknown=unknown: _longer(y, axis, unknown, rng))  # type: ignore[misc]
     _follows(case, moved, r, None, "arrays padded with zeros")
 
