@@ -306,10 +306,11 @@ class Derivation:
         if not value:
             return self.term
         with deep_recursion():
-            f = without_derivatives(self.objective, self._simplifier(expand=False))
+            simplifier = self._simplifier(expand=False)
+            f = without_derivatives(self.objective, simplifier, simplifier.ask)
             if self.expand and isinstance(f, Lam):
                 f = self._simplifier(expand=True).multiplied_out(f)
-            return with_value(self.term, f)
+            return with_value(self.term, f, Budget.of(self.seconds))
 
     def _title(self, value: bool) -> str:
         """What emitted code says of itself."""
@@ -355,8 +356,10 @@ def derive(
 ) -> Derivation:
     """Read a program and take its derivative; see `combdiff.grad`."""
     with deep_recursion(), rare_collections():
+        # its time is that of reading the program, too
+        simplifier = Simplifier(expand, seconds=seconds, nodes=nodes, progress=progress)
         program = marked_program(infer(parse(text, name), keep=keep), wrt)
-        return _derived(text, mode, program, Simplifier(expand, seconds=seconds, nodes=nodes, progress=progress))
+        return _derived(text, mode, program, simplifier)
 
 
 def _derived(text: str, mode: str, program: Term, simplifier: Simplifier) -> Derivation:
@@ -368,7 +371,7 @@ def _derived(text: str, mode: str, program: Term, simplifier: Simplifier) -> Der
             Step("program", program, note=_note(program, simplifier.budget) if mode != "pullback" else "")
         )
         simplifier.announce("differentiate")
-        term = differentiate(program, mode, simplifier)
+        term = differentiate(program, mode, simplifier, simplifier.ask)
     options = simplifier.expand, simplifier.seconds, simplifier.nodes
     return Derivation(text, mode, program, term, Steps(simplifier.steps), *options)
 

@@ -7,11 +7,12 @@ from combdiff.calculus.naming import name_equations
 from combdiff.errors import UnsupportedError
 from combdiff.language.terms import Lam, Let, Term, Tuple, Var, call, let, tuple_of
 from combdiff.language.types import COMPLEX
+from combdiff.simplify.budget import Budget
 from combdiff.simplify.stages import provably_real
 
 
-def with_value(result: Term, f: Term) -> Term:
-    """`result` with the value of f first; a value that is known to be real is taken for a real number.
+def with_value(result: Term, f: Term, budget: Budget | None = None) -> Term:
+    """`result` with the value of f first, taken for a real number where it is found to be one within the budget.
 
     >>> from combdiff.language.infer import infer
     >>> from combdiff.language.parser import parse
@@ -20,7 +21,7 @@ def with_value(result: Term, f: Term) -> Term:
     >>> expression_text(with_value(Lam(f.params, f.params[0]), f))
     '(x::R) -> (x^2, x)'
     """
-    return _with_value(result, _as_real(f))
+    return _with_value(result, _as_real(f, budget))
 
 
 def _with_value(result: Term, f: Term) -> Term:
@@ -37,9 +38,9 @@ def _with_value(result: Term, f: Term) -> Term:
     raise UnsupportedError("the objective's value is not known next to this derivative", remedy="leave value out")
 
 
-def _as_real(f: Term) -> Term:
+def _as_real(f: Term, budget: Budget | None) -> Term:
     """f with its value taken for the real number that it is: Σ x' A x of a Hermitian A has no imaginary part."""
-    if not isinstance(f, Lam) or f.body.type != COMPLEX or not provably_real(f):
+    if not isinstance(f, Lam) or f.body.type != COMPLEX or not provably_real(f, budget):
         return f
     bindings, value = _opened(f.body)
     return Lam(f.params, let(bindings, call("real", value)))

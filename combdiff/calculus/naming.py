@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from combdiff.calculus.cutting import cut
 from combdiff.calculus.floating import Binding
 from combdiff.calculus.implicit import gathered, is_implicit
 from combdiff.language.terms import (
@@ -41,7 +42,7 @@ LINEAR = frozenset({"real", "imag", "conj"})
 def name_arguments(unknowns: Sequence[Var], bindings: Sequence[Binding], core: Term) -> tuple[list[Binding], Term]:
     """The bindings with those of arguments before their first use, and `core` in their terms."""
     taken = {t.name for e in (*(e for _, e in bindings), core) for t in subterms(e) if isinstance(t, Var)}
-    return _named_by(_Names(set(unknowns), _fresh_names(taken)), bindings, core)
+    return _named_by(Names(set(unknowns), _fresh_names(taken)), bindings, core)
 
 
 def name_equations(bindings: Sequence[Binding], core: Term) -> tuple[list[Binding], Term]:
@@ -49,17 +50,18 @@ def name_equations(bindings: Sequence[Binding], core: Term) -> tuple[list[Bindin
     everything = (*(e for _, e in bindings), core)
     taken = {t.name for e in everything for t in subterms(e) if isinstance(t, Var)}
     free = {v for e in everything for v in e.free}
-    return _named_by(_Names(free, _fresh_names(taken), only_equations=True), bindings, core)
+    return _named_by(Names(free, _fresh_names(taken), only_equations=True), bindings, core)
 
 
-def _named_by(names: _Names, bindings: Sequence[Binding], core: Term) -> tuple[list[Binding], Term]:
+def _named_by(names: Names, bindings: Sequence[Binding], core: Term) -> tuple[list[Binding], Term]:
     for var, value in bindings:
         named = value if is_implicit(value) else names.go(value, ())
+        named = named if names.only_equations or is_implicit(value) else cut(named, (), names)
         names.found.append((var, named))
         if not named.free.isdisjoint(names.reached):
             names.reached.add(var)
     core = names.go(core, ())
-    return names.found, core
+    return names.found, core if names.only_equations else cut(core, (), names)
 
 
 def _fresh_names(taken: Collection[str]) -> Iterator[str]:
@@ -67,7 +69,7 @@ def _fresh_names(taken: Collection[str]) -> Iterator[str]:
 
 
 @dataclass(slots=True)
-class _Names:
+class Names:
     """The values found so far, and the variables that the unknowns reach."""
 
     reached: set[Var]
@@ -108,6 +110,7 @@ class _Names:
 
     def always_named(self, u: Term, scope: Sequence[Var]) -> Term:
         """An entry of a value of its own, made of `u`."""
+        u = u if self.only_equations or is_implicit(u) else cut(u, tuple(scope), self)
         around = [v for v in scope if v in u.free]
         if not all(isinstance(v.kind, Index) for v in around):
             return u

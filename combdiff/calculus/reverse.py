@@ -11,7 +11,7 @@ collected once from everything that uses it, and handed on. Forward values once,
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from combdiff.calculus.combinators import eliminate
@@ -43,20 +43,25 @@ from combdiff.language.types import Index, Map, Number, Product, Type
 
 @dataclass(frozen=True, slots=True)
 class Reverse:
-    """The cotangents that have been collected so far, a list of summands for each variable at its own slots."""
+    """The cotangents that have been collected so far, a list of summands for each variable at its own slots.
+
+    `ask` is called often, and may raise to stop.
+    """
 
     slots: dict[Var, tuple[Var, ...]]
     summands: dict[Var, list[Term]]
+    ask: Callable[[], None] = lambda: None
 
     @classmethod
-    def start(cls, slots: dict[Var, tuple[Var, ...]]) -> Reverse:
-        return cls(slots, defaultdict(list))
+    def start(cls, slots: dict[Var, tuple[Var, ...]], ask: Callable[[], None] = lambda: None) -> Reverse:
+        return cls(slots, defaultdict(list), ask)
 
     def through(self, body: Term, k: Term, targets: Mapping[Var, int]) -> None:
         """Add what `body` with cotangent `k` contributes to each of `targets`, which are numbered in order.
 
         A sum hands its cotangent to each of its terms, so that the work is that of the unknowns that each term has.
         """
+        self.ask()
         k = _arriving(k, body.type)
         if isinstance(body, Add):
             for term in body.terms:
@@ -105,7 +110,7 @@ class Reverse:
         return Lam(slots, total) if slots else total
 
 
-def pullback_of(f: Lam, kinds: Sequence[Type] = ()) -> Lam:
+def pullback_of(f: Lam, kinds: Sequence[Type] = (), ask: Callable[[], None] = lambda: None) -> Lam:
     """(x…, k…) -> the cotangents of the parameters, one bare, several as a tuple.
 
     `kinds` says that f is a gradient, and of what types: its slots are those of the parameters, and keep their names.
@@ -121,7 +126,7 @@ def pullback_of(f: Lam, kinds: Sequence[Type] = ()) -> Lam:
     cotangents = [fresh(name, _cotangent_type(kind)) for name, kind in zip(names, kinds, strict=True)]
     known = {x: _params_of(t) for x, t in zip(f.params, outputs, strict=False)} if len(outputs) == len(f.params) else {}
     named = {x: names for x, names in known.items() if wider and names}
-    body = reverse_pass(f.params, bindings, list(zip(outputs, cotangents, strict=True)), named)
+    body = reverse_pass(f.params, bindings, list(zip(outputs, cotangents, strict=True)), named, ask)
     return Lam((*f.params, *cotangents), body)
 
 
@@ -142,7 +147,7 @@ def _params_of(t: Term) -> list[str]:
     return [p.name for p in t.params] if isinstance(t, Lam) else []
 
 
-def gradient_of(f: Lam) -> Lam:
+def gradient_of(f: Lam, ask: Callable[[], None] = lambda: None) -> Lam:
     """x -> ∇f(x), where f's value is a number; of a complex one the gradient of its real part (Eq. 42)."""
     for x in f.params:
         _differentiable(x)
@@ -150,7 +155,7 @@ def gradient_of(f: Lam) -> Lam:
     if not isinstance(core.type, Number):
         what = "a tuple" if isinstance(core.type, Product) else "a map"
         raise UnsupportedError(f"grad of a map whose value is {what}", remedy="use pullback, which takes its cotangent")
-    return Lam(f.params, reverse_pass(f.params, bindings, [(core, ONE)]))
+    return Lam(f.params, reverse_pass(f.params, bindings, [(core, ONE)], ask=ask))
 
 
 def reverse_pass(
@@ -158,6 +163,7 @@ def reverse_pass(
     bindings: Sequence[Binding],
     outputs: Sequence[tuple[Term, Term]],
     named: Mapping[Var, list[str]] | None = None,
+    ask: Callable[[], None] = lambda: None,
 ) -> Term:
     """Values forwards, then the cotangent of each value, last one first, then those of the parameters.
 
@@ -166,7 +172,7 @@ def reverse_pass(
     values = [var for var, _ in bindings]
     bodies = [*(e for _, e in bindings), *(e for e, _ in outputs)]
     names = _slot_names((*params, *values), bodies) | dict(named or {})
-    reverse = Reverse.start(_of_names(names))
+    reverse = Reverse.start(_of_names(names), ask)
     targets = _reached(params, bindings)
     for output, k in outputs:
         reverse.through(output, k, targets)

@@ -339,9 +339,23 @@ def alpha_equal(a: Term, b: Term) -> bool:
     True
     """
 
+    known: set[tuple[int, int]] = set()
+
     def same(u: Term, v: Term, names: Mapping[Var, Var]) -> bool:
         if isinstance(u, Var):
-            return names.get(u, u) == v
+            return names[u] == v if u in names else u == v and v not in names.values()
+        # what holds no bound variable is compared once, though it may stand in many places
+        closed = names.keys().isdisjoint(u.free) and v.free.isdisjoint(names.values())
+        if not closed:
+            return alike(u, v, names)
+        if u is v or (id(u), id(v)) in known:
+            return True
+        if not alike(u, v, names):
+            return False
+        known.add((id(u), id(v)))
+        return True
+
+    def alike(u: Term, v: Term, names: Mapping[Var, Var]) -> bool:
         if type(u) is not type(v) or _label(u) != _label(v):
             return False
         left, right = children(u), children(v)

@@ -19,6 +19,7 @@ from combdiff.language.samples import default_sizes, random_value
 from combdiff.language.terms import Term, Tuple, Var
 from combdiff.language.types import Domain, Index, Map, Number, is_complex
 from combdiff.simplify.arithmetic import Arithmetic, Floating
+from combdiff.simplify.budget import Budget, OutOfTime
 from combdiff.simplify.exact import Exact, InexactError, has_conditions, is_transparent
 from combdiff.simplify.numeric import Evaluation
 from combdiff.simplify.pieces import Pair, parts_of, pieces
@@ -50,6 +51,7 @@ class Sample:
     positive: bool = False
     rng: np.random.Generator | None = None
     values: dict[Term, object] = field(default_factory=dict)
+    ask: Callable[[], None] = lambda: None
     known: dict[Term, list[Array]] = field(default_factory=dict)
     before: dict[Term, list[Array]] = field(default_factory=dict)
     kinds: dict[Term, Map] = field(default_factory=dict)
@@ -123,11 +125,15 @@ AGREE = Comparison()
 
 @dataclass(slots=True)
 class Gate:
-    """Compares terms on random numbers, with a small size for every domain."""
+    """Compares terms on random numbers, with a small size for every domain.
+
+    Comparisons raise OutOfTime when the time of `budget` is up.
+    """
 
     sizes: dict[Domain, int] = field(default_factory=dict)
     seed: int = 0
     samples: dict[tuple[type[Arithmetic], bool, bool, int], Sample] = field(default_factory=dict)
+    budget: Budget = field(default_factory=Budget)
 
     def same(self, before: Term, after: Term, stage: str, accused: Callable[[], str] = lambda: "") -> bool:
         """Raise CheckError, naming `stage` and what is `accused`, if the two terms differ on random numbers.
@@ -149,7 +155,7 @@ class Gate:
         if result.difference:
             raise CheckError(
                 f"{stage} changed the value of the derivative ({result.difference}); "
-                f"{accused()}this is a bug of combdiff",
+                f"{_who(accused)}this is a bug of combdiff",
                 remedy="report the program",
             )
         return result.finite
@@ -258,7 +264,7 @@ class Gate:
         key = (type(numbers), narrow, positive, draw)
         sample = self.samples.get(key)
         if sample is None:
-            sample = self.samples[key] = Sample({}, numbers, self.seed + draw, positive)
+            sample = self.samples[key] = Sample({}, numbers, self.seed + draw, positive, ask=self.budget.check)
         if len(sample.sizes) != len(self.sizes):
             sample.sizes.update({d: NARROW if narrow and _narrows(d) else n for d, n in self.sizes.items()})
         return sample
@@ -275,6 +281,14 @@ def gate_for(*terms: Term, seed: int = 0) -> Gate:
     for t in terms:
         sizes.update(default_sizes(t, sizes))
     return Gate(sizes, seed)
+
+
+def _who(accused: Callable[[], str]) -> str:
+    """What is accused, if there is time to find it."""
+    try:
+        return accused()
+    except OutOfTime:
+        return ""
 
 
 def _differing(a: Array, b: Array) -> int:

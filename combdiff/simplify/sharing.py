@@ -30,7 +30,7 @@ from combdiff.language.terms import (
     subterms,
 )
 from combdiff.language.types import Index, Number
-from combdiff.simplify.budget import Budget
+from combdiff.simplify.budget import Budget, OutOfTime
 from combdiff.simplify.canonical import Symmetries, merge_like_terms
 from combdiff.simplify.choose import Binding, is_cheap, place
 from combdiff.simplify.cost import words
@@ -114,7 +114,10 @@ def _shared(values: list[Term], open_: Collection[int], named: Intermediates) ->
     """`values`, those in `open_` and the new ones of `named` with repeated parts named."""
     while not named.budget.over():
         rewritten = [values[n] for n in open_] + [value for _, value in named.named]
-        part = _repeated(rewritten, named)
+        try:
+            part = _repeated(rewritten, named)
+        except OutOfTime:
+            break
         if part is None:
             break
         before = len(named.named)
@@ -133,6 +136,7 @@ def _repeated(values: Sequence[Term], named: Intermediates) -> Term | None:
     counted: dict[Term, float] = {}
     for value in values:
         for t in _parts(value, counted):
+            named.budget.check()
             alike[look(t), words(t, counted)].append(t)
     best: tuple[float, Term] | None = None
     for (_, size), parts in alike.items():

@@ -9,13 +9,14 @@ After each stage the result is evaluated on random numbers against the one befor
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Hashable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from time import perf_counter
 
 from combdiff.calculus.floating import float_lets, unfold
 from combdiff.calculus.implicit import is_implicit
-from combdiff.errors import UnsupportedError
+from combdiff.errors import BudgetError, UnsupportedError
 from combdiff.language.terms import (
     App,
     Conj,
@@ -34,7 +35,7 @@ from combdiff.language.terms import (
 )
 from combdiff.language.types import REAL, Index, Map, Symmetry, Type, is_complex
 from combdiff.simplify.account import Progress, Step
-from combdiff.simplify.budget import NODES, SECONDS, SPENT, Budget
+from combdiff.simplify.budget import NODES, SECONDS, SPENT, Budget, OutOfTime
 from combdiff.simplify.canonical import Symmetries, is_real, merge_like_terms
 from combdiff.simplify.choose import Binding, index_names, place, rename_indices
 from combdiff.simplify.closed import derived_symmetries
@@ -47,15 +48,7 @@ from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
 from combdiff.simplify.repeats import form, once_a_form
 from combdiff.simplify.sharing import nested
 from combdiff.simplify.stationary import vanishing
-
-_UNDONE = {
-    "contract": "sums and δ may be left as differentiation made them",
-    "merge like terms": "like terms may be left unmerged",
-    "expand": "products and shared values are left as they were",
-    "place cotangents": "values may keep their names, or stand where they are used as they were",
-    "collect and name": "common factors may be left where they are",
-    "order and names": "factors and indices are left as they came",
-}
+from combdiff.simplify.unfinished import UNDONE, undone
 
 CANCELS = """The value is multiplied out, too: near zero it is a difference of large terms, and loses their digits.
 Where a sum of squares is 1e-14 of its terms (a relative residual of 1e-7), rounding is 1 % of it."""
@@ -89,17 +82,39 @@ class Simplifier:
 
     def __post_init__(self) -> None:
         self.budget = Budget.of(self.seconds, self.nodes)
+        self.gate.budget = Budget(self.budget.deadline)
 
     def announce(self, stage: str) -> None:
         """Tell who follows that a stage begins, and go on telling them while it asks for its budget."""
         follow = self.progress
         if follow is not None:
-            start = time.perf_counter()
-            self.budget.observer = lambda: follow(stage, time.perf_counter() - start)
+            start = perf_counter()
+            self.budget.observer = lambda: follow(stage, perf_counter() - start)
+            self.gate.budget.observer = self.budget.observer
             self.budget.observer()
+
+    def ask(self) -> None:
+        """Called while a derivative is taken, which cannot be left half done.
+
+        Raises BudgetError if even that takes longer than all of it may.
+        """
+        if perf_counter() > self.budget.deadline + self._allowance():
+            raise BudgetError(
+                "differentiation takes more than its budget of time allows",
+                remedy="allow more seconds, or give names to parts of the program: a = …, b = f(a), …",
+            )
+
+    def _allowance(self) -> float:
+        """Seconds beyond the budget that may go into what cannot be left out: the derivative itself, and checks."""
+        return (self.seconds + 1) / 4
 
     def __call__(self, f: Lam, unused: Collection[Var]) -> Lam:
         """`f` simplified, without using the declared symmetries of the variables in `unused`."""
+        # what is differentiated again leaves time for what becomes of it
+        with self.budget.halved() if unused else nullcontext():
+            return self._simplified(f, unused)
+
+    def _simplified(self, f: Lam, unused: Collection[Var]) -> Lam:
         kept = {var for var, e in _parts(f.body)[0] if var.name in self.definitions or is_implicit(e)}
         rank = {v: (UNKNOWN if v in f.params else CAPTURED, n) for v, n in self.rank.items()}
         rank |= {p: (COTANGENT, n) for n, p in enumerate(f.params) if p not in rank}
@@ -131,19 +146,28 @@ class Simplifier:
         self, name: str, f: Lam, rewrite: Callable[[Term], tuple[Term, dict[str, Family]]], about: str = ""
     ) -> Lam:
         self.announce(name)
-        start = time.perf_counter()
+        start = perf_counter()
         self.budget.spent, self.budget.largest = False, 0
-        body, families = rewrite(f.body)
-        seconds = time.perf_counter() - start
-        result = Lam(f.params, body)
-        start = time.perf_counter()
-        spent = self.budget.spent
-        notes = [f"{SPENT}: {_UNDONE[name]}"] if spent else []
-        notes += [about] if about and not spent else []
+        families: dict[str, Family] = {}
+        try:
+            body, families = rewrite(f.body)
+        except OutOfTime:
+            body = undone(name, f.body)
+        seconds = perf_counter() - start
+        start = perf_counter()
         self.announce(f"{name}, checked on numbers")
-        note = "; ".join([*notes, *self._checked(name, f.body, body, families)])
-        checking = time.perf_counter() - start
-        self.steps.append(Step(name, result, families, seconds, note, checking, spent, self.budget.largest))
+        notes: list[str] = []
+        try:
+            notes = self._checked(name, f.body, body, families)
+        except OutOfTime:
+            # what there is no time to check is not used
+            self.budget.spent = True
+            body = undone(name, f.body)
+        checking = perf_counter() - start
+        spent = self.budget.spent
+        notes = [f"{SPENT}: {UNDONE[name]}", *notes] if spent else [about, *notes] if about else notes
+        result = Lam(f.params, body)
+        self.steps.append(Step(name, result, families, seconds, "; ".join(notes), checking, spent, self.budget.largest))
         return result
 
     def _without_vanishing(self, f: Lam) -> Lam:
@@ -152,7 +176,10 @@ class Simplifier:
         found = {v.var: v for v in vanishing(bindings)}
         if not found:
             return f
-        notes = [n for v in found.values() for n in self._checked("stationary point", v.value, v.multiple, {})]
+        try:
+            notes = [n for v in found.values() for n in self._checked("stationary point", v.value, v.multiple, {})]
+        except OutOfTime:
+            return f
         values = [found[var].zero if var in found else value for var, value in bindings]
         result = Lam(f.params, _joined([var for var, _ in bindings], [*values, *results]))
         names = ", ".join(var.name for var in found)
@@ -160,10 +187,14 @@ class Simplifier:
         return result
 
     def _checked(self, name: str, before: Term, after: Term, families: dict[str, Family]) -> list[str]:
-        """Evaluate both; a note where it could not be done, that says why."""
+        """Evaluate both; a note where it could not be done, that says why.
+
+        Raises OutOfTime if it takes longer than what is left.
+        """
         if not self.check or before is after:
             return []
         fired = [family for family, laws in families.items() if laws.matches]
+        self.gate.budget.deadline = self.budget.deadline + self._allowance()
         try:
             if not self.gate.same(before, after, name, lambda: accusation(name, before, fired, self.gate.agree)):
                 return ["not checked on numbers: no value is finite on what was drawn"]
@@ -211,14 +242,17 @@ class Simplifier:
         return (body if self.budget.spent else result), families
 
     def _ordered(self, body: Term, order: ReadingOrder, names: dict[Type, list[str]]) -> Term:
-        return body if self.budget.over() else rename_indices(replace(order, derived=self.derived)(body), names)
+        if self.budget.over():
+            return body
+        order = replace(order, derived=self.derived, ask=self.budget.check)
+        return rename_indices(order(body), names, self.budget.check)
 
     def _placed(self, body: Term, kept: Collection[Var]) -> tuple[Term, dict[str, Family]]:
         if self.budget.over():
             return body, {}
         before, results = _parts(body)
         settled = {*(value for _, value in before), *results}
-        bindings, results = place(before, results, kept)
+        bindings, results = place(before, results, kept, self.budget.check)
         values = [value for _, value in bindings] + results
         return self._contracted(_joined([var for var, _ in bindings], values), expand=False, settled=settled)
 
