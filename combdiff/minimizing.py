@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from combdiff.errors import ArrayError, UnsupportedError
+from combdiff.language.masks import refuse_masked
 from combdiff.language.terms import Var
 from combdiff.language.types import Map, Number, is_complex
 
@@ -144,6 +145,7 @@ class Problem:
         return found
 
     def _vector(self, x: npt.ArrayLike) -> Vector:
+        refuse_masked(x, "the point")
         vector = np.asarray(x)
         if vector.shape != self.x0.shape or vector.dtype.kind not in "biuf":
             raise ArrayError(
@@ -186,6 +188,7 @@ def _start(var: Var, value: object) -> Unknown:
             f"the unknown {var.name} has a declared symmetry, and a minimiser varies all entries",
             remedy="write it in terms of entries that are free, such as X(i, j) + X(j, i), X without a symmetry",
         )
+    refuse_masked(value, var.name)
     array = np.asarray(value)
     if array.dtype.kind not in "biufc" or (array.dtype.kind == "c" and not is_complex(kind)):
         raise ArrayError(

@@ -74,6 +74,10 @@ class Arrays:
     def number(self, value: Const) -> Value:
         return Value(self.builder.step("const", (), value, (), bool(value.imag)), ())
 
+    def named(self, name: str) -> Value:
+        """A number that has a name: `pi`."""
+        return Value(self.builder.step("named", (), name, ()), ())
+
     def size(self, domain: Domain) -> Value:
         """How many values `domain` has, as a number."""
         if domain.count is not None:

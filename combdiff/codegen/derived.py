@@ -76,6 +76,8 @@ class Derived:
             case "const":
                 assert isinstance(spec, Const), "a number"
                 return spec
+            case "named":
+                return call(spec)
             case "conj":
                 return conj(operand(0, labels))
             case "permute":

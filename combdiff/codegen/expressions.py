@@ -5,15 +5,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from combdiff.codegen.names import words
+from combdiff.codegen.numbers import exponent_of, is_plain
 from combdiff.codegen.overwriting import LARGE
 from combdiff.codegen.packed_text import PackedProducts
-from combdiff.codegen.plan import Step, is_plain
-from combdiff.codegen.powers import exponent_of
+from combdiff.codegen.plan import Argument, Step
 from combdiff.codegen.products import Products
 from combdiff.codegen.solvers import solver_of
 from combdiff.codegen.solving import Equation
@@ -33,11 +33,9 @@ class Expressions(Products, PackedProducts):
         cast = self._cast(step) if self.spelling.to_complex else ()
         read = tuple(o for o in step.operands if self._is_integer(o)) if self.spelling.to_real else ()
         read = () if step.op in _INDEXING else read
-        writer = (
-            Expressions(self.plan, self.spelling, self._casting(cast, read), self.extent, self.items)
-            if cast or read
-            else self
-        )
+        writer = self
+        if cast or read:
+            writer = Expressions(self.plan, self.spelling, self._casting(cast, read), self.extent, self.called)
         write: Callable[[Step, Any], Text] = getattr(writer, f"_{step.op}")
         return write(step, step.spec)
 
@@ -71,10 +69,16 @@ class Expressions(Products, PackedProducts):
         template = self.spelling.number_complex if step.complex else self.spelling.number
         return filled(template, text) if is_plain(step) and template != "{0}" else text
 
-    # --- sizes, numbers, indices ------------------------------------------------------------------------------------
+    # --- numbers, sizes, indices ------------------------------------------------------------------------------------
 
     def _const(self, step: Step, spec: Const) -> Text:
         return number_text(spec)
+
+    def _named(self, step: Step, name: str) -> Text:
+        return Text(self.spelling.functions[name], ATOM)
+
+    def _array(self, step: Step, spec: None) -> Text:
+        return self.as_array(step.operands[0], self.refer(step.operands[0]))
 
     def _size(self, step: Step, spec: Domain) -> Text:
         return Text(self.extent(spec), ATOM)
@@ -109,9 +113,8 @@ class Expressions(Products, PackedProducts):
         same = f"({offsets}[:, None] == -{offsets})" + (".all(axis=2)" if step.operands[0].rank > 1 else "")
         if self.spelling.to_real:
             places = Text(self.spelling.arange.format(self.extent(step.domains[0])), ATOM)
-            return Text(
-                f"{filled(self.spelling.where, Text(same, ATOM), places, Text('0', ATOM)).code}.sum(axis=1)", ATOM
-            )
+            chosen = filled(self.spelling.where, Text(same, ATOM), places, Text("0", ATOM))
+            return Text(f"{chosen.code}.sum(axis=1)", ATOM)
         return Text(f"{same} @ {self.spelling.arange.format(self.extent(step.domains[0]))}", PRODUCT)
 
     # --- views and gathers ------------------------------------------------------------------------------------------
@@ -198,22 +201,25 @@ class Expressions(Products, PackedProducts):
     def _root(self, step: Step, spec: Equation) -> Text:
         self._refuse_equations()
         captured = dict(zip(spec.captured, (self.refer(o).code for o in step.operands), strict=True))
-        x = next(n for n in "xyzuvw" if not any(re.search(rf"\b{n}\b", code) for code in captured.values()))
-        arguments = []
-        for a in spec.plan.arguments:
-            if a.name == spec.unknown:
-                arguments.append(x)
-            elif a.name in captured:
-                arguments.append(captured[a.name])
-            elif isinstance(a.kind, Index) and a.kind.domain is not None:
-                arguments.append(self.extent(a.kind.domain))
-            elif a.callable:
-                arguments.append(a.name)
+        given = [self._given(a, captured) for a in spec.plan.arguments if a.name != spec.unknown and not a.optional]
+        equation = self.called.equations[spec]
+        mentioned = words(" ".join([equation, *given]))
+        x = next(n for n in ("x", "y", "z", "u", "v", "w", *(f"x{m}" for m in range(2, 1 << 20))) if n not in mentioned)
+        # the unknown is the first argument of the residual
+        call = f"{equation}({', '.join([x, *given])})"
         zeros = self.spelling.zeros_complex if step.complex else self.spelling.zeros
         number = self.spelling.number_complex.format("0j") if step.complex else self.spelling.number.format("0.0")
         zero = zeros.format(self.shape(step.domains)) if step.rank else number
-        start = f"{zero} if {spec.start} is None else {spec.start}"
-        return Text(f"{solver_of(step)}(lambda {x}: {spec.name}({', '.join(arguments)}), {start})", ATOM)
+        start = self.called.arguments[spec.start]
+        return Text(f"{solver_of(step)}(lambda {x}: {call}, {zero} if {start} is None else {start})", ATOM)
+
+    def _given(self, argument: Argument, captured: Mapping[str, str]) -> str:
+        """What an equation is given for one of its arguments."""
+        if argument.name in captured:
+            return captured[argument.name]
+        if isinstance(argument.kind, Index) and argument.kind.domain is not None:
+            return self.extent(argument.kind.domain)
+        return self.called.arguments[argument.name]
 
     # --- entry by entry ---------------------------------------------------------------------------------------------
 
@@ -304,8 +310,6 @@ class Expressions(Products, PackedProducts):
     def _call(self, step: Step, spec: Any) -> Text:
         name, places = spec
         operands = self.operands(step, places)
-        if name == "pi":
-            return Text(self.spelling.functions["pi"], ATOM)
         of_complex = step.operands[0].complex
         if name == "abs2":
             return self._abs2(step.operands[0], operands[0])
@@ -328,7 +332,7 @@ class Expressions(Products, PackedProducts):
         return Text(f"({conjugate} * {text.at(UNARY)}).real", ATOM)
 
     def _where(self, step: Step, spec: Any) -> Text:
-        (relation, modulo), places = spec
+        (relation, modulo, otherwise), places = spec
         left, right, body = self.operands(step, places)
         known = is_plain(step.operands[0]) and is_plain(step.operands[1])
         as_choice = not step.rank and (self.spelling.eager or known)
@@ -339,8 +343,8 @@ class Expressions(Products, PackedProducts):
         if modulo is not None:
             condition = f"({left.at(SUM)} - {right.at(PRODUCT)}) % {self.extent(modulo)} == 0"
         if as_choice:
-            return Text(f"{body.at(SUM)} if {condition} else 0", CHOICE)
-        return Text(self.spelling.where.format(condition, body.code, "0"), ATOM)
+            return Text(f"{body.at(SUM)} if {condition} else {otherwise.real}", CHOICE)
+        return Text(self.spelling.where.format(condition, body.code, otherwise.real), ATOM)
 
     def scattered(self, step: Step, values: Text, name: str) -> list[str]:
         """The statements that put `values` into a fresh array of zeros."""
@@ -392,4 +396,5 @@ class Expressions(Products, PackedProducts):
         name, places = spec
         elementwise = all(len(at) <= step.rank for at in places)
         operands = self.operands(step, places) if elementwise else [self.refer(o) for o in step.operands]
-        return Text(f"{name}({', '.join(t.code for t in operands)})", ATOM)
+        given = map(self.as_array, step.operands, operands)
+        return Text(f"{self.called.arguments[name]}({', '.join(t.code for t in given)})", ATOM)

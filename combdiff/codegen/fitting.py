@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, SupportsIndex
+from operator import index
+from typing import TYPE_CHECKING
 
 from combdiff.codegen.plan import Argument, Plan
 from combdiff.errors import ArrayError
@@ -18,20 +19,27 @@ if TYPE_CHECKING:
 
 def as_size(argument: Argument, value: object, extent: Extent) -> int:
     """The size of a domain that no array shows."""
-    if isinstance(value, bool) or not isinstance(value, SupportsIndex) or value.__index__() < 0:
+    try:
+        size = -1 if isinstance(value, bool) else index(value)  # type: ignore[arg-type]  # what is no index is refused
+    except TypeError:
+        size = -1
+    if size < 0:
         raise ArrayError(
             f"{argument.name} is how many values a domain has, and {value!r} is no such number",
             remedy="give a whole number, 0 or more",
         )
     assert isinstance(argument.kind, Index) and argument.kind.domain is not None, "a size is of a domain"
-    extent.note(argument.kind.domain, value.__index__(), f"the argument {argument.name}")
-    return value.__index__()
+    extent.note(argument.kind.domain, size, f"the argument {argument.name}")
+    return size
 
 
 def as_array(argument: Argument, value: object) -> Array:
     """The value as an array of floating-point numbers, real where the argument is real."""
     import numpy as np
 
+    from combdiff.language.masks import refuse_masked
+
+    refuse_masked(value, argument.name)
     try:
         array = np.asarray(value)
     except (ValueError, TypeError, RuntimeError) as error:
@@ -73,6 +81,8 @@ def check_out(
     """The arrays given for results of these shapes; errors for what cannot be written into, before any work is done."""
     import numpy as np
 
+    from combdiff.language.masks import refuse_masked
+
     if several and (not isinstance(out, tuple | list) or len(out) != len(shapes)):
         raise ArrayError(
             f"out must be a tuple of {len(shapes)} arrays", remedy="give one array for each result, in order"
@@ -94,6 +104,7 @@ def check_out(
             raise ArrayError(f"out holds {array.dtype}, but the result is {result}", remedy="give one of that dtype")
         if not array.flags.writeable:
             raise ArrayError("out cannot be written to", remedy="give an array that is not read-only")
+        refuse_masked(array, "out")
         fitting.append(array)
     return fitting
 

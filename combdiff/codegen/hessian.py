@@ -147,6 +147,7 @@ class CompiledHessian(Compiled):
     def __call__(self, /, *args: object, out: object = None, **named: object) -> object:
         import numpy as np
 
+        out, named = self._call.separated(out, named)
         if out is not None:
             self._refuse_out()
         results = super().__call__(*args, **named)

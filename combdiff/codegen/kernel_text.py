@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from combdiff.codegen.numbers import exponent_of
 from combdiff.codegen.plan import VIEWS, Step
 from combdiff.codegen.texts import ATOM, CHOICE, PRODUCT, SUM, UNARY, Text, chained
 from combdiff.language.terms import Const, mul
@@ -34,7 +35,7 @@ def is_written(step: Step) -> bool:
         case "add" | "mul" | "conj":
             return bool(step.rank)
         case "power":
-            n = _exponent(step)
+            n = exponent_of(step.operands[1])
             whole = n is not None and ((n.denominator == 1 and abs(n) <= _LARGEST_POWER) or abs(n) == Fraction(1, 2))
             return bool(step.rank) and (whole or not step.complex)
         case "call":
@@ -161,7 +162,7 @@ class KernelText:
             if operand.op == "const" and isinstance(operand.spec, Const):
                 c = times(c, operand.spec)
                 continue
-            n = _exponent(operand) if operand.op == "power" and operand in self._inside else None
+            n = exponent_of(operand.operands[1]) if operand.op == "power" and operand in self._inside else None
             if n is not None and n < 0 and not self._texts[operand].code.isidentifier():
                 below.append(self._raised(operand, -n).at(UNARY))
             else:
@@ -194,7 +195,7 @@ class KernelText:
         return Text(f"sqrt({base})" if n == Fraction(1, 2) else f"pow({base}, {_double(n).code})", ATOM)
 
     def _power(self, step: Step, spec: Any) -> Text:
-        n = _exponent(step)
+        n = exponent_of(step.operands[1])
         if n is None:
             base, exponent = (self._operand(o, at).code for o, at in zip(step.operands, spec[1], strict=True))
             return Text(f"pow({base}, {exponent})", ATOM)
@@ -226,20 +227,12 @@ class KernelText:
                 return Text(f"{spelled}({self._operand(z, at).code})", ATOM)
 
     def _where(self, step: Step, spec: Any) -> Text:
-        (relation, _), places = spec
+        (relation, _, otherwise), places = spec
         left, right, body = (self._operand(o, at) for o, at in zip(step.operands, places, strict=True))
         if step.complex and not step.operands[2].complex:
             body = Text(f"complex<double>({body.code})", ATOM)
-        zero = "complex<double>(0.0)" if step.complex else "0.0"
-        return Text(f"{left.at(SUM)} {relation} {right.at(SUM)} ? {body.at(SUM)} : {zero}", CHOICE)
-
-
-def _exponent(step: Step) -> Fraction | None:
-    match step.operands[1].op, step.operands[1].spec:
-        case "const", Const(real, imag) if not imag:
-            return real
-        case _:
-            return None
+        other = f"complex<double>({_number(otherwise).code})" if step.complex else _number(otherwise).code
+        return Text(f"{left.at(SUM)} {relation} {right.at(SUM)} ? {body.at(SUM)} : {other}", CHOICE)
 
 
 def times(a: Const, b: Const) -> Const:

@@ -9,19 +9,23 @@ from collections.abc import Sequence
 from importlib import import_module
 from numbers import Number as PythonNumber
 from types import ModuleType
-from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import numpy as np
 
 from combdiff.codegen.plan import Argument
 from combdiff.codegen.signature import slots
 from combdiff.errors import ArrayError, UnsupportedError
+from combdiff.language.breaches import Entries
+from combdiff.language.masks import refuse_masked
 from combdiff.language.types import is_complex
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    Entries: TypeAlias = npt.NDArray[np.generic]
+    from combdiff.language.comparing import Sizes
+
+    Array: TypeAlias = npt.NDArray[np.generic]
     Doubles: TypeAlias = npt.NDArray[np.float64 | np.complex128]
 
 
@@ -61,7 +65,7 @@ class Library:
     def owns(self, value: object) -> bool:
         return isinstance(value, self.namespace.ndarray)
 
-    def made(self, value: Entries) -> Foreign:
+    def made(self, value: Array) -> Foreign:
         """An array of the library, of one of NumPy's."""
         return cast(Foreign, self.namespace.asarray(value))
 
@@ -69,12 +73,17 @@ class Library:
         """Where an array lies; empty where there is no such thing."""
         return f"GPU {array.device.id}" if hasattr(array, "device") and hasattr(array.device, "id") else ""
 
-    def numpy(self, array: Foreign) -> Entries:
-        return cast("Entries", array.get() if hasattr(array, "get") else np.asarray(array))
+    def numpy(self, array: Foreign) -> Array:
+        return cast("Array", array.get() if hasattr(array, "get") else np.asarray(array))
 
-    def entries(self, array: Foreign, points: Sequence[Entries]) -> Entries:
+    def entries(self, array: Foreign, points: Sequence[Array]) -> Array:
         """The entries at points, which are index arrays of NumPy's."""
         return self.numpy(array[tuple(map(self.made, points))])  # type: ignore[index]  # arrays are indexed alike
+
+    def largest(self, array: Foreign, over: tuple[int, ...]) -> Foreign:
+        """The sizes of the largest entries over some axes."""
+        sizes: Any = abs(cast(Any, array))
+        return cast(Foreign, sizes.max(axis=over) if over else sizes)
 
     def is_known(self, array: Foreign) -> bool:
         """Whether the array has entries to look at."""
@@ -95,7 +104,7 @@ class Library:
         """A result as the caller wants it."""
         return array
 
-    def offsets(self, rows: Entries, near: Foreign | None) -> object:
+    def offsets(self, rows: Array, near: Foreign | None) -> object:
         """A list of offsets, where the arrays are."""
         return self.made(rows)
 
@@ -104,6 +113,7 @@ class Library:
     def argument(self, argument: Argument, value: object) -> Foreign:
         """The value as an array of double precision, of real numbers where the argument is declared real."""
         name, complex = argument.name, is_complex(argument.kind)
+        refuse_masked(value, name)
         wanted = "complex128" if complex else "float64"
         if not slots(argument.kind) and isinstance(value, PythonNumber | np.generic):
             value = _number(value)
@@ -117,6 +127,7 @@ class Library:
         if found == "complex128" and not complex:
             raise ArrayError(f"{name} is declared real, but the array is complex", remedy="give its real part")
         array = self.made(value) if isinstance(value, np.ndarray) and not self.owns(value) else cast(Foreign, value)
+        self.refuse_gaps(array, name)
         if dtype_name(array) != found:
             raise ArrayError(
                 f"{name} holds {found}, which {self.title} takes as {dtype_name(array)}",
@@ -124,10 +135,15 @@ class Library:
             )
         return self.promoted(array) if complex else array
 
+    def refuse_gaps(self, array: Foreign, name: str) -> None:
+        """Refuse arrays of the library that hold no number for some entries, or do not hold them one by one."""
+
     def listed(self, name: str, value: object) -> object:
         """A list of offsets as NumPy's array."""
+        refuse_masked(value, name)
         if not self.owns(value):
             return value
+        self.refuse_gaps(cast(Foreign, value), name)
         if not self.is_known(cast(Foreign, value)):
             raise ArrayError(f"{name} is traced, and its offsets must be known", remedy=f"do not trace {name}")
         return self.numpy(cast(Foreign, value))
@@ -196,16 +212,31 @@ class Torch(Library):
     def device(self, array: Foreign) -> str:
         return str(array.device)  # type: ignore[attr-defined]  # of torch.Tensor
 
-    def numpy(self, array: Foreign) -> Entries:
+    def numpy(self, array: Foreign) -> Array:
         plain = array.detach().cpu().resolve_conj().resolve_neg()  # type: ignore[attr-defined]  # of torch.Tensor
-        return cast("Entries", plain.numpy())
+        return cast("Array", plain.numpy())
 
-    def entries(self, array: Foreign, points: Sequence[Entries]) -> Entries:
+    def entries(self, array: Foreign, points: Sequence[Array]) -> Array:
         device = array.device  # type: ignore[attr-defined]  # of torch.Tensor
         places = tuple(self.namespace.as_tensor(np.ascontiguousarray(p), device=device) for p in points)
         return self.numpy(array[places])  # type: ignore[index]  # arrays are indexed alike
 
-    def offsets(self, rows: Entries, near: Foreign | None) -> object:
+    def largest(self, array: Foreign, over: tuple[int, ...]) -> Foreign:
+        sizes: Any = abs(cast(Any, array))
+        return cast(Foreign, sizes.amax(dim=over) if over else sizes)
+
+    def is_known(self, array: Foreign) -> bool:
+        return not array.is_meta  # type: ignore[attr-defined]  # of torch.Tensor
+
+    def refuse_gaps(self, array: Foreign, name: str) -> None:
+        if array.layout != self.namespace.strided:  # type: ignore[attr-defined]  # of torch.Tensor
+            raise ArrayError(f"{name} is a sparse tensor", remedy=f"give {name}.to_dense()")
+        if hasattr(array, "get_mask"):
+            raise ArrayError(
+                f"{name} is a masked tensor, and its masked entries have no value", remedy=f"give {name}.to_tensor(0)"
+            )
+
+    def offsets(self, rows: Array, near: Foreign | None) -> object:
         device = None if near is None else near.device  # type: ignore[attr-defined]  # of torch.Tensor
         return self.namespace.as_tensor(np.ascontiguousarray(rows), device=device)
 
@@ -240,16 +271,24 @@ class Dask(Library):
             )
         return array
 
+    def refuse_gaps(self, array: Foreign, name: str) -> None:
+        held: object = array._meta  # type: ignore[attr-defined]  # of Dask
+        if type(held) is not np.ndarray and isinstance(held, np.ma.MaskedArray):
+            raise ArrayError(
+                f"{name} is a masked array, and its masked entries have no value",
+                remedy=f"give dask.array.ma.filled({name}, 0), or another array with a number for each entry",
+            )
+
     def device(self, array: Foreign) -> str:
         return ""
 
-    def offsets(self, rows: Entries, near: Foreign | None) -> object:
+    def offsets(self, rows: Array, near: Foreign | None) -> object:
         return rows
 
-    def numpy(self, array: Foreign) -> Entries:
-        return cast("Entries", np.asarray(array))
+    def numpy(self, array: Foreign) -> Array:
+        return cast("Array", np.asarray(array))
 
-    def entries(self, array: Foreign, points: Sequence[Entries]) -> Entries:
+    def entries(self, array: Foreign, points: Sequence[Array]) -> Array:
         return self.numpy(array.vindex[tuple(np.broadcast_arrays(*points))])  # type: ignore[attr-defined]  # of Dask
 
 
@@ -266,39 +305,45 @@ def dtype_name(array: object) -> str:
     return str(getattr(array, "dtype", type(array).__name__)).removeprefix("torch.")
 
 
-def _number(value: object) -> Entries:
+def _number(value: object) -> Array:
     """A number, or NumPy's result, in double precision."""
     array = np.asarray(value)
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
 
 
-class Sampled:
-    """Some entries of an array as NumPy's: what a check of its symmetry reads of it."""
+class Sampled(Entries):
+    """Entries of an array of another library, fetched where a check of its symmetry asks for them."""
 
     def __init__(self, library: Library, array: Foreign) -> None:
         self.library = library
-        self.array = array
-        self.shape = tuple(array.shape)
-        self.size = int(np.prod(self.shape, dtype=np.int64))
+        self.foreign = array
 
-    def reshape(self, shape: tuple[int, ...]) -> Sampled:
-        """The same entries, in their order, on other axes."""
-        other = Sampled(self.library, self.array)
-        other.shape = shape
-        return other
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.foreign.shape)
 
-    def __getitem__(self, points: tuple[npt.NDArray[np.intp], ...]) -> Entries:
-        place = np.ravel_multi_index(np.broadcast_arrays(*points), self.shape)
-        return self.library.entries(self.array, np.unravel_index(place, self.array.shape))
+    @property
+    def dtype(self) -> np.dtype[np.float64 | np.complex128]:
+        return np.dtype(dtype_name(self.foreign))
+
+    def at(self, points: Sequence[npt.NDArray[np.intp]]) -> Doubles:
+        return cast("Doubles", self.library.entries(self.foreign, np.broadcast_arrays(*points)))
+
+    def largest(self, kept: tuple[int, ...]) -> Sizes:
+        over = tuple(axis for axis in range(len(self.shape)) if axis not in kept)
+        found = cast("Sizes", self.library.numpy(self.library.largest(self.foreign, over)))
+        return np.minimum(found, np.finfo(float).max)  # beyond which the size of a complex entry may lie
+
+    def part(self, index: int) -> Sampled:
+        return Sampled(self.library, self.foreign[index])  # type: ignore[index]  # arrays are indexed alike
 
 
-def looked_at(library: Library | None, value: object, sample: int | None) -> Doubles | None:
+def looked_at(library: Library | None, value: object, sample: int | None) -> Entries | None:
     """An array as `breaks_symmetry` wants it: all of it where it is small, or asked for; None where there are none."""
     if library is None:
-        return cast("Doubles", value) if isinstance(value, np.ndarray) else None
+        return Entries(value) if isinstance(value, np.ndarray) else None
     array = cast(Foreign, value)
     if value is None or not library.is_known(array):
         return None
-    sampled = Sampled(library, array)
-    whole = sample is None or sampled.size <= sample
-    return cast("Doubles", library.numpy(array) if whole else sampled)
+    whole = sample is None or int(np.prod(array.shape, dtype=np.int64)) <= sample
+    return Entries(cast("Doubles", library.numpy(array))) if whole else Sampled(library, array)

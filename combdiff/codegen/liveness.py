@@ -31,10 +31,30 @@ class Peak:
 
 
 def peak(plan: Plan) -> Peak:
-    """The most memory that the plan's arrays take at once, results among them."""
-    copies = sum(_size(plan, s) for s in plan.outputs if storage(s) is None or s.op == "broadcast")
+    """The most memory that the plan's arrays take at once, results among them.
+
+    There is no step if none makes an array: where all results are numbers, or parts of arguments.
+    """
     found = _peak(plan, plan.steps, plan.loops, plan.outputs)
-    return Peak(found.bytes + copies + OVERHEAD, found.step, found.held, found.loop)
+    return Peak(found.bytes + _copies(plan) + OVERHEAD, found.step, found.held, found.loop)
+
+
+def results_of(plan: Plan) -> int:
+    """The bytes that the results of a call take."""
+    made = {base for s in plan.outputs if (base := storage(s)) is not None}
+    return sum(held_by(plan, s) for s in made) + _copies(plan)
+
+
+def _copies(plan: Plan) -> int:
+    """The bytes of results that are copied: parts of arguments, what is repeated, what another result shows, too."""
+    copies, shown = 0, set[Step]()
+    for step in plan.outputs:
+        base = storage(step)
+        if base is None or base in shown or step.op == "broadcast":
+            copies += _size(plan, step)
+        if base is not None:
+            shown.add(base)
+    return copies
 
 
 def _peak(

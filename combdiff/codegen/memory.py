@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from combdiff.codegen.cuts import Cut, cuts
-from combdiff.codegen.liveness import Peak, held_by, peak, storage
+from combdiff.codegen.liveness import Peak, peak, results_of
 from combdiff.codegen.loops import Group, all_loops, grown, looped, ranged
 from combdiff.codegen.plan import Loop, Plan, Step
 from combdiff.errors import BudgetError
@@ -20,6 +20,7 @@ from combdiff.language.types import Domain
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 _SHARE = 64  # what takes less than this part of the limit need not be cut
 _MOST = 12  # loops
+_TRIES = 4  # to find how much would do
 
 
 def bytes_of(memory: int | str | None) -> int | None:
@@ -40,11 +41,19 @@ def bytes_of(memory: int | str | None) -> int | None:
 
 def within(plan: Plan, limit: int, apart: Collection[Step] = ()) -> Plan:
     """The plan with the loops that keep its arrays below `limit` bytes. Raises BudgetError where none do."""
+    found, least = _searched(plan, limit, apart)
+    if least.bytes > limit:
+        raise _refusal(found, least, limit, _enough(plan, least.bytes, apart))
+    return found
+
+
+def _searched(plan: Plan, limit: int, apart: Collection[Step]) -> tuple[Plan, Peak]:
+    """The plan with loops that fits the limit, or the best of those that were looked at; and what it holds at once."""
     plan = replace(plan, memory=limit)
     top = peak(plan)
     for _ in range(_MOST):
         if top.bytes <= limit:
-            return _widened(plan, limit)
+            return _widened(plan, limit), top
         tried = [(peak(p), p) for p in _looped(plan, top, limit, apart)]
         fitting = [
             (_turns(wide), n, wide)
@@ -53,12 +62,23 @@ def within(plan: Plan, limit: int, apart: Collection[Step] = ()) -> Plan:
             for wide in (_widened(p, limit),)
         ]
         if fitting:
-            return min(fitting, key=lambda f: f[:2])[2]
+            wide = min(fitting, key=lambda f: f[:2])[2]
+            return wide, peak(wide)
         best, candidate = min(tried, key=lambda pair: pair[0].bytes, default=(top, plan))
         if best.bytes >= top.bytes:
             break
         top, plan = best, candidate
-    raise _refusal(plan, top, limit)
+    return plan, top
+
+
+def _enough(plan: Plan, bytes: int, apart: Collection[Step]) -> int:
+    """A limit that is kept, from so many bytes on: other arrays are cut where there is more room."""
+    for _ in range(_TRIES):
+        least = _searched(plan, bytes, apart)[1].bytes
+        if least <= bytes:
+            return bytes
+        bytes = least
+    return peak(replace(plan, memory=bytes)).bytes
 
 
 def _turns(plan: Plan) -> int:
@@ -165,20 +185,16 @@ def _of_width(plan: Plan, loop: Loop, width: int) -> Plan:
 # --- what does not fit ----------------------------------------------------------------------------------------------
 
 
-def _refusal(plan: Plan, least: Peak, limit: int) -> BudgetError:
-    results = {s for o in plan.outputs if (s := storage(o)) is not None}
-    taken = sum(held_by(plan, s) for s in results)
+def _refusal(plan: Plan, least: Peak, limit: int, enough: int) -> BudgetError:
+    at, taken = least.step, results_of(plan)
     if taken > limit:
-        return BudgetError(
-            f"the results alone take {taken} bytes, and memory is limited to {limit}",
-            remedy=f"give memory={least.bytes} or more, or smaller arrays",
-        )
-    at = least.step
-    assert at is not None, "a peak of more than the limit is at a step"
-    shape = "×".join(str(plan.sizes.get(d, "?")) for d in at.domains) or "1"
-    inside = "in one turn of a loop, " if least.loop is not None else ""
-    return BudgetError(
-        f"{inside}at the step {plan.names.get(at, plan.kind(at))} of shape {shape}, at least {least.bytes} bytes are "
-        f"held at once, and memory is limited to {limit}",
-        remedy=f"give memory={least.bytes} or more, or smaller arrays",
-    )
+        found = f"the results alone take {taken} bytes"
+    elif at is None:
+        found = f"the results and the objects of a call take {least.bytes} bytes"
+    else:
+        shape = "×".join(str(plan.sizes.get(d, "?")) for d in at.domains) or "1"
+        inside = "in one turn of a loop, " if least.loop is not None else ""
+        step = f"{inside}at the step {plan.names.get(at, plan.kind(at))} of shape {shape}"
+        found = f"{step}, at least {least.bytes} bytes are held at once"
+    remedy = f"give memory={enough} or more, or smaller arrays"
+    return BudgetError(f"{found}, and memory is limited to {limit}", remedy=remedy)

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from combdiff.codegen.backends.spelling import Spelling
-from combdiff.codegen.plan import Plan, Step, is_plain
+from combdiff.codegen.numbers import is_plain, is_whole_power
+from combdiff.codegen.plan import NUMBERS, Plan, Step
 from combdiff.language.terms import ONE, Const
 
 LARGE = 256 << 10  # bytes; smaller arrays are had again from memory that was freed
@@ -143,7 +144,7 @@ def _kinds(step: Step, known: Mapping[Step, Kinds], alike: bool) -> Kinds:
     of_python = of_operands <= {_COMPLEX}
     spec: Any = step.spec
     match step.op:
-        case "const" | "size":
+        case op if op in NUMBERS:
             return frozenset({_COMPLEX} if step.complex else ())
         case "input" if alike:
             return frozenset({_REAL, _COMPLEX} if step.complex else {_REAL})
@@ -157,21 +158,16 @@ def _kinds(step: Step, known: Mapping[Step, Kinds], alike: bool) -> Kinds:
             return of_operands | ({_DOUBLE, _COMPLEX} if step.complex else {_DOUBLE})
         case "where" if step.rank and not known[step.operands[2]] <= {_COMPLEX}:
             return known[step.operands[2]]
-        case "call" | "conj" | "power" if of_python and step.operands and not _is_whole_power(step):
+        case "call" | "conj" | "power" if of_python and not is_whole_power(step):
             # NumPy's functions make numbers of Python its own, which have a dtype
             return of_operands | {_DOUBLE}
-        case "call" if not step.complex and step.operands and step.operands[0].complex:
+        case "call" if not step.complex and step.operands[0].complex:
             return frozenset(_part(kind) for kind in of_operands if kind != _COMPLEX)
         case "call" if step.complex and spec[0] in ("sqrt", "log"):
             return of_operands | {_DOUBLE, _COMPLEX}
-        case "power" if step.complex and not _is_whole_power(step):
+        case "power" if step.complex and not is_whole_power(step):
             return of_operands | {_DOUBLE, _COMPLEX}
         case "add" | "mul" | "power" | "call" | "conj" | "sum" | "tensordot" | "batched" | "einsum" | "solve":
             return of_operands
         case _:
             return frozenset({step})
-
-
-def _is_whole_power(step: Step) -> bool:
-    exponent = step.operands[-1].spec
-    return step.op == "power" and isinstance(exponent, Const) and exponent.is_integer

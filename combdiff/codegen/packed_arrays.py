@@ -63,7 +63,7 @@ class PackedArrays:
 
     def _check(self, name: str, array: object) -> None:
         """Refuse an array without its declared symmetries, which its rows could not be told from."""
-        from combdiff.language.samples import worst_breach
+        from combdiff.language.breaches import breaks_symmetry
         from combdiff.language.values import places
 
         kind = self._kinds[name]
@@ -72,12 +72,10 @@ class PackedArrays:
         if entries is None:
             return
         axes = [axis for axis, _ in places(kind, name) if axis is not None]
-        breach = worst_breach(entries, kind, dict(zip(axes, entries.shape, strict=True)))
+        breach = breaks_symmetry(entries, kind, dict(zip(axes, entries.shape, strict=True)), sample=None)
         if breach is not None:
-            law, place, found, expected = breach
-            entry = f"{name}[{', '.join(map(str, place))}]"
             raise ArrayError(
-                f"{name} does not have its declared symmetry {law}: {entry} is {found:.6g}, not {expected:.6g}",
+                breach.told(name),
                 remedy="correct the array or the declaration; pack= keeps only the entries that others follow from",
             )
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from combdiff.language.types import Domain, Index, Type
+from combdiff.language.types import Domain, Type
 
 if TYPE_CHECKING:
     from combdiff.codegen.packing import Packing
@@ -123,7 +123,8 @@ class Argument:
     """A parameter of the generated function: an array or a number (with its `step`), or a function of the user.
 
     Of kind `Index(domain)` it is how many values the domain has, asked for where no array shows it. `optional` is where
-    Newton's method starts, `offsets` the domain whose list of offsets the argument is.
+    Newton's method starts, `offsets` the domain whose list of offsets the argument is. `made` says how a function comes
+    from another one of the user: ("grad", "f").
     """
 
     name: str
@@ -132,12 +133,15 @@ class Argument:
     step: Step | None = None
     optional: bool = False
     offsets: Domain | None = None
+    made: tuple[str, str] | None = None
 
 
-VIEWS = frozenset({"input", "const", "size", "permute", "pick", "flip", "diagonal", "item", "slice"})
+# what a plan starts from besides arrays: an exact number, the size of a domain, a number with a name (π)
+NUMBERS = frozenset({"const", "size", "named"})
+VIEWS = NUMBERS | {"input", "permute", "pick", "flip", "diagonal", "item", "slice"}
 _INDEX_STEPS = frozenset({"range", "numbers", "place", "position", "opposite"})
 _CALL_FLOPS = 10
-_ENTRYWISE = frozenset({"unknown", "add", "mul", "power", "call", "conj", "sum", "item", "const", "input", "size"})
+_ENTRYWISE = NUMBERS | {"unknown", "add", "mul", "power", "call", "conj", "sum", "item", "input"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,14 +352,6 @@ def is_slice(step: Step, block: Domain) -> bool:
     return step.op == "slice" and isinstance(step.spec, tuple) and step.spec[1] is block
 
 
-def is_plain(step: Step) -> bool:
-    """Whether a step is a number of Python's, made of constants and sizes."""
-    if step.op in ("const", "size"):
-        return True
-    made = step.op in ("add", "mul", "power", "position")
-    return made and not step.rank and all(map(is_plain, step.operands))
-
-
 def _is_sizeless(step: Step) -> bool:
     """Whether the text of a step mentions no size, so that what a function of the user returns may have any."""
     if step.op == "tensordot":
@@ -363,8 +359,8 @@ def _is_sizeless(step: Step) -> bool:
     return step.op in _ENTRYWISE
 
 
-def unseen_sizes(steps: Iterable[Step], arguments: Iterable[Argument]) -> list[Argument]:
-    """Arguments for the sizes of domains that steps range over and no array has."""
+def unseen_sizes(steps: Iterable[Step], arguments: Iterable[Argument]) -> list[Domain]:
+    """The domains that steps range over and no array has, so that their sizes are arguments."""
     shown = {d for a in arguments if a.step is not None for d in a.step.domains}
     needed: dict[Domain, None] = {}
     steps = list(steps)
@@ -375,7 +371,7 @@ def unseen_sizes(steps: Iterable[Step], arguments: Iterable[Argument]) -> list[A
         for d in (*step.domains, *([step.spec] if isinstance(step.spec, Domain) else [])):
             if d not in shown and d.count is None:
                 needed.setdefault(d)
-    return [Argument(f"n_{d.name}".replace(".", "_"), Index(d)) for d in needed]
+    return list(needed)
 
 
 def _label(step: Step, labels: Mapping[Step, str]) -> str:
@@ -383,7 +379,7 @@ def _label(step: Step, labels: Mapping[Step, str]) -> str:
         return labels[step]
     if step.op == "input":
         return str(step.spec)
-    if step.op in ("const", "size"):
+    if step.op in NUMBERS:
         return "number"
     return _label(step.operands[0], labels)
 

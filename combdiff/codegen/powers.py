@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
+from combdiff.codegen.numbers import exponent_of
 from combdiff.codegen.overwriting import LARGE
 from combdiff.codegen.plan import Step
 from combdiff.codegen.texts import ATOM, POWER, PRODUCT, UNARY, Text, Writer
-from combdiff.language.terms import Const
 
 
 class Powers(Writer):
@@ -25,12 +23,3 @@ class Powers(Writer):
         """Whether a power above a square is of so many numbers that it is written with products."""
         n = exponent_of(step.operands[1]) if step.op == "power" else None
         return n is not None and n.denominator == 1 and abs(n) > 2 and 8 * self.plan.entries(step) >= LARGE
-
-
-def exponent_of(step: Step) -> Fraction | None:
-    """The number that an exponent is, if it is one."""
-    match step.op, step.spec:
-        case "const", Const(real, imag) if not imag:
-            return real
-        case _:
-            return None

@@ -63,12 +63,12 @@ class _Joins:
         if not isinstance(var.kind, Index):
             self._mark(node)
         elif isinstance(node, int):
-            self.ranging[node] = True
+            self.ranging[self.find(node)] = True
 
     def _mark(self, node: Node) -> None:
         match node:
             case int():
-                self.anchored[node] = True
+                self.anchored[self.find(node)] = True
             case tuple():
                 for inner in node:
                     self._mark(inner)

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from combdiff.errors import ArrayError
+from combdiff.language.masks import refuse_masked
 from combdiff.language.types import Domain, Index, Type
 
 Integers = npt.NDArray[np.intp]
@@ -44,6 +45,7 @@ def offsets_of(domain: Domain, value: object, name: str = "") -> Offsets:
         ArrayError: no integers, not a column for each direction, an offset twice, or b without −b.
     """
     name = name or domain.name
+    refuse_masked(value, name)
     try:
         array = np.asarray(value)
     except (ValueError, TypeError) as error:

@@ -15,83 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from combdiff.errors import ArrayError, UnsupportedError
-from combdiff.language.anchors import domains_of
 from combdiff.language.linear_maps import random_linear, space_of
-from combdiff.language.points import positions_of, random_offsets, slot_sizes, values_of
-from combdiff.language.terms import App, Const, Diff, Lam, Let, Term, Var, bound_by, subterms
+from combdiff.language.points import positions_of, slot_sizes, values_of
+from combdiff.language.terms import Diff, Lam, Let, Term, Var
 from combdiff.language.types import REAL, Domain, Index, Map, Number, Product, Symmetry, Type, is_complex
-from combdiff.language.values import AXES, Array, Value, axes
+from combdiff.language.values import Array, Value, axes
 
 Positions = npt.NDArray[np.intp]
-
-
-def default_sizes(term: Term, known: Mapping[Domain, int] | None = None, seed: int = 0) -> dict[Domain, int]:
-    """A small size for every axis that the types in `term` name: periodic 7, symmetric 3, others 2, 3, 4, 5, 2, …
-
-    A periodic size must tell b from −b and 2b from −3b; unequal sizes show a wrong index. In a lattice the first
-    direction does that, and the others are smaller. A list of offsets is drawn at random.
-
-    >>> from combdiff.language.terms import fresh
-    >>> from combdiff.language.types import REAL
-    >>> a, k = Domain("A.1"), Domain("BZ", declared=True, periodic=True)
-    >>> list(default_sizes(fresh("A", Map((Index(a), Index(k)), REAL))).values())
-    [2, 7]
-
-    Args:
-        known: sizes that were given before; they are kept, but for a constant index that lies beyond.
-    """
-    sizes: dict[Domain, int] = {}
-    known = known or {}
-    plain = len(known)
-    constant: list[tuple[Type, Const]] = []
-    kinds: dict[Type, None] = {}
-    for u in subterms(term):
-        for var in (u,) if isinstance(u, Var) else bound_by(u):
-            kinds[var.kind] = None
-        if isinstance(u, App) and isinstance(u.function.type, Map):
-            slots = zip(u.function.type.params, u.args, strict=True)
-            constant += [(kind, argument) for kind, argument in slots if isinstance(argument, Const)]
-    for domain in (d for kind in kinds for d in domains_of(kind)):
-        if domain.axes[0] in sizes:
-            continue
-        if domain.axes[0] in known:
-            sizes |= {axis: known[axis] for axis in domain.axes}
-            continue
-        sizes |= _small(domain, plain, seed)
-        plain += not (domain.periodic or domain.symmetric or domain.listed or domain.count)
-    for kind, argument in constant:
-        _make_room(kind, argument, sizes)
-    return sizes
-
-
-def _small(domain: Domain, plain: int, seed: int) -> dict[Domain, int]:
-    """Sizes for the axes of one domain; `plain` counts the unnamed ranges before it."""
-    if domain.listed:
-        rng = np.random.default_rng([seed, *domain.name.encode()])
-        return {domain.axes[0]: random_offsets(domain, rng)}
-    if domain.count is not None:
-        return dict.fromkeys(domain.axes, domain.count)
-    if domain.periodic:
-        counts = [7, 2, 3]
-    elif domain.symmetric:
-        counts = [3, 5, 3]
-    else:
-        counts = [2 + (plain + n) % 4 for n in range(4)]
-    return {axis: counts[n] if n < 3 else counts[1 + n % 2] for n, axis in enumerate(domain.axes)}
-
-
-_LARGEST = 16
-
-
-def _make_room(kind: Type, argument: Const, sizes: dict[Domain, int]) -> None:
-    """A constant index must lie in its range, unless that is too large for a sample."""
-    if not (isinstance(kind, Index) and kind.domain is not None):
-        return
-    if kind.domain not in sizes or kind.domain.listed or kind.domain.count is not None:
-        return
-    needed = 2 * abs(argument.real) + 1 if kind.domain.symmetric else argument.real + 1
-    if not kind.domain.periodic and needed <= _LARGEST:
-        sizes[kind.domain] = max(sizes[kind.domain], int(needed))
 
 
 Draw = Callable[[tuple[int, ...], bool, np.random.Generator], Array]
@@ -225,7 +155,7 @@ def _orbits(kind: Map, sizes: Mapping[Domain, int]) -> _Orbits:
     grid = np.unravel_index(np.arange(count), shape)
     over_complex = is_complex(kind)
     laws = [
-        (np.ravel_multi_index(_images(kind, sizes, law, grid), shape), law.sign < 0, law.conj and over_complex)
+        (np.ravel_multi_index(images_of(kind, sizes, law, grid), shape), law.sign < 0, law.conj and over_complex)
         for law in kind.symmetries
     ]
     least = np.arange(count)
@@ -250,7 +180,7 @@ def _orbits(kind: Map, sizes: Mapping[Domain, int]) -> _Orbits:
     return _Orbits(least, negative, conj, zero, real, imaginary)
 
 
-def _images(
+def images_of(
     kind: Map, sizes: Mapping[Domain, int], law: Symmetry, positions: Sequence[Positions]
 ) -> tuple[Positions, ...]:
     """Where the entries b are that `law` relates to the entries a at `positions`, slot by slot."""
@@ -268,87 +198,3 @@ def _images(
             )
         found.append(image)
     return tuple(found)
-
-
-def breaks_symmetry(
-    array: Array,
-    kind: Map,
-    sizes: Mapping[Domain, int],
-    sample: int | None = 4096,
-    rng: np.random.Generator | None = None,
-) -> Symmetry | None:
-    """The first declared symmetry that an array does not have, up to rounding, or None.
-
-    >>> from combdiff.language.types import REAL, SYMMETRIC
-    >>> n = Domain("A.1")
-    >>> kind = Map((Index(n), Index(n)), REAL, (SYMMETRIC,))
-    >>> print(breaks_symmetry(np.array([[1.0, 2.0], [3.0, 4.0]]), kind, {n: 2}))
-    ((2, 1), :id)
-
-    Args:
-        sample: how many entries to look at, drawn by `rng`; None for all.
-    """
-    shape = shape_of(kind, sizes)
-    if tuple(array.shape) != shape:
-        raise ArrayError(f"the array has shape {tuple(array.shape)}, but its type says {shape}", remedy=AXES)
-    # slot by slot: a lattice has one axis here, its points in order
-    array = array.reshape(shape := slot_sizes(kind.params, sizes))
-    everything = sample is None or array.size <= sample
-    rng = rng or np.random.default_rng(0)
-    points = list(np.ogrid[tuple(map(slice, shape))]) if everything else [rng.integers(0, n, sample) for n in shape]
-    entries = array if everything else array[tuple(points)]
-    tolerance = _rounding(entries)
-    for law in kind.symmetries:
-        order = np.argsort([row[0][0] for row in law.rows]) if everything and law.permutes else None
-        images = None if order is not None else _images(kind, sizes, law, points)
-        related = array.transpose(order) if images is None else array[images]
-        if related.shape != entries.shape:
-            raise ArrayError(f"the symmetry {law} exchanges slots of unequal size", remedy="give them one size")
-        expected = law.sign * (related.conj() if law.conj else related)
-        if bool((np.abs(entries - expected) > tolerance).any()):
-            return law
-    return None
-
-
-def worst_breach(
-    array: Array, kind: Map, sizes: Mapping[Domain, int]
-) -> tuple[Symmetry, tuple[int, ...], complex, complex] | None:
-    """The entry that is farthest from what a declared symmetry says of it, or None if all are within rounding.
-
-    >>> from combdiff.language.types import REAL, SYMMETRIC
-    >>> n = Domain("A.1")
-    >>> kind = Map((Index(n), Index(n)), REAL, (SYMMETRIC,))
-    >>> law, place, found, expected = worst_breach(np.array([[1.0, 2.0], [3.0, 4.0]]), kind, {n: 2})
-    >>> print(law, place, found, expected)
-    ((2, 1), :id) (0, 1) 2.0 3.0
-
-    All entries are looked at, slab by slab of the first slot. Returned are the symmetry, the place in the array, the
-    entry and what it should be.
-    """
-    given, shape = array.shape, slot_sizes(kind.params, sizes)
-    array = array.reshape(shape)
-    tolerance = max((_rounding(slab) for slab in array), default=0.0)
-    worst = None
-    for law in kind.symmetries:
-        whole = array.transpose(np.argsort([row[0][0] for row in law.rows])) if law.permutes else None
-        if whole is not None and whole.shape != shape:
-            raise ArrayError(f"the symmetry {law} exchanges slots of unequal size", remedy="give them one size")
-        for n, slab in enumerate(array):
-            points = [np.reshape(n, (1,) * len(shape)), *np.ogrid[(slice(1), *map(slice, shape[1:]))][1:]]
-            related = whole[n] if whole is not None else array[_images(kind, sizes, law, points)][0]
-            expected = law.sign * (related.conj() if law.conj else related)
-            off = np.abs(slab - expected)
-            if off.size and off.max() > tolerance:
-                tolerance, at = off.max(), np.unravel_index(off.argmax(), off.shape)
-                place = np.unravel_index(np.ravel_multi_index((n, *at), shape), given)
-                worst = law, tuple(map(int, place)), slab[at], expected[at]
-    return worst
-
-
-def _rounding(entries: Array) -> float:
-    """How far entries may be off: half the digits of their dtype, relative to the largest."""
-    if not entries.size:
-        return 0.0
-    size = np.abs(entries)
-    digits = float(np.finfo(size.dtype).eps) if size.dtype.kind == "f" else 0.0
-    return float(digits**0.5 * size.max())

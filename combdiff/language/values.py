@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from combdiff.errors import ArrayError
+from combdiff.language.masks import refuse_masked
 from combdiff.language.points import Offsets, listed
 from combdiff.language.terms import Diff, Term, Var
 from combdiff.language.types import REAL, Domain, Index, Map, Number, Product, Type, is_complex
@@ -130,6 +131,7 @@ def fitted(kind: Type, value: Value, name: str, extent: Extent) -> Value:
 
 
 def _fitted_array(kind: Map, value: Value, name: str, extent: Extent) -> Array:
+    refuse_masked(value, name)
     array = np.asarray(value)
     if array.dtype.kind not in "biufc":
         raise ArrayError(
@@ -151,6 +153,7 @@ def _fitted_array(kind: Map, value: Value, name: str, extent: Extent) -> Array:
 
 
 def _fitted_number(kind: Type, value: Value, name: str) -> Scalar:
+    refuse_masked(value, name)
     entry = value.item() if isinstance(value, np.ndarray | np.generic) and value.size == 1 else value
     if not isinstance(entry, int | float | complex):
         raise ArrayError(f"{name} must be a number", remedy="give one integer, float or complex number")

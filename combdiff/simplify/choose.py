@@ -139,8 +139,13 @@ def _is_used_once(var: Var, terms: Sequence[Term]) -> bool:
 # --- names ----------------------------------------------------------------------------------------------------------
 
 
-def rename_indices(result: Term, names: dict[Type, list[str]], ask: Callable[[], None] = lambda: None) -> Term:
-    """Bound indices get names of `names` (the user's, by type) that nothing around them carries.
+def rename_indices(
+    result: Term,
+    names: dict[Type, list[str]],
+    others: Collection[str] = (),
+    ask: Callable[[], None] = lambda: None,
+) -> Term:
+    """Bound indices get names of `names` (the user's, by type) that nothing around them carries, and no `others`.
 
     `ask` is called often, and may raise to stop.
     """
@@ -162,7 +167,7 @@ def rename_indices(result: Term, names: dict[Type, list[str]], ask: Callable[[],
         variables = tuple(v for v in chosen if isinstance(v, Var))
         return Sum(variables, parts[0]) if isinstance(t, Sum) else Lam(variables, parts[0])
 
-    outer = frozenset(v.name for v in result.free)
+    outer = frozenset((*others, *(v.name for v in result.free)))
     once = Repeats(lambda t: go(t, outer))
     if isinstance(result, Let):
         return _regrouped(result, [*map(once, children(result))])

@@ -32,7 +32,7 @@ _FIELD_FUNCTIONS = ("abs2", "real", "imag")
 
 
 class InexactError(UnsupportedError):
-    """A term has no value in the field, because it divides by zero there."""
+    """A term has no value in the field, because it divides by zero there and no condition excludes that."""
 
 
 def is_transparent(t: Term) -> bool:
@@ -83,10 +83,7 @@ class Exact:
         import numpy as np
 
         array = base.reduced().array
-        try:
-            array = inverted(array) if n < 0 else array
-        except ZeroDivisionError as problem:
-            raise InexactError("a number is divided by zero") from problem
+        array = inverted(array) if n < 0 else array
         return Labelled(raised(array, abs(n)) if n else np.ones_like(array), base.axes, HALF)
 
     def power(self, base: Labelled, exponent: Labelled) -> Labelled:

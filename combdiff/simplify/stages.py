@@ -17,6 +17,7 @@ from time import perf_counter
 from combdiff.calculus.floating import float_lets, unfold
 from combdiff.calculus.implicit import is_implicit
 from combdiff.errors import BudgetError, UnsupportedError
+from combdiff.language.anchors import domains_of
 from combdiff.language.terms import (
     App,
     Conj,
@@ -39,8 +40,10 @@ from combdiff.simplify.budget import NODES, SECONDS, SPENT, Budget, OutOfTime
 from combdiff.simplify.canonical import Symmetries, is_real, merge_like_terms
 from combdiff.simplify.choose import Binding, index_names, place, rename_indices
 from combdiff.simplify.closed import derived_symmetries
+from combdiff.simplify.conditions import stated_once
 from combdiff.simplify.contract import contract
 from combdiff.simplify.culprit import accusation
+from combdiff.simplify.definitions import may_be_seen_through, seen_through
 from combdiff.simplify.egraph import Family
 from combdiff.simplify.gate import Gate
 from combdiff.simplify.linear import linear_laws, real_parts_by_term
@@ -222,7 +225,7 @@ class Simplifier:
         def rewrite(entries: list[Term]) -> list[Term]:
             terms, account = contract(entries, expand=expand, budget=self.budget)
             families.update(account)
-            return terms
+            return [*map(stated_once, terms)]
 
         open_ = [n for n, v in enumerate(values) if v not in settled and (n >= len(bindings) or not is_function(v))]
         for n, entry in zip(open_, once_a_form([_entry(values[n]) for n in open_], rewrite), strict=True):
@@ -245,7 +248,12 @@ class Simplifier:
         if self.budget.over():
             return body
         order = replace(order, derived=self.derived, ask=self.budget.check)
-        return rename_indices(order(body), names, self.budget.check)
+        ordered = order(body)
+        together = stated_once(ordered)
+        given = {name for own in self.names.values() for name in own}
+        sizes = {d.name for v in self.rank for d in domains_of(v.kind) if d.sized}
+        result = ordered if together is ordered else order(together)
+        return rename_indices(result, names, sizes - given, self.budget.check)
 
     def _placed(self, body: Term, kept: Collection[Var]) -> tuple[Term, dict[str, Family]]:
         if self.budget.over():
@@ -274,7 +282,7 @@ class _Settled:
 
 @dataclass(slots=True)
 class _Known:
-    """What has been found out about the values of a result: their symmetries, and which are real.
+    """What has been found out about the values of a result: symmetries, which are real, which products see through.
 
     Values of one form, of variables that are alike, are merged once.
     """
@@ -283,6 +291,7 @@ class _Known:
     budget: Budget = field(default_factory=Budget)
     derived: dict[Var, tuple[Symmetry, ...]] = field(default_factory=dict)
     real: dict[Var, Term] = field(default_factory=dict)
+    transparent: dict[Var, Term] = field(default_factory=dict)
     settled: dict[Hashable, _Settled] = field(default_factory=dict)
 
     def all(self, body: Term) -> Term:
@@ -294,13 +303,14 @@ class _Known:
     def merged(self, value: Term) -> Term:
         """`value` with like terms merged, without conj on what is real."""
         plain = Traverser(self._plain)(_entry(value)) if self.real else _entry(value)
+        plain = seen_through(plain, self.transparent)
         merged = merge_like_terms(plain, self.derived, self.unused, self.budget)
         return _with_entry(value, linear_laws(merged))
 
     def settle(self, var: Var, value: Term) -> Term:
         """The merged value of `var`, whose properties are used in all that follows."""
         spelled, variables = form(value)
-        alike = [(self.derived.get(v, ()), v in self.unused, v in self.real) for v in variables]
+        alike = [(self.derived.get(v, ()), v in self.unused, v in self.real, self._seen(v)) for v in variables]
         key = (var.kind, spelled, tuple(alike))
         known = self.settled.get(key)
         if known is None:
@@ -308,6 +318,8 @@ class _Known:
             value = known.value or value
         elif known.value is not None:
             value = renamed(known.value, dict(zip(known.variables, variables, strict=True)))
+        if may_be_seen_through(value):
+            self.transparent[var] = value
         if known.symmetries:
             self.derived[var] = known.symmetries
         if known.real:
@@ -327,6 +339,10 @@ class _Known:
     def is_real(self, value: Term) -> bool:
         """Whether it is provably real, where values that are known to be real stand for real variables."""
         return is_real(substitute(_entry(value), self.real), self.derived, self.unused, self.budget)
+
+    def _seen(self, v: Var) -> Var | None:
+        """What a value that is seen through is made of depends on its name."""
+        return v if v in self.transparent else None
 
     def _plain(self, t: Term) -> Term:
         match t:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from combdiff.language.terms import (
+    PI,
     App,
     Lam,
     Term,
@@ -140,6 +141,8 @@ class Terms:
         known = [v for v in self.shared if not isinstance(v.kind, Map)]
         if draw == 2 and known:
             return self.rng.choice(known)
+        if draw == 3:
+            return PI
         tensors = [*self.tensors, *(v for v in self.shared if isinstance(v.kind, Map))]
         domains = {v.kind.domain for v in scope if isinstance(v.kind, Index)}
         fitting = [f for f in tensors if isinstance(f.kind, Map) and all(p.domain in domains for p in f.kind.params)]  # type: ignore[union-attr]

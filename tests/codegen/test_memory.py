@@ -16,6 +16,7 @@ from combdiff.cli import main
 from combdiff.codegen.liveness import peak
 from combdiff.codegen.memory import bytes_of
 from combdiff.errors import BudgetError, UnsupportedError
+from combdiff.language.types import Map
 
 Array = npt.NDArray[np.generic]
 
@@ -39,6 +40,11 @@ DISTANCES = "(x::RM, w::RM) -> (y::RM) -> sum((a, b), w(a, b) * exp(-sum(c, (x(a
 
 def cplx(rng: np.random.Generator, *shape: int) -> Array:
     return np.asarray(rng.normal(size=shape) + 1j * rng.normal(size=shape))
+
+
+def enough(refusal: BudgetError) -> int:
+    """The limit that a refusal says would do."""
+    return int(refusal.remedy.partition("memory=")[2].partition(" ")[0])
 
 
 def kernel(rng: np.random.Generator, n: int, m: int) -> list[Array]:
@@ -96,7 +102,7 @@ def test_code_within_a_limit_computes_the_same(program: str, n: int, m: int, sha
     try:
         found = d.compile(value=value, memory=limit)(*arrays)
     except BudgetError as error:
-        assert "give memory=" in error.remedy
+        d.compile(value=value, memory=enough(error))(*arrays)
         return
     pairs = zip(found, wanted, strict=True) if isinstance(wanted, tuple) else [(found, wanted)]
     for one, other in pairs:
@@ -115,9 +121,47 @@ def test_what_the_least_is_works() -> None:
     with pytest.raises(BudgetError) as refusal:
         cd.grad(KERNEL).compile(memory="40 kB")(*arrays)
     assert "in one turn of a loop, at the step" in refusal.value.message
-    least = int(refusal.value.remedy.partition("memory=")[2].partition(" ")[0])
+    least = enough(refusal.value)
     taken, _ = measured(cd.grad(KERNEL).compile(memory=least), arrays)
     assert taken <= least
+
+
+WITHOUT_STEPS = {
+    "ones": "(x::RV) -> sum(i, x(i))",
+    "a number": "(x::RV) -> pi",
+    "zeros": "(a::RV) -> (x::RV) -> sum(i, a(i))",
+    "an argument": "(a::RV) -> (x::RV) -> sum(i, a(i) * x(i))",
+    "a transposed argument": "(A::RM) -> (x::RM) -> sum((i, j), A(i, j) * x(j, i))",
+    "a real number": "(x::R) -> x",
+    "two of one": "(a::RV) -> (x::RV, y::RV) -> sum(i, exp(a(i)) * (x(i) + y(i)))",
+    "a quadratic form": "(A::RM) -> (x::RV) -> sum((i, j), A(i, j) * x(j) * x(i))",
+}
+
+
+@pytest.mark.parametrize("how", [{}, {"value": True}, {"hvp": True}, {"value": True, "hvp": True}], ids=str)
+@pytest.mark.parametrize("name", WITHOUT_STEPS)
+def test_a_limit_that_no_call_keeps_is_refused_whatever_is_returned(name: str, how: dict[str, bool]) -> None:
+    """Also where no step makes an array; and the limit of the remedy is kept."""
+    d = cd.grad(WITHOUT_STEPS[name])
+    f = d.compile(memory=1, **how)
+    arrays = [np.ones((4,) * (len(a.kind.params) if isinstance(a.kind, Map) else 0)) for a in f.arguments]
+    with pytest.raises(BudgetError, match="memory is limited to 1") as refusal:
+        f(*arrays)
+    d.compile(memory=enough(refusal.value), **how)(*arrays)
+    with pytest.raises(BudgetError):
+        d.source(memory=1, **how)
+
+
+@pytest.mark.parametrize("name", ["ones", "an argument", "a transposed argument", "two of one"])
+def test_results_that_are_copies_count(name: str) -> None:
+    d = cd.grad(WITHOUT_STEPS[name])
+    f = d.compile()
+    arrays = [np.ones((300,) * len(a.kind.params)) for a in f.arguments if isinstance(a.kind, Map)]
+    taken, found = measured(f, arrays)
+    results = sum(r.nbytes for r in found)
+    assert results <= taken
+    with pytest.raises(BudgetError, match=f"the results alone take {results} bytes"):
+        d.compile(memory=results - 1)(*arrays)
 
 
 def test_results_that_are_too_large_are_refused_before_any_work() -> None:

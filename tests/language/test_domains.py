@@ -11,13 +11,15 @@ from hypothesis import strategies as st
 import combdiff as cd
 from combdiff.errors import ArrayError, LanguageError, UnsupportedError
 from combdiff.language.anchors import domains_of
+from combdiff.language.breaches import breaks_symmetry
 from combdiff.language.components import by_components
 from combdiff.language.evaluate import evaluate
 from combdiff.language.infer import infer
 from combdiff.language.parser import parse
 from combdiff.language.points import Offsets, offsets_of, positions_of, random_offsets, values_of
 from combdiff.language.printer import program_text
-from combdiff.language.samples import breaks_symmetry, default_sizes, random_arguments, random_value
+from combdiff.language.samples import random_arguments, random_value
+from combdiff.language.sizes import default_sizes
 from combdiff.language.terms import App, Lam, Term, subterms
 from combdiff.language.types import Domain
 
@@ -240,7 +242,8 @@ def test_tensors_over_points_obey_their_laws_and_others_are_told() -> None:
         assert np.array_equal(m[..., b], ahead.conj().swapaxes(0, 1))
     assert breaks_symmetry(m, kind, sizes, None) is None and breaks_symmetry(m, kind, sizes, 50) is None
     m[0, 0, 1, 0, 0, 0] += 1
-    assert breaks_symmetry(m, kind, sizes, None) == kind.symmetries[0]
+    breach = breaks_symmetry(m, kind, sizes, None)
+    assert breach is not None and breach.law == kind.symmetries[0] and breach.found == m[breach.place]
 
 
 # --- meaning ----------------------------------------------------------------------------------------------------------

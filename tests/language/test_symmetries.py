@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from combdiff.errors import ArrayError, LanguageError
+from combdiff.language.breaches import breaks_symmetry
 from combdiff.language.infer import infer
 from combdiff.language.parser import parse
 from combdiff.language.printer import program_text
-from combdiff.language.samples import breaks_symmetry, random_value
+from combdiff.language.samples import random_value
 from combdiff.language.terms import Lam
 from combdiff.language.types import HERMITIAN, SYMMETRIC, Domain, Map, Symmetry
 
@@ -153,8 +154,8 @@ def test_random_overlaps_by_neighbour_have_the_law_and_others_do_not(orbitals, p
     assert np.abs(m).min() > 0 or np.abs(m.imag).min() == 0
     assert breaks_symmetry(m, kind, sizes, None) is None
     m[0, 0, points - 1, 0] += 1j
-    broken = breaks_symmetry(m, kind, sizes, None)
-    assert str(broken) == LAW
+    breach = breaks_symmetry(m, kind, sizes, None)
+    assert breach is not None and str(breach.law) == LAW and breach.found == m[breach.place]
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
