@@ -5,10 +5,12 @@ from __future__ import annotations
 from combdiff.calculus.floating import float_lets
 from combdiff.calculus.naming import name_equations
 from combdiff.errors import UnsupportedError
-from combdiff.language.terms import Lam, Let, Term, Tuple, Var, call, let, tuple_of
-from combdiff.language.types import COMPLEX, Map
+from combdiff.language.terms import Diff, Lam, Let, Term, Tuple, Var, call, let, tuple_of
+from combdiff.language.types import COMPLEX, Map, Number
 from combdiff.simplify.budget import Budget
-from combdiff.simplify.stages import provably_real
+from combdiff.simplify.known import provably_real
+
+REAL_PART = "its value is not provably real: what follows is the gradient of its real part (Eq. 42)"
 
 
 def with_value(result: Term, f: Term, budget: Budget | None = None) -> Term:
@@ -61,3 +63,14 @@ def _opened(body: Term) -> tuple[list[tuple[Var, Term]], Term]:
         bindings += body.bindings
         body = body.body
     return bindings, body
+
+
+def note_on_value(program: Term, budget: Budget) -> str:
+    """What a reader should know of the objective before its gradient is taken."""
+    t = program
+    while isinstance(t, Lam | Let | Diff):
+        if isinstance(t, Diff):
+            known = not isinstance(t.of, Lam) or not isinstance(t.of.body.type, Number) or provably_real(t.of, budget)
+            return "" if known else REAL_PART
+        t = t.body
+    return ""

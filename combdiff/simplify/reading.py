@@ -71,7 +71,7 @@ class Unreadable(Exception):
 
 @dataclass(slots=True)
 class Reader:
-    """One reading; `bound[n]` is the kind of the bound index numbered n; `ask` is called often and may raise to stop."""
+    """One reading; `bound[n]` is the kind of the bound index numbered n; `ask` is called often, may raise to stop."""
 
     symmetries: Mapping[Var, tuple[Symmetry, ...]] = field(default_factory=dict)
     unused: frozenset[Var] = frozenset()
