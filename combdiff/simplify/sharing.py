@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterator, Sequence
+from contextlib import suppress
 
 from combdiff.calculus.naming import LINEAR
 from combdiff.language.names import names_in
@@ -70,7 +71,8 @@ def nested(
     values: list[Term] = []
     for n, value in enumerate(whole):
         if n >= len(bindings) or bindings[n][0] not in kept:
-            value = _nested(value, named, families)
+            with suppress(OutOfTime):
+                value = _nested(value, named, families)
         values.append(value)
         if n < len(bindings):
             named.define(bindings[n][0], value)
@@ -121,13 +123,18 @@ def _shared(values: list[Term], open_: Collection[int], named: Intermediates) ->
             break
         if part is None:
             break
-        before = len(named.named)
+        before = list(named.named)
         named.name(part)
-        if len(named.named) == before:
+        if len(named.named) == len(before):
             break
         new = named.alone(named.named[-1][0])
-        values = [recognised(v, new) if n in open_ else v for n, v in enumerate(values)]
-        named.named[:before] = [(var, recognised(value, new)) for var, value in named.named[:before]]
+        try:
+            rewritten = [recognised(v, new) if n in open_ else v for n, v in enumerate(values)]
+            named.named[:-1] = [(var, recognised(value, new)) for var, value in before]
+        except OutOfTime:
+            named.named[:] = before
+            break
+        values = rewritten
     return values
 
 

@@ -197,6 +197,8 @@ class Simplifier:
 
     def _merged(self, unused: Collection[Var]) -> Callable[[Term], tuple[Term, dict[str, Family]]]:
         def rewrite(body: Term) -> tuple[Term, dict[str, Family]]:
+            if self.budget.over():
+                return body, {}
             known = Known(unused, self.budget)
             result = known.all(body)
             self.derived = known.derived
@@ -221,6 +223,8 @@ class Simplifier:
         return joined([var for var, _ in bindings], values), families
 
     def _nested(self, body: Term, kept: Collection[Var], unused: Collection[Var]) -> tuple[Term, dict[str, Family]]:
+        if self.budget.over():
+            return body, {}
         bindings, results = parts_of(body)
         kept = {*kept, *(var for var, value in bindings if is_function(value))}
         bindings, results, families = nested(bindings, results, kept, self.derived, unused, self.budget)
