@@ -375,10 +375,8 @@ def derive(
 ) -> Derivation:
     """Read a program and take its derivative; see `combdiff.grad`."""
     with deep_recursion(), rare_collections():
-        # its time is that of reading the program, too
-        simplifier = Simplifier(expand, seconds=seconds, nodes=nodes, progress=progress)
         program = marked_program(infer(parse(text, name), keep=keep), wrt)
-        return _derived(text, mode, program, simplifier)
+        return _derived(text, mode, program, Simplifier(expand, seconds=seconds, nodes=nodes, progress=progress))
 
 
 def _derived(text: str, mode: str, program: Term, simplifier: Simplifier) -> Derivation:
