@@ -9,6 +9,7 @@ reach.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -28,6 +29,7 @@ from combdiff.language.terms import (
     Tuple,
     Var,
     alpha_equal,
+    alpha_hash,
     bound_by,
     children,
     fresh,
@@ -58,7 +60,7 @@ def _named_by(names: Names, bindings: Sequence[Binding], core: Term) -> tuple[li
     for var, value in bindings:
         named = value if is_implicit(value) else names.go(value, ())
         named = named if names.only_equations or is_implicit(value) else cut(named, (), names)
-        names.found.append((var, named))
+        names.add(var, named)
         if not named.free.isdisjoint(names.reached):
             names.reached.add(var)
     core = names.go(core, ())
@@ -77,6 +79,12 @@ class Names:
     names: Iterator[str]
     found: list[Binding] = field(default_factory=list)
     only_equations: bool = False
+    alike: dict[int, list[Binding]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, var: Var, value: Term) -> None:
+        """`value` is called `var` from now on."""
+        self.found.append((var, value))
+        self.alike[alpha_hash(value)].append((var, value))
 
     def go(self, t: Term, scope: tuple[Var, ...]) -> Term:
         """`t` with its arguments named; `scope` are the variables bound around it."""
@@ -122,11 +130,11 @@ class Names:
             value = gathered(u, tuple(around))
             slots = u.type.params if isinstance(u.type, Map) else ()
             own = tuple(fresh(f"d{n + 1}", kind) for n, kind in enumerate(slots))
-        alike = ((v, e) for v, e in self.found if e.free == value.free and v.kind == value.type)
-        var = next((v for v, e in alike if alpha_equal(e, value)), None)
+        near = self.alike.get(alpha_hash(value), ())
+        var = next((v for v, e in near if v.kind == value.type and alpha_equal(e, value)), None)
         if var is None:
             var = fresh(next(self.names), value.type)
-            self.found.append((var, value))
+            self.add(var, value)
             self.reached.add(var)
         entry = App(var, (*around, *own)) if around else var
         return Lam(own, entry) if own else entry

@@ -34,6 +34,7 @@ from combdiff.language.nodes import (
 from combdiff.language.traversal import (
     Traverser,
     alpha_equal,
+    alpha_hash,
     apply,
     bound_by,
     children,
@@ -71,6 +72,7 @@ __all__ = [
     "Var",
     "add",
     "alpha_equal",
+    "alpha_hash",
     "apply",
     "bound_by",
     "call",

@@ -325,21 +325,20 @@ def alpha_equal(a: Term, b: Term) -> bool:
     >>> alpha_equal(Lam((i,), i), Lam((j,), j))
     True
     """
-
-    known: set[tuple[int, int]] = set()
+    known: set[tuple[int, int, int]] = set()
+    scopes: list[Mapping[Var, Var]] = []
 
     def same(u: Term, v: Term, names: Mapping[Var, Var]) -> bool:
         if isinstance(u, Var):
             return names[u] == v if u in names else u == v and v not in names.values()
-        # what holds no bound variable is compared once, though it may stand in many places
+        # compared once in a scope, though they may stand in many places; what holds no bound variable, once at all
         closed = names.keys().isdisjoint(u.free) and v.free.isdisjoint(names.values())
-        if not closed:
-            return alike(u, v, names)
-        if u is v or (id(u), id(v)) in known:
+        pair = id(u), id(v), 0 if closed else id(names)
+        if pair in known or (closed and u is v):
             return True
         if not alike(u, v, names):
             return False
-        known.add((id(u), id(v)))
+        known.add(pair)
         return True
 
     def alike(u: Term, v: Term, names: Mapping[Var, Var]) -> bool:
@@ -349,7 +348,10 @@ def alpha_equal(a: Term, b: Term) -> bool:
         ours, theirs = bound_by(u), bound_by(v)
         if len(left) != len(right) or [x.kind for x in ours] != [x.kind for x in theirs]:
             return False
-        inner = {**names, **dict(zip(ours, theirs, strict=True))}
+        inner = names
+        if ours:
+            inner = {**names, **dict(zip(ours, theirs, strict=True))}
+            scopes.append(inner)
         if isinstance(u, Add) and isinstance(u.type, Index):
             return _same_multiset(left, right, inner)
         return all(same(x, y, inner) for x, y in zip(left, right, strict=True))
@@ -364,6 +366,33 @@ def alpha_equal(a: Term, b: Term) -> bool:
         return True
 
     return same(a, b, {})
+
+
+def alpha_hash(t: Term) -> int:
+    """A number that terms have in common which differ by the names of bound variables at most.
+
+    >>> from combdiff.language.types import INTEGER
+    >>> i, j = fresh("i", INTEGER), fresh("j", INTEGER)
+    >>> alpha_hash(Lam((i,), i)) == alpha_hash(Lam((j,), j))
+    True
+    """
+    known: dict[Term, int] = {}
+
+    def go(u: Term) -> int:
+        found = known.get(u)
+        if found is None:
+            found = known[u] = step(u)
+        return found
+
+    def step(u: Term) -> int:
+        if isinstance(u, Var):
+            return hash(u if u in t.free else u.kind)
+        below = [go(c) for c in children(u)]
+        if isinstance(u, Add) and isinstance(u.type, Index):
+            below.sort()
+        return hash((type(u), _label(u), *below))
+
+    return go(t)
 
 
 def _label(t: Term) -> object:
