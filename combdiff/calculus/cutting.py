@@ -39,7 +39,7 @@ from combdiff.language.types import Index, Number
 if TYPE_CHECKING:
     from combdiff.calculus.naming import Names
 
-LONG = 20_000
+LONG = 5_000
 """Nodes of a derivative, as it would be written, from which on an expression is cut."""
 
 PIECE = 10
@@ -105,6 +105,7 @@ class _Cut:
             return t
         known = self.done.get(t)
         if known is None:
+            self.names.ask()
             known = self.done[t] = self._parted(t, scope)
         return known
 

@@ -10,7 +10,7 @@ reach.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from combdiff.calculus.cutting import cut
@@ -42,10 +42,15 @@ from combdiff.language.types import Index, Map, Number
 LINEAR = frozenset({"real", "imag", "conj"})
 
 
-def name_arguments(unknowns: Sequence[Var], bindings: Sequence[Binding], core: Term) -> tuple[list[Binding], Term]:
-    """The bindings with those of arguments before their first use, and `core` in their terms."""
+def name_arguments(
+    unknowns: Sequence[Var], bindings: Sequence[Binding], core: Term, ask: Callable[[], None] = lambda: None
+) -> tuple[list[Binding], Term]:
+    """The bindings with those of arguments before their first use, and `core` in their terms.
+
+    `ask` is called often, and may raise to stop.
+    """
     taken = names_in(*(e for _, e in bindings), core)
-    return _named_by(Names(set(unknowns), _fresh_names(taken)), bindings, core)
+    return _named_by(Names(set(unknowns), _fresh_names(taken), ask=ask), bindings, core)
 
 
 def name_equations(bindings: Sequence[Binding], core: Term) -> tuple[list[Binding], Term]:
@@ -73,12 +78,13 @@ def _fresh_names(taken: Collection[str]) -> Iterator[str]:
 
 @dataclass(slots=True)
 class Names:
-    """The values found so far, and the variables that the unknowns reach."""
+    """The values found so far, and the variables that the unknowns reach; `ask` is called often, may raise to stop."""
 
     reached: set[Var]
     names: Iterator[str]
     found: list[Binding] = field(default_factory=list)
     only_equations: bool = False
+    ask: Callable[[], None] = lambda: None
     alike: dict[int, list[Binding]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, var: Var, value: Term) -> None:

@@ -121,7 +121,7 @@ class Reverse:
 
     def solved(self, y: Var, value: Term, k: Term, targets: Mapping[Var, int], share: bool) -> list[Binding]:
         """Eq. 30 for a value y that solves an equation: what the equation captures has the cotangent λ = −H⁻¹(k)."""
-        inside, core = name_arguments((y, *targets), *float_lets(residual(value, y)))
+        inside, core = name_arguments((y, *targets), *float_lets(residual(value, y)), self.ask)
         solver = _solver(y, inside, core)
         own = {v: n for v, n in targets.items() if v is not y}
         for var, e in inside:
@@ -157,7 +157,7 @@ def pullback_of(
     """
     for x in f.params:
         _differentiable(x)
-    bindings, core = name_arguments(f.params, *float_lets(f.body))
+    bindings, core = name_arguments(f.params, *float_lets(f.body), ask)
     outputs = core.items if isinstance(core, Tuple) else (core,)
     wider = bool(kinds)
     kinds = kinds or [t.type for t in outputs]
@@ -190,7 +190,7 @@ def gradient_of(f: Lam, ask: Callable[[], None] = lambda: None) -> Lam:
     """x -> ∇f(x), where f's value is a number; of a complex one the gradient of its real part (Eq. 42)."""
     for x in f.params:
         _differentiable(x)
-    bindings, core = name_arguments(f.params, *float_lets(f.body))
+    bindings, core = name_arguments(f.params, *float_lets(f.body), ask)
     if not isinstance(core.type, Number):
         what = "a tuple" if isinstance(core.type, Product) else "a map"
         raise UnsupportedError(f"grad of a map whose value is {what}", remedy="use pullback, which takes its cotangent")
