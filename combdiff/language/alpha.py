@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from combdiff.language.nodes import Add, Call, Const, Diff, Proj, Term, Var
 from combdiff.language.traversal import bound_by, children
@@ -17,47 +18,52 @@ def alpha_equal(a: Term, b: Term) -> bool:
     >>> alpha_equal(Lam((i,), i), Lam((j,), j))
     True
     """
-    known: set[tuple[int, int, int]] = set()
-    scopes: list[Mapping[Var, Var]] = []
+    return _Comparison().same(a, b, {})
 
-    def same(u: Term, v: Term, names: Mapping[Var, Var]) -> bool:
+
+@dataclass(slots=True)
+class _Comparison:
+    """One comparison: the pairs that are `known` to be equal, each in a scope of names; `scopes` are kept alive."""
+
+    known: set[tuple[int, int, int]] = field(default_factory=set)
+    scopes: list[Mapping[Var, Var]] = field(default_factory=list)
+
+    def same(self, u: Term, v: Term, names: Mapping[Var, Var]) -> bool:
+        """Whether two terms are equal, with `names` for the variables that are bound around the first."""
         if isinstance(u, Var):
             return names[u] == v if u in names else u == v and v not in names.values()
         # compared once in a scope, though they may stand in many places; what holds no bound variable, once at all
         closed = names.keys().isdisjoint(u.free) and v.free.isdisjoint(names.values())
         pair = id(u), id(v), 0 if closed else id(names)
-        if pair in known or (closed and u is v):
+        if pair in self.known or (closed and u is v):
             return True
-        if not alike(u, v, names):
+        if not self._alike(u, v, names):
             return False
-        known.add(pair)
+        self.known.add(pair)
         return True
 
-    def alike(u: Term, v: Term, names: Mapping[Var, Var]) -> bool:
+    def _alike(self, u: Term, v: Term, names: Mapping[Var, Var]) -> bool:
         if type(u) is not type(v) or _label(u) != _label(v):
             return False
         left, right = children(u), children(v)
         ours, theirs = bound_by(u), bound_by(v)
         if len(left) != len(right) or [x.kind for x in ours] != [x.kind for x in theirs]:
             return False
-        inner = names
         if ours:
-            inner = {**names, **dict(zip(ours, theirs, strict=True))}
-            scopes.append(inner)
+            names = {**names, **dict(zip(ours, theirs, strict=True))}
+            self.scopes.append(names)
         if isinstance(u, Add) and isinstance(u.type, Index):
-            return _same_multiset(left, right, inner)
-        return all(same(x, y, inner) for x, y in zip(left, right, strict=True))
+            return self._same_multiset(left, right, names)
+        return all(self.same(x, y, names) for x, y in zip(left, right, strict=True))
 
-    def _same_multiset(left: Sequence[Term], right: Sequence[Term], names: Mapping[Var, Var]) -> bool:
+    def _same_multiset(self, left: Sequence[Term], right: Sequence[Term], names: Mapping[Var, Var]) -> bool:
         rest = list(right)
         for x in left:
-            match_ = next((y for y in rest if same(x, y, names)), None)
+            match_ = next((y for y in rest if self.same(x, y, names)), None)
             if match_ is None:
                 return False
             rest.remove(match_)
         return True
-
-    return same(a, b, {})
 
 
 def alpha_hash(t: Term) -> int:
