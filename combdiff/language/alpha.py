@@ -13,7 +13,7 @@ from combdiff.language.types import Index
 def alpha_equal(a: Term, b: Term) -> bool:
     """Whether two terms differ by the names of bound variables at most.
 
-    >>> from combdiff.language.terms import fresh
+    >>> from combdiff.language.terms import Lam, fresh
     >>> from combdiff.language.types import INTEGER
     >>> i, j = fresh("i", INTEGER), fresh("j", INTEGER)
     >>> alpha_equal(Lam((i,), i), Lam((j,), j))
@@ -70,7 +70,7 @@ class _Comparison:
 def alpha_hash(t: Term) -> int:
     """A number that terms have in common which differ by the names of bound variables at most.
 
-    >>> from combdiff.language.terms import fresh
+    >>> from combdiff.language.terms import Lam, fresh
     >>> from combdiff.language.types import INTEGER
     >>> i, j = fresh("i", INTEGER), fresh("j", INTEGER)
     >>> alpha_hash(Lam((i,), i)) == alpha_hash(Lam((j,), j))
