@@ -15,12 +15,12 @@ from combdiff.language.infer import infer
 from combdiff.language.parser import parse
 from combdiff.language.recursion import deep_recursion, rare_collections
 from combdiff.language.terms import Diff, Lam, Let, Term, apply, subterms
-from combdiff.language.types import Map, Number
+from combdiff.language.types import Map
 from combdiff.simplify.account import Progress, Step, Steps
 from combdiff.simplify.budget import NODES, SECONDS, Budget
 from combdiff.simplify.choose import index_names
-from combdiff.simplify.stages import CANCELS, REAL_PART, Simplifier, provably_real
-from combdiff.valued import with_value
+from combdiff.simplify.stages import CANCELS, Simplifier
+from combdiff.valued import note_on_value, with_value
 
 if TYPE_CHECKING:
     from combdiff.checking import Report
@@ -303,7 +303,9 @@ class Derivation:
         """The objective with its own derivatives written out, as the outermost derivative was taken of it."""
         simplifier = self._simplifier(expand=False)
         with deep_recursion():
-            return without_derivatives(self.objective, lambda f, inner: simplifier(f, {*inner, *self.objective.params}))
+            return without_derivatives(
+                self.objective, lambda f, inner: simplifier(f, {*inner, *self.objective.params}), simplifier.ask
+            )
 
     @cached_property
     def gradient(self) -> Derivation:
@@ -323,10 +325,11 @@ class Derivation:
         if not value:
             return self.term
         with deep_recursion():
-            f = without_derivatives(self.objective, self._simplifier(expand=False))
+            simplifier = self._simplifier(expand=False)
+            f = without_derivatives(self.objective, simplifier, simplifier.ask)
             if self.expand and isinstance(f, Lam):
                 f = self._simplifier(expand=True).multiplied_out(f)
-            return with_value(self.term, f)
+            return with_value(self.term, f, Budget.of(self.seconds))
 
     def _title(self, value: bool) -> str:
         """What emitted code says of itself."""
@@ -381,20 +384,9 @@ def _derived(text: str, mode: str, program: Term, simplifier: Simplifier) -> Der
         simplifier.names = index_names(program)
         simplifier.definitions = {var.name for t in subterms(program) if isinstance(t, Let) for var, _ in t.bindings}
         simplifier.rank = {p: n for n, p in enumerate(parameters_of(program))}
-        note = "" if mode == "pullback" else _note(program, simplifier.budget)
+        note = "" if mode == "pullback" else note_on_value(program, simplifier.budget)
         simplifier.steps.append(Step("program", program, note=note))
         simplifier.announce("differentiate")
-        term = differentiate(program, mode, simplifier)
+        term = differentiate(program, mode, simplifier, simplifier.ask)
     steps = Steps(simplifier.steps)
     return Derivation(text, mode, program, term, steps, simplifier.expand, simplifier.seconds, simplifier.nodes)
-
-
-def _note(program: Term, budget: Budget) -> str:
-    """What a reader should know of the objective before its gradient is taken."""
-    t = program
-    while isinstance(t, Lam | Let | Diff):
-        if isinstance(t, Diff):
-            known = not isinstance(t.of, Lam) or not isinstance(t.of.body.type, Number) or provably_real(t.of, budget)
-            return "" if known else REAL_PART
-        t = t.body
-    return ""

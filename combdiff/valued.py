@@ -5,13 +5,16 @@ from __future__ import annotations
 from combdiff.calculus.floating import float_lets
 from combdiff.calculus.naming import name_equations
 from combdiff.errors import UnsupportedError
-from combdiff.language.terms import Lam, Let, Term, Tuple, Var, call, let, tuple_of
-from combdiff.language.types import COMPLEX, Map
-from combdiff.simplify.stages import provably_real
+from combdiff.language.terms import Diff, Lam, Let, Term, Tuple, Var, call, let, tuple_of
+from combdiff.language.types import COMPLEX, Map, Number
+from combdiff.simplify.budget import Budget
+from combdiff.simplify.known import provably_real
+
+REAL_PART = "its value is not provably real: what follows is the gradient of its real part (Eq. 42)"
 
 
-def with_value(result: Term, f: Term) -> Term:
-    """`result` with the value of f first; a value that is known to be real is taken for a real number.
+def with_value(result: Term, f: Term, budget: Budget | None = None) -> Term:
+    """`result` with the value of f first, taken for a real number where it is found to be one within the budget.
 
     >>> from combdiff.language.infer import infer
     >>> from combdiff.language.parser import parse
@@ -20,7 +23,7 @@ def with_value(result: Term, f: Term) -> Term:
     >>> expression_text(with_value(Lam(f.params, f.params[0]), f))
     '(x::R) -> (x^2, x)'
     """
-    return _with_value(result, _as_real(f))
+    return _with_value(result, _as_real(f, budget))
 
 
 def _with_value(result: Term, f: Term) -> Term:
@@ -42,9 +45,9 @@ def _with_value(result: Term, f: Term) -> Term:
     raise UnsupportedError("the objective's value is not known next to this derivative", remedy="leave value out")
 
 
-def _as_real(f: Term) -> Term:
+def _as_real(f: Term, budget: Budget | None) -> Term:
     """f with its value taken for the real number that it is: Σ x' A x of a Hermitian A has no imaginary part."""
-    if not isinstance(f, Lam) or f.body.type != COMPLEX or not provably_real(f):
+    if not isinstance(f, Lam) or f.body.type != COMPLEX or not provably_real(f, budget):
         return f
     bindings, value = _opened(f.body)
     return Lam(f.params, let(bindings, call("real", value)))
@@ -60,3 +63,14 @@ def _opened(body: Term) -> tuple[list[tuple[Var, Term]], Term]:
         bindings += body.bindings
         body = body.body
     return bindings, body
+
+
+def note_on_value(program: Term, budget: Budget) -> str:
+    """What a reader should know of the objective before its gradient is taken."""
+    t = program
+    while isinstance(t, Lam | Let | Diff):
+        if isinstance(t, Diff):
+            known = not isinstance(t.of, Lam) or not isinstance(t.of.body.type, Number) or provably_real(t.of, budget)
+            return "" if known else REAL_PART
+        t = t.body
+    return ""

@@ -40,18 +40,21 @@ Simplify = Callable[[Lam, Collection[Var]], Lam]
 """(a derivative, variables whose declared symmetry must not be used yet) ↦ an equal map."""
 
 
-def differentiate(program: Term, mode: str, simplify: Simplify) -> Term:
+def differentiate(program: Term, mode: str, simplify: Simplify, ask: Callable[[], None] = lambda: None) -> Term:
     """Take every derivative that `program` asks for, the outermost as `mode` says: grad, pullback or hvp.
 
     Args:
         program: leading maps and a `pullback(f)` or `grad(f)` below them; see `marked_program`.
         mode: what the outermost marker becomes; `hvp` is the pullback of the gradient.
         simplify: called on every derivative; on inner ones without the symmetries of what is still differentiated.
+        ask: called often; it may raise to stop.
     """
-    return inward(without_derivatives(_set_kind(program, mode), simplify))
+    return inward(without_derivatives(_set_kind(program, mode), simplify, ask))
 
 
-def without_derivatives(program: Term, simplify: Simplify = lambda f, _: f) -> Term:
+def without_derivatives(
+    program: Term, simplify: Simplify = lambda f, _: f, ask: Callable[[], None] = lambda: None
+) -> Term:
     """`program` with the derivatives of known maps taken, inner ones first."""
     pending = frozenset(
         p for t in subterms(program) if isinstance(t, Diff) for f in (t.of,) if _taken(f, t) for p in f.params
@@ -70,7 +73,7 @@ def without_derivatives(program: Term, simplify: Simplify = lambda f, _: f) -> T
             unused = pending.union(f.params) if inside else ()
             if t.kind == "adjoint":
                 return _adjoint(f, lambda taken: simplify(taken, unused))
-            taken = gradient_of(f) if t.kind == "grad" else pullback_of(f, _cotangents(t.of), names)
+            taken = gradient_of(f, ask) if t.kind == "grad" else pullback_of(f, _cotangents(t.of), names, ask)
             return simplify(with_peaks(taken, f) if is_argument else taken, unused)
         below = children(t)
         if not any(isinstance(u, Diff) for u in subterms(t)):

@@ -9,9 +9,11 @@ reach.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from combdiff.calculus.cutting import cut
 from combdiff.calculus.floating import Binding
 from combdiff.calculus.implicit import gathered, is_implicit
 from combdiff.language.names import names_in
@@ -27,6 +29,7 @@ from combdiff.language.terms import (
     Tuple,
     Var,
     alpha_equal,
+    alpha_hash,
     bound_by,
     children,
     fresh,
@@ -39,10 +42,15 @@ from combdiff.language.types import Index, Map, Number
 LINEAR = frozenset({"real", "imag", "conj"})
 
 
-def name_arguments(unknowns: Sequence[Var], bindings: Sequence[Binding], core: Term) -> tuple[list[Binding], Term]:
-    """The bindings with those of arguments before their first use, and `core` in their terms."""
+def name_arguments(
+    unknowns: Sequence[Var], bindings: Sequence[Binding], core: Term, ask: Callable[[], None] = lambda: None
+) -> tuple[list[Binding], Term]:
+    """The bindings with those of arguments before their first use, and `core` in their terms.
+
+    `ask` is called often, and may raise to stop.
+    """
     taken = names_in(*(e for _, e in bindings), core)
-    return _named_by(_Names(set(unknowns), _fresh_names(taken)), bindings, core)
+    return _named_by(Names(set(unknowns), _fresh_names(taken), ask=ask), bindings, core)
 
 
 def name_equations(bindings: Sequence[Binding], core: Term) -> tuple[list[Binding], Term]:
@@ -50,17 +58,18 @@ def name_equations(bindings: Sequence[Binding], core: Term) -> tuple[list[Bindin
     everything = (*(e for _, e in bindings), core)
     taken = names_in(*everything)
     free = {v for e in everything for v in e.free}
-    return _named_by(_Names(free, _fresh_names(taken), only_equations=True), bindings, core)
+    return _named_by(Names(free, _fresh_names(taken), only_equations=True), bindings, core)
 
 
-def _named_by(names: _Names, bindings: Sequence[Binding], core: Term) -> tuple[list[Binding], Term]:
+def _named_by(names: Names, bindings: Sequence[Binding], core: Term) -> tuple[list[Binding], Term]:
     for var, value in bindings:
         named = value if is_implicit(value) else names.go(value, ())
-        names.found.append((var, named))
+        named = named if names.only_equations or is_implicit(value) else cut(named, (), names)
+        names.add(var, named)
         if not named.free.isdisjoint(names.reached):
             names.reached.add(var)
     core = names.go(core, ())
-    return names.found, core
+    return names.found, core if names.only_equations else cut(core, (), names)
 
 
 def _fresh_names(taken: Collection[str]) -> Iterator[str]:
@@ -68,13 +77,20 @@ def _fresh_names(taken: Collection[str]) -> Iterator[str]:
 
 
 @dataclass(slots=True)
-class _Names:
-    """The values found so far, and the variables that the unknowns reach."""
+class Names:
+    """The values found so far, and the variables that the unknowns reach; `ask` is called often, may raise to stop."""
 
     reached: set[Var]
     names: Iterator[str]
     found: list[Binding] = field(default_factory=list)
     only_equations: bool = False
+    ask: Callable[[], None] = lambda: None
+    alike: dict[int, list[Binding]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, var: Var, value: Term) -> None:
+        """`value` is called `var` from now on."""
+        self.found.append((var, value))
+        self.alike[alpha_hash(value)].append((var, value))
 
     def go(self, t: Term, scope: tuple[Var, ...]) -> Term:
         """`t` with its arguments named; `scope` are the variables bound around it."""
@@ -109,6 +125,7 @@ class _Names:
 
     def always_named(self, u: Term, scope: Sequence[Var]) -> Term:
         """An entry of a value of its own, made of `u`."""
+        u = u if self.only_equations or is_implicit(u) else cut(u, tuple(scope), self)
         around = [v for v in scope if v in u.free]
         if not all(isinstance(v.kind, Index) for v in around):
             return u
@@ -119,11 +136,11 @@ class _Names:
             value = gathered(u, tuple(around))
             slots = u.type.params if isinstance(u.type, Map) else ()
             own = tuple(fresh(f"d{n + 1}", kind) for n, kind in enumerate(slots))
-        alike = ((v, e) for v, e in self.found if e.free == value.free and v.kind == value.type)
-        var = next((v for v, e in alike if alpha_equal(e, value)), None)
+        near = self.alike.get(alpha_hash(value), ())
+        var = next((v for v, e in near if v.kind == value.type and alpha_equal(e, value)), None)
         if var is None:
             var = fresh(next(self.names), value.type)
-            self.found.append((var, value))
+            self.add(var, value)
             self.reached.add(var)
         entry = App(var, (*around, *own)) if around else var
         return Lam(own, entry) if own else entry

@@ -11,7 +11,7 @@ collected once from everything that uses it, and handed on. Forward values once,
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from combdiff.calculus.combinators import eliminate
@@ -48,7 +48,8 @@ class Reverse:
     """The cotangents that have been collected so far, a list of summands for each variable at its own slots.
 
     `values` are the definitions of those variables that are values of the program. `partial` are the values that may be
-    infinite, None where nothing is guarded; `guards` what guards their cotangents.
+    infinite, None where nothing is guarded; `guards` what guards their cotangents. `ask` is called often, and may raise
+    to stop.
     """
 
     slots: dict[Var, tuple[Var, ...]]
@@ -56,20 +57,26 @@ class Reverse:
     values: dict[Var, Term]
     partial: set[Var] | None = None
     guards: dict[Var, Guard] = field(default_factory=dict)
+    ask: Callable[[], None] = lambda: None
 
     @classmethod
     def start(
-        cls, slots: dict[Var, tuple[Var, ...]], bindings: Sequence[Binding], known: Guarded | None = None
+        cls,
+        slots: dict[Var, tuple[Var, ...]],
+        bindings: Sequence[Binding],
+        known: Guarded | None = None,
+        ask: Callable[[], None] = lambda: None,
     ) -> Reverse:
         if known is None:
-            return cls(slots, defaultdict(list), dict(bindings))
-        return cls(slots, defaultdict(list), dict(bindings), known.partial, known.guards)
+            return cls(slots, defaultdict(list), dict(bindings), ask=ask)
+        return cls(slots, defaultdict(list), dict(bindings), known.partial, known.guards, ask)
 
     def through(self, body: Term, k: Term, targets: Mapping[Var, int]) -> None:
         """Add what `body` with cotangent `k` contributes to each of `targets`, which are numbered in order.
 
         A sum hands its cotangent to each of its terms, so that the work is that of the unknowns that each term has.
         """
+        self.ask()
         k = included(k, body.type)  # of what is real and only declared to be complex
         body, k = with_conditions_settled(body, k, self.values, targets)
         if isinstance(body, Add):
@@ -112,7 +119,7 @@ class Reverse:
 
     def solved(self, y: Var, value: Term, k: Term, targets: Mapping[Var, int], share: bool) -> list[Binding]:
         """Eq. 30 for a value y that solves an equation: what the equation captures has the cotangent λ = −H⁻¹(k)."""
-        inside, core = name_arguments((y, *targets), *float_lets(residual(value, y)))
+        inside, core = name_arguments((y, *targets), *float_lets(residual(value, y)), self.ask)
         solver = _solver(y, inside, core)
         own = {v: n for v, n in targets.items() if v is not y}
         for var, e in inside:
@@ -138,7 +145,9 @@ class Reverse:
         return Lam(slots, total) if slots else total
 
 
-def pullback_of(f: Lam, kinds: Sequence[Type] = (), around: Collection[str] = ()) -> Lam:
+def pullback_of(
+    f: Lam, kinds: Sequence[Type] = (), around: Collection[str] = (), ask: Callable[[], None] = lambda: None
+) -> Lam:
     """(x…, k…) -> the cotangents of the parameters, one bare, several as a tuple.
 
     `kinds` says that f is a gradient, and of what types: its slots are those of the parameters, and keep their names.
@@ -146,7 +155,7 @@ def pullback_of(f: Lam, kinds: Sequence[Type] = (), around: Collection[str] = ()
     """
     for x in f.params:
         _differentiable(x)
-    bindings, core = name_arguments(f.params, *float_lets(f.body))
+    bindings, core = name_arguments(f.params, *float_lets(f.body), ask)
     outputs = core.items if isinstance(core, Tuple) else (core,)
     wider = bool(kinds)
     kinds = kinds or [t.type for t in outputs]
@@ -154,7 +163,7 @@ def pullback_of(f: Lam, kinds: Sequence[Type] = (), around: Collection[str] = ()
     cotangents = [fresh(name, _cotangent_type(kind)) for name, kind in zip(names, kinds, strict=True)]
     known = {x: _params_of(t) for x, t in zip(f.params, outputs, strict=False)} if len(outputs) == len(f.params) else {}
     named = {x: names for x, names in known.items() if wider and names}
-    body = reverse_pass(f.params, bindings, list(zip(outputs, cotangents, strict=True)), named)
+    body = reverse_pass(f.params, bindings, list(zip(outputs, cotangents, strict=True)), named, ask)
     return Lam((*f.params, *cotangents), body)
 
 
@@ -163,15 +172,15 @@ def _params_of(t: Term) -> list[str]:
     return [p.name for p in t.params] if isinstance(t, Lam) else []
 
 
-def gradient_of(f: Lam) -> Lam:
+def gradient_of(f: Lam, ask: Callable[[], None] = lambda: None) -> Lam:
     """x -> ∇f(x), where f's value is a number; of a complex one the gradient of its real part (Eq. 42)."""
     for x in f.params:
         _differentiable(x)
-    bindings, core = name_arguments(f.params, *float_lets(f.body))
+    bindings, core = name_arguments(f.params, *float_lets(f.body), ask)
     if not isinstance(core.type, Number):
         what = "a tuple" if isinstance(core.type, Product) else "a map"
         raise UnsupportedError(f"grad of a map whose value is {what}", remedy="use pullback, which takes its cotangent")
-    return Lam(f.params, reverse_pass(f.params, bindings, [(core, ONE)]))
+    return Lam(f.params, reverse_pass(f.params, bindings, [(core, ONE)], ask=ask))
 
 
 def reverse_pass(
@@ -179,6 +188,7 @@ def reverse_pass(
     bindings: Sequence[Binding],
     outputs: Sequence[tuple[Term, Term]],
     named: Mapping[Var, list[str]] | None = None,
+    ask: Callable[[], None] = lambda: None,
 ) -> Term:
     """Values forwards, then the cotangent of each value, last one first, then those of the parameters.
 
@@ -190,7 +200,7 @@ def reverse_pass(
     values = [var for var, _ in bindings]
     bodies = [*(e for _, e in bindings), *(e for e, _ in outputs)]
     names = _slot_names((*params, *values), bodies) | dict(named or {})
-    reverse = Reverse.start(_of_names(names), bindings, known)
+    reverse = Reverse.start(_of_names(names), bindings, known, ask)
     targets = _reached(params, bindings)
     for output, k in outputs:
         reverse.through(output, k, targets)

@@ -293,7 +293,7 @@ class Drafting:
         roots: list[tuple[TermDag, int]] = []
         if book.roots:
             with session(("matrix",)) as laws:
-                roots = laws.run("\n".join(book.facts), book.roots, "matrix*").roots
+                roots = laws.run(book.facts, book.roots, "matrix*").roots
         return Found(roots, book.domains, lambda number, found: self.atoms[number](found))
 
 

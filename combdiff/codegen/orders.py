@@ -62,6 +62,7 @@ class Factors:
     _ways: dict[tuple[frozenset[int], int], Ways] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.looked = 0  # ways to take a set apart that were looked at
         self.variables = list(dict.fromkeys(x for v in self.values for x in v.labels))
         bits = {x: 1 << n for n, x in enumerate(self.variables)}
         self._rows = [sum(bits[x] for x in v.labels) for v in self.values]
@@ -148,6 +149,7 @@ class Factors:
                 ways[group] = Way()
                 continue
             best: Way | None = None
+            self.looked += 1 << group.bit_count() - 1
             for left, right in _halves(group):
                 a, b = ways.get(left), ways.get(right)
                 if a is None or b is None or not self.labels(left) & self.labels(right):

@@ -7,14 +7,15 @@ parts that are worth making are added one at a time while the whole becomes chea
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from combdiff.codegen.orders import Cost, Factors, Ways, in_order, leaves
 from combdiff.codegen.reuse import Key, Made
 
 _WORTHWHILE = 50  # a gain of less than this share of the whole is not sought
+_WORK = 3_000_000  # steps that the search may take, a few seconds; what is most promising is looked at first
 
 Shared = Mapping[int, frozenset[int]]
 
@@ -26,9 +27,15 @@ class _Contraction:
     factors: Factors
     keys: Mapping[int, Key]
 
-    def ways(self, known: Collection[Key], whole: int = 0) -> Ways:
+    def __post_init__(self) -> None:
+        self.groups: dict[Key, list[int]] = defaultdict(list)
+        for group, key in self.keys.items():
+            self.groups[key].append(group)
+
+    def ways(self, known: Set[Key], whole: int = 0) -> Ways:
         """The cheapest order to make all, or the set `whole`, if other sets with a known key are there."""
-        groups = frozenset(group for group, key in self.keys.items() if key in known and group != whole)
+        there = self.groups.keys() & known
+        groups = frozenset(group for key in there for group in self.groups[key] if group != whole)
         return self.factors.cheapest(groups, whole)
 
     def made(self, ways: Ways, group: int) -> set[Key]:
@@ -46,18 +53,45 @@ def shared_parts(networks: Sequence[Factors], made: Made, total: Cost) -> Shared
     if total.products - max((cost.products for cost in alone), default=0) <= gain:
         return {}  # one of them alone costs nearly as much
     contractions = _with_keys(networks, made, gain)
+    work = _Work(contractions)
     chosen: frozenset[Key] = frozenset()
     total, uses = _evaluated(contractions, chosen)
-    candidates = {key for c in contractions for key in c.keys.values()}
+    candidates = _by_promise(contractions)
     while candidates:
-        trials = {key: _evaluated(contractions, chosen | {key}) for key in candidates}
+        trials = {key: _evaluated(contractions, chosen | {key}) for key in candidates if not work.done()}
+        if not trials:
+            break
         best = min(trials, key=lambda key: (trials[key][0], key))
         if total.products - trials[best][0].products <= gain:
             break
         chosen |= {best}
         total, uses = trials[best]
-        candidates -= {best}
+        candidates.remove(best)
     return uses
+
+
+@dataclass
+class _Work:
+    """What the search has taken so far: counted, not timed, so that the same program always becomes the same code."""
+
+    contractions: Sequence[_Contraction]
+    evaluations: int = 0
+
+    def done(self) -> bool:
+        """Whether there is to be no other evaluation; asked before each."""
+        self.evaluations += 1
+        once = sum(1 + len(c.groups) for c in self.contractions)
+        return self.evaluations * once + sum(c.factors.looked for c in self.contractions) > _WORK
+
+
+def _by_promise(contractions: Sequence[_Contraction]) -> list[Key]:
+    """The keys of all parts, those first that would save most if each contraction were spared making its own."""
+    saved: Counter[Key] = Counter()
+    for c in contractions:
+        ways = c.factors.cheapest() if c.groups else {}
+        for key, groups in c.groups.items():
+            saved[key] += ways[groups[0]].cost.products
+    return sorted(saved, key=lambda key: (-saved[key], key))
 
 
 def _with_keys(networks: Sequence[Factors], made: Made, gain: int) -> list[_Contraction]:
@@ -76,12 +110,13 @@ def _with_keys(networks: Sequence[Factors], made: Made, gain: int) -> list[_Cont
 def _evaluated(contractions: Sequence[_Contraction], chosen: Collection[Key]) -> tuple[Cost, Shared]:
     """What all cost together if the chosen parts are made where they are first of use, and where they are of use."""
     done: set[Key] = set()
+    known = set(chosen)
     total = Cost()
     uses: dict[int, frozenset[int]] = {}
     for number, c in enumerate(contractions):
         if not c.factors.exact:
             continue
-        ways = c.ways({*done, *chosen})
+        ways = c.ways(known)
         used = [g for g in leaves(ways, c.factors.all) if g in c.keys and c.keys[g] in chosen]
         for group in used:
             if c.keys[group] not in done:
@@ -92,4 +127,5 @@ def _evaluated(contractions: Sequence[_Contraction], chosen: Collection[Key]) ->
             uses[number] = frozenset(used)
         total += ways[c.factors.all].cost
         done |= c.made(ways, c.factors.all)
+        known |= done
     return total, uses

@@ -47,6 +47,7 @@ class Term:
             return False
         # a stack, because comparing by recursion through tuples overflows C's on a term 10,000 deep
         pairs: list[tuple[object, object]] = [(self, other)]
+        seen: set[tuple[int, int]] = set()
         while pairs:
             a, b = pairs.pop()
             if a is b:
@@ -60,7 +61,9 @@ class Term:
                     return False
             elif type(a) is not type(b) or not isinstance(b, Term) or a._hash != b._hash:
                 return False
-            else:
+            elif (id(a), id(b)) not in seen:
+                # once a pair, though it may stand in many places
+                seen.add((id(a), id(b)))
                 names: tuple[str, ...] = type(a).__match_args__
                 pairs.extend([(getattr(a, name), getattr(b, name)) for name in names])
         return True

@@ -4,6 +4,7 @@ The nodes (`nodes.py`), what makes them in normal form (`arithmetic.py`: `add`, 
 `delta`, …) and what walks them (`traversal.py`: `Traverser`, `substitute`, `apply`, …), under one name.
 """
 
+from combdiff.language.alpha import alpha_equal, alpha_hash
 from combdiff.language.arithmetic import add, mul, neg, number, power, reciprocal, split_coefficient, sub
 from combdiff.language.constructors import PI, call, conj, delta, diff, indicator, lam, let, proj, total, tuple_of
 from combdiff.language.nodes import (
@@ -33,7 +34,6 @@ from combdiff.language.nodes import (
 )
 from combdiff.language.traversal import (
     Traverser,
-    alpha_equal,
     apply,
     bound_by,
     children,
@@ -71,6 +71,7 @@ __all__ = [
     "Var",
     "add",
     "alpha_equal",
+    "alpha_hash",
     "apply",
     "bound_by",
     "call",

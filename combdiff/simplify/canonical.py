@@ -93,20 +93,17 @@ def normal_form(
     When the budget is spent, a term is its own canonical form: equal forms are still equal terms.
     """
     budget = budget or Budget()
-    reader = Reader(symmetries, frozenset(unused))
+    reader = Reader(symmetries, frozenset(unused), ask=budget.check)
     if too_deep(term) or budget.over():
         return _opaque(term)
     try:
         coefficient, node = reader.read(term)
-    except Unreadable:
-        return _opaque(term)
-    if coefficient == NOTHING:
-        return NormalForm(NOTHING, None, 0)
-    try:
+        if coefficient == NOTHING:
+            return NormalForm(NOTHING, None, 0)
         key, scale = least_form(node, reader.bound, budget)
     except Vanishes:
         return NormalForm(NOTHING, None, 0)
-    except OutOfTime:
+    except (Unreadable, OutOfTime):
         return _opaque(term)
     if scale[0] < 0 and not scale[1]:
         return NormalForm(times(coefficient, opposite(scale)), key, -1)

@@ -70,9 +70,15 @@ def _is_work(t: Term) -> bool:
 
 
 def place(
-    bindings: Sequence[Binding], results: Sequence[Term], kept: Collection[Var]
+    bindings: Sequence[Binding],
+    results: Sequence[Term],
+    kept: Collection[Var],
+    ask: Callable[[], None] = lambda: None,
 ) -> tuple[list[Binding], list[Term]]:
-    """Values that are not in `kept` go to where they are used, if they are cheap, or short and used once."""
+    """Values that are not in `kept` go to where they are used, if they are cheap, or short and used once.
+
+    `ask` is called often, and may raise to stop.
+    """
     values = dict(bindings)
     terms = list(results)
     users: dict[Var, dict[Var, None]] = {var: {} for var in values}
@@ -86,6 +92,7 @@ def place(
             del users[v][user]
 
     def put(var: Var, into: Callable[[Term, Var, Term], Term]) -> None:
+        ask()
         forget(var)
         value = values.pop(var)
         for v in list(users[var]):
@@ -101,6 +108,7 @@ def place(
         if is_cheap(values[var]):
             put(var, _with_copies)
     for var in movable:
+        ask()
         if var in values and _is_used_once(var, [*(values[v] for v in users[var]), *terms]) and _is_short(values[var]):
             put(var, _with)
     return list(values.items()), terms
@@ -135,10 +143,19 @@ def _is_used_once(var: Var, terms: Sequence[Term]) -> bool:
 # --- names ----------------------------------------------------------------------------------------------------------
 
 
-def rename_indices(result: Term, names: dict[Type, list[str]], others: Collection[str] = ()) -> Term:
-    """Bound indices get names of `names` (the user's, by type) that nothing around them carries, and no `others`."""
+def rename_indices(
+    result: Term,
+    names: dict[Type, list[str]],
+    others: Collection[str] = (),
+    ask: Callable[[], None] = lambda: None,
+) -> Term:
+    """Bound indices get names of `names` (the user's, by type) that nothing around them carries, and no `others`.
+
+    `ask` is called often, and may raise to stop.
+    """
 
     def go(t: Term, taken: frozenset[str]) -> Term:
+        ask()
         bound = [v for v in bound_by(t) if not isinstance(t, Let)]
         renaming: dict[Var, Term] = {}
         wanted = _in_order(bound, names) if isinstance(t, Sum) else {}

@@ -137,7 +137,7 @@ def _searched(value: Lam, symmetries: Symmetries, unused: Collection[Var], budge
     zero = _Found(None, NOTHING, _identity(rank), ())
     if too_deep(value.body) or budget.over():
         return None
-    reader = Reader(symmetries, frozenset(unused))
+    reader = Reader(symmetries, frozenset(unused), ask=budget.check)
     for n, slot in enumerate(value.params):
         reader.names[slot] = n
         reader.bound.append(slot.kind)

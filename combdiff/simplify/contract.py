@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from combdiff.errors import BudgetError, UnsupportedError
-from combdiff.language.terms import Add, Delta, Sum, Term, add, alpha_equal, subterms
+from combdiff.language.terms import Add, Delta, Sum, Term, add, alpha_equal, children, subterms
 from combdiff.language.types import COMPLEX, REAL, Index
-from combdiff.simplify.budget import Budget
+from combdiff.simplify.budget import Budget, OutOfTime
 from combdiff.simplify.egraph import Family, Run, session
 from combdiff.simplify.translation import Translation
 from combdiff.simplify.unfinished import without_number_sums, written_size
@@ -20,6 +20,9 @@ FAMILIES = ("terms", "substitute", "index", "algebra", "contract", "conjugate")
 
 SETTLING = ("substitute", "index", "conjugate", "algebra", "contract", "index", "solve")
 """Rulesets that are saturated, one after the other, before a δ meets its Σ."""
+
+DEEPEST = 4_000
+"""Levels of a term that enters an e-graph: egglog walks it by recursion."""
 
 _INSIDE = " ".join([*(f"{name}*" for name in SETTLING), "meet"])
 _OUTWARD = "outward"
@@ -39,7 +42,7 @@ def contract(
 
     Raises:
         UnsupportedError: if a sum over all numbers is left (a δ that no law solves).
-        BudgetError: if one is left where the budget was spent.
+        BudgetError: if one is left where the budget was spent, or a term is nested too deep.
     """
     budget = budget or Budget()
     results, account = _contracted(terms, expand, budget)
@@ -77,23 +80,48 @@ def _contracted(terms: Sequence[Term], expand: bool, budget: Budget) -> tuple[li
     summands = [u.terms if isinstance(u, Add) and not isinstance(u.type, Index) else (u,) for u in terms]
     contracted: list[Term] = []
     account: dict[str, Family] = {}
-    # what becomes of a product is known before the work is done: neither a text nor an e-graph too large is begun
+    # what becomes of a product is known before the work is done: no e-graph is begun that would be too large
     fits = not expand or sum(written_size(t, expand) for t in terms) <= budget.nodes
     for batch in _batches([t for group in summands for t in group]):
-        run = Run()
-        book = Translation(spell_powers=expand)
-        if fits and not budget.over() and sum(map(written_size, batch)) <= budget.nodes:
-            roots = [f"$root{n}" for n in range(len(batch))]
-            texts = [f"(let {root} {book.root(t)})" for root, t in zip(roots, batch, strict=True)]
-            facts = "\n".join([*book.facts(), *texts])
-            with session(FAMILIES) as laws:
-                run = laws.run(facts, roots, _INSIDE, *later, budget=budget)
-            _account(account, run.families)
-        budget.spent |= not run.finished
-        found = [book.reader(dag)(root) for dag, root in run.roots]
-        contracted += found if run.finished else map(without_number_sums, batch)
+        found = None
+        if fits and not budget.over():
+            found = _by_laws(batch, expand, later, budget, account)
+        budget.spent |= found is None
+        contracted += map(without_number_sums, batch) if found is None else found
     left = iter(contracted)
     return [add(*(next(left) for _ in group)) for group in summands], account
+
+
+def _by_laws(
+    batch: Sequence[Term], expand: bool, later: Sequence[str], budget: Budget, account: dict[str, Family]
+) -> list[Term] | None:
+    """What the laws make of some terms in one e-graph; None where the budget ends first."""
+    if any(_levels(t) > DEEPEST for t in batch):
+        raise BudgetError(
+            f"a term is nested more than {DEEPEST} levels deep", remedy="name parts of it: a = …, b = f(a), …"
+        )
+    run = Run()
+    book = Translation(expand, budget.check)
+    try:
+        roots = [book.root(t) for t in batch]
+        with session(FAMILIES) as laws:
+            run = laws.run(book.facts(), roots, _INSIDE, *later, budget=budget)
+        _account(account, run.families)
+        return [book.reader(dag)(root) for dag, root in run.roots] if run.finished else None
+    except OutOfTime:
+        return None
+
+
+def _levels(t: Term) -> int:
+    """How deep a term is nested."""
+    known: dict[Term, int] = {}
+
+    def levels(u: Term) -> int:
+        if u not in known:
+            known[u] = 1 + max(map(levels, children(u)), default=0)
+        return known[u]
+
+    return levels(t)
 
 
 def _batches(terms: Sequence[Term]) -> Iterator[list[Term]]:

@@ -17,8 +17,9 @@ from combdiff.language.types import Index
 from combdiff.resources import resource
 from combdiff.simplify.contract import FAMILIES, SETTLING
 from combdiff.simplify.egraph import Session
+from combdiff.simplify.extraction import Reader
 from combdiff.simplify.pieces import parts_of
-from combdiff.simplify.translation import Reader, Translation
+from combdiff.simplify.translation import Translation
 
 _CONTRACTING = ("contract", "expand", "place cotangents")
 _OTHER_WORK = {
@@ -73,9 +74,8 @@ def guilty_family(body: Term, expand: bool, agree: Callable[[Term, Term], bool])
 def _guilty(t: Term, expand: bool, agree: Callable[[Term, Term], bool]) -> str:
     book = Translation(spell_powers=expand)
     root = book.root(t)
-    facts = "\n".join([*book.facts(), f"(let $root {root})"])
     later = ("meet", "outward", "expand") if expand else ("meet", "outward")
-    steps = Session(FAMILIES, watched=True).steps(facts, "$root", SETTLING, later)
+    steps = Session(FAMILIES, watched=True).steps(book.facts(), root, SETTLING, later)
     try:
         for family, dag, node in steps:
             if not agree(t, _HalfDone(dag, book.variables, book.continued)(node)):

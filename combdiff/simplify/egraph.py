@@ -17,7 +17,7 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, TypeVar
 
-from combdiff.errors import BudgetError, CheckError
+from combdiff.errors import CheckError
 from combdiff.resources import resource
 from combdiff.simplify.budget import Budget, OutOfTime
 from combdiff.simplify.egraph_thread import EGraphThread
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from egglog.bindings import EGraph, TermDag
 
 Found = TypeVar("Found")
-
-DEEPEST = 4_000
-"""egglog 13.2 overflows a stack of 8 MB on terms nested some 10,000 deep."""
 
 GRACE = 0.1
 """Seconds after the deadline that an iteration may still take to come to its end."""
@@ -78,39 +75,37 @@ class Session:
     def __init__(self, families: Sequence[str], watched: bool = False) -> None:
         self._egraph = EGraphThread()
         self._rulesets: set[str] = set()
+        self._tables: set[str] = set()
         for family in families:
             text = resource("rules", f"{family}.egg")
             self._rulesets.update(re.findall(r"^\(ruleset (\S+)\)", text, re.MULTILINE))
+            if "members" in self._rulesets:
+                self._tables.update(re.findall(r"^\((?:function|relation) (\S+) ", text, re.MULTILINE))
             with _guarded(f"rules/{family}.egg"):
-                self._do(text.replace(":unextractable", ":cost 1000") if watched else text, name=f"{family}.egg")
+                text = text.replace(":unextractable", ":cost 1000") if watched else text
+                self._egraph(partial(_outputs, [text], f"{family}.egg"))
 
     @property
     def lost(self) -> bool:
         """Whether it is not to be used again: something was broken off, and nobody knows what was taken back."""
         return self._egraph.lost
 
-    def _do(self, text: str, budget: Budget | None = None, name: str | None = None) -> list[object]:
+    def _do(self, commands: Sequence[str], budget: Budget | None = None) -> list[object]:
         """The outputs of some commands. Raises OutOfTime if the budget ends before they do."""
-        return self._egraph(partial(_outputs, text, name), inf if budget is None else budget.deadline + GRACE)
+        return self._egraph(partial(_outputs, commands, None), _end(budget))
 
-    def run(self, facts: str, roots: Sequence[str], *passes: str, budget: Budget | None = None) -> Run:
+    def run(self, facts: Sequence[str], roots: Sequence[str], *passes: str, budget: Budget | None = None) -> Run:
         """Add `facts`, run the laws until nothing changes, extract `roots`; the session itself stays as it was.
 
         A pass is a row of rulesets, each run once, or with a star as long as it changes something: "index* meet". A
         later pass is run when those before it bring nothing more; then the first has its turn again. The budget is
         looked at between any two iterations; where it is spent, the run has no roots.
-
-        Raises BudgetError if the terms are nested too deep.
         """
-        if _nesting(facts) > DEEPEST:
-            raise BudgetError(
-                f"a term is nested more than {DEEPEST} levels deep", remedy="name parts of it: a = …, b = f(a), …"
-            )
         budget = budget or Budget()
         result = Run()
         with suppress(OutOfTime), self._aside():
             self._do(facts, budget)
-            if self._saturated(passes, budget, result):
+            if not budget.exceeded(self._size()) and self._saturated(passes, budget, result):
                 result.roots = self._extracted(roots, budget)
                 result.finished = True
         return result
@@ -121,9 +116,9 @@ class Session:
         unharmed = False
         try:
             with _guarded("a derivation"):
-                self._do("(push)")
+                self._do(["(push)"])
                 yield
-                self._do("(pop)")
+                self._do(["(pop)"])
             unharmed = True
         finally:
             if not unharmed:
@@ -131,7 +126,7 @@ class Session:
 
     def explore(
         self,
-        facts: str,
+        facts: Sequence[str],
         once: str,
         rounds: int,
         read: Callable[[EGraph], Found],
@@ -165,15 +160,16 @@ class Session:
     def _saturated(self, passes: Sequence[str], budget: Budget, result: Run) -> bool:
         """Whether the passes came to their end within the budget."""
         turn = 0
-        grown = True
         while turn < len(passes):
             updated = False
             for step in passes[turn].split():
                 again = True
                 while again:
-                    if budget.over() or (grown and budget.exceeded(self._size())):
+                    if budget.over():
                         return False
                     grown = self._ran(step.rstrip("*"), result.families, budget)
+                    if grown and budget.exceeded(self._size()):
+                        return False
                     updated |= grown
                     again = grown and step.endswith("*")
             turn = 0 if updated else turn + 1
@@ -185,7 +181,7 @@ class Session:
 
         start = time.perf_counter()
         account = families.setdefault(family, Family())
-        (output,) = self._do(f"(run-schedule {self._schedule(family)})", budget)
+        (output,) = self._do([f"(run-schedule {self._schedule(family)})"], budget)
         assert isinstance(output, RunScheduleOutput), "a report"
         # the laws come last; what is before them only looks at terms
         last = output.report.iterations[-1].rule_set_report
@@ -208,20 +204,21 @@ class Session:
         return updated
 
     def _size(self) -> int:
-        """How many nodes the e-graph has."""
+        """How many nodes the e-graph has; what laws keep in mind of them is not counted."""
         from egglog.bindings import PrintAllFunctionsSize
 
-        outputs = self._do("(print-size)")
-        return sum(n for o in outputs if isinstance(o, PrintAllFunctionsSize) for _, n in o.sizes)
+        (output,) = self._do(["(print-size)"])
+        assert isinstance(output, PrintAllFunctionsSize), "a size for each table"
+        return sum(n for name, n in output.sizes if name not in self._tables)
 
     def _extracted(self, roots: Sequence[str], budget: Budget | None = None) -> list[tuple[TermDag, int]]:
         from egglog.bindings import ExtractBest
 
-        outputs = self._do("\n".join(f"(extract {root})" for root in roots), budget)
+        outputs = self._do([f"(extract {root})" for root in roots], budget)
         return [(o.termdag, o.term) for o in outputs if isinstance(o, ExtractBest)]
 
     def steps(
-        self, facts: str, root: str, settling: Sequence[str], later: Sequence[str]
+        self, facts: Sequence[str], root: str, settling: Sequence[str], later: Sequence[str]
     ) -> Generator[tuple[str, TermDag, int]]:
         """The family that changed something and the term after it, one after the other; in the order of `run`."""
         with self._aside():
@@ -237,18 +234,17 @@ class Session:
                 turn = 0 if updated else turn + 1
 
 
-def _nesting(text: str) -> int:
-    deepest = depth = 0
-    for part in re.findall(r"[()]", text):
-        depth += 1 if part == "(" else -1
-        deepest = max(deepest, depth)
-    return deepest
+def _end(budget: Budget | None) -> float:
+    """When whoever waits for an e-graph goes on without it."""
+    return inf if budget is None else budget.deadline + GRACE
 
 
-def _outputs(text: str, name: str | None, egraph: EGraph) -> list[object]:
+def _outputs(commands: Sequence[str], name: str | None, egraph: EGraph) -> list[object]:
+    """What the commands put out, each parsed alone: egglog keeps their whole text for every node in it."""
     outputs: list[object] = []
-    for command in egraph.parse_program(text, name):
-        outputs += egraph.run_program(command)
+    for text in commands:
+        for command in egraph.parse_program(text, name):
+            outputs += egraph.run_program(command)
     return outputs
 
 

@@ -22,6 +22,7 @@ from combdiff.language.sizes import Sizes, two_sizes
 from combdiff.language.terms import Term, Tuple, Var
 from combdiff.language.types import Domain, Index, Map, Number, Type, is_complex
 from combdiff.simplify.arithmetic import Arithmetic, Floating
+from combdiff.simplify.budget import Budget, OutOfTime
 from combdiff.simplify.exact import Exact, InexactError, has_conditions, is_transparent
 from combdiff.simplify.labelled import TooLargeError
 from combdiff.simplify.numeric import Evaluation
@@ -69,6 +70,7 @@ class Sample:
     positive: bool = False
     rng: np.random.Generator | None = None
     values: dict[Term, object] = field(default_factory=dict)
+    ask: Callable[[], None] = lambda: None
     known: dict[Term, list[Array]] = field(default_factory=dict)
     before: dict[Term, list[Array]] = field(default_factory=dict)
     kinds: dict[Term, Map] = field(default_factory=dict)
@@ -163,6 +165,7 @@ class Gate:
     few: bool = False
     prepared: Prepared = field(default_factory=Prepared)
     samples: dict[tuple[type[Arithmetic], bool, bool, int], Sample] = field(default_factory=dict)
+    budget: Budget = field(default_factory=Budget)
 
     def same(self, before: Term, after: Term, stage: str, accused: Callable[[], str] = lambda: "") -> bool:
         """Raise CheckError, naming `stage` and what is `accused`, if the two terms differ on random numbers.
@@ -190,7 +193,7 @@ class Gate:
         if result.difference:
             raise CheckError(
                 f"{stage} changed the value of the derivative ({result.difference}); "
-                f"{accused()}this is a bug of combdiff",
+                f"{_who(accused)}this is a bug of combdiff",
                 remedy="report the program",
             )
         return result.finite
@@ -306,13 +309,22 @@ class Gate:
         sample = self.samples.get(key)
         if sample is None:
             seed = self.seed + draw + DRAWS * second
-            sample = self.samples[key] = Sample(self.sizes[second], numbers, seed, positive, prepared=self.prepared)
+            sample = Sample(self.sizes[second], numbers, seed, positive, prepared=self.prepared, ask=self.budget.check)
+            self.samples[key] = sample
         return sample
 
 
 def gate_for(*terms: Term, seed: int = 0) -> Gate:
     """A gate with small sizes for every domain of `terms`."""
     return Gate(two_sizes(Tuple(terms), seed=seed), seed)
+
+
+def _who(accused: Callable[[], str]) -> str:
+    """What is accused, if there is time to find it."""
+    try:
+        return accused()
+    except OutOfTime:
+        return ""
 
 
 def _differing(a: Array, b: Array) -> int:

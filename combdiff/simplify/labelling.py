@@ -257,6 +257,7 @@ class Labelling:
 
     def image(self, node: Node, names: Renaming, touched: int = -1) -> tuple[Key, int]:
         """Key and sign; with `touched`, `names` moves only those indices, and the rest is remembered."""
+        self.budget.check()
         if touched >= 0 and not self.masks[id(node)] & touched:
             known = self.own.get(id(node))
             if known is None:

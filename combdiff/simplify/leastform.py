@@ -102,6 +102,7 @@ class Naming:
         return (scale, key) if scale != NOTHING else _ZERO
 
     def _value(self, node: Node) -> tuple[Coefficient, Key]:
+        self.budget.check()
         match node:
             case Factor():
                 key, sign = least_entry(node, [])

@@ -239,7 +239,7 @@ def collected(t: Term, named: Intermediates) -> tuple[Term, dict[str, Family]]:
     if not splits:
         return t, {}
     entries = (f"(entry {n})" for n, p in enumerate(shelf.products) if _is_entry(p))
-    facts = "\n".join([*map(_fact, dict.fromkeys(splits)), *entries, f"(let $sum {_combination(sizes)})"])
+    facts = [*map(_fact, dict.fromkeys(splits)), *entries, f"(let $sum {_combination(sizes)})"]
 
     def read(egraph: EGraph) -> Form | None:
         return best_form(egraph, "$sum", shelf.vocabulary())

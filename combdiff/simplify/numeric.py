@@ -6,7 +6,7 @@ with it. The numbers are floating-point numbers or residues, as `arithmetic.py` 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from combdiff.errors import UnsupportedError
@@ -57,6 +57,11 @@ class Draws(Protocol):
 
     sizes: dict[Domain, int]
     numbers: Arithmetic
+
+    @property
+    def ask(self) -> Callable[[], None]:
+        """Called often; it may raise to stop."""
+        ...
 
     def value(self, v: Term) -> object:
         """The value of a free variable or of an unknown derivative."""
@@ -158,6 +163,7 @@ class Evaluation:
     def __call__(self, t: Term) -> Labelled:
         known = self.memo.get(t)
         if known is None:
+            self.sample.ask()
             known = self.memo[t] = self._step(t)
         return known
 

@@ -59,17 +59,19 @@ class ReadingOrder:
 
     `rank` gives the class and the number of parameters; the declared symmetries of variables in `unused` choose no
     image; with `collect`, what all terms of a sum have in common stands in front of it; `derived` are the symmetries
-    that values have been found to have.
+    that values have been found to have; `ask` is called often, and may raise to stop.
     """
 
     rank: Rank
     unused: Collection[Var] = ()
     collect: bool = False
     derived: Symmetries = field(default_factory=dict)
+    ask: Callable[[], None] = lambda: None
 
     def __call__(self, t: Term, met: Sequence[Var] = ()) -> Term:
         """`t` with factors, terms and summed indices in order, and entries as their plainest images; `met` are the
         indices of the maps around it."""
+        self.ask()
         match t:
             case Lam(params, body):
                 return Lam(params, self(body, (*met, *params)))
@@ -214,20 +216,19 @@ def _product(factors: Sequence[Term], rank: Rank, met: Sequence[Var]) -> Term:
     order = list(met)
     left = list(factors)
     chosen: list[Term] = []
+    indices = {f: (_indices(_base(f)), _indices(f)) for f in left}
     while left:
-        best = min(left, key=lambda f: _place(f, rank, order))
+        best = min(left, key=lambda f: _place(f, rank, order, indices[f][0]))
         left.remove(best)
         chosen.append(best)
-        order += _indices(best)
+        order += indices[best][1]
     return mul(*chosen)
 
 
-def _place(f: Term, rank: Rank, met: Sequence[Var]) -> tuple[int, ...]:
+def _place(f: Term, rank: Rank, met: Sequence[Var], indices: Sequence[Var]) -> tuple[int, ...]:
     """Where a factor stands among others: its kind, its tensor, and when its indices were first met."""
-    base = f
-    while isinstance(base, Conj | Pow):
-        base = base.term if isinstance(base, Conj) else base.base
-    meetings = [met.index(v) if v in met else len(met) for v in _indices(base)]
+    base = _base(f)
+    meetings = [met.index(v) if v in met else len(met) for v in indices]
     conjugated = int(isinstance(f, Conj))
     match base:
         case Const():
@@ -242,6 +243,13 @@ def _place(f: Term, rank: Rank, met: Sequence[Var]) -> tuple[int, ...]:
             return (3, *meetings)
         case _:
             return (5,) if isinstance(f, Pow) and _is_negative(f.exponent) else (4,)
+
+
+def _base(f: Term) -> Term:
+    """What a factor is a power, or the conjugate, of."""
+    while isinstance(f, Conj | Pow):
+        f = f.term if isinstance(f, Conj) else f.base
+    return f
 
 
 def _indices(base: Term) -> list[Var]:

@@ -6,7 +6,7 @@ is odd in it, and real(z), abs(z) … are the least of what they are for z and f
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
@@ -71,16 +71,18 @@ class Unreadable(Exception):
 
 @dataclass(slots=True)
 class Reader:
-    """One reading; `bound[n]` is the kind of the bound index numbered n."""
+    """One reading; `bound[n]` is the kind of the bound index numbered n; `ask` is called often, may raise to stop."""
 
     symmetries: Mapping[Var, tuple[Symmetry, ...]] = field(default_factory=dict)
     unused: frozenset[Var] = frozenset()
     bound: list[Type] = field(default_factory=list)
     names: dict[Var, int] = field(default_factory=dict)
     level: int = 0
+    ask: Callable[[], None] = lambda: None
 
     def read(self, t: Term) -> tuple[Coefficient, Node]:
         """(c, node) with t = c · node."""
+        self.ask()
         match t:
             case App():
                 node = self._application(t)

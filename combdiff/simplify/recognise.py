@@ -44,7 +44,7 @@ WIDEST = 12
 
 
 def recognised(t: Term, named: Intermediates) -> Term:
-    """`t` with the named values that stand in it written out; `t` itself if there are none."""
+    """`t` with the named values that stand in it written out; `t` itself if there are none. It may raise OutOfTime."""
     for _ in named.values:
         # a value that is found may be part of another one
         near = named.within(t)
@@ -56,6 +56,7 @@ def recognised(t: Term, named: Intermediates) -> Term:
 
 
 def _replaced(t: Term, named: Intermediates) -> Term:
+    named.budget.check()
     if not isinstance(t.type, Number) or isinstance(t, Var | Const | Let | Tuple | Lam):
         return t
     known = named.known(t)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterator, Sequence
+from contextlib import suppress
 
 from combdiff.calculus.naming import LINEAR
 from combdiff.language.names import names_in
@@ -31,7 +32,7 @@ from combdiff.language.terms import (
     subterms,
 )
 from combdiff.language.types import Index, Number
-from combdiff.simplify.budget import Budget
+from combdiff.simplify.budget import Budget, OutOfTime
 from combdiff.simplify.canonical import Symmetries, merge_like_terms
 from combdiff.simplify.choose import Binding, is_cheap, place
 from combdiff.simplify.cost import words
@@ -70,7 +71,8 @@ def nested(
     values: list[Term] = []
     for n, value in enumerate(whole):
         if n >= len(bindings) or bindings[n][0] not in kept:
-            value = _nested(value, named, families)
+            with suppress(OutOfTime):
+                value = _nested(value, named, families)
         values.append(value)
         if n < len(bindings):
             named.define(bindings[n][0], value)
@@ -115,16 +117,24 @@ def _shared(values: list[Term], open_: Collection[int], named: Intermediates) ->
     """`values`, those in `open_` and the new ones of `named` with repeated parts named."""
     while not named.budget.over():
         rewritten = [values[n] for n in open_] + [value for _, value in named.named]
-        part = _repeated(rewritten, named)
+        try:
+            part = _repeated(rewritten, named)
+        except OutOfTime:
+            break
         if part is None:
             break
-        before = len(named.named)
+        before = list(named.named)
         named.name(part)
-        if len(named.named) == before:
+        if len(named.named) == len(before):
             break
         new = named.alone(named.named[-1][0])
-        values = [recognised(v, new) if n in open_ else v for n, v in enumerate(values)]
-        named.named[:before] = [(var, recognised(value, new)) for var, value in named.named[:before]]
+        try:
+            rewritten = [recognised(v, new) if n in open_ else v for n, v in enumerate(values)]
+            named.named[:-1] = [(var, recognised(value, new)) for var, value in before]
+        except OutOfTime:
+            named.named[:] = before
+            break
+        values = rewritten
     return values
 
 
@@ -134,6 +144,7 @@ def _repeated(values: Sequence[Term], named: Intermediates) -> Term | None:
     counted: dict[Term, float] = {}
     for value in values:
         for t in _parts(value, counted):
+            named.budget.check()
             alike[look(t), words(t, counted)].append(t)
     best: tuple[float, Term] | None = None
     for (_, size), parts in alike.items():

@@ -9,61 +9,42 @@ After each stage the result is evaluated on random numbers against the one befor
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from time import perf_counter
 
-from combdiff.calculus.floating import float_lets, unfold
+from combdiff.calculus.floating import unfold
 from combdiff.calculus.implicit import is_implicit
-from combdiff.errors import UnsupportedError
+from combdiff.errors import BudgetError, UnsupportedError
 from combdiff.language.anchors import domains_of
 from combdiff.language.terms import (
-    App,
-    Conj,
     Lam,
-    Let,
     Term,
-    Traverser,
-    Tuple,
     Var,
-    apply,
-    fresh,
     let,
-    renamed,
-    substitute,
     tuple_of,
 )
-from combdiff.language.types import REAL, Index, Map, Symmetry, Type, is_complex
+from combdiff.language.types import Type
 from combdiff.simplify.account import Progress, Step
-from combdiff.simplify.budget import NODES, SECONDS, SPENT, Budget
-from combdiff.simplify.canonical import Symmetries, is_real, merge_like_terms
-from combdiff.simplify.choose import Binding, index_names, place, rename_indices
-from combdiff.simplify.closed import derived_symmetries
+from combdiff.simplify.budget import NODES, SECONDS, SPENT, Budget, OutOfTime
+from combdiff.simplify.canonical import Symmetries
+from combdiff.simplify.choose import index_names, place, rename_indices
 from combdiff.simplify.conditions import stated_once
 from combdiff.simplify.contract import contract
 from combdiff.simplify.culprit import accusation
-from combdiff.simplify.definitions import may_be_seen_through, seen_through
 from combdiff.simplify.egraph import Family
 from combdiff.simplify.gate import Gate
-from combdiff.simplify.linear import linear_laws, real_parts_by_term
+from combdiff.simplify.known import Known, entry_of, is_function, joined, parts_of, with_entry
+from combdiff.simplify.linear import real_parts_by_term
 from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
-from combdiff.simplify.repeats import form, once_a_form
+from combdiff.simplify.repeats import once_a_form
 from combdiff.simplify.sharing import nested
 from combdiff.simplify.stationary import vanishing
-
-_UNDONE = {
-    "contract": "sums and δ may be left as differentiation made them",
-    "merge like terms": "like terms may be left unmerged",
-    "expand": "products and shared values are left as they were",
-    "place cotangents": "values may keep their names, or stand where they are used as they were",
-    "collect and name": "common factors may be left where they are",
-    "order and names": "factors and indices are left as they came",
-}
+from combdiff.simplify.unfinished import UNDONE, undone
 
 CANCELS = """The value is multiplied out, too: near zero it is a difference of large terms, and loses their digits.
 Where a sum of squares is 1e-14 of its terms (a relative residual of 1e-7), rounding is 1 % of it."""
-
-REAL_PART = "its value is not provably real: what follows is the gradient of its real part (Eq. 42)"
 
 
 @dataclass(slots=True)
@@ -92,18 +73,40 @@ class Simplifier:
 
     def __post_init__(self) -> None:
         self.budget = Budget.of(self.seconds, self.nodes)
+        self.gate.budget = Budget(self.budget.deadline)
 
     def announce(self, stage: str) -> None:
         """Tell who follows that a stage begins, and go on telling them while it asks for its budget."""
         follow = self.progress
         if follow is not None:
-            start = time.perf_counter()
-            self.budget.observer = lambda: follow(stage, time.perf_counter() - start)
+            start = perf_counter()
+            self.budget.observer = lambda: follow(stage, perf_counter() - start)
+            self.gate.budget.observer = self.budget.observer
             self.budget.observer()
+
+    def ask(self) -> None:
+        """Called while a derivative is taken, which cannot be left half done.
+
+        Raises BudgetError if even that takes longer than all of it may.
+        """
+        if perf_counter() > self.budget.deadline + 2 * self._allowance():
+            raise BudgetError(
+                "differentiation takes more than its budget of time allows",
+                remedy="allow more seconds, or give names to parts of the program: a = …, b = f(a), …",
+            )
+
+    def _allowance(self) -> float:
+        """Seconds beyond the budget that may go into checks, and as long again into the derivative itself."""
+        return (self.seconds + 1) / 4
 
     def __call__(self, f: Lam, unused: Collection[Var]) -> Lam:
         """`f` simplified, without using the declared symmetries of the variables in `unused`."""
-        kept = {var for var, e in _parts(f.body)[0] if var.name in self.definitions or is_implicit(e)}
+        # what is differentiated again leaves time for what becomes of it
+        with self.budget.halved() if unused else nullcontext():
+            return self._simplified(f, unused)
+
+    def _simplified(self, f: Lam, unused: Collection[Var]) -> Lam:
+        kept = {var for var, e in parts_of(f.body)[0] if var.name in self.definitions or is_implicit(e)}
         rank = {v: (UNKNOWN if v in f.params else CAPTURED, n) for v, n in self.rank.items()}
         rank |= {p: (COTANGENT, n) for n, p in enumerate(f.params) if p not in rank}
         last = not unused
@@ -116,7 +119,7 @@ class Simplifier:
         if self.expand:
             f = self._stage("expand", f, self._expanded, CANCELS)
             f = self._stage("merge like terms", f, self._merged(unused))
-        elif any(var not in kept for var, _ in _parts(f.body)[0]):
+        elif any(var not in kept for var, _ in parts_of(f.body)[0]):
             f = self._stage("place cotangents", f, lambda body: self._placed(body, kept))
             f = self._stage("merge like terms", f, self._merged(unused))
         if last and not self.expand:
@@ -134,39 +137,55 @@ class Simplifier:
         self, name: str, f: Lam, rewrite: Callable[[Term], tuple[Term, dict[str, Family]]], about: str = ""
     ) -> Lam:
         self.announce(name)
-        start = time.perf_counter()
+        start = perf_counter()
         self.budget.spent, self.budget.largest = False, 0
-        body, families = rewrite(f.body)
-        seconds = time.perf_counter() - start
-        result = Lam(f.params, body)
-        start = time.perf_counter()
-        spent = self.budget.spent
-        notes = [f"{SPENT}: {_UNDONE[name]}"] if spent else []
-        notes += [about] if about and not spent else []
+        families: dict[str, Family] = {}
+        try:
+            body, families = rewrite(f.body)
+        except OutOfTime:
+            body = undone(name, f.body)
+        seconds = perf_counter() - start
+        start = perf_counter()
         self.announce(f"{name}, checked on numbers")
-        note = "; ".join([*notes, *self._checked(name, f.body, body, families)])
-        checking = time.perf_counter() - start
-        self.steps.append(Step(name, result, families, seconds, note, checking, spent, self.budget.largest))
+        notes: list[str] = []
+        try:
+            notes = self._checked(name, f.body, body, families)
+        except OutOfTime:
+            # what there is no time to check is not used
+            self.budget.spent = True
+            body = undone(name, f.body)
+        checking = perf_counter() - start
+        spent = self.budget.spent
+        notes = [f"{SPENT}: {UNDONE[name]}", *notes] if spent else [about, *notes] if about else notes
+        result = Lam(f.params, body)
+        self.steps.append(Step(name, result, families, seconds, "; ".join(notes), checking, spent, self.budget.largest))
         return result
 
     def _without_vanishing(self, f: Lam) -> Lam:
         """Values that are zero by the equation that another one solves; that they are its multiples is checked."""
-        bindings, results = _parts(f.body)
+        bindings, results = parts_of(f.body)
         found = {v.var: v for v in vanishing(bindings)}
         if not found:
             return f
-        notes = [n for v in found.values() for n in self._checked("stationary point", v.value, v.multiple, {})]
+        try:
+            notes = [n for v in found.values() for n in self._checked("stationary point", v.value, v.multiple, {})]
+        except OutOfTime:
+            return f
         values = [found[var].zero if var in found else value for var, value in bindings]
-        result = Lam(f.params, _joined([var for var, _ in bindings], [*values, *results]))
+        result = Lam(f.params, joined([var for var, _ in bindings], [*values, *results]))
         names = ", ".join(var.name for var in found)
         self.steps.append(Step("stationary point", result, note="; ".join([f"{names}: zero at the root", *notes])))
         return result
 
     def _checked(self, name: str, before: Term, after: Term, families: dict[str, Family]) -> list[str]:
-        """Evaluate both; a note where it could not be done, that says why."""
+        """Evaluate both; a note where it could not be done, that says why.
+
+        Raises OutOfTime if it takes longer than what is left.
+        """
         if not self.check or before is after:
             return []
         fired = [family for family, laws in families.items() if laws.matches]
+        self.gate.budget.deadline = self.budget.deadline + self._allowance()
         try:
             if not self.gate.same(before, after, name, lambda: accusation(name, before, fired, self.gate.agree)):
                 return ["not checked on numbers: no value is finite on what was drawn"]
@@ -178,7 +197,9 @@ class Simplifier:
 
     def _merged(self, unused: Collection[Var]) -> Callable[[Term], tuple[Term, dict[str, Family]]]:
         def rewrite(body: Term) -> tuple[Term, dict[str, Family]]:
-            known = _Known(unused, self.budget)
+            if self.budget.over():
+                return body, {}
+            known = Known(unused, self.budget)
             result = known.all(body)
             self.derived = known.derived
             return result, {}
@@ -187,7 +208,7 @@ class Simplifier:
 
     def _contracted(self, body: Term, expand: bool, settled: Collection[Term] = ()) -> tuple[Term, dict[str, Family]]:
         """`body` contracted value by value, but for the values in `settled`, which are as they should be."""
-        bindings, results = _parts(body)
+        bindings, results = parts_of(body)
         values = [value for _, value in bindings] + results
         families: dict[str, Family] = {}
 
@@ -197,12 +218,14 @@ class Simplifier:
             return [*map(stated_once, terms)]
 
         open_ = [n for n, v in enumerate(values) if v not in settled and (n >= len(bindings) or not is_function(v))]
-        for n, entry in zip(open_, once_a_form([_entry(values[n]) for n in open_], rewrite), strict=True):
-            values[n] = _with_entry(values[n], entry)
-        return _joined([var for var, _ in bindings], values), families
+        for n, entry in zip(open_, once_a_form([entry_of(values[n]) for n in open_], rewrite), strict=True):
+            values[n] = with_entry(values[n], entry)
+        return joined([var for var, _ in bindings], values), families
 
     def _nested(self, body: Term, kept: Collection[Var], unused: Collection[Var]) -> tuple[Term, dict[str, Family]]:
-        bindings, results = _parts(body)
+        if self.budget.over():
+            return body, {}
+        bindings, results = parts_of(body)
         kept = {*kept, *(var for var, value in bindings if is_function(value))}
         bindings, results, families = nested(bindings, results, kept, self.derived, unused, self.budget)
         return let(bindings, tuple_of(results)), families
@@ -216,162 +239,19 @@ class Simplifier:
     def _ordered(self, body: Term, order: ReadingOrder, names: dict[Type, list[str]]) -> Term:
         if self.budget.over():
             return body
-        order = replace(order, derived=self.derived)
+        order = replace(order, derived=self.derived, ask=self.budget.check)
         ordered = order(body)
         together = stated_once(ordered)
         given = {name for own in self.names.values() for name in own}
         sizes = {d.name for v in self.rank for d in domains_of(v.kind) if d.sized}
-        return rename_indices(ordered if together is ordered else order(together), names, sizes - given)
+        result = ordered if together is ordered else order(together)
+        return rename_indices(result, names, sizes - given, self.budget.check)
 
     def _placed(self, body: Term, kept: Collection[Var]) -> tuple[Term, dict[str, Family]]:
         if self.budget.over():
             return body, {}
-        before, results = _parts(body)
+        before, results = parts_of(body)
         settled = {*(value for _, value in before), *results}
-        bindings, results = place(before, results, kept)
+        bindings, results = place(before, results, kept, self.budget.check)
         values = [value for _, value in bindings] + results
-        return self._contracted(_joined([var for var, _ in bindings], values), expand=False, settled=settled)
-
-
-def merged(body: Term, unused: Collection[Var], budget: Budget | None = None) -> Term:
-    """`body` with like terms merged, value by value; each value's symmetries are derived and used in what follows."""
-    return _Known(unused, budget or Budget()).all(body)
-
-
-@dataclass(frozen=True, slots=True)
-class _Settled:
-    """A merged value (None where merging changed nothing) and its properties, in variables of its own."""
-
-    variables: Sequence[Var]
-    value: Term | None
-    symmetries: tuple[Symmetry, ...]
-    real: bool
-
-
-@dataclass(slots=True)
-class _Known:
-    """What has been found out about the values of a result: symmetries, which are real, which products see through.
-
-    Values of one form, of variables that are alike, are merged once.
-    """
-
-    unused: Collection[Var]
-    budget: Budget = field(default_factory=Budget)
-    derived: dict[Var, tuple[Symmetry, ...]] = field(default_factory=dict)
-    real: dict[Var, Term] = field(default_factory=dict)
-    transparent: dict[Var, Term] = field(default_factory=dict)
-    settled: dict[Hashable, _Settled] = field(default_factory=dict)
-
-    def all(self, body: Term) -> Term:
-        """`body` with like terms merged, value by value."""
-        bindings, results = _parts(body)
-        settled = [(var, value if is_function(value) else self.settle(var, value)) for var, value in bindings]
-        return let(settled, tuple_of([self.merged(r) for r in results]))
-
-    def merged(self, value: Term) -> Term:
-        """`value` with like terms merged, without conj on what is real."""
-        plain = Traverser(self._plain)(_entry(value)) if self.real else _entry(value)
-        plain = seen_through(plain, self.transparent)
-        merged = merge_like_terms(plain, self.derived, self.unused, self.budget)
-        return _with_entry(value, linear_laws(merged))
-
-    def settle(self, var: Var, value: Term) -> Term:
-        """The merged value of `var`, whose properties are used in all that follows."""
-        spelled, variables = form(value)
-        alike = [(self.derived.get(v, ()), v in self.unused, v in self.real, self._seen(v)) for v in variables]
-        key = (var.kind, spelled, tuple(alike))
-        known = self.settled.get(key)
-        if known is None:
-            known = self.settled[key] = self._examined(var.kind, value, variables)
-            value = known.value or value
-        elif known.value is not None:
-            value = renamed(known.value, dict(zip(known.variables, variables, strict=True)))
-        if may_be_seen_through(value):
-            self.transparent[var] = value
-        if known.symmetries:
-            self.derived[var] = known.symmetries
-        if known.real:
-            twin = fresh(var.name, _real_kind(var.kind))
-            self.real[var] = twin
-            self.derived[twin] = known.symmetries
-        return value
-
-    def _examined(self, kind: Type, value: Term, variables: Sequence[Var]) -> _Settled:
-        result = self.merged(value)
-        symmetries: tuple[Symmetry, ...] = ()
-        if isinstance(result, Lam):
-            symmetries = derived_symmetries(result, self.derived, self.unused, self.budget)
-        real = is_complex(kind) and self.is_real(result)
-        return _Settled(variables, None if result is value else result, symmetries, real)
-
-    def is_real(self, value: Term) -> bool:
-        """Whether it is provably real, where values that are known to be real stand for real variables."""
-        return is_real(substitute(_entry(value), self.real), self.derived, self.unused, self.budget)
-
-    def _seen(self, v: Var) -> Var | None:
-        """What a value that is seen through is made of depends on its name."""
-        return v if v in self.transparent else None
-
-    def _plain(self, t: Term) -> Term:
-        match t:
-            case Conj(Var() as v) if v in self.real:
-                return v
-            case Conj(App(Var() as v, _) as entry) if v in self.real:
-                return entry
-            case _:
-                return t
-
-
-def _real_kind(kind: Type) -> Type:
-    return Map(kind.params, REAL) if isinstance(kind, Map) else REAL
-
-
-def provably_real(f: Lam, budget: Budget | None = None) -> bool:
-    """Whether the value of f is real whatever its arguments, by the declared symmetries, found within the budget."""
-    if not is_complex(f.body.type):
-        return True
-    bindings, core = float_lets(f.body)
-    known = _Known((), budget or Budget())
-    for var, value in bindings:
-        if not is_function(value):
-            known.settle(var, value)
-    return known.is_real(core)
-
-
-def _parts(body: Term) -> tuple[list[Binding], list[Term]]:
-    """The values of a result and its items."""
-    bindings: list[Binding] = []
-    while isinstance(body, Let):
-        bindings += body.bindings
-        body = body.body
-    items = list(body.items) if isinstance(body, Tuple) else [body]
-    values = [(var, value if is_function(value) else _spelled(value)) for var, value in bindings]
-    return values, list(map(_spelled, items))
-
-
-def _spelled(value: Term) -> Term:
-    """A tensor as a map of its indices: `A` as (i, j) -> A(i, j)."""
-    if isinstance(value, Lam) or not isinstance(value.type, Map):
-        return value
-    slots = tuple(fresh(f"d{n + 1}", kind) for n, kind in enumerate(value.type.params))
-    return Lam(slots, apply(value, *slots))
-
-
-def _joined(names: Sequence[Var], values: Sequence[Term]) -> Term:
-    bindings = list(zip(names, values, strict=False))
-    return let(bindings, tuple_of(values[len(names) :]))
-
-
-def is_function(value: Term) -> bool:
-    """Whether it is a map of anything but indices: a definition that was kept unknown."""
-    return isinstance(value.type, Map) and not all(isinstance(p, Index) for p in value.type.params)
-
-
-def _entry(value: Term) -> Term:
-    return value.body if isinstance(value, Lam) else value
-
-
-def _with_entry(value: Term, entry: Term) -> Term:
-    if not isinstance(value, Lam):
-        return entry
-    return value if entry is value.body else Lam(value.params, entry)
+        return self._contracted(joined([var for var, _ in bindings], values), expand=False, settled=settled)

@@ -1,16 +1,15 @@
-"""Terms in the vocabulary of `rules/terms.egg`, and back. No law is here.
+"""Terms in the vocabulary of `rules/terms.egg`. No law is here.
 
 Variables are numbers there, and every binder has its own, whatever it is called here; an application is curried; an
-index, or what stands between the bars of a δ, is linear.
+index, or what stands between the bars of a δ, is linear. `extraction.py` leads back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeGuard
 
-from combdiff.errors import CheckError
 from combdiff.language.scalars import SCALAR_FUNCTIONS
 from combdiff.language.terms import (
     ONE,
@@ -32,23 +31,15 @@ from combdiff.language.terms import (
     Tuple,
     Var,
     add,
-    apply,
-    call,
     children,
-    conj,
-    delta,
     fresh,
-    indicator,
-    lam,
     mul,
     number,
-    power,
-    proj,
     split_coefficient,
     subterms,
-    total,
 )
 from combdiff.language.types import Domain, Index, Map, Number, is_complex
+from combdiff.simplify.extraction import Reader
 
 if TYPE_CHECKING:
     from egglog.bindings import TermDag
@@ -57,16 +48,27 @@ if TYPE_CHECKING:
 HIGHEST = 4
 """The highest power of a sum that is multiplied out."""
 
+LONGEST = 1500
+"""Characters of a term that is written in one piece."""
+
+SHORTEST = 30
+"""Characters that are written again rather than referred to."""
+
 
 class Translation:
     """Terms to the e-graph's vocabulary and back; variables are numbers there, every binder has its own.
 
-    With `spell_powers`, (a + b)² is written (a + b)(a + b), and |a + b|² is the real part of (a + b)'(a + b), for the
-    laws of `expand` to multiply out.
+    What is long is written in pieces, each a command that names it, and what occurs twice and binds nothing is written
+    once. With `spell_powers`, (a + b)² is written (a + b)(a + b), and |a + b|² is the real part of (a + b)'(a + b), for
+    the laws of `expand` to multiply out. `ask` is called for every term; it may raise to stop.
     """
 
-    def __init__(self, spell_powers: bool = False) -> None:
+    def __init__(self, spell_powers: bool = False, ask: Callable[[], None] = lambda: None) -> None:
         self.spell_powers = spell_powers
+        self.ask = ask
+        self.pieces: list[str] = []
+        self.written: dict[Hashable, str] = {}
+        self.binding: dict[Term, bool] = {}
         self.variables: list[Term] = []
         self.numbers: dict[Term, int] = {}
         self.summed: dict[int, str] = {}
@@ -77,12 +79,52 @@ class Translation:
     # --- writing ---
 
     def root(self, t: Term) -> str:
-        """A whole term; within it, indices that are read as numbers are never shifted."""
+        """The name of a whole term; within it, indices that are read as numbers are never shifted."""
         self.read = set(_read_as_numbers(t))
-        return self.write(t)
+        return self._piece(self.write(t))
 
     def write(self, t: Term, scope: dict[Var, int] | None = None) -> str:
+        """A term, or the name of one that was written before."""
         scope = scope if scope is not None else {}
+        if isinstance(t, Var | Const):
+            return self._write(t, scope)
+        key = self._key(t, scope)
+        text = self.written.get(key) if key is not None else None
+        if text is None:
+            self.ask()
+            text = self._write(t, scope)
+            text = self._piece(text) if len(text) > LONGEST else text
+            if key is not None:
+                self.written[key] = text
+        return text
+
+    def _piece(self, text: str) -> str:
+        """The name of what is written in a command of its own."""
+        name = f"(piece {len(self.pieces)})"
+        self.pieces.append(f"(set {name} {text})")
+        return name
+
+    def _key(self, t: Term, scope: dict[Var, int]) -> Hashable | None:
+        """What the text of `t` depends on; None where it has binders, which are to be its own."""
+        if self._binds(t):
+            return None
+        inside = sorted([(v.uid, scope[v]) for v in t.free if v in scope]) if scope else ()
+        return t, tuple(inside)
+
+    def _binds(self, t: Term) -> bool:
+        found = self.binding.get(t)
+        if found is None:
+            found = self.binding[t] = isinstance(t, Lam | Sum) or any(map(self._binds, children(t)))
+        return found
+
+    def _several(self, terms: Sequence[Term], scope: dict[Var, int]) -> str:
+        """The terms in a row; each in a piece of its own where they are long."""
+        texts = [self.write(u, scope) for u in terms]
+        if sum(map(len, texts)) > LONGEST:
+            texts = [self._piece(text) if len(text) > SHORTEST else text for text in texts]
+        return " ".join(texts)
+
+    def _write(self, t: Term, scope: dict[Var, int]) -> str:
         if isinstance(t.type, Index) and isinstance(t, Add | Mul):
             return f"(Lin (multiset-of {self._monomials(t, 1, scope)}))"
         match t:
@@ -100,7 +142,7 @@ class Translation:
                 self.continued.update(inner[p] for p in params[1:])
                 return text
             case Sum(indices, body):
-                return self._sum(t, indices, body, scope)
+                return self._sum(indices, body, scope)
             case App(f, args):
                 text = self.write(f, scope)
                 for a in args:
@@ -116,13 +158,12 @@ class Translation:
     def _write_plain(self, t: Term, scope: dict[Var, int]) -> str:
         match t:
             case Add(terms):
-                return f"(Plus (multiset-of {' '.join(self.write(u, scope) for u in terms)}))"
+                return f"(Plus (multiset-of {self._several(terms, scope)}))"
             case Mul(factors):
-                return f"(Times (multiset-of {' '.join(self.write(u, scope) for u in factors)}))"
+                return f"(Times (multiset-of {self._several(factors, scope)}))"
             case Pow(Add() as base, Const() as n) if self.spell_powers and n.is_integer and 2 <= n.real <= HIGHEST:
                 # written anew for each factor, so that each has binders of its own
-                copies = " ".join(self.write(base, scope) for _ in range(int(n.real)))
-                return f"(Times (multiset-of {copies}))"
+                return f"(Times (multiset-of {self._several([base] * int(n.real), scope)}))"
             case Call("abs2", (Add() as base,)) if self.spell_powers and is_complex(base.type):
                 return f'(Call "real" (Times (multiset-of (Conj {self.write(base, scope)}) {self.write(base, scope)})))'
             case Pow(base, exponent):
@@ -144,7 +185,7 @@ class Translation:
                 return f"(Item {item} {self.write(of, scope)})"
         raise AssertionError(f"a {type(t).__name__} does not enter the e-graph")
 
-    def _sum(self, t: Term, indices: tuple[Var, ...], body: Term, scope: dict[Var, int]) -> str:
+    def _sum(self, indices: tuple[Var, ...], body: Term, scope: dict[Var, int]) -> str:
         inner = {**scope, **{i: self._binder(i) for i in indices}}
         for i in indices:
             kind = _solvable_kind(i, body, self.read)
@@ -176,7 +217,7 @@ class Translation:
         return len(self.variables) - 1
 
     def facts(self) -> list[str]:
-        """What the laws must know of the variables; ask after everything is written."""
+        """What the e-graph is to hold: the terms, and what laws must know of variables; asked when all is written."""
         facts = [f'(kind {n} "{kind}")' for n, kind in self.summed.items()]
         for n, v in enumerate(self.variables):
             if isinstance(v, Var) and isinstance(v.kind, Index) and v.kind.domain is not None:
@@ -184,138 +225,11 @@ class Translation:
             if not (isinstance(v, Var) and isinstance(v.kind, Index) and _is_periodic(v.kind.domain)):
                 facts.append(f"(aperiodic {n})")
         facts += [f'(commutes "{name}")' for name, row in SCALAR_FUNCTIONS.items() if row.commutes]
-        return [*facts, '(linear "real")']
+        return [*facts, '(linear "real")', *self.pieces]
 
     def reader(self, dag: TermDag) -> Reader:
         """What turns egglog's extracted terms back into ours."""
         return Reader(dag, self.variables, self.continued)
-
-
-class Reader:
-    """Extracted terms, rebuilt with the smart constructors; shared parts are built once."""
-
-    def __init__(self, dag: TermDag, variables: Sequence[Term], continued: set[int]) -> None:
-        self.dag = dag
-        self.continued = continued
-        self.variables = variables
-        self.seen: dict[int, Term] = {}
-
-    def __call__(self, node: int) -> Term:
-        if node not in self.seen:
-            name, args = self._application(node)
-            self.seen[node] = self._build(name, args)
-        return self.seen[node]
-
-    def _application(self, node: int) -> tuple[str, list[int]]:
-        from egglog.bindings import TermApp
-
-        app = self.dag.get(node)
-        assert isinstance(app, TermApp), "an application"
-        return app.name, app.args
-
-    def _literal(self, node: int) -> int | str:
-        from egglog.bindings import Int, String, TermLit
-
-        found = self.dag.get(node)
-        assert isinstance(found, TermLit) and isinstance(found.value, Int | String), "a number or a string"
-        return found.value.value
-
-    def _rational(self, node: int) -> Fraction:
-        _, parts = self._application(node)
-        numerator, denominator = (int(self._literal(self._application(p)[1][0])) for p in parts)
-        return Fraction(numerator, denominator)
-
-    def _elements(self, node: int) -> list[int]:
-        return self._application(node)[1]
-
-    def _variable(self, node: int) -> Var:
-        found = self.variables[int(self._literal(node))]
-        assert isinstance(found, Var), "a bound variable"
-        return found
-
-    def _build(self, name: str, args: list[int]) -> Term:
-        match name, args:
-            case "Var", [n]:
-                return self.variables[int(self._literal(n))]
-            case "Num", [a, b]:
-                return number((self._rational(a), self._rational(b)))
-            case "Lin", [ms]:
-                return add(*(mul(number(q), x) for q, x in self._monomials(ms)))
-            case "Plus", [es]:
-                return add(*map(self, self._elements(es)))
-            case "Times", [es]:
-                return mul(*map(self, self._elements(es)))
-            case "At", _:
-                return self._applied(args)
-            case "Fn", [v, e]:
-                return self._function(v, e)
-            case "Sum", [vs, e]:
-                ids = sorted(int(self._literal(v)) for v in self._elements(vs))
-                indices = [v for v in (self.variables[n] for n in ids) if isinstance(v, Var)]
-                return total(indices, self(e))
-            case "Delta", [ds, e]:
-                return self._delta(self._elements(ds), self(e))
-            case _:
-                return self._build_plain(name, args)
-
-    def _build_plain(self, name: str, args: list[int]) -> Term:
-        match name, args:
-            case "Power", [a, b]:
-                return power(self(a), self(b))
-            case "Conj", [a]:
-                return conj(self(a))
-            case "Call", [f, a]:
-                return call(str(self._literal(f)), self(a))
-            case "Ordered", [a, b, e]:
-                return indicator(self(a), self(b), self(e))
-            case "Derivative", [k, f]:
-                return Diff(str(self._literal(k)), self(f))
-            case "Pair", [a, b]:
-                rest = self(b)
-                return Tuple((self(a), *(rest.items if isinstance(rest, Tuple) else (rest,))))
-            case "Item", [n, a]:
-                return proj(int(self._literal(n)), self(a))
-        raise CheckError(f"a law left {name} standing, which is no term")
-
-    def _monomials(self, ms: int) -> list[tuple[Fraction, Term]]:
-        pairs = [self._application(m)[1] for m in self._elements(ms)]
-        return [(self._rational(q), self(x)) for q, x in pairs]
-
-    def _applied(self, args: list[int]) -> Term:
-        """Curried applications, gathered to as many arguments as the map has."""
-        spine = [args[1]]
-        head = args[0]
-        while self._application(head)[0] == "At":
-            head, argument = self._application(head)[1]
-            spine.insert(0, argument)
-        result = self(head)
-        while spine:
-            assert isinstance(result.type, Map), "only maps are applied"
-            arity = len(result.type.params)
-            result = apply(result, *map(self, spine[:arity]))
-            spine = spine[arity:]
-        return result
-
-    def _function(self, v: int, e: int) -> Term:
-        """Curried parameters of one λ-term, gathered again where the writer took them apart."""
-        params = [self._variable(v)]
-        name, args = self._application(e)
-        while name == "Fn" and self._literal(args[0]) in self.continued:
-            params.append(self._variable(args[0]))
-            e = args[1]
-            name, args = self._application(e)
-        return lam(params, self(e))
-
-    def _delta(self, conditions: Sequence[int], body: Term) -> Term:
-        """Each condition d = 0 as an equation, what is subtracted on the right."""
-        for d in conditions:
-            name, args = self._application(d)
-            monomials = self._monomials(args[0]) if name == "Lin" else [(Fraction(1), self(d))]
-            left = add(*(mul(number(q), x) for q, x in monomials if q > 0))
-            right = add(*(mul(number(-q), x) for q, x in monomials if q < 0))
-            moduli = [x for q, x in monomials if q == 0]
-            body = delta(add(left, *moduli), add(right, *moduli), body)
-        return body
 
 
 def _rational(q: Fraction) -> str:

@@ -32,7 +32,7 @@ from combdiff.language.terms import (
     total,
 )
 from combdiff.language.types import COMPLEX, REAL, SYMMETRIC, Domain, Index, Map, Symmetry
-from combdiff.simplify import choose, egraph, gate, order, stages
+from combdiff.simplify import choose, egraph, gate, known, order, stages
 from combdiff.simplify.contract import FAMILIES, contract
 from combdiff.simplify.gate import gate_for
 
@@ -151,10 +151,10 @@ def without_conj(t: Term, *_: object) -> Term:
 
 
 def with_the_last_value_doubled(
-    bindings: list[tuple[Var, Term]], results: list[Term], kept: Collection[Var]
+    bindings: list[tuple[Var, Term]], results: list[Term], kept: Collection[Var], ask: Callable[[], None]
 ) -> tuple[list[tuple[Var, Term]], list[Term]]:
     *others, (var, value) = bindings
-    return choose.place([*others, (var, add(value, value))], results, kept)
+    return choose.place([*others, (var, add(value, value))], results, kept, ask)
 
 
 VALUES = "(A::RM) -> (x::RV) -> begin M = (i, j) -> exp(A(i, j))\n sum((i, j), x(i) * M(i, j) * x(j)) end"
@@ -162,7 +162,7 @@ ENERGY = "(A::CM, s::C) -> (x::CV) -> begin e = sum((i, j), x(i)' * A(i, j) * x(
 
 BROKEN_STAGES: dict[str, tuple[object, str, object, str, str, str]] = {
     "a symmetry that a value does not have": (
-        stages,
+        known,
         "derived_symmetries",
         wrongly_symmetric,
         VALUES,

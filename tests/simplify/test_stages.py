@@ -59,7 +59,7 @@ def test_the_first_step_says_when_the_gradient_is_that_of_the_real_part(text: st
 
 
 def test_a_stage_that_changes_the_value_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stages, "rename_indices", lambda t, *names: _doubled(t))
+    monkeypatch.setattr(stages, "rename_indices", lambda t, *options: _doubled(t))
     with pytest.raises(CheckError, match="order and names changed the value"):
         cd.grad("(x::CV) -> sum(i, x(i)' * x(i))")
 

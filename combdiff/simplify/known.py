@@ -1,0 +1,183 @@
+"""What is found out about the values of a result while like terms are merged, one value after the other.
+
+A result is a row of named values and what is computed from them; symmetries of a value, and whether it is real, are
+used in all that follows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import dataclass, field
+
+from combdiff.calculus.floating import float_lets
+from combdiff.language.terms import (
+    App,
+    Conj,
+    Lam,
+    Let,
+    Term,
+    Traverser,
+    Tuple,
+    Var,
+    apply,
+    fresh,
+    let,
+    renamed,
+    substitute,
+    tuple_of,
+)
+from combdiff.language.types import REAL, Index, Map, Symmetry, Type, is_complex
+from combdiff.simplify.budget import Budget
+from combdiff.simplify.canonical import is_real, merge_like_terms
+from combdiff.simplify.choose import Binding
+from combdiff.simplify.closed import derived_symmetries
+from combdiff.simplify.definitions import may_be_seen_through, seen_through
+from combdiff.simplify.linear import linear_laws
+from combdiff.simplify.repeats import form
+
+
+def merged(body: Term, unused: Collection[Var], budget: Budget | None = None) -> Term:
+    """`body` with like terms merged, value by value; each value's symmetries are derived and used in what follows."""
+    return Known(unused, budget or Budget()).all(body)
+
+
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    """A merged value (None where merging changed nothing) and its properties, in variables of its own."""
+
+    variables: Sequence[Var]
+    value: Term | None
+    symmetries: tuple[Symmetry, ...]
+    real: bool
+
+
+@dataclass(slots=True)
+class Known:
+    """What has been found out about the values of a result: symmetries, which are real, which products see through.
+
+    Values of one form, of variables that are alike, are merged once.
+    """
+
+    unused: Collection[Var]
+    budget: Budget = field(default_factory=Budget)
+    derived: dict[Var, tuple[Symmetry, ...]] = field(default_factory=dict)
+    real: dict[Var, Term] = field(default_factory=dict)
+    transparent: dict[Var, Term] = field(default_factory=dict)
+    settled: dict[Hashable, _Settled] = field(default_factory=dict)
+
+    def all(self, body: Term) -> Term:
+        """`body` with like terms merged, value by value."""
+        bindings, results = parts_of(body)
+        settled = [(var, value if is_function(value) else self.settle(var, value)) for var, value in bindings]
+        return let(settled, tuple_of([self.merged(r) for r in results]))
+
+    def merged(self, value: Term) -> Term:
+        """`value` with like terms merged, without conj on what is real."""
+        plain = Traverser(self._plain)(entry_of(value)) if self.real else entry_of(value)
+        plain = seen_through(plain, self.transparent)
+        merged = merge_like_terms(plain, self.derived, self.unused, self.budget)
+        return with_entry(value, linear_laws(merged))
+
+    def settle(self, var: Var, value: Term) -> Term:
+        """The merged value of `var`, whose properties are used in all that follows."""
+        spelled, variables = form(value)
+        alike = [(self.derived.get(v, ()), v in self.unused, v in self.real, self._seen(v)) for v in variables]
+        key = (var.kind, spelled, tuple(alike))
+        known = self.settled.get(key)
+        if known is None:
+            known = self.settled[key] = self._examined(var.kind, value, variables)
+            value = known.value or value
+        elif known.value is not None:
+            value = renamed(known.value, dict(zip(known.variables, variables, strict=True)))
+        if may_be_seen_through(value):
+            self.transparent[var] = value
+        if known.symmetries:
+            self.derived[var] = known.symmetries
+        if known.real:
+            twin = fresh(var.name, _real_kind(var.kind))
+            self.real[var] = twin
+            self.derived[twin] = known.symmetries
+        return value
+
+    def _examined(self, kind: Type, value: Term, variables: Sequence[Var]) -> _Settled:
+        result = self.merged(value)
+        symmetries: tuple[Symmetry, ...] = ()
+        if isinstance(result, Lam):
+            symmetries = derived_symmetries(result, self.derived, self.unused, self.budget)
+        real = is_complex(kind) and self.is_real(result)
+        return _Settled(variables, None if result is value else result, symmetries, real)
+
+    def is_real(self, value: Term) -> bool:
+        """Whether it is provably real, where values that are known to be real stand for real variables."""
+        return is_real(substitute(entry_of(value), self.real), self.derived, self.unused, self.budget)
+
+    def _seen(self, v: Var) -> Var | None:
+        """What a value that is seen through is made of depends on its name."""
+        return v if v in self.transparent else None
+
+    def _plain(self, t: Term) -> Term:
+        match t:
+            case Conj(Var() as v) if v in self.real:
+                return v
+            case Conj(App(Var() as v, _) as entry) if v in self.real:
+                return entry
+            case _:
+                return t
+
+
+def _real_kind(kind: Type) -> Type:
+    return Map(kind.params, REAL) if isinstance(kind, Map) else REAL
+
+
+def provably_real(f: Lam, budget: Budget | None = None) -> bool:
+    """Whether the value of f is real whatever its arguments, by the declared symmetries, found within the budget."""
+    if not is_complex(f.body.type):
+        return True
+    bindings, core = float_lets(f.body)
+    known = Known((), budget or Budget())
+    for var, value in bindings:
+        if not is_function(value):
+            known.settle(var, value)
+    return known.is_real(core)
+
+
+def parts_of(body: Term) -> tuple[list[Binding], list[Term]]:
+    """The values of a result and its items."""
+    bindings: list[Binding] = []
+    while isinstance(body, Let):
+        bindings += body.bindings
+        body = body.body
+    items = list(body.items) if isinstance(body, Tuple) else [body]
+    values = [(var, value if is_function(value) else _spelled(value)) for var, value in bindings]
+    return values, list(map(_spelled, items))
+
+
+def _spelled(value: Term) -> Term:
+    """A tensor as a map of its indices: `A` as (i, j) -> A(i, j)."""
+    if isinstance(value, Lam) or not isinstance(value.type, Map):
+        return value
+    slots = tuple(fresh(f"d{n + 1}", kind) for n, kind in enumerate(value.type.params))
+    return Lam(slots, apply(value, *slots))
+
+
+def joined(names: Sequence[Var], values: Sequence[Term]) -> Term:
+    """The result whose named values, and then items, are `values`."""
+    bindings = list(zip(names, values, strict=False))
+    return let(bindings, tuple_of(values[len(names) :]))
+
+
+def is_function(value: Term) -> bool:
+    """Whether it is a map of anything but indices: a definition that was kept unknown."""
+    return isinstance(value.type, Map) and not all(isinstance(p, Index) for p in value.type.params)
+
+
+def entry_of(value: Term) -> Term:
+    """What stands in the slots of a value, or the value itself where it is a number."""
+    return value.body if isinstance(value, Lam) else value
+
+
+def with_entry(value: Term, entry: Term) -> Term:
+    """`value` with `entry` in its slots."""
+    if not isinstance(value, Lam):
+        return entry
+    return value if entry is value.body else Lam(value.params, entry)
