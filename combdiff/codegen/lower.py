@@ -23,6 +23,7 @@ from combdiff.codegen.conditions import (
     solution,
 )
 from combdiff.codegen.indexing import affine, entry, position, scatter
+from combdiff.codegen.numbers import check_power
 from combdiff.codegen.paths import WIDEST, Contractions, Network
 from combdiff.codegen.plan import Argument, Plan, Step
 from combdiff.codegen.scaling import scaled_early
@@ -192,6 +193,8 @@ class _Lowering(Solving):
             case Conj(u):
                 return self.arrays.conj(self.scalar(u, wanted))
             case Pow(base, exponent):
+                if isinstance(base, Const) and isinstance(exponent, Const):
+                    check_power(base, exponent)
                 values = [self.scalar(base, wanted), self.scalar(exponent, wanted)]
                 return self.arrays.elementwise("power", None, values, wanted, is_complex(t.type))
             case Call(name, ()):

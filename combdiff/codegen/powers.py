@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from combdiff.codegen.numbers import exponent_of
 from combdiff.codegen.overwriting import LARGE
 from combdiff.codegen.plan import Step
@@ -23,3 +26,15 @@ class Powers(Writer):
         """Whether a power above a square is of so many numbers that it is written with products."""
         n = exponent_of(step.operands[1]) if step.op == "power" else None
         return n is not None and n.denominator == 1 and abs(n) > 2 and 8 * self.plan.entries(step) >= LARGE
+
+    def inverse(self, operand: Step, at: Sequence[int], rank: int) -> Text | None:
+        """x^n, if `operand` is x^(−n) and has no name of its own."""
+        if operand.op != "power" or self.refer(operand).level == ATOM:
+            return None
+        base, exponent = operand.operands
+        n = exponent_of(exponent)
+        if n is None or n.denominator != 1 or n >= 0:
+            return None
+        spec: Any = operand.spec
+        text = self.aligned(base, tuple(at[axis] for axis in spec[1][0]), rank)
+        return text if n == -1 else self.to_the(text, -n.numerator, operand)

@@ -31,6 +31,7 @@ from combdiff.language.nodes import (
     Tuple,
     Var,
 )
+from combdiff.language.numerals import is_held, is_modest, order
 from combdiff.language.types import Index, Map, is_complex
 
 
@@ -114,6 +115,7 @@ def mul(*factors: Term) -> Term:
     coefficient = ONE
     powers: dict[Term, int] = {}
     flat: list[Term] = []
+    raised = False  # whether a factor is a power of a number
     for f in factors:
         flat.extend(f.factors if isinstance(f, Mul) else (f,))
     for f in flat:
@@ -122,6 +124,9 @@ def mul(*factors: Term) -> Term:
             continue
         base, n = _integer_power(f)
         powers[base] = powers.get(base, 0) + n
+        raised = raised or type(base) is Const
+    if raised:
+        coefficient = _spread(coefficient, powers)
     if coefficient == ZERO:
         return ZERO
     kept = [b if n == 1 else Pow(b, number(n)) for b, n in powers.items() if n]
@@ -142,6 +147,28 @@ def _integer_power(f: Term) -> tuple[Term, int]:
             return f, 1
 
 
+def _spread(coefficient: Const, powers: dict[Term, int]) -> Const:
+    """The coefficient, with the powers of numbers that are worked out by now, which are taken out.
+
+    If floating point does not hold cⁿ, or what it makes of the coefficient, it goes into a power of about as many
+    factors: (c x)ⁿ may be held.
+    """
+    for c, n in [(base, n) for base, n in powers.items() if isinstance(base, Const)]:
+        size, first = order(c.real, c.imag), order(coefficient.real, coefficient.imag)
+        if not is_held(n * size) or not is_held(n * size + first):
+            for partner, m in powers.items():
+                joint = min(n, m, key=abs)
+                if m * n > 0 and abs(m) > 1 and not isinstance(partner, Const) and is_held((n - joint) * size + first):
+                    scaled, n = mul(c, partner), n - joint
+                    powers[c], powers[partner], powers[scaled] = n, m - joint, powers.get(scaled, 0) + joint
+                    break
+        result = power(c, number(n))
+        if isinstance(result, Const):
+            coefficient = _times(coefficient, result)
+            del powers[c]
+    return coefficient
+
+
 def neg(t: Term) -> Term:
     """−t."""
     return mul(MINUS_ONE, t)
@@ -153,22 +180,29 @@ def sub(a: Term, b: Term) -> Term:
 
 
 def power(base: Term, exponent: Term) -> Term:
-    """base ^ exponent; integer powers of numbers and of integer powers are folded."""
+    """base ^ exponent; integer powers of numbers, unless they are very large, and of integer powers are folded."""
     match base, exponent:
         case _, Const() as n if n == ZERO:
             return ONE
         case _, Const() as n if n == ONE:
             return base
-        case Const() as c, Const() as n if n.is_integer and abs(n.real) <= 64 and (c != ZERO or n.real > 0):
+        case Const() as c, Const() as n if c == ZERO and n.is_integer and n.real > 0:
+            return ZERO
+        case Const() as c, Const() as n if n.is_integer and c != ZERO and _is_modest(c, n):
             step = c if n.real > 0 else reciprocal(c)
             result = ONE
-            for _ in range(abs(int(n.real))):
+            count = abs(int(n.real))
+            for _ in range(count if count <= 64 else count % 4):  # beyond, of units
                 result = _times(result, step)
             return result
         case Pow(inner, Const() as m), Const() as n if n.is_integer and m.is_integer:
             return power(inner, _times(m, n))
         case _:
             return Pow(base, exponent)
+
+
+def _is_modest(c: Const, n: Const) -> bool:
+    return is_modest(c.real, c.imag, int(n.real))
 
 
 def conj(t: Term) -> Term:

@@ -79,13 +79,19 @@ def evaluate(
 
     Raises:
         ArrayError: arrays do not fit the types, a size is not known, or an index leaves its range.
-        UnsupportedError: an integral over the real line that no δ makes finite, or a derivative without a value.
+        UnsupportedError: an integral over the real line that no δ makes finite, a derivative without a value, or
+            integers beyond floating point.
     """
     extent = Extent()
     for domain, size in (sizes or {}).items():
         extent.note(domain, size, "the sizes given")
     given: dict[Term, Value] = {key: fitted(key.type, value, called(key), extent) for key, value in values.items()}
-    return _Scope(given, extent).value(term)
+    try:
+        return _Scope(given, extent).value(term)
+    except OverflowError as problem:  # Python's integers are of any size
+        raise UnsupportedError(
+            f"the value holds a number beyond those of floating point ({problem})", remedy="scale the program"
+        ) from problem
 
 
 def _is_dense(var: Var) -> bool:
