@@ -1,4 +1,4 @@
-"""The numerical check of a derivation: finite differences of what was differentiated, and the emitted code.
+"""The numerical check of a derivation: finite differences of what was differentiated, emitted code, printed results.
 
 For random unknowns z, directions dz and cotangents k the pullback must satisfy Re⟨𝒫(f)(z, k), dz⟩ = Re⟨k, f'(z) dz⟩
 (Eq. 44), where f is evaluated by `language/evaluate.py`, so that no rule of the calculus takes part in the right side.
@@ -8,31 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from combdiff.calculus.modes import without_derivatives
+from combdiff.codegen.argument_names import ArgumentNames
+from combdiff.codegen.signature import result_of
+from combdiff.differences import TOLERANCE, Numbers, difference_quotient, inner, items_of, off_slope
 from combdiff.errors import UnsupportedError
 from combdiff.language.comparing import difference
 from combdiff.language.evaluate import evaluate
 from combdiff.language.linear_maps import LinearMap
 from combdiff.language.points import listed
-from combdiff.language.samples import default_sizes, random_value
+from combdiff.language.samples import random_value
+from combdiff.language.sizes import Sizes, evaluation_steps, two_sizes
 from combdiff.language.terms import Diff, Lam, Let, Term, Var, let, subterms
-from combdiff.language.types import Domain, Index, Map, Product, Type, is_complex
+from combdiff.language.types import Index, Map, Product, Type, is_complex
 from combdiff.language.values import Value
 from combdiff.language.vocabulary import DERIVATIVES, LINEAR
+from combdiff.printed import printed_differences
 
 if TYPE_CHECKING:
+    from combdiff.codegen.compiled import Compiled
     from combdiff.codegen.plan import Argument
     from combdiff.derivation import Derivation
 
-Numbers: TypeAlias = npt.NDArray[np.complex128]
-
-TOLERANCE = 1e-6
-_STEP = 1e-3
 _SPARED = 8  # times: where slopes are balanced, the rounding of a large value is larger than what it changes by
 
 
@@ -72,11 +73,11 @@ class Report:
 
 
 def check(d: Derivation, seed: int = 0) -> Report:
-    """Compare `d` with finite differences and with its emitted NumPy code; see `Derivation.check`.
+    """Compare `d` with finite differences, its emitted NumPy code and what it prints; see `Derivation.check`.
 
     >>> import combdiff as cd
     >>> [finding.what for finding in check(cd.grad("(x::RV) -> sum(i, x(i)^2)")).findings]
-    ['finite differences', 'emitted NumPy code']
+    ['finite differences', 'emitted NumPy code', 'printed text', 'matrix form']
 
     Raises:
         UnsupportedError: nothing can be compared: no value is finite, or something is a function of the real line.
@@ -86,28 +87,62 @@ def check(d: Derivation, seed: int = 0) -> Report:
             f"a seed is an integer that is not negative, and this is {seed!r}", remedy="give 0 or more"
         )
     rng = np.random.default_rng(seed)
-    f = d.objective
-    _refuse_functions(f)
-    sizes = default_sizes(d.term, seed=seed)
-    body = without_derivatives(f.body) if d.mode != "hvp" else _innermost(d.gradient.term, f)
+    _refuse_functions(d.objective)
+    body = without_derivatives(d.objective.body) if d.mode != "hvp" else _innermost(d.gradient.term, d.objective)
+    code, notes = _emitted(d)
+    compared = [_compared(d, body, code, sizes, rng) for sizes in _sizes(d.term, body, seed)]
+    found = [differences for differences in compared if differences]
+    if not found:
+        raise UnsupportedError(
+            "the program has no finite value on random numbers, so there is nothing to compare",
+            remedy="check it with arguments of functions such as log that stay in their range",
+        )
+    findings = [Finding(what, max(differences[what] for differences in found)) for what in found[0]]
+    return Report(tuple(findings), notes)
+
+
+_STEPS = 100_000  # of all evaluations at one set of sizes, each some microseconds long
+_DIRECTIONS = 2  # at each set of sizes
+_POINTS = 5  # along a direction at which the objective is evaluated
+
+
+def _sizes(t: Term, body: Term, seed: int) -> tuple[Sizes, Sizes]:
+    """Two sets of sizes, small ones where loops would else be long."""
+    sizes = two_sizes(t, seed=seed)
+    steps = max(evaluation_steps(t, s) + _DIRECTIONS * _POINTS * evaluation_steps(body, s) for s in sizes)
+    return two_sizes(t, seed=seed, few=True) if steps > _STEPS else sizes
+
+
+def _emitted(d: Derivation) -> tuple[Compiled | None, tuple[str, ...]]:
+    """The emitted code, or a note that says why there is none."""
+    try:
+        return d.compile("numpy", check=False), ()
+    except UnsupportedError as refusal:
+        if not _unrunnable(d.term):
+            raise
+        return None, (f"emitted NumPy code: not compared, {refusal.message}",)
+
+
+def _compared(
+    d: Derivation, body: Term, code: Compiled | None, sizes: Sizes, rng: np.random.Generator
+) -> dict[str, float]:
+    """The relative differences at one set of sizes, by what was compared; none if no value is finite."""
     with np.errstate(all="ignore"):
         values = _sample(d, body, sizes, rng)
-        result = evaluate(_innermost(d.term, f), values, sizes)
-        findings = [Finding("finite differences", _against_differences(d, body, result, values, sizes, rng))]
-        try:
-            findings.append(Finding("emitted NumPy code", _against_code(d, result, values, sizes)))
-        except UnsupportedError as refusal:
-            if not _unrunnable(d.term):
-                raise
-            return Report(tuple(findings), (f"emitted NumPy code: not compared, {refusal.message}",))
-    return Report(tuple(findings))
+        if values is None:
+            return {}
+        result = evaluate(_innermost(d.term, d.objective), values, sizes)
+        found = {"finite differences": _against_differences(d, body, result, values, sizes, rng)}
+        if code is not None:
+            found["emitted NumPy code"] = _against_code(d.term, code, result, values, sizes)
+        return found | printed_differences(d, values, result, sizes)
 
 
 _DRAWS = 6
 _AWAY = 0.5  # from zero: much farther than a difference steps
 
 
-def _sample(d: Derivation, body: Term, sizes: dict[Domain, int], rng: np.random.Generator) -> dict[Term, Value]:
+def _sample(d: Derivation, body: Term, sizes: Sizes, rng: np.random.Generator) -> dict[Term, Value] | None:
     """Random values where `body`, which was differentiated, is finite: a real log or root wants positive ones."""
     for draw in range(_DRAWS):
         values = _values(d.term, sizes, rng)
@@ -115,12 +150,9 @@ def _sample(d: Derivation, body: Term, sizes: dict[Domain, int], rng: np.random.
             values = {v: _positive(v.type, value) for v, value in values.items()}
         for t in (d.term, d.objective, body):
             _add_derivatives(values, t, sizes)
-        if all(np.isfinite(x).all() for x in _items(evaluate(body, values, sizes))):
+        if all(np.isfinite(x).all() for x in items_of(evaluate(body, values, sizes))):
             return values
-    raise UnsupportedError(
-        "the program has no finite value on random numbers, so there is nothing to compare",
-        remedy="check it with arguments of functions such as log that stay in their range",
-    )
+    return None
 
 
 def _positive(kind: Type, value: Value) -> Value:
@@ -148,7 +180,7 @@ def _unrunnable(t: Term) -> bool:
     return any(isinstance(u, Diff) for u in subterms(t))
 
 
-def _values(t: Term, sizes: dict[Domain, int], rng: np.random.Generator) -> dict[Term, Value]:
+def _values(t: Term, sizes: Sizes, rng: np.random.Generator) -> dict[Term, Value]:
     """Random values for all parameters; for an unknown map of tensors a smooth function of their entries."""
     values: dict[Term, Value] = {}
     while isinstance(t, Lam):
@@ -171,15 +203,15 @@ def _has_unknowns(t: Term) -> bool:
 def _smooth_map(kind: Type, rng: np.random.Generator) -> Callable[..., Value]:
     """A smooth real function of the entries of tensors, in the place of an unknown one."""
     assert isinstance(kind, Map), "only maps are unknown"
-    if isinstance(kind.result, Map | Product):
+    if isinstance(kind.result, Map | Product) or any(isinstance(p, Map) and not p.is_tensor for p in kind.params):
         raise UnsupportedError(
-            "an unknown map of tensors to tensors has no random value to be checked with",
+            "an unknown map of functions, or of tensors to tensors, has no random value to be checked with",
             remedy="define the map in the program, or compare with numbers of your own",
         )
     weights = rng.normal(size=256)
 
     def function(*args: Value) -> Value:
-        entries = [np.ravel(x.real) for a in args for x in _items(a)]
+        entries = [np.ravel(x.real) for a in args for x in items_of(a)]
         total = 0.3 + sum(float(np.resize(weights[n:], x.size) @ x) for n, x in enumerate(entries))
         return float(np.sin(total) + 0.1 * total * total)
 
@@ -198,7 +230,7 @@ def _innermost(t: Term, f: Lam) -> Term:
     )
 
 
-def _add_derivatives(values: dict[Term, Value], t: Term, sizes: dict[Domain, int]) -> None:
+def _add_derivatives(values: dict[Term, Value], t: Term, sizes: Sizes) -> None:
     """Differences in the place of the derivatives of maps that are unknown, or defined in `t` and kept unknown."""
     bindings = [binding for u in subterms(t) if isinstance(u, Let) for binding in u.bindings]
     kept = [var for var, e in bindings if isinstance(e, Lam) and isinstance(e.type, Map) and not e.type.is_tensor]
@@ -215,7 +247,7 @@ def _add_derivatives(values: dict[Term, Value], t: Term, sizes: dict[Domain, int
             if isinstance(given, LinearMap) and u.kind in LINEAR:
                 values[u] = given.adjoint if u.kind == "adjoint" else given.inverse
             elif u.kind in DERIVATIVES:
-                values[u] = _difference_quotient(given, u.kind)
+                values[u] = difference_quotient(given, u.kind)
 
 
 def _order(t: Term) -> int:
@@ -223,54 +255,12 @@ def _order(t: Term) -> int:
     return 1 + _order(t.of) if isinstance(t, Diff) else 0
 
 
-def _difference_quotient(g: Callable[..., Value], kind: str) -> Callable[..., Value]:
-    """𝒫(g)(x, k), or ∇g(x), entry by entry from differences along the real and the imaginary axis."""
-
-    def entries(*args: Value) -> Value:
-        points, k = (args[:-1], args[-1]) if kind == "pullback" else (args, 1.0)
-        parts = [_partials(g, points, n, k) for n in range(len(points))]
-        return parts[0] if len(parts) == 1 else tuple(parts)
-
-    return entries
-
-
-def _partials(g: Callable[..., Value], points: Sequence[Value], n: int, k: Value) -> Value:
-    at = np.asarray(points[n])
-    over_complex = at.dtype.kind == "c"
-    result = np.zeros(at.shape, complex)
-    for place in np.ndindex(at.shape):
-        for unit in (1.0, 1j) if over_complex else (1.0,):
-            direction = np.zeros(at.shape, complex if over_complex else float)
-            direction[place] = unit
-
-            def along(h: float, direction: Numbers | npt.NDArray[np.float64] = direction) -> Value:
-                moved = np.asarray(at + h * direction)
-                return g(*points[:n], moved if moved.ndim else moved.item(), *points[n + 1 :])
-
-            result[place] += unit * _inner(k, _slope(along))
-    entries = result if over_complex else result.real
-    return entries if entries.ndim else entries.item()
-
-
-def _slope(along: Callable[[float], Value]) -> list[Numbers]:
-    """The derivative at 0 of each item, to fourth order in the step."""
-    h = _STEP
-    at = {s: _items(along(s * h)) for s in (-2, -1, 1, 2)}
-    quadruples = zip(at[-2], at[-1], at[1], at[2], strict=True)
-    return [(8 * (near - back) - (far - behind)) / (12 * h) for behind, back, near, far in quadruples]
-
-
-def _inner(a: Value, b: Sequence[Numbers]) -> float:
-    """Re⟨a, b⟩, summed over the items of tuples."""
-    return sum(float(np.real(np.sum(np.conj(x) * y))) for x, y in zip(_items(a), b, strict=True))
-
-
 def _against_differences(
     d: Derivation,
     body: Term,
     result: Value,
     values: dict[Term, Value],
-    sizes: dict[Domain, int],
+    sizes: Sizes,
     rng: np.random.Generator,
 ) -> float:
     """The largest relative difference over a few random directions.
@@ -286,7 +276,7 @@ def _against_differences(
     if any(_is_beyond(x.kind, g) for x, g in zip(f.params, cotangent_of, strict=True)):
         return float("inf")
     worst = 0.0
-    for last in (False, False, True):
+    for last in (*(False,) * _DIRECTIONS, True):
         directions = [_direction(x.kind, sizes, rng) for x in f.params]
         if last:
             directions = [_balanced(dx, g) for dx, g in zip(directions, cotangent_of, strict=True)]
@@ -295,17 +285,14 @@ def _against_differences(
             moved: dict[Term, Value] = {x: _moved(values[x], dx, h) for x, dx in zip(f.params, directions, strict=True)}
             return evaluate(body, {**values, **moved}, sizes)
 
-        expected = _inner(k, _slope(along))
-        rounding = float(np.finfo(float).eps) * sum(np.sum(np.abs(x)) for x in _items(along(0.0))) / _STEP
-        rounding *= _SPARED if last else 1
-        found = sum(_inner(g, _items(dx)) for g, dx in zip(cotangent_of, directions, strict=True))
-        worst = _larger(worst, abs(found - expected) / max(1.0, abs(expected), rounding / TOLERANCE))
+        found = sum(inner(g, items_of(dx)) for g, dx in zip(cotangent_of, directions, strict=True))
+        worst = _larger(worst, off_slope(found, k, along, _SPARED if last else 1))
     return worst
 
 
 def _is_beyond(kind: Type, cotangent: Value) -> bool:
     """Whether the derivative by a real variable has an imaginary part, which no difference would show."""
-    return not is_complex(kind) and any(np.abs(x.imag).max(initial=0.0) > TOLERANCE for x in _items(cotangent))
+    return not is_complex(kind) and any(np.abs(x.imag).max(initial=0.0) > TOLERANCE for x in items_of(cotangent))
 
 
 def _cotangents(t: Term, f: Lam) -> tuple[Var, ...]:
@@ -316,7 +303,7 @@ def _cotangents(t: Term, f: Lam) -> tuple[Var, ...]:
     return ()
 
 
-def _direction(kind: Type, sizes: dict[Domain, int], rng: np.random.Generator) -> Value:
+def _direction(kind: Type, sizes: Sizes, rng: np.random.Generator) -> Value:
     """A direction in the full space: declared symmetries are not kept."""
     free = Map(kind.params, kind.result) if isinstance(kind, Map) else kind
     return random_value(free, sizes, rng)
@@ -325,7 +312,7 @@ def _direction(kind: Type, sizes: dict[Domain, int], rng: np.random.Generator) -
 def _balanced(direction: Value, slope: Value) -> Value:
     """The direction with steps along which a value changes by no more than about one."""
     assert not isinstance(direction, tuple) and not callable(direction), "a number or an array"
-    balanced: Value = np.asarray(direction) / np.maximum(1.0, np.abs(_items(slope)[0]))
+    balanced: Value = np.asarray(direction) / np.maximum(1.0, np.abs(items_of(slope)[0]))
     return balanced
 
 
@@ -343,12 +330,14 @@ def _sum(at: Value, direction: Value, h: float) -> Value:
     return moved
 
 
-def _against_code(d: Derivation, result: Value, values: dict[Term, Value], sizes: dict[Domain, int]) -> float:
+def _against_code(t: Term, code: Compiled, result: Value, values: dict[Term, Value], sizes: Sizes) -> float:
     """The emitted function on the same arrays."""
-    named = {_argument(v): _elementwise(v, value) for v, value in values.items()}
-    f = d.compile("numpy", check=False)
-    found = f(*(_given(a, named, sizes) for a in f.arguments if not a.optional))
-    return max((_distance(a, b) for a, b in zip(_items(found), _items(result), strict=True)), default=0.0)
+    names = ArgumentNames(t)
+    params = result_of(t).params
+    given = {v: value for v, value in values.items() if v in params or isinstance(v, Diff)}
+    named = {names.of(v): _elementwise(v, value) for v, value in given.items()}
+    found = code(*(_given(a, named, sizes) for a in code.arguments if not a.optional))
+    return max((_distance(a, b) for a, b in zip(items_of(found), items_of(result), strict=True)), default=0.0)
 
 
 def _distance(a: Numbers, b: Numbers) -> float:
@@ -362,7 +351,7 @@ def _larger(worst: float, difference: float) -> float:
     return float("inf") if np.isnan(difference) else max(worst, difference)
 
 
-def _given(a: Argument, named: dict[str, object], sizes: dict[Domain, int]) -> object:
+def _given(a: Argument, named: dict[str, object], sizes: Sizes) -> object:
     """The value of an argument, a list of offsets, or the size that emitted code asks for where no array shows it."""
     if a.offsets is not None:
         return listed(a.offsets, sizes).rows
@@ -371,22 +360,8 @@ def _given(a: Argument, named: dict[str, object], sizes: dict[Domain, int]) -> o
     return named[a.name]
 
 
-def _argument(v: Term) -> str:
-    match v:
-        case Var(name):
-            return name
-        case Diff(kind, of):
-            return f"{kind}_{_argument(of)}"
-    raise AssertionError("values are given to variables and to derivatives of unknown maps")
-
-
 def _elementwise(v: Term, value: Value) -> object:
     """A map of numbers is called with whole arrays by emitted code."""
     kind = v.type
     numbers = isinstance(kind, Map) and not any(isinstance(p, Map) for p in (*kind.params, kind.result))
     return np.vectorize(value) if callable(value) and numbers else value
-
-
-def _items(value: object) -> list[Numbers]:
-    """The items of a tuple, or the one value, as complex arrays."""
-    return [np.asarray(v, dtype=complex) for v in (value if isinstance(value, tuple) else (value,))]

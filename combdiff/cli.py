@@ -12,11 +12,12 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from combdiff import api
 from combdiff.codegen.backends import BACKENDS
 from combdiff.errors import CombDiffError
+from combdiff.given import option_name
 from combdiff.progress import ProgressLine, on_terminal
 from combdiff.simplify.budget import NODES, SECONDS
 
@@ -190,15 +191,21 @@ def _tell_spent(d: Derivation, options: argparse.Namespace) -> None:
             print(f"{name}: {step.name}: {step.note} ({limits})", file=sys.stderr)
 
 
+def _given(d: Derivation, options: argparse.Namespace, **chosen: object) -> dict[str, Any]:
+    """Options for code, and shapes by the names of arrays, which may be those of options."""
+    from combdiff.codegen.argument_names import names_of_program
+
+    names = names_of_program(d.term)
+    for name, _ in options.shape:
+        if name not in names:
+            known = ", ".join(dict.fromkeys(names.values()))
+            raise CombDiffError(f"there is no array called {name}", remedy=f"the arguments are {known}")
+    return {option_name(option, names): value for option, value in chosen.items()} | dict(options.shape)
+
+
 def _source(d: Derivation, options: argparse.Namespace, hvp: bool) -> str:
-    text = d.source(
-        options.backend or "numpy",
-        value=options.value,
-        hvp=hvp,
-        pack=options.pack,
-        memory=options.memory,
-        **dict(options.shape),
-    )
+    given = _given(d, options, value=options.value, hvp=hvp, pack=options.pack, memory=options.memory)
+    text = d.source(options.backend or "numpy", **given)
     if hvp:
         _tell_spent(d.products, options)
     return text
@@ -247,7 +254,7 @@ def _explain(options: argparse.Namespace) -> int:
 
 def _plan(options: argparse.Namespace) -> int:
     d = _derived(options, options.mode)
-    print(d.plan(memory=options.memory, **dict(options.shape)))
+    print(d.plan(**_given(d, options, memory=options.memory)))
     return 0
 
 

@@ -7,14 +7,15 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from combdiff.calculus.modes import differentiate, marked_program, without_derivatives
+from combdiff.calculus.modes import differentiate, marked_program, parameters_of, without_derivatives
 from combdiff.codegen.shapes import sizes_of
 from combdiff.errors import UnsupportedError
+from combdiff.given import Given
 from combdiff.language.infer import infer
 from combdiff.language.parser import parse
 from combdiff.language.recursion import deep_recursion, rare_collections
-from combdiff.language.terms import Diff, Lam, Let, Term, Var, subterms
-from combdiff.language.types import Number
+from combdiff.language.terms import Diff, Lam, Let, Term, apply, subterms
+from combdiff.language.types import Map, Number
 from combdiff.simplify.account import Progress, Step, Steps
 from combdiff.simplify.budget import NODES, SECONDS, Budget
 from combdiff.simplify.choose import index_names
@@ -41,8 +42,6 @@ class Derivation:
     >>> d = cd.grad("(A::Her) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j))")
     >>> print(d)
     (A::Her) -> (x::CV) -> i -> 2 * sum(j, A(i, j) * x(j))
-    >>> d.latex(form="matrix")
-    'A \\\\mapsto x \\\\mapsto 2 A x'
 
     `str(d)` is the result in the language, declarations included; `steps` says how it was found. `expand`: products and
     shared values are multiplied out, in values and products with the Hessian, too, which keep to the budget as well.
@@ -116,13 +115,15 @@ class Derivation:
 
     def _result_names(self) -> list[str]:
         """What the results are called in a picture: ∇ of each unknown, its cotangent, a product with the Hessian."""
-        from combdiff.codegen.latex_names import latex_name
+        from combdiff.codegen.latex_names import Scope
         from combdiff.codegen.signature import result_of
+        from combdiff.codegen.signs import latex_signs
 
         sign = {"grad": r"\nabla_{{{}}}", "pullback": r"\bar{{{}}}", "hvp": r"(Hk)_{{{}}}"}[self.mode]
-        outputs = result_of(self.term).outputs
-        names = [sign.format(latex_name(p.name)) for p in self.objective.params]
-        return names if len(names) == len(outputs) else [sign.format(n) for n in range(1, len(outputs) + 1)]
+        parts = result_of(self.term)
+        scope = Scope(signs=latex_signs(self.term)).bind(parts.params)
+        names = [sign.format(scope[p]) for p in self.objective.params]
+        return names if len(names) == len(parts.outputs) else [sign.format(n + 1) for n in range(len(parts.outputs))]
 
     def sympy(self, inline: bool = False) -> SymbolicResult:
         """The result as SymPy's objects: `definitions` of shared values, and `results` with indices and expression.
@@ -156,12 +157,12 @@ class Derivation:
         value: bool = False,
         pack: str | Sequence[str] = (),
         memory: int | str | None = None,
-        **shapes: Sequence[int],
+        **shapes: object,
     ) -> Plan:
         """The statements that compute the result, for arrays of the shapes given; prints as a table of costs.
 
-        With `value`, `pack` and `memory` they are those of `compile` with the same. Raises BudgetError where `memory`,
-        bytes or text such as "2 GB", is too little.
+        With `value`, `pack` and `memory` they are those of `compile` with the same; where the program has such a name,
+        write `value_=True`. Raises BudgetError where `memory`, bytes or text such as "2 GB", is too little.
         """
         from combdiff.codegen.emit import spelling_of
         from combdiff.codegen.lower import guessed_sizes, lower
@@ -169,20 +170,24 @@ class Derivation:
         from combdiff.codegen.packed_plan import packed
         from combdiff.codegen.schedule import scheduled
 
-        term = self._runnable(value)
+        given = Given.of(self.term, shapes)
+        term = self._runnable(given.option("value", value, False))
+        pack, memory = given.option("pack", pack, ()), given.option("memory", memory, None)
+        backend = given.keyword("backend", backend)
         with deep_recursion():
-            plan = lower(term, {**guessed_sizes(term), **sizes_of(term, shapes)})
+            plan = lower(term, {**guessed_sizes(term), **sizes_of(term, given.rest)})
             return scheduled(packed(plan, self._names_to_pack(pack)), spelling_of(backend), bytes_of(memory))
 
     def source(
         self,
         backend: str = "numpy",
+        /,
         *,
         value: bool = False,
         hvp: bool = False,
         pack: str | Sequence[str] = (),
         memory: int | str | None = None,
-        **shapes: Sequence[int],
+        **shapes: object,
     ) -> str:
         """Stand-alone source text; with `value` it returns the objective's value, or values, before the derivative.
 
@@ -194,14 +199,18 @@ class Derivation:
         from combdiff.codegen.hessian import products_source
         from combdiff.codegen.memory import bytes_of
 
+        given = Given.of(self.term, shapes)
+        value, hvp = given.option("value", value, False), given.option("hvp", hvp, False)
+        pack, memory = given.option("pack", pack, ()), given.option("memory", memory, None)
+        backend = given.keyword("backend", backend)
         names, limit = self._names_to_pack(pack), bytes_of(memory)
         name, title = self._function_name(value, hvp), self._title(value)
         with deep_recursion():
             if hvp:
                 joint = self._joint(value)
-                return products_source(joint, backend, name, title, names, limit, sizes_of(joint.term, shapes))
+                return products_source(joint, backend, name, title, names, limit, sizes_of(joint.term, given.rest))
             term = self._runnable(value)
-            return source(term, sizes_of(term, shapes), backend, name, title, names, limit)
+            return source(term, sizes_of(term, given.rest), backend, name, title, names, limit)
 
     def compile(
         self,
@@ -244,7 +253,7 @@ class Derivation:
 
         return names_to_pack(pack, self.term, self.objective.params) if pack else ()
 
-    def problem(self, *, check: Check = "sample", pack: str | Sequence[str] = (), **given: object) -> Problem:
+    def problem(self, /, *, check: Check = "sample", pack: str | Sequence[str] = (), **arrays: object) -> Problem:
         """The objective for `scipy.optimize.minimize`: `fun`, `jac`, `hessp` and `x0`, all of one real vector.
 
         >>> import combdiff as cd, numpy as np
@@ -255,11 +264,13 @@ class Derivation:
         True
 
         Captured arrays and functions are given by name, and so are the unknowns, where to start; see `Problem`. `check`
-        and `pack` are as for `compile`.
+        and `pack` are as for `compile`; where the program has such a name, the option is `check_` or `pack_`.
         """
         from combdiff.minimizing import Problem
 
-        return Problem(self, given, check, pack)
+        given = Given.of(self.term, arrays)
+        check, pack = given.option("check", check, "sample"), given.option("pack", pack, ())
+        return Problem(self, given.rest, check, pack)
 
     def check(self, seed: int = 0) -> Report:
         """Compare with finite differences and the emitted code, on random data in the declared symmetries.
@@ -274,19 +285,25 @@ class Derivation:
 
     @cached_property
     def objective(self) -> Lam:
-        """What was differentiated: the leading maps and then the map that the derivative was taken of."""
-        t = marked_program(self.program)
-        while True:
-            match t:
-                case Lam(_, body):
-                    t = body
-                case Diff(_, Lam() as f):
-                    return f
-                case _:
-                    raise UnsupportedError(
-                        "the derivative is taken inside of the program: there is no one map that was differentiated",
-                        remedy="write the derivative outermost below the leading maps, as in (x::RV) -> grad(f)",
-                    )
+        """What was differentiated: the map that the outermost derivative was taken of; inner ones stand in it."""
+        t, result = self.program, self.term
+        while isinstance(t, Lam) and isinstance(result, Lam):
+            t, result = t.body, result.body
+        match t:
+            case Diff(_, Lam() as f):
+                return f
+            case Diff(_, Diff() as inner) if isinstance(result, Lam) and isinstance(inner.type, Map):
+                # of a derivative: a map of the result's own parameters, but for the last cotangents
+                own = result.params[: len(inner.type.params)]
+                return Lam(own, apply(inner, *own))
+        raise AssertionError("a marked program is a derivative of a known map, below leading maps")
+
+    @cached_property
+    def differentiated(self) -> Term:
+        """The objective with its own derivatives written out, as the outermost derivative was taken of it."""
+        simplifier = self._simplifier(expand=False)
+        with deep_recursion():
+            return without_derivatives(self.objective, lambda f, inner: simplifier(f, {*inner, *self.objective.params}))
 
     @cached_property
     def gradient(self) -> Derivation:
@@ -363,14 +380,13 @@ def _derived(text: str, mode: str, program: Term, simplifier: Simplifier) -> Der
     with deep_recursion():
         simplifier.names = index_names(program)
         simplifier.definitions = {var.name for t in subterms(program) if isinstance(t, Let) for var, _ in t.bindings}
-        simplifier.rank = {p: n for n, p in enumerate(_parameters(program))}
-        simplifier.steps.append(
-            Step("program", program, note=_note(program, simplifier.budget) if mode != "pullback" else "")
-        )
+        simplifier.rank = {p: n for n, p in enumerate(parameters_of(program))}
+        note = "" if mode == "pullback" else _note(program, simplifier.budget)
+        simplifier.steps.append(Step("program", program, note=note))
         simplifier.announce("differentiate")
         term = differentiate(program, mode, simplifier)
-    options = simplifier.expand, simplifier.seconds, simplifier.nodes
-    return Derivation(text, mode, program, term, Steps(simplifier.steps), *options)
+    steps = Steps(simplifier.steps)
+    return Derivation(text, mode, program, term, steps, simplifier.expand, simplifier.seconds, simplifier.nodes)
 
 
 def _note(program: Term, budget: Budget) -> str:
@@ -382,12 +398,3 @@ def _note(program: Term, budget: Budget) -> str:
             return "" if known else REAL_PART
         t = t.body
     return ""
-
-
-def _parameters(t: Term) -> list[Var]:
-    """The leading parameters of a program, in written order."""
-    found: list[Var] = []
-    while isinstance(t, Lam | Let) or (isinstance(t, Diff) and t.is_derivative):
-        found += t.params if isinstance(t, Lam) else ()
-        t = t.of if isinstance(t, Diff) else t.body
-    return found

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from combdiff.calculus.combinators import combinator_text, eliminate
 from combdiff.calculus.floating import float_lets
+from combdiff.calculus.peaks import with_conditions_settled
 from combdiff.language.recursion import deep_recursion
+from combdiff.language.terms import Lam, Term, Tuple, fresh, tuple_of
 
 if TYPE_CHECKING:
     from combdiff.derivation import Derivation
@@ -26,17 +28,27 @@ def explanation(d: Derivation) -> str:
 
 
 LEGEND = """the combinators (section 5.1): I is x ↦ x; K e is constant; B f g is first g, then f;
-C (i ↦ g) is a map that returns a map; a captured factor stands with its primitive, as in (mul u)"""
+C (i ↦ g) is a map that returns a map; a captured factor stands with its primitive, as in (mul u);
+Jump g (h at t = p by w) is g, which jumps by h at a place that moves, where w is zero"""
 
 
 def combinator_form(d: Derivation) -> str:
     """What was differentiated in B, C and the primitives of Table 1, a line for each value and what reaches it."""
-    f = d.objective
+    f = d.differentiated
+    assert isinstance(f, Lam), "a map with its derivatives written out is a map"
     bindings, core = float_lets(f.body)
-    named = [*((var.name, e) for var, e in bindings), ("result", core)]
+    variables = (*f.params, *(var for var, _ in bindings))
+
+    def settled(t: Term) -> Term:
+        """`t` as its derivative is taken; of a δ that is a value, what it is paired with is called k."""
+        parts = t.items if isinstance(t, Tuple) else (t,)
+        known = dict(bindings)
+        return tuple_of([with_conditions_settled(u, fresh("k", u.type), known, variables)[0] for u in parts])
+
+    named = [(name, settled(e)) for name, e in (*((var.name, e) for var, e in bindings), ("result", core))]
     return "\n".join(
         f"{x.name} ↦ {label} = {combinator_text(eliminate(x, body))}"
-        for x in (*f.params, *(var for var, _ in bindings))
+        for x in variables
         for label, body in named
         if x in body.free
     )

@@ -7,6 +7,7 @@ All unknowns are packed in one vector, a complex entry a + ib as the two floats 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, cast
 
@@ -26,6 +27,23 @@ Vector = npt.NDArray[np.float64]
 Unknown = npt.NDArray[np.float64] | npt.NDArray[np.complex128]
 
 
+@dataclass(frozen=True, slots=True)
+class Code:
+    """The compiled objective with its gradient, and products with its Hessian if they are asked for."""
+
+    function: Compiled
+    has_products: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Known:
+    """What was computed at a point."""
+
+    code: Code
+    point: Vector
+    found: tuple[object, ...]
+
+
 class Problem:
     """The objective of a derivation as a function of one real vector. Made by `Derivation.problem`.
 
@@ -38,7 +56,7 @@ class Problem:
 
     `fun`, `jac` and `hessp` are what `scipy.optimize.minimize` calls so, `x0` is where to start, `unpack` makes the
     unknowns of a vector (several are a tuple) and `pack` a vector of the unknowns. What was computed at a point is kept
-    until another one is asked for. Code for `hessp` is made when it is first called.
+    until another one is asked for. Code for `hessp` is made when it is first called. Any number of threads may use it.
     """
 
     def __init__(
@@ -66,10 +84,8 @@ class Problem:
         names = {v.name for v in self._unknowns}
         self._captured = {name: value for name, value in given.items() if name not in names}
         self._shapes = [a.shape for a in start]
-        self._function: Compiled = derivation.compile(value=True, check=check, pack=pack)
-        self._has_products = False
-        self._point: Vector | None = None
-        self._found: tuple[object, ...] = ()
+        self._code = Code(derivation.compile(value=True, check=check, pack=pack), has_products=False)
+        self._known: Known | None = None
         self.x0 = self.pack(*start)
         self._at(self.x0)
 
@@ -87,9 +103,9 @@ class Problem:
 
     def hessp(self, x: npt.ArrayLike, p: npt.ArrayLike) -> Vector:
         """The Hessian at x times the vector p."""
-        if not self._has_products:
-            self._function = self._derivation.compile(value=True, hvp=True, check=self._check, pack=self._pack)
-            self._has_products, self._point = True, None
+        if not self._code.has_products:
+            function = self._derivation.compile(value=True, hvp=True, check=self._check, pack=self._pack)
+            self._code = Code(function, has_products=True)
         hvp = self._at(x)[-1]
         assert callable(hvp), "the products stand last"
         found = hvp(*self._arrays(self._vector(p)))
@@ -142,18 +158,20 @@ class Problem:
     def _at(self, x: npt.ArrayLike) -> tuple[object, ...]:
         """What the compiled function returns at x: the value, the gradients, and the products if they are asked for."""
         vector = self._vector(x)
-        if self._point is None or not np.array_equal(self._point, vector):
+        code, known = self._code, self._known
+        if known is None or known.code is not code or not np.array_equal(known.point, vector):
             unknowns = zip(self._unknowns, self._arrays(vector), strict=True)
-            found = self._function(**self._taken(), **{v.name: a for v, a in unknowns})
+            found = code.function(**self._taken(code), **{v.name: a for v, a in unknowns})
             assert isinstance(found, tuple), "a value and a gradient"
-            self._point, self._found = vector.copy(), found
-        return self._found
+            # point and values are one object: another thread may ask for another point meanwhile
+            known = self._known = Known(code, vector.copy(), found)
+        return known.found
 
-    def _taken(self) -> dict[str, object]:
+    def _taken(self, code: Code) -> dict[str, object]:
         """What is given once; second derivatives of the caller's functions are for the products only."""
-        if self._has_products:
+        if code.has_products:
             return self._captured
-        names = {a.name for a in self._function.arguments}
+        names = {a.name for a in code.function.arguments}
         return {name: value for name, value in self._captured.items() if name in names or not callable(value)}
 
 

@@ -6,7 +6,7 @@ from combdiff.calculus.floating import float_lets
 from combdiff.calculus.naming import name_equations
 from combdiff.errors import UnsupportedError
 from combdiff.language.terms import Lam, Let, Term, Tuple, Var, call, let, tuple_of
-from combdiff.language.types import COMPLEX
+from combdiff.language.types import COMPLEX, Map
 from combdiff.simplify.stages import provably_real
 
 
@@ -29,6 +29,11 @@ def _with_value(result: Term, f: Term) -> Term:
         case Lam(params, body), Lam(own_params, own_body) if params[: len(own_params)] == own_params:
             bindings, core = _opened(body)
             own, value = name_equations(*float_lets(own_body))
+            if any(isinstance(t.type, Map) and not t.type.is_tensor for t in _items(value)):
+                raise UnsupportedError(
+                    "the objective's value is a function of real numbers, which no array holds",
+                    remedy="leave value out",
+                )
             named = {var for var, _ in bindings}
             extra = [(var, e) for var, e in own if var not in named]
             return Lam(params, let([*extra, *bindings], tuple_of([*_items(value), *_items(core)])))

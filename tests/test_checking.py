@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import combdiff as cd
 from combdiff import checking
-from combdiff.language.terms import App, Lam, Term, add, delta, mul, number
+from combdiff.language.terms import ONE, App, Lam, Term, add, delta, fresh, mul, number, total
 
+ROOT = Path(__file__).parent.parent
 PROGRAMS = {
     "a real unknown inside complex values": "(y::RV, z::C) -> begin f = z*(1 - z); sum(i, f*y(i)^2) end",
     "an unknown function of two entries": "(g::RO) -> (x::RV) -> sum((i, j), g(x(i), x(j)))",
@@ -49,6 +52,13 @@ def test_a_wrong_factor_is_noticed(factor: Term) -> None:
     assert not changed(d, factor).check()  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("size", [2, 3, 4, 5])
+def test_a_factor_that_is_one_at_a_single_size_is_noticed(size: int) -> None:
+    d = cd.grad("(x::RV{n}) -> sum(i, x(i)^2)")
+    i = fresh("i", d.objective.params[0].type.params[0])
+    assert not changed(d, mul(number(Fraction(1, size)), total((i,), ONE))).check()  # type: ignore[attr-defined]
+
+
 def test_an_imaginary_part_in_the_derivative_by_a_real_variable_is_noticed() -> None:
     d = cd.grad("(x::RV) -> sum(i, x(i)^2)")
     assert not changed(d, number(1 + 1j)).check()  # type: ignore[attr-defined]
@@ -56,8 +66,32 @@ def test_an_imaginary_part_in_the_derivative_by_a_real_variable_is_noticed() -> 
 
 def test_a_report_says_what_was_compared() -> None:
     report = str(cd.grad("(x::RV) -> sum(i, x(i)^2)").check())
-    assert "finite differences" in report
-    assert "emitted NumPy code" in report
+    for what in ("finite differences", "emitted NumPy code", "printed text", "matrix form"):
+        assert what in report
+
+
+@pytest.mark.parametrize(("old", "new"), [("2 * ", ""), ("- b(i)", "+ b(i)"), ("A(i, j)'", "A(i, j)")])
+def test_a_text_that_says_something_else_is_noticed(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    d = cd.grad("(A::CM, b::CV) -> (x::CV) -> sum(i, abs2(sum(j, A(i, j) * x(j)) - b(i)))")
+    right = str(d)
+    assert d.check() and old in right
+    monkeypatch.setattr(type(d), "__str__", lambda self: right.replace(old, new))
+    assert [f.what for f in d.check().findings if not f.passed] == ["printed text"]
+
+
+def test_a_text_that_does_not_read_back_is_a_row_that_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    d = cd.grad("(x::RV) -> sum(i, x(i)^2)")
+    monkeypatch.setattr(type(d), "__str__", lambda self: "(x::RV) -> i -> 2 * y(i)")
+    report = d.check()
+    assert not report
+    assert "printed text, which does not read back (<printed>:1:" in str(report) and "unknown name y" in str(report)
+
+
+@pytest.mark.parametrize("keep", [(), ("R",)])
+def test_a_function_that_is_kept_unknown_reads_back(keep: tuple[str, ...]) -> None:
+    text = (ROOT / "examples" / "conjugate_gradient.cd").read_text(encoding="utf-8")
+    report = cd.grad(text, keep=keep).check()
+    assert report and "printed text:" in str(report)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +155,7 @@ def test_code_is_compared_entry_by_entry(monkeypatch: pytest.MonkeyPatch) -> Non
                 return found
 
         monkeypatch.setattr(type(d), "compile", lambda *_, made=Wrong, **__: made())
-        differences, code = d.check().findings
+        differences, code, *_ = d.check().findings
         assert differences.passed and not code.passed
         monkeypatch.undo()
 

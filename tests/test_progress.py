@@ -6,8 +6,8 @@ import io
 import signal
 import subprocess
 import sys
-import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ import pytest
 import combdiff as cd
 from combdiff import cli
 from combdiff.progress import ProgressLine, following, in_notebook, on_terminal
-from combdiff.simplify.egraph import Session, session
+from combdiff.simplify.egraph import session
 
 ROOT = Path(__file__).parent.parent
 QUADRATIC = "(A::Her) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j))"
@@ -51,32 +51,43 @@ def test_a_derivation_that_is_stopped_anywhere_leaves_nothing_behind(at: int) ->
 
 
 def test_an_interrupted_e_graph_is_not_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    cd.grad(QUADRATIC)
     families = ("terms", "index")
-    before = session(families)
-    assert session(families) is before
+    with session(families) as before:
+        pass
+    with session(families) as again:
+        assert again is before
 
-    def interrupted(self: Session, command: str, name: str | None = None) -> list[object]:
+    def interrupted(text: str, name: str | None, egraph: object) -> list[object]:
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(Session, "_do", interrupted)
-        before.run("", ())
-    assert session(families) is not before
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt), session(families) as used:
+        patch.setattr("combdiff.simplify.egraph._outputs", interrupted)
+        assert used is before
+        used.run("", ())
+    assert before.lost
+    with session(families) as later:
+        assert later is not before
 
 
-def test_a_signal_stops_a_long_derivation() -> None:
-    timer = threading.Timer(0.5, signal.raise_signal, (signal.SIGINT,))
+def ignored() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@pytest.mark.parametrize("start", [None, ignored], ids=["as usual", "where signals are ignored"])
+def test_a_signal_stops_a_long_derivation(start: Callable[[], None] | None) -> None:
     code = (
         "import os, signal, threading, combdiff as cd\n"
+        # what a script starts with & ignores interrupts, and so does Python then
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
         "try:\n"
         f"    cd.grad({LONG!r}, expand=True)\n"
         "except KeyboardInterrupt:\n"
         f"    print('stopped', cd.grad({QUADRATIC!r}))\n"
     )
-    assert not timer.is_alive()
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120, preexec_fn=start
+    )
     assert done.stdout.startswith("stopped (A::Her)"), done.stderr
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from combdiff.calculus import primitives as row
+from combdiff.calculus.jumps import Jump, jumps
 from combdiff.calculus.primitives import Primitive, needs_inclusion
 from combdiff.errors import UnsupportedError
 from combdiff.language.terms import (
@@ -101,6 +102,25 @@ class C(Comb):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Edge:
+    """A jump of an integrand at the place where w is zero; `place` is x ↦ w."""
+
+    place: Comb
+    jump: Jump
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moving(Comb):
+    """x ↦ inner(x), an integrand, or the entry of a map of numbers, with jumps at places that move with x."""
+
+    inner: Comb
+    edges: tuple[Edge, ...]
+
+    def __post_init__(self) -> None:
+        _set(self, "value", self.inner.value)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Fork(Comb):
     """x ↦ (first(x), second(x), …)."""
 
@@ -124,11 +144,11 @@ def eliminate(x: Var, e: Term) -> Comb:
         case Var():
             return I(e)
         case Lam(params, body):
-            return C(params, eliminate(x, body))
+            return C(params, _eliminate_integrand(x, params, body))
         case Tuple(items):
             return Fork(tuple(eliminate(x, item) for item in items))
         case Sum(indices, body):
-            return B(row.contract(indices), C(indices, eliminate(x, body)))
+            return B(row.contract(indices), C(indices, _eliminate_integrand(x, indices, body)))
         case Delta(_, _, body):
             return B(row.where_equal(e), _included(x, e.type, body))
         case Indicator(_, _, body):
@@ -137,6 +157,17 @@ def eliminate(x: Var, e: Term) -> Comb:
             return _eliminate_application(x, function, args)
         case _:
             return _eliminate_arithmetic(x, e)
+
+
+def _eliminate_integrand(x: Var, over: tuple[Var, ...], e: Term) -> Comb:
+    """x ↦ e below the variables `over` of a Σ or a map, with what conditions on them do when they move."""
+    match e:
+        case Lam(params, body):
+            return C(params, _eliminate_integrand(x, (*over, *params), body))
+        case Tuple(items):
+            return Fork(tuple(_eliminate_integrand(x, over, item) for item in items))
+    edges = tuple(Edge(eliminate(x, jump.w), jump) for jump in jumps(x, over, e))
+    return Moving(eliminate(x, e), edges) if edges else eliminate(x, e)
 
 
 def _eliminate_arithmetic(x: Var, e: Term) -> Comb:
@@ -157,8 +188,9 @@ def _eliminate_arithmetic(x: Var, e: Term) -> Comb:
             return B(row.item(item, of.type), eliminate(x, of))
         case Let(bindings, body):
             return eliminate(x, _unfolded(bindings, body))
-        case Diff(kind, of) if not e.is_derivative:
-            return B(row.made_of_a_map(kind), eliminate(x, of))
+        case Diff(kind, Lam(params, body)) if not e.is_derivative:
+            # no integral over the parameters: the equation that is solved is differentiated at its solution
+            return B(row.made_of_a_map(kind), C(params, eliminate(x, body)))
         case Diff(kind, _):
             raise UnsupportedError(
                 f"{kind}(…) of an unknown map cannot be differentiated with respect to that map",
@@ -249,6 +281,11 @@ def combinator_text(comb: Comb) -> str:
         text = expression_text(f.captured)
         return text if f.name == "apply" else f"({f.name} {text})"
 
+    def edge(e: Edge) -> str:
+        zero = e.jump.zero
+        at = f"{zero.variable.name} = {expression_text(zero.at)}"
+        return f"({expression_text(e.jump.height)} at {at} by {show(e.place)})"
+
     def show(c: Comb) -> str:
         match c:
             case I():
@@ -260,6 +297,8 @@ def combinator_text(comb: Comb) -> str:
             case C(params, inner):
                 names = " ".join(p.name for p in params)
                 return f"C ({names} ↦ {show(inner)})"
+            case Moving(inner, edges):
+                return f"Jump {atom(inner)} {' '.join(map(edge, edges))}"
             case Fork(items):
                 return "Fork " + " ".join(atom(item) for item in items)
         raise AssertionError(f"unknown combinator {type(c).__name__}")

@@ -10,14 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import TypeGuard
 
+from combdiff.calculus.conditions import numbers_among
+from combdiff.calculus.distributions import with_peaks
 from combdiff.calculus.reverse import gradient_of, pullback_of
 from combdiff.errors import UnsupportedError
+from combdiff.language.names import names_in
 from combdiff.language.terms import (
     ZERO,
     App,
     Diff,
     Lam,
     Let,
+    Sum,
     Term,
     Var,
     apply,
@@ -52,10 +56,12 @@ def without_derivatives(program: Term, simplify: Simplify = lambda f, _: f) -> T
     pending = frozenset(
         p for t in subterms(program) if isinstance(t, Diff) for f in (t.of,) if _taken(f, t) for p in f.params
     )
+    names = names_in(program)
 
-    def go(t: Term, inside: bool) -> Term:
+    def go(t: Term, inside: bool, over: Collection[Var] = (), is_argument: bool = False) -> Term:
+        """`t` with derivatives taken, under integrals `over` variables; `inside` of what is differentiated itself."""
         if isinstance(t, Diff):
-            f = go(t.of, True)
+            f = go(t.of, True, over, is_argument)
             if not _taken(f, t):
                 if t.kind == "inverse" and isinstance(f, Lam):
                     _adjoint(f, lambda taken: taken)
@@ -64,16 +70,27 @@ def without_derivatives(program: Term, simplify: Simplify = lambda f, _: f) -> T
             unused = pending.union(f.params) if inside else ()
             if t.kind == "adjoint":
                 return _adjoint(f, lambda taken: simplify(taken, unused))
-            taken = gradient_of(f) if t.kind == "grad" else pullback_of(f, _cotangents(t.of))
-            return simplify(taken, unused)
+            taken = gradient_of(f) if t.kind == "grad" else pullback_of(f, _cotangents(t.of), names)
+            return simplify(with_peaks(taken, f) if is_argument else taken, unused)
         below = children(t)
         if not any(isinstance(u, Diff) for u in subterms(t)):
             return t
-        if isinstance(t, App) and isinstance(t.function, Diff):
-            return rebuild(t, [go(c, inside) for c in below])
-        return _kept(t, [go(c, inside) for c in below])
+        if isinstance(t, App):
+            # the values of a derivative at a variable of an integral, or all of them, are those of a distribution
+            function, *arguments = below
+            parts = [go(function, inside, over, any(not a.free.isdisjoint(over) for a in arguments))]
+            parts += [go(a, inside, {*over, *_numbers_of(a)}, isinstance(a, Diff)) for a in arguments]
+            return rebuild(t, parts)
+        if isinstance(t, Sum):
+            over = {*over, *numbers_among(t.indices)}
+        return _kept(t, [go(c, inside, over) for c in below])
 
     return go(program, False)
+
+
+def _numbers_of(argument: Term) -> list[Var]:
+    """The parameters of a function of numbers, which a map of functions takes the integral over in its derivative."""
+    return numbers_among(argument.params) if isinstance(argument, Lam) else []
 
 
 def _taken(f: Term, t: Diff) -> TypeGuard[Lam]:
@@ -181,6 +198,15 @@ def _set_kind(t: Term, mode: str) -> Term:
             return Diff("pullback", Diff("grad", of)) if mode == "hvp" else Diff(mode, of)
         case _:
             return t
+
+
+def parameters_of(t: Term) -> list[Var]:
+    """The leading parameters of a program, in written order."""
+    found: list[Var] = []
+    while isinstance(t, Lam | Let) or (isinstance(t, Diff) and t.is_derivative):
+        found += t.params if isinstance(t, Lam) else ()
+        t = t.of if isinstance(t, Diff) else t.body
+    return found
 
 
 def _leading(t: Term) -> tuple[list[Lam], Term]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from combdiff.calculus.floating import Binding
 from combdiff.calculus.implicit import gathered, is_implicit
+from combdiff.language.names import names_in
 from combdiff.language.terms import (
     App,
     Call,
@@ -40,14 +41,14 @@ LINEAR = frozenset({"real", "imag", "conj"})
 
 def name_arguments(unknowns: Sequence[Var], bindings: Sequence[Binding], core: Term) -> tuple[list[Binding], Term]:
     """The bindings with those of arguments before their first use, and `core` in their terms."""
-    taken = {t.name for e in (*(e for _, e in bindings), core) for t in subterms(e) if isinstance(t, Var)}
+    taken = names_in(*(e for _, e in bindings), core)
     return _named_by(_Names(set(unknowns), _fresh_names(taken)), bindings, core)
 
 
 def name_equations(bindings: Sequence[Binding], core: Term) -> tuple[list[Binding], Term]:
     """The bindings and `core` with a value of its own for every root, and for every image under an inverse."""
     everything = (*(e for _, e in bindings), core)
-    taken = {t.name for e in everything for t in subterms(e) if isinstance(t, Var)}
+    taken = names_in(*everything)
     free = {v for e in everything for v in e.free}
     return _named_by(_Names(free, _fresh_names(taken), only_equations=True), bindings, core)
 
@@ -102,7 +103,7 @@ class _Names:
 
     def named(self, u: Term, scope: Sequence[Var]) -> Term:
         """`u`, or an entry of a value of its own if it is worth a name."""
-        if u.free.isdisjoint(self.reached) or not _is_worth_a_name(u):
+        if u.free.isdisjoint(self.reached) or not is_worth_a_name(u):
             return u
         return self.always_named(u, scope)
 
@@ -149,7 +150,8 @@ LONGEST = 30
 """Nodes of an argument that is written twice rather than named."""
 
 
-def _is_worth_a_name(u: Term) -> bool:
+def is_worth_a_name(u: Term) -> bool:
+    """Whether a value takes longer to compute, or to read, than a name for it."""
     nodes = list(subterms(u))
     return len(nodes) > LONGEST or any(map(_is_heavy, nodes))
 

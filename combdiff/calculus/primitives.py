@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from combdiff.errors import UnsupportedError
+from combdiff.language.guards import condition_of, inside
 from combdiff.language.scalars import SCALAR_FUNCTIONS
 from combdiff.language.terms import (
     ONE,
@@ -36,7 +37,7 @@ from combdiff.language.terms import (
     proj,
     total,
 )
-from combdiff.language.types import REAL, Map, Number, Product, Type, is_complex
+from combdiff.language.types import REAL, Index, Map, Number, Product, Type, is_complex
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,7 +142,7 @@ def where_ordered(node: Indicator) -> Primitive:
     def step(v: Term) -> Term:
         return indicator(node.left, node.right, v)
 
-    return Primitive("indicator", step, lambda v, k: step(k))
+    return Primitive("indicator", step, lambda v, k: inside(condition_of(node), k))
 
 
 def unknown(function: Term) -> Primitive:
@@ -158,12 +159,23 @@ def unknown(function: Term) -> Primitive:
     def pull(v: Term, k: Term) -> Term:
         if kind.linear:
             return apply(diff("adjoint", function), k)
+        if any(isinstance(p, Index) for p in kind.params):
+            raise UnsupportedError(
+                f"the derivative of {_name(function)}, a map of numbers and of indices at once, cannot be written",
+                remedy="let it map the indices to a map of the numbers, as L::(N) -> (R) -> R, applied as L(i)(x)",
+            )
         if kind.result == REAL:
             gradient = apply(Diff("grad", function), *arguments(v))
             return _scaled(gradient, k)
         return apply(Diff("pullback", function), *arguments(v), k)
 
     return Primitive("apply", lambda v: apply(function, *arguments(v)), pull, function)
+
+
+def _name(function: Term) -> str:
+    from combdiff.language.printer import expression_text
+
+    return expression_text(function)
 
 
 def made_of_a_map(kind: str) -> Primitive:

@@ -6,19 +6,44 @@
 The result is a list of summands: everything here is linear in the cotangent, so that a Σ over a sum is the sum of the
 Σ's. Where x is a map (a tensor), a summand is the cotangent's entry at `slots`. Σ, δ and conj are left standing;
 `simplify.contract` makes them meet.
+
+A cotangent that is 0 outside of a guard is not multiplied by what may be infinite there: the product is guarded, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from combdiff.calculus.combinators import B, C, Comb, Fork, I, K
-from combdiff.language.terms import Add, Lam, Term, Tuple, Var, add, apply, delta, fresh, lam, proj, total
+from combdiff.calculus.combinators import B, C, Comb, Edge, Fork, I, K, Moving
+from combdiff.calculus.primitives import Primitive
+from combdiff.language.guards import guarded, is_finite, unguarded
+from combdiff.language.terms import (
+    Add,
+    Lam,
+    Term,
+    Tuple,
+    Var,
+    add,
+    apply,
+    call,
+    conj,
+    delta,
+    fresh,
+    lam,
+    mul,
+    proj,
+    total,
+)
 from combdiff.language.types import Index, Map, Product, Type
 
 
-def pull_back(comb: Comb, k: Term, slots: Sequence[Var] = (), over: Sequence[Var] = ()) -> list[Term]:
-    """The summands of Σ_over 𝒫(comb)(x, k) at the entry `slots`."""
+def pull_back(
+    comb: Comb, k: Term, slots: Sequence[Var] = (), over: Sequence[Var] = (), partial: Collection[Var] | None = None
+) -> list[Term]:
+    """The summands of Σ_over 𝒫(comb)(x, k) at the entry `slots`.
+
+    `partial` are the variables that may be infinite; None where nothing is guarded, and they do not matter.
+    """
     inside = [v for v in over if v not in comb.value.free and _goes_inside(v, k)]
     if inside:
         k = _summed(inside, k)
@@ -29,11 +54,15 @@ def pull_back(comb: Comb, k: Term, slots: Sequence[Var] = (), over: Sequence[Var
         case K():
             return []
         case C(params, inner):
-            return c_rule(params, inner, k, slots, over)
+            return c_rule(params, inner, k, slots, over, partial)
+        case Moving(inner, edges):
+            moved = [s for edge in edges for s in edge_rule(edge, k, slots, over, partial)]
+            return pull_back(inner, k, slots, over, partial) + moved
         case B():
-            return b_rule(comb, k, slots, over)
+            return b_rule(comb, k, slots, over, partial)
         case Fork(items):
-            return [s for n, item in enumerate(items) for s in pull_back(item, _part(k, n, len(items)), slots, over)]
+            parts = [(item, _part(k, n, len(items))) for n, item in enumerate(items)]
+            return [s for item, part in parts for s in pull_back(item, part, slots, over, partial)]
     raise AssertionError(f"unknown combinator {type(comb).__name__}")
 
 
@@ -62,21 +91,50 @@ def _summed(over: Sequence[Var], k: Term) -> Term:
             return add(*(total(over, part) for part in _summands(k)))
 
 
-def c_rule(params: tuple[Var, ...], inner: Comb, k: Term, slots: Sequence[Var], over: Sequence[Var] = ()) -> list[Term]:
+def c_rule(
+    params: tuple[Var, ...],
+    inner: Comb,
+    k: Term,
+    slots: Sequence[Var],
+    over: Sequence[Var] = (),
+    partial: Collection[Var] | None = None,
+) -> list[Term]:
     """Eq. 23: Σ_b 𝒫(g b)(x, k(b)), where `inner` is g b."""
-    return pull_back(inner, apply(k, *params), slots, (*over, *params))
+    return pull_back(inner, apply(k, *params), slots, (*over, *params), partial)
 
 
-def b_rule(comb: B, k: Term, slots: Sequence[Var], over: Sequence[Var] = ()) -> list[Term]:
+def edge_rule(
+    edge: Edge, k: Term, slots: Sequence[Var], over: Sequence[Var], partial: Collection[Var] | None = None
+) -> list[Term]:
+    """What a jump of F adds where its place, w = 0, moves: Σ_over 𝒫(x ↦ w)(x, δ(w, 0, Re (F₊ − F₋)' k))."""
+    zero = edge.jump.zero
+    height = call("real", mul(conj(edge.jump.height), k))
+    met = delta(zero.variable, zero.at, mul(zero.measure, height))
+    return pull_back(edge.place, met, slots, (*over, *edge.jump.over), partial)
+
+
+def b_rule(
+    comb: B, k: Term, slots: Sequence[Var], over: Sequence[Var] = (), partial: Collection[Var] | None = None
+) -> list[Term]:
     """Eq. 27. The second term exists where f captures x, and is what propagates backwards."""
     at = comb.inner.value
     chain: list[Term] = []
     if not isinstance(comb.inner, K):
-        for part in _summands(comb.outer.pullback(at, k)):
-            chain += pull_back(comb.inner, part, slots, over)
+        for part in _summands(_pulled(comb.outer, at, k, partial)):
+            chain += pull_back(comb.inner, part, slots, over, partial)
     if comb.capture is None:
         return chain
-    return chain + pull_back(comb.capture, _where_reached(at, k, comb.capture.value.type), slots, over)
+    if partial is not None and isinstance(comb.capture, C) and not is_finite(at, partial):
+        partial = {*partial, *comb.capture.params}
+    return chain + pull_back(comb.capture, _where_reached(at, k, comb.capture.value.type), slots, over, partial)
+
+
+def _pulled(outer: Primitive, at: Term, k: Term, partial: Collection[Var] | None) -> Term:
+    """𝒫(f)(g(x), k), guarded as k is where what k is multiplied by may be infinite."""
+    guard, core = unguarded(k) if partial is not None else ((), k)
+    if partial is None or not guard or is_finite(outer.pullback(at, fresh("k", k.type)), partial):
+        return outer.pullback(at, k)
+    return guarded(guard, outer.pullback(at, core), partial)
 
 
 def _summands(k: Term) -> tuple[Term, ...]:

@@ -11,16 +11,20 @@ collected once from everything that uses it, and handed on. Forward values once,
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from combdiff.calculus.combinators import eliminate
+from combdiff.calculus.demands import Guarded, demanded, guarded_definitions, partial_values
 from combdiff.calculus.floating import Binding, float_lets
 from combdiff.calculus.implicit import is_implicit, multiplier, residual
 from combdiff.calculus.naming import name_arguments
+from combdiff.calculus.peaks import with_conditions_settled
 from combdiff.calculus.primitives import INCLUSION, needs_inclusion
 from combdiff.calculus.pullback import pull_back
 from combdiff.errors import UnsupportedError
+from combdiff.language.guards import Guard, is_finite, under
+from combdiff.language.names import names_in
 from combdiff.language.terms import (
     ONE,
     ZERO,
@@ -43,14 +47,25 @@ from combdiff.language.types import Index, Map, Number, Product, Type
 
 @dataclass(frozen=True, slots=True)
 class Reverse:
-    """The cotangents that have been collected so far, a list of summands for each variable at its own slots."""
+    """The cotangents that have been collected so far, a list of summands for each variable at its own slots.
+
+    `values` are the definitions of those variables that are values of the program. `partial` are the values that may be
+    infinite, None where nothing is guarded; `guards` what guards their cotangents.
+    """
 
     slots: dict[Var, tuple[Var, ...]]
     summands: dict[Var, list[Term]]
+    values: dict[Var, Term]
+    partial: set[Var] | None = None
+    guards: dict[Var, Guard] = field(default_factory=dict)
 
     @classmethod
-    def start(cls, slots: dict[Var, tuple[Var, ...]]) -> Reverse:
-        return cls(slots, defaultdict(list))
+    def start(
+        cls, slots: dict[Var, tuple[Var, ...]], bindings: Sequence[Binding], known: Guarded | None = None
+    ) -> Reverse:
+        if known is None:
+            return cls(slots, defaultdict(list), dict(bindings))
+        return cls(slots, defaultdict(list), dict(bindings), known.partial, known.guards)
 
     def through(self, body: Term, k: Term, targets: Mapping[Var, int]) -> None:
         """Add what `body` with cotangent `k` contributes to each of `targets`, which are numbered in order.
@@ -58,12 +73,13 @@ class Reverse:
         A sum hands its cotangent to each of its terms, so that the work is that of the unknowns that each term has.
         """
         k = _arriving(k, body.type)
+        body, k = with_conditions_settled(body, k, self.values, targets)
         if isinstance(body, Add):
             for term in body.terms:
                 self.through(term, k, targets)
             return
         for x in sorted((v for v in body.free if v in targets), key=targets.__getitem__):
-            self.summands[x] += pull_back(eliminate(x, body), k, self.slots[x])
+            self.summands[x] += pull_back(eliminate(x, body), k, self.slots[x], partial=self.partial)
 
     def down(self, bindings: Sequence[Binding], targets: Mapping[Var, int], *, share: bool = True) -> list[Binding]:
         """Hand the cotangents of values on, last value first; returns those that get a name, all if they `share`."""
@@ -78,8 +94,23 @@ class Reverse:
             if is_implicit(value):
                 found += self.solved(var, value, k, targets, share)
             else:
-                self.through(value, k, targets)
+                self.through(self.as_used(var, value), k, targets)
         return found
+
+    def as_used(self, var: Var, value: Term) -> Term:
+        """A value with those of its terms guarded that may be infinite, if it is guarded wherever it is used."""
+        guard = self.guards.get(var, ())
+
+        def guarded(t: Term) -> Term:
+            match t:
+                case Lam(params, body):
+                    return Lam(params, guarded(body))
+                case Add(terms) if not isinstance(t.type, Index):
+                    return add(*map(guarded, terms))
+                case _:
+                    return t if is_finite(t, self.partial or ()) else under(guard, t)
+
+        return guarded(value) if guard else value
 
     def solved(self, y: Var, value: Term, k: Term, targets: Mapping[Var, int], share: bool) -> list[Binding]:
         """Eq. 30 for a value y that solves an equation: what the equation captures has the cotangent λ = −H⁻¹(k)."""
@@ -90,6 +121,10 @@ class Reverse:
             if not own.keys().isdisjoint(e.free):
                 own[var] = len(targets) + len(own)
         self.slots.update(_slots([var for var, _ in inside], [e for _, e in inside] + [core]))
+        self.values.update(inside)
+        if self.partial is not None:
+            self.partial.update(partial_values(inside, self.partial))
+            self.guards.update(demanded(inside, [core], slopes=True))
         found = list(inside)
         step = multiplier(solver, k)
         if share:
@@ -105,19 +140,19 @@ class Reverse:
         return Lam(slots, total) if slots else total
 
 
-def pullback_of(f: Lam, kinds: Sequence[Type] = ()) -> Lam:
+def pullback_of(f: Lam, kinds: Sequence[Type] = (), around: Collection[str] = ()) -> Lam:
     """(x…, k…) -> the cotangents of the parameters, one bare, several as a tuple.
 
     `kinds` says that f is a gradient, and of what types: its slots are those of the parameters, and keep their names.
+    The names `around` f, such as those of captured arguments, are not given to cotangents.
     """
     for x in f.params:
         _differentiable(x)
     bindings, core = name_arguments(f.params, *float_lets(f.body))
     outputs = core.items if isinstance(core, Tuple) else (core,)
-    taken = {t.name for t in subterms(f) if isinstance(t, Var)}
     wider = bool(kinds)
     kinds = kinds or [t.type for t in outputs]
-    names = _names(taken, len(outputs))
+    names = _names({*names_in(f), *around}, len(outputs))
     cotangents = [fresh(name, _cotangent_type(kind)) for name, kind in zip(names, kinds, strict=True)]
     known = {x: _params_of(t) for x, t in zip(f.params, outputs, strict=False)} if len(outputs) == len(f.params) else {}
     named = {x: names for x, names in known.items() if wider and names}
@@ -163,10 +198,13 @@ def reverse_pass(
 
     `named` gives names to the slots of parameters, which else have those that the program puts there first.
     """
+    known = guarded_definitions(bindings, [e for e, _ in outputs])
+    if known is not None:
+        bindings, outputs = known.bindings, [(e, k) for e, (_, k) in zip(known.results, outputs, strict=True)]
     values = [var for var, _ in bindings]
     bodies = [*(e for _, e in bindings), *(e for e, _ in outputs)]
     names = _slot_names((*params, *values), bodies) | dict(named or {})
-    reverse = Reverse.start(_of_names(names))
+    reverse = Reverse.start(_of_names(names), bindings, known)
     targets = _reached(params, bindings)
     for output, k in outputs:
         reverse.through(output, k, targets)
@@ -185,7 +223,7 @@ def _of_names(names: Mapping[Var, Sequence[str]]) -> dict[Var, tuple[Var, ...]]:
 
 def _solver(y: Var, inside: Sequence[Binding], core: Term) -> Lam:
     """H = k ↦ 𝒫(y ↦ core)(y, k) of Eq. 29, where `core` uses the values `inside`."""
-    reverse = Reverse.start(_slots([y, *(var for var, _ in inside)], [*(e for _, e in inside), core]))
+    reverse = Reverse.start(_slots([y, *(var for var, _ in inside)], [*(e for _, e in inside), core]), inside)
     targets = _reached((y,), inside)
     k = fresh("v", core.type)
     reverse.through(core, k, targets)
@@ -243,10 +281,13 @@ def _cotangent_type(kind: Type) -> Type:
     return Map(kind.params, kind.result, (), "" if kind.symmetries else kind.space)
 
 
-def _names(taken: set[str], count: int) -> list[str]:
+def _names(taken: Collection[str], count: int) -> list[str]:
     """k, or another letter where the program uses it; k1, k2, … for several."""
-    letter = next((c for c in "kvuhc" if c not in taken), "cotangent")
-    return [letter] if count == 1 else [f"{letter}{n + 1}" for n in range(count)]
+    for letter in (*"kvuhc", *(f"cotangent{n or ''}" for n in range(len(taken) + 1))):
+        names = [letter] if count == 1 else [f"{letter}{n + 1}" for n in range(count)]
+        if not any(name in taken for name in (letter, *names)):
+            return names
+    raise AssertionError("one of more names than are taken is free")
 
 
 def _slot_names(variables: Sequence[Var], bodies: Sequence[Term]) -> dict[Var, list[str]]:

@@ -4,39 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from combdiff.codegen.argument_names import ArgumentNames
 from combdiff.codegen.arrays import Arrays
 from combdiff.codegen.layouts import exchanges
 from combdiff.codegen.plan import Argument, Step, ordered, unseen_sizes
 from combdiff.codegen.signature import slots
-from combdiff.language.anchors import domains_of
+from combdiff.codegen.solving import Equation
 from combdiff.language.components import Components, offsets_kind
-from combdiff.language.terms import Term, Var, bound_by, subterms
-from combdiff.language.types import Domain, Map, is_complex
-
-
-def lists_in(term: Term) -> dict[str, Domain]:
-    """The lists of offsets of a program, by the names under which generated code takes them.
-
-    A list is called what its domain is, with an ending where an argument has that name already.
-    """
-    variables = [v for u in subterms(term) for v in (*bound_by(u), *([u] if isinstance(u, Var) else []))]
-    listed = dict.fromkeys(d for v in variables for d in domains_of(v.kind) if d.listed)
-    taken = {v.name for v in variables if isinstance(v.kind, Map)}
-    found: dict[str, Domain] = {}
-    for domain in listed:
-        name = domain.name
-        while name in taken:
-            name = f"{name}_offsets"
-        found[name] = domain
-    return found
+from combdiff.language.terms import Diff, Term, Var
+from combdiff.language.types import Domain, Index, Map, is_complex
 
 
 class Parameters:
     """The arguments of one lowering, and the steps that stand for them."""
 
-    def __init__(self, arrays: Arrays, parts: Components, lists: Mapping[str, Domain]) -> None:
+    def __init__(self, arrays: Arrays, parts: Components, names: ArgumentNames) -> None:
         self.arrays = arrays
-        self.names = {domain: name for name, domain in lists.items()}
+        self.names = names
+        self.lists = {domain: name for name, domain in names.lists.items()}
         self.known: dict[Term, Step] = {}
         for domain, var in parts.offsets.items():
             self._tensor(var, self.offsets(domain))
@@ -50,14 +35,18 @@ class Parameters:
 
     def offsets(self, domain: Domain) -> Step:
         """The list of offsets of a domain."""
-        return self.arrays.builder.step("input", (), self.names[domain], slots(offsets_kind(domain)))
+        return self.arrays.builder.step("input", (), self.lists[domain], slots(offsets_kind(domain)))
 
     def take(self, var: Var) -> Argument:
         """The argument for a parameter of the program."""
-        if isinstance(var.kind, Map) and not var.kind.is_tensor:
+        of_integers = isinstance(var.kind, Map) and isinstance(var.kind.result, Index)
+        if isinstance(var.kind, Map) and not (var.kind.is_tensor or of_integers):
             return Argument(var.name, var.kind, callable=True)
         step = self.arrays.builder.step("input", (), var.name, slots(var.kind), is_complex(var.kind))
         self.known[var] = step
+        if of_integers:
+            # a list of offsets, which an equation is given
+            self.arrays.integer_tensors[var] = step
         if isinstance(var.kind, Map) and step.rank == len(var.kind.params):
             # the transpose of a matrix costs nothing, so that only what is as plain is worth another image
             images = [s for s in exchanges(var.kind) if step.rank > 2 or (s.sign > 0 and not s.conj)]
@@ -67,13 +56,28 @@ class Parameters:
     def used(self, found: Sequence[Argument], outputs: Collection[Step]) -> list[Argument]:
         """What generated code takes: the arrays and functions `found`, then lists of offsets, then sizes."""
         steps = ordered(outputs)
-        asked = {a.kind for a in unseen_sizes(steps, found)}
+        asked, given = _sizes_asked(steps, found), {a.step for a in found}
         lists = [
             Argument(name, offsets_kind(domain), step=self.offsets(domain), offsets=domain)
-            for domain, name in self.names.items()
-            if self.offsets(domain) in steps or offsets_kind(domain).params[0] in asked
+            for domain, name in self.lists.items()
+            if self.offsets(domain) not in given and (self.offsets(domain) in steps or domain.axes[0] in asked)
         ]
-        return [*found, *lists, *unseen_sizes(steps, [*found, *lists])]
+        sizes = [Argument(self.names.size(d), Index(d)) for d in _sizes_asked(steps, [*found, *lists])]
+        return [*found, *lists, *sizes]
+
+
+def _sizes_asked(steps: Sequence[Step], found: Sequence[Argument]) -> list[Domain]:
+    """The domains whose sizes no array among the arguments shows, those that equations ask for among them."""
+    shown = {d for a in found if a.step is not None for d in a.step.domains}
+    inner = [a.kind for s in steps if isinstance(s.spec, Equation) for a in s.spec.plan.arguments]
+    asked = [kind.domain for kind in inner if isinstance(kind, Index) and kind.domain is not None]
+    return list(dict.fromkeys([*unseen_sizes(steps, found), *(d for d in asked if d not in shown)]))
+
+
+def derivative(name: str, head: Diff, names: ArgumentNames) -> Argument:
+    """The argument for a derivative, an adjoint or an inverse of a function of the user."""
+    assert isinstance(head.type, Map), "what is made of a function is one"
+    return Argument(name, head.type, callable=True, made=(head.kind, names.of(head.of)))
 
 
 def argument_names(arguments: Iterable[Argument]) -> str:
@@ -83,17 +87,33 @@ def argument_names(arguments: Iterable[Argument]) -> str:
 
 def told(argument: Argument) -> str:
     """What a derivative or an adjoint is, where it is missing."""
-    for kind, text in _TOLD.items():
-        if argument.callable and argument.name.startswith(kind):
-            return text.format(argument.name, argument.name.removeprefix(kind))
-    return ""
+    kind, of = argument.made or ("", "")
+    return _TOLD[kind].format(argument.name, of) if kind in _TOLD else ""
 
 
 _TOLD = {
-    "adjoint_": "; {0}(k) is such that Re⟨{0}(k), x⟩ = Re⟨k, {1}(x)⟩ for all x",
-    "pullback_": "; {0}(x, k) is the derivative of {1} at x, transposed, times k",
-    "grad_": "; {0}(x) is the derivative of {1} at x",
+    "adjoint": "; {0}(k) is such that Re⟨{0}(k), x⟩ = Re⟨k, {1}(x)⟩ for all x",
+    "pullback": "; {0}(x, k) is the derivative of {1} at x, transposed, times k",
+    "grad": "; {0}(x) is the derivative of {1} at x",
 }
+
+
+def called(name: str, argument: Argument, names: Mapping[str, str]) -> str:
+    """How a function of the user is called, in words; `names` are those of the arguments in the code."""
+    kind, (made, of) = argument.kind, argument.made or ("", "")
+    if not isinstance(kind, Map):
+        return f"{name}(…)"
+    of = names.get(of, of)
+    if made == "adjoint":
+        return f"{name}(k), with Re⟨{name}(k), x⟩ = Re⟨k, {of}(x)⟩"
+    arguments = ["k"] if made == "pullback" else []
+    letters = [*"xyzuvw"[: len(kind.params) - len(arguments)], *arguments]
+    on_numbers = not any(isinstance(p, Map) for p in kind.params)
+    what = f", the {_MADE[made]} of {of}" if made and name != f"{made}_{of}" else ""
+    return f"{name}({', '.join(letters)}){what}" + (", on whole arrays of numbers" if on_numbers else "")
+
+
+_MADE = {"grad": "derivative", "pullback": "pullback", "inverse": "inverse"}
 
 
 def described_offsets(domain: Domain) -> str:

@@ -13,8 +13,8 @@ from dataclasses import replace
 
 from combdiff.codegen.backends.spelling import Spelling
 from combdiff.codegen.emit import FunctionText, needed_by
+from combdiff.codegen.modules import Module
 from combdiff.codegen.overwriting import CAUTIOUS, Overwriting
-from combdiff.codegen.packed_arguments import module
 from combdiff.codegen.plan import VIEWS, Argument, Plan, Step
 from combdiff.codegen.products import origin, uses_of
 
@@ -44,10 +44,10 @@ def emit_with_products(
 
     `plan.arguments` holds no directions. The closure computes nothing that all directions share.
     """
-    before: dict[str, str] = {}
-    plan = needed_by(plan, spelling, before, reached_by(directions, plan))
-    text = _WithProducts(plan, directions, spelling, name, over).text_from(first, title)
-    return module(plan, spelling, before, text)
+    module = Module(spelling, name)
+    plan = needed_by(plan, module, reached_by(directions, plan))
+    text = _WithProducts(plan, directions, module, over).text_from(first, title)
+    return module.text(text, packs=bool(plan.packings))
 
 
 def reached_by(directions: Sequence[Argument], plan: Plan) -> dict[Step, None]:
@@ -61,16 +61,14 @@ def reached_by(directions: Sequence[Argument], plan: Plan) -> dict[Step, None]:
 
 
 class _WithProducts(FunctionText):
-    def __init__(
-        self, plan: Plan, directions: Sequence[Argument], spelling: Spelling, name: str, over: Overwriting
-    ) -> None:
-        super().__init__(replace(plan, arguments=(*plan.arguments, *directions)), spelling, name, over)
+    def __init__(self, plan: Plan, directions: Sequence[Argument], module: Module, over: Overwriting) -> None:
+        super().__init__(replace(plan, arguments=(*plan.arguments, *directions)), module, module.name, over)
         self.plan = plan
         self.directions = directions
         self.closure = self.fresh("hvp")
         # what stands before the closure is seen by all its calls, and directions may be of any dtype
         varying = reached_by(directions, self.plan)
-        inside = replace(over, alike=False).of(self.plan, spelling, self.uses)
+        inside = replace(over, alike=False).of(self.plan, self.spelling, self.uses)
         self.over = {step: buffer for step, buffer in self.over.items() if step not in varying}
         self.over |= {step: buffer for step, buffer in inside.items() if step in varying and buffer in varying}
         self.becomes = {buffer: step for step, buffer in self.over.items()}

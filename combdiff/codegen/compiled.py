@@ -5,11 +5,12 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from threading import RLock
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
-from combdiff.codegen.arguments import described_offsets, lists_in, told
-from combdiff.codegen.emit import emit, identifier, spelling_of
+from combdiff.codegen.argument_names import ArgumentNames
+from combdiff.codegen.calling import Call
+from combdiff.codegen.emit import emit, spelling_of
 from combdiff.codegen.executing import compile_source, run
 from combdiff.codegen.fitting import (
     are_alike,
@@ -24,12 +25,14 @@ from combdiff.codegen.fitting import (
 )
 from combdiff.codegen.libraries import library_of, looked_at
 from combdiff.codegen.lower import lower
+from combdiff.codegen.modules import Module
+from combdiff.codegen.names import identifier
 from combdiff.codegen.overwriting import CAUTIOUS, Overwriting
 from combdiff.codegen.packed_arrays import PackedArrays
 from combdiff.codegen.packed_plan import packed
 from combdiff.codegen.plan import Argument, Plan
 from combdiff.codegen.schedule import check_memory, scheduled
-from combdiff.codegen.signature import derivatives_in, result_of
+from combdiff.codegen.signature import result_of
 from combdiff.errors import ArrayError
 from combdiff.language.recursion import deep_recursion
 from combdiff.language.terms import Term
@@ -79,9 +82,10 @@ class Compiled:
         pack: arguments to pack when they are first seen, and to check in full then.
         memory: the bytes that the arrays of a call may take at once, results among them, arguments not.
 
-    A call returns fresh arrays (several as a tuple), or fills `out=`. `source` is the text for sizes that are guessed;
-    for each shape the order of contractions is decided anew, once. Raises `ArrayError` for arrays that do not fit,
-    `BudgetError` before any work is done where `memory` does not suffice.
+    A call returns fresh arrays (several as a tuple), or fills `out=` (`out_=`, if an argument is called out). `source`
+    is the text for sizes that are guessed; for each shape the order of contractions is decided anew, once. Any number
+    of threads may call it. Raises `ArrayError` for arrays that do not fit, `BudgetError` before any work is done where
+    `memory` does not suffice.
     """
 
     _unchecked: tuple[str, ...] = ()
@@ -113,16 +117,18 @@ class Compiled:
         self._known: dict[str, Callable[..., object]] = {}
         self._by_sizes: dict[tuple[tuple[tuple[Domain, int], ...], bool], Callable[..., object]] = {}
         self._seen: dict[tuple[str, int, tuple[bytes, ...]], weakref.ref[object]] = {}
-        taken = {a.name for a in self._plan.arguments}
         self._solves = any(step.op in ("root", "solve") for step in self._plan.steps)
         self._names = [a.name for a in self._plan.arguments]
         self._listed = [n for n, a in enumerate(self._plan.arguments) if a.offsets is not None]
         self._calls: dict[Hashable, Known] = {}
-        self._unneeded = self._function_names() - taken
+        self._lock = RLock()
         kinds = [None if name in self._plan.packed else self._kinds.get(name) for name in self._names]
         self._symmetric = [n for n, kind in enumerate(kinds) if check and isinstance(kind, Map) and kind.symmetries]
+        names = ArgumentNames(term)
         # lists that the code does not need may still be needed to check a declared symmetry
-        self._lists = {name: domain for name, domain in lists_in(term).items() if name not in taken}
+        self._lists = {name: d for name, d in names.lists.items() if name not in self._names}
+        others = {*_functions(term), *names.derivatives_in(term), *self._lists}
+        self._call = Call(self._module(), self._plan.arguments, others)
 
     def __repr__(self) -> str:
         return f"<compiled {self._name}({', '.join(a.name for a in self._plan.arguments)})>"
@@ -135,6 +141,7 @@ class Compiled:
         from combdiff.language.points import offsets_of
         from combdiff.language.values import Extent
 
+        out, named = self._call.separated(out, named)
         ready = self._ready(args, named)
         if ready is not None:
             function, arrays, sizes = ready
@@ -142,7 +149,7 @@ class Compiled:
                 self._check_out(out, sizes, arrays)
             result = run(function, arrays, self._solves)
             return result if out is None else filled(out, result)
-        given = self._bound(args, named)
+        given = self._call.bound(args, named)
         if self._library is not None:
             given = self._with_lists(given)
         extent = Extent()
@@ -215,56 +222,13 @@ class Compiled:
         self, function: Callable[..., object], given: Sequence[object], fitted: Sequence[object], sizes: Sizes
     ) -> None:
         if all(a is b or n in self._listed for n, (a, b) in enumerate(zip(given, fitted, strict=True))):
-            if len(self._calls) == _MOST_CALLS:
+            if len(self._calls) >= _MOST_CALLS:
                 self._calls.clear()
             if None not in forms_of(given):
                 offsets = {place: fitted[place] for place in self._listed}
                 self._calls[self._key(given)] = Known(function, offsets, contents_of_lists(sizes), sizes)
 
     # --- arguments --------------------------------------------------------------------------------------------------
-
-    def _function_names(self) -> set[str]:
-        """Functions that the program takes, though its result may not call them."""
-        params = result_of(self._term).params
-        functions = {v.name for v in params if isinstance(v.kind, Map) and not v.kind.is_tensor}
-        return functions | derivatives_in(self._term).keys()
-
-    @cached_property
-    def _spelled(self) -> dict[str, str]:
-        """Arguments by the names that a call may give them."""
-        names = [a.name for a in self._plan.arguments]
-        return {identifier(name): name for name in names} | {name: name for name in names}
-
-    def _bound(self, args: tuple[object, ...], named: Mapping[str, object]) -> dict[str, object]:
-        """Values by argument name."""
-        expected = [a.name for a in self._plan.arguments]
-        listed = ", ".join(expected)
-        if len(args) > len(expected):
-            raise ArrayError(
-                f"{self._name} takes {len(expected)} arguments, and {len(args)} are given", remedy=f"give {listed}"
-            )
-        given: dict[str, object] = dict(zip(expected, args, strict=False))
-        for key, value in named.items():
-            name = self._spelled.get(key)
-            if name is None and key in self._unneeded:
-                continue
-            if name is None and key in self._lists:
-                name = key
-            if name is None:
-                raise ArrayError(f"{self._name} has no argument called {key}", remedy=f"its arguments are {listed}")
-            if name in given:
-                raise ArrayError(f"the argument {key} is given twice", remedy="give it by place or by name, not both")
-            given[name] = value
-        given = {a.name: None for a in self._plan.arguments if a.optional} | given
-        missing = [name for name in expected if name not in given]
-        if missing:
-            offsets = [f"{a.name}= takes {described_offsets(a.offsets)}" for a in self._plan.arguments if a.offsets]
-            is_what = next(told(a) for a in self._plan.arguments if a.name in missing)
-            raise ArrayError(
-                f"{self._name} is not given {', '.join(missing)}",
-                remedy="; ".join([f"its arguments are {listed}{is_what}", *offsets]),
-            )
-        return given
 
     def _fitted(self, argument: Argument, value: object, extent: Extent) -> object:
         """An argument as the code wants it: floating-point arrays, NumPy's numbers, callables."""
@@ -356,10 +320,14 @@ class Compiled:
         if breach is not None:
             remedy = "correct the array or the declaration; check=False takes arrays as they are"
             raise ArrayError(breach.told(argument.name), remedy=remedy)
-        self._seen = {key: ref for key, ref in self._seen.items() if ref() is not None}
-        self._seen[key] = weakref.ref(value)
+        # a new table: another thread may be reading the old one
+        kept = {key: ref for key, ref in self._seen.items() if ref() is not None}
+        self._seen = {**kept, key: weakref.ref(value)}
 
     # --- code -------------------------------------------------------------------------------------------------------
+
+    def _module(self) -> Module:
+        return Module(self._spelling, self._name)
 
     def _lowered(self, sizes: Mapping[Domain, int] | None) -> Plan:
         with deep_recursion():
@@ -377,15 +345,22 @@ class Compiled:
     def _function(self, sizes: Mapping[Domain, int], alike: bool) -> Callable[..., object]:
         """The function for these sizes, arrays `alike` or not; what has one order of contractions shares one."""
         key = tuple(sizes.items()), alike
-        if key not in self._by_sizes:
-            plan = self._lowered(sizes)
-            check_constants(plan, sizes)
-            self._by_sizes[key] = self._executed(self._text(plan, Overwriting(alike)), plan)
-        return self._by_sizes[key]
+        with self._lock:
+            if key not in self._by_sizes:
+                plan = self._lowered(sizes)
+                check_constants(plan, sizes)
+                self._by_sizes[key] = self._executed(self._text(plan, Overwriting(alike)), plan)
+            return self._by_sizes[key]
 
     def _executed(self, text: str, plan: Plan) -> Callable[..., object]:
         if text not in self._known:
             function = compile_source(text, self._name)
-            packs = [(packing, compile_source(text, f"pack_{packing.name}")) for packing in plan.packings]
+            packers = self._module().packers(plan)
+            packs = [(packing, compile_source(text, packers[packing.name])) for packing in plan.packings]
             self._known[text] = self._packed.bound(function, self._names, packs) if packs else function
         return self._known[text]
+
+
+def _functions(term: Term) -> set[str]:
+    """The functions that a program takes, though its result may not call them."""
+    return {v.name for v in result_of(term).params if isinstance(v.kind, Map) and not v.kind.is_tensor}

@@ -1,4 +1,4 @@
-"""Questions about terms that lowering asks: which δ stand in a product, what is shared, what may be infinite."""
+"""Questions about terms that lowering asks: which δ stand in a product, what is shared."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from combdiff.language.terms import (
     Indicator,
     Let,
     Mul,
-    Pow,
     Proj,
     Sum,
     Term,
@@ -35,7 +34,7 @@ from combdiff.language.terms import (
     subterms,
     total,
 )
-from combdiff.language.types import Index, Map
+from combdiff.language.types import Index
 
 Condition = tuple[Term, Term]
 
@@ -126,22 +125,6 @@ def repeated_sums(t: Term) -> set[Hashable]:
     places = [c for u in subterms(t) for c in children(u) if isinstance(c, Sum)]
     keys = {c: closed_form(c) for c in set(places)}
     return {key for key, count in Counter(keys[c] for c in places).items() if count > 1}
-
-
-_BOUNDED = frozenset({"conj", "real", "imag", "abs", "abs2", "sin", "cos", "tanh", "atan", "sign", "pi"})
-
-
-def is_tame(t: Term) -> bool:
-    """Whether t is finite wherever its arrays are, so that 0·t is 0."""
-    for u in subterms(t):
-        match u:
-            case Pow(_, exponent) if not (isinstance(exponent, Const) and exponent.is_integer and exponent.real > 0):
-                return False
-            case Call(name, _) if name not in _BOUNDED:
-                return False
-            case App(f, _) if not (isinstance(f, Var) and isinstance(f.kind, Map) and f.kind.is_tensor):
-                return False
-    return True
 
 
 def numbers_read(t: Term) -> set[Var]:

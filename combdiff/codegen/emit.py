@@ -7,26 +7,27 @@ what they are made of.
 
 from __future__ import annotations
 
-import keyword
-import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib import import_module
 
+from combdiff.codegen.arguments import called
 from combdiff.codegen.backends import BACKENDS
 from combdiff.codegen.backends.spelling import Spelling
 from combdiff.codegen.kernels import Kernel, with_definitions
 from combdiff.codegen.liveness import SHARE, held_by
 from combdiff.codegen.looptext import LoopText, wrapped
 from combdiff.codegen.lower import lower
+from combdiff.codegen.modules import Module
+from combdiff.codegen.names import Called, Names
 from combdiff.codegen.overwriting import CAUTIOUS, Overwriting
-from combdiff.codegen.packed_arguments import PackedArguments, module, packing_functions, telling_name
+from combdiff.codegen.packed_arguments import PackedArguments, telling_name
 from combdiff.codegen.packed_plan import packed
 from combdiff.codegen.plan import NUMBERS, VIEWS, Argument, Plan, Step
 from combdiff.codegen.products import is_matmul, origin, uses_of
 from combdiff.codegen.schedule import scheduled
-from combdiff.codegen.signature import called, described, slots
-from combdiff.codegen.solvers import SOLVERS, solver_of, solver_text
+from combdiff.codegen.signature import described, slots
+from combdiff.codegen.solvers import solver_of, solver_text
 from combdiff.codegen.solving import Equation
 from combdiff.codegen.statements import Statements
 from combdiff.codegen.texts import ATOM, Text
@@ -38,7 +39,6 @@ from combdiff.language.types import Domain, Index
 _INLINE = 60
 _WORTHWHILE = 16
 _WIDEST = 110
-_BUILTINS = frozenset({"abs", "len"})
 _CONTRACTIONS = frozenset({"tensordot", "batched", "einsum", "packed", "unpacked"})
 _DIMENSIONS = "nmrstuv"
 
@@ -83,55 +83,44 @@ def spelling_of(backend: str) -> Spelling:
 
 def emit(plan: Plan, spelling: Spelling, name: str = "gradient", title: str = "", over: Overwriting = CAUTIOUS) -> str:
     """The text of a plan, after those of the equations and solvers that it calls."""
-    before: dict[str, str] = {}
-    plan = needed_by(plan, spelling, before)
-    return module(plan, spelling, before, FunctionText(plan, spelling, name, over).text(title))
+    module = Module(spelling, name)
+    plan = needed_by(plan, module)
+    return module.text(FunctionText(plan, module, module.name, over).text(title), packs=bool(plan.packings))
 
 
-def needed_by(plan: Plan, spelling: Spelling, before: dict[str, str], late: Collection[Step] = ()) -> Plan:
-    """Add the texts of what packs arguments, of kernels, equations and solvers to `before`, by their names.
+def needed_by(plan: Plan, module: Module, late: Collection[Step] = ()) -> Plan:
+    """Add what packs arguments, the kernels, equations and solvers of a plan to the module.
 
     The plan that is returned calls them.
     """
-    before |= packing_functions(plan, spelling, identifier)
-    plan = with_definitions(plan, spelling.kernel, before, late)
+    module.add_packers(plan)
+    plan = with_definitions(plan, module.spelling.kernel, module.names.taken, late)
+    module.add({s.spec.name: s.spec.text(module.spelling.kernel) for s in plan.steps if isinstance(s.spec, Kernel)})
     for step in plan.steps:
         name = solver_of(step)
         if name:
-            before.setdefault(name, solver_text(name, spelling))
-        if isinstance(step.spec, Equation):
-            equation = step.spec.name
-            inner = needed_by(step.spec.plan, spelling, before)
-            if equation in before:
-                raise UnsupportedError(
-                    f"two equations have the unknown {step.spec.unknown}, one inside of the other",
-                    remedy="rename one of the two unknowns",
-                )
+            module.add({name: solver_text(name, module.spelling)})
+        if isinstance(step.spec, Equation) and step.spec not in module.equations:
+            equation = module.equations[step.spec] = module.names.fresh(step.spec.name)
+            inner = needed_by(step.spec.plan, module)
             title = "The residual of an equation, and its Jacobian matrix."
-            before[equation] = FunctionText(inner, spelling, equation).text(title).rstrip()
+            module.add({equation: FunctionText(inner, module, equation).text(title).rstrip()})
     return plan
-
-
-def identifier(name: str) -> str:
-    """A name of the language as one of Python, which has keywords and reads letters in their compatible form."""
-    clean = "".join(c if f"_{c}".isidentifier() else "_" for c in unicodedata.normalize("NFKC", name))
-    if not clean or not clean.isidentifier():
-        clean = f"_{clean}"
-    return f"{clean}_" if keyword.iskeyword(clean) else clean
 
 
 class FunctionText(LoopText):
     """The text of one function; its statements are written in the order of the plan's steps."""
 
-    def __init__(self, plan: Plan, spelling: Spelling, name: str, over: Overwriting = CAUTIOUS) -> None:
+    def __init__(self, plan: Plan, module: Module, name: str, over: Overwriting = CAUTIOUS) -> None:
         super().__init__()
         self.plan = plan
-        self.spelling = spelling
-        self.name = identifier(name)
-        self.taken = {*spelling.reserved, *_BUILTINS, *SOLVERS, self.name}
-        self.taken |= {step.spec.name for step in plan.steps if isinstance(step.spec, Equation | Kernel)}
-        self.packed = PackedArguments(plan, self.fresh)
-        self.arguments = {a.name: self.packed.arguments.get(a.name) or self.fresh(a.name) for a in plan.arguments}
+        self.spelling = module.spelling
+        self.name = name
+        names = Names(module.names.taken)
+        self.fresh, self.taken = names.fresh, names.taken
+        self.arguments = names.of(a.name for a in plan.arguments if a.name not in plan.packed)
+        self.packed = PackedArguments(plan, module.packers(plan), self.fresh)
+        self.arguments |= self.packed.arguments
         self.texts: dict[Step, Text] = {}
         self.lines: list[str] = []
         self.dimensions = self._dimensions()
@@ -140,19 +129,10 @@ class FunctionText(LoopText):
         self.pinned = {step: self.fresh(given) for step, given in plan.names.items() if step in set(plan.steps)}
         steps = plan.steps
         self.uses = Counter([o for s in steps for o in uses_of(s)] + list(plan.outputs))
-        self.expressions = Statements(plan, spelling, self.texts.__getitem__, self.extent, self.packed.items)
-        self.over = over.of(plan, spelling, self.uses)
+        own = Called(self.arguments, module.equations, self.packed.items)
+        self.expressions = Statements(plan, self.spelling, self.texts.__getitem__, self.extent, own)
+        self.over = over.of(plan, self.spelling, self.uses)
         self.becomes = {buffer: step for step, buffer in self.over.items()}
-
-    def fresh(self, wish: str) -> str:
-        """`wish` as an identifier that is not taken."""
-        base = chosen = identifier(wish)
-        number = 1
-        while chosen in self.taken:
-            number += 1
-            chosen = f"{base}_{number}" if base[-1].isdigit() else f"{base}{number}"
-        self.taken.add(chosen)
-        return chosen
 
     def _dimensions(self) -> dict[Domain, str]:
         """A name for the size of every domain of the arguments."""
@@ -256,7 +236,7 @@ class FunctionText(LoopText):
             or (step in self.becomes and not self.expressions.elides(self.becomes[step], step, text))
         ):
             return False
-        if step.op in NUMBERS:
+        if step.op in NUMBERS or (step.op == "position" and not step.operands):
             return True
         if step.op in VIEWS and step.op != "item" and self.texts[step.operands[0]].code.isidentifier():
             return True
@@ -389,6 +369,6 @@ class FunctionText(LoopText):
         if isinstance(a.kind, Index) and a.kind.domain is not None:
             return f"{name}: how many values {a.kind.domain.name} has"
         if a.callable:
-            return f"{name}: function of the caller's, {called(name, a.kind)}"
+            return f"{name}: function of the caller's, {called(name, a, self.arguments)}"
         kind = self.packed.origin(a.name) + described(a.kind, [self.dimensions.get(d, "n") for d in slots(a.kind)])
         return f"{name}: {kind}{', where the method of Newton starts; 0 if not given' if a.optional else ''}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from combdiff.codegen.emit import identifier
+from combdiff.codegen.names import identifier
 from combdiff.errors import ArrayError
 
 if TYPE_CHECKING:

@@ -5,15 +5,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from combdiff.codegen.names import words
 from combdiff.codegen.numbers import exponent_of, is_integer, is_plain
 from combdiff.codegen.overwriting import LARGE
 from combdiff.codegen.packed_text import PackedProducts
-from combdiff.codegen.plan import Step
+from combdiff.codegen.plan import Argument, Step
 from combdiff.codegen.products import Products
 from combdiff.codegen.solvers import solver_of
 from combdiff.codegen.solving import Equation
@@ -33,11 +33,9 @@ class Expressions(Products, PackedProducts):
         cast = self._cast(step) if self.spelling.to_complex else ()
         read = tuple(o for o in step.operands if self._is_integer(o)) if self.spelling.to_real else ()
         read = () if step.op in _INDEXING else read
-        writer = (
-            Expressions(self.plan, self.spelling, self._casting(cast, read), self.extent, self.items)
-            if cast or read
-            else self
-        )
+        writer = self
+        if cast or read:
+            writer = Expressions(self.plan, self.spelling, self._casting(cast, read), self.extent, self.called)
         write: Callable[[Step, Any], Text] = getattr(writer, f"_{step.op}")
         return write(step, step.spec)
 
@@ -116,9 +114,8 @@ class Expressions(Products, PackedProducts):
         same = f"({offsets}[:, None] == -{offsets})" + (".all(axis=2)" if step.operands[0].rank > 1 else "")
         if self.spelling.to_real:
             places = Text(self.spelling.arange.format(self.extent(step.domains[0])), ATOM)
-            return Text(
-                f"{filled(self.spelling.where, Text(same, ATOM), places, Text('0', ATOM)).code}.sum(axis=1)", ATOM
-            )
+            chosen = filled(self.spelling.where, Text(same, ATOM), places, Text("0", ATOM))
+            return Text(f"{chosen.code}.sum(axis=1)", ATOM)
         return Text(f"{same} @ {self.spelling.arange.format(self.extent(step.domains[0]))}", PRODUCT)
 
     # --- views and gathers ------------------------------------------------------------------------------------------
@@ -205,22 +202,25 @@ class Expressions(Products, PackedProducts):
     def _root(self, step: Step, spec: Equation) -> Text:
         self._refuse_equations()
         captured = dict(zip(spec.captured, (self.refer(o).code for o in step.operands), strict=True))
-        x = next(n for n in "xyzuvw" if not any(re.search(rf"\b{n}\b", code) for code in captured.values()))
-        arguments = []
-        for a in spec.plan.arguments:
-            if a.name == spec.unknown:
-                arguments.append(x)
-            elif a.name in captured:
-                arguments.append(captured[a.name])
-            elif isinstance(a.kind, Index) and a.kind.domain is not None:
-                arguments.append(self.extent(a.kind.domain))
-            elif a.callable:
-                arguments.append(a.name)
+        given = [self._given(a, captured) for a in spec.plan.arguments if a.name != spec.unknown and not a.optional]
+        equation = self.called.equations[spec]
+        mentioned = words(" ".join([equation, *given]))
+        x = next(n for n in ("x", "y", "z", "u", "v", "w", *(f"x{m}" for m in range(2, 1 << 20))) if n not in mentioned)
+        # the unknown is the first argument of the residual
+        call = f"{equation}({', '.join([x, *given])})"
         zeros = self.spelling.zeros_complex if step.complex else self.spelling.zeros
         number = self.spelling.number_complex.format("0j") if step.complex else self.spelling.number.format("0.0")
         zero = zeros.format(self.shape(step.domains)) if step.rank else number
-        start = f"{zero} if {spec.start} is None else {spec.start}"
-        return Text(f"{solver_of(step)}(lambda {x}: {spec.name}({', '.join(arguments)}), {start})", ATOM)
+        start = self.called.arguments[spec.start]
+        return Text(f"{solver_of(step)}(lambda {x}: {call}, {zero} if {start} is None else {start})", ATOM)
+
+    def _given(self, argument: Argument, captured: Mapping[str, str]) -> str:
+        """What an equation is given for one of its arguments."""
+        if argument.name in captured:
+            return captured[argument.name]
+        if isinstance(argument.kind, Index) and argument.kind.domain is not None:
+            return self.extent(argument.kind.domain)
+        return self.called.arguments[argument.name]
 
     # --- entry by entry ---------------------------------------------------------------------------------------------
 
@@ -322,7 +322,7 @@ class Expressions(Products, PackedProducts):
         return Text(f"({conjugate} * {text.at(UNARY)}).real", ATOM)
 
     def _where(self, step: Step, spec: Any) -> Text:
-        (relation, modulo), places = spec
+        (relation, modulo, otherwise), places = spec
         left, right, body = self.operands(step, places)
         known = is_plain(step.operands[0]) and is_plain(step.operands[1])
         as_choice = not step.rank and (self.spelling.eager or known)
@@ -333,8 +333,8 @@ class Expressions(Products, PackedProducts):
         if modulo is not None:
             condition = f"({left.at(SUM)} - {right.at(PRODUCT)}) % {self.extent(modulo)} == 0"
         if as_choice:
-            return Text(f"{body.at(SUM)} if {condition} else 0", CHOICE)
-        return Text(self.spelling.where.format(condition, body.code, "0"), ATOM)
+            return Text(f"{body.at(SUM)} if {condition} else {otherwise.real}", CHOICE)
+        return Text(self.spelling.where.format(condition, body.code, otherwise.real), ATOM)
 
     def scattered(self, step: Step, values: Text, name: str) -> list[str]:
         """The statements that put `values` into a fresh array of zeros."""
@@ -387,4 +387,4 @@ class Expressions(Products, PackedProducts):
         elementwise = all(len(at) <= step.rank for at in places)
         operands = self.operands(step, places) if elementwise else [self.refer(o) for o in step.operands]
         given = map(self.as_array, step.operands, operands)
-        return Text(f"{name}({', '.join(t.code for t in given)})", ATOM)
+        return Text(f"{self.called.arguments[name]}({', '.join(t.code for t in given)})", ATOM)

@@ -96,13 +96,13 @@ def products_source(
     with deep_recursion():
         spelling = spelling_of(backend)
         plan = packed(lower(joint.term, sizes), pack, [v.name for v in joint.directions])
-        plan, directions, varying = _split(plan, joint)
+        plan, varying = _split(plan, joint)
         plan = scheduled(plan, spelling, memory, varying)
-        return emit_with_products(plan, directions, joint.first, spelling, name, title)
+        return emit_with_products(plan, plan.directions, joint.first, spelling, name, title)
 
 
-def _split(plan: Plan, joint: Joint) -> tuple[Plan, tuple[Argument, ...], set[Step]]:
-    """The plan without its directions among the arguments, these, and the steps that they reach."""
+def _split(plan: Plan, joint: Joint) -> tuple[Plan, set[Step]]:
+    """The plan with its directions apart from the other arguments, and the steps that they reach."""
     names = {v.name for v in joint.directions}
     directions = tuple(a for a in plan.arguments if a.name in names)
     reached = {a.step for a in directions if a.step is not None}
@@ -110,7 +110,7 @@ def _split(plan: Plan, joint: Joint) -> tuple[Plan, tuple[Argument, ...], set[St
         if not reached.isdisjoint(step.operands):
             reached.add(step)
     arguments = tuple(a for a in plan.arguments if a.name not in names)
-    return replace(plan, arguments=arguments), directions, reached
+    return replace(plan, arguments=arguments, directions=directions), reached
 
 
 class CompiledHessian(Compiled):
@@ -139,7 +139,6 @@ class CompiledHessian(Compiled):
     ) -> None:
         self._joint = joint
         self._unchecked = tuple(v.name for v in joint.directions)
-        self._directions: tuple[Argument, ...] = ()
         super().__init__(joint.term, backend, name, title, check, pack, memory)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -148,12 +147,13 @@ class CompiledHessian(Compiled):
     def __call__(self, /, *args: object, out: object = None, **named: object) -> object:
         import numpy as np
 
+        out, named = self._call.separated(out, named)
         if out is not None:
             self._refuse_out()
         results = super().__call__(*args, **named)
         assert isinstance(results, tuple), "the outputs, and the products"
         *outputs, closure = results
-        gradients = outputs[-len(self._directions) :]
+        gradients = outputs[-len(self.directions) :]
         hvp = Products(self, closure, tuple(np.shape(g) for g in gradients))
         if out is not None:
             made = filled(out, outputs[0] if len(outputs) == 1 else tuple(outputs))
@@ -163,7 +163,7 @@ class CompiledHessian(Compiled):
     @property
     def directions(self) -> tuple[Argument, ...]:
         """What the products take."""
-        return self._directions
+        return self._plan.directions
 
     def product(
         self, closure: Callable[..., object], shapes: Sequence[tuple[int, ...]], given: Sequence[object], out: object
@@ -173,36 +173,36 @@ class CompiledHessian(Compiled):
 
         if out is not None:
             self._refuse_out()
-        names = ", ".join(d.name for d in self._directions)
-        if len(given) != len(self._directions):
+        names = ", ".join(d.name for d in self.directions)
+        if len(given) != len(self.directions):
             raise ArrayError(
                 f"hvp takes a direction for each unknown, {names}, and {len(given)} are given",
-                remedy=f"give {len(self._directions)}, hvp({names})",
+                remedy=f"give {len(self.directions)}, hvp({names})",
             )
         fitted = list(given)
-        if self._library is not None or not all(map(_fits, self._directions, given, shapes)):
+        if self._library is not None or not all(map(_fits, self.directions, given, shapes)):
             extent = Extent()
             for unknown, shape in zip(self._joint.unknowns, shapes, strict=True):
                 found = places(unknown.kind, unknown.name) if isinstance(unknown.kind, Map) else []
                 for (axis, place), size in zip(found, shape, strict=True):
                     assert axis is not None, "slots of arrays have ranges"
                     extent.note(axis, size, place)
-            fitted = [self._fitted(d, value, extent) for d, value in zip(self._directions, given, strict=True)]
+            fitted = [self._fitted(d, value, extent) for d, value in zip(self.directions, given, strict=True)]
         if self._library is not None:
             self._library.check_devices(
-                [(d.name, cast("Foreign", v)) for d, v in zip(self._directions, fitted, strict=True)]
+                [(d.name, cast("Foreign", v)) for d, v in zip(self.directions, fitted, strict=True)]
             )
         result = run(closure, fitted, self._solves, self._library)
         return self._returned(result) if out is None else filled(out, result)
 
     def _scheduled(self, plan: Plan, memory: int | None) -> Plan:
-        plan, self._directions, varying = _split(plan, self._joint)
+        plan, varying = _split(plan, self._joint)
         return scheduled(plan, self._spelling, memory, varying)
 
     def _text(self, plan: Plan, over: Overwriting = CAUTIOUS) -> str:
         with deep_recursion():
             return emit_with_products(
-                plan, self._directions, self._joint.first, self._spelling, self._name, self._title, over
+                plan, plan.directions, self._joint.first, self._spelling, self._name, self._title, over
             )
 
 

@@ -227,12 +227,12 @@ class KernelText:
                 return Text(f"{spelled}({self._operand(z, at).code})", ATOM)
 
     def _where(self, step: Step, spec: Any) -> Text:
-        (relation, _), places = spec
+        (relation, _, otherwise), places = spec
         left, right, body = (self._operand(o, at) for o, at in zip(step.operands, places, strict=True))
         if step.complex and not step.operands[2].complex:
             body = Text(f"complex<double>({body.code})", ATOM)
-        zero = "complex<double>(0.0)" if step.complex else "0.0"
-        return Text(f"{left.at(SUM)} {relation} {right.at(SUM)} ? {body.at(SUM)} : {zero}", CHOICE)
+        other = f"complex<double>({_number(otherwise).code})" if step.complex else _number(otherwise).code
+        return Text(f"{left.at(SUM)} {relation} {right.at(SUM)} ? {body.at(SUM)} : {other}", CHOICE)
 
 
 def times(a: Const, b: Const) -> Const:

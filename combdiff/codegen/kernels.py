@@ -78,16 +78,14 @@ def with_kernels(plan: Plan, taken: Collection[str] = (), late: Collection[Step]
     return replace(plan, outputs=tuple(made[o] for o in plan.outputs), names=names)
 
 
-def with_definitions(plan: Plan, template: str, before: dict[str, str], late: Collection[Step] = ()) -> Plan:
-    """The plan with kernels, if a library has a spelling for them; their definitions are added to `before`, by name.
+def with_definitions(plan: Plan, template: str, taken: Collection[str], late: Collection[Step] = ()) -> Plan:
+    """The plan with kernels, if a library has a spelling for them, under names that are not `taken`.
 
     A plan with loops has none: a loop is there for its small arrays, which steps that are written over keep as small.
     """
     if not template or plan.loops:
         return plan
-    plan = with_kernels(plan, before, late)
-    before |= {s.spec.name: s.spec.text(template) for s in plan.steps if isinstance(s.spec, Kernel)}
-    return plan
+    return with_kernels(plan, taken, late)
 
 
 def _called(result: str, taken: Collection[str]) -> str:

@@ -18,6 +18,7 @@ from combdiff.codegen.matrix_expr import MatrixExpr
 from combdiff.codegen.matrix_notation import LATEX
 from combdiff.codegen.matrix_notes import named_in, notes, with_names
 from combdiff.codegen.matrix_printer import matrix_latex_terms
+from combdiff.codegen.signs import latex_signs
 from combdiff.errors import UnsupportedError
 from combdiff.language.terms import Add, Const, Lam, Let, Mul, Term, Tuple, Var
 from combdiff.language.types import Number
@@ -40,7 +41,7 @@ def latex(term: Term, form: str = "index", width: int = 100) -> str:
     if form not in ("index", "matrix"):
         raise UnsupportedError(f"there is no {form!r} form", remedy='ask for form="index" or form="matrix"')
     forms = forms_within(term) if form == "matrix" else {}
-    scope = Scope().bind(sorted(term.free, key=lambda v: v.uid))
+    scope = Scope(signs=latex_signs(term, form)).bind(sorted(term.free, key=lambda v: v.uid))
     page = _Page(width, forms)
     page.set(term, scope)
     page.explain()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from combdiff.language.terms import Term, Var
 
@@ -16,7 +16,7 @@ _NO_COMMAND = {"omicron": "o", "Alpha": "A", "Beta": "B", "Epsilon": "E", "Zeta"
 _NO_COMMAND |= {"Kappa": "K", "Mu": "M", "Nu": "N", "Omicron": "O", "Rho": "P", "Tau": "T", "Chi": "X"}
 _VARIANTS = {"ϵ": r"\epsilon", "ε": r"\varepsilon", "ϕ": r"\phi", "φ": r"\varphi", "ς": r"\varsigma", "ϑ": r"\vartheta"}
 _VARIANTS |= {"ϱ": r"\varrho", "ϖ": r"\varpi", "ħ": r"\hbar", "ℏ": r"\hbar", "ℓ": r"\ell", "∂": r"\partial"}
-_VARIANTS |= {"∇": r"\nabla", "∞": r"\infty"}
+_VARIANTS |= {"∇": r"\nabla", "∞": r"\infty", "µ": r"\mu"}
 _ACCENTS = {"\u0302": "hat", "\u0304": "bar", "\u0305": "bar", "\u0303": "tilde", "\u0307": "dot", "\u20d7": "vec"}
 
 
@@ -74,7 +74,7 @@ def latex_name(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The variables in sight and how they are written; no two are written alike.
+    """The variables in sight and how they are written; no two are written alike, and none as a sign of the formula is.
 
     >>> from combdiff.language.terms import fresh
     >>> from combdiff.language.types import REAL
@@ -82,23 +82,26 @@ class Scope:
     >>> scope = Scope().bind([x]).bind([other])
     >>> scope[x], scope[other]
     ('x', 'x_{1}')
+    >>> Scope(signs=frozenset({"x"})).bind([x])[x]
+    'x_{1}'
     """
 
     spell: Callable[[str], str] = latex_name
     names: Mapping[Var, str] = field(default_factory=dict)
+    signs: frozenset[str] = frozenset()
 
     def bind(self, variables: Iterable[Var]) -> Scope:
         """The scope inside a binder of `variables`."""
         names = dict(self.names)
-        taken = set(names.values())
+        taken = {*names.values(), *self.signs}
         for var in variables:
             names[var] = self._unlike(var.name, taken)
             taken.add(names[var])
-        return Scope(self.spell, names)
+        return replace(self, names=names)
 
     def seeing(self, term: Term) -> Scope:
         """The scope with only the variables that `term` mentions: a definition may use the names of all others."""
-        return Scope(self.spell, {var: name for var, name in self.names.items() if var in term.free})
+        return replace(self, names={var: name for var, name in self.names.items() if var in term.free})
 
     def _unlike(self, name: str, taken: set[str]) -> str:
         spelled, number = self.spell(name), 0

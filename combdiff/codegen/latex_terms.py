@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from combdiff.codegen.latex_names import Scope
+from combdiff.codegen.latex_names import Scope, latex_name
 from combdiff.language.scalars import SCALAR_FUNCTIONS
 from combdiff.language.terms import (
     ONE,
@@ -34,8 +34,9 @@ from combdiff.language.terms import (
     neg,
     power,
     split_coefficient,
+    subterms,
 )
-from combdiff.language.types import Index, Map
+from combdiff.language.types import Index, Map, Type
 
 ARROW, SUM, PRODUCT, POSTFIX, ATOM = range(5)
 """How tightly a formula holds together; one that stands in a tighter place gets brackets."""
@@ -345,6 +346,31 @@ def _sum(term: Sum, scope: Scope) -> str:
     over = [v for v in term.indices if isinstance(v.kind, Index)]
     dense = [v for v in term.indices if not isinstance(v.kind, Index)]
     body = term_latex(term.body, inner, PRODUCT)
-    signs = rf"\sum_{{{','.join(inner[v] for v in over)}}} " if over else ""
+    signs = rf"\sum_{{{','.join(_ranging(v, term.body, inner) for v in over)}}} " if over else ""
     signs += "".join(r"\int " for _ in dense)
     return signs + body + "".join(rf"\, \mathrm{{d}}{inner[v]}" for v in dense)
+
+
+def _ranging(index: Var, body: Term, scope: Scope) -> str:
+    """An index under Σ, and its range where no slot in `body` shows it: `i<n` for a size, `b \\in B` for a domain."""
+    domain = index.kind.domain if isinstance(index.kind, Index) else None
+    name = scope[index]
+    if domain is None or not (domain.declared or domain.sized) or _shows_range(body, index):
+        return name
+    of = latex_name(domain.name)
+    if of in scope.names.values():
+        return name
+    return rf"{name} \in {of}" if domain.declared else f"{name}<{of}"
+
+
+def _shows_range(body: Term, index: Var) -> bool:
+    """Whether `index` stands in a slot that it ranges over, and alone in no other one."""
+    entries = [t for t in subterms(body) if isinstance(t, App) and index in t.free]
+    slots = [pair for t in entries for pair in zip(t.args, _slots(t.function), strict=True) if index in pair[0].free]
+    own = [kind == index.kind for _, kind in slots]
+    return any(own) and all(is_own for (at, _), is_own in zip(slots, own, strict=True) if at == index)
+
+
+def _slots(function: Term) -> tuple[Type, ...]:
+    assert isinstance(function.type, Map), "only maps are applied"
+    return function.type.params

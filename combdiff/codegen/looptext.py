@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from combdiff.codegen.backends.spelling import Spelling
+from combdiff.codegen.names import words
 from combdiff.codegen.numbers import is_plain
 from combdiff.codegen.plan import VIEWS, Loop, Member, Step
 from combdiff.codegen.products import uses_of
@@ -17,7 +17,6 @@ from combdiff.language.types import Domain
 
 _LETTERS = "pqijkl"
 _WIDEST = 110
-_WORD = re.compile(r"\b[^\W\d]\w*")
 
 
 class LoopText(ABC):
@@ -30,6 +29,7 @@ class LoopText(ABC):
     uses: Counter[Step]
     loops: dict[Step, Loop]
     pinned: dict[Step, str]
+    fresh: Callable[[str], str]
     taken: set[str]
     dimensions: dict[Domain, str]
     asked: set[Domain]
@@ -49,9 +49,6 @@ class LoopText(ABC):
 
     @abstractmethod
     def shortened(self, step: Step) -> Text: ...
-
-    @abstractmethod
-    def fresh(self, wish: str) -> str: ...
 
     @abstractmethod
     def is_large(self, step: Step) -> bool: ...
@@ -77,10 +74,10 @@ class LoopText(ABC):
                 statements.append([line])
         last: dict[str, int] = {}
         for n, statement in enumerate(statements):
-            words = {*_WORD.findall("\n".join(statement))}
+            mentioned = words("\n".join(statement))
             made = statement[0].partition(" = ")[0]
-            last |= {name: n for name in self.releasable if name in words and (name in last or made == name)}
-        kept = {*_WORD.findall(outside)}
+            last |= {name: n for name in self.releasable if name in mentioned and (name in last or made == name)}
+        kept = words(outside)
         for n, statement in enumerate(statements):
             names = [name for name, at in last.items() if at == n and name not in kept]
             if names and not statement[0].startswith("return "):

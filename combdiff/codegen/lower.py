@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from combdiff.codegen.arguments import Parameters, lists_in
+from combdiff.calculus.demands import demanded
+from combdiff.codegen.argument_names import ArgumentNames
+from combdiff.codegen.arguments import Parameters, derivative
 from combdiff.codegen.arrays import Arrays, Labels, Value, domain_of
 from combdiff.codegen.conditions import (
     Condition,
@@ -17,22 +19,20 @@ from combdiff.codegen.conditions import (
     conditions_of,
     distributed,
     inlined,
-    is_tame,
     mentions_delta,
     repeated_sums,
     solution,
 )
-from combdiff.codegen.indexing import affine, entry, position, scatter
+from combdiff.codegen.guarding import Guarding
+from combdiff.codegen.indexing import affine, entry, scatter
 from combdiff.codegen.numbers import check_power
 from combdiff.codegen.paths import WIDEST, Contractions, Network
-from combdiff.codegen.plan import Argument, Plan, Step
+from combdiff.codegen.plan import Plan, Step
 from combdiff.codegen.scaling import scaled_early
 from combdiff.codegen.sharing import Shared
 from combdiff.codegen.signature import (
     Result,
     check_supported,
-    derivatives_in,
-    function_name,
     guessed_sizes,
     looped,
     result_of,
@@ -41,6 +41,7 @@ from combdiff.codegen.signature import (
 from combdiff.codegen.solving import Solving, with_equations
 from combdiff.errors import UnsupportedError
 from combdiff.language.components import by_components
+from combdiff.language.guards import Guard, under
 from combdiff.language.terms import (
     ONE,
     Add,
@@ -72,7 +73,12 @@ from combdiff.language.types import Domain, Index, Map, Number, is_complex
 __all__ = ["guessed_sizes", "lower"]
 
 
-def lower(term: Term, sizes: Mapping[Domain, int] | None = None, unknowns: set[str] | None = None) -> Plan:
+def lower(
+    term: Term,
+    sizes: Mapping[Domain, int] | None = None,
+    unknowns: set[str] | None = None,
+    names: ArgumentNames | None = None,
+) -> Plan:
     """The plan of a derivation's result; `sizes` decide the order of contractions (guessed where they are missing).
 
     >>> from combdiff.language.terms import fresh, mul, total
@@ -85,50 +91,63 @@ def lower(term: Term, sizes: Mapping[Domain, int] | None = None, unknowns: set[s
     >>> [plan.kind(step) for step in plan.steps if step.operands]
     ['GEMV']
 
-    `unknowns`: names in use by other equations. Raises `UnsupportedError` for an integral, which no array holds.
+    `unknowns`: names in use by other equations; `names`: what the program around an equation calls its arguments.
+    Raises `UnsupportedError` for an integral, which no array holds.
     """
     check_supported(term)
     unknowns = set() if unknowns is None else unknowns
-    lowering = _Lowering(term, sizes or {}, set(unknowns))
+    names = ArgumentNames(term) if names is None else names
+    lowering = _Lowering(term, sizes or {}, set(unknowns), names)
     plan = lowering.plan()
     shared = lowering.contractions.to_share()
     if shared:
-        lowering = _Lowering(term, sizes or {}, set(unknowns), shared)
+        lowering = _Lowering(term, sizes or {}, set(unknowns), names, shared)
         plan = lowering.plan()
     unknowns |= lowering.unknowns
     return plan
 
 
-class _Lowering(Solving):
+class _Lowering(Solving, Guarding):
     def __init__(
-        self, program: Term, sizes: Mapping[Domain, int], unknowns: set[str], shared: Shared | None = None
+        self,
+        program: Term,
+        sizes: Mapping[Domain, int],
+        unknowns: set[str],
+        names: ArgumentNames,
+        shared: Shared | None = None,
     ) -> None:
         parts = by_components(program)
         term = parts.term
         self.result: Result = with_equations(result_of(term))
         self.sizes = guessed_sizes(term) | dict(sizes)
-        super().__init__(lambda f, names: lower(f, self.sizes, names), unknowns)
+        Solving.__init__(self, lambda f, taken: lower(f, self.sizes, taken, names), unknowns, names)
+        Guarding.__init__(self)
         self.arrays = Arrays()
         self.names = self.arrays.names
         self.contractions = Contractions(self.arrays, self.sizes, shared)
-        self.parameters = Parameters(self.arrays, parts, lists_in(program))
+        self.parameters = Parameters(self.arrays, parts, names)
         self.known = self.parameters.known
         self.functions: dict[Var, Term] = {}
-        self.memo: dict[Term, Value] = {}
-        self.derivatives = derivatives_in(term)
+        self.memo: dict[tuple[Term, Guard], Value] = {}
+        self.derivatives = names.derivatives_in(term)
         self.repeated = repeated_sums(term)
         self.has_delta = any(isinstance(u, Delta) for u in subterms(term))
 
     def plan(self) -> Plan:
         arguments = [self.parameters.take(v) for v in self.result.params]
-        arguments += [Argument(name, kind, callable=True) for name, kind in self.derivatives.items()]
+        arguments += [derivative(*item, self.argument_names) for item in self.derivatives.items()]
+        guards = demanded(self.result.bindings, self.result.outputs)
         for var, value in self.result.bindings:
+            if not self.finite(value):
+                self.partial.add(var)
             if isinstance(value, Lam) and not all(isinstance(p.kind, Index) for p in value.params):
                 self.functions[var] = value
             else:
+                self.guards = guards.get(var, ())
                 self.known[var] = self.array(value)
                 if self.known[var].operands:
                     self.names.setdefault(self.known[var], var.name)
+        self.guards = ()
         outputs = tuple(self.array(t) for t in self.result.outputs)
         outputs, self.names = scaled_early(outputs, self.names, self.sizes)
         taken = self.parameters.used(self.taken(arguments, outputs), outputs)
@@ -168,9 +187,10 @@ class _Lowering(Solving):
 
     def scalar(self, t: Term, wanted: Sequence[Var] = ()) -> Value:
         """A number that depends on indices, as an array over these."""
-        value = self.memo.get(t)
+        key = t, () if self.finite(t) else self.guards
+        value = self.memo.get(key)
         if value is None:
-            value = self.memo[t] = self._scalar(t, wanted)
+            value = self.memo[key] = self._scalar(t, wanted)
         return value
 
     def _scalar(self, t: Term, wanted: Sequence[Var]) -> Value:
@@ -195,15 +215,15 @@ class _Lowering(Solving):
             case Pow(base, exponent):
                 if isinstance(base, Const) and isinstance(exponent, Const):
                     check_power(base, exponent)
-                values = [self.scalar(base, wanted), self.scalar(exponent, wanted)]
+                values = self.operands(t, (base, exponent), wanted)
                 return self.arrays.elementwise("power", None, values, wanted, is_complex(t.type))
             case Call(name, ()):
                 return self.arrays.named(name)
             case Call(primitive, args):
-                values = [self.scalar(u, wanted) for u in args]
+                values = self.operands(t, args, wanted)
                 return self.arrays.elementwise("call", primitive, values, wanted, is_complex(t.type))
             case Delta() | Indicator():
-                return self._guarded(t, wanted)
+                return self.guarded(t, wanted)
             case Let():
                 return self.scalar(inlined(t), wanted)
         raise UnsupportedError(
@@ -228,7 +248,7 @@ class _Lowering(Solving):
             case App(f, args) if f in self.known or (isinstance(f.type, Map) and f.type.is_tensor):
                 return entry(self.arrays, self.array(f), [affine(a) for a in args])
             case App(f, args):
-                return self._unknown(t, function_name(f), args)
+                return self._unknown(t, self.argument_names.of(f), args)
         raise UnsupportedError(
             f"a {type(t).__name__} is no entry of a tensor", remedy="apply tensors and functions of numbers only"
         )
@@ -237,7 +257,7 @@ class _Lowering(Solving):
         """A function of the user: element by element for numbers, on whole arrays for tensors."""
         numbers = all(isinstance(a.type, Number | Index) for a in args)
         if numbers and not slots(t.type):
-            values = [self.scalar(a) for a in args]
+            values = self.operands(t, args)
             return self.arrays.elementwise("unknown", name, values, complex=is_complex(t.type))
         operands = tuple(self.array(a) for a in args)
         spec = (name, tuple(tuple(range(o.rank)) for o in operands))
@@ -254,7 +274,7 @@ class _Lowering(Solving):
         if self.has_delta:
             conditions, rest = conditions_of(body)
             if conditions:
-                return self._constrained(list(summed), conditions, rest, wanted)
+                return self.constrained(list(summed), conditions, rest, wanted)
         return self._contracted(summed, body, (), wanted)
 
     def _contracted(self, summed: Sequence[Var], body: Term, stay: Sequence[Var], wanted: Sequence[Var]) -> Value:
@@ -262,7 +282,7 @@ class _Lowering(Solving):
         remaining = [v for v in summed if v not in stay]
         network = Network(remaining, wanted)
         self._collect(body, False, network)
-        self._place_masks(network)
+        self.place_masks(network)
         operands = [v for v in network.operands if v.labels]
         factors = [v for v in network.operands if not v.labels]
         present = {x for v in operands for x in v.labels}
@@ -294,7 +314,7 @@ class _Lowering(Solving):
                 network.operands += [self._factor(base, conjugated, ())] * int(n.real)
             case Call("abs2", (base,)) if is_complex(base.type) and not base.free.isdisjoint(network.summed):
                 network.operands += [self._factor(base, True, ()), self._factor(base, False, ())]
-            case Delta() | Indicator() if network.summed and is_tame(t.body):
+            case Delta() | Indicator() if network.summed and self.finite(t.body):
                 network.masks.append(t)
                 self._collect(t.body, conjugated, network)
             case _:
@@ -317,20 +337,23 @@ class _Lowering(Solving):
 
     # --- conditions -----------------------------------------------------------------------------------------------
 
-    def _constrained(self, summed: list[Var], conditions: list[Condition], rest: Term, wanted: Sequence[Var]) -> Value:
+    def constrained(self, summed: list[Var], conditions: list[Condition], rest: Term, wanted: Sequence[Var]) -> Value:
         """Σ of δ(l, r, …): a δ is solved for a summed index, or for one that the result is then scattered along."""
         solved: list[tuple[Var, Term]] = []
         masks: list[Condition] = []
+        guards = self.guards
         while conditions:
             left, right = conditions.pop()
-            compared = compared_in(rest, [*conditions, *masks])
-            found = solution((left, right), summed, rest, compared, wanted)
+            inside = under(guards, rest)
+            compared = compared_in(inside, [*conditions, *masks])
+            found = solution((left, right), summed, inside, compared, wanted)
             if found is None:
                 masks.append((left, right))
                 continue
             var, form = found
             by = {var: form}
             rest = substitute(rest, by)
+            guards = tuple(c.at(by) for c in guards)
             conditions = [(substitute(a, by), substitute(b, by)) for a, b in conditions]
             masks = [(substitute(a, by), substitute(b, by)) for a, b in masks]
             if var in summed:
@@ -341,51 +364,17 @@ class _Lowering(Solving):
             rest = delta(left, right, rest)
         forms = [(v, affine(f)) for v, f in solved]
         stay = tuple(dict.fromkeys(u for _, form in forms for u in form.variables))
-        value = self._masked_sum(summed, rest, stay, wanted)
+        with self.under(guards):
+            value = self._masked_sum(summed, rest, stay, wanted)
         return scatter(self.arrays, value, forms, [v for v in stay if v not in summed]) if forms else value
 
     def _masked_sum(self, summed: list[Var], body: Term, stay: Sequence[Var], wanted: Sequence[Var]) -> Value:
         """A sum whose conditions are all left: as masks of the product, or round the whole of it."""
-        if isinstance(body, Delta) and not is_tame(body.body):
-            value = self._guarded(body, wanted)
+        if isinstance(body, Delta) and not self.finite(body.body):
+            value = self.guarded(body, wanted)
             return self._summed(value, [v for v in summed if v not in stay])
         return self._contracted(summed, body, stay, wanted)
 
     def _summed(self, value: Value, summed: Sequence[Var]) -> Value:
         absent = [self.arrays.size(domain_of(v)) for v in summed if v not in value.labels]
         return self.arrays.product(ONE, [*absent, self.arrays.reduce(value, summed)])
-
-    def _guarded(self, t: Delta | Indicator, wanted: Sequence[Var]) -> Value:
-        """The body where the condition holds, else 0; never 0 times the body, which may be infinite there."""
-        if isinstance(t, Delta):
-            conditions, rest = conditions_of(t)
-            others = [[o for o in conditions if o is not c] for c in conditions]
-            found = [compared_in(rest, o) for o in others]
-            if any(solution(c, [], rest, o, wanted) for c, o in zip(conditions, found, strict=True)):
-                return self._constrained([], conditions, rest, wanted)
-        return self._where(t, self.scalar(t.body, wanted), wanted)
-
-    def _where(self, t: Delta | Indicator, body: Value, wanted: Sequence[Var] = ()) -> Value:
-        relation = "==" if isinstance(t, Delta) else "<="
-        left, right = self._side(t.left), self._side(t.right)
-        modulo = None
-        if isinstance(t, Delta):
-            modulo = next((d for v in (*left.labels, *right.labels) if (d := domain_of(v)).periodic), None)
-        spec = (relation, modulo)
-        return self.arrays.elementwise("where", spec, (left, right, body), wanted, body.step.complex)
-
-    def _side(self, t: Term) -> Value:
-        if isinstance(t.type, Index) or (isinstance(t, Const) and t.is_integer):
-            return position(self.arrays, affine(t), None)
-        return self.scalar(t)
-
-    def _place_masks(self, network: Network) -> None:
-        """A mask goes on the smallest factor that has its indices; else it is a factor of its own."""
-        for mask in network.masks:
-            labels = {*self._side(mask.left).labels, *self._side(mask.right).labels}
-            homes = [n for n, v in enumerate(network.operands) if labels <= set(v.labels)]
-            home = min(homes, key=lambda n: len(network.operands[n].labels), default=None)
-            if home is None:
-                network.operands.append(self._where(mask, self.arrays.number(ONE)))
-            else:
-                network.operands[home] = self._where(mask, network.operands[home])

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from combdiff.codegen.latex_names import latex_name
+from combdiff.codegen.matrix_check import confirmed
 from combdiff.codegen.matrix_drafting import Drafting
 from combdiff.codegen.matrix_expr import MatrixExpr
 from combdiff.codegen.matrix_network import NoMatrixFormError
@@ -63,7 +64,17 @@ def forms_within(term: Term) -> dict[Term, MatrixExpr]:
     >>> from combdiff.language.terms import ONE, fresh
     >>> forms_within(Lam((fresh("x", ONE.type),), ONE))
     {Const(real=Fraction(1, 1), imag=Fraction(0, 1)): Number(value=Const(real=Fraction(1, 1), imag=Fraction(0, 1)))}
+
+    Each has the value of its term on random numbers.
+
+    Raises:
+        CheckError: a form that was found differs from its term.
     """
+    return confirmed(forms_found(term))
+
+
+def forms_found(term: Term) -> dict[Term, MatrixExpr]:
+    """The same before they are held against their terms."""
     units = list(dict.fromkeys(_units(term)))
     return {unit: found for unit, found in zip(units, matrix_forms(units), strict=True) if found is not None}
 

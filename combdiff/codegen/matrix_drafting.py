@@ -31,6 +31,7 @@ from combdiff.codegen.matrix_slots import of_more_slots, tensor_terms, unfolded
 from combdiff.codegen.matrix_tensors import RELATIONS, Arrangement, arrangements, sum_arrangements
 from combdiff.language.terms import (
     ONE,
+    ZERO,
     Add,
     App,
     Call,
@@ -84,6 +85,8 @@ class Drafting:
         """A number under the free indices `legs`, as a matrix with these rows and columns."""
         if isinstance(term, Add):
             return self._sum(term, legs)
+        if term == ZERO:
+            return lambda found: scaled(ZERO, [], None)
         if len(legs) > 2:
             return of_more_slots(term, legs, self.expression)
         coefficient, scalars, network = self._network(term, legs)
@@ -291,7 +294,8 @@ class Drafting:
         book = self.book
         roots: list[tuple[TermDag, int]] = []
         if book.roots:
-            roots = session(("matrix",)).run("\n".join(book.facts), book.roots, "matrix*").roots
+            with session(("matrix",)) as laws:
+                roots = laws.run("\n".join(book.facts), book.roots, "matrix*").roots
         return Found(roots, book.domains, lambda number, found: self.atoms[number](found))
 
 

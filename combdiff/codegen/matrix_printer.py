@@ -120,7 +120,9 @@ class _Printer:
             case Function(name, of):
                 pattern = n.functions.get(name, name + "({})")
                 return pattern.format(self.write(of, SUM)), POSTFIX if "^" in pattern else ATOM
-            case Power(_, Number(exponent), False) if n is LATEX and is_number(expr) and exponent.real < 0:
+            case Power(_, Number(exponent), False) if (
+                n is LATEX and is_number(expr) and exponent.real < 0 and not exponent.imag
+            ):
                 return n.fraction.format("1", self.write(_inverted(expr), SUM)), PRODUCT
             case Power(base, exponent, by_entry):
                 pattern = n.entrywise_power if by_entry else n.power
@@ -273,9 +275,9 @@ class _Printer:
 
 
 def _inverted(expr: MatrixExpr) -> MatrixExpr:
-    """b where `expr` is b to a negative whole power, taken to the positive one; otherwise `expr` itself."""
+    """b where `expr` is b to a negative real power, taken to the positive one; otherwise `expr` itself."""
     match expr:
-        case Power(base, Number(exponent), entry) if exponent.is_integer and exponent.real < 0:
+        case Power(base, Number(exponent), entry) if exponent.real < 0 and not exponent.imag:
             positive = number(-exponent.real)
             return base if positive == ONE else Power(base, Number(positive), entry)
         case _:

@@ -11,6 +11,7 @@ from combdiff.codegen.matrix_expr import MatrixExpr
 from combdiff.codegen.matrix_notation import TEXT
 from combdiff.codegen.matrix_notes import named_in, notes, with_names
 from combdiff.codegen.matrix_printer import algebra_text
+from combdiff.codegen.signs import text_signs
 from combdiff.language.printer import expression_text as in_language
 from combdiff.language.terms import Lam, Let, Term, Tuple
 
@@ -26,7 +27,7 @@ def matrix_text(term: Term) -> str:
     '2 x'
     """
     result = _Result(forms_within(term))
-    lines = [result.text(term, Scope(str).bind(sorted(term.free, key=lambda v: v.uid)))]
+    lines = [result.text(term, Scope(str, signs=text_signs(term)).bind(sorted(term.free, key=lambda v: v.uid)))]
     return "\n".join([*lines, *(f"where {clause}" for clause in result.clauses())])
 
 
@@ -40,7 +41,7 @@ class _Result:
     def clauses(self) -> list[str]:
         """What is to be said beside the lines: definitions first."""
         named = {named: scope for expr, scope in self.used for named in named_in(expr)}
-        definitions = [f"{scope[of.var]} = {in_language(of.value)}" for of, scope in named.items()]
+        definitions = [f"{scope[of.var]} = {in_language(of.value, scope.names)}" for of, scope in named.items()]
         return [*definitions, *notes(self.used, TEXT)]
 
     def text(self, term: Term, scope: Scope) -> str:
@@ -63,7 +64,7 @@ class _Result:
             case Lam(params, body) if isinstance(body, Let) or not is_unit(term):
                 return self.text(body, scope.bind(params))
             case _:
-                return in_language(term)
+                return in_language(term, scope.names)
 
     def _definition(self, value: Term, scope: Scope) -> str:
         if value in self.forms or not isinstance(value, Lam) or is_unit(value):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import log10
+from sys import float_info
 from typing import Any
 
 from combdiff.codegen.plan import NUMBERS, Step
 from combdiff.errors import UnsupportedError
 from combdiff.language.numerals import order
-from combdiff.language.terms import Const, Mul, Pow, Term
+from combdiff.language.terms import ONE, ZERO, Const, Mul, Pow, Term
 
 
 def is_plain(step: Step) -> bool:
@@ -62,17 +63,15 @@ def as_float(value: Fraction) -> float:
         found = float(value)
     except OverflowError:
         found = 0.0
-    if value and not found:
+    if value and abs(found) < float_info.min:
         raise beyond()
     return found
 
 
 def check_power(base: Const, exponent: Const) -> None:
     """Refuse a power of a number that has no value in floating point."""
-    if base.real or base.imag:
-        size = order(base.real, base.imag) * exponent.real
-        if not -1074 <= size < 1024:
-            raise beyond()
+    if base not in (ZERO, ONE) and exponent.real and abs(order(base.real, base.imag)) > 1022 / abs(exponent.real):
+        raise beyond()
 
 
 def beyond() -> UnsupportedError:

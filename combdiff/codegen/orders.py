@@ -59,7 +59,7 @@ class Factors:
     _labels: dict[int, int] = field(default_factory=dict)
     _entries: dict[int, int] = field(default_factory=dict)
     _costs: dict[tuple[int, int], Cost] = field(default_factory=dict)
-    _ways: dict[frozenset[int], Ways] = field(default_factory=dict)
+    _ways: dict[tuple[frozenset[int], int], Ways] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.variables = list(dict.fromkeys(x for v in self.values for x in v.labels))
@@ -127,14 +127,21 @@ class Factors:
         summed = {x for n, x in enumerate(self.variables) if over >> n & 1}
         return best_placement(v.labels, self.symmetries.get(base(v.step), ()), summed, there == over)
 
-    def cheapest(self, known: Collection[int] = ()) -> Ways:
-        """The cheapest way to make each set that hangs together, and the whole; sets in `known` are there."""
-        there = frozenset(known)
-        if there not in self._ways:
-            self._ways[there] = self._cheapest(there)
-        return self._ways[there]
+    def cheapest(self, known: Collection[int] = (), whole: int = 0) -> Ways:
+        """The cheapest way to make each set that hangs together, and the `whole`; sets in `known` are there.
+
+        The whole is the product of all factors, or the set that is given, whose parts need not share an index.
+        """
+        there, whole = frozenset(known), whole or self.all
+        if (there, whole) not in self._ways:
+            if (there, 0) not in self._ways:
+                self._ways[there, 0] = self._cheapest(there)
+            ways = self._ways[there, 0]
+            self._ways[there, whole] = ways if whole in ways else self._joined(ways, whole)
+        return self._ways[there, whole]
 
     def _cheapest(self, known: frozenset[int]) -> Ways:
+        """The ways of the sets that hang together."""
         ways: dict[int, Way] = {}
         for group in range(1, self.all + 1):
             if group in known or not group & (group - 1):
@@ -151,12 +158,13 @@ class Factors:
                     best = Way(cost, left, right) if best is None or cost < best.cost else best
             if best is not None:
                 ways[group] = best
-        return ways if self.all in ways else self._joined(ways)
+        return ways
 
-    def _joined(self, ways: dict[int, Way]) -> Ways:
-        """Parts that share no index are multiplied at the end, small ones first."""
+    def _joined(self, found: Ways, whole: int) -> Ways:
+        """The ways found, and one to make `whole`: parts that share no index are multiplied last, small ones first."""
+        ways = dict(found)
         parts: list[int] = []
-        left = self.all
+        left = whole
         for group in sorted(ways, key=int.bit_count, reverse=True):
             if group & left == group:
                 parts.append(group)

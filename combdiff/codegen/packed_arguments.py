@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from combdiff.codegen.backends.spelling import Spelling
-from combdiff.codegen.packed_text import item_names, pack_text
+from combdiff.codegen.packed_text import item_names
 from combdiff.codegen.packing import Layout
 from combdiff.codegen.plan import Plan, Step
 from combdiff.language.types import Domain
@@ -15,8 +14,9 @@ from combdiff.language.types import Domain
 class PackedArguments:
     """What the packed arguments of a plan, and the items that they are made of, are called in one function."""
 
-    def __init__(self, plan: Plan, fresh: Callable[[str], str]) -> None:
+    def __init__(self, plan: Plan, packers: Mapping[str, str], fresh: Callable[[str], str]) -> None:
         self.packings = {packing.name: packing for packing in plan.packings}
+        self._packers = packers
         self.arguments = {name: fresh(f"{name}_packed") for name in self.packings}
         self._items = {
             name: dict.fromkeys(found, self.arguments[name]) if len(found) == 1 else found
@@ -51,7 +51,7 @@ class PackedArguments:
 
     def origin(self, name: str) -> str:
         """How a packed argument comes from the array that is described after it."""
-        return f"what pack_{name} returns for {name}, a " if name in self.packings else ""
+        return f"what {self._packers[name]} returns for {name}, a " if name in self.packings else ""
 
 
 def telling_name(step: Step, letters: Callable[[Step], str]) -> str:
@@ -63,23 +63,3 @@ def telling_name(step: Step, letters: Callable[[Step], str]) -> str:
     if not partner or len(name) > 4:
         return ""
     return f"{name}_rows" if step.op == "packed" and layout.selects_rows else name
-
-
-def packing_functions(plan: Plan, spelling: Spelling, identifier: Callable[[str], str]) -> dict[str, str]:
-    """The texts of the functions that pack, by their names."""
-    found = {}
-    for packing in plan.packings:
-        name = identifier(f"pack_{packing.name}")
-        found[name] = pack_text(packing, spelling, name, identifier(packing.name))
-    return found
-
-
-def module(plan: Plan, spelling: Spelling, before: Mapping[str, str], text: str) -> str:
-    """A whole module: what it imports, the functions that are called, the function itself."""
-    return "\n\n\n".join([imported(spelling, bool(plan.packings)), *before.values(), text])
-
-
-def imported(spelling: Spelling, packs: bool) -> str:
-    """The lines that import; index arrays are made by NumPy in every library."""
-    lines: Sequence[str] = spelling.imports.splitlines()
-    return "\n".join(sorted({*lines, "import numpy as np"}) if packs else lines)

@@ -10,12 +10,12 @@ def gradient(J_packed, C):
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
 from combdiff.codegen.backends.spelling import Spelling
+from combdiff.codegen.names import Names, words
 from combdiff.codegen.packing import Layout, Order, Packing, inverse
 from combdiff.codegen.plan import Step
 from combdiff.codegen.texts import ATOM, PRODUCT, UNARY, Text, Writer, chained, number_text, signed
@@ -25,7 +25,7 @@ from combdiff.language.types import Domain
 
 _LETTERS = "pqrstuvwxyz"
 _DIMENSIONS = "nmrstuv"
-_TAKEN = ("np", "rows", "columns", "count", "place", "images", "least", "len")
+_TAKEN = ("np", "rows", "columns", "count", "place", "images", "least", "i")
 
 
 def item_names(packing: Packing, fresh: Callable[[str], str]) -> dict[tuple[Layout | None, str], str]:
@@ -83,25 +83,26 @@ class PackedProducts(Writer):
         return Text(f"{text.at(ATOM)}.reshape({shape})", ATOM)
 
 
-def pack_text(packing: Packing, spelling: Spelling, name: str, array: str) -> str:
-    """The text of the function `name`, which packs the argument that it calls `array`."""
+def pack_text(packing: Packing, spelling: Spelling, name: str) -> str:
+    """The text of the function `name`, which packs an argument."""
     if not spelling.concatenate:
         raise UnsupportedError(
             f"pack= selects rows of an array in memory, which is not done in {spelling.name}",
             remedy='choose another backend, such as "numpy", or leave pack out',
         )
-    return PackText(packing, spelling, name, array).text()
+    return PackText(packing, spelling, name).text()
 
 
 class PackText:
     """The text of one function that packs."""
 
-    def __init__(self, packing: Packing, spelling: Spelling, name: str, array: str) -> None:
+    def __init__(self, packing: Packing, spelling: Spelling, name: str) -> None:
         self.packing = packing
         self.spelling = spelling
         self.name = name
-        self.array = array
-        self.taken = {array, name, *_TAKEN, *spelling.reserved}
+        names = Names({name, *_TAKEN, *spelling.reserved})
+        self.fresh, self.taken = names.fresh, names.taken
+        self.array = self.fresh(packing.name)
         self.dimensions: dict[Domain, str] = {}
         for domain in packing.domains:
             if domain.count is not None:
@@ -113,15 +114,6 @@ class PackText:
         self.lines: list[str] = []
         self.chosen = "columns"
         self.plain = spelling.from_numpy == "{0}"
-
-    def fresh(self, wish: str) -> str:
-        """`wish`, or with a number that makes it new."""
-        chosen, number = wish, 1
-        while chosen in self.taken:
-            number += 1
-            chosen = f"{wish}{number}"
-        self.taken.add(chosen)
-        return chosen
 
     def text(self) -> str:
         """The whole function."""
@@ -136,9 +128,9 @@ class PackText:
 
     def _sizes(self) -> Iterator[str]:
         names = [self.dimensions[d] for d in self.packing.domains]
-        used = " ".join(self.lines)
+        used = words(" ".join(self.lines))
         shown = [
-            "_" if d.count is not None or n in names[:at] or not _mentions(used, n) else n
+            "_" if d.count is not None or n in names[:at] or n not in used else n
             for at, (d, n) in enumerate(zip(self.packing.domains, names, strict=True))
         ]
         asked = [n for n in shown if n != "_"]
@@ -313,10 +305,6 @@ class PackText:
         if order != tuple(range(len(order))):
             view = self.spelling.transpose.format(self.array, ", ".join(map(str, order)))
         return self.spelling.contiguous.format(view)
-
-
-def _mentions(text: str, name: str) -> bool:
-    return re.search(rf"\b{re.escape(name)}\b", text) is not None
 
 
 def _least(images: Sequence[str]) -> str:

@@ -66,7 +66,7 @@ class Contractions:
         known = self.made.among(factors)
         parts = self.shared.get(len(self.networks) - 1, frozenset()).difference(known)
         for group in sorted(parts, key=int.bit_count):
-            known[group] = self._made(factors, group, factors.cheapest(known), known, ())
+            known[group] = self._made(factors, group, factors.cheapest(known, group), known, ())
         ways = factors.cheapest(known)
         self.cost += ways[factors.all].cost
         return self._made(factors, factors.all, ways, known, wanted)

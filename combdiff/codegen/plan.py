@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from combdiff.language.types import Domain, Index, Type
+from combdiff.language.types import Domain, Type
 
 if TYPE_CHECKING:
     from combdiff.codegen.packing import Packing
@@ -123,7 +123,8 @@ class Argument:
     """A parameter of the generated function: an array or a number (with its `step`), or a function of the user.
 
     Of kind `Index(domain)` it is how many values the domain has, asked for where no array shows it. `optional` is where
-    Newton's method starts, `offsets` the domain whose list of offsets the argument is.
+    Newton's method starts, `offsets` the domain whose list of offsets the argument is. `made` says how a function comes
+    from another one of the user: ("grad", "f").
     """
 
     name: str
@@ -132,6 +133,7 @@ class Argument:
     step: Step | None = None
     optional: bool = False
     offsets: Domain | None = None
+    made: tuple[str, str] | None = None
 
 
 # what a plan starts from besides arrays: an exact number, the size of a domain, a number with a name (π)
@@ -149,7 +151,7 @@ class Plan:
     `names` are the names that the user gave to intermediates (and to the indices behind index arrays); `loops` are over
     steps that are not computed for all values of an index at once. `packings` are the arguments that are taken packed.
     `memory` is a limit in bytes that the order and the loops were chosen for; where there is one, arrays are released
-    when they are no longer needed.
+    when they are no longer needed. `directions` are arguments of a function that the code returns.
     """
 
     arguments: tuple[Argument, ...]
@@ -160,6 +162,7 @@ class Plan:
     loops: tuple[Loop, ...] = ()
     packings: tuple[Packing, ...] = ()
     memory: int | None = None
+    directions: tuple[Argument, ...] = ()
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -356,8 +359,8 @@ def _is_sizeless(step: Step) -> bool:
     return step.op in _ENTRYWISE
 
 
-def unseen_sizes(steps: Iterable[Step], arguments: Iterable[Argument]) -> list[Argument]:
-    """Arguments for the sizes of domains that steps range over and no array has."""
+def unseen_sizes(steps: Iterable[Step], arguments: Iterable[Argument]) -> list[Domain]:
+    """The domains that steps range over and no array has, so that their sizes are arguments."""
     shown = {d for a in arguments if a.step is not None for d in a.step.domains}
     needed: dict[Domain, None] = {}
     steps = list(steps)
@@ -368,7 +371,7 @@ def unseen_sizes(steps: Iterable[Step], arguments: Iterable[Argument]) -> list[A
         for d in (*step.domains, *([step.spec] if isinstance(step.spec, Domain) else [])):
             if d not in shown and d.count is None:
                 needed.setdefault(d)
-    return [Argument(f"n_{d.name}".replace(".", "_"), Index(d)) for d in needed]
+    return list(needed)
 
 
 def _label(step: Step, labels: Mapping[Step, str]) -> str:

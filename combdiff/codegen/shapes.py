@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from combdiff.codegen.arguments import lists_in
+from combdiff.codegen.argument_names import ArgumentNames
+from combdiff.codegen.signature import result_of
 from combdiff.errors import ArrayError
 from combdiff.language.components import offsets_kind
-from combdiff.language.terms import Lam, Term, subterms
-from combdiff.language.types import Domain, Index, Map
+from combdiff.language.terms import Term
+from combdiff.language.types import Domain, Map
 from combdiff.language.values import Extent, places
 
 
-def sizes_of(t: Term, shapes: Mapping[str, Sequence[int]]) -> dict[Domain, int]:
+def sizes_of(t: Term, shapes: Mapping[str, object]) -> dict[Domain, int]:
     """The sizes of domains that arrays of these shapes, given by name, have. Raises ArrayError where they do not fit.
 
     >>> import combdiff as cd
@@ -21,10 +22,8 @@ def sizes_of(t: Term, shapes: Mapping[str, Sequence[int]]) -> dict[Domain, int]:
     [2, 3]
     """
     extent = Extent()
-    known = {
-        p.name: p.kind for u in subterms(t) if isinstance(u, Lam) for p in u.params if not isinstance(p.kind, Index)
-    }
-    known |= {name: offsets_kind(domain) for name, domain in lists_in(t).items()}
+    known = {p.name: p.kind for p in result_of(t).params}
+    known |= {name: offsets_kind(domain) for name, domain in ArgumentNames(t).lists.items()}
     for name, shape in shapes.items():
         if name not in known:
             raise ArrayError(f"there is no array called {name}", remedy=f"the arguments are {', '.join(known)}")

@@ -26,10 +26,10 @@ class _Contraction:
     factors: Factors
     keys: Mapping[int, Key]
 
-    def ways(self, known: Collection[Key], but: int = 0) -> Ways:
-        """The cheapest order if what has a known key is there, the set `but` excepted."""
-        groups = frozenset(group for group, key in self.keys.items() if key in known and group != but)
-        return self.factors.cheapest(groups)
+    def ways(self, known: Collection[Key], whole: int = 0) -> Ways:
+        """The cheapest order to make all, or the set `whole`, if other sets with a known key are there."""
+        groups = frozenset(group for group, key in self.keys.items() if key in known and group != whole)
+        return self.factors.cheapest(groups, whole)
 
     def made(self, ways: Ways, group: int) -> set[Key]:
         """The keys of what is made on the way to a set."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from combdiff.errors import UnsupportedError
-from combdiff.language.terms import Const, Delta, Diff, Lam, Let, Sum, Term, Tuple, Var, bound_by, subterms
+from combdiff.language.terms import Const, Delta, Lam, Let, Sum, Term, Tuple, Var, bound_by, subterms
 from combdiff.language.types import Domain, Index, Map, Number, Product, Type, is_complex
 
 
@@ -99,33 +99,6 @@ def _check_names(params: Sequence[Var]) -> None:
         )
 
 
-def function_name(head: Term) -> str:
-    """What the generated function calls a function of the user: `g`, `grad_g`, `pullback_g`, `pullback_grad_g`."""
-    match head:
-        case Var(name):
-            return name
-        case Diff(kind, of):
-            return f"{kind}_{function_name(of)}"
-        case _:
-            raise UnsupportedError(
-                "code needs the numbers of a derivative that is left in the result, of a function without a name",
-                remedy="name the function in the program, or let it be differentiated",
-            )
-
-
-def derivatives_in(term: Term) -> dict[str, Map]:
-    """The derivatives of unknown functions that stand in `term`, by the names that the user passes them under."""
-    found: dict[str, Map] = {}
-    for u in subterms(term):
-        if isinstance(u, Diff) and isinstance(u.type, Map) and u.kind != "root" and _named(u):
-            found[function_name(u)] = u.type
-    return dict(sorted(found.items()))
-
-
-def _named(t: Term) -> bool:
-    return _named(t.of) if isinstance(t, Diff) else isinstance(t, Var)
-
-
 def slots(kind: Type) -> tuple[Domain, ...]:
     """The domains of a tensor's slots; none for a number."""
     match kind:
@@ -155,18 +128,6 @@ def described(kind: Type, dimensions: Sequence[str]) -> str:
             return "function"
         case _:
             return "value"
-
-
-def called(name: str, kind: object) -> str:
-    """How a function of the user is called, in words."""
-    if not isinstance(kind, Map):
-        return f"{name}(…)"
-    if name.startswith("adjoint_"):
-        return f"{name}(k), with Re⟨{name}(k), x⟩ = Re⟨k, {name.removeprefix('adjoint_')}(x)⟩"
-    arguments = ["k"] if name.startswith("pullback_") else []
-    letters = [*"xyzuvw"[: len(kind.params) - len(arguments)], *arguments]
-    on_numbers = not any(isinstance(p, Map) for p in kind.params)
-    return f"{name}({', '.join(letters)})" + (", on whole arrays of numbers" if on_numbers else "")
 
 
 _GUESS, _GUESS_SYMMETRIC = 12, 5

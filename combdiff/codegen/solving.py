@@ -10,16 +10,17 @@ unit vectors and on i times those.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from combdiff.calculus.floating import unfold
 from combdiff.calculus.naming import name_equations
 from combdiff.calculus.reverse import pullback_of
+from combdiff.codegen.argument_names import ArgumentNames, unlike
 from combdiff.codegen.arrays import Arrays, Value
 from combdiff.codegen.numbers import is_plain
 from combdiff.codegen.plan import Argument, Plan, Step, ordered
-from combdiff.codegen.signature import Result, function_name, slots
+from combdiff.codegen.signature import Result, slots
 from combdiff.errors import UnsupportedError
 from combdiff.language.terms import (
     IMAGINARY,
@@ -69,9 +70,10 @@ class Solving(ABC):
     known: dict[Term, Step]
     functions: dict[Var, Term]
 
-    def __init__(self, lower: Lower, unknowns: set[str]) -> None:
+    def __init__(self, lower: Lower, unknowns: set[str], names: ArgumentNames) -> None:
         self.lower = lower
         self.unknowns = unknowns
+        self.argument_names = names
         self.equations: dict[Hashable, Step] = {}
         self.common: dict[Type, list[Var]] = {}
         self.starts: list[Argument] = []
@@ -101,7 +103,7 @@ class Solving(ABC):
         if form in self.equations:
             return self.equations[form]
         if not isinstance(t.of, Lam):
-            name = function_name(t)
+            name = self.argument_names.of(t)
             step = self.arrays.builder.step("input", (), name, slots(t.type), is_complex(t.type))
             self.starts.append(Argument(name, t.type, step=step))
         else:
@@ -123,13 +125,19 @@ class Solving(ABC):
         g = _with_functions(g, self.functions)
         captured = tuple(sorted((v for v in g.free if v in self.known), key=lambda v: v.uid))
         functions = tuple(sorted((v for v in g.free if v not in self.known), key=lambda v: v.uid))
-        name = _other(g.params[0].name, self.unknowns)
+        name = unlike(g.params[0].name, self.unknowns)
         self.unknowns.add(name)
-        x = fresh(_other(name, {v.name for v in (*captured, *functions)}), g.params[0].kind)
-        plan = self.lower(Lam((x, *captured, *functions), Tuple((apply(g, x), *_jacobian(g, x)))), self.unknowns)
+        own: dict[Var, Var] = {}
+        for v, wish in ((g.params[0], name), *((v, v.name) for v in captured)):
+            chosen = self.argument_names.within(wish, {w.name for w in own.values()})
+            own[v] = v if chosen == v.name and v in captured else fresh(chosen, v.kind)
+        x, *values = own.values()
+        residual = substitute(apply(g, x), own), *(substitute(t, own) for t in _jacobian(g, x))
+        plan = self.lower(Lam((x, *values, *functions), Tuple(residual)), self.unknowns)
         plan = replace(plan, outputs=tuple(map(self._as_array, plan.outputs)))
-        self.starts.append(Argument(f"start_{name}", kind, optional=True))
-        spec = Equation(f"equation_{name}", plan, x.name, f"start_{name}", tuple(v.name for v in captured))
+        start = self.argument_names.start(name)
+        self.starts.append(Argument(start, kind, optional=True))
+        spec = Equation(f"equation_{name}", plan, x.name, start, tuple(v.name for v in values))
         operands = tuple(self.known[v] for v in captured)
         return self.arrays.builder.step("root", operands, spec, slots(kind), is_complex(kind))
 
@@ -233,7 +241,3 @@ def _with_functions(g: Lam, functions: Mapping[Var, Term]) -> Lam:
     replaced = substitute(g, functions)
     assert isinstance(replaced, Lam), "substitution keeps the node"
     return replaced
-
-
-def _other(name: str, taken: Collection[str]) -> str:
-    return next(n for n in (name, *(f"{name}{m}" for m in range(2, 1 << 20))) if n not in taken)

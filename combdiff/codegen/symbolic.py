@@ -46,6 +46,7 @@ class Equation:
 class SymbolicResult:
     """A result in SymPy: its `arguments` by name, the shared values as `definitions`, and the `results`.
 
+    An argument that would print as a constant of SymPy, such as `E` next to `exp(1)`, is a symbol of another name.
     `shapes` are those of the arrays among the arguments, in symbols for the sizes.
     Where there is one result, `indices` and `expression` are its own.
     """
@@ -95,7 +96,7 @@ def symbolic(term: Term, name: str = "gradient", inline: bool = False) -> Symbol
         whole = unfold(let(bindings, tuple_of(outputs)))
         bindings, outputs = (), whole.items if isinstance(whole, Tuple) and parts.tupled else (whole,)
     scope = SymbolScope.of(term, parts.params)
-    arguments = {scope.spelled[p]: scope.symbols[p] for p in parts.params}
+    arguments = {name: scope.symbols[p] for name, p in scope.by_name(parts.params).items()}
     arguments |= {str(base): base for base in scope.offsets.values()}
     shapes = scope.shapes(parts.params)
     definitions = []

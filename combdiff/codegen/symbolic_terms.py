@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 from combdiff.calculus.floating import unfold
 from combdiff.codegen.latex_names import Scope
 from combdiff.codegen.numbers import digits_of
+from combdiff.codegen.signs import sympy_signs
 from combdiff.errors import UnsupportedError
 from combdiff.language.anchors import domains_of
 from combdiff.language.numerals import MOST_DIGITS
+from combdiff.language.scalars import SCALAR_FUNCTIONS
 from combdiff.language.terms import (
     Add,
     App,
@@ -59,7 +61,7 @@ class SymbolScope:
         """The scope of a result with these arguments; sizes take names that no argument has."""
         import sympy
 
-        scope = cls(Scope(str)).bound(params)
+        scope = cls(Scope(str, signs=sympy_signs(term))).bound(params)
         extents: dict[Domain, tuple[Expr, Expr]] = {}
         offsets: dict[Domain, Basic] = {}
         taken = {v.name for t in subterms(term) for v in (*bound_by(t), *((t,) if isinstance(t, Var) else ()))}
@@ -106,14 +108,21 @@ class SymbolScope:
                 # an error where it is used, and none where it is not
                 return sympy.Symbol(name)
 
+    def by_name(self, variables: Sequence[Var]) -> dict[str, Var]:
+        """Variables by the names that the program gave them; by those of their symbols, where two have one name."""
+        found: dict[str, Var] = {}
+        for v in variables:
+            found[v.name if v.name not in found else self.spelled[v]] = v
+        return found
+
     def shapes(self, variables: Sequence[Var]) -> dict[str, tuple[Expr, ...]]:
         """The shapes of arrays, lists of offsets among them, by name.
 
         They are no part of the symbols: putting in a number for a size would make other symbols of them.
         """
         found = {
-            self.spelled[v]: tuple(_count(self.extents[axis]) for d in slots for axis in d.axes)
-            for v in variables
+            name: tuple(_count(self.extents[axis]) for d in slots for axis in d.axes)
+            for name, v in self.by_name(variables).items()
             if (slots := _slots(v.kind))
         }
         for domain, base in self.offsets.items():
@@ -134,11 +143,9 @@ class SymbolScope:
             name = scope.spelled[v]
             match v.kind:
                 case Index(Domain() as domain):
-                    several = len(domain.axes) > 1
-                    own = [
-                        sympy.Symbol(f"{name}_{n}" if several else name, integer=True)
-                        for n in range(1, len(domain.axes) + 1)
-                    ]
+                    parts = tuple(fresh(f"{name}_{n}", REAL) for n in range(1, len(domain.axes) + 1))
+                    scope = scope.bound(parts) if len(parts) > 1 else scope
+                    own = [sympy.Symbol(scope.spelled[p if len(parts) > 1 else v], integer=True) for p in parts]
                     limits += [(s, *self.extents[axis]) for s, axis in zip(own, domain.axes, strict=True)]
                     points[v] = tuple(own)
                     symbols[v] = own[0]
@@ -229,14 +236,29 @@ class SymbolScope:
                 return self.number(base) ** self.number(exponent)
             case Conj(of):
                 return sympy.conjugate(self.number(of))
-            case Call(name, args):
-                return _called(name, [self.number(a) for a in args])
+            case Call("pi", ()):
+                return sympy.pi
+            case Call(name, (u,)):
+                return self.called(name, u)
             case App(function, args):
                 return self.applied(function, args)
             case Let():
                 return self.number(unfold(t))
             case _:
                 return self.binder(t)
+
+    def called(self, name: str, u: Term) -> Expr:
+        """A scalar function of the language: by SymPy's name for it, or as its row writes it out."""
+        import sympy
+
+        row = SCALAR_FUNCTIONS[name]
+        if row.written_out is not None:
+            return self.number(row.written_out(u))
+        function = getattr(sympy, row.sympy or name, None)
+        if not callable(function):
+            _refuse(f"the function {name}")
+        found: Expr = function(self.number(u))
+        return found
 
     def binder(self, t: Term) -> Expr:
         """Σ, ∫, δ, the indicator, and the derivative by one of several arguments."""
@@ -300,25 +322,6 @@ class SymbolScope:
         inner = replace(inner, symbols={**inner.symbols, **dict(zip(places, dummies, strict=True))})
         slope = sympy.diff(inner.applied(of.of, places), dummies[which])
         return cotangent * slope.subs(dict(zip(dummies, points, strict=True)), simultaneous=True)
-
-
-def _called(name: str, args: Sequence[Expr]) -> Expr:
-    """A scalar function of the language, by SymPy's name for it."""
-    import sympy
-
-    match name:
-        case "conj":
-            return sympy.conjugate(*args)
-        case "real" | "imag":
-            return (sympy.re if name == "real" else sympy.im)(*args)
-        case "abs2":
-            return sympy.Abs(*args) ** 2
-        case "abs":
-            return sympy.Abs(*args)
-        case "pi":
-            return sympy.pi
-        case _:
-            return getattr(sympy, name)(*args)
 
 
 def _summed(body: Expr, limits: Sequence[Limit]) -> Expr:

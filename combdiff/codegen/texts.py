@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from combdiff.codegen.backends.spelling import Spelling
+from combdiff.codegen.names import Called
 from combdiff.codegen.numbers import as_float
-from combdiff.codegen.packing import Layout
 from combdiff.codegen.plan import Plan, Step
 from combdiff.language.terms import Const
 from combdiff.language.types import Domain
@@ -87,14 +87,14 @@ class Writer:
         spelling: Spelling,
         refer: Callable[[Step], Text],
         extent: Callable[[Domain], str],
-        items: Mapping[tuple[Layout | None, str], str],
+        called: Called,
     ) -> None:
         self.plan = plan
         self.spelling = spelling
         self.refer = refer
         self.extent = extent
-        # what rows, places and columns of packed arguments are called
-        self.items = items
+        self.called = called
+        self.items = called.items
 
     def atom(self, step: Step) -> str:
         return self.refer(step).at(ATOM)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from combdiff.errors import UnsupportedError
 from combdiff.explanation import LEGEND, combinator_form, explanation
 from combdiff.jupyter.display import preformatted, step_html, term_html
 from combdiff.language.recursion import deep_recursion
@@ -36,12 +35,8 @@ def pages(d: Derivation) -> list[Page]:
     """The stages as a reader follows them, the result last."""
     program, *stages = d.steps
     found = [Page("program", "the program, as read: a λ-term", step_html(program))]
-    try:
-        with deep_recursion():
-            found.append(Page("B/C form", "in combinators", preformatted(f"{combinator_form(d)}\n\n{LEGEND}")))
-    except UnsupportedError:
-        # the derivative is taken inside of the program: there is no one map to show
-        pass
+    with deep_recursion():
+        found.append(Page("B/C form", "in combinators", preformatted(f"{combinator_form(d)}\n\n{LEGEND}")))
     return [*found, *map(_page, stages), Page("result", "the result", term_html(d.term) + preformatted(str(d)))]
 
 

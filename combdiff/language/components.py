@@ -51,8 +51,8 @@ class Components:
     opposite: dict[Domain, Var] = field(default_factory=dict)
 
 
-def by_components(term: Term) -> Components:
-    """`term` over axes; itself, if it has neither lattices nor lists.
+def by_components(term: Term, split: Split | None = None) -> Components:
+    """`term` over axes; itself, if it has neither lattices nor lists. Terms that share a `split` are taken apart alike.
 
     >>> from combdiff.language.terms import fresh
     >>> from combdiff.language.types import REAL
@@ -64,7 +64,7 @@ def by_components(term: Term) -> Components:
     variables = [*term.free, *(v for u in subterms(term) for v in bound_by(u))]
     if not any(d.listed or d.directions > 1 for v in variables for d in domains_of(v.kind)):
         return Components(term)
-    split = _Split()
+    split = split or Split()
     result = split.term(term)
     return Components(result, split.offsets, split.opposite)
 
@@ -96,8 +96,8 @@ def _flat(param: Type) -> list[Type]:
     return [axis_kinds(param)]
 
 
-class _Split:
-    """One walk; every node is taken apart once."""
+class Split:
+    """Walks over terms; every node is taken apart once."""
 
     def __init__(self) -> None:
         self.offsets: dict[Domain, Var] = {}

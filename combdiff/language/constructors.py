@@ -1,19 +1,17 @@
 """Constructors of terms in normal form, so that no pass has to see to it.
 
-Sums and products stay flat, numbers are folded, zeros and ones dropped, equal terms and factors merged; affine forms of
-indices have one shape. Nothing here knows of differentiation.
+Those of sums, products and powers are in `arithmetic.py`. Nothing here knows of differentiation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 
+from combdiff.language.arithmetic import mul, number, power, split_coefficient
+from combdiff.language.merging import HALF, is_real_number
 from combdiff.language.nodes import (
-    MINUS_ONE,
     ONE,
     ZERO,
-    Add,
     App,
     Call,
     Conj,
@@ -31,178 +29,7 @@ from combdiff.language.nodes import (
     Tuple,
     Var,
 )
-from combdiff.language.numerals import is_held, is_modest, order
 from combdiff.language.types import Index, Map, is_complex
-
-
-def number(value: int | Fraction | complex | tuple[Fraction, Fraction]) -> Const:
-    """An exact number; a float or complex is taken at its exact binary value."""
-    match value:
-        case complex():
-            return Const(Fraction(value.real), Fraction(value.imag))
-        case (real, imag):
-            return Const(real, imag)
-        case _:
-            return Const(Fraction(value))
-
-
-def _times(a: Const, b: Const) -> Const:
-    if not a.imag and not b.imag:
-        return Const(a.real * b.real)
-    return Const(a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real)
-
-
-def _plus(a: Const, b: Const) -> Const:
-    return Const(a.real + b.real, a.imag + b.imag)
-
-
-def reciprocal(c: Const) -> Const:
-    """1/c for c ≠ 0."""
-    norm = c.real * c.real + c.imag * c.imag
-    return Const(c.real / norm, -c.imag / norm)
-
-
-def split_coefficient(t: Term) -> tuple[Const, Term]:
-    """(c, u) with t = c·u, where u carries no number in front.
-
-    >>> from combdiff.language.nodes import fresh
-    >>> from combdiff.language.types import REAL
-    >>> c, u = split_coefficient(mul(number(3), fresh("x", REAL)))
-    >>> str(c.real)
-    '3'
-    """
-    match t:
-        case Const():
-            return t, ONE
-        case Mul((Const() as c, *rest)):
-            return c, rest[0] if len(rest) == 1 else Mul(tuple(rest))
-        case _:
-            return ONE, t
-
-
-def add(*terms: Term) -> Term:
-    """The sum: flat, equal terms merged, zeros dropped; affine forms of indices are sorted."""
-    merged: dict[Term, tuple[Const, Term]] = {}
-    flat: list[Term] = []
-    for t in terms:
-        flat.extend(t.terms if isinstance(t, Add) else (t,))
-    for t in flat:
-        c, u = split_coefficient(t)
-        if u in merged:
-            c = _plus(merged[u][0], c)
-            t = mul(c, u)
-        merged[u] = c, t
-    kept = [t for c, t in merged.values() if c.real or c.imag]
-    if not kept:
-        return ZERO
-    if len(kept) == 1:
-        return kept[0]
-    if all(isinstance(t.type, Index) or isinstance(t, Const) for t in kept):
-        kept.sort(key=_affine_order)
-    return Add(tuple(kept))
-
-
-def _affine_order(t: Term) -> tuple[bool, bool, bool, list[int]]:
-    """k + b for a step b from a point k of a periodic domain; what is subtracted, then constants, at the end."""
-    coefficient, rest = split_coefficient(t)
-    domains = [v.kind.domain for v in rest.free if isinstance(v.kind, Index)]
-    steps = not any(d.periodic for d in domains if d)
-    return isinstance(t, Const), coefficient.real < 0, steps, sorted(v.uid for v in t.free)
-
-
-def mul(*factors: Term) -> Term:
-    """The product: flat, numbers folded in front, equal factors gathered into integer powers."""
-    coefficient = ONE
-    powers: dict[Term, int] = {}
-    flat: list[Term] = []
-    raised = False  # whether a factor is a power of a number
-    for f in factors:
-        flat.extend(f.factors if isinstance(f, Mul) else (f,))
-    for f in flat:
-        if isinstance(f, Const):
-            coefficient = f if coefficient is ONE else _times(coefficient, f)
-            continue
-        base, n = _integer_power(f)
-        powers[base] = powers.get(base, 0) + n
-        raised = raised or type(base) is Const
-    if raised:
-        coefficient = _spread(coefficient, powers)
-    if coefficient == ZERO:
-        return ZERO
-    kept = [b if n == 1 else Pow(b, number(n)) for b, n in powers.items() if n]
-    if not kept:
-        return coefficient
-    if coefficient != ONE:
-        if len(kept) == 1 and isinstance(kept[0].type, Index) and isinstance(kept[0], Add):
-            return add(*(mul(coefficient, t) for t in kept[0].terms))
-        kept.insert(0, coefficient)
-    return kept[0] if len(kept) == 1 else Mul(tuple(kept))
-
-
-def _integer_power(f: Term) -> tuple[Term, int]:
-    match f:
-        case Pow(base, Const() as n) if n.is_integer:
-            return base, int(n.real)
-        case _:
-            return f, 1
-
-
-def _spread(coefficient: Const, powers: dict[Term, int]) -> Const:
-    """The coefficient, with the powers of numbers that are worked out by now, which are taken out.
-
-    If floating point does not hold cⁿ, or what it makes of the coefficient, it goes into a power of about as many
-    factors: (c x)ⁿ may be held.
-    """
-    for c, n in [(base, n) for base, n in powers.items() if isinstance(base, Const)]:
-        size, first = order(c.real, c.imag), order(coefficient.real, coefficient.imag)
-        if not is_held(n * size) or not is_held(n * size + first):
-            for partner, m in powers.items():
-                joint = min(n, m, key=abs)
-                if m * n > 0 and abs(m) > 1 and not isinstance(partner, Const) and is_held((n - joint) * size + first):
-                    scaled, n = mul(c, partner), n - joint
-                    powers[c], powers[partner], powers[scaled] = n, m - joint, powers.get(scaled, 0) + joint
-                    break
-        result = power(c, number(n))
-        if isinstance(result, Const):
-            coefficient = _times(coefficient, result)
-            del powers[c]
-    return coefficient
-
-
-def neg(t: Term) -> Term:
-    """−t."""
-    return mul(MINUS_ONE, t)
-
-
-def sub(a: Term, b: Term) -> Term:
-    """a − b."""
-    return add(a, neg(b))
-
-
-def power(base: Term, exponent: Term) -> Term:
-    """base ^ exponent; integer powers of numbers, unless they are very large, and of integer powers are folded."""
-    match base, exponent:
-        case _, Const() as n if n == ZERO:
-            return ONE
-        case _, Const() as n if n == ONE:
-            return base
-        case Const() as c, Const() as n if c == ZERO and n.is_integer and n.real > 0:
-            return ZERO
-        case Const() as c, Const() as n if n.is_integer and c != ZERO and _is_modest(c, n):
-            step = c if n.real > 0 else reciprocal(c)
-            result = ONE
-            count = abs(int(n.real))
-            for _ in range(count if count <= 64 else count % 4):  # beyond, of units
-                result = _times(result, step)
-            return result
-        case Pow(inner, Const() as m), Const() as n if n.is_integer and m.is_integer:
-            return power(inner, _times(m, n))
-        case _:
-            return Pow(base, exponent)
-
-
-def _is_modest(c: Const, n: Const) -> bool:
-    return is_modest(c.real, c.imag, int(n.real))
 
 
 def conj(t: Term) -> Term:
@@ -231,6 +58,10 @@ def call(primitive: str, *args: Term) -> Term:
             return mul(c, call(primitive, mul(*rest)))
         case "exp", (Const() as c,) if c == ZERO:
             return ONE
+        case "sqrt", (Pow(base, Const(m, imag)) as u,) if not imag and is_real_number(base):
+            return power(Call("sqrt", (base,)), number(m)) if m.denominator == 1 and m % 2 else power(u, HALF)
+        case "log", (Pow(base, Const(m, imag)),) if not imag and m.denominator > 1 and is_real_number(base):
+            return mul(number(m), Call("log", (base,)))
         case _:
             return Call(primitive, args)
 

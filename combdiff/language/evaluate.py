@@ -190,7 +190,7 @@ class _Scope:
 
     def applied(self, t: App, function: Value, args: Sequence[Value], kind: Type) -> Value:
         if callable(function):
-            return function(*args)
+            return _called(function, args)
         assert isinstance(kind, Map) and isinstance(function, np.ndarray), "only maps are applied"
         name = called(t.function)
         # the array has further axes where the map returns a map of indices
@@ -368,6 +368,14 @@ def _exact(value: Fraction) -> int | float:
         return float(value)
     except OverflowError:
         return float("inf") if value > 0 else float("-inf")
+
+
+def _called(function: Callable[..., Value], args: Sequence[Value]) -> Value:
+    """The value of a function that is given; nan where Python says that there is none, which a guard may exclude."""
+    try:
+        return function(*args)
+    except ArithmeticError:
+        return float("nan")
 
 
 def _part(value: Scalar) -> float:

@@ -7,8 +7,8 @@ that is a value is bound by `Let`; one that is a function is read anew wherever 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Collection
+from dataclasses import dataclass
 
 from combdiff.errors import BudgetError, CombDiffError, LanguageError, Span, UnsupportedError
 from combdiff.language import calls, terms
@@ -20,6 +20,7 @@ from combdiff.language.recursion import deep_recursion
 from combdiff.language.resolution import resolved
 from combdiff.language.scalars import SCALAR_FUNCTIONS
 from combdiff.language.scope import Closure, Entry, Ready, Scope, Textual
+from combdiff.language.size_names import check_names_of_sizes
 from combdiff.language.slots import Slots
 from combdiff.language.syntax import (
     Apply,
@@ -38,6 +39,7 @@ from combdiff.language.syntax import (
     Prime,
     Summation,
     Times,
+    nodes_of,
 )
 from combdiff.language.terms import Const, Let, Term, Tuple, Var
 from combdiff.language.types import REAL, Index, Map, Number, Product, Type
@@ -58,6 +60,7 @@ def infer(module: Module, *, keep: Collection[str] = ()) -> Term:
     try:
         with deep_recursion():
             elaborator = Elaborator(module, frozenset((keep,) if isinstance(keep, str) else keep))
+            check_names_of_sizes(module, elaborator.kinds.is_index)
             term = elaborator.expr(module.body, Scope())
             elaborator.slots.check()
             elaborator.kinds.check_sizes()
@@ -100,7 +103,7 @@ class Elaborator:
 
     def defined(self) -> set[str]:
         """Every name that some definition of the program binds."""
-        return {n.text for d in _nodes(self._body) if isinstance(d, Definition) for n in d.names}
+        return {n.text for d in nodes_of(self._body) if isinstance(d, Definition) for n in d.names}
 
     # --- expressions ------------------------------------------------------------------------------------------------
 
@@ -385,15 +388,3 @@ class Elaborator:
 
 def _division_by_zero(span: Span) -> LanguageError:
     return LanguageError("division by zero", span=span, remedy="remove the factor")
-
-
-def _nodes(e: object) -> Iterator[object]:
-    """Every node of a syntax tree."""
-    stack = [e]
-    while stack:
-        node = stack.pop()
-        yield node
-        if isinstance(node, tuple):
-            stack.extend(node)
-        elif is_dataclass(node):
-            stack.extend(getattr(node, f.name) for f in fields(node))

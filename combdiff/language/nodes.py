@@ -1,7 +1,7 @@
 """The nodes of terms: frozen, with their type, hash and free variables computed when they are made.
 
-A bound variable is an identity (`Var.uid`); its name is only for people. `constructors.py` makes nodes in normal form,
-`traversal.py` walks them, `terms.py` is the three together.
+A bound variable is an identity (`Var.uid`); its name is only for people. `arithmetic.py` and `constructors.py` make
+nodes in normal form, `traversal.py` walks them, `terms.py` is all of it together.
 """
 
 from __future__ import annotations

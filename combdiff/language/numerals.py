@@ -10,8 +10,7 @@ from combdiff.errors import UnsupportedError
 MOST_DIGITS = 1000  # more are not read, and Python writes no integer of more than 4,300
 _MOST_BITS = MOST_DIGITS * 3322 // 1000
 _HIGHEST = 64  # higher powers of numbers are not worked out
-_ROOM = 996.0  # powers of two that floating point holds with room for factors: 1e300
-_FAR = 332.0  # beyond 1e100, numbers are not worked out, but multiplied with what may bring them back
+_ROOM = 332  # powers of two that leave floating point room for factors: 1e100
 
 
 def check_digits(*integers: int) -> None:
@@ -40,18 +39,20 @@ def order(real: Fraction, imag: Fraction = Fraction(0)) -> float:
 
 
 def is_modest(real: Fraction, imag: Fraction, n: int) -> bool:
-    """Whether (a + ib)ⁿ is worked out: of a unit, and a low power that is readable and held by floating point.
+    """Whether (a + ib)^n is worked out: a low power that is readable and leaves room for factors, or one of a unit.
 
     >>> is_modest(Fraction(3), Fraction(0), 4), is_modest(Fraction(10) ** 40, Fraction(0), 10)
     (True, False)
     """
+    if not real and not imag:
+        return n > 0
     if not real * imag and abs(real + imag) == 1:
         return True
     parts = (real.numerator, real.denominator, imag.numerator, imag.denominator)
     digits = sum(p.bit_length() for p in parts) * abs(n)
-    return abs(n) <= _HIGHEST and digits <= _MOST_BITS and abs(n * order(real, imag)) <= _FAR
+    return abs(n) <= _HIGHEST and digits <= _MOST_BITS and is_held(real, imag, n)
 
 
-def is_held(size: float) -> bool:
-    """Whether floating point holds a number of this `order`, with room for other factors."""
-    return abs(size) <= _ROOM
+def is_held(real: Fraction, imag: Fraction, n: int) -> bool:
+    """Whether floating point holds (a + ib)^n and leaves room for other factors: at most 1e100, at least 1e-100."""
+    return not n or abs(order(real, imag)) <= _ROOM / abs(n)

@@ -6,12 +6,13 @@ where two that are in sight at once share a name, the inner one gets a subscript
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from fractions import Fraction
+from types import MappingProxyType
 
+from combdiff.language.names import apart, unique_name
 from combdiff.language.recursion import deep_recursion
 from combdiff.language.spelling import Spelling
 from combdiff.language.terms import (
@@ -39,7 +40,6 @@ from combdiff.language.terms import (
     subterms,
 )
 from combdiff.language.types import Index, Product
-from combdiff.language.vocabulary import RESERVED
 from combdiff.language.wrapping import wrapped
 
 
@@ -56,8 +56,6 @@ class Level(IntEnum):
 
 Piece = tuple[str, Level]
 
-_WORDS = RESERVED | {"begin", "let", "end", "sum"}
-
 
 def program_text(term: Term) -> str:
     """A whole program: the declarations that its types need, then the expression, wrapped at about 100 columns.
@@ -68,13 +66,16 @@ def program_text(term: Term) -> str:
     (A::Her) -> (x::CV) -> i -> 2 * sum(j, A(i, j) * x(j))
     """
     with deep_recursion():
+        term = apart(term)
         spelling = Spelling(term)
         body = _opened(term, spelling).at(term)
         return wrapped("\n".join([*spelling.declarations(), body]))
 
 
-def expression_text(term: Term) -> str:
+def expression_text(term: Term, names: Mapping[Var, str] | None = None) -> str:
     """One expression without declarations, for messages and steps; domains that are declared are named all the same.
+
+    `names` are those that free variables have where the expression stands.
 
     >>> from combdiff.language.terms import fresh, mul, number
     >>> from combdiff.language.types import REAL
@@ -86,7 +87,7 @@ def expression_text(term: Term) -> str:
         for index in _declared(term):
             assert index.domain is not None
             spelling.domains[index.domain] = index.domain.name
-        return wrapped(_opened(term, spelling).at(term))
+        return wrapped(_opened(term, spelling, names or {}).at(term))
 
 
 def _declared(term: Term) -> list[Index]:
@@ -94,9 +95,10 @@ def _declared(term: Term) -> list[Index]:
     return [kind for kind in kinds if isinstance(kind, Index) and kind.domain and kind.domain.declared]
 
 
-def _opened(term: Term, spelling: Spelling) -> _Printer:
-    free = sorted(term.free, key=lambda var: var.uid)
-    return _Printer(spelling, {}).binding(free)
+def _opened(term: Term, spelling: Spelling, names: Mapping[Var, str] = MappingProxyType({})) -> _Printer:
+    known = {var: names[var] for var in term.free if var in names}
+    free = sorted(term.free - known.keys(), key=lambda var: var.uid)
+    return _Printer(spelling, known).binding(free)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,9 @@ class _Printer:
         names = dict(self.names)
         taken = set(names.values())
         for var in variables:
-            names[var] = unique_name(var.name, taken)
+            # an index may be called as the size that it runs to, nothing else
+            others = () if isinstance(var.kind, Index) else self.spelling.sizes.values()
+            names[var] = unique_name(var.name, taken.union(others))
             taken.add(names[var])
         return _Printer(self.spelling, names)
 
@@ -274,19 +278,3 @@ def _coefficient(c: Const) -> str:
         return "-"
     text, level = _constant(c)
     return text if level > Level.SUM else f"({text})"
-
-
-_SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-
-
-def unique_name(name: str, taken: set[str]) -> str:
-    """`name`, made one that the language reads, with a subscript if it is taken.
-
-    >>> unique_name("i", {"i", "i₁"}), unique_name("exp", set())
-    ('i₂', 'exp₁')
-    """
-    name = re.sub(r"[^\w\u0300-\u036f\u20d0-\u20f0]|[¹²³⁰-ⁿ]", "", name).lstrip("0123456789₀₁₂₃₄₅₆₇₈₉\u0300") or "v"
-    found, n = name, 1
-    while found in taken or found in _WORDS:
-        found, n = name + str(n).translate(_SUBSCRIPTS), n + 1
-    return found

@@ -4,16 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Protocol
 
-from combdiff.language.domains import Ranges
 from combdiff.language.terms import Term, Var
-from combdiff.language.types import REAL, Index, Map, Product, Type
+from combdiff.language.types import REAL, Domain, Index, Map, Product, Type
 
 
-def resolved(term: Term, ranges: Ranges) -> Term:
+class Resolver(Protocol):
+    """What knows the domain that is to stand for another one."""
+
+    def is_real(self, domain: Domain) -> bool:
+        """Whether the variable is a real number after all."""
+        ...
+
+    def resolve(self, domain: Domain) -> Domain:
+        """The domain in its place."""
+        ...
+
+
+def resolved(term: Term, ranges: Resolver) -> Term:
     """`term` with the resolved domains in the types of all variables; a variable keeps its identity.
 
     >>> from combdiff.errors import Span
+    >>> from combdiff.language.domains import Ranges
     >>> from combdiff.language.terms import fresh
     >>> ranges = Ranges()
     >>> slot = ranges.new("slot 1 of x", Span(1, 1), slot="x.1")
@@ -27,7 +40,7 @@ def resolved(term: Term, ranges: Ranges) -> Term:
 class _Resolution:
     """One walk, linear in the distinct nodes: what two parents share stays shared."""
 
-    def __init__(self, ranges: Ranges) -> None:
+    def __init__(self, ranges: Resolver) -> None:
         self.ranges = ranges
         self._variables: dict[int, Var] = {}
         self._known: dict[int, Term] = {}

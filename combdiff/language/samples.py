@@ -15,83 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from combdiff.errors import ArrayError, UnsupportedError
-from combdiff.language.anchors import domains_of
 from combdiff.language.linear_maps import random_linear, space_of
-from combdiff.language.points import positions_of, random_offsets, slot_sizes, values_of
-from combdiff.language.terms import App, Const, Diff, Lam, Let, Term, Var, bound_by, subterms
+from combdiff.language.points import positions_of, slot_sizes, values_of
+from combdiff.language.terms import Diff, Lam, Let, Term, Var
 from combdiff.language.types import REAL, Domain, Index, Map, Number, Product, Symmetry, Type, is_complex
 from combdiff.language.values import Array, Value, axes
 
 Positions = npt.NDArray[np.intp]
-
-
-def default_sizes(term: Term, known: Mapping[Domain, int] | None = None, seed: int = 0) -> dict[Domain, int]:
-    """A small size for every axis that the types in `term` name: periodic 7, symmetric 3, others 2, 3, 4, 5, 2, …
-
-    A periodic size must tell b from −b and 2b from −3b; unequal sizes show a wrong index. In a lattice the first
-    direction does that, and the others are smaller. A list of offsets is drawn at random.
-
-    >>> from combdiff.language.terms import fresh
-    >>> from combdiff.language.types import REAL
-    >>> a, k = Domain("A.1"), Domain("BZ", declared=True, periodic=True)
-    >>> list(default_sizes(fresh("A", Map((Index(a), Index(k)), REAL))).values())
-    [2, 7]
-
-    Args:
-        known: sizes that were given before; they are kept, but for a constant index that lies beyond.
-    """
-    sizes: dict[Domain, int] = {}
-    known = known or {}
-    plain = len(known)
-    constant: list[tuple[Type, Const]] = []
-    kinds: dict[Type, None] = {}
-    for u in subterms(term):
-        for var in (u,) if isinstance(u, Var) else bound_by(u):
-            kinds[var.kind] = None
-        if isinstance(u, App) and isinstance(u.function.type, Map):
-            slots = zip(u.function.type.params, u.args, strict=True)
-            constant += [(kind, argument) for kind, argument in slots if isinstance(argument, Const)]
-    for domain in (d for kind in kinds for d in domains_of(kind)):
-        if domain.axes[0] in sizes:
-            continue
-        if domain.axes[0] in known:
-            sizes |= {axis: known[axis] for axis in domain.axes}
-            continue
-        sizes |= _small(domain, plain, seed)
-        plain += not (domain.periodic or domain.symmetric or domain.listed or domain.count)
-    for kind, argument in constant:
-        _make_room(kind, argument, sizes)
-    return sizes
-
-
-def _small(domain: Domain, plain: int, seed: int) -> dict[Domain, int]:
-    """Sizes for the axes of one domain; `plain` counts the unnamed ranges before it."""
-    if domain.listed:
-        rng = np.random.default_rng([seed, *domain.name.encode()])
-        return {domain.axes[0]: random_offsets(domain, rng)}
-    if domain.count is not None:
-        return dict.fromkeys(domain.axes, domain.count)
-    if domain.periodic:
-        counts = [7, 2, 3]
-    elif domain.symmetric:
-        counts = [3, 5, 3]
-    else:
-        counts = [2 + (plain + n) % 4 for n in range(4)]
-    return {axis: counts[n] if n < 3 else counts[1 + n % 2] for n, axis in enumerate(domain.axes)}
-
-
-_LARGEST = 16
-
-
-def _make_room(kind: Type, argument: Const, sizes: dict[Domain, int]) -> None:
-    """A constant index must lie in its range, unless that is too large for a sample."""
-    if not (isinstance(kind, Index) and kind.domain is not None):
-        return
-    if kind.domain not in sizes or kind.domain.listed or kind.domain.count is not None:
-        return
-    needed = 2 * abs(argument.real) + 1 if kind.domain.symmetric else argument.real + 1
-    if not kind.domain.periodic and needed <= _LARGEST:
-        sizes[kind.domain] = max(sizes[kind.domain], int(needed))
 
 
 Draw = Callable[[tuple[int, ...], bool, np.random.Generator], Array]

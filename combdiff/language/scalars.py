@@ -10,7 +10,24 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from combdiff.language.terms import IMAGINARY, MINUS_ONE, ONE, TWO, Term, add, call, conj, mul, neg, number, power
+from combdiff.language.terms import (
+    IMAGINARY,
+    MINUS_ONE,
+    ONE,
+    TWO,
+    ZERO,
+    Call,
+    Pow,
+    Term,
+    add,
+    call,
+    conj,
+    mul,
+    neg,
+    number,
+    power,
+)
+from combdiff.language.types import is_complex
 
 HALF = number(Fraction(1, 2))
 
@@ -22,6 +39,7 @@ class ScalarFunction:
     A pullback that is a sum has the cotangent k in each term, for it is taken term by term.
     `commutes`: f(z') = f(z)' for all z, branch cuts included. `real_valued`: the value is real for complex z too.
     `parity`: 1 where f(−z) = f(z), −1 where f(−z) = −f(z), else 0.
+    `sympy`: what SymPy calls it, if not by our name; `written_out`: an equal term, where SymPy does not know it.
     """
 
     name: str
@@ -32,6 +50,8 @@ class ScalarFunction:
     commutes: bool = False
     real_valued: bool = False
     parity: int = 0
+    sympy: str = ""
+    written_out: Callable[[Term], Term] | None = None
 
 
 def _abs_pullback(z: Term, k: Term) -> Term:
@@ -40,7 +60,9 @@ def _abs_pullback(z: Term, k: Term) -> Term:
 
 
 def _phase_pullback(z: Term, k: Term) -> Term:
-    """sign(z) = z/|z| turns only: k ↦ (k − sign(z)² k')/(2|z|), which vanishes for real z and k."""
+    """sign(z) = z/|z| turns only: k ↦ (k − sign(z)² k')/(2|z|); the sign of a real number is constant, at 0 too."""
+    if not is_complex(z.type):
+        return ZERO
     scale = mul(HALF, power(call("abs", z), MINUS_ONE))
     return add(mul(scale, k), neg(mul(scale, power(call("sign", z), TWO), conj(k))))
 
@@ -58,17 +80,40 @@ _ROWS = (
     ),
     ScalarFunction("atan", "arctan", r"\arctan", lambda z: power(add(ONE, power(z, TWO)), MINUS_ONE), parity=-1),
     ScalarFunction("sqrt", "sqrt", r"\sqrt", lambda z: mul(HALF, power(call("sqrt", z), MINUS_ONE))),
-    ScalarFunction("conj", "conj", r"\overline", pullback=lambda z, k: conj(k), commutes=True, parity=-1),
     ScalarFunction(
-        "real", "real", r"\operatorname{Re}", pullback=lambda z, k: k, commutes=True, real_valued=True, parity=-1
+        "conj", "conj", r"\overline", pullback=lambda z, k: conj(k), commutes=True, parity=-1, sympy="conjugate"
     ),
     ScalarFunction(
-        "imag", "imag", r"\operatorname{Im}", pullback=lambda z, k: mul(IMAGINARY, k), real_valued=True, parity=-1
+        "real",
+        "real",
+        r"\operatorname{Re}",
+        pullback=lambda z, k: k,
+        commutes=True,
+        real_valued=True,
+        parity=-1,
+        sympy="re",
     ),
     ScalarFunction(
-        "abs2", "", r"\left|\cdot\right|^2", pullback=lambda z, k: mul(TWO, z, k), real_valued=True, parity=1
+        "imag",
+        "imag",
+        r"\operatorname{Im}",
+        pullback=lambda z, k: mul(IMAGINARY, k),
+        real_valued=True,
+        parity=-1,
+        sympy="im",
     ),
-    ScalarFunction("abs", "abs", r"\left|\cdot\right|", pullback=_abs_pullback, real_valued=True, parity=1),
+    ScalarFunction(
+        "abs2",
+        "",
+        r"\left|\cdot\right|^2",
+        pullback=lambda z, k: mul(TWO, z, k),
+        real_valued=True,
+        parity=1,
+        written_out=lambda z: Pow(Call("abs", (z,)), TWO),
+    ),
+    ScalarFunction(
+        "abs", "abs", r"\left|\cdot\right|", pullback=_abs_pullback, real_valued=True, parity=1, sympy="Abs"
+    ),
     ScalarFunction("sign", "sign", r"\operatorname{sign}", pullback=_phase_pullback, commutes=True, parity=-1),
 )
 

@@ -7,17 +7,16 @@ gets a name for its size; if it is in no slot of an argument, or runs from −M,
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from functools import cache
 
 from combdiff.language.anchors import domains_of, unanchored
 from combdiff.language.declarations import Kinds
 from combdiff.language.domains import Ranges
+from combdiff.language.names import names_in
 from combdiff.language.syntax import MapType, TypeExpr, TypeName
 from combdiff.language.terms import Lam, Term, Var, bound_by, subterms
 from combdiff.language.types import Domain, Index, Map, Number, Product, Symmetry, Type
-
-_Signature = tuple[str, tuple[Symmetry, ...], bool, str]
 
 
 class Spelling:
@@ -33,7 +32,7 @@ class Spelling:
         self.domains: dict[Domain, str] = {}
         self.sizes: dict[Domain, str] = {}
         self.lost: dict[Domain, set[Var]] = {}
-        self.spaces: dict[_Signature, str] = {}
+        self.spaces: dict[Hashable, tuple[str, Map]] = {}
         self.taken = {"N", "I", "R", "C", *(name for name in _aliases().values())}
         if term is not None:
             self._declare(term)
@@ -43,14 +42,17 @@ class Spelling:
         self.lost = unanchored(term)
         shown = {d for var in (*_parameters(term), *term.free) for d in _slots(var.kind)}
         found = dict.fromkeys(d for var in (*bound, *term.free) for d in domains_of(var.kind))
-        taken = {d.name for d in found if d.sized}
+        taken = names_in(term) | {d.name for d in found if d.declared}
+        taken |= {kind.space for var in _parameters(term) for kind in _maps(var.kind)}
         for domain in found:
             if domain in shown and domain.sized:
                 self.sizes[domain] = domain.name
             elif domain in shown and domain in self.lost and not (domain.declared or domain.symmetric):
                 self.sizes[domain] = _free_size(taken)
-            elif domain.declared or domain.sized or domain in self.lost:
-                self.domains[domain] = self._unique(re.sub(r"\W", "", domain.name) or "D")
+            elif domain.declared:
+                self.domains[domain] = self._unique(domain.name)
+            elif domain.sized or domain in self.lost:
+                self.domains[domain] = self._unique(re.sub(r"\W", "", domain.name) or "D", taken)
         for var in _parameters(term):
             for kind in _maps(var.kind):
                 if kind.symmetries or kind.space or kind.linear:
@@ -63,14 +65,21 @@ class Spelling:
             return
         signature = self._signature(kind)
         if signature not in self.spaces:
-            self.spaces[signature] = self._unique(kind.space or "T")
+            self.spaces[signature] = self._unique(kind.space or "T"), kind
 
-    def _signature(self, kind: Map) -> _Signature:
-        return kind.space, kind.symmetries, kind.linear, self._inline(kind)
+    def _signature(self, kind: Type) -> Hashable:
+        """What types have in common that are written alike, whatever the spaces in them are called."""
+        match kind:
+            case Map(params, result):
+                return kind.space, kind.symmetries, kind.linear, *map(self._signature, (*params, result))
+            case Product(items):
+                return tuple(map(self._signature, items))
+            case _:
+                return self.kind(kind)
 
-    def _unique(self, name: str) -> str:
+    def _unique(self, name: str, others: Collection[str] = ()) -> str:
         found, n = name, 2
-        while found in self.taken:
+        while found in self.taken or found in others:
             found, n = f"{name}_{n}", n + 1
         self.taken.add(found)
         return found
@@ -100,7 +109,8 @@ class Spelling:
             case Product(items):
                 return f"({', '.join(map(self.kind, items))})"
             case Map():
-                return self.spaces.get(self._signature(kind)) or self._alias(kind) or self._inline(kind)
+                name, _ = self.spaces.get(self._signature(kind), ("", kind))
+                return name or self._alias(kind) or self._inline(kind)
 
     def _alias(self, kind: Map) -> str:
         if not _is_flat(kind) or kind.linear:
@@ -120,11 +130,11 @@ class Spelling:
         """The `@domain` and `@space` declarations, in the order in which the term needs them."""
         for domain, name in self.domains.items():
             yield f"@domain {name} begin {_settings(domain)} end"
-        for (_, symmetries, linear, written), name in self.spaces.items():
-            lines = [f"@space {name} begin", f"  type = {written}", *["  linear = true"] * linear]
-            if symmetries:
-                clauses = ", ".join(map(str, symmetries))
-                lines.append(f"  symmetries = ({clauses}{',' if len(symmetries) == 1 else ''})")
+        for name, kind in self.spaces.values():
+            lines = [f"@space {name} begin", f"  type = {self._inline(kind)}", *["  linear = true"] * kind.linear]
+            if kind.symmetries:
+                clauses = ", ".join(map(str, kind.symmetries))
+                lines.append(f"  symmetries = ({clauses}{',' if len(kind.symmetries) == 1 else ''})")
             yield "\n".join([*lines, "end"])
 
 
@@ -161,11 +171,12 @@ def _parameters(term: Term) -> Iterable[Var]:
 
 
 def _maps(kind: Type) -> Iterator[Map]:
+    """The maps in a type, those that others are made of first, as they have to be declared."""
     match kind:
         case Map(params, result):
-            yield kind
             for inner in (*params, result):
                 yield from _maps(inner)
+            yield kind
         case Product(items):
             for inner in items:
                 yield from _maps(inner)

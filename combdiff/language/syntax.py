@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 
 from combdiff.errors import Source, Span
@@ -196,3 +197,20 @@ class Module:
     declarations: tuple[Space | DomainClause, ...]
     body: Expr
     source: Source
+
+
+def nodes_of(tree: object) -> Iterator[object]:
+    """Every node of a syntax tree, in the order of the text.
+
+    >>> from combdiff.language.parser import parse
+    >>> [node.text for node in nodes_of(parse("(x::RV) -> x(0)").body) if isinstance(node, Name)]
+    ['x']
+    """
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        yield node
+        if isinstance(node, tuple):
+            stack.extend(reversed(node))
+        elif is_dataclass(node):
+            stack.extend(getattr(node, f.name) for f in reversed(fields(node)))

@@ -1,30 +1,11 @@
 """Terms: the λ-calculus of tensors that every stage reads and writes.
 
-The nodes (`nodes.py`), what makes them in normal form (`constructors.py`: `add`, `mul`, `total`, `delta`, …) and what
-walks them (`traversal.py`: `Traverser`, `substitute`, `apply`, …), under one name.
+The nodes (`nodes.py`), what makes them in normal form (`arithmetic.py`: `add`, `mul`, …; `constructors.py`: `total`,
+`delta`, …) and what walks them (`traversal.py`: `Traverser`, `substitute`, `apply`, …), under one name.
 """
 
-from combdiff.language.constructors import (
-    PI,
-    add,
-    call,
-    conj,
-    delta,
-    diff,
-    indicator,
-    lam,
-    let,
-    mul,
-    neg,
-    number,
-    power,
-    proj,
-    reciprocal,
-    split_coefficient,
-    sub,
-    total,
-    tuple_of,
-)
+from combdiff.language.arithmetic import add, mul, neg, number, power, reciprocal, split_coefficient, sub
+from combdiff.language.constructors import PI, call, conj, delta, diff, indicator, lam, let, proj, total, tuple_of
 from combdiff.language.nodes import (
     IMAGINARY,
     MINUS_ONE,

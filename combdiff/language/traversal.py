@@ -5,21 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import is_
 
-from combdiff.language.constructors import (
-    add,
-    call,
-    conj,
-    delta,
-    diff,
-    indicator,
-    lam,
-    let,
-    mul,
-    power,
-    proj,
-    split_coefficient,
-    total,
-)
+from combdiff.language.arithmetic import add, mul, power, split_coefficient
+from combdiff.language.constructors import call, conj, delta, diff, indicator, lam, let, proj, total
 from combdiff.language.nodes import (
     _NO_VARIABLES,
     ONE,

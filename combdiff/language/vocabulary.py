@@ -18,6 +18,8 @@ COMPARISONS = frozenset({"delta", "indicator"})
 CONSTANTS = frozenset({"im", "pi"})
 FUNCTIONS = frozenset(SCALAR_FUNCTIONS) | OF_MAPS | COMPARISONS
 RESERVED = FUNCTIONS | CONSTANTS
+WORDS = RESERVED | {"begin", "let", "end", "sum"}
+"""What no name of a program is: the words above, and those of the grammar."""
 
 
 def in_words(kind: Type) -> str:

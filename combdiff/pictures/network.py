@@ -14,6 +14,7 @@ from combdiff.codegen.latex import columns
 from combdiff.codegen.latex_names import Scope
 from combdiff.codegen.latex_terms import POSTFIX, PRODUCT, number_latex, term_latex
 from combdiff.codegen.signature import result_of
+from combdiff.codegen.signs import latex_signs
 from combdiff.language.terms import (
     ONE,
     Add,
@@ -97,7 +98,7 @@ def rows_of(term: Term, names: Sequence[str]) -> list[Row]:
     """
     parts = result_of(term)
     sketch = _Sketch()
-    scope = Scope().bind(parts.params)
+    scope = Scope(signs=latex_signs(term)).bind(parts.params)
     for var, value in parts.bindings:
         scope = scope.bind((var,))
         sketch.tensor(scope[var], value, scope)

@@ -86,7 +86,8 @@ def _contracted(terms: Sequence[Term], expand: bool, budget: Budget) -> tuple[li
             roots = [f"$root{n}" for n in range(len(batch))]
             texts = [f"(let {root} {book.root(t)})" for root, t in zip(roots, batch, strict=True)]
             facts = "\n".join([*book.facts(), *texts])
-            run = session(FAMILIES).run(facts, roots, _INSIDE, *later, budget=budget)
+            with session(FAMILIES) as laws:
+                run = laws.run(facts, roots, _INSIDE, *later, budget=budget)
             _account(account, run.families)
         budget.spent |= not run.finished
         found = [book.reader(dag)(root) for dag, root in run.roots]

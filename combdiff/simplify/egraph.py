@@ -1,22 +1,26 @@
 """The one door to egglog: rule files are read once, every run works on a copy, and no egglog failure gets out raw.
 
 A `Session` is an e-graph that knows the vocabulary (`rules/terms.egg`) and some families of laws. `run` adds facts,
-runs a schedule, returns the extracted terms and says how often each family fired and for how long.
+runs a schedule, returns the extracted terms and says how often each family fired and for how long. `session` lends one
+that nobody else uses.
 """
 
 from __future__ import annotations
 
 import re
 import time
+from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cache
+from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, TypeVar
 
 from combdiff.errors import BudgetError, CheckError
 from combdiff.resources import resource
-from combdiff.simplify.budget import Budget
+from combdiff.simplify.budget import Budget, OutOfTime
+from combdiff.simplify.egraph_thread import EGraphThread
 
 if TYPE_CHECKING:
     from egglog.bindings import EGraph, TermDag
@@ -24,7 +28,13 @@ if TYPE_CHECKING:
 Found = TypeVar("Found")
 
 DEEPEST = 4_000
-"""egglog 13.2 overflows its stack on terms nested some 10,000 deep."""
+"""egglog 13.2 overflows a stack of 8 MB on terms nested some 10,000 deep."""
+
+GRACE = 0.1
+"""Seconds after the deadline that an iteration may still take to come to its end."""
+
+IDLE = 4
+"""Sessions of one kind that are kept for later, each of some 10 MB."""
 
 
 @dataclass(slots=True)
@@ -60,25 +70,28 @@ def _guarded(what: str) -> Iterator[None]:
 
 
 class Session:
-    """An e-graph with `families` of laws loaded (files of `rules/`, without `.egg`).
+    """An e-graph with `families` of laws loaded (files of `rules/`, without `.egg`); used by one thread at a time.
 
     With `watched`, what laws leave for other laws, such as a substitution, is extracted too where nothing else can be.
     """
 
     def __init__(self, families: Sequence[str], watched: bool = False) -> None:
-        from egglog.bindings import EGraph
-
-        self.egraph: EGraph = EGraph()
+        self._egraph = EGraphThread()
+        self._rulesets: set[str] = set()
         for family in families:
             text = resource("rules", f"{family}.egg")
+            self._rulesets.update(re.findall(r"^\(ruleset (\S+)\)", text, re.MULTILINE))
             with _guarded(f"rules/{family}.egg"):
-                self._do(text.replace(":unextractable", ":cost 1000") if watched else text, f"{family}.egg")
+                self._do(text.replace(":unextractable", ":cost 1000") if watched else text, name=f"{family}.egg")
 
-    def _do(self, text: str, name: str | None = None) -> list[object]:
-        outputs: list[object] = []
-        for command in self.egraph.parse_program(text, name):
-            outputs += self.egraph.run_program(command)
-        return outputs
+    @property
+    def lost(self) -> bool:
+        """Whether it is not to be used again: something was broken off, and nobody knows what was taken back."""
+        return self._egraph.lost
+
+    def _do(self, text: str, budget: Budget | None = None, name: str | None = None) -> list[object]:
+        """The outputs of some commands. Raises OutOfTime if the budget ends before they do."""
+        return self._egraph(partial(_outputs, text, name), inf if budget is None else budget.deadline + GRACE)
 
     def run(self, facts: str, roots: Sequence[str], *passes: str, budget: Budget | None = None) -> Run:
         """Add `facts`, run the laws until nothing changes, extract `roots`; the session itself stays as it was.
@@ -93,17 +106,18 @@ class Session:
             raise BudgetError(
                 f"a term is nested more than {DEEPEST} levels deep", remedy="name parts of it: a = …, b = f(a), …"
             )
+        budget = budget or Budget()
         result = Run()
-        with self._aside():
-            self._do(facts)
-            result.finished = self._saturated(passes, budget or Budget(), result)
-            if result.finished:
-                result.roots = self._extracted(roots)
+        with suppress(OutOfTime), self._aside():
+            self._do(facts, budget)
+            if self._saturated(passes, budget, result):
+                result.roots = self._extracted(roots, budget)
+                result.finished = True
         return result
 
     @contextmanager
     def _aside(self) -> Iterator[None]:
-        """Inside, the e-graph may be changed; afterwards it is as it was, or is not used again."""
+        """Inside, the e-graph may be changed; afterwards it is as it was, or the session is lost."""
         unharmed = False
         try:
             with _guarded("a derivation"):
@@ -113,8 +127,7 @@ class Session:
             unharmed = True
         finally:
             if not unharmed:
-                # an interruption may fall between any two commands, so nobody knows what was taken back
-                session.cache_clear()
+                self._egraph.lost = True
 
     def explore(
         self,
@@ -124,24 +137,29 @@ class Session:
         read: Callable[[EGraph], Found],
         budget: Budget | None = None,
         nodes: int = 10_000,
-    ) -> tuple[Found, dict[str, Family]]:
+    ) -> tuple[Found | None, dict[str, Family]]:
         """Add `facts`, run a pass (as in `run`) at most `rounds` times, and `read` the e-graph; it stays as it was.
 
-        Rounds end early when nothing changes any more, when there are more than `nodes`, or when the budget is spent.
+        Rounds end early when nothing changes any more, when there are more than `nodes`, or when the budget is spent;
+        nothing is found if a round does not come to its end within the budget.
         """
         budget = budget or Budget()
         families: dict[str, Family] = {}
-        with self._aside():
-            self._do(facts)
-            updated = True
-            while updated and rounds > 0 and not budget.over() and not budget.exceeded(self._size()):
-                if self._size() > nodes:
-                    break
-                rounds -= 1
-                updated = False
-                for step in once.split():
-                    updated |= self._passed(step, families)
-            found = read(self.egraph)
+        found: Found | None = None
+        try:
+            with self._aside():
+                self._do(facts, budget)
+                updated = True
+                while updated and rounds > 0 and not budget.over() and not budget.exceeded(self._size()):
+                    if self._size() > nodes:
+                        break
+                    rounds -= 1
+                    updated = False
+                    for step in once.split():
+                        updated |= self._passed(step, families, budget)
+                found = self._egraph(read)
+        except OutOfTime:
+            budget.spent = True
         return found, families
 
     def _saturated(self, passes: Sequence[str], budget: Budget, result: Run) -> bool:
@@ -155,31 +173,37 @@ class Session:
                 while again:
                     if budget.over() or (grown and budget.exceeded(self._size())):
                         return False
-                    grown = self._ran(step.rstrip("*"), result.families)
+                    grown = self._ran(step.rstrip("*"), result.families, budget)
                     updated |= grown
                     again = grown and step.endswith("*")
             turn = 0 if updated else turn + 1
         return True
 
-    def _ran(self, family: str, families: dict[str, Family]) -> bool:
+    def _ran(self, family: str, families: dict[str, Family], budget: Budget | None = None) -> bool:
         """Whether one run of a family of laws changed anything."""
         from egglog.bindings import RunScheduleOutput
 
         start = time.perf_counter()
         account = families.setdefault(family, Family())
-        updated = False
-        for output in self._do(f"(run-schedule (run {family}))"):
-            if isinstance(output, RunScheduleOutput):
-                updated |= output.report.updated
-                account.matches += sum(output.report.num_matches_per_rule.values())
+        (output,) = self._do(f"(run-schedule {self._schedule(family)})", budget)
+        assert isinstance(output, RunScheduleOutput), "a report"
+        # the laws come last; what is before them only looks at terms
+        last = output.report.iterations[-1].rule_set_report
+        account.matches += sum(report.num_matches for rule in last.rule_reports.values() for report in rule)
         account.seconds += time.perf_counter() - start
-        return updated
+        return bool(last.changed)
 
-    def _passed(self, step: str, families: dict[str, Family]) -> bool:
+    def _schedule(self, family: str) -> str:
+        """One run of a family, after what finds its terms and chooses among them."""
+        before = [name for name in ("members", f"choose-{family}") if name in self._rulesets]
+        looks = " ".join(f"(saturate (run {name}))" for name in before) if len(before) > 1 else ""
+        return f"{looks} (run {family})"
+
+    def _passed(self, step: str, families: dict[str, Family], budget: Budget | None = None) -> bool:
         """Whether a step of a pass changed anything: a family that is run once, or with a star as long as it does."""
-        updated = self._ran(step.rstrip("*"), families)
+        updated = self._ran(step.rstrip("*"), families, budget)
         if updated and step.endswith("*"):
-            while self._ran(step.rstrip("*"), families):
+            while self._ran(step.rstrip("*"), families, budget):
                 pass
         return updated
 
@@ -190,10 +214,10 @@ class Session:
         outputs = self._do("(print-size)")
         return sum(n for o in outputs if isinstance(o, PrintAllFunctionsSize) for _, n in o.sizes)
 
-    def _extracted(self, roots: Sequence[str]) -> list[tuple[TermDag, int]]:
+    def _extracted(self, roots: Sequence[str], budget: Budget | None = None) -> list[tuple[TermDag, int]]:
         from egglog.bindings import ExtractBest
 
-        outputs = self._do("\n".join(f"(extract {root})" for root in roots))
+        outputs = self._do("\n".join(f"(extract {root})" for root in roots), budget)
         return [(o.termdag, o.term) for o in outputs if isinstance(o, ExtractBest)]
 
     def steps(
@@ -221,7 +245,32 @@ def _nesting(text: str) -> int:
     return deepest
 
 
-@cache
-def session(families: tuple[str, ...]) -> Session:
-    """The session for these families, loaded once in a process."""
-    return Session(families)
+def _outputs(text: str, name: str | None, egraph: EGraph) -> list[object]:
+    outputs: list[object] = []
+    for command in egraph.parse_program(text, name):
+        outputs += egraph.run_program(command)
+    return outputs
+
+
+_idle: dict[tuple[str, ...], deque[Session]] = {}
+
+
+@contextmanager
+def session(families: tuple[str, ...]) -> Iterator[Session]:
+    """A session for these families that nobody else uses; laws are read again only where none is idle.
+
+    >>> with session(("terms",)) as one, session(("terms",)) as other:
+    ...     one is other
+    False
+    >>> with session(("terms",)) as again:
+    ...     again is one
+    True
+    """
+    idle = _idle.setdefault(families, deque(maxlen=IDLE))
+    try:
+        found = idle.pop()
+    except IndexError:
+        found = Session(families)
+    yield found
+    if not found.lost:
+        idle.append(found)

@@ -9,7 +9,7 @@ equal whatever these functions are; terms that differ may still be equal if one 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -32,7 +32,7 @@ _FIELD_FUNCTIONS = ("abs2", "real", "imag")
 
 
 class InexactError(UnsupportedError):
-    """A term has no value in the field, because it divides by zero there."""
+    """A term has no value in the field, because it divides by zero there and no condition excludes that."""
 
 
 def is_transparent(t: Term) -> bool:
@@ -83,10 +83,7 @@ class Exact:
         import numpy as np
 
         array = base.reduced().array
-        try:
-            array = inverted(array) if n < 0 else array
-        except ZeroDivisionError as problem:
-            raise InexactError("a number is divided by zero") from problem
+        array = inverted(array) if n < 0 else array
         return Labelled(raised(array, abs(n)) if n else np.ones_like(array), base.axes, HALF)
 
     def power(self, base: Labelled, exponent: Labelled) -> Labelled:
@@ -138,7 +135,7 @@ class Exact:
         return centred(array)
 
 
-@cache
+@lru_cache(maxsize=4096)
 def _constant(c: Const) -> Labelled:
     import numpy as np
 

@@ -1,28 +1,31 @@
 """The gate: every simplification is evaluated before and after on random numbers, and a difference is an error.
 
+Each term sees two sets of sizes, and a draw for each: what is wrong may agree at one size (`language/sizes.py`).
 Tensors are drawn from their declared symmetric subspaces; an unknown map becomes a fixed random one. The numbers are
 residues modulo a prime, on which polynomials are exact (`exact.py`), so that no tolerance hides a wrong coefficient.
-Only where terms differ there and one holds an opaque function do floating-point numbers decide: sqrt(x)² is x. What is
-compared is each value that a stage has changed (`pieces.py`), or the whole result where that does not settle it.
+Only where terms differ there and one holds an opaque function do floating-point numbers decide: sqrt(x)² is x. What
+is compared is each value that a stage has changed (`pieces.py`), or the whole result where that does not settle it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from combdiff.errors import CheckError, UnsupportedError
 from combdiff.language.comparing import difference
-from combdiff.language.components import Components, by_components
+from combdiff.language.components import Components, Split, by_components
 from combdiff.language.points import listed, positions_of, values_of
-from combdiff.language.samples import default_sizes, random_value
+from combdiff.language.samples import random_value
+from combdiff.language.sizes import Sizes, two_sizes
 from combdiff.language.terms import Term, Tuple, Var
-from combdiff.language.types import Domain, Index, Map, Number, is_complex
+from combdiff.language.types import Domain, Index, Map, Number, Type, is_complex
 from combdiff.simplify.arithmetic import Arithmetic, Floating
 from combdiff.simplify.exact import Exact, InexactError, has_conditions, is_transparent
+from combdiff.simplify.labelled import TooLargeError
 from combdiff.simplify.numeric import Evaluation
-from combdiff.simplify.pieces import Pair, parts_of, pieces
+from combdiff.simplify.pieces import Pair, Parts, parts_of, pieces
 from combdiff.simplify.repeats import form
 from combdiff.simplify.unknown import RandomMap
 
@@ -40,8 +43,20 @@ LOST = 1e-11
 DRAWS = 6
 """Floating-point numbers are drawn so often where a term holds a condition of numbers, which hides half of them."""
 
-NARROW = 2
-"""A second size for periodic domains, where steps wrap round and 2b = 0."""
+
+@dataclass(slots=True)
+class Prepared:
+    """Terms as samples evaluate them: by the components of their lattice indices, and taken apart."""
+
+    split: Split = field(default_factory=Split)
+    known: dict[Term, tuple[Components, Parts]] = field(default_factory=dict)
+
+    def __call__(self, t: Term) -> tuple[Components, Parts]:
+        found = self.known.get(t)
+        if found is None:
+            components = by_components(t, self.split)
+            found = self.known[t] = components, parts_of(components.term)
+        return found
 
 
 @dataclass(slots=True)
@@ -57,6 +72,8 @@ class Sample:
     known: dict[Term, list[Array]] = field(default_factory=dict)
     before: dict[Term, list[Array]] = field(default_factory=dict)
     kinds: dict[Term, Map] = field(default_factory=dict)
+    prepared: Prepared = field(default_factory=Prepared)
+    places: dict[tuple[int, Type], Var] = field(default_factory=dict)
 
     def value(self, v: Term) -> object:
         """The random value of a free variable, drawn when first asked for."""
@@ -78,26 +95,35 @@ class Sample:
                 self.values[v] = np.abs(self.values[v])  # type: ignore[call-overload]  # a real number or array
         return self.values[v]
 
-    def refuse_exact(self) -> None:
-        """Linear maps and roots have no value in the field: floating-point numbers decide where there is one."""
+    def refuse_exact(self, why: str = "a linear map or a root has no value in the field") -> None:
+        """Floating-point numbers decide where a term has no value in the field."""
         if isinstance(self.numbers, Exact):
-            raise InexactError("a linear map or a root has no value in the field")
+            raise InexactError(why)
 
     def outputs(self, t: Term) -> list[Array]:
         """Each tensor of a result as a full array, indexed by its own parameters. What two stages share is kept."""
+        import numpy as np
+
         found = self.known.get(t) or self.before.get(t)
         if found is None:
             # declared symmetries are laws of points: tensors are drawn by the types that they have before
             self.kinds.update((v, v.kind) for v in t.free.union(parts_of(t).params) if isinstance(v.kind, Map))
-            split = by_components(t)
-            parts = parts_of(split.term)
+            split, parts = self.prepared(t)
             evaluation = Evaluation(self, split.term.free.union(parts.params))
             evaluation.local.update(self._lists(split))
+            evaluation.local.update(self._arguments(parts.params))
             for var, value in parts.values.items():
                 evaluation.bind(var, value)
             found = [evaluation.full(item) for item in parts.items]
+            if any(np.isnan(item).any() for item in found):
+                self.refuse_exact("a number is divided by zero")
         self.known[t] = found
         return found
+
+    def _arguments(self, params: Sequence[Var]) -> dict[Var, object]:
+        """Numbers for the arguments of a result that is a map, the same whatever it calls them."""
+        places = [self.places.setdefault((n, p.kind), p) for n, p in enumerate(params)]
+        return {p: self.value(place) for p, place in zip(params, places, strict=True)}
 
     def _lists(self, split: Components) -> dict[Var, Array]:
         """The offsets of lists, and where the negative of each lies."""
@@ -127,10 +153,15 @@ AGREE = Comparison()
 
 @dataclass(slots=True)
 class Gate:
-    """Compares terms on random numbers, with a small size for every domain."""
+    """Compares terms on random numbers, with two sets of small sizes for all domains.
 
-    sizes: dict[Domain, int] = field(default_factory=dict)
+    `few`: terms need large arrays, so that few sizes are dealt from now on.
+    """
+
+    sizes: tuple[Sizes, Sizes] = field(default_factory=lambda: ({}, {}))
     seed: int = 0
+    few: bool = False
+    prepared: Prepared = field(default_factory=Prepared)
     samples: dict[tuple[type[Arithmetic], bool, bool, int], Sample] = field(default_factory=dict)
 
     def same(self, before: Term, after: Term, stage: str, accused: Callable[[], str] = lambda: "") -> bool:
@@ -146,10 +177,16 @@ class Gate:
 
         for sample in self.samples.values():
             sample.turn()
+        self.prepared.known.clear()
         with np.errstate(all="ignore"):
-            result = self._each_compared(before, after)
-            if result.difference or not result.finite:
-                result = self._whole(before, after, result.difference)
+            try:
+                result = self._result(before, after)
+            except TooLargeError:
+                if self.few:
+                    raise
+                self.few, self.sizes = True, ({}, {})
+                self.samples.clear()
+                result = self._result(before, after)
         if result.difference:
             raise CheckError(
                 f"{stage} changed the value of the derivative ({result.difference}); "
@@ -164,6 +201,12 @@ class Gate:
 
         with np.errstate(all="ignore"):
             return not self.compared(before, after).difference
+
+    def _result(self, before: Term, after: Term) -> Comparison:
+        result = self._each_compared(before, after)
+        if result.difference or not result.finite:
+            result = self._whole(before, after, result.difference)
+        return result
 
     def _each_compared(self, before: Term, after: Term) -> Comparison:
         """The first value or item that does not agree whatever the values are that it is made of.
@@ -199,28 +242,34 @@ class Gate:
         return result if result.finite or result.difference else Comparison(doubt, finite=False)
 
     def compared(self, before: Term, after: Term, doubtful: bool = False) -> Comparison:
-        """Both evaluated, at every size that is worth it; in floating point where exact numbers do not decide.
+        """Both evaluated at two sets of sizes, each with a draw of its own; in floats where exact numbers say nothing.
 
         Args:
             doubtful: whether numbers are drawn more than once, and small ones may not differ by the tolerance itself.
         """
+        self._make_room(before, after)
         finite = False
-        for narrow in self._widths(before, after):
-            result = self._exact(before, after, narrow) or self._floating(before, after, narrow, doubtful)
+        for second in (False, True):
+            result = self._exact(before, after, second)
+            for positive in (False, True):
+                if result is None or not (result.finite or result.difference):
+                    result = self._floating(before, after, second, doubtful, positive)
+            assert result is not None, "floating-point numbers always decide"
             if result.difference:
                 return result
             finite |= result.finite
-        return AGREE if finite else self._floating(before, after, False, doubtful, positive=True)
+        return Comparison(finite=finite)
 
     def _exactly(self, before: Term, after: Term) -> Comparison:
         """The comparison on exact numbers alone."""
-        found = (self._exact(before, after, narrow) for narrow in self._widths(before, after))
+        self._make_room(before, after)
+        found = (self._exact(before, after, second) for second in (False, True))
         return next((Comparison(finite=False) for result in found if result != AGREE), AGREE)
 
-    def _exact(self, before: Term, after: Term, narrow: bool) -> Comparison | None:
+    def _exact(self, before: Term, after: Term, second: bool) -> Comparison | None:
         """The comparison on exact numbers; None where it does not decide."""
         try:
-            differing = sum(_differing(a, b) for a, b in self._both(self._sample(narrow), before, after))
+            differing = sum(_differing(a, b) for a, b in self._both(self._sample(second), before, after))
         except InexactError:
             return None
         if not differing:
@@ -228,57 +277,42 @@ class Gate:
         decides = is_transparent(before) and is_transparent(after)
         return Comparison(f"{differing} entries differ in exact arithmetic") if decides else None
 
-    def _floating(self, before: Term, after: Term, narrow: bool, doubtful: bool, positive: bool = False) -> Comparison:
+    def _floating(self, before: Term, after: Term, second: bool, doubtful: bool, positive: bool = False) -> Comparison:
         import numpy as np
 
         finite = False
         for draw in range(DRAWS if doubtful or has_conditions(before) or has_conditions(after) else 1):
-            results = list(self._both(self._sample(narrow, Floating(), positive, draw), before, after))
+            results = list(self._both(self._sample(second, Floating(), positive, draw), before, after))
             difference = next((d for a, b in results if (d := _distance(a, b, floor=float(not doubtful)))), "")
             finite |= not results or any(b.size == 0 or np.isfinite(b).any() for _, b in results)
             if difference:
                 return Comparison(difference)
         return Comparison(finite=finite)
 
-    def _widths(self, before: Term, after: Term) -> tuple[bool, ...]:
-        """Whether periodic domains are narrow: both ways, if there is one."""
-        sizes = self._room_for(before, after)
-        return (False, True) if any(_narrows(d) for d in sizes) else (False,)
-
     def _both(self, sample: Sample, before: Term, after: Term) -> Iterator[tuple[Array, Array]]:
         return zip(sample.outputs(before), sample.outputs(after), strict=True)
 
-    def _room_for(self, before: Term, after: Term) -> dict[Domain, int]:
-        """The sizes of the domains in two terms; what was drawn for others is forgotten where a size has grown."""
-        sizes = default_sizes(Tuple((before, after)), self.sizes)
-        if any(self.sizes.get(d, n) != n for d, n in sizes.items()):
-            self.samples.clear()
-        if not sizes.items() <= self.sizes.items():
-            self.sizes.update(sizes)
-        return sizes
+    def _make_room(self, before: Term, after: Term) -> None:
+        """Sizes for the domains in two terms; what was drawn for others is forgotten where a size has changed."""
+        found = two_sizes(Tuple((before, after)), self.sizes, self.seed, self.few)
+        for sizes, new in zip(self.sizes, found, strict=True):
+            if any(sizes.get(d, n) != n for d, n in new.items()):
+                self.samples.clear()
+            sizes.update(new)
 
-    def _sample(self, narrow: bool, numbers: Arithmetic | None = None, positive: bool = False, draw: int = 0) -> Sample:
+    def _sample(self, second: bool, numbers: Arithmetic | None = None, positive: bool = False, draw: int = 0) -> Sample:
         numbers = numbers or Exact()
-        key = (type(numbers), narrow, positive, draw)
+        key = (type(numbers), second, positive, draw)
         sample = self.samples.get(key)
         if sample is None:
-            sample = self.samples[key] = Sample({}, numbers, self.seed + draw, positive)
-        if len(sample.sizes) != len(self.sizes):
-            sample.sizes.update({d: NARROW if narrow and _narrows(d) else n for d, n in self.sizes.items()})
+            seed = self.seed + draw + DRAWS * second
+            sample = self.samples[key] = Sample(self.sizes[second], numbers, seed, positive, prepared=self.prepared)
         return sample
-
-
-def _narrows(domain: Domain) -> bool:
-    """Whether another size of the domain is worth a comparison, and its bounds allow one."""
-    return domain.periodic and domain.count is None
 
 
 def gate_for(*terms: Term, seed: int = 0) -> Gate:
     """A gate with small sizes for every domain of `terms`."""
-    sizes: dict[Domain, int] = {}
-    for t in terms:
-        sizes.update(default_sizes(t, sizes))
-    return Gate(sizes, seed)
+    return Gate(two_sizes(Tuple(terms), seed=seed), seed)
 
 
 def _differing(a: Array, b: Array) -> int:

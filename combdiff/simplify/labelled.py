@@ -73,6 +73,23 @@ def multiplied(parts: Sequence[Labelled]) -> Labelled:
     return _multiplied(parts, frozenset(), _extents(parts))
 
 
+def guarded(factors: Sequence[Labelled], mask: Labelled) -> list[Labelled]:
+    """The factors of what stands under a condition, and the condition as a factor, 0 where it does not hold.
+
+    There a factor that is not finite does not matter: 0 · ∞ would be nan.
+    """
+    import numpy as np
+
+    kept = []
+    for f in factors:
+        if not np.isfinite(f.array).all():
+            _refuse_size(_extents([f, mask]), "what stands under a condition")
+            axes = all_axes((f, mask))
+            f = Labelled(np.where(mask.over(axes) == 0, 0, f.over(axes)), axes, f.reach)
+        kept.append(f)
+    return [*kept, mask]
+
+
 def eliminated(factors: Sequence[Labelled], sizes: Mapping[int, int], unit: float) -> Labelled:
     """Σ over the indices that `sizes` names of the product, the one that leaves the smallest array first.
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import TYPE_CHECKING
 
 from combdiff.language.terms import (
@@ -61,12 +60,6 @@ PARTS = 400
 """Parts of products that are held against one another for one sum, each at about a third of a millisecond."""
 
 
-@cache
-def slot(place: int, kind: Type) -> Var:
-    """The variable that stands for an open slot: the same one for the same place and kind."""
-    return fresh(f"#{place}", kind)
-
-
 def _place(v: Var) -> int:
     """The place of a slot, −1 for other variables: no name of a program begins like this."""
     return int(v.name[1:]) if v.name.startswith("#") else -1
@@ -106,7 +99,12 @@ class Shelf:
     product_numbers: dict[Hashable, tuple[int, Const]] = field(default_factory=dict)
     factor_numbers: dict[Hashable, tuple[int, Const]] = field(default_factory=dict)
     related: set[frozenset[int]] = field(default_factory=set)
+    open_slots: dict[tuple[int, Type], Var] = field(default_factory=dict)
     left: int = PARTS
+
+    def slot(self, place: int, kind: Type) -> Var:
+        """The variable that stands for an open slot: the same one for the same place and kind."""
+        return self.open_slots.setdefault((place, kind), fresh(f"#{place}", kind))
 
     def product(self, p: Product, slots: Mapping[Var, Term]) -> tuple[int, Const] | None:
         """The number of the product with `slots` for its open indices, and its ratio to it; None if it is zero."""
@@ -180,8 +178,8 @@ class Shelf:
             return None
         held = tuple((shared[row[0][0]], row[0][1]) for row in closed.view.rows)
         outer = tuple(sorted((v for v in without if _place(v) >= 0), key=_place))
-        slots = {v: mul(number(sign), slot(n, v.kind)) for n, (v, sign) in enumerate(held)}
-        slots |= {v: slot(len(held) + n, v.kind) for n, v in enumerate(outer)}
+        slots = {v: mul(number(sign), self.slot(n, v.kind)) for n, (v, sign) in enumerate(held)}
+        slots |= {v: self.slot(len(held) + n, v.kind) for n, v in enumerate(outer)}
         cofactor = self.product(Product(ONE, rest, outside), slots)
         if cofactor is None:
             return None
@@ -230,7 +228,7 @@ def collected(t: Term, named: Intermediates) -> tuple[Term, dict[str, Family]]:
     """
     shelf = Shelf(named.symmetries, frozenset(named.unused), named.budget)
     opens = named.open_indices(t)
-    slots = {v: slot(n, v.kind) for n, v in enumerate(opens)}
+    slots = {v: shelf.slot(n, v.kind) for n, v in enumerate(opens)}
     sizes: dict[int, Const] = {}
     for u in addends(t):
         found = shelf.product(product_of(u), slots)
@@ -246,7 +244,8 @@ def collected(t: Term, named: Intermediates) -> tuple[Term, dict[str, Family]]:
     def read(egraph: EGraph) -> Form | None:
         return best_form(egraph, "$sum", shelf.vocabulary())
 
-    form, families = session(("nest",)).explore(facts, _SCHEDULE, ROUNDS, read, named.budget, NODES)
+    with session(("nest",)) as laws:
+        form, families = laws.explore(facts, _SCHEDULE, ROUNDS, read, named.budget, NODES)
     if form is None or not form.is_collection:
         return t, families
     return _Builder(shelf, named).term(form, opens), families

@@ -35,7 +35,16 @@ from combdiff.language.terms import (
 from combdiff.language.types import Domain, Index, Map, Number, Type
 from combdiff.simplify.arithmetic import Arithmetic
 from combdiff.simplify.exact import is_integer, is_whole
-from combdiff.simplify.labelled import LARGEST, Labelled, TooLargeError, added, all_axes, eliminated, multiplied
+from combdiff.simplify.labelled import (
+    LARGEST,
+    Labelled,
+    TooLargeError,
+    added,
+    all_axes,
+    eliminated,
+    guarded,
+    multiplied,
+)
 from combdiff.simplify.residues import HALF
 from combdiff.simplify.solving import made_of
 
@@ -104,7 +113,10 @@ class Evaluation:
             shape = [len(range_of(p, self.sample.sizes)) for p in t.params]
             return np.broadcast_to(entries.over([p.uid for p in t.params]), shape)
         if isinstance(t.type, Map):
-            return np.asarray(self._known(t))
+            known = self._known(t)
+            if callable(known):
+                raise UnsupportedError("a map of functions has no values on arrays")
+            return np.asarray(known)
         return self(t).reduced().over(())
 
     def _is_open(self, v: Var) -> bool:
@@ -119,6 +131,8 @@ class Evaluation:
             case Var():
                 return self.local[t] if t in self.local else self.sample.value(t)
             case Diff() if t.is_derivative:
+                if not _is_of_a_name(t):
+                    raise UnsupportedError("a derivative of a map that another map returns has no random value")
                 return self.sample.value(t)
             case Diff():
                 self.sample.refuse_exact()
@@ -181,10 +195,10 @@ class Evaluation:
 
         match t:
             case Delta(left, right, body):
-                return multiplied([self(body), self._equal(left, right)])
+                return multiplied(guarded([self(body)], self._equal(left, right)))
             case Indicator(left, right, body):
                 integers = is_integer(left) and is_integer(right)
-                return multiplied([self(body), self.numbers.at_most(self(left), self(right), integers)])
+                return multiplied(guarded([self(body)], self.numbers.at_most(self(left), self(right), integers)))
             case Proj() | Diff():
                 return self._one_by_one(t)
             case _:
@@ -279,7 +293,7 @@ class Evaluation:
             case Conj(u):
                 return [Labelled(np.conj(f.array), f.axes, f.reach) for f in self._factors(u)]
             case Delta(left, right, body):
-                return [self._equal(left, right), *self._factors(body)]
+                return guarded(self._factors(body), self._equal(left, right))
             case Sum((v, *others), body) if not isinstance(v.kind, Index):
                 return self._factors(_fixed_by_delta(v, others, body))
             case _:
@@ -296,6 +310,13 @@ def _fixed_by_delta(v: Var, others: Sequence[Var], body: Term) -> Term:
     raise UnsupportedError("a sum over all numbers that no δ fixes cannot be checked on numbers")
 
 
+def _is_of_a_name(t: Term) -> bool:
+    """Whether a derivative is one of an unknown map, and not of what that map returns for some arguments."""
+    while isinstance(t, Diff):
+        t = t.of
+    return isinstance(t, Var)
+
+
 def _slot(at: Array, kind: Type, sizes: Mapping[Domain, int]) -> Array:
     """Where an index lies along the axis of a slot."""
     assert isinstance(kind, Index) and kind.domain is not None, "a tensor's slot has a domain"
@@ -303,7 +324,8 @@ def _slot(at: Array, kind: Type, sizes: Mapping[Domain, int]) -> Array:
     place = at - kind.domain.first(n)
     if kind.domain.periodic:
         return place % n
-    if n and (place >= n).any():
+    # a residue of a large constant may be negative
+    if n and ((place < 0) | (place >= n)).any():
         raise TooLargeError("a constant index lies beyond the small arrays of a check")
     return place
 

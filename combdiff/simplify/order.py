@@ -96,12 +96,10 @@ class ReadingOrder:
 
     def _collected(self, terms: Sequence[Term], met: Sequence[Var]) -> Term:
         """a·x + a·y as a·(x + y), for factors a that are more than numbers."""
-        first, *others = map(_factors, terms)
-        common = [f for f in first if not isinstance(f, Const) and all(_is_among(f, fs) for fs in others)]
+        common, cofactors = _common([_factors(t) for t in terms])
         if not common:
             return add(*terms)
-        rest = add(*(mul(*(f for f in fs if not _is_among(f, common))) for fs in (first, *others)))
-        size, rest = content(rest)
+        size, rest = content(add(*(mul(*fs) for fs in cofactors)))
         return _product([size, *common, rest], self.rank, met)
 
     def _primitive(self, factors: Sequence[Term]) -> list[Term]:
@@ -160,7 +158,7 @@ def _independent(indices: Sequence[Var], body: Term) -> tuple[list[Term], Term]:
     outer = [f for f in factors if f.free.isdisjoint(indices)]
     if len(outer) == len(factors):
         return [], body
-    return outer, mul(*(f for f in factors if f not in outer))
+    return outer, mul(*(f for f in factors if not f.free.isdisjoint(indices)))
 
 
 def _bound_around(indices: Sequence[Var], body: Term, met: Sequence[Var]) -> list[Var]:
@@ -173,9 +171,29 @@ def _factors(t: Term) -> tuple[Term, ...]:
     return t.factors if isinstance(t, Mul) else (t,)
 
 
-def _is_among(f: Term, factors: Sequence[Term]) -> bool:
-    """Whether one of `factors` is `f`, up to the names of bound indices."""
-    return any(f == g or (f.free == g.free and alpha_equal(f, g)) for g in factors)
+def _common(rows: Sequence[Sequence[Term]]) -> tuple[list[Term], list[list[Term]]]:
+    """The factors that all products have, numbers aside, and what is left of each product.
+
+    A factor that is repeated is common as often as it stands in every product: a / S + b / S / S is (a + b / S) / S.
+    """
+    first, *others = [list(row) for row in rows]
+    common: list[Term] = []
+    left: list[Term] = []
+    for f in first:
+        found = [] if isinstance(f, Const) else [n for row in others if (n := _place_of(f, row)) is not None]
+        if len(found) < len(others):
+            left.append(f)
+            continue
+        common.append(f)
+        for row, n in zip(others, found, strict=True):
+            del row[n]
+    return common, [left, *others]
+
+
+def _place_of(f: Term, factors: Sequence[Term]) -> int | None:
+    """Where `f` stands among `factors`, up to the names of bound indices."""
+    same = (n for n, g in enumerate(factors) if f == g or (f.free == g.free and alpha_equal(f, g)))
+    return next(same, None)
 
 
 def _is_negative(t: Term) -> bool:

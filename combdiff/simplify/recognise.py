@@ -12,6 +12,7 @@ from functools import partial
 from itertools import islice, permutations
 
 from combdiff.language.terms import (
+    ZERO,
     Add,
     Const,
     Lam,
@@ -119,17 +120,25 @@ def _in_sum(t: Add, named: Intermediates) -> Term:
 def _without(t: Add, part: Term, named: Intermediates) -> tuple[Const, Term] | None:
     """(c, rest) with t = c · part + rest, if `t` holds all terms of `part` in one ratio."""
 
-    def forms(u: Term) -> dict[Hashable, tuple[Const, Term]]:
-        found = ((normal_form(v, named.symmetries, named.unused, named.budget), v) for v in addends(u))
-        return {f.key: (_times(number(f.coefficient), number(f.sign)), v) for f, v in found}
-
-    held, wanted = forms(t), forms(part)
-    if any(key not in held for key in wanted):
+    held, wanted = _by_form(t, named), _by_form(part, named)
+    if not wanted or any(key not in held for key in wanted):
         return None
     ratios = {_times(held[key][0], reciprocal(c)) for key, (c, _) in wanted.items()}
     if len(ratios) > 1:
         return None
     return ratios.pop(), add(*(u for key, (_, u) in held.items() if key not in wanted))
+
+
+def _by_form(t: Term, named: Intermediates) -> dict[Hashable, tuple[Const, Term]]:
+    """The terms of a sum by their normal forms, those of one form added up, with how often the form is in them."""
+    found: dict[Hashable, tuple[Const, Term]] = {}
+    for u in addends(t):
+        form = normal_form(u, named.symmetries, named.unused, named.budget)
+        known, others = found.get(form.key, (ZERO, ZERO))
+        count = add(known, _times(number(form.coefficient), number(form.sign)))
+        assert isinstance(count, Const), "a sum of numbers"
+        found[form.key] = count, add(others, u)
+    return {key: (count, u) for key, (count, u) in found.items() if count != ZERO}
 
 
 def _times(a: Const, b: Const) -> Const:

@@ -79,24 +79,21 @@ def raised(a: Array, n: int) -> Array:
 
 
 def inverted(a: Array) -> Array:
-    """The reciprocals, z⁻¹ = z'/(z z').
+    """The reciprocals, z⁻¹ = z'/(z z'); that of zero is nan, which a condition may still exclude.
 
     >>> import numpy as np
     >>> z = np.array([2.0, 1 + 3j])
-    >>> print(times(z, inverted(z)))
-    [1.+0.j 1.+0.j]
-
-    Raises:
-        ZeroDivisionError: one of the numbers is zero.
+    >>> print(times(z, inverted(z)), inverted(np.array([0.0])))
+    [1.+0.j 1.+0.j] [nan]
     """
     import numpy as np
 
     norm = centred(a.real * a.real + a.imag * a.imag) if np.iscomplexobj(a) else a
-    if not np.all(norm):
-        raise ZeroDivisionError("the reciprocal of zero")
+    # what is nan already stays nan
+    norm = np.where(norm == 0, np.nan, norm)
     if norm.size > _FEW:
         inverse = raised(norm, PRIME - 2)
     else:
-        flat = [float(pow(int(x), -1, PRIME)) for x in np.ravel(norm)]
+        flat = [float(pow(int(x), -1, PRIME)) if x == x else x for x in np.ravel(norm)]
         inverse = centred(np.reshape(flat, np.shape(norm)))
     return times(np.conj(a), inverse) if np.iscomplexobj(a) else inverse

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterator, Sequence
 
 from combdiff.calculus.naming import LINEAR
+from combdiff.language.names import names_in
 from combdiff.language.terms import (
     ONE,
     Add,
@@ -63,7 +64,7 @@ def nested(
     """The values of a result, common factors in front and repeated parts named; those in `kept` stay as they are."""
     whole = [*(value for _, value in bindings), *results]
     captured = set().union(*(t.free for t in whole)) - {var for var, _ in bindings}
-    taken = {u.name for t in whole for u in subterms(t) if isinstance(u, Var)} | {var.name for var, _ in bindings}
+    taken = names_in(*whole) | {var.name for var, _ in bindings}
     named = Intermediates(captured, taken, symmetries, unused, budget)
     families: dict[str, Family] = {}
     values: list[Term] = []

@@ -38,8 +38,10 @@ from combdiff.simplify.budget import NODES, SECONDS, SPENT, Budget
 from combdiff.simplify.canonical import Symmetries, is_real, merge_like_terms
 from combdiff.simplify.choose import Binding, index_names, place, rename_indices
 from combdiff.simplify.closed import derived_symmetries
+from combdiff.simplify.conditions import stated_once
 from combdiff.simplify.contract import contract
 from combdiff.simplify.culprit import accusation
+from combdiff.simplify.definitions import may_be_seen_through, seen_through
 from combdiff.simplify.egraph import Family
 from combdiff.simplify.gate import Gate
 from combdiff.simplify.linear import linear_laws, real_parts_by_term
@@ -191,7 +193,7 @@ class Simplifier:
         def rewrite(entries: list[Term]) -> list[Term]:
             terms, account = contract(entries, expand=expand, budget=self.budget)
             families.update(account)
-            return terms
+            return [*map(stated_once, terms)]
 
         open_ = [n for n, v in enumerate(values) if v not in settled and (n >= len(bindings) or not is_function(v))]
         for n, entry in zip(open_, once_a_form([_entry(values[n]) for n in open_], rewrite), strict=True):
@@ -211,7 +213,12 @@ class Simplifier:
         return (body if self.budget.spent else result), families
 
     def _ordered(self, body: Term, order: ReadingOrder, names: dict[Type, list[str]]) -> Term:
-        return body if self.budget.over() else rename_indices(replace(order, derived=self.derived)(body), names)
+        if self.budget.over():
+            return body
+        order = replace(order, derived=self.derived)
+        ordered = order(body)
+        together = stated_once(ordered)
+        return rename_indices(ordered if together is ordered else order(together), names)
 
     def _placed(self, body: Term, kept: Collection[Var]) -> tuple[Term, dict[str, Family]]:
         if self.budget.over():
@@ -240,7 +247,7 @@ class _Settled:
 
 @dataclass(slots=True)
 class _Known:
-    """What has been found out about the values of a result: their symmetries, and which are real.
+    """What has been found out about the values of a result: symmetries, which are real, which products see through.
 
     Values of one form, of variables that are alike, are merged once.
     """
@@ -249,6 +256,7 @@ class _Known:
     budget: Budget = field(default_factory=Budget)
     derived: dict[Var, tuple[Symmetry, ...]] = field(default_factory=dict)
     real: dict[Var, Term] = field(default_factory=dict)
+    transparent: dict[Var, Term] = field(default_factory=dict)
     settled: dict[Hashable, _Settled] = field(default_factory=dict)
 
     def all(self, body: Term) -> Term:
@@ -260,13 +268,14 @@ class _Known:
     def merged(self, value: Term) -> Term:
         """`value` with like terms merged, without conj on what is real."""
         plain = Traverser(self._plain)(_entry(value)) if self.real else _entry(value)
+        plain = seen_through(plain, self.transparent)
         merged = merge_like_terms(plain, self.derived, self.unused, self.budget)
         return _with_entry(value, linear_laws(merged))
 
     def settle(self, var: Var, value: Term) -> Term:
         """The merged value of `var`, whose properties are used in all that follows."""
         spelled, variables = form(value)
-        alike = [(self.derived.get(v, ()), v in self.unused, v in self.real) for v in variables]
+        alike = [(self.derived.get(v, ()), v in self.unused, v in self.real, self._seen(v)) for v in variables]
         key = (var.kind, spelled, tuple(alike))
         known = self.settled.get(key)
         if known is None:
@@ -274,6 +283,8 @@ class _Known:
             value = known.value or value
         elif known.value is not None:
             value = renamed(known.value, dict(zip(known.variables, variables, strict=True)))
+        if may_be_seen_through(value):
+            self.transparent[var] = value
         if known.symmetries:
             self.derived[var] = known.symmetries
         if known.real:
@@ -293,6 +304,10 @@ class _Known:
     def is_real(self, value: Term) -> bool:
         """Whether it is provably real, where values that are known to be real stand for real variables."""
         return is_real(substitute(_entry(value), self.real), self.derived, self.unused, self.budget)
+
+    def _seen(self, v: Var) -> Var | None:
+        """What a value that is seen through is made of depends on its name."""
+        return v if v in self.transparent else None
 
     def _plain(self, t: Term) -> Term:
         match t:

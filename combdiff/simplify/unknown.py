@@ -28,8 +28,6 @@ class RandomMap:
     def __call__(self, *args: Array | tuple[Array, ...]) -> object:
         import numpy as np
 
-        if any(callable(a) for a in args):
-            raise UnsupportedError("a map of functions has no values on arrays")
         numbers, value = self.numbers, self.weights[-1:]
         for n, argument in enumerate(args):
             flat = np.concatenate([np.ravel(a) for a in (argument if isinstance(argument, tuple) else (argument,))])
@@ -43,6 +41,8 @@ class RandomMap:
         match kind:
             case Number():
                 return np.asarray(value if is_complex(kind) else np.real(value))
+            case Map(params, _) if not all(isinstance(p, Index) for p in params):
+                raise UnsupportedError("an unknown map whose value is a function has no random value")
             case Map(params, result):
                 shape = [self.sizes[p.domain] for p in params if isinstance(p, Index) and p.domain is not None]
                 spread = np.resize(self.weights[offset + 3 :], int(np.prod(shape))).reshape(shape)

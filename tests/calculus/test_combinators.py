@@ -11,7 +11,8 @@ from combdiff.calculus.floating import unfold
 from combdiff.language.evaluate import evaluate
 from combdiff.language.infer import infer
 from combdiff.language.parser import parse
-from combdiff.language.samples import default_sizes, random_value
+from combdiff.language.samples import random_value
+from combdiff.language.sizes import default_sizes
 from combdiff.language.terms import Lam, Term, apply, fresh, mul, number, tuple_of
 from combdiff.language.types import COMPLEX, REAL
 from tests.strategies import programs

@@ -67,3 +67,17 @@ def test_named_arguments_leave_the_derivative_right(text: str) -> None:
 def test_softmax_computes_its_normalisation_once() -> None:
     d = cd.grad("(A::RM) -> (x::RV) -> log(sum(i, exp(sum(j, A(i, j) * x(j)))))")
     assert str(d).count("A(i, j) * x(j)") == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(s::R) -> (a::R, k1::R) -> k1 * a^2 + s",
+        "(s::R, x::RV, v::RV) -> (z::RV) -> sum(k, z(k) * k)",
+        "(k::R, v::R, u::R, h::R, c::R, cotangent::R) -> (z::RV) -> sum(i, z(i)^2)",
+    ],
+)
+def test_a_cotangent_has_a_name_that_no_argument_has(text: str) -> None:
+    directions = [a.name for a in cd.hvp(text).compile().arguments]
+    assert len(set(directions)) == len(directions)
+    assert cd.grad(text).compile(value=True, hvp=True).source

@@ -21,6 +21,7 @@ from combdiff.codegen.matrix_expr import (
     Entrywise,
     Function,
     Identity,
+    Item,
     KhatriRao,
     Kronecker,
     Leaf,
@@ -139,7 +140,7 @@ def meaning(expr: MatrixExpr, values: Mapping[Term, object], sizes: Mapping[Doma
             return as_matrix(np.trace(of(inner)))
         case Norm(inner):
             return as_matrix(np.sqrt(np.sum(np.abs(of(inner)) ** 2)))
-        case AtMost() | Function() | Power() | Value():
+        case AtMost() | Function() | Power() | Value() | Item():
             return of_functions(expr, values, sizes)
         case _:
             return of_tensors(expr, values, sizes)
@@ -164,10 +165,18 @@ def of_functions(expr: MatrixExpr, values: Mapping[Term, object], sizes: Mapping
             return np.linalg.matrix_power(of(base), int(of(exponent)[0, 0].real))
         case Value(function, args, True):
             return np.vectorize(values[function])(*(of(e).real for e in args))
-        case Value(function, args):
-            return as_matrix(values[function](*(of(e)[:, 0].real for e in args)))
+        case Value():
+            return as_matrix(whole(expr, values, sizes))
+        case Item(item, Value() as value):
+            return as_matrix(whole(value, values, sizes)[item])
         case _:
             raise AssertionError(type(expr).__name__)
+
+
+def whole(value: Value, values: Mapping[Term, object], sizes: Mapping[Domain, int]) -> object:
+    """A value of a map of vectors and numbers, perhaps a tuple."""
+    args = (meaning(e, values, sizes).real for e in value.args)
+    return values[value.function](*(a.item() if a.size == 1 else a[:, 0] for a in args))
 
 
 def of_tensors(expr: MatrixExpr, values: Mapping[Term, object], sizes: Mapping[Domain, int]) -> Array:

@@ -15,16 +15,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import combdiff as cd
+from combdiff.codegen.argument_names import ArgumentNames
 from combdiff.codegen.backends import BACKENDS
 from combdiff.codegen.compiled import Compiled
 from combdiff.codegen.emit import emit, source, spelling_of
 from combdiff.codegen.executing import compile_source
 from combdiff.codegen.lower import lower
+from combdiff.codegen.plan import Argument
 from combdiff.codegen.signature import result_of
 from combdiff.errors import ArrayError, UnsupportedError
 from combdiff.language.points import Offsets, listed
-from combdiff.language.samples import default_sizes, random_value
-from combdiff.language.terms import TWO, App, Lam, add, delta, fresh, mul, number, total
+from combdiff.language.samples import random_value
+from combdiff.language.sizes import default_sizes
+from combdiff.language.terms import TWO, App, Diff, Lam, Term, add, delta, fresh, mul, number, total
 from combdiff.language.types import COMPLEX, REAL, Domain, Index, is_complex
 
 from . import random_terms as rt
@@ -76,6 +79,15 @@ TEXTS = {
     "abs2(sum((p, q, r, s), J(p, q, r, s) * A(q, r) * A(s, p)))",
     "constant": "(x::RV) -> sum(i, 3 * x(i))",
     "own function": "(g::RF) -> (x::RV) -> sum(i, g(x(i))^2)",
+    "guarded pairs": "(s::R) -> (x::RM) -> begin\n  r = (i, j) -> sqrt(sum(c, (x(i, c) - x(j, c))^2))\n"
+    "  sum((i, j), indicator(i + 1, j, (s / r(i, j))^4 - log(r(i, j))))"
+    " + sum(i, indicator(1, i, x(i, 0) / (x(0, 0) * i)))\nend",
+    "guarded complex numbers": "(w::CV) -> (z::CV) -> "
+    "sum((i, j), indicator(i + 1, j, w(i)' * w(j) / (z(i) - z(j))^2 + sqrt(z(i) - z(j)))) ▷ real",
+    "guarded in several ways": "(x::RV) -> begin\n  d = i -> log(x(i)^2)\n"
+    "  sum((i, j), indicator(i + 1, j, d(i) * x(j)))"
+    " + sum((i, j), delta(i, 2 * j, exp(indicator(x(i), 0, d(j)))))\nend",
+    "guarded function": "(g::RF) -> (x::RV) -> sum((i, j), indicator(i + 1, j, g(1 / (x(i) - x(j))))) / 1e6",
     "vectors of matrices": "(T::RM) -> (A::RM, B::RM) -> sum((i, j), (sum(k, A(i, k) * B(k, j)) - T(i, j))^2)",
 }
 TEXTS |= {path.stem: path.read_text() for path in EXAMPLES.glob("*.cd") if path.stem != "least_action"}
@@ -83,6 +95,8 @@ TEXTS |= {path.stem: path.read_text() for path in EXAMPLES.glob("*.cd") if path.
 WHOLE = {"implicit", "complex root"}
 CUBE = {"g": lambda x: x**3, "grad_g": lambda x: 3 * x**2, "pullback_g": lambda x, k: 3 * x**2 * k}
 CUBE |= {"grad_grad_g": lambda x: 6 * x, "pullback_grad_g": lambda x, k: 6 * x * k}
+CUBE |= {"grad_grad_grad_g": lambda x: 6 + 0 * x}
+CUBE |= {"pullback_pullback_g": lambda x, k, c: (6 * x.conj() * k * c.conj(), 3 * x**2 * c)}
 
 
 @cache
@@ -110,10 +124,20 @@ def arrays(d: cd.Derivation, f: Compiled, plain: int, seed: int = 0) -> dict[str
         elif isinstance(a.kind, Index):
             given_[a.name] = sizes[a.kind.domain]
         elif a.callable:
-            given_[a.name] = CUBE[a.name]
+            given_[a.name] = CUBE[function_of(a, d.term)]
         elif not a.optional:
             given_[a.name] = 0.3 * np.asarray(random_value(kinds.get(a.name, a.kind), sizes, rng))
     return given_
+
+
+def function_of(a: Argument, term: Term) -> str:
+    """Which function of a name of the program an argument is, whatever it is called: `grad_g`."""
+    heads = ArgumentNames(term).derivatives_in(term)
+    return whole_name(heads[a.name]) if a.name in heads else "_".join(a.made or (a.name,))
+
+
+def whole_name(head: Term) -> str:
+    return f"{head.kind}_{whole_name(head.of)}" if isinstance(head, Diff) else head.name
 
 
 def is_list(value: object) -> bool:

@@ -165,8 +165,7 @@ def test_an_indicator_hides_infinities() -> None:
     body = indicator(ONE, App(y, (p,)), call("log", sub(App(y, (p,)), ONE)))
     weights = rt.tensor("v", n)
     for t in (Lam((p,), body), total((p,), mul(App(weights, (p,)), body))):
-        with np.errstate(all="ignore"):
-            found = Compiled(Lam((y, weights), t))(np.array([0.5, 3.0, -1.0]), np.ones(3))
+        found = Compiled(Lam((y, weights), t))(np.array([0.5, 3.0, -1.0]), np.ones(3))
         assert np.isfinite(found).all()
         np.testing.assert_allclose(np.sum(found), np.log(2.0))
 

@@ -11,7 +11,8 @@ import pytest
 import combdiff as cd
 from combdiff.codegen.signature import result_of
 from combdiff.language.points import Offsets, listed
-from combdiff.language.samples import default_sizes, random_value
+from combdiff.language.samples import random_value
+from combdiff.language.sizes import default_sizes
 from combdiff.language.types import Index
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -283,3 +283,20 @@ def test_an_unknown_form_is_an_error_that_names_the_known_ones() -> None:
 
 def test_a_free_variable_is_printed_by_its_name() -> None:
     assert latex(Var("θ", REAL, 10**9)) == r"\theta"
+
+
+SIZED, INNER = Index(Domain("M", sized=True)), Index(Domain("B", declared=True))
+m, b = fresh("m", SIZED), fresh("b", INNER)
+RANGES: list[tuple[Term, str]] = [
+    (total((m,), ONE), r"\sum_{m<M} 1"),
+    (total((m, p), at(x, p)), r"\sum_{m<M,p} x_{p}"),
+    (total((m,), at(fresh("w", Map((SIZED,), REAL)), m)), r"\sum_{m} w_{m}"),
+    (total((b,), at(x, add(b, ONE))), r"\sum_{b \in B} x_{b+1}"),
+    (total((b,), at(x, b)), r"\sum_{b \in B} x_{b}"),
+    (total((b,), mul(at(x, add(b, ONE)), at(fresh("w", Map((INNER,), REAL)), b))), r"\sum_{b} x_{b+1}\, w_{b}"),
+]
+
+
+@pytest.mark.parametrize(("term", "expected"), RANGES, ids=[text for _, text in RANGES])
+def test_a_sum_says_its_range_where_no_slot_shows_it(term: Term, expected: str) -> None:
+    assert latex(term) == expected

@@ -282,3 +282,11 @@ def test_minus_one_is_a_sign() -> None:
     found = matrix_form(Lam((i,), add(at(x, i), mul(MINUS_ONE, at(y, i)))))
     assert found is not None
     assert algebra_text(found) == "x - y"
+
+
+@pytest.mark.parametrize(
+    ("exponent", "text"), [((-1, 1), r"\frac{1}{x}"), ((-2, 1), r"\frac{1}{x^{2}}"), ((-3, 4), r"\frac{1}{x^{3/4}}")]
+)
+def test_a_negative_power_of_a_number_is_a_fraction(exponent: tuple[int, int], text: str) -> None:
+    x = fresh("x", REAL)
+    assert algebra_latex(Power(Leaf(x), Number(number(Fraction(*exponent))), False)) == text

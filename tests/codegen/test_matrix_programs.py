@@ -6,14 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-import combdiff as cd
 from combdiff.codegen.matrix import forms_within, matrix_form
 from combdiff.codegen.matrix_expr import MatrixExpr, Named
 from combdiff.codegen.matrix_parts import nodes
@@ -22,19 +20,13 @@ from combdiff.language.samples import random_value
 from combdiff.language.terms import App, Lam, Let, Term, Tuple, Var, add, conj, delta, fresh, mul, subterms, total
 from combdiff.language.types import COMPLEX, HERMITIAN, REAL, Domain, Index, Map, Symmetry
 from tests.codegen.matrix_meaning import meaning
-
-SECTIONS = (Path(__file__).parent / "matrix_programs.txt").read_text(encoding="utf-8").strip().split("\n\n# ")
-PROGRAMS: dict[str, tuple[str, str]] = {}
-for section in SECTIONS:
-    title, rest = section.removeprefix("# ").split("\n", 1)
-    program, form = rest.split("\n--\n")
-    PROGRAMS[title] = (program, form)
+from tests.programs import WITH_FORMS, derived
 
 
-@pytest.mark.parametrize("title", PROGRAMS)
+@pytest.mark.parametrize("title", WITH_FORMS)
 def test_a_program_reads_as_linear_algebra(title: str) -> None:
-    program, form = PROGRAMS[title]
-    assert cd.grad(program).matrix_text() == form
+    _, form = WITH_FORMS[title]
+    assert derived(f"matrix: {title}").matrix_text() == form
 
 
 def domains(term: Term) -> list[Domain]:
@@ -66,10 +58,10 @@ def values_of(term: Term, values: dict[Term, object], sizes: dict[Domain, int]) 
             yield term, evaluate(term, values, sizes)
 
 
-@pytest.mark.parametrize("title", PROGRAMS)
+@pytest.mark.parametrize("title", WITH_FORMS)
 @pytest.mark.parametrize("smallest", [1, 2])
 def test_a_matrix_form_means_what_the_index_form_means(title: str, smallest: int) -> None:
-    term = cd.grad(PROGRAMS[title][0]).term
+    term = derived(f"matrix: {title}").term
     rng = np.random.default_rng(len(title))
     sizes = {domain: smallest + n for n, domain in enumerate(domains(term))}
     values: dict[Term, object] = {}
@@ -119,6 +111,8 @@ POOL = (
 _rng = np.random.default_rng(11)
 VALUES: dict[Term, object] = {t: random_value(t.kind, SIZES, _rng) for t in POOL}
 INDICES = tuple(fresh(name, N) for name in "ijklmn")
+i, j, k = INDICES[:3]
+T3, V4 = POOL[5], POOL[7]
 
 
 def assert_means_the_same(term: Term, found: MatrixExpr) -> None:
@@ -127,10 +121,11 @@ def assert_means_the_same(term: Term, found: MatrixExpr) -> None:
 
 
 @st.composite
-def products(draw: st.DrawFn) -> Term:
-    """Products of tensors in which each index stands twice or so, under Σ over those that are not free."""
+def products(draw: st.DrawFn, anywhere: bool = False) -> Term:
+    """Products of tensors in which each index stands twice or so, or `anywhere`, under Σ over those not free."""
     factors: list[Term] = []
-    slots = draw(st.permutations(INDICES * 2))
+    wherever = st.lists(st.sampled_from(INDICES[:3]), min_size=12, max_size=12)
+    slots = draw(wherever if anywhere else st.permutations(INDICES * 2))
     for _ in range(draw(st.integers(1, 5))):
         head = draw(st.sampled_from(POOL))
         rank = len(head.kind.params)
@@ -149,6 +144,19 @@ def products(draw: st.DrawFn) -> Term:
 @settings(max_examples=300, deadline=None)
 @given(products())
 def test_a_product_with_tensors_means_what_the_term_means(term: Term) -> None:
+    found = matrix_form(term)
+    if found is not None:
+        assert_means_the_same(term, found)
+
+
+@settings(max_examples=300, deadline=None)
+@given(products(anywhere=True))
+@example(total((i, j), mul(App(T3, (i, j, j)), App(POOL[0], (j,)))))
+@example(Lam((i,), total((j,), mul(App(T3, (j, i, j)), App(POOL[3], (j, j))))))
+@example(Lam((i,), total((j,), mul(App(V4, (i, j, j, j)), App(POOL[0], (j,))))))
+@example(Lam((i,), total((j, k), mul(App(V4, (i, j, j, k)), App(POOL[3], (j, k))))))
+@example(Lam((i,), total((j, k), mul(App(V4, (k, i, k, j)), App(POOL[0], (k,)), App(POOL[1], (j,))))))
+def test_an_index_may_stand_in_several_slots_of_a_tensor(term: Term) -> None:
     found = matrix_form(term)
     if found is not None:
         assert_means_the_same(term, found)
@@ -173,7 +181,6 @@ def test_any_two_slots_may_be_contracted_with_a_matrix(head: Var, first: int, se
 # --- terms without a form ---------------------------------------------------------------------------------------------
 
 x, z, A = POOL[:3]
-i, j = INDICES[:2]
 
 
 def test_a_term_of_a_sum_without_a_form_gets_a_name() -> None:

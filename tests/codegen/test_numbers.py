@@ -14,7 +14,8 @@ from combdiff.codegen.backends import BACKENDS
 from combdiff.codegen.compiled import Compiled
 from combdiff.codegen.signature import result_of
 from combdiff.language.evaluate import evaluate
-from combdiff.language.samples import default_sizes, random_value
+from combdiff.language.samples import random_value
+from combdiff.language.sizes import default_sizes
 from combdiff.language.terms import Lam
 from combdiff.language.types import Domain, Index, is_complex
 

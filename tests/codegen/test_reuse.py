@@ -21,7 +21,7 @@ from combdiff.codegen.orders import Factors
 from combdiff.codegen.paths import Contractions
 from combdiff.codegen.plan import Plan
 from combdiff.language.terms import App, Lam, Term, Tuple, Var, conj, fresh, mul, total
-from combdiff.language.types import COMPLEX, Domain, Index, Map, Symmetry
+from combdiff.language.types import COMPLEX, REAL, Domain, Index, Map, Symmetry
 
 Array = npt.NDArray[np.complex128]
 Factor = tuple[int, bool, tuple[int, ...]]
@@ -123,6 +123,25 @@ def test_contractions_that_share_parts_have_the_numbers_of_einsum(
         np.testing.assert_allclose(result, expected, rtol=1e-10, atol=1e-10)
 
 
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.lists(st.sampled_from(range(6)), min_size=2, max_size=6), min_size=2, max_size=4))
+def test_products_of_what_shares_no_index_are_shared_and_right(several: list[list[int]]) -> None:
+    """Σ of products of sums, each of one to three of six vectors over indices of their own."""
+    rng = np.random.default_rng(6)
+    arrays = [rng.standard_normal(SIZE) for _ in range(6)]
+    variables = [fresh(f"v{n}", Map((Index(N),), REAL)) for n in range(6)]
+    outputs, wanted = [], []
+    for row in several:
+        names = indices(len(row))
+        # a vector with the one after it, under one index, or alone
+        pairs = [(n, (n + 1) % 6) if n % 2 else (n,) for n in row]
+        parts = [App(variables[m], (i,)) for i, pair in zip(names, pairs, strict=True) for m in pair]
+        outputs.append(total(names, mul(*parts)))
+        wanted.append(np.prod([np.prod([arrays[m] for m in pair], axis=0).sum() for pair in pairs]))
+    results = Compiled(Lam(tuple(variables), Tuple(tuple(outputs))))(*arrays)
+    np.testing.assert_allclose(results, wanted, rtol=1e-10, atol=1e-10)
+
+
 # --- programs -------------------------------------------------------------------------------------------------------
 
 
@@ -180,6 +199,19 @@ def _least(factors: Factors, groups: list[int]) -> int:
         factors.product(a, b).products + _least(factors, [a | b, *(g for g in groups if g not in (a, b))])
         for a, b in tied
     )
+
+
+def test_a_product_of_sums_that_share_no_index_is_shared() -> None:
+    """Of ring sums over one domain, the gradient shares products of two of them."""
+    d = cd.pullback(
+        """@domain L begin base = I; periodic = true end
+        (a::(L) -> R) -> (m::(L) -> R, J::(N) -> R) -> begin
+          d = (p::L) -> m(p + p) * m(p)
+          sum(l::L, a(l)) * sum(p::L, m(p)) * sum(i::L, d(i)) * sum(l, J(l)) * sum(l::L, a(2 * l) * m(2 * l))
+        end""",
+        keep=("d",),
+    )
+    assert d.check()
 
 
 def test_an_antisymmetric_tensor_is_contracted_once_for_both_signs() -> None:

@@ -12,11 +12,14 @@ import sympy
 
 import combdiff as cd
 from combdiff.codegen.signature import result_of
-from combdiff.codegen.symbolic import Equation, SymbolicResult
+from combdiff.codegen.symbolic import Equation, SymbolicResult, symbolic
 from combdiff.derivation import Derivation
 from combdiff.language.evaluate import evaluate
-from combdiff.language.samples import default_sizes, random_value
-from combdiff.language.terms import Term, let, tuple_of
+from combdiff.language.samples import random_value
+from combdiff.language.scalars import SCALAR_FUNCTIONS, ScalarFunction
+from combdiff.language.sizes import default_sizes
+from combdiff.language.terms import MINUS_ONE, Lam, Term, add, call, fresh, let, tuple_of
+from combdiff.language.types import COMPLEX, REAL
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted([*(ROOT / "examples").glob("*.cd"), *(ROOT / "tests" / "golden").glob("*.cd")])
@@ -139,6 +142,37 @@ def test_what_sympy_has_no_object_for_is_an_error(name: str) -> None:
     (path,) = {path.stem: path for path in FILES if path.stem == name}.values()
     with pytest.raises(cd.CombDiffError, match="SymPy has no expression for this") as caught:
         cd.grad(path.read_text(encoding="utf-8")).sympy()
+    assert caught.value.remedy
+
+
+POINTS = (0.3 + 0.4j, -0.6 + 0.9j, 0.7 - 0.2j)
+
+
+@pytest.mark.parametrize("name", SCALAR_FUNCTIONS)
+def test_sympy_has_every_function_of_the_language(name: str) -> None:
+    z = fresh("z", COMPLEX)
+    written = symbolic(Lam((z,), call(name, z)))
+    for point in POINTS:
+        value = written.expression.subs(written.arguments["z"], point).evalf()
+        assert complex(value) == pytest.approx(complex(evaluate(call(name, z), {z: point})))
+
+
+def row_of_expm1(**more: object) -> ScalarFunction:
+    return ScalarFunction("expm1", "expm1", r"\operatorname{expm1}", lambda z: call("exp", z), commutes=True, **more)
+
+
+def test_a_row_says_how_sympy_writes_what_it_does_not_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = row_of_expm1(written_out=lambda z: add(call("exp", z), MINUS_ONE))
+    monkeypatch.setitem(SCALAR_FUNCTIONS, "expm1", row)
+    x = fresh("x", REAL)
+    assert str(symbolic(Lam((x,), call("expm1", x))).expression) == "exp(x) - 1"
+
+
+def test_a_function_that_sympy_does_not_know_is_refused_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SCALAR_FUNCTIONS, "expm1", row_of_expm1())
+    x = fresh("x", REAL)
+    with pytest.raises(cd.CombDiffError, match="SymPy has no expression for this: the function expm1") as caught:
+        symbolic(Lam((x,), call("expm1", x)))
     assert caught.value.remedy
 
 

@@ -149,9 +149,10 @@ def test_a_stage_is_shown_as_text_where_a_formula_is_too_wide() -> None:
     assert "<pre" not in step_html(cd.grad(QUADRATIC).steps[0])
 
 
-def test_a_derivation_without_one_objective_can_be_explored() -> None:
-    d = cd.grad("(x::R) -> x * grad((y::R) -> y^3)(x)")
-    assert d.explore().pages[-1].title == "result"
+def test_the_page_in_combinators_of_a_nested_derivative_shows_the_inner_one_taken() -> None:
+    pages = cd.grad("(x::R) -> x * grad((y::R) -> y^3)(x)").explore().pages
+    assert [page.title for page in pages][:2] == ["program", "B/C form"] and pages[-1].title == "result"
+    assert "x ↦ result = B (mul 3) (B (pow 3) I)" in pages[1].html
 
 
 def test_a_missing_library_is_named_with_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:

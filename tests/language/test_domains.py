@@ -18,7 +18,8 @@ from combdiff.language.infer import infer
 from combdiff.language.parser import parse
 from combdiff.language.points import Offsets, offsets_of, positions_of, random_offsets, values_of
 from combdiff.language.printer import program_text
-from combdiff.language.samples import default_sizes, random_arguments, random_value
+from combdiff.language.samples import random_arguments, random_value
+from combdiff.language.sizes import default_sizes
 from combdiff.language.terms import App, Lam, Term, subterms
 from combdiff.language.types import Domain
 

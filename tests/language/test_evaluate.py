@@ -14,7 +14,8 @@ from combdiff.language.breaches import breaks_symmetry
 from combdiff.language.evaluate import evaluate, sizes_of
 from combdiff.language.infer import infer
 from combdiff.language.parser import parse
-from combdiff.language.samples import default_sizes, random_arguments, random_value
+from combdiff.language.samples import random_arguments, random_value
+from combdiff.language.sizes import default_sizes
 from combdiff.language.terms import (
     ONE,
     TWO,
@@ -293,9 +294,9 @@ def test_rounding_does_not_break_a_symmetry():
 def test_arguments_are_drawn_for_the_leading_maps():
     term = infer(parse("(A::Her) -> pullback((x::CV) -> i -> sum(j, A(i, j) * x(j)))"))
     found = random_arguments(term, default_sizes(term), RNG(8))
-    assert {v.name: np.shape(a) for v, a in found.items()} == {"A": (2, 2), "x": (2,)}
+    assert {v.name: np.shape(a) for v, a in found.items()} == {"A": (3, 3), "x": (3,)}
 
 
 def test_default_sizes_tell_domains_apart():
     i, j, k, b = (fresh("i", Index(d)) for d in (ROWS, COLUMNS, ZONE, STEPS))
-    assert default_sizes(Lam((i, j, k, b), neg(i))) == {ROWS: 2, COLUMNS: 3, ZONE: 7, STEPS: 3}
+    assert default_sizes(Lam((i, j, k, b), neg(i))) == {ROWS: 3, COLUMNS: 4, ZONE: 7, STEPS: 5}

@@ -16,7 +16,8 @@ from combdiff.language.evaluate import evaluate
 from combdiff.language.infer import infer
 from combdiff.language.parser import parse
 from combdiff.language.printer import expression_text, program_text
-from combdiff.language.samples import default_sizes, random_arguments
+from combdiff.language.samples import random_arguments
+from combdiff.language.sizes import default_sizes
 from combdiff.language.terms import (
     ONE,
     App,

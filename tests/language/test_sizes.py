@@ -87,7 +87,7 @@ PROGRAMS = [
     "(f::(R, N{M}) -> R, x::R, y::RV{M}) -> sum(i, f(x, i) * y(i))",
     "(A::(N{M}, N) -> R) -> sum((i, j), A(i, j))",
     "(x::RV{M}, A::(N{M}, N) -> R) -> sum((i, j), A(i, j)) + x(0)",
-    "(M::RM{M, K}) -> (x::RV{M}) -> sum((i, j), M(i, j) * x(i))",
+    "(A::RM{i, K}) -> (x::RV{i}) -> sum((i, j), A(i, j) * x(i))",
 ]
 
 

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from combdiff.language.evaluate import evaluate
-from combdiff.language.samples import default_sizes, random_arguments, random_value
+from combdiff.language.samples import random_arguments, random_value
+from combdiff.language.sizes import default_sizes
 from combdiff.language.terms import (
     MINUS_ONE,
     ONE,

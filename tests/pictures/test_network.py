@@ -11,7 +11,8 @@ import pytest
 import combdiff as cd
 from combdiff.codegen.signature import result_of
 from combdiff.language.evaluate import evaluate
-from combdiff.language.samples import default_sizes, random_value
+from combdiff.language.samples import random_value
+from combdiff.language.sizes import default_sizes
 from combdiff.pictures.network import ARITHMETIC, CONDITION, TENSOR, VALUE, Network, Row, rows_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from combdiff.errors import CheckError
 from combdiff.language.evaluate import evaluate
-from combdiff.language.samples import default_sizes, random_value
+from combdiff.language.samples import random_value
 from combdiff.language.scalars import SCALAR_FUNCTIONS
+from combdiff.language.sizes import default_sizes
 from combdiff.language.terms import (
     ONE,
     PI,
@@ -129,9 +130,7 @@ def test_division_by_zero_is_no_exact_value_and_left_to_floating_point() -> None
 
 
 def exactly_equal(a: Term, b: Term) -> bool:
-    gate = Gate()
-    gate.sizes.update(default_sizes(mul(a, b)))
-    sample = gate._sample(narrow=False)
+    sample = gate_for(a, b)._sample(second=False)
     return bool((sample.outputs(a)[0] == sample.outputs(b)[0]).all())
 
 

@@ -29,7 +29,9 @@ class Spelling:
     zeros_complex: str
     number: str = "{0}"
     number_complex: str = "{0}"
-    whole: str = ""  # makes a floating-point number of an integer of any size, where functions take those of the library
+    whole: str = (
+        ""  # makes a floating-point number of an integer of any size, where functions take those of the library
+    )
     device: str = ""
 
     # what loops write to and add to, of a shape and a type; none where arrays are not written to

@@ -1,0 +1,78 @@
+"""Derivatives from differences: of a function along a line, and of an unknown map entry by entry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from combdiff.language.values import Value
+
+Numbers: TypeAlias = npt.NDArray[np.complex128]
+
+TOLERANCE = 1e-6
+_STEP = 1e-3
+_SHORT = 5e-5  # where the first step is too long, as near a singular matrix
+
+
+def difference_quotient(g: Callable[..., Value], kind: str) -> Callable[..., Value]:
+    """𝒫(g)(x, k), or ∇g(x), entry by entry from differences along the real and the imaginary axis."""
+
+    def entries(*args: Value) -> Value:
+        points, k = (args[:-1], args[-1]) if kind == "pullback" else (args, 1.0)
+        parts = [_partials(g, points, n, k) for n in range(len(points))]
+        return parts[0] if len(parts) == 1 else tuple(parts)
+
+    return entries
+
+
+def _partials(g: Callable[..., Value], points: Sequence[Value], n: int, k: Value) -> Value:
+    at = np.asarray(points[n])
+    over_complex = at.dtype.kind == "c"
+    result = np.zeros(at.shape, complex)
+    for place in np.ndindex(at.shape):
+        for unit in (1.0, 1j) if over_complex else (1.0,):
+            direction = np.zeros(at.shape, complex if over_complex else float)
+            direction[place] = unit
+
+            def along(h: float, direction: Numbers | npt.NDArray[np.float64] = direction) -> Value:
+                moved = np.asarray(at + h * direction)
+                return g(*points[:n], moved if moved.ndim else moved.item(), *points[n + 1 :])
+
+            result[place] += unit * inner(k, slope(along))
+    entries = result if over_complex else result.real
+    return entries if entries.ndim else entries.item()
+
+
+def slope(along: Callable[[float], Value], h: float = _STEP) -> list[Numbers]:
+    """The derivative at 0 of each item, to fourth order in the step."""
+    at = {s: items_of(along(s * h)) for s in (-2, -1, 1, 2)}
+    quadruples = zip(at[-2], at[-1], at[1], at[2], strict=True)
+    return [(8 * (near - back) - (far - behind)) / (12 * h) for behind, back, near, far in quadruples]
+
+
+def inner(a: Value, b: Sequence[Numbers]) -> float:
+    """Re⟨a, b⟩, summed over the items of tuples."""
+    return sum(float(np.real(np.sum(np.conj(x) * y))) for x, y in zip(items_of(a), b, strict=True))
+
+
+def off_slope(found: float, k: Value, along: Callable[[float], Value], spared: int = 1) -> float:
+    """How far a slope is off the differences: those of a short step, if those of a long one do not agree.
+
+    Rounding is allowed for, as many times as it is to be `spared`.
+    """
+    size = spared * float(np.finfo(float).eps) * sum(np.sum(np.abs(x)) for x in items_of(along(0.0)))
+    off = float("inf")
+    for h in (_STEP, _SHORT):
+        expected = inner(k, slope(along, h))
+        off = abs(found - expected) / max(1.0, abs(expected), size / h / TOLERANCE)
+        if off <= TOLERANCE:
+            break
+    return off
+
+
+def items_of(value: object) -> list[Numbers]:
+    """The items of a tuple, or the one value, as complex arrays."""
+    return [np.asarray(v, dtype=complex) for v in (value if isinstance(value, tuple) else (value,))]

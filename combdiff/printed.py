@@ -1,0 +1,128 @@
+"""Compares what a derivation prints with the term that it prints: the text, read back, and the matrix form.
+
+Both sides are evaluated by `language/evaluate.py` on the numbers of `d.check()`: nothing that found or wrote the result
+takes part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from combdiff.codegen.matrix import forms_found
+from combdiff.codegen.matrix_expr import MatrixExpr
+from combdiff.codegen.matrix_meaning import NoMeaningError, meaning
+from combdiff.codegen.signature import result_of
+from combdiff.errors import CombDiffError
+from combdiff.language.anchors import domains_of
+from combdiff.language.evaluate import evaluate
+from combdiff.language.infer import infer
+from combdiff.language.parser import parse
+from combdiff.language.samples import random_value
+from combdiff.language.spelling import Spelling
+from combdiff.language.terms import Diff, Lam, Term, Var, bound_by, let, subterms, tuple_of
+from combdiff.language.types import Domain, Map
+from combdiff.language.values import Value
+
+if TYPE_CHECKING:
+    from combdiff.derivation import Derivation
+
+Values = Mapping[Term, Value]
+Sizes = Mapping[Domain, int]
+
+SMALLEST = 1e-6
+"""What is smaller may be all rounding, and is compared with this number."""
+
+
+def printed_differences(d: Derivation, values: Values, result: Value, sizes: Sizes) -> dict[str, float]:
+    """The relative differences of what `d` prints, read and evaluated, from its `result` on `values`.
+
+    The keys say what was compared: the text and, for a result that has one, the matrix form.
+    """
+    with np.errstate(all="ignore"):
+        found = _of_text(d, values, result, sizes)
+        forms = forms_found(d.term)
+        if forms:
+            rng = np.random.default_rng(len(values))
+            found["matrix form"] = max(_of_form(unit, form, values, sizes, rng) for unit, form in forms.items())
+    return found
+
+
+def _of_text(d: Derivation, values: Values, result: Value, sizes: Sizes) -> dict[str, float]:
+    """`str(d)`, read as a program of its own; its parameters stand in the same order."""
+    try:
+        read = infer(parse(str(d), "<printed>"), keep=[var.name for var in _kept(d.term)])
+        same = dict(zip(_given(d.term), _given(read), strict=True))
+        taken = {_renamed(key, same): value for key, value in values.items() if _root(key) in same}
+        return {"printed text": _apart(_value(read, taken, _sizes_of(read, d.term, sizes)), result)}
+    except (CombDiffError, ValueError) as problem:
+        # ValueError: it has other parameters than were printed
+        return {f"printed text, which does not read back ({str(problem).splitlines()[0]})": float("inf")}
+
+
+def _given(t: Term) -> tuple[Var, ...]:
+    """What has a value before a result is computed: its arguments, and functions that are kept unknown."""
+    return (*result_of(t).params, *_kept(t))
+
+
+def _kept(t: Term) -> list[Var]:
+    """The functions that a result defines and keeps unknown."""
+    return [var for var, value in result_of(t).bindings if isinstance(value, Lam) and not _is_tensor(value)]
+
+
+def _is_tensor(t: Term) -> bool:
+    return isinstance(t.type, Map) and t.type.is_tensor
+
+
+def _root(t: Term) -> Term:
+    return _root(t.of) if isinstance(t, Diff) else t
+
+
+def _renamed(t: Term, same: Mapping[Var, Var]) -> Term:
+    if isinstance(t, Diff):
+        return Diff(t.kind, _renamed(t.of, same))
+    return same[t] if isinstance(t, Var) else t
+
+
+def _sizes_of(read: Term, printed: Term, sizes: Sizes) -> dict[Domain, int]:
+    """The sizes of the domains whose names were printed."""
+    named = {name: domain for domain, name in Spelling(printed).domains.items()}
+    read_domains = {d for u in subterms(read) for v in bound_by(u) for d in domains_of(v.kind) if d.name in named}
+    pairs = (pair for d in read_domains for pair in zip(named[d.name].axes, d.axes, strict=True))
+    return {theirs: sizes[ours] for ours, theirs in pairs if ours in sizes}
+
+
+def _value(t: Term, values: Values, sizes: Sizes) -> Value:
+    parts = result_of(t)
+    return evaluate(let(parts.bindings, tuple_of(parts.outputs)), values, sizes)
+
+
+def _of_form(unit: Term, form: MatrixExpr, values: Values, sizes: Sizes, rng: np.random.Generator) -> float:
+    """A number or tensor beside its matrix form; values that are shared are random numbers here."""
+    here = dict(values)
+    here.update((v, random_value(v.kind, sizes, rng)) for v in sorted(unit.free, key=lambda v: v.uid) if v not in here)
+    try:
+        read = meaning(form, unit.type)
+    except NoMeaningError:
+        return float("inf")
+    return _apart(evaluate(read, here, sizes), evaluate(unit, here, sizes))
+
+
+def _apart(found: Value, expected: Value) -> float:
+    """The largest difference of two values relative to the largest entry, where what is expected is finite."""
+    worst = 0.0
+    for a, b in zip(_items(found), _items(expected), strict=True):
+        if a.shape != b.shape:
+            return float("inf")
+        finite = np.isfinite(b)
+        scale = max(SMALLEST, float(np.max(np.abs(b), initial=0.0, where=finite)))
+        difference = float(np.max(np.abs(a - b), initial=0.0, where=finite))
+        worst = float("inf") if np.isnan(difference) else max(worst, difference / scale)
+    return worst
+
+
+def _items(value: Value) -> Iterator[np.ndarray]:
+    for item in value if isinstance(value, tuple) else (value,):
+        yield np.asarray(item, dtype=complex)

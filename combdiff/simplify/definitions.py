@@ -1,0 +1,142 @@
+"""Products see through definitions: with r = x^(8/3), a x^(5/3) / r² is a x^(-11/3); with r = |u|, r sign(u) is u.
+
+The quotient rule squares r, which overflows where the derivative does not, and next to sign(u) the value at u = 0 of a
+second derivative is lost. Whatever else is made of r keeps its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from combdiff.language.merging import power_of
+from combdiff.language.terms import (
+    ONE,
+    Add,
+    App,
+    Call,
+    Const,
+    Lam,
+    Mul,
+    Pow,
+    Term,
+    Traverser,
+    Var,
+    add,
+    alpha_equal,
+    apply,
+    mul,
+    power,
+    subterms,
+)
+
+Definitions = Mapping[Var, Term]
+
+
+def may_be_seen_through(value: Term) -> bool:
+    """Whether a product may have to see through a value: |u|, or a product with a power that is no integer.
+
+    >>> from combdiff.language.terms import fresh
+    >>> from combdiff.language.types import REAL
+    >>> x = fresh("x", REAL)
+    >>> may_be_seen_through(Call("abs", (x,))), may_be_seen_through(mul(x, x))
+    (True, False)
+    """
+    entry = value.body if isinstance(value, Lam) else value
+    return any(_made_of(f) is not None for f in _factors(entry))
+
+
+def seen_through(t: Term, definitions: Definitions) -> Term:
+    """`t` where values of `definitions` that stand beside what they are made of are written out.
+
+    >>> from combdiff.language.terms import fresh
+    >>> from combdiff.language.types import REAL
+    >>> x, r = fresh("x", REAL), fresh("r", REAL)
+    >>> seen_through(mul(Call("sign", (x,)), r), {r: Call("abs", (x,))}) is x
+    True
+    """
+    if t.free.isdisjoint(definitions) and not any(isinstance(u, Call) and u.primitive == "sign" for u in subterms(t)):
+        return t
+    return Traverser(lambda u: _product(u, definitions) if isinstance(u, Mul) else u)(t)
+
+
+def _product(t: Mul, definitions: Definitions) -> Term:
+    for n, f in enumerate(t.factors):
+        others = [*t.factors[:n], *t.factors[n + 1 :]]
+        found = _sum_beside(f, others, definitions) if isinstance(f, Add) else _value_beside(f, others, definitions)
+        if found is not None:
+            return _product(found, definitions) if isinstance(found, Mul) else found
+    return t
+
+
+def _sum_beside(f: Add, others: Sequence[Term], definitions: Definitions) -> Term | None:
+    """(2 |u| + 1) sign(u) as 2 u + sign(u); (1 / r² + 3) x^(5/3) as x^(-11/3) + 3 x^(5/3), with r = x^(8/3)."""
+    for n, g in enumerate(others):
+        if any(_meets(h, g, definitions) for u in f.terms for h in _factors(u)):
+            products = [mul(u, g) for u in f.terms]
+            seen = [_product(u, definitions) if isinstance(u, Mul) else u for u in products]
+            return mul(*others[:n], *others[n + 1 :], add(*seen))
+    return None
+
+
+def _meets(h: Term, g: Term, definitions: Definitions) -> bool:
+    """Whether |u| or a value meets the sign of u, or what the value is made of."""
+    base, *_ = power_of(h)
+    if isinstance(base, Call) and base.primitive == "abs":
+        return bool(_partners(base, [g])) and alpha_equal(_partners(base, [g])[0], base.args[0])
+    return _value_beside(h, [g], definitions) is not None
+
+
+def _value_beside(f: Term, others: Sequence[Term], definitions: Definitions) -> Term | None:
+    base, times = (f.base, f.exponent) if isinstance(f, Pow) else (f, ONE)
+    value = _written_out(base, definitions)
+    if value is None or not (isinstance(times, Const) and times.is_integer):
+        return None
+    entry = _beside(value, others, repeated=abs(times.real) > 1)
+    return None if entry is None else mul(*others, *(power(g, times) for g in entry))
+
+
+def _written_out(base: Term, definitions: Definitions) -> Term | None:
+    match base:
+        case Var() if base in definitions:
+            return definitions[base]
+        case App(Var() as v, args) if v in definitions:
+            return apply(definitions[v], *args)
+        case _:
+            return None
+
+
+def _beside(value: Term, others: Sequence[Term], repeated: bool) -> list[Term] | None:
+    """The factors of a value, spelled as in `others`, if it has to be seen through beside these."""
+    met = False
+    factors = []
+    for f in _factors(value):
+        root = _made_of(f)
+        spelled = next((u for u in _partners(f, others) if root is not None and alpha_equal(u, root)), None)
+        if spelled is not None:
+            met = met or repeated or isinstance(f, Call)
+            f = Call("abs", (spelled,)) if isinstance(f, Call) else power(spelled, power_of(f)[1])
+        factors.append(f)
+    return factors if met else None
+
+
+def _made_of(f: Term) -> Term | None:
+    """The u of |u|, or of a power of u that is no integer."""
+    match f:
+        case Call("abs", (u,)):
+            return u
+        case Pow(u, exponent) if not (isinstance(exponent, Const) and exponent.is_integer):
+            return u
+        case _:
+            return None
+
+
+def _partners(f: Term, others: Sequence[Term]) -> list[Term]:
+    """What stands in `others` as `f` may be made of it: under a sign beside |u|, under a power beside a power."""
+    bases = [power_of(g)[0] for g in others]
+    if isinstance(f, Call):
+        return [g.args[0] for g in bases if isinstance(g, Call) and g.primitive == "sign"]
+    return bases
+
+
+def _factors(t: Term) -> tuple[Term, ...]:
+    return t.factors if isinstance(t, Mul) else (t,)

@@ -1,0 +1,341 @@
+"""What is guarded stays guarded: what may come out of a guard, and where definitions count as guarded."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import combdiff as cd
+from combdiff.calculus.demands import demanded, guarded_definitions
+from combdiff.calculus.floating import float_lets
+from combdiff.calculus.primitives import scalar
+from combdiff.language.evaluate import evaluate
+from combdiff.language.guards import SAFE, Condition, Finite, guarded, is_finite, under, unguarded
+from combdiff.language.infer import infer
+from combdiff.language.orders import form_of, implies, united, without
+from combdiff.language.parser import parse
+from combdiff.language.printer import expression_text
+from combdiff.language.scalars import SCALAR_FUNCTIONS
+from combdiff.language.terms import (
+    MINUS_ONE,
+    ONE,
+    TWO,
+    App,
+    Lam,
+    Term,
+    Var,
+    add,
+    call,
+    conj,
+    delta,
+    fresh,
+    indicator,
+    mul,
+    number,
+    power,
+    sub,
+    total,
+)
+from combdiff.language.types import COMPLEX, REAL, Domain, Index, Map, Number
+
+N = Index(Domain("x.1"))
+x, y, z = fresh("x", REAL), fresh("y", REAL), fresh("z", COMPLEX)
+i, j, k = (fresh(name, N) for name in "ijk")
+v = fresh("v", Map((N,), REAL))
+PAIRS = "sum((i, j), indicator(i + 1, j, {}))"
+
+
+# --- what is finite wherever the data are ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "t",
+    [
+        ONE,
+        x,
+        App(v, (i,)),
+        mul(x, y, App(v, (i,))),
+        power(sub(x, y), TWO),
+        call("sin", x),
+        call("cos", z),
+        call("tanh", x),
+        call("abs", x),
+        conj(z),
+        i,
+        power(add(ONE, power(x, TWO)), MINUS_ONE),
+        power(add(ONE, i), MINUS_ONE),
+        call("sqrt", add(ONE, call("abs2", z))),
+        call("log", add(TWO, call("abs", x))),
+        call("exp", mul(number(-3), power(x, TWO))),
+        power(TWO, MINUS_ONE),
+        total((i,), App(v, (i,))),
+    ],
+    ids=expression_text,
+)
+def test_what_is_finite_wherever_the_data_are(t: Term) -> None:
+    assert is_finite(t)
+
+
+@pytest.mark.parametrize(
+    "t",
+    [
+        power(x, MINUS_ONE),
+        call("log", x),
+        call("sqrt", x),
+        call("exp", x),
+        call("tan", x),
+        call("tanh", z),
+        call("abs", z),
+        power(x, y),
+        power(TWO, x),
+        power(add(ONE, power(z, TWO)), MINUS_ONE),
+        power(sub(i, j), MINUS_ONE),
+        call("exp", power(x, TWO)),
+        mul(x, call("sin", power(y, MINUS_ONE))),
+        indicator(ONE, x, call("log", x)),
+        App(fresh("f", Map((REAL,), REAL)), (x,)),
+        power(add(ONE, total((i,), App(v, (i,)))), MINUS_ONE),
+    ],
+    ids=expression_text,
+)
+def test_what_may_be_infinite_or_have_an_infinite_slope(t: Term) -> None:
+    assert not is_finite(t)
+
+
+def test_entries_of_a_definition_are_as_finite_as_it_is() -> None:
+    assert is_finite(App(v, (i,))) and not is_finite(App(v, (i,)), {v})
+
+
+@pytest.mark.parametrize("name", list(SCALAR_FUNCTIONS))
+@pytest.mark.parametrize("kind", [REAL, COMPLEX], ids=["real", "complex"])
+def test_every_function_is_finite_with_its_slope_at_the_safe_argument(name: str, kind: Number) -> None:
+    with np.errstate(all="raise"):
+        for t in (call(name, SAFE), scalar(name).pullback(SAFE, ONE)):
+            assert np.isfinite(evaluate(t, {}))
+    t = fresh("t", kind)
+    points = [0.0, -3e4, -1.0, 0.5, 1e5] + ([] if kind == REAL else [-1j, 1.5707963j, 2 + 1e2j])
+    if is_finite(call(name, t)):
+        for value in points[name == "sign" :]:  # which has no slope at 0, where it jumps
+            for u in (call(name, t), scalar(name).pullback(t, ONE)):
+                assert np.isfinite(evaluate(u, {t: value}))
+
+
+@given(st.lists(st.sampled_from(["square", "abs", "i", "two", "sqrt", "cosh"]), min_size=1, max_size=4), st.data())
+def test_a_sign_that_is_known_is_the_sign_of_the_value(parts: list[str], data: st.DataObject) -> None:
+    made = {"square": power(x, TWO), "abs": call("abs", y), "i": i, "two": TWO, "cosh": call("cosh", y)}
+    made["sqrt"] = call("sqrt", add(ONE, power(y, TWO)))
+    combine = data.draw(st.sampled_from([add, mul]))
+    t = combine(*(made[p] for p in parts))
+    least = Finite().least(t)
+    assert least >= 0
+    for a, b, n in product((-2.0, 0.0, 3.0), (-1.0, 0.0), (0, 2)):
+        value = evaluate(t, {x: a, y: b, i: n}, {N.domain: 3})
+        assert value >= 0 and (value > 0 or least == 0)
+
+
+# --- products with guards --------------------------------------------------------------------------------------------
+
+
+def test_a_guard_is_found_through_what_is_linear() -> None:
+    below = Condition(i, j)
+    inner = indicator(i, j, x)
+    assert unguarded(inner) == ((below,), x)
+    assert unguarded(mul(y, inner)) == ((below,), mul(y, x))
+    assert unguarded(conj(indicator(i, j, z))) == ((below,), conj(z))
+    assert unguarded(call("real", indicator(i, j, z))) == ((below,), call("real", z))
+    assert unguarded(delta(i, k, inner)) == ((below,), delta(i, k, x))
+    assert unguarded(total((k,), mul(App(v, (k,)), inner)))[0] == (below,)
+    assert unguarded(total((j,), inner)) == ((), total((j,), inner)), "the condition speaks of the sum's index"
+    for t in (call("exp", inner), add(x, inner), power(inner, TWO)):
+        assert unguarded(t) == ((), t)
+
+
+def test_only_what_is_finite_comes_out_of_a_guard() -> None:
+    below = (Condition(i, j),)
+    inverse = power(x, MINUS_ONE)
+    assert guarded(below, mul(TWO, y, inverse)) == mul(TWO, y, indicator(i, j, inverse))
+    assert guarded(below, mul(y, inverse), {y}) == indicator(i, j, mul(y, inverse))
+    assert guarded(below, Lam((k,), inverse)) == Lam((k,), indicator(i, j, inverse))
+    assert under((*below, Condition(j, k)), x) == indicator(i, j, indicator(j, k, x))
+
+
+# --- conditions among indices ----------------------------------------------------------------------------------------
+
+BOUNDED = Index(Domain("K", declared=True, lower=0, upper=3))
+SIZES = (1, 2, 3, 5)
+
+
+@st.composite
+def conditions(draw: st.DrawFn, kind: Index, names: tuple[Var, ...]) -> tuple[Condition, ...]:
+    found = []
+    for _ in range(draw(st.integers(1, 3))):
+        one, other = draw(st.sampled_from([*names, None])), draw(st.sampled_from([*names, None]))
+        shift = draw(st.integers(-2, 2))
+        left, right = (number(0) if w is None else w for w in (one, other))
+        found.append(Condition(add(left, number(shift)), right, equal=draw(st.integers(0, 4)) == 0))
+    return tuple(found)
+
+
+def holds(c: Condition, at: dict[Var, int], size: int) -> bool:
+    return bool(evaluate(c.over(ONE), at, {N.domain: size}))
+
+
+@given(st.sampled_from([N, BOUNDED]), st.data())
+def test_what_is_left_of_conditions_without_an_index_holds_where_some_value_of_it_does(
+    kind: Index, data: st.DataObject
+) -> None:
+    a, b, c = names = tuple(fresh(name, kind) for name in "abc")
+    given_ = data.draw(conditions(kind, names))
+    left = without(given_, b)
+    if left is None:
+        return
+    for size in SIZES if kind == N else (4,):
+        for p, q in product(range(size), repeat=2):
+            wanted = any(all(holds(d, {a: p, b: r, c: q}, size) for d in given_) for r in range(size))
+            assert all(holds(d, {a: p, c: q}, size) for d in left) == wanted
+
+
+def test_a_chain_of_conditions_without_its_middle() -> None:
+    assert without((Condition(add(i, ONE), j), Condition(add(j, ONE), k)), j) == (Condition(add(i, TWO), k),)
+    assert without((Condition(i, j),), j) == (), "j = i will do"
+    assert without((Condition(add(i, ONE), j),), i) == (Condition(ONE, j),)
+    (before_last,) = without((Condition(add(i, ONE), j),), j) or ()
+    assert expression_text(before_last.over(x)) == "indicator(i + 2, sum(i₁, 1), x)" and before_last.counts
+    ring = fresh("p", Index(Domain("Z", declared=True, periodic=True)))
+    assert without((Condition(ring, i),), ring) is None, "arithmetic that wraps is no order"
+
+
+@given(st.data())
+def test_a_condition_that_is_implied_holds_where_the_other_one_does(data: st.DataObject) -> None:
+    one, other, *_ = data.draw(conditions(N, (i, j)).filter(lambda found: len(found) > 1))
+    if implies(one, other):
+        for size in SIZES:
+            for p, q in product(range(size), repeat=2):
+                assert holds(other, {i: p, j: q}, size) or not holds(one, {i: p, j: q}, size)
+
+
+def test_one_condition_implies_another() -> None:
+    assert implies(Condition(add(i, TWO), k), Condition(add(i, ONE), k))
+    assert not implies(Condition(add(i, ONE), k), Condition(add(i, TWO), k))
+    assert not implies(Condition(i, k), Condition(k, i))
+    ring = Index(Domain("Z", declared=True, periodic=True))
+    p, q = fresh("p", ring), fresh("q", ring)
+    assert form_of(Condition(p, q)) is None, "arithmetic that wraps is no order"
+
+
+@given(st.data())
+def test_a_union_of_guards_holds_where_one_of_them_does(data: st.DataObject) -> None:
+    guards = data.draw(st.lists(conditions(N, (i, j)), min_size=1, max_size=3))
+    found = united(guards)
+    for size in SIZES:
+        for p, q in product(range(size), repeat=2):
+            at = {i: p, j: q}
+            wanted = any(all(holds(c, at, size) for c in guard) for guard in guards)
+            assert all(holds(c, at, size) for c in found) == wanted
+
+
+# --- where definitions matter ----------------------------------------------------------------------------------------
+
+UNDER = {
+    "a pair": (PAIRS.format("1 / r(i, j)"), "indicator(p + 1, q, 1)"),
+    "exchanged": (PAIRS.format("1 / r(j, i)"), "indicator(q + 1, p, 1)"),
+    "twice": (f"{PAIRS.format('r(i, j)')} + {PAIRS.format('r(i, j)^2')}", "indicator(p + 1, q, 1)"),
+    "in a function": (PAIRS.format("exp(indicator(0, j, r(i, j)))"), "indicator(p + 1, q, indicator(0, q, 1))"),
+    "a chain": (
+        "sum((i, j, k), indicator(i + 1, j, indicator(j + 1, k, r(i, j) * r(j, k) * r(i, k))))",
+        "indicator(\n    1, indicator(p + 1, q, indicator(q + 2, sum(i, 1), 1)) +\n"
+        "    indicator(p + 1, q, indicator(1, p, 1)) + indicator(p + 2, q, 1),\n    1)",
+    ),
+    "two orders": (
+        f"{PAIRS.format('r(i, j)')} + {PAIRS.format('r(j, i)')}",
+        "indicator(1, indicator(p + 1, q, 1) + indicator(q + 1, p, 1), 1)",
+    ),
+    "a condition of its own": (PAIRS.format("indicator(r(i, j), 2, r(i, j))"), "indicator(p + 1, q, 1)"),
+    "also elsewhere": (f"{PAIRS.format('r(i, j)')} + r(0, 0)", "1"),
+    "one index": ("sum((i, j), indicator(i + 1, j, r(j, 0) * x(i, 0)))", "indicator(1, p, 1)"),
+    "the other one": (
+        "sum((i, j), indicator(i + 1, j, r(i, 0) * x(j, 0)))",
+        "indicator(p + 2, sum(i, 1), 1)",
+    ),
+    "a distance": (
+        "sum((i, j), indicator(x(i, 0), x(j, 0), r(i, 0)))",
+        "indicator(1, sum(j, indicator(x(p, 0), x(j, 0), 1)), 1)",
+    ),
+    "one row": ("sum((i, j), indicator(x(i, 0), 2, r(i, 0) * x(j, 0)))", "indicator(x(p, 0), 2, 1)"),
+}
+
+
+@pytest.mark.parametrize("name", UNDER)
+def test_a_definition_matters_where_its_uses_are_guarded(name: str) -> None:
+    use, expected = UNDER[name]
+    text = f"(x::RM) -> begin; r = (p, q) -> sqrt(sum(c, (x(p, c) - x(q, c))^2)); {use}; end"
+    program = infer(parse(text))
+    assert isinstance(program, Lam)
+    bindings, core = float_lets(program.body)
+    guards = demanded(bindings, [core])
+    r = bindings[0][0]
+    assert expression_text(under(guards.get(r, ()), ONE)) == expected
+
+
+def test_a_comparison_needs_the_value_and_no_slope() -> None:
+    text = "(x::RV) -> begin; r = i -> sqrt(x(i)); sum(i, indicator(r(i), 2, indicator(1, i, r(i)))); end"
+    program = infer(parse(text))
+    assert isinstance(program, Lam)
+    bindings, core = float_lets(program.body)
+    assert demanded(bindings, [core]) == {}
+    (guard,) = demanded(bindings, [core], slopes=True).values()
+    assert len(guard) == 2
+
+
+def test_a_short_definition_is_written_out_where_its_indices_do_not_say_what_guards_it() -> None:
+    text = "(x::RV) -> begin; d = i -> log(x(i)); sum((i, j), indicator(i + 1, j, d(i) * x(j))); end"
+    program = infer(parse(text))
+    assert isinstance(program, Lam)
+    bindings, core = float_lets(program.body)
+    found = guarded_definitions(bindings, [core])
+    assert found is not None and not found.bindings
+    assert expression_text(found.results[0]) == "sum((i, j), indicator(i + 1, j, log(x(i)) * x(j)))"
+    assert guarded_definitions([], [x]) is None, "where nothing is guarded there is nothing to do"
+
+
+# --- cotangents ------------------------------------------------------------------------------------------------------
+
+KEPT = {
+    "a logarithm": ("(x::RV) -> sum(i, indicator(1, i, log(x(i))))", "i -> indicator(1, i, 1 / x(i))"),
+    "what is finite comes out": (
+        "(y::RV) -> (x::RV) -> sum(i, indicator(1, i, sin(y(i)) * log(x(i))))",
+        "i -> sin(y(i)) * indicator(1, i, 1 / x(i))",
+    ),
+    "all of it": ("(y::RV) -> (x::RV) -> sum(i, indicator(1, i, y(i) * x(i)))", "i -> y(i) * indicator(1, i, 1)"),
+    "the other factor": (
+        "(y::RV) -> (x::RV) -> sum(i, indicator(1, i, x(i) / y(i)))",
+        "i -> indicator(1, i, 1 / y(i))",
+    ),
+    "a guard in a function in a guard": (
+        "(x::RV) -> sum(i, indicator(1, i, exp(indicator(1, i, log(x(i))))))",
+        "i -> indicator(1, i, 1 / x(i) * exp(log(x(i))))",
+    ),
+    "a real comparison": (
+        "(x::RV) -> sum(i, indicator(0, x(i), sqrt(x(i))))",
+        "i -> 1/2 * indicator(0, x(i), 1 / sqrt(x(i)))",
+    ),
+    "an unknown function": (
+        "(f::RF) -> (x::RV) -> sum(i, indicator(1, i, f(x(i))))",
+        "i -> indicator(1, i, grad(f)(x(i)))",
+    ),
+    "two conditions": (
+        "(y::RV) -> (x::RV) -> sum(i, indicator(1, i, indicator(x(i), y(i), 1 / x(i))))",
+        "i -> -indicator(1, i, indicator(x(i), y(i), 1 / x(i)^2))",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_a_slope_that_may_be_infinite_stays_under_its_guard(name: str) -> None:
+    text, expected = KEPT[name]
+    d = cd.grad(text)
+    assert str(d).removeprefix(text[: text.rindex("->", 0, text.index("sum"))]) == f"-> {expected}"

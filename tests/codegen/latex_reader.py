@@ -1,0 +1,564 @@
+"""Reads formulas in index form as a person does, and evaluates them by loops: what our LaTeX says, not what was meant.
+
+It shares nothing with the printers and the evaluators of the package. Names are those that parameters and definitions
+bring into scope. An index of a sum ranges over the slots that it stands in, or over what is said below the Σ; the range
+of one in front of a definition may come with the `hints`. A bracket after a space is a factor; without a space it holds
+arguments.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+import numpy as np
+
+Point = tuple[int, ...]
+Node = tuple  # (kind, parts …)
+
+
+class UnreadableError(Exception):
+    """The text is no formula that a person could evaluate: it says nothing, or two things."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """The values of an index in the order of an array; with `period`, modulo so many in each direction."""
+
+    points: tuple[Point, ...]
+    period: Point | None = None
+
+    def place(self, point: Point) -> int:
+        """Where the entry of an index lies."""
+        if len(point) < len(self.points[0]):
+            point = point * len(self.points[0])
+        for n, known in enumerate(self.points):
+            if same(point, known, self.period):
+                return n
+        raise UnreadableError(f"{point} is no index of this slot")
+
+
+def same(a: Point, b: Point, period: Point | None) -> bool:
+    """Whether two indices are one."""
+    if period is None:
+        return a == b
+    return all((x - y) % n == 0 for x, y, n in zip(a, b, period, strict=True))
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """An array with an axis for each of its slots."""
+
+    array: np.ndarray
+    slots: tuple[Slot, ...]
+
+
+@dataclass(frozen=True)
+class Point_:
+    """The value of an index, and the slot that it runs over."""
+
+    at: Point
+    slot: Slot | None
+
+
+Env = Mapping[str, object]
+FUNCTIONS: dict[str, Callable[[object], object]] = {
+    r"\exp": np.exp,
+    r"\log": np.log,
+    r"\sin": np.sin,
+    r"\cos": np.cos,
+    r"\tan": np.tan,
+    r"\sinh": np.sinh,
+    r"\cosh": np.cosh,
+    r"\tanh": np.tanh,
+    r"\arctan": np.arctan,
+    r"\operatorname{Re}": np.real,
+    r"\operatorname{Im}": np.imag,
+    r"\operatorname{sign}": lambda z: z / abs(z) if z else 0.0,
+}
+CLOSERS = ("+", "-", ",", "}", r"\right", r"\le ", r"\mapsto", ")", r"\mathrm{d}", ";", "=", "/")
+
+
+def name_end(text: str, at: int) -> int:
+    """Where a name that starts at `at` ends, its subscript included."""
+    if text[at] == "{":
+        end = group_end(text, at)
+    elif match := re.compile(r"\\[a-zA-Z]+").match(text, at):
+        end = match.end()
+        if text[end : end + 1] == "{":
+            end = group_end(text, end)
+    elif text[at].isalpha():
+        end = at + 1
+    else:
+        raise UnreadableError(f"no name: {text[at:]}")
+    if text.startswith("_{", end):
+        end = group_end(text, end + 1)
+    return end
+
+
+def group_end(text: str, at: int) -> int:
+    """Behind the brace that closes the one at `at`."""
+    depth = 0
+    for n in range(at, len(text)):
+        depth += {"{": 1, "}": -1}.get(text[n], 0)
+        if not depth:
+            return n + 1
+    raise UnreadableError(f"a brace is not closed: {text[at:]}")
+
+
+def split(text: str) -> list[str]:
+    """What stands between the commas that stand in no brackets."""
+    depth, items = 0, [""]
+    for sign in text:
+        depth += {"(": 1, "{": 1, "[": 1, ")": -1, "}": -1, "]": -1}.get(sign, 0)
+        if sign == "," and not depth and not items[-1].endswith("\\"):
+            items.append("")
+        else:
+            items[-1] += sign
+    return [item.strip() for item in items]
+
+
+def binder(text: str, at: int) -> tuple[list[str], int] | None:
+    r"""The names of `x \mapsto` or `(a, b) \mapsto` at `at`, and where it ends."""
+    inner, closed = (at + 1, ")") if text[at : at + 1] == "(" else (at, "")
+    names = []
+    try:
+        while True:
+            end = name_end(text, inner)
+            names.append(text[inner:end])
+            if not text.startswith(", ", end):
+                break
+            inner = end + 2
+    except (UnreadableError, IndexError):
+        return None
+    tail = closed + r" \mapsto"
+    return (names, end + len(tail)) if text.startswith(tail, end) and (closed or len(names) == 1) else None
+
+
+@dataclass
+class Parser:
+    """A formula at a position, with the names in scope."""
+
+    text: str
+    names: frozenset[str]
+    at: int = 0
+
+    def skip(self) -> None:
+        while match := re.compile(r"(\s|\\,|\\ (?=\S)|\\quad|\\qquad)+").match(self.text, self.at):
+            self.at = match.end()
+
+    def sees(self, sign: str) -> bool:
+        return self.text.startswith(sign, self.at)
+
+    def eat(self, sign: str) -> bool:
+        found = self.sees(sign)
+        self.at += len(sign) * found
+        return found
+
+    def expect(self, sign: str) -> None:
+        self.skip()
+        if not self.eat(sign):
+            raise UnreadableError(f"expected {sign} at: {self.text[self.at :]}")
+
+    def whole(self) -> Node:
+        """All of the text."""
+        found = self.formula()
+        self.skip()
+        if self.at < len(self.text):
+            raise UnreadableError(f"left over: {self.text[self.at :]}")
+        return found
+
+    def formula(self) -> Node:
+        r"""A map, x \mapsto …, or a sum."""
+        self.skip()
+        bound = binder(self.text, self.at)
+        if bound is None:
+            return self.sum()
+        names, outer = bound[0], self.names
+        self.names, self.at = self.names | set(names), bound[1]
+        body = self.formula()
+        self.names = outer
+        return "map", names, body
+
+    def sum(self) -> Node:
+        self.skip()
+        terms = [("neg", self.product()) if self.eat("-") else self.product()]
+        while True:
+            self.skip()
+            if self.eat("+"):
+                terms.append(self.product())
+            elif self.eat("-"):
+                terms.append(("neg", self.product()))
+            else:
+                return terms[0] if len(terms) == 1 else ("add", terms)
+
+    def product(self) -> Node:
+        factors = []
+        while True:
+            self.skip()
+            if self.at == len(self.text) or any(map(self.sees, CLOSERS)):
+                break
+            if self.eat(r"\sum_"):
+                factors.append(self.summed())
+                break
+            factors.append(self.factor())
+        if not factors:
+            raise UnreadableError(f"nothing stands at: {self.text[self.at :]}")
+        found = factors[0] if len(factors) == 1 else ("mul", factors)
+        return ("divided", found, self.product()) if self.eat("/") else found
+
+    def summed(self) -> Node:
+        """What follows a sum sign, up to the next + or −, is under it."""
+        end = group_end(self.text, self.at)
+        said = [re.split(r"<| \\in ", index) for index in split(self.text[self.at + 1 : end - 1])]
+        indices = [name for name, *_ in said]
+        outer, self.at = self.names, end
+        self.names = self.names | set(indices)
+        body = self.product()
+        self.names = outer
+        return "sum", indices, body, {name: over for name, *ranges in said for over in ranges}
+
+    def factor(self) -> Node:
+        found = self.atom()
+        while True:
+            if self.sees("_{("):
+                end = group_end(self.text, self.at + 1)
+                found = "item", found, int(self.text[self.at + 3 : end - 2])
+                self.at = end
+            elif self.eat("_{"):
+                found = "entry", found, self.listed("}")
+            elif self.eat(r"^{*}"):
+                found = "conj", found
+            elif self.eat(r"^{\dagger}"):
+                found = "adjoint", found
+            elif self.eat("^{"):
+                found = "pow", found, self.sum()
+                self.expect("}")
+            elif self.eat(r"\left("):
+                found = "apply", found, self.listed(r"\right)")
+            else:
+                return found
+
+    def listed(self, end: str) -> list[Node]:
+        items = [self.formula()]
+        while self.eat(","):
+            items.append(self.formula())
+        self.expect(end)
+        return items
+
+    def atom(self) -> Node:
+        if match := re.compile(r"\d+").match(self.text, self.at):
+            self.at = match.end()
+            return "number", int(match.group())
+        name = max((name for name in self.names if self.sees(name)), key=len, default="")
+        for sign in FUNCTIONS:
+            if self.sees(sign + r"\left("):
+                self.at += len(sign + r"\left(")
+                return ("call", sign, *self.listed(r"\right)"))
+        for sign, read in SIGNS:
+            if self.sees(sign) and sign.removesuffix("_{") == name:
+                raise UnreadableError(f"{name} is a name and a sign")
+            if len(sign) > len(name) and self.eat(sign):
+                return read(self)
+        return self.named()
+
+    def named(self) -> Node:
+        """A name in scope: the longest, so that x_{1} is the variable of that name and no entry of x."""
+        if self.eat("{"):
+            found = self.named()
+            self.expect("}")
+            return found
+        names = [name for name in self.names if self.sees(name)]
+        if not names:
+            raise UnreadableError(f"unknown name at: {self.text[self.at :]}")
+        name = max(names, key=len)
+        self.at += len(name)
+        return "name", name
+
+    def bracketed(self) -> Node:
+        items = self.listed(r"\right)")
+        return items[0] if len(items) == 1 else ("tuple", items)
+
+    def size(self) -> Node:
+        (inner,) = self.listed(r"\right|")
+        return "abs", inner
+
+    def braced(self) -> Node:
+        (inner,) = self.listed("}")
+        return inner
+
+    def fraction(self) -> Node:
+        above = self.braced()
+        self.expect("{")
+        return "divided", above, self.braced()
+
+    def condition(self) -> Node:
+        left = self.sum()
+        self.expect(r"\le ")
+        right = self.sum()
+        self.expect("}")
+        return "at most", left, right
+
+    def derivative(self) -> Node:
+        item = None
+        if self.eat("_{"):
+            item = int(self.text[self.at : self.text.index("}", self.at)])
+            self.at = self.text.index("}", self.at) + 1
+        self.skip()
+        of = self.derivative() if self.eat(r"\nabla") else self.named()
+        return ("gradient", of) if item is None else ("partial", of, item)
+
+    def pulled(self) -> Node:
+        item = None
+        if self.eat("_{"):
+            item = int(self.text[self.at : self.text.index("}", self.at)])
+            self.at = self.text.index("}", self.at) + 1
+        self.expect(r"\left(")
+        (of,) = self.listed(r"\right)")
+        return ("pullback", of) if item is None else ("partial pullback", of, item)
+
+
+SIGNS: list[tuple[str, Callable[[Parser], Node]]] = [
+    (r"\frac{", Parser.fraction),
+    (r"\sqrt{", lambda p: ("call", r"\sqrt", p.braced())),
+    (r"\left(", Parser.bracketed),
+    (r"\left|", Parser.size),
+    (r"\mathrm{i}", lambda p: ("number", 1j)),
+    (r"\pi", lambda p: ("number", np.pi)),
+    (r"\mathbb{1}_{", Parser.condition),
+    (r"\delta_{", lambda p: ("equal", *p.listed("}"))),
+    (r"\operatorname{root}\left(", lambda p: ("root", *p.listed(r"\right)"))),
+    (r"\nabla", Parser.derivative),
+    (r"\mathcal{P}", Parser.pulled),
+]
+
+
+# --- values -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Evaluator:
+    """The values of formulas; `hints` are the ranges of indices of definitions, `domains` those that have a name."""
+
+    hints: Mapping[str, Slot] = field(default_factory=dict)
+    domains: Mapping[str, Slot] = field(default_factory=dict)
+
+    def value(self, node: Node, env: Env) -> object:
+        match node:
+            case ("map", names, body):
+                return self.mapped(names, body, env)
+            case ("tuple", items):
+                return tuple(self.value(item, env) for item in items)
+            case ("name", name):
+                return env[name]
+            case ("adjoint", of):
+                return self.value(of, env).adjoint
+            case ("pow", ("map", _, _) as of, _):
+                return self.inverse(of, env)
+            case ("gradient" | "pullback" as kind, of):
+                return env[f"{kind} {self.spelled(of)}"]
+            case ("partial" | "partial pullback" as kind, of, item):
+                whole = env[f"{'gradient' if kind == 'partial' else 'pullback'} {self.spelled(of)}"]
+                return lambda *args: whole(*args)[item - 1]
+            case ("item", of, item):
+                return self.value(of, env)[item - 1]
+            case ("apply", function, args):
+                return self.value(function, env)(*(self.value(arg, env) for arg in args))
+            case ("root", ("map", [x], equation)):
+                return self.root(x, equation, env)
+            case _:
+                return self.number(node, env)
+
+    def spelled(self, node: Node) -> str:
+        match node:
+            case ("name", name):
+                return name
+            case (kind, of):
+                return f"{kind} {self.spelled(of)}"
+            case _:
+                raise UnreadableError(f"a derivative of {node}")
+
+    def number(self, node: Node, env: Env) -> complex:
+        match node:
+            case ("number", value):
+                return value
+            case ("add", terms):
+                return sum(self.plain(term, env) for term in terms)
+            case ("neg", of):
+                return -self.plain(of, env)
+            case ("mul" | "divided", *_) if self.excluded(node, env):
+                return 0
+            case ("mul", factors):
+                result = 1
+                for factor in factors:
+                    result = result * self.plain(factor, env)
+                return result
+            case ("divided", above, below):
+                top, bottom = self.plain(above, env), self.plain(below, env)
+                return np.divide(top, bottom)
+            case ("pow", base, exponent):
+                b, e = self.plain(base, env), self.plain(exponent, env)
+                return np.power(b + 0.0, e)
+            case ("conj", of):
+                return np.conj(self.plain(of, env))
+            case ("abs", of):
+                return abs(self.plain(of, env))
+            case ("call", sign, of):
+                return (FUNCTIONS.get(sign) or np.sqrt)(self.plain(of, env))
+            case _:
+                return self.of_indices(node, env)
+
+    def of_indices(self, node: Node, env: Env) -> complex:
+        match node:
+            case ("sum", names, body, ranges):
+                said = {name: self.domains[over] for name, over in ranges.items()}
+                slots = [said.get(name) or self.range_of(name, body, env) for name in names]
+                values = (self.plain(body, inner) for _, inner in self.points(names, slots, env))
+                return sum(values, 0)
+            case ("entry", of, subscripts):
+                tensor = self.value(of, env)
+                if not isinstance(tensor, Tensor) or len(tensor.slots) != len(subscripts):
+                    raise UnreadableError(f"subscripts do not fit {of}")
+                at = (self.index(s, env).at for s in subscripts)
+                return tensor.array[tuple(slot.place(a) for slot, a in zip(tensor.slots, at, strict=True))]
+            case ("equal", left, right):
+                a, b = self.index(left, env), self.index(right, env)
+                slot = a.slot or b.slot
+                width = max(len(a.at), len(b.at))
+                wide = (p.at * (width // len(p.at)) for p in (a, b))
+                return int(same(*wide, slot.period if slot else None))
+            case ("at most", left, right):
+                return int(np.real(self.plain(left, env)) <= np.real(self.plain(right, env)))
+            case _:
+                raise UnreadableError(f"no number: {node}")
+
+    def excluded(self, node: Node, env: Env) -> bool:
+        """Whether a condition among the factors does not hold: then the others do not matter."""
+        match node:
+            case ("at most", *_):
+                return not self.plain(node, env)
+            case ("mul", factors):
+                return any(self.excluded(factor, env) for factor in factors)
+            case ("divided", above, _):
+                return self.excluded(above, env)
+            case _:
+                return False
+
+    def plain(self, node: Node, env: Env) -> complex:
+        """A number; an index in its place is its value."""
+        found = self.value(node, env)
+        if isinstance(found, Point_):
+            return found.at[0]
+        if not np.isscalar(found) and np.ndim(found):
+            raise UnreadableError(f"no number: {node}")
+        return found.item() if isinstance(found, np.ndarray) else found
+
+    def index(self, node: Node, env: Env) -> Point_:
+        """The value of an index expression."""
+        match node:
+            case ("number", value):
+                return Point_((value,), None)
+            case ("neg", of):
+                inner = self.index(of, env)
+                return Point_(tuple(-x for x in inner.at), inner.slot)
+            case ("add", terms):
+                parts = [self.index(term, env) for term in terms]
+                width = max(len(p.at) for p in parts)
+                at = tuple(sum(p.at[n] if len(p.at) == width else p.at[0] for p in parts) for n in range(width))
+                slots = [p.slot for p in parts if p.slot]
+                return Point_(at, next((s for s in slots if s.period), slots[0] if slots else None))
+            case ("mul", [("number", factor), of]):
+                inner = self.index(of, env)
+                return Point_(tuple(factor * x for x in inner.at), inner.slot)
+            case _:
+                found = self.value(node, env)
+                if not isinstance(found, Point_):
+                    raise UnreadableError(f"no index: {node}")
+                return found
+
+    def points(self, names: Sequence[str], slots: Sequence[Slot], env: Env) -> Iterator[tuple[tuple[int, ...], Env]]:
+        """The places in an array and the scopes for all values of some indices."""
+        for place in product(*(range(len(slot.points)) for slot in slots)):
+            yield place, {**env, **{n: Point_(s.points[p], s) for n, s, p in zip(names, slots, place, strict=True)}}
+
+    def range_of(self, name: str, body: Node, env: Env, hints: Mapping[str, Slot] | None = None) -> Slot:
+        """The range of an index: that of the slots where it stands alone, or of a periodic one where it does not."""
+        alone, within = set(), set()
+        for tensor, subscripts in self.entries(body, env):
+            for slot, subscript in zip(tensor.slots, subscripts, strict=False):
+                if subscript == ("name", name):
+                    alone.add(slot)
+                elif slot.period and mentions(subscript, name):
+                    within.add(slot)
+        hint = (hints or {}).get(re.sub(r"_\{\d+\}$", "", name))
+        known = alone or ({hint} if hint else within)
+        if len(known) != 1:
+            raise UnreadableError(f"{len(known)} ranges of {name}")
+        return known.pop()
+
+    def entries(self, node: object, env: Env) -> list[tuple[Tensor, list[Node]]]:
+        """The entries in a formula of tensors that are known outside of it."""
+        if isinstance(node, list):
+            return [found for part in node for found in self.entries(part, env)]
+        if not isinstance(node, tuple):
+            return []
+        found = [entry for part in node for entry in self.entries(part, env)]
+        match node:
+            case ("entry", ("name", tensor), subscripts) if isinstance(env.get(tensor), Tensor):
+                found.append((env[tensor], subscripts))
+        return found
+
+    def mapped(self, names: Sequence[str], body: Node, env: Env, slots: Sequence[Slot] | None = None) -> object:
+        """A map of indices as an array, any other as a function."""
+        try:
+            ranges = slots or [self.range_of(name, body, env, self.hints) for name in names]
+        except UnreadableError:
+            return lambda *args: self.value(body, {**env, **dict(zip(names, args, strict=True))})
+        entries = [(place, self.plain(body, inner)) for place, inner in self.points(names, ranges, env)]
+        array = np.zeros([len(r.points) for r in ranges], complex)
+        for place, entry in entries:
+            array[place] = entry
+        return Tensor(array if np.iscomplexobj([e for _, e in entries]) else array.real, tuple(ranges))
+
+    def inverse(self, of: Node, env: Env) -> Callable[[Tensor], Tensor]:
+        """A linear map of vectors, solved with the matrix of its values at unit vectors."""
+
+        def solved(given: Tensor) -> Tensor:
+            function = self.function(of, env)
+            size = given.array.size
+            units = [Tensor(row.reshape(given.array.shape), given.slots) for row in np.eye(size)]
+            columns = [function(unit).array.ravel() for unit in units]
+            found = np.linalg.solve(np.array(columns).T, given.array.ravel())
+            return Tensor(found.reshape(given.array.shape), given.slots)
+
+        return solved
+
+    def function(self, of: Node, env: Env) -> Callable[..., object]:
+        _, names, body = of
+        return lambda *args: self.value(body, {**env, **dict(zip(names, args, strict=True))})
+
+    def root(self, x: str, equation: Node, env: Env) -> Tensor:
+        """Newton's method from zero, with differences for the Jacobian."""
+        _, indices, body = equation
+        slots = tuple(self.range_of(name, body, env) for name in indices)
+        at = np.zeros([len(slot.points) for slot in slots])
+
+        def residual(point: np.ndarray) -> np.ndarray:
+            here = {**env, x: Tensor(point.reshape(at.shape), slots)}
+            return self.mapped(indices, body, here, slots).array.ravel()
+
+        for _ in range(30):
+            found, step = residual(at), 1e-6
+            ways = [(at.ravel() + step * e, at.ravel() - step * e) for e in np.eye(at.size)]
+            jacobian = [(residual(ahead) - residual(behind)) / (2 * step) for ahead, behind in ways]
+            at = at - np.linalg.solve(np.array(jacobian).T, found).reshape(at.shape)
+        return Tensor(at, slots)
+
+
+def mentions(node: object, name: str) -> bool:
+    """Whether a formula speaks of `name`."""
+    if isinstance(node, list | tuple):
+        return node == ("name", name) or any(mentions(part, name) for part in node)
+    return False

@@ -1,0 +1,355 @@
+"""One program with numbers: what is asked of combdiff, what the oracle says, and how the two are compared."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from random import Random
+from typing import Any
+
+import numpy as np
+
+import combdiff as cd
+from combdiff.derivation import Derivation
+from combdiff.errors import CombDiffError
+
+from . import oracle
+from .data import Matrix, Wave, arrays_of, draw, shape_of
+from .oracle import Directions
+from .spelling import Writer
+from .supplied import supplied
+from .syntax import Function, Index, Program, Range, Tensor, Type, Var, over_complex
+
+SECONDS = 2.0
+PRODUCTS = 1.0
+TOLERANCE = 1e-6
+LARGEST, LARGEST_OF_SMALL, SMALLEST = 1e60, 1e200, 1e-250
+
+
+class Failure(Exception):
+    """combdiff was wrong: `kind` says how (wrong, not finite, refused, …), and the message what was found."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+
+
+class Skipped(Exception):
+    """Nothing can be said here: the program has no finite derivative, or it is badly conditioned."""
+
+
+class Refused(Exception):
+    """combdiff refused, as the documentation says it does."""
+
+
+@dataclass
+class Case:
+    """A program, its text, and numbers of one weather."""
+
+    program: Program
+    weather: str = "normal"
+    seed: int = 0
+    plain: bool = False
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def writer(self) -> Writer:
+        return Writer(self.program, self.plain)
+
+    @cached_property
+    def text(self) -> str:
+        return self.writer.text()
+
+    @cached_property
+    def rng(self) -> Random:
+        return Random(f"{self.program.seed}:{self.seed}")
+
+    @cached_property
+    def data(self) -> dict[Var, Any]:
+        return draw(self.program, self.weather, self.seed)
+
+    @cached_property
+    def arrays(self) -> dict[str, Any]:
+        """The data by the names of the parameters, as combdiff takes them."""
+        return {self.writer.names.of[v]: x for v, x in arrays_of(self.data).items()}
+
+    # --- combdiff ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def derivation(self) -> Derivation:
+        return self.derive(self.program.mode)
+
+    def derive(self, mode: str, **options: Any) -> Derivation:
+        seconds = PRODUCTS if mode == "hvp" else SECONDS
+        found: Derivation = getattr(cd, mode)(self.text, seconds=seconds, **options)
+        return found
+
+    def run(
+        self,
+        f: Any,
+        change: Callable[[str, Any], Any] = lambda name, x: x,
+        extra: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """What a compiled function returns for the data; `change` makes other arrays of them."""
+        args = [self.argument(a, extra or {}, change) for a in f.arguments if not a.optional]
+        # a list that the code does not read may be needed to check a declared symmetry
+        by_title = {t: r for r, t in self.titles.items()}
+        named = {n: np.array(by_title[d.name].offsets) for n, d in getattr(f, "_lists", {}).items()}
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            return f(*args, **named)
+
+    def argument(self, a: Any, extra: Mapping[str, Any], change: Callable[[str, Any], Any]) -> Any:
+        """The value of one argument of a compiled function; `extra` are cotangents and directions, as they are."""
+        if a.offsets is not None:
+            (r,) = [r for r, title in self.titles.items() if title == a.offsets.name]
+            return np.array(r.offsets)
+        if a.name in extra:
+            return extra[a.name]
+        if a.name in self.arrays and not isinstance(self.arrays[a.name], Wave | Matrix):
+            return change(a.name, self.arrays[a.name])
+        if type(a.kind).__name__ == "Index":
+            return self.size_of(a.kind.domain.name)
+        return supplied(a.name, self.arrays)
+
+    @property
+    def titles(self) -> dict[Range, str]:
+        return {r: t for r, t in self.writer.titles.items() if isinstance(r, Range)}
+
+    def size_of(self, name: str) -> int:
+        """The size that a domain of that name has: `Z`, `BZ.2`, `n`, or `x.1`, slot 1 of x."""
+        self.text  # noqa: B018  # sizes get their names when the text is written
+        sizes = {name: r for r, name in self.writer.names.sizes.items() if isinstance(r, Range)}
+        titles = {title: r for r, title in self.titles.items()}
+        head, *path = name.partition("#")[0].split(".")
+        if name in titles:
+            return titles[name].sizes[0]
+        if name in sizes:
+            return sizes[name].count
+        if head in titles:
+            return titles[head].sizes[int(path[0]) - 1]
+        v = next(v for v, known in self.writer.names.of.items() if known == head and not isinstance(v.kind, Index))
+        return _slot(v.kind, [int(n) for n in path]).count
+
+    # --- the oracle -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def generator(self) -> np.random.Generator:
+        return np.random.default_rng([self.seed, self.program.seed, 1])
+
+    @cached_property
+    def along(self) -> Directions:
+        return oracle.directions(self.program, self.data, self.generator)
+
+    @cached_property
+    def cotangents(self) -> list[Any]:
+        """Cotangents for the results, where the derivative is a pullback."""
+        if self.program.mode != "pullback":
+            return []
+        rng = np.random.default_rng([self.seed, self.program.seed, 2])
+        found = []
+        for kind in oracle.result_kinds(self.program):
+            shape = oracle.sizes_of(kind)
+            k = rng.standard_normal(shape)
+            found.append(k + 1j * rng.standard_normal(shape) if over_complex(kind) else k)
+        return found
+
+    @cached_property
+    def second(self) -> dict[Var, Any]:
+        """A direction of the unknowns for products with the Hessian."""
+        rng = np.random.default_rng([self.seed, self.program.seed, 3])
+        found = {}
+        for u in self.program.unknowns:
+            shape = oracle.sizes_of(u.kind)
+            scale = np.abs(self.data[u]).max(initial=0.0) or 1.0
+            k = rng.standard_normal(shape)
+            found[u] = scale * (k + 1j * rng.standard_normal(shape) if over_complex(u.kind) else k)
+        return found
+
+    @cached_property
+    def values(self) -> list[Any]:
+        return oracle.value(self.program, self.data)
+
+    @cached_property
+    def slopes(self) -> Any:
+        return oracle.slopes(self.program, self.data, self.along, self.cotangents)
+
+    @cached_property
+    def curvatures(self) -> Any:
+        """The slopes of products with the Hessian."""
+        return oracle.slopes(self.program, self.data, self.along, self.cotangents, self.second)
+
+    @property
+    def finite(self) -> bool:
+        return bool(all(np.isfinite(v).all() for v in self.values) and np.isfinite(self.slopes).all())
+
+    def sensitivity(self, second: bool) -> Any:
+        """How far rounding may move each slope: what small changes of the data do, and double precision."""
+        direction = self.second if second else None
+        exact = self.curvatures if second else self.slopes
+        double = oracle.slopes(self.program, self.data, self.along, self.cotangents, direction, np.float64)
+        moved = np.zeros(self.along.count, np.longdouble)
+        rng = np.random.default_rng(5)
+        for _ in range(2):
+            data = {v: _nudged(x, rng) for v, x in self.data.items()}
+            near = oracle.slopes(self.program, data, self.along, self.cotangents, direction)
+            moved = np.maximum(moved, np.abs(near - exact))
+        return np.abs(double - exact) * 1e3 + moved * 1e-5
+
+    def differ(self) -> bool:
+        """Whether finite differences of two steps disagree: a kink, a jump, or a branch is near."""
+        rows = range(len(self.along.entries), self.along.count)
+        one, two = oracle.differences(self.program, self.data, self.along, rows, self.cotangents)
+        scale = np.maximum(np.abs(one), np.abs(two)) + 1e-12
+        return not bool((np.abs(one - two) <= 1e-6 * scale).all())
+
+    def oracle_agrees(self) -> bool:
+        """Whether tangents and finite differences are one."""
+        rows = list(range(len(self.along.entries), self.along.count))
+        one, _ = oracle.differences(self.program, self.data, self.along, rows, self.cotangents)
+        exact = self.slopes[rows]
+        return bool((np.abs(one - exact) <= 1e-6 * (np.abs(exact) + np.abs(exact).max() + 1e-12)).all())
+
+    # --- comparing --------------------------------------------------------------------------------------------------
+
+    def compare(self, found: Any, what: str, second: bool = False, tolerance: float = TOLERANCE) -> None:
+        """Hold a gradient, one array for each unknown, against the oracle."""
+        arrays = self.shaped(found, self.program.unknowns, what)
+        expected = self.curvatures if second else self.slopes
+        if not np.isfinite(expected).all():
+            raise Skipped("the oracle is not finite")
+        slopes = np.zeros(self.along.count, np.longdouble)
+        for u, g in zip(self.program.unknowns, arrays, strict=True):
+            if not np.isfinite(g).all():
+                self._not_finite(what, g, second)
+            wide = g.reshape((1, *oracle.sizes_of(u.kind))).astype(np.clongdouble)
+            slopes = slopes + (wide.conj() * self.along.arrays[u]).real.reshape(self.along.count, -1).sum(axis=1)
+        off = np.abs(slopes - expected)
+        scale = np.abs(expected).max(initial=0)
+        floor = self._unseen() if self.weather == "extreme" else 1e-9 * scale + 1e-12
+        if bool((off <= tolerance * np.abs(expected) + floor).all()):
+            return
+        allowed = self.sensitivity(second)
+        if not np.isfinite(allowed).all():
+            raise Skipped("badly conditioned: double precision is not finite")
+        bad = off > tolerance * np.abs(expected) + floor + np.maximum(
+            allowed, allowed.max() * 1e-3 if self.weather != "extreme" else 0
+        )
+        if not bad.any():
+            return
+        self._wrong(what, slopes, expected, int(np.argmax(np.where(bad, off, -1))), second)
+
+    def _unseen(self) -> Any:
+        """For each direction the slope that rounding of the value hides: 1e-10 |φ| over the size of the step."""
+        value = max(float(np.abs(x).max(initial=0)) for x in self.values)
+        sizes = np.full(self.along.count, np.inf)
+        for u in self.program.unknowns:
+            steps = np.abs(self.along.arrays[u]).reshape(self.along.count, -1)
+            with np.errstate(all="ignore"):
+                ratio = np.where(steps > 0, np.abs(np.ravel(self.data[u]))[None] / steps, np.inf)
+            sizes = np.minimum(sizes, ratio.min(axis=1, initial=np.inf))
+        with np.errstate(all="ignore"):
+            hidden = np.where(sizes > 0, 1e-10 * value / sizes, np.inf)
+        return np.maximum(SMALLEST, hidden)
+
+    def _wrong(self, what: str, found: Any, expected: Any, row: int, second: bool) -> None:
+        self._refuse_overflow()
+        if not second:
+            if self.differ():
+                raise Skipped("finite differences of two steps disagree")
+            if not self.oracle_agrees():
+                if self.weather == "extreme":
+                    raise Skipped("finite differences do not reach")
+                raise Failure("oracle", f"{what}: tangents and finite differences disagree")
+        raise Failure(
+            "wrong", f"{what}: {self.where(row)} is {float(found[row]):.10g}, right is {float(expected[row]):.10g}"
+        )
+
+    def _refuse_overflow(self) -> None:
+        """Nothing is asked of double precision where squares of what is computed may overflow.
+
+        Small data are no excuse up to larger numbers: quotients and powers of them are to be formed with care.
+        """
+        if oracle.largest(self.program, self.data) > self._limit():
+            raise Skipped("double precision overflows")
+
+    def _limit(self) -> float:
+        arrays = (x for x in self.arrays.values() if not isinstance(x, Wave | Matrix))
+        return LARGEST if max((float(np.abs(x).max(initial=0)) for x in arrays), default=0) > 1e20 else LARGEST_OF_SMALL
+
+    def _not_finite(self, what: str, g: Any, second: bool) -> None:
+        self._refuse_overflow()
+        allowed = self.sensitivity(second)
+        expected = self.curvatures if second else self.slopes
+        large = max(float(np.abs(x).max(initial=0)) for x in self.values)
+        if large > self._limit() or not bool((allowed <= 1e-3 * np.abs(expected) + 1e-9 * large).all()):
+            raise Skipped("double precision overflows")
+        raise Failure("not finite", f"{what}: {g.ravel()[~np.isfinite(g.ravel())][0]} where the oracle is finite")
+
+    def where(self, row: int) -> str:
+        if row >= len(self.along.entries):
+            return "a product with a direction"
+        n, at, imaginary = self.along.entries[row]
+        u = self.program.unknowns[n]
+        place = np.unravel_index(at, oracle.sizes_of(u.kind)) if oracle.sizes_of(u.kind) else ()
+        part = "the imaginary part of " if imaginary else ""
+        return f"{part}entry {tuple(map(int, place))} by {self.writer.names.of[u]}"
+
+    def shaped(self, found: Any, kinds: Sequence[Var], what: str) -> list[Any]:
+        """The items of a result as arrays of the interpreter's shape."""
+        items = list(found) if isinstance(found, tuple) else [found]
+        if len(items) != len(kinds):
+            raise Failure("shape", f"{what}: {len(items)} results for {len(kinds)} unknowns")
+        arrays = []
+        for u, g in zip(kinds, items, strict=True):
+            array = np.asarray(g)
+            wanted = shape_of(u.kind) if isinstance(u.kind, Tensor) else ()
+            if array.shape != wanted:
+                raise Failure("shape", f"{what}: the shape {array.shape} for {wanted}")
+            if array.dtype.kind not in "fiuc" or (array.dtype.kind == "c" and not over_complex(u.kind)):
+                raise Failure("shape", f"{what}: the dtype {array.dtype} for {u.kind}")
+            arrays.append(array.reshape(oracle.sizes_of(u.kind)))
+        return arrays
+
+    def compare_values(self, found: Sequence[Any], what: str) -> None:
+        """Hold the values of the program against the oracle."""
+        for n, (v, kind) in enumerate(zip(found, oracle.result_kinds(self.program), strict=True)):
+            expected = self.values[n]
+            array = np.asarray(v).reshape(expected.shape)
+            scale = np.abs(expected).max(initial=0)
+            if bool((np.abs(array - expected) <= TOLERANCE * scale).all()):
+                continue
+            double = oracle.value(self.program, self.data, np.float64)[n]
+            near = oracle.value(self.program, {x: _nudged(y, np.random.default_rng(6)) for x, y in self.data.items()})[
+                n
+            ]
+            allowed = (np.abs(double - expected) * 1e3 + np.abs(near - expected) * 1e-5).max()
+            if not np.isfinite(allowed):
+                raise Skipped("badly conditioned: double precision is not finite")
+            if not bool((np.abs(array - expected) <= TOLERANCE * scale + allowed).all()):
+                raise Failure("wrong", f"{what}: the value {array.ravel()[0]} for {expected.ravel()[0]} ({kind})")
+
+
+def _slot(kind: Type, path: Sequence[int]) -> Range:
+    """The range at a place in a type: slot 2 of x is x.2, slot 1 of what D returns D.0.1."""
+    match kind:
+        case Tensor(slots):
+            return slots[path[0] - 1]
+        case Function(params, result):
+            return _slot(params[path[0] - 1] if path[0] else result, path[1:])
+    raise AssertionError(f"{kind} has no slots")
+
+
+def _nudged(x: Any, rng: np.random.Generator) -> Any:
+    if isinstance(x, Wave | Matrix):
+        return x
+    x = np.asarray(x)
+    return x.astype(np.clongdouble if x.dtype.kind == "c" else np.longdouble) * (
+        1 + 1e-9 * rng.standard_normal(x.shape)
+    )
+
+
+__all__ = ["Case", "CombDiffError", "Failure", "Refused", "Skipped"]

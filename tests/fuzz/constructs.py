@@ -1,0 +1,177 @@
+"""The constructs that a program holds, by name: what the statistics count."""
+
+from __future__ import annotations
+
+from .syntax import (
+    Affine,
+    App,
+    Block,
+    Call,
+    Conj,
+    Constant,
+    Delta,
+    Derived,
+    Expr,
+    Function,
+    Indicator,
+    Integral,
+    Lam,
+    Literal,
+    Number,
+    Power,
+    Program,
+    Sum,
+    Tensor,
+    Tuple,
+    Var,
+    bound_by,
+    free,
+    ranges_of,
+    walk,
+)
+
+
+def constructs(program: Program) -> set[str]:
+    """Names of everything that stands in a program."""
+    found = {f"asked: {program.mode}"}
+    variables = [*program.params, *(v for e in walk(program.body) for v in bound_by(e))]
+    for v in variables:
+        found |= set(_of_type(v))
+    if len(program.unknowns) > 1:
+        found.add("several unknowns")
+    if program.marked:
+        found.add("derivative in the text")
+    if isinstance(program.body.kind, Tensor):
+        found.add("value is a tensor")
+    for e in walk(program.body):
+        found |= set(_of_expression(e))
+    return found
+
+
+def _of_type(v: Var) -> list[str]:
+    kind = v.kind
+    names = []
+    for r in ranges_of(kind):
+        names.append(
+            {
+                "ring": "periodic" if r.directions == 1 else "lattice",
+                "plain": "size with a name" if r.named else "plain range",
+            }.get(r.sort, r.sort)
+        )
+        if not r.contractable:
+            names.append("contractable = false")
+    match kind:
+        case Number(complex=c):
+            names.append("complex number" if c else "real number")
+        case Tensor(slots, c, space):
+            names.append(f"{'complex' if c else 'real'} tensor of {len(slots)} slots")
+            if space is not None:
+                names.append(space.name if space.builtin else "declared space")
+                for law in space.laws if not space.builtin else ():
+                    names.append(_law(law))
+        case Function(params, result, linear):
+            names.append(
+                "linear map"
+                if linear
+                else f"function of {len(params)} to {'C' if getattr(result, 'complex', False) else 'R'}"
+            )
+    return names
+
+
+def _law(law: object) -> str:
+    from .syntax import Law
+
+    assert isinstance(law, Law), "a law"
+    if law.as_map:
+        return "symmetry as a map"
+    if any(c < 0 for row in law.rows for _, c in row):
+        return ":inegc" if law.conj else ":ineg"
+    return ":conj" if law.conj else ":neg" if law.sign < 0 else ":id"
+
+
+def _of_expression(e: Expr) -> list[str]:
+    match e:
+        case Constant(name):
+            return [name]
+        case Call(name, _, piped):
+            return [name, *(["▷"] if piped else [])]
+        case Power():
+            return [_of_power(e)]
+        case Sum(indices, body):
+            return _of_sum(indices, body)
+        case Indicator(left, right, body):
+            return _of_indicator(left, right, body)
+        case App(function, args, brackets, _):
+            return _of_entry(function, args, brackets)
+        case Derived(how):
+            return [f"{how} inside"]
+        case Block(definitions, body):
+            return _of_block(e, definitions, body)
+    names = {Conj: "conj", Delta: "delta", Integral: "integral", Tuple: "tuple", Lam: "map"}
+    return [names[type(e)]] if type(e) in names else []
+
+
+def _of_power(e: Power) -> str:
+    if not isinstance(e.exponent, Literal):
+        return "unknown exponent"
+    if e.exponent.value.denominator > 1:
+        return "fractional power"
+    return "negative power" if e.exponent.value < 0 else "integer power"
+
+
+def _of_indicator(left: Expr, right: Expr, body: Expr) -> list[str]:
+    names = [f"indicator of {'indices' if isinstance(left, Affine) and isinstance(right, Affine) else 'reals'}"]
+    if any(isinstance(u, Power) or (isinstance(u, Call) and u.name in ("log", "sqrt")) for u in walk(body)):
+        names.append("singular function under a guard")
+    return names
+
+
+def _of_entry(function: Expr, args: tuple[Expr, ...], brackets: bool) -> list[str]:
+    names = ["brackets"] if brackets else []
+    if isinstance(function.kind, Tensor):
+        if any(isinstance(a, Affine) and a.terms and a.bare is None for a in args):
+            names.append("index arithmetic")
+        if any(isinstance(a, Affine) and not a.terms for a in args):
+            names.append("number as index")
+    return names
+
+
+def _of_sum(indices: tuple[Var, ...], body: Expr) -> list[str]:
+    names = ["sum"]
+    if len(indices) > 1:
+        names.append("sum over several")
+    if any(isinstance(u, Sum) for u in walk(body)):
+        names.append("nested sums")
+    if any(i not in free(body) for i in indices):
+        names.append("sum whose body has no index")
+    if any(isinstance(u, Affine) for u in _numbers(body)):
+        names.append("index as number")
+    return names
+
+
+def _numbers(e: Expr) -> list[Expr]:
+    """Index expressions that stand as numbers."""
+    from .syntax import Add, Mul, children
+
+    found = []
+    for u in walk(e):
+        if isinstance(u, Add | Mul | Power | Call):
+            found += [c for c in children(u) if isinstance(c, Affine)]
+    return found
+
+
+def _of_block(e: Block, definitions: tuple[Expr, ...], body: Expr) -> list[str]:
+    from .syntax import Definition, Ref, mentioned
+
+    names = ["definition"]
+    for d in definitions:
+        assert isinstance(d, Definition), "a definition"
+        if d.textual:
+            names.append("abbreviation")
+        if len(d.names) > 1:
+            names.append("(a, b) = …")
+        if isinstance(d.names[0].kind, Function):
+            names.append("function of one's own")
+        uses = sum(v in d.names for u in walk(e) if isinstance(u, Ref) for v in mentioned(u))
+        names.append({0: "definition not used", 1: "definition used once"}.get(uses, "definition used twice"))
+    return names

@@ -1,0 +1,348 @@
+"""What a program means, computed on whole arrays: an interpreter that shares nothing with the package.
+
+Every index that is bound has an axis of its own, in the order of binding behind one first axis for copies of the
+arguments, so that many points and many directions are evaluated at once. A value of depth d has 1 + d axes; where a
+deeper value is wanted, axes of size one are appended. A derivative inside of a program is taken by tangents: its slots
+are further axes, one direction for each value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from . import tangents as T
+from .syntax import (
+    Add,
+    Affine,
+    App,
+    Block,
+    Call,
+    Conj,
+    Constant,
+    Delta,
+    Derived,
+    Div,
+    Expr,
+    Function,
+    Index,
+    Indicator,
+    Integral,
+    Items,
+    Lam,
+    Literal,
+    Mul,
+    Neg,
+    Number,
+    Power,
+    Range,
+    Ref,
+    Sum,
+    Tensor,
+    Tuple,
+    Type,
+    Var,
+    over_complex,
+)
+
+NEWTON_STEPS = 12
+
+
+@dataclass(frozen=True)
+class Held:
+    """A number or a tensor of depth `depth`: axes for copies, for outer indices, then for the `slots`."""
+
+    value: T.Value
+    depth: int
+    slots: tuple[Range, ...] = ()
+
+
+@dataclass(frozen=True)
+class Points:
+    """The values of an index, direction by direction, and the axis along which they lie."""
+
+    range: Range
+    columns: tuple[Any, ...]
+    depth: int
+
+
+Callable_ = Callable[["Scope", Sequence[Any]], Any]
+"""A function: from the scope of the call and its arguments to a value of the scope's depth."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Values of variables, the number of indices that are bound, and the precision."""
+
+    values: Mapping[Var, Any]
+    depth: int = 0
+    dtype: type = np.longdouble
+    seen: list[float] | None = None
+    """Where the largest number that is met is written to."""
+
+    def with_(self, variables: Sequence[Var], values: Sequence[Any]) -> Scope:
+        return replace(self, values={**self.values, **dict(zip(variables, values, strict=True))})
+
+    def within(self, indices: Sequence[Var]) -> Scope:
+        """A scope inside of `indices`, each with a new axis."""
+        scope = self
+        for i in indices:
+            assert isinstance(i.kind, Index), "only indices are bound here"
+            scope = replace(scope, depth=scope.depth + 1)
+            scope = scope.with_((i,), (points_of(i.kind.range, scope.depth),))
+        return scope
+
+
+def points_of(range_: Range, depth: int) -> Points:
+    """All values of a range along the axis `depth`."""
+    rows = values_of(range_)
+    columns = tuple(rows[:, n].reshape((1,) * depth + (-1,)) for n in range(rows.shape[1]))
+    return Points(range_, columns, depth)
+
+
+def values_of(range_: Range) -> Any:
+    """The values of a range, a row for each with an entry a direction.
+
+    >>> values_of(Range("S", "symmetric", (3,))).tolist()
+    [[-1], [0], [1]]
+    """
+    if range_.sort == "list":
+        return np.array(range_.offsets)
+    firsts = [-(n // 2) if range_.sort == "symmetric" else range_.lower for n in range_.sizes]
+    grid = np.indices(range_.sizes).reshape(len(range_.sizes), -1).T
+    return grid + np.array(firsts)
+
+
+# --- evaluation -----------------------------------------------------------------------------------------------------
+
+
+def evaluate(e: Expr, scope: Scope) -> Any:
+    """The value of `e`: a number as an array of the scope's depth, a tensor as `Held`, a function, or a tuple."""
+    result = _value(e, scope)
+    if scope.seen is not None and isinstance(e.kind, Number):
+        size = np.abs(np.asarray(T.primal(result)))
+        scope.seen[0] = max(scope.seen[0], float(size[np.isfinite(size)].max(initial=0)))
+    return result
+
+
+def _value(e: Expr, scope: Scope) -> Any:
+    match e:
+        case Literal(value):
+            return T.exact(value) if scope.dtype is np.longdouble else np.float64(float(value))
+        case Constant("pi"):
+            return scope.dtype(4) * np.arctan(scope.dtype(1))
+        case Constant():
+            return np.clongdouble(1j) if scope.dtype is np.longdouble else np.complex128(1j)
+        case Ref(var):
+            return looked_up(scope.values[var], scope)
+        case Affine():
+            return affine(e, scope)[0].astype(scope.dtype)
+        case Neg(of):
+            return T.neg(evaluate(of, scope))
+        case Conj(of):
+            return T.conj(evaluate(of, scope))
+        case Add(terms):
+            return _folded(T.add, terms, scope)
+        case Mul(factors):
+            return _folded(T.mul, factors, scope)
+        case Div(top, below):
+            return T.div(evaluate(top, scope), evaluate(below, scope))
+        case Power(base, exponent):
+            by = constant(exponent)
+            value = evaluate(exponent, scope) if by is None else by
+            return T.power(evaluate(base, scope), value, over_complex(e.kind))
+        case Call(name, of):
+            return T.call(name, evaluate(of, scope), over_complex(of.kind))
+        case Sum(indices, body):
+            return summation(indices, body, scope)
+        case Delta(left, right, body):
+            return T.where(meet(left, right, scope), evaluate(body, scope))
+        case Indicator(left, right, body):
+            return T.where(at_most(left, right, scope), evaluate(body, scope))
+        case _:
+            return _map(e, scope)
+
+
+def _map(e: Expr, scope: Scope) -> Any:
+    match e:
+        case Integral(var, slope, at, body):
+            point = T.scaled(evaluate(at, scope), 1 / slope)
+            inner = scope.with_((var,), (Held(point, scope.depth),))
+            return T.scaled(evaluate(body, inner), 1 / abs(slope))
+        case Lam(params, body) if isinstance(e.kind, Tensor):
+            return tensor(params, body, scope)
+        case Lam(params, body):
+            return lambda call_scope, args: evaluate(body, _bound(scope, call_scope).with_(params, args))
+        case App(function, args):
+            return applied(function, args, scope)
+        case Tuple(items):
+            return tuple(evaluate(item, scope) for item in items)
+        case Block(definitions, body):
+            for d in definitions:
+                value = held(evaluate(d.value, scope), d.value.kind, scope.depth)
+                scope = scope.with_(d.names, value if len(d.names) > 1 else (value,))
+            return evaluate(body, scope)
+        case Derived():
+            from .derived import derived
+
+            return derived(e, scope)
+    raise AssertionError(f"no meaning for {type(e).__name__}")
+
+
+def _bound(here: Scope, call: Scope) -> Scope:
+    """The scope of a function's body: the variables of where it is written, at the depth of where it is called."""
+    return replace(here, depth=call.depth)
+
+
+def _folded(op: Callable[[Any, Any], Any], items: Sequence[Expr], scope: Scope) -> Any:
+    result = evaluate(items[0], scope)
+    for item in items[1:]:
+        result = op(result, evaluate(item, scope))
+    return result
+
+
+def constant(e: Expr) -> Fraction | None:
+    """The rational number that an expression writes out."""
+    match e:
+        case Literal(value):
+            return value
+        case Neg(of):
+            value = constant(of)
+            return None if value is None else -value
+        case _:
+            return None
+
+
+def held(value: Any, kind: Type, depth: int) -> Any:
+    """A value that is given a name: a number keeps its depth."""
+    match kind:
+        case Number():
+            return Held(value, depth)
+        case Items(of):
+            return tuple(held(v, k, depth) for v, k in zip(value, of, strict=True))
+        case _:
+            return value
+
+
+def looked_up(value: Any, scope: Scope) -> Any:
+    """What a name stands for; a number gets the axes of the indices bound since."""
+    match value:
+        case Held(_, _, ()):
+            return lifted(value, scope.depth)
+        case tuple():
+            return tuple(looked_up(v, scope) for v in value)
+        case _:
+            return value
+
+
+def lifted(value: Held, depth: int) -> T.Value:
+    more = (1,) * (depth - value.depth)
+    return T.each(value.value, lambda x: x.reshape(x.shape + more) if x.ndim else x) if more else value.value
+
+
+# --- indices --------------------------------------------------------------------------------------------------------
+
+
+def affine(e: Affine, scope: Scope) -> list[Any]:
+    """The value of an index expression, direction by direction."""
+    columns: list[Any] = []
+    for c, i in e.terms:
+        found = scope.values[i]
+        more = (1,) * (scope.depth - found.depth)
+        here = [c * x.reshape(x.shape + more) for x in found.columns]
+        columns = [a + b for a, b in zip(columns, here, strict=True)] if columns else here
+    if not columns:
+        return [np.full((1,) * (1 + scope.depth), e.constant)]
+    return [x + e.constant for x in columns] if e.constant else columns
+
+
+def at_most(left: Expr, right: Expr, scope: Scope) -> Any:
+    a, b = (T.primal(evaluate(x, scope)) for x in (left, right))
+    return a.real <= b.real
+
+
+def meet(left: Affine, right: Affine, scope: Scope) -> Any:
+    """Where two index expressions are one point; modulo the sizes of a ring."""
+    a, b = affine(left, scope), affine(right, scope)
+    indices = [scope.values[i].range for _, i in (*left.terms, *right.terms)]
+    ring = next((r for r in indices if r.sort == "ring"), None)
+    width = max(len(a), len(b))
+    # a number among points of a lattice is 0, the origin
+    a, b = (x * (width // len(x)) for x in (a, b))
+    result: Any = True
+    for n, (x, y) in enumerate(zip(a, b, strict=True)):
+        result = result & (((x - y) % ring.sizes[n] == 0) if ring else (x == y))
+    return result
+
+
+def summation(indices: Sequence[Var], body: Expr, scope: Scope) -> Any:
+    inner = scope.within(indices)
+    result = evaluate(body, inner)
+    for i in reversed(indices):
+        assert isinstance(i.kind, Index), "sums run over indices"
+        # a number without axes is alike for all values
+        result = T.summed(result, i.kind.range.count, inner.depth + 1)
+        inner = replace(inner, depth=inner.depth - 1)
+    return result
+
+
+def tensor(params: Sequence[Var], body: Expr, scope: Scope) -> Held:
+    """A map of indices, as an array of all its entries."""
+    inner = scope.within(params)
+    slots = tuple(p.kind.range for p in params if isinstance(p.kind, Index))
+    counts = tuple(r.count for r in slots)
+
+    def full(x: Any) -> Any:
+        x = x.reshape((1,) * (1 + inner.depth)) if not x.ndim else x
+        return T.xp_of(x).broadcast_to(x, x.shape[: 1 + scope.depth] + counts)
+
+    return Held(T.each(evaluate(body, inner), full), scope.depth, slots)
+
+
+# --- maps -----------------------------------------------------------------------------------------------------------
+
+
+def applied(function: Expr, args: Sequence[Expr], scope: Scope) -> Any:
+    f = evaluate(function, scope)
+    if isinstance(f, Held):
+        return entry(f, [affine(a, scope) if isinstance(a, Affine) else None for a in args], scope)
+    kind = function.kind
+    assert isinstance(kind, Function), "only maps are applied"
+    values = [held(evaluate(a, scope), k, scope.depth) for a, k in zip(args, kind.params, strict=True)]
+    return f(scope, values)
+
+
+def entry(f: Held, indices: Sequence[Any], scope: Scope) -> T.Value:
+    """The entries of a tensor at index values that depend on the indices in scope."""
+    places = [place(columns, slot) for columns, slot in zip(indices, f.slots, strict=True)]
+
+    def taken(x: Any) -> Any:
+        outer = []
+        for axis in range(1 + f.depth):
+            along = np.arange(x.shape[axis]).reshape((1,) * axis + (-1,) + (1,) * (scope.depth - axis))
+            outer.append(along)
+        return x[(*outer, *places)]
+
+    return T.each(f.value, taken)
+
+
+def place(columns: Sequence[Any], slot: Range) -> Any:
+    """Where in a slot an index value lies; a number stands for the origin of a lattice."""
+    columns = list(columns) * (slot.directions // len(columns))
+    if slot.sort == "list":
+        found: Any = -1
+        for row, offset in enumerate(slot.offsets):
+            same: Any = True
+            for x, y in zip(columns, offset, strict=True):
+                same = same & (x == y)
+            found = np.where(same, row, found)
+        return found
+    result: Any = 0
+    for x, size in zip(columns, slot.sizes, strict=True):
+        at = x % size if slot.sort == "ring" else x + size // 2 if slot.sort == "symmetric" else x - slot.lower
+        result = result * size + at
+    return result

@@ -1,0 +1,364 @@
+"""Ways to ask for one derivative: each holds what comes back against the oracle, or asks that it comes at all."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from combdiff.errors import ArrayError, BudgetError, CombDiffError, UnsupportedError
+from combdiff.language.types import is_complex
+
+from . import libraries
+from .case import Case, Failure, Skipped
+from .data import Matrix, Wave
+from .oracle import result_kinds
+from .syntax import Tensor, Var, over_complex
+
+
+def gradient(case: Case) -> None:
+    """The emitted NumPy code."""
+    f = case.derivation.compile()
+    case.compare(case.run(f, extra=extra_arguments(case, f)), "gradient")
+
+
+def extra_arguments(case: Case, f: Any, second: bool = False) -> dict[str, Any]:
+    """Cotangents and directions, which are the last arguments that are neither data nor functions."""
+    ends = list(case.cotangents)
+    if second:
+        ends = [case.second[u] for u in case.program.unknowns]
+    if not ends:
+        return {}
+    names = [a.name for a in f.arguments if not a.callable and not a.optional and a.offsets is None]
+    names = [n for n in names if n not in case.arrays and not _is_size(f, n)]
+    if len(names) != len(ends):
+        raise Failure("shape", f"the arguments {names} for {len(ends)} cotangents")
+    kinds = {a.name: a.kind for a in f.arguments}
+    given = zip(names, ends, _end_kinds(case, second), strict=True)
+    # a value such as im * (x - x) is known to be real, and its cotangent is then
+    return {n: _reshaped(x if is_complex(kinds[n]) else np.real(x), k, case) for n, x, k in given}
+
+
+def _is_size(f: Any, name: str) -> bool:
+    return any(a.name == name and type(a.kind).__name__ == "Index" for a in f.arguments)
+
+
+def _end_kinds(case: Case, second: bool) -> list[Any]:
+    return [u.kind for u in case.program.unknowns] if second else result_kinds(case.program)
+
+
+def _reshaped(x: Any, kind: Any, case: Case) -> Any:
+    from .data import shape_of
+
+    return np.asarray(x).reshape(shape_of(kind)) if isinstance(kind, Tensor) else x[()] if np.ndim(x) == 0 else x
+
+
+def value(case: Case) -> None:
+    """The value before the gradient."""
+    f = case.derivation.compile(value=True)
+    found = case.run(f, extra=extra_arguments(case, f))
+    count = len(result_kinds(case.program))
+    case.compare_values(found[:count], "value=True")
+    case.compare(tuple(found[count:]), "gradient with value=True")
+
+
+def expand(case: Case) -> None:
+    """All multiplied out."""
+    d = case.derive(case.program.mode, expand=True)
+    f = d.compile(value=case.rng.random() < 0.5 and case.program.mode == "grad")
+    found = case.run(f, extra=extra_arguments(case, f))
+    items = found if isinstance(found, tuple) else (found,)
+    case.compare(tuple(items[-len(case.program.unknowns) :]), "gradient with expand=True")
+
+
+def hvp(case: Case) -> None:
+    """The Hessian product of its own."""
+    if case.program.mode != "grad":
+        raise Skipped("a pullback has no Hessian product")
+    f = case.derive("hvp").compile()
+    case.compare(case.run(f, extra=extra_arguments(case, f, second=True)), "cd.hvp", second=True)
+
+
+def joint(case: Case) -> None:
+    """Value, gradient and Hessian product together."""
+    if case.program.mode != "grad":
+        raise Skipped("a pullback has no Hessian product")
+    f = case.derivation.compile(value=True, hvp=True)
+    _, *gradients, product = case.run(f)
+    case.compare(tuple(gradients), "gradient with hvp=True")
+    ends = [_reshaped(case.second[u], u.kind, case) for u in case.program.unknowns]
+    with np.errstate(all="ignore"):
+        case.compare(product(*ends), "hvp=True", second=True)
+
+
+def pack(case: Case) -> None:
+    """A captured tensor packed."""
+    names = [
+        case.writer.names.of[v]
+        for v in case.program.params
+        if isinstance(v.kind, Tensor) and v not in case.program.unknowns
+    ]
+    if not names:
+        raise Skipped("nothing to pack")
+    f = case.derivation.compile(
+        pack=case.rng.choice(names), value=case.rng.random() < 0.3 and case.program.mode == "grad"
+    )
+    found = case.run(f, extra=extra_arguments(case, f))
+    items = found if isinstance(found, tuple) else (found,)
+    case.compare(tuple(items[-len(case.program.unknowns) :]), "gradient with pack=")
+
+
+def memory(case: Case) -> None:
+    """Within a limit of memory, or refused before."""
+    limit = int(10 ** case.rng.uniform(1, 5))
+    try:
+        f = case.derivation.compile(memory=limit, value=case.rng.random() < 0.3 and case.program.mode == "grad")
+        found = case.run(f, extra=extra_arguments(case, f))
+    except BudgetError:
+        return
+    items = found if isinstance(found, tuple) else (found,)
+    case.compare(tuple(items[-len(case.program.unknowns) :]), f"gradient with memory={limit}")
+
+
+def single(case: Case) -> None:
+    """Arrays in single precision."""
+    if case.weather == "extreme" or any(isinstance(x, Wave | Matrix) for x in case.arrays.values()):
+        raise Skipped("no single precision here")
+    f = case.derivation.compile()
+
+    def halved(name: str, x: Any) -> Any:
+        x = np.asarray(x)
+        return x.astype(np.complex64 if x.dtype.kind == "c" else np.float32)[()]
+
+    found = case.run(f, halved, extra_arguments(case, f))
+    allowed = float(np.max(case.sensitivity(False))) * 1e6
+    if not np.isfinite(allowed) or allowed > 1e-4 * float(np.abs(case.slopes).max(initial=0)):
+        raise Skipped("badly conditioned for single precision")
+    case.compare(found, "gradient in single precision", tolerance=5e-2)
+
+
+def strides(case: Case) -> None:
+    """Views, Fortran order, arrays that are read only."""
+    f = case.derivation.compile()
+    how = case.rng.choice(("fortran", "reversed", "strided", "read only"))
+
+    def viewed(name: str, x: Any) -> Any:
+        if not np.ndim(x):
+            return x
+        match how:
+            case "fortran":
+                return np.asfortranarray(x)
+            case "reversed":
+                return np.ascontiguousarray(np.flip(x))[tuple(slice(None, None, -1) for _ in x.shape)]
+            case "strided":
+                big = np.full(tuple(2 * n for n in x.shape), np.nan, x.dtype)
+                view = big[tuple(slice(None, None, 2) for _ in x.shape)]
+                view[...] = x
+                return view
+        x = x.copy()
+        x.flags.writeable = False
+        return x
+
+    before = {k: np.array(x, copy=True) for k, x in case.arrays.items() if isinstance(x, np.ndarray)}
+    case.compare(case.run(f, viewed, extra_arguments(case, f)), f"gradient of arrays that are {how}")
+    for k, x in before.items():
+        if not np.array_equal(x, case.arrays[k], equal_nan=True):
+            raise Failure("wrong", f"the argument {k} was changed")
+
+
+def read_back(case: Case) -> None:
+    """The printed result, read again and compiled."""
+    from combdiff.codegen.compiled import Compiled
+    from combdiff.language.infer import infer
+    from combdiff.language.parser import parse
+
+    text = str(case.derivation)
+    taken = sizes_named_like_values(text)
+    if taken:
+        raise Failure("reads not back", f"a size is called {taken[0]}, and so is a value:\n{text}")
+    try:
+        term = infer(parse(text))
+    except CombDiffError as error:
+        raise Failure("reads not back", f"{error}") from error
+    f = Compiled(term)
+    case.compare(case.run(f, extra=extra_arguments(case, f)), "the printed result")
+
+
+def sizes_named_like_values(text: str) -> list[str]:
+    """Names of sizes in a printed result that are names of values, too.
+
+    >>> sizes_named_like_values("(n::R) -> (x::RV{n}) -> (i::N{n}) -> n")
+    ['n']
+    """
+    sizes = {name.strip() for listed in re.findall(r"\{([^{}]*)\}", text) for name in listed.split(",")}
+    values = set(re.findall(r"([^\W\d]\w*)\s*::", text)) | set(re.findall(r"([^\W\d]\w*) = ", text))
+    values |= {name.strip() for listed in re.findall(r"sum\(\(?([\w, ]*)\)?,", text) for name in listed.split(",")}
+    return sorted((sizes & values) - {""})
+
+
+def evaluated(case: Case) -> None:
+    """The package's own evaluation of the result."""
+    from combdiff.codegen.signature import result_of
+    from combdiff.language.evaluate import evaluate
+    from combdiff.language.terms import Lam
+
+    if any(isinstance(x, Wave | Matrix) for x in case.arrays.values()) or any(r.sort == "list" for r in case.titles):
+        raise Skipped("not evaluated with functions or lists")
+    term = case.derivation.term
+    f = case.derivation.compile()
+    given = {**case.arrays, **extra_arguments(case, f)}
+    values = {v: given[v.name] for v in result_of(term).params}
+    while isinstance(term, Lam) and all(p in values for p in term.params):
+        term = term.body
+    with np.errstate(all="ignore"):
+        case.compare(evaluate(term, values), "evaluate")
+
+
+def pickled(case: Case) -> None:
+    """Pickled and restored."""
+    d = pickle.loads(pickle.dumps(case.derivation))
+    if str(d) != str(case.derivation):
+        raise Failure("wrong", "pickling changes the result")
+    f = pickle.loads(pickle.dumps(d.compile()))
+    case.compare(case.run(f, extra=extra_arguments(case, f)), "gradient after pickling")
+
+
+def source(case: Case) -> None:
+    """The source alone, executed."""
+    d = case.derivation
+    if any(r.sort == "list" for r in case.titles):
+        raise Skipped("lists are checked before the source runs")
+    space: dict[str, Any] = {}
+    text = d.source()
+    exec(compile(text, "<source>", "exec"), space)
+    f = d.compile()
+    function = space["gradient" if case.program.mode == "grad" else case.program.mode]
+    args = [case.argument(a, extra_arguments(case, f), lambda n, x: x) for a in f.arguments if not a.optional]
+    with np.errstate(all="ignore"):
+        case.compare(function(*args), "source")
+
+
+def sympy(case: Case) -> None:
+    """SymPy's objects, or a refusal in words."""
+    try:
+        str(case.derivation.sympy(inline=case.rng.random() < 0.5))
+    except UnsupportedError:
+        return
+
+
+def formulas(case: Case) -> None:
+    """LaTeX in both forms, matrix text, and the explanation."""
+    from combdiff.explanation import explanation
+
+    d = case.derivation
+    d.latex()
+    d.latex(form="matrix")
+    d.matrix_text()
+    explanation(d)
+    str(d.steps)
+
+
+def check(case: Case) -> None:
+    """The check of the package, on its own data."""
+    try:
+        report = case.derivation.check(case.rng.randrange(1000))
+    except UnsupportedError:
+        return
+    if not report:
+        raise Failure("check", f"d.check() is false: {report}")
+
+
+def broken_symmetry(case: Case) -> None:
+    """Arrays against their declaration are refused."""
+    from .broken import breakable, broken
+
+    suited = [v for v in case.program.params if breakable(v)]
+    if not suited:
+        raise Skipped("no declared symmetry")
+    v = case.rng.choice(suited)
+    f = case.derivation.compile(check=case.rng.choice(("sample", "full")))
+    name = case.writer.names.of[v]
+    if name not in {a.name for a in f.arguments}:
+        raise Skipped("the array is not needed")
+    array, how = broken(v, case.data[v], case.rng)
+    shape = np.shape(case.arrays[name])
+    try:
+        case.run(f, lambda n, x: array.reshape(shape) if n == name else x, extra_arguments(case, f))
+    except ArrayError:
+        return
+    raise Failure("accepted", f"{name}, whose symmetry is broken ({how}), is taken")
+
+
+def again(case: Case) -> None:
+    """Deriving twice gives one text."""
+    if str(case.derive(case.program.mode)) != str(case.derivation):
+        raise Failure("wrong", "the same program has two results")
+
+
+def problem(case: Case) -> None:
+    """What a minimiser takes."""
+    if case.program.mode != "grad" or any(
+        isinstance(v.kind, Tensor) and v.kind.space and v.kind.space.laws for v in case.program.unknowns
+    ):
+        raise Skipped("no minimisation")
+    if any(r.sort == "list" for r in case.titles) or any(isinstance(x, Wave | Matrix) for x in case.arrays.values()):
+        raise Skipped("lists and functions are left to others")
+    p = case.derivation.problem(**case.arrays)
+    with np.errstate(all="ignore"):
+        found = p.unpack(p.jac(p.x0))
+        case.compare(found, "problem.jac")
+        k = p.pack(*(_reshaped(case.second[u], u.kind, case) for u in case.program.unknowns))
+        case.compare(p.unpack(p.hessp(p.x0, k)), "problem.hessp", second=True)
+
+
+def wrt(case: Case) -> None:
+    """By other parameters than the last."""
+    from dataclasses import replace
+
+    if case.program.mode != "grad" or case.program.marked or len(case.program.groups) < 2:
+        raise Skipped("no other parameters")
+    group = case.rng.choice(case.program.groups[:-1])
+    numbers = [v for v in group if isinstance(v.kind, Tensor) or not hasattr(v.kind, "params")]
+    if not numbers:
+        raise Skipped("no other parameters")
+    v = case.rng.choice(numbers)
+    other = Case(replace(case.program, groups=(*case.program.groups, (v,))), case.weather, case.seed)
+    other.__dict__.update(writer=case.writer, text=case.text, data=case.data, arrays=case.arrays)
+    if not other.finite:
+        raise Skipped("not finite by another parameter")
+    f = case.derive("grad", wrt=case.writer.names.of[v]).compile()
+    other.compare(other.run(f), f"gradient by {case.writer.names.of[v]}")
+
+
+Mode = Callable[[Case], None]
+MODES: dict[str, tuple[Mode, float]] = {
+    "value": (value, 2),
+    "expand": (expand, 1.5),
+    "hvp": (hvp, 1.5),
+    "joint": (joint, 1.5),
+    "pack": (pack, 1),
+    "memory": (memory, 1),
+    "single": (single, 0.5),
+    "strides": (strides, 1),
+    "read_back": (read_back, 3),
+    "evaluated": (evaluated, 0.5),
+    "pickled": (pickled, 0.7),
+    "source": (source, 0.5),
+    "sympy": (sympy, 0.7),
+    "formulas": (formulas, 1),
+    "check": (check, 2),
+    "broken_symmetry": (broken_symmetry, 1),
+    "again": (again, 0.2),
+    "problem": (problem, 0.5),
+    "wrt": (wrt, 1),
+    "cupy": (libraries.cupy, 0.7),
+    "torch": (libraries.torch, 0.5),
+    "dask": (libraries.dask, 0.15),
+    "jax": (libraries.jax, 0.15),
+    "jit": (libraries.jit, 0.15),
+    "second_opinion": (libraries.second_opinion, 0.1),
+}
+__all__ = ["MODES", "Mode", "Var", "over_complex"]

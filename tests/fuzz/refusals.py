@@ -1,0 +1,22 @@
+"""Refusals that the documentation announces: a program that meets one is counted, and is no failure."""
+
+from __future__ import annotations
+
+import re
+
+from combdiff.errors import CombDiffError
+
+DOCUMENTED = {
+    # docs/language.md: "Compiling a program with an ∫ left is an error for now"
+    r"an integral over real numbers is left": "integral left",
+    r"a Dirac δ of real numbers is left": "δ left",
+    # README: an unknown map of tensors that would be needed at every value of an index is refused
+    r"a function of the user is applied to a different array for each value": "unknown map in a loop",
+    # docs/code.md: within a limit of memory, or refused before
+    r"bytes are needed|memory is limited": "memory",
+}
+
+
+def documented(error: CombDiffError) -> bool:
+    """Whether a page of the documentation says that this is refused."""
+    return any(re.search(pattern, error.message) for pattern in DOCUMENTED)

@@ -1,0 +1,79 @@
+"""The functions that a user gives to compiled code: `f`, `grad_f`, `pullback_grad_L`, `adjoint_D`, by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import tangents as T
+from .data import Matrix, Wave
+
+Function = Callable[[Sequence[T.Value]], tuple[T.Value, ...]]
+
+
+def supplied(name: str, given: Mapping[str, Any]) -> Callable[..., Any]:
+    """The function of that name, on whole arrays."""
+    if name.startswith("adjoint_"):
+        return supplied(
+            name.removeprefix("adjoint_"), {k: v.adjoint if isinstance(v, Matrix) else v for k, v in given.items()}
+        )
+    if isinstance(given.get(name), Matrix):
+        return given[name].on  # type: ignore[no-any-return]
+    found, takes, _ = _function(name, given)
+
+    def on_arrays(*args: Any) -> Any:
+        flat: list[Any] = []
+        for a in args:
+            flat.extend(a) if isinstance(a, tuple) else flat.append(a)
+        wide = [np.asarray(a) for a in flat]
+        result = found([w.astype(np.clongdouble if w.dtype.kind == "c" else np.longdouble) for w in wide])
+        shape = np.broadcast_shapes(*(w.shape for w in wide))
+        arrays = tuple(np.broadcast_to(_double(r), shape)[()] for r in result)
+        return arrays[0] if len(arrays) == 1 else arrays
+
+    on_arrays.__name__ = f"{name}_of_{len(takes)}"
+    return on_arrays
+
+
+def _double(x: Any) -> Any:
+    return x.astype(np.complex128 if np.iscomplexobj(x) else np.float64)
+
+
+def _function(name: str, given: Mapping[str, Any]) -> tuple[Function, list[bool], list[bool]]:
+    """The function on arrays with tangents; which of its arguments, and which of its results, are complex."""
+    if name in given:
+        wave = given[name]
+        assert isinstance(wave, Wave), f"{name} is no function"
+        takes = [wave.argument_complex] * len(wave.slopes)
+        return (lambda args: (wave.on(args),)), takes, [wave.complex]
+    for how in ("grad_", "pullback_"):
+        if name.startswith(how):
+            inner, takes, gives = _function(name.removeprefix(how), given)
+            cotangent = how == "pullback_"
+            return _pulled_back(inner, takes, cotangent), takes + gives * cotangent, takes
+    raise KeyError(name)
+
+
+def _pulled_back(f: Function, takes: list[bool], cotangent: bool) -> Function:
+    def derivative(args: Sequence[T.Value]) -> tuple[T.Value, ...]:
+        points, k = args[: len(takes)], args[len(takes) :]
+        found = []
+        for n, c in enumerate(takes):
+            total: T.Value = None
+            for unit in (1, 1j) if c else (1,):
+                tag = T.fresh_tag()
+                one = np.longdouble(1) if unit == 1 else np.clongdouble(1j)
+                at = [T.Dual(tag, p, one) if m == n else p for m, p in enumerate(points)]
+                slopes = [T.tangent_of(r, tag) for r in f(at)]
+                weighted = [T.mul(T.conj(w), s) for w, s in zip(k, slopes, strict=True)] if cotangent else slopes
+                part = T.real(weighted[0])
+                for more in weighted[1:]:
+                    part = T.add(part, T.real(more))
+                part = part if unit == 1 else T.mul(part, one)
+                total = part if total is None else T.add(total, part)
+            found.append(total)
+        return tuple(found)
+
+    return derivative

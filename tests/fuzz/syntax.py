@@ -1,0 +1,543 @@
+"""Programs as the generator makes them: types, expressions and parameters, with variables that are identities.
+
+A variable has no name that counts: `naming.py` chooses names when a program is written out, so that no expression can
+capture a variable by accident, and `signature.py` compares programs up to renaming.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from fractions import Fraction
+from typing import Any
+
+# --- ranges and types -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Range:
+    """How far an index goes. `sort` is plain, ring, symmetric, bounded or list; `sizes` has an entry a direction.
+
+    A list holds its `offsets`, one row a value. `named` ranges of the sort plain show their size, as in `N{n}`.
+    """
+
+    name: str
+    sort: str
+    sizes: tuple[int, ...]
+    lower: int = 0
+    offsets: tuple[tuple[int, ...], ...] = ()
+    reflected: bool = False
+    contractable: bool = True
+    named: bool = False
+
+    @property
+    def directions(self) -> int:
+        return len(self.offsets[0]) if self.sort == "list" else len(self.sizes)
+
+    @property
+    def count(self) -> int:
+        result = 1
+        for size in self.sizes:
+            result *= size
+        return result
+
+    @property
+    def declared(self) -> bool:
+        return self.sort != "plain"
+
+    @property
+    def signed(self) -> bool:
+        """Whether −b is a value with b."""
+        return self.sort in ("ring", "symmetric") or self.reflected
+
+
+@dataclass(frozen=True)
+class Number:
+    """The type of a real or complex number."""
+
+    complex: bool = False
+
+
+@dataclass(frozen=True)
+class Index:
+    """The type of an index."""
+
+    range: Range
+
+
+@dataclass(frozen=True)
+class Law:
+    """T(a₁ … aₙ) = ± T(rows(a)) or its conjugate; a row is the slots that stand in a slot, with their coefficients."""
+
+    rows: tuple[tuple[tuple[int, int], ...], ...]
+    sign: int = 1
+    conj: bool = False
+    as_map: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """A declared type: Sym, Her, or one that the program declares."""
+
+    name: str
+    laws: tuple[Law, ...] = ()
+    builtin: bool = False
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """The type of a map of indices to numbers."""
+
+    slots: tuple[Range, ...]
+    complex: bool = False
+    space: Space | None = None
+
+
+@dataclass(frozen=True)
+class Function:
+    """The type of a map of numbers or tensors; a linear one is declared so."""
+
+    params: tuple[Type, ...]
+    result: Type
+    linear: bool = False
+    space: Space | None = None
+
+
+@dataclass(frozen=True)
+class Items:
+    """The type of a tuple."""
+
+    of: tuple[Type, ...]
+
+
+Type = Number | Index | Tensor | Function | Items
+REAL, COMPLEX = Number(), Number(True)
+
+
+def over_complex(kind: Type) -> bool:
+    return isinstance(kind, Number | Tensor) and kind.complex
+
+
+# --- expressions ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Var:
+    """A variable: a parameter, an index, a definition; with the sort of name that it likes, `=x` for x itself.
+
+    The data of a `positive` one are above 0.
+    """
+
+    kind: Type
+    hint: str = ""
+    positive: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Expr:
+    """An expression; `kind` is its type, found once."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", self._kind())
+
+    kind: Type = field(init=False, repr=False)
+
+    def _kind(self) -> Type:
+        raise NotImplementedError
+
+
+def node(cls: type) -> Any:
+    return dataclass(frozen=True, eq=False)(cls)
+
+
+@node
+class Literal(Expr):
+    value: Fraction
+
+    def _kind(self) -> Type:
+        return REAL
+
+
+@node
+class Constant(Expr):
+    """`pi` or `im`."""
+
+    name: str
+
+    def _kind(self) -> Type:
+        return COMPLEX if self.name == "im" else REAL
+
+
+@node
+class Ref(Expr):
+    """A variable that is a number, a tensor, a function or a tuple."""
+
+    var: Var
+
+    def _kind(self) -> Type:
+        return self.var.kind
+
+
+@node
+class Affine(Expr):
+    """An index expression Σ cₙ iₙ + constant: in a slot, in a comparison, or as a number."""
+
+    terms: tuple[tuple[int, Var], ...]
+    constant: int = 0
+
+    def _kind(self) -> Type:
+        return REAL
+
+    @property
+    def bare(self) -> Var | None:
+        """The index that stands alone."""
+        return self.terms[0][1] if len(self.terms) == 1 and self.terms[0][0] == 1 and not self.constant else None
+
+
+@node
+class Add(Expr):
+    terms: tuple[Expr, ...]
+
+    def _kind(self) -> Type:
+        return _joined(self.terms)
+
+
+@node
+class Mul(Expr):
+    factors: tuple[Expr, ...]
+
+    def _kind(self) -> Type:
+        return _joined(self.factors)
+
+
+@node
+class Neg(Expr):
+    of: Expr
+
+    def _kind(self) -> Type:
+        return self.of.kind
+
+
+@node
+class Div(Expr):
+    top: Expr
+    below: Expr
+
+    def _kind(self) -> Type:
+        return _joined((self.top, self.below))
+
+
+@node
+class Power(Expr):
+    base: Expr
+    exponent: Expr
+
+    def _kind(self) -> Type:
+        return _joined((self.base, self.exponent))
+
+
+@node
+class Conj(Expr):
+    of: Expr
+
+    def _kind(self) -> Type:
+        return self.of.kind
+
+
+REAL_VALUED = frozenset({"real", "imag", "abs", "abs2"})
+
+
+@node
+class Call(Expr):
+    """A function of the language; `piped` if it is written behind its argument, `x ▷ f`."""
+
+    name: str
+    of: Expr
+    piped: bool = False
+
+    def _kind(self) -> Type:
+        return REAL if self.name in REAL_VALUED else Number(over_complex(self.of.kind))
+
+
+@node
+class Sum(Expr):
+    indices: tuple[Var, ...]
+    body: Expr
+
+    def _kind(self) -> Type:
+        return self.body.kind
+
+
+@node
+class Delta(Expr):
+    left: Affine
+    right: Affine
+    body: Expr
+
+    def _kind(self) -> Type:
+        return self.body.kind
+
+
+@node
+class Indicator(Expr):
+    """`body` where left ≤ right: two indices, or two real numbers."""
+
+    left: Expr
+    right: Expr
+    body: Expr
+
+    def _kind(self) -> Type:
+        return self.body.kind
+
+
+@node
+class Integral(Expr):
+    """∫ δ(slope · var, at, body) d var, which is body(at/slope)/|slope|."""
+
+    var: Var
+    slope: Fraction
+    at: Expr
+    body: Expr
+
+    def _kind(self) -> Type:
+        return self.body.kind
+
+
+@node
+class Lam(Expr):
+    """A map: a tensor if all parameters are indices, else a function."""
+
+    params: tuple[Var, ...]
+    body: Expr
+
+    def _kind(self) -> Type:
+        kinds = tuple(p.kind for p in self.params)
+        if all(isinstance(k, Index) for k in kinds):
+            return Tensor(tuple(k.range for k in kinds), over_complex(self.body.kind))  # type: ignore[union-attr]
+        return Function(kinds, self.body.kind)
+
+
+@node
+class App(Expr):
+    """A tensor at indices, or a function at arguments; `brackets`: written A[i, j]; `piped`: x ▷ f."""
+
+    function: Expr
+    args: tuple[Expr, ...]
+    brackets: bool = False
+    piped: bool = False
+
+    def _kind(self) -> Type:
+        kind = self.function.kind
+        if isinstance(kind, Tensor):
+            return Number(kind.complex)
+        assert isinstance(kind, Function), "only maps are applied"
+        return kind.result
+
+
+@node
+class Tuple(Expr):
+    items: tuple[Expr, ...]
+
+    def _kind(self) -> Type:
+        return Items(tuple(item.kind for item in self.items))
+
+
+@node
+class Derived(Expr):
+    """`grad(f)`, `pullback(f)`, `adjoint(D)`, `inverse(H)`, `root(g)`; `which` of several derivatives, from 1."""
+
+    how: str
+    of: Expr
+    which: int = 0
+
+    def _kind(self) -> Type:
+        f = self.of.kind
+        assert isinstance(f, Function), "only functions are derived"
+        match self.how:
+            case "root":
+                return f.params[0]
+            case "adjoint":
+                return Function((f.result,), f.params[0], f.linear)
+            case "inverse":
+                return Function((f.result,), f.params[0])
+        params = f.params + ((f.result,) if self.how == "pullback" else ())
+        of = f.params[self.which - 1] if self.which else f.params[0] if len(f.params) == 1 else Items(f.params)
+        return Function(params, of)
+
+
+@node
+class Definition(Expr):
+    """`a = e`, `(a, b) = e`, or `a := e` where `textual`."""
+
+    names: tuple[Var, ...]
+    value: Expr
+    textual: bool = False
+
+    def _kind(self) -> Type:
+        return self.value.kind
+
+
+@node
+class Block(Expr):
+    """`begin a = e; …; body end`."""
+
+    definitions: tuple[Definition, ...]
+    body: Expr
+
+    def _kind(self) -> Type:
+        return self.body.kind
+
+
+def _joined(parts: tuple[Expr, ...]) -> Number:
+    return Number(any(over_complex(p.kind) for p in parts))
+
+
+# --- programs -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Program:
+    """`groups` of parameters, the last of which is varied, and what the program computes.
+
+    `mode` is what is asked for, grad, pullback or hvp; `marker`: where the text itself says `grad(…)` or `pullback(…)`.
+    """
+
+    groups: tuple[tuple[Var, ...], ...]
+    body: Expr
+    mode: str = "grad"
+    marked: bool = False
+    seed: int = 0
+
+    @property
+    def unknowns(self) -> tuple[Var, ...]:
+        return self.groups[-1]
+
+    @property
+    def params(self) -> tuple[Var, ...]:
+        return tuple(p for group in self.groups for p in group)
+
+
+# --- walks ----------------------------------------------------------------------------------------------------------
+
+
+def children(e: Expr) -> Iterator[Expr]:
+    """The expressions directly below `e`."""
+    for f in _FIELDS[type(e)]:
+        value = getattr(e, f)
+        if isinstance(value, Expr):
+            yield value
+        elif isinstance(value, tuple):
+            yield from (v for v in value if isinstance(v, Expr))
+
+
+def walk(e: Expr) -> Iterator[Expr]:
+    """`e` and everything below it."""
+    yield e
+    for below in children(e):
+        yield from walk(below)
+
+
+def rebuilt(e: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """`e` with `change` applied to each expression directly below it."""
+    new: dict[str, object] = {}
+    changed = False
+    for f in _FIELDS[type(e)]:
+        value = getattr(e, f)
+        if isinstance(value, Expr):
+            new[f] = change(value)
+            changed = changed or new[f] is not value
+        elif isinstance(value, tuple) and any(isinstance(v, Expr) for v in value):
+            new[f] = tuple(change(v) if isinstance(v, Expr) else v for v in value)
+            changed = changed or any(a is not b for a, b in zip(new[f], value, strict=True))  # type: ignore[call-overload]
+        else:
+            new[f] = value
+    return type(e)(**new) if changed else e
+
+
+def bound_by(e: Expr) -> tuple[Var, ...]:
+    """The variables that `e` itself binds."""
+    match e:
+        case Sum(indices):
+            return indices
+        case Lam(params):
+            return params
+        case Integral(var):
+            return (var,)
+        case Block(definitions):
+            return tuple(v for d in definitions for v in d.names)
+        case _:
+            return ()
+
+
+def mentioned(e: Expr) -> Iterator[Var]:
+    """The variables that stand in `e` itself, not below it."""
+    match e:
+        case Ref(var):
+            yield var
+        case Affine(terms):
+            yield from (v for _, v in terms)
+
+
+def used(e: Expr) -> set[Var]:
+    """All variables that stand in `e`, bound ones too: each variable is bound once."""
+    return {v for u in walk(e) for v in mentioned(u)}
+
+
+def free(e: Expr) -> set[Var]:
+    """The free variables of `e`."""
+    return used(e) - {v for u in walk(e) for v in bound_by(u)}
+
+
+def copied(e: Expr, known: dict[Var, Var] | None = None) -> Expr:
+    """`e` with new variables for those that it binds: an expression that stands twice binds each time anew."""
+    names = {} if known is None else known
+
+    def change(u: Expr) -> Expr:
+        for v in bound_by(u):
+            names.setdefault(v, Var(v.kind, v.hint, v.positive))
+        return replaced(rebuilt(u, change), names)
+
+    return change(e)
+
+
+def replaced(e: Expr, names: Mapping[Var, Var]) -> Expr:
+    """`e` itself, not what is below it, with other variables."""
+    match e:
+        case Ref(var):
+            return Ref(names.get(var, var))
+        case Affine(terms, constant):
+            return Affine(tuple((c, names.get(v, v)) for c, v in terms), constant)
+        case Sum(indices, body):
+            return Sum(tuple(names.get(v, v) for v in indices), body)
+        case Lam(params, body):
+            return Lam(tuple(names.get(v, v) for v in params), body)
+        case Integral(var, slope, at, body):
+            return Integral(names.get(var, var), slope, at, body)
+        case Definition(variables, value, textual):
+            return Definition(tuple(names.get(v, v) for v in variables), value, textual)
+        case _:
+            return e
+
+
+def nodes(program: Program) -> int:
+    """How many expressions a program has."""
+    return sum(1 for _ in walk(program.body))
+
+
+def ranges_of(kind: Type) -> Iterator[Range]:
+    match kind:
+        case Index(r):
+            yield r
+        case Tensor(slots):
+            yield from slots
+        case Function(params, result):
+            for p in (*params, result):
+                yield from ranges_of(p)
+        case Items(of):
+            for p in of:
+                yield from ranges_of(p)
+
+
+_FIELDS: dict[type, tuple[str, ...]] = {
+    cls: tuple(f.name for f in fields(cls) if f.init) for cls in Expr.__subclasses__()
+}

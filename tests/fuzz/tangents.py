@@ -1,0 +1,276 @@
+"""Arithmetic on arrays and on arrays with tangents: forward derivatives of any order, each function by its own rule.
+
+A `Dual` is a value with its derivative along one direction of one differentiation, which its tag names; values of later
+differentiations hold those of earlier ones. `None` is a tangent that is zero, so that 0 · ∞ never comes of what does
+not depend on the direction. Conventions: |x| and sign(x) have derivative 0 at 0, comparisons none.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+Array = Any
+"""An array of NumPy in the oracle's precision, or of JAX."""
+Value = Any
+"""An array or a Dual."""
+
+_TAGS = itertools.count(1)
+LONG, DOUBLE = np.longdouble, np.float64
+
+
+def fresh_tag() -> int:
+    return next(_TAGS)
+
+
+@dataclass(frozen=True, slots=True)
+class Dual:
+    """primal + ε · tangent."""
+
+    tag: int
+    primal: Value
+    tangent: Value
+
+
+def xp_of(a: Array) -> Any:
+    """NumPy, or JAX's NumPy for its arrays."""
+    if isinstance(a, np.ndarray | np.generic | int | float | complex):
+        return np
+    import jax.numpy as jnp
+
+    return jnp
+
+
+def tag_of(*values: Value) -> int:
+    return max((v.tag for v in values if isinstance(v, Dual)), default=0)
+
+
+def parts(v: Value, tag: int) -> tuple[Value, Value | None]:
+    return (v.primal, v.tangent) if isinstance(v, Dual) and v.tag == tag else (v, None)
+
+
+def tangent_of(v: Value, tag: int) -> Value:
+    """The derivative that belongs to `tag`; zero if there is none."""
+    return v.tangent if isinstance(v, Dual) and v.tag == tag else np.longdouble(0)
+
+
+def _plus(a: Value | None, b: Value | None) -> Value | None:
+    if a is None or b is None:
+        return b if a is None else a
+    return add(a, b)
+
+
+def _dual(tag: int, primal: Value, tangent: Value | None) -> Value:
+    return primal if tangent is None else Dual(tag, primal, tangent)
+
+
+def each(v: Value, f: Callable[[Array], Array]) -> Value:
+    """A map that is linear over the real numbers, on the value and on its tangents."""
+    if isinstance(v, Dual):
+        return Dual(v.tag, each(v.primal, f), each(v.tangent, f))
+    return f(v)
+
+
+def primal(v: Value) -> Array:
+    """The value without any tangents."""
+    while isinstance(v, Dual):
+        v = v.primal
+    return v
+
+
+# --- arithmetic -----------------------------------------------------------------------------------------------------
+
+
+def add(a: Value, b: Value) -> Value:
+    tag = tag_of(a, b)
+    if not tag:
+        return a + b
+    (p, s), (q, t) = parts(a, tag), parts(b, tag)
+    return _dual(tag, add(p, q), _plus(s, t))
+
+
+def neg(a: Value) -> Value:
+    return each(a, lambda x: -x)
+
+
+def mul(a: Value, b: Value) -> Value:
+    tag = tag_of(a, b)
+    if not tag:
+        return a * b
+    (p, s), (q, t) = parts(a, tag), parts(b, tag)
+    tangent = _plus(None if s is None else mul(s, q), None if t is None else mul(p, t))
+    return _dual(tag, mul(p, q), tangent)
+
+
+def div(a: Value, b: Value) -> Value:
+    """a/b, whose tangent is a'/b − (a/b) (b'/b): nothing is squared, so that little under- or overflows."""
+    tag = tag_of(a, b)
+    if not tag:
+        return a / b
+    (p, s), (q, t) = parts(a, tag), parts(b, tag)
+    ratio = div(p, q)
+    tangent = _plus(None if s is None else div(s, q), None if t is None else neg(mul(ratio, div(t, q))))
+    return _dual(tag, ratio, tangent)
+
+
+def where(condition: Array, a: Value) -> Value:
+    """`a` where the condition holds, else 0, whatever `a` is there: also in the tangents."""
+    return each(a, lambda x: xp_of(x).where(condition, x, 0))
+
+
+def summed(v: Value, axis_size: int, ndim: int) -> Value:
+    """The sum over the last of `ndim` axes, which may be missing or of size one where nothing depends on it."""
+
+    def plain(x: Array) -> Array:
+        if x.ndim < ndim:
+            return x * axis_size
+        result = x.sum(axis=-1)
+        return result * axis_size if x.shape[-1] != axis_size else result
+
+    return each(v, plain)
+
+
+def power(base: Value, exponent: Value | Fraction, complex_: bool) -> Value:
+    """base^exponent: by a rational number, or by anything."""
+    if isinstance(exponent, Fraction):
+        return _rational_power(base, exponent, complex_)
+    tag = tag_of(base, exponent)
+    if not tag:
+        xp = xp_of(base)
+        return xp.power(_widened(base, complex_), _widened(exponent, complex_))
+    (p, s), (q, t) = parts(base, tag), parts(exponent, tag)
+    result = power(p, q, complex_)
+    one = np.longdouble(1) if xp_of(primal(q)) is np else 1.0
+    by_base = None if s is None else mul(mul(q, power(p, add(q, neg(one)), complex_)), s)
+    by_exponent = None if t is None else mul(mul(result, call("log", p, complex_)), t)
+    return _dual(tag, result, _plus(by_base, by_exponent))
+
+
+def _rational_power(base: Value, exponent: Fraction, complex_: bool) -> Value:
+    if isinstance(base, Dual):
+        if not exponent:
+            return _rational_power(base.primal, exponent, complex_)
+        slope = scaled(_rational_power(base.primal, exponent - 1, complex_), exponent)
+        return Dual(base.tag, _rational_power(base.primal, exponent, complex_), mul(slope, base.tangent))
+    xp = xp_of(base)
+    if exponent.denominator == 1 and abs(exponent) <= 12:
+        result = xp.ones_like(base)
+        for _ in range(abs(int(exponent))):
+            result = result * base
+        return 1 / result if exponent < 0 else result
+    wide = _widened(base, complex_)
+    return xp.power(wide, exact(exponent, wide))
+
+
+def exact(value: Fraction, like: Array | None = None) -> Array:
+    """A rational number in the precision of `like`."""
+    if like is not None and (xp_of(like) is not np or np.asarray(like).dtype.type in (DOUBLE, np.complex128)):
+        return float(value)
+    return np.longdouble(value.numerator) / np.longdouble(value.denominator)
+
+
+def scaled(v: Value, factor: Fraction) -> Value:
+    return each(v, lambda x: x * exact(factor, x))
+
+
+def _widened(x: Array, complex_: bool) -> Array:
+    """A complex array where the type is complex, so that roots and logarithms take the complex branch."""
+    if not complex_ or xp_of(x).iscomplexobj(x):
+        return x
+    return x * (np.clongdouble(1) if xp_of(x) is np and np.asarray(x).dtype == LONG else 1 + 0j)
+
+
+# --- functions ------------------------------------------------------------------------------------------------------
+
+
+def conj(v: Value) -> Value:
+    return each(v, lambda x: x.conj())
+
+
+def real(v: Value) -> Value:
+    return each(v, lambda x: x.real)
+
+
+def imag(v: Value) -> Value:
+    return each(v, lambda x: x.imag if xp_of(x).iscomplexobj(x) else x * 0)
+
+
+_PLAIN: dict[str, Callable[[Any, Array], Array]] = {
+    "exp": lambda xp, x: xp.exp(x),
+    "log": lambda xp, x: xp.log(x),
+    "sin": lambda xp, x: xp.sin(x),
+    "cos": lambda xp, x: xp.cos(x),
+    "tan": lambda xp, x: xp.tan(x),
+    "sinh": lambda xp, x: xp.sinh(x),
+    "cosh": lambda xp, x: xp.cosh(x),
+    "tanh": lambda xp, x: xp.tanh(x),
+    "atan": lambda xp, x: xp.arctan(x),
+    "sqrt": lambda xp, x: xp.sqrt(x),
+    "abs": lambda xp, x: xp.abs(x),
+}
+
+
+def call(name: str, v: Value, complex_: bool) -> Value:
+    """A function of the language; `complex_` says which branch is meant."""
+    match name:
+        case "conj":
+            return conj(v)
+        case "real":
+            return real(v)
+        case "imag":
+            return imag(v)
+        case "abs2":
+            return real(mul(v, conj(v)))
+    if not isinstance(v, Dual):
+        v = _widened(v, complex_)
+        return _sign(v) if name == "sign" else _PLAIN[name](xp_of(v), v)
+    p, t = v.primal, v.tangent
+    result = call(name, p, complex_)
+    tangent = _slope(name, p, t, result, complex_)
+    return _dual(v.tag, result, tangent)
+
+
+def _sign(x: Array) -> Array:
+    xp = xp_of(x)
+    size = xp.abs(x)
+    return xp.where(size == 0, 0, x / xp.where(size == 0, 1, size))
+
+
+def _slope(name: str, p: Value, t: Value, result: Value, complex_: bool) -> Value | None:
+    """The tangent of a function at p along t."""
+    match name:
+        case "exp":
+            return mul(result, t)
+        case "log":
+            return div(t, p)
+        case "sin":
+            return mul(call("cos", p, complex_), t)
+        case "cos":
+            return neg(mul(call("sin", p, complex_), t))
+        case "tan":
+            cosine = call("cos", p, complex_)
+            return div(div(t, cosine), cosine)
+        case "sinh":
+            return mul(call("cosh", p, complex_), t)
+        case "cosh":
+            return mul(call("sinh", p, complex_), t)
+        case "tanh":
+            cosine = call("cosh", p, complex_)
+            return div(div(t, cosine), cosine)
+        case "atan":
+            return div(t, add(mul(p, p), each(primal(p), lambda x: x * 0 + 1)))
+        case "sqrt":
+            return div(scaled(t, Fraction(1, 2)), result)
+        case "abs":
+            return real(mul(conj(call("sign", p, complex_)), t))
+        case "sign":
+            if not complex_:
+                return None
+            turned = add(t, neg(mul(mul(result, result), conj(t))))
+            return div(scaled(turned, Fraction(1, 2)), call("abs", p, complex_))
+    raise AssertionError(f"no rule for {name}")

@@ -1,0 +1,415 @@
+"""The generator, its evaluation, its shrinker and its command line; and a short run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.fuzz import oracle
+from tests.fuzz import tangents as T
+from tests.fuzz.case import Case, Failure
+from tests.fuzz.constructs import constructs
+from tests.fuzz.data import Wave, draw, group
+from tests.fuzz.meaning import Held, Scope, evaluate
+from tests.fuzz.modes import gradient, sizes_named_like_values
+from tests.fuzz.programs import program
+from tests.fuzz.running import alike, smallest, tried
+from tests.fuzz.shrinking import candidates, shrunk, weight, well_formed
+from tests.fuzz.sight import bare
+from tests.fuzz.signature import signature
+from tests.fuzz.supplied import supplied
+from tests.fuzz.syntax import (
+    COMPLEX,
+    REAL,
+    Add,
+    App,
+    Block,
+    Call,
+    Conj,
+    Constant,
+    Definition,
+    Delta,
+    Derived,
+    Div,
+    Expr,
+    Index,
+    Indicator,
+    Integral,
+    Lam,
+    Literal,
+    Mul,
+    Neg,
+    Power,
+    Program,
+    Range,
+    Ref,
+    Sum,
+    Tensor,
+    Var,
+    nodes,
+    walk,
+)
+
+ROOT = Path(__file__).parents[2]
+N = Range("n", "plain", (3,))
+RING = Range("z", "ring", (5,))
+STEPS = Range("s", "symmetric", (3,))
+
+
+def number(value: object) -> Literal:
+    return Literal(Fraction(str(value)))
+
+
+def entry(v: Var, *indices: Expr) -> App:
+    return App(Ref(v), indices)
+
+
+def value_of(e: Expr, **values: tuple[Var, object]) -> object:
+    """The value of an expression, for variables given as name=(variable, numbers)."""
+    scope = Scope({})
+    for v, x in values.values():
+        slots = v.kind.slots if isinstance(v.kind, Tensor) else ()
+        scope = scope.with_(
+            (v,), (Held(np.asarray(x, np.clongdouble if np.iscomplexobj(x) else np.longdouble)[None], 0, slots),)
+        )
+    with np.errstate(all="ignore"):
+        return np.ravel(evaluate(e, scope))[0]
+
+
+X = Var(Tensor((N,)))
+K, L, H, J = (Var(Index(r)) for r in (RING, RING, N, N))
+NUMBERS = np.array([1.0, 2.0, 4.0])
+
+
+# --- the interpreter ------------------------------------------------------------------------------------------------
+
+
+def test_a_sum_over_nothing_counts_its_range() -> None:
+    mean = Div(Sum((H,), entry(X, bare(H))), Sum((J,), number(1)))
+    assert value_of(mean, x=(X, NUMBERS)) == pytest.approx(7 / 3)
+
+
+def test_index_arithmetic_wraps_round_a_ring() -> None:
+    u = Var(Tensor((RING,)))
+    shifted = Sum((K,), Mul((bare(K), App(Ref(u), (type(bare(K))(((2, K),), 1),)))))
+    numbers = np.arange(5.0) ** 2
+    assert value_of(shifted, u=(u, numbers)) == sum(k * numbers[(2 * k + 1) % 5] for k in range(5))
+
+
+def test_a_symmetric_range_counts_from_its_middle() -> None:
+    b, w = Var(Index(STEPS)), Var(Tensor((STEPS,)))
+    odd = Sum((b,), Mul((bare(b), entry(w, type(bare(b))(((-1, b),))))))
+    assert value_of(odd, w=(w, [10.0, 20.0, 50.0])) == -50 + 10
+
+
+def test_a_branch_that_is_not_taken_never_matters() -> None:
+    distance = Add((entry(X, bare(H)), Neg(entry(X, bare(J)))))
+    pairs = Sum((H, J), Indicator(type(bare(H))(((1, H),), 1), bare(J), Div(number(1), distance)))
+    assert value_of(pairs, x=(X, NUMBERS)) == pytest.approx(-1 - 1 / 3 - 1 / 2)
+
+
+def test_delta_meets_modulo_the_size() -> None:
+    meets = Sum((K, L), Delta(type(bare(K))(((1, K),), 1), bare(L), bare(L)))
+    assert value_of(meets) == 0 + 1 + 2 + 3 + 4
+
+
+def test_branches_are_complex_where_the_type_is() -> None:
+    z, a = Var(COMPLEX), Var(REAL)
+    assert value_of(Call("sqrt", Ref(z)), z=(z, -4 + 0j)) == 2j
+    assert np.isnan(value_of(Call("sqrt", Ref(a)), a=(a, -4.0)))
+
+
+def test_an_integral_takes_the_value_at_its_delta() -> None:
+    x, a = Var(REAL), Var(REAL)
+    e = Integral(x, Fraction(-2), Ref(a), Power(Ref(x), number(2)))
+    assert value_of(e, a=(a, 6.0)) == pytest.approx(9 / 2)
+
+
+def test_a_derivative_inside_is_a_gradient_of_the_real_part() -> None:
+    v, i = Var(Tensor((N,), True)), Var(Index(N))
+    z = Var(Tensor((N,), True))
+    f = Lam((v,), Sum((H,), Mul((entry(v, bare(H)), entry(v, bare(H))))))
+    taken = Sum((i,), Mul((bare(i), entry_of(App(Derived("grad", f), (Ref(z),)), bare(i)))))
+    numbers = np.array([1 + 2j, 3 - 1j, 2j])
+    assert value_of(taken, z=(z, numbers)) == pytest.approx(2 * np.conj(numbers[1] + 2 * numbers[2]))
+
+
+def entry_of(e: Expr, *indices: Expr) -> App:
+    return App(e, indices)
+
+
+def test_a_root_and_an_inverse_solve_their_equations() -> None:
+    x, b = Var(REAL), Var(REAL)
+    cubic = Derived("root", Lam((x,), Add((Power(Ref(x), number(3)), Ref(x), Neg(Ref(b))))))
+    assert value_of(cubic, b=(b, 10.0)) == pytest.approx(2)
+    v, i = Var(Tensor((N,))), Var(Index(N))
+    twice = Lam((v,), Lam((i,), Mul((number(2), entry(v, bare(i))))))
+    solved = entry_of(App(Derived("inverse", twice), (Ref(X),)), type(bare(H))((), 2))
+    assert value_of(solved, x=(X, NUMBERS)) == pytest.approx(2)
+
+
+def test_definitions_and_functions_see_where_they_are_written() -> None:
+    r, f, a = Var(REAL, "definition"), None, Var(REAL)
+    inner = Lam((a,), Mul((Ref(a), Ref(r))))
+    f = Var(inner.kind, "function")
+    e = Block((Definition((r,), number(3)), Definition((f,), inner)), App(Ref(f), (number(5),)))
+    assert value_of(e) == 15
+
+
+# --- tangents -------------------------------------------------------------------------------------------------------
+
+FUNCTIONS = (
+    "exp",
+    "log",
+    "sin",
+    "cos",
+    "tan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "atan",
+    "sqrt",
+    "abs",
+    "abs2",
+    "sign",
+    "real",
+    "imag",
+    "conj",
+)
+
+
+@pytest.mark.parametrize("complex_", (False, True))
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_tangents_are_differences(name: str, complex_: bool) -> None:
+    if complex_ and name == "atan":
+        z, d = np.clongdouble(0.3 + 0.2j), np.clongdouble(0.7 - 1j)
+    else:
+        z, d = (
+            (np.clongdouble(1.3 - 0.4j), np.clongdouble(0.7 - 1j))
+            if complex_
+            else (np.longdouble(1.3), np.longdouble(0.7))
+        )
+    tag = T.fresh_tag()
+    exact = T.tangent_of(T.call(name, T.Dual(tag, z, d), complex_), tag)
+    h = np.longdouble(1e-6)
+    difference = (T.call(name, z + h * d, complex_) - T.call(name, z - h * d, complex_)) / (2 * h)
+    assert complex(exact) == pytest.approx(complex(difference), rel=1e-9, abs=1e-12)
+
+
+def test_tangents_keep_to_the_conventions_at_zero() -> None:
+    tag = T.fresh_tag()
+    zero = T.Dual(tag, np.longdouble(0), np.longdouble(1))
+    assert T.tangent_of(T.call("abs", zero, False), tag) == 0
+    assert T.tangent_of(T.call("sign", zero, False), tag) == 0
+
+
+def test_second_tangents_are_those_of_first_ones() -> None:
+    outer, inner = T.fresh_tag(), T.fresh_tag()
+    x = T.Dual(inner, T.Dual(outer, np.longdouble(2), np.longdouble(1)), np.longdouble(1))
+    second = T.tangent_of(T.tangent_of(T.mul(x, T.mul(x, x)), inner), outer)
+    assert second == 12
+
+
+def test_the_oracle_is_the_gradient_of_least_squares() -> None:
+    a, b, x = Var(Tensor((N, N), True)), Var(Tensor((N,), True)), Var(Tensor((N,), True))
+    i, j = Var(Index(N)), Var(Index(N))
+    residual = Add((Sum((j,), Mul((entry(a, bare(i), bare(j)), entry(x, bare(j))))), Neg(entry(b, bare(i)))))
+    p = Program(((a, b), (x,)), Sum((i,), Call("abs2", residual)), seed=4)
+    case = Case(p)
+    matrix, right, point = (case.data[v] for v in (a, b, x))
+    gradient_ = 2 * matrix.conj().T @ (matrix @ point - right)
+    parts = np.stack([gradient_.real, gradient_.imag], axis=1).ravel()
+    assert case.slopes[:6].astype(float) == pytest.approx(parts)
+    rows = range(case.along.count)
+    for step in oracle.differences(p, case.data, case.along, rows):
+        assert step.astype(float) == pytest.approx(case.slopes.astype(float))
+
+
+@pytest.mark.parametrize("number_", range(40))
+def test_tangents_and_finite_differences_agree(number_: int) -> None:
+    case = Case(program(77, number_))
+    assert not case.finite or case.differ() or case.oracle_agrees()
+
+
+def test_the_oracle_agrees_with_jax() -> None:
+    pytest.importorskip("jax")
+    asked = 0
+    for number_ in range(8):
+        verdict = tried(program(78, number_), ["second_opinion"], "normal")
+        asked += not any(s.startswith("second_opinion") for s in verdict.skipped)
+        assert [f for f in verdict.failures if f[0] == "second_opinion"] == []
+    assert asked
+
+
+# --- data -----------------------------------------------------------------------------------------------------------
+
+
+def test_data_have_their_symmetries_exactly() -> None:
+    found = 0
+    for number_ in range(60):
+        p = program(79, number_)
+        for v, x in draw(p, "normal", 0).items():
+            if isinstance(v.kind, Tensor) and v.kind.space is not None and v.kind.space.laws:
+                found += 1
+                flat = x.reshape(-1)
+                for at, sign, conj in group(v.kind.slots, v.kind.space.laws):
+                    assert (flat == sign * (flat[at].conj() if conj else flat[at])).all()
+    assert found > 20
+
+
+def test_supplied_derivatives_are_those_of_the_function() -> None:
+    wave = Wave((0.7, -0.3), 0.2, 1.5, False)
+    x, y = np.array([0.1, 0.4]), np.array([1.0, -2.0])
+    inner = 0.7 * x - 0.3 * y + 0.2
+    by_x, by_y = supplied("grad_L", {"L": wave})(x, y)
+    assert by_x == pytest.approx(1.5 * 0.7 * np.cos(inner))
+    assert by_y == pytest.approx(-1.5 * 0.3 * np.cos(inner))
+    again, _ = supplied("pullback_grad_L", {"L": wave})(x, y, (np.ones(2), np.zeros(2)))
+    assert again == pytest.approx(-1.5 * 0.49 * np.sin(inner))
+
+
+# --- programs -------------------------------------------------------------------------------------------------------
+
+
+def test_a_program_is_the_same_in_every_process() -> None:
+    code = "from tests.fuzz.case import Case; from tests.fuzz.programs import program; print(Case(program(9, 7)).text)"
+    texts = set()
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}
+        texts.add(
+            subprocess.run(
+                [sys.executable, "-c", code], env=environment, cwd=ROOT, capture_output=True, text=True, check=True
+            ).stdout
+        )
+    assert len(texts) == 1 and "->" in texts.pop()
+
+
+def test_programs_differ_and_half_are_large() -> None:
+    programs = [program(5, n) for n in range(200)]
+    assert len({signature(p) for p in programs}) == 200
+    assert sum(nodes(p) >= 20 for p in programs) >= 100
+    assert all(well_formed(p) for p in programs)
+
+
+def test_renaming_does_not_change_a_signature() -> None:
+    p = program(5, 3)
+    assert Case(p).text != Case(p, plain=True).text
+    from dataclasses import replace
+
+    assert signature(p) == signature(replace(p, seed=p.seed + 1))
+
+
+RARE = (
+    "root inside",
+    "inverse inside",
+    "grad inside",
+    "pullback inside",
+    "integral",
+    "lattice",
+    "list",
+    ":inegc",
+    "abbreviation",
+)
+
+
+def test_rare_constructs_are_drawn() -> None:
+    counts = [constructs(program(6, n)) for n in range(800)]
+    assert {name: sum(name in c for c in counts) for name in RARE if sum(name in c for c in counts) < 4} == {}
+
+
+def test_sizes_that_are_named_like_values_are_seen() -> None:
+    assert sizes_named_like_values("(n::R) -> (x::RV{n}) -> (i::N{n}) -> n") == ["n"]
+    assert sizes_named_like_values("(a::R) -> (x::RV{n}) -> (i::N{n}) -> a") == []
+
+
+# --- the shrinker ---------------------------------------------------------------------------------------------------
+
+
+def test_a_program_is_shrunk_to_what_fails() -> None:
+    p = next(q for q in (program(8, n) for n in range(400)) if nodes(q) > 25 and any(_is_log(e) for e in walk(q.body)))
+    small = shrunk(p, lambda q: any(_is_log(e) for e in walk(q.body)), seconds=20)
+    assert nodes(small) == 2
+    assert _is_log(small.body)
+
+
+def _is_log(e: Expr) -> bool:
+    return isinstance(e, Call) and e.name == "log"
+
+
+@pytest.mark.parametrize("number_", range(10))
+def test_candidates_that_are_well_formed_can_be_written(number_: int) -> None:
+    p = program(10, number_)
+    for candidate in candidates(p):
+        if well_formed(candidate) and weight(candidate) < weight(p):
+            assert "->" in Case(candidate, plain=True).text
+
+
+def test_failures_are_alike_up_to_names_and_numbers() -> None:
+    a = ("derive", "refused", "<text>:1:7: the index 3 is out of range in slot 1 of x")
+    b = ("derive", "refused", "<text>:2:9: the index 5 is out of range in slot 2 of x")
+    assert alike(a, b)
+    assert not alike(a, ("derive", "refused", "<text>:1:7: unknown name y"))
+
+
+# --- judging --------------------------------------------------------------------------------------------------------
+
+
+def _squares() -> Program:
+    i = Var(Index(N))
+    x = Var(Tensor((N,)))
+    return Program(((x,),), Sum((i,), Power(entry(x, bare(i)), number(2))), seed=1)
+
+
+def test_a_wrong_gradient_is_told() -> None:
+    case = Case(_squares())
+    right = 2 * case.data[case.program.unknowns[0]]
+    case.compare(right, "gradient")
+    with pytest.raises(Failure, match="right is"):
+        case.compare(right * (1 + 1e-5), "gradient")
+    with pytest.raises(Failure, match="where the oracle is finite"):
+        case.compare(right * np.nan, "gradient")
+    with pytest.raises(Failure, match="shape"):
+        case.compare(right[:2], "gradient")
+
+
+def test_a_fault_of_the_package_is_found_and_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    from combdiff.codegen.compiled import Compiled
+
+    honest = Compiled.__call__
+
+    def wrong(self: Compiled, /, *args: object, **named: object) -> object:
+        found = honest(self, *args, **named)
+        return np.asarray(found) * 1.01 if "exp" in self.source.split('"""')[2] else found
+
+    i, x = Var(Index(N)), Var(Tensor((N,)))
+    body = Add(
+        (Sum((i,), Call("exp", Div(entry(x, bare(i)), number(4)))), Power(entry(x, type(bare(i))((), 1)), number(3)))
+    )
+    p = Program(((x,),), body, seed=1)
+    assert tried(p, [], "normal").failures == []
+    monkeypatch.setattr(Compiled, "__call__", wrong)
+    verdict = tried(p, [], "normal")
+    assert [f[:2] for f in verdict.failures] == [("gradient", "wrong")]
+    small, plain = smallest(p, verdict, 20)
+    assert plain and nodes(small) < nodes(p) and "exp" in Case(small, plain=True).text
+
+
+# --- a short run ----------------------------------------------------------------------------------------------------
+
+
+def test_the_command_line_runs_a_program_again() -> None:
+    command = [sys.executable, "-W", "ignore", "-m", "tests.fuzz", "--program", "1:3", "--shrink", "0"]
+    done = subprocess.run(
+        command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
+    )
+    assert Case(program(1, 3)).text in done.stdout
+    assert "modes" in done.stdout
+
+
+__all__ = ["Conj", "Constant", "gradient"]

@@ -1,0 +1,1 @@
+"""Deliberate faults, one at a time, and whether a test notices: `python -m tests.mutants`."""

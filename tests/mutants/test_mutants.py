@@ -1,0 +1,51 @@
+"""The mutants fit the code, each has a name of its own, and a deliberate fault is noticed."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tests.mutants.__main__ import all_mutants, copies, known_survivors, tried
+from tests.mutants.laws import faults, forms
+from tests.mutants.mutant import ROOT, Mutant, StaleError, inside, source
+
+ALL = list(all_mutants())
+
+
+def test_every_mutant_has_a_name_of_its_own() -> None:
+    assert [name for name, count in Counter(m.name for m in ALL).items() if count > 1] == []
+
+
+def test_every_mutant_differs_from_the_code() -> None:
+    assert [m.name for m in ALL if m.text == source(m.file)] == []
+
+
+def test_the_tests_that_are_to_notice_exist() -> None:
+    assert [t for m in ALL for t in m.tests if not (ROOT / t).exists()] == []
+
+
+def test_every_survivor_with_a_reason_is_a_mutant() -> None:
+    assert sorted(set(known_survivors()) - {m.name for m in ALL}) == []
+
+
+def test_what_is_replaced_must_be_there_once() -> None:
+    with pytest.raises(StaleError, match="not once"):
+        inside("combdiff/calculus/pullback.py", "c_rule", "nothing of the kind", "")
+
+
+def test_a_law_loses_its_minus_sign_and_its_condition() -> None:
+    text = '(rule ((= x (F a)) (commutes a)) ((union x (G (bigint -1) a))) :name "odd")'
+    (law,) = forms(text)
+    wrong = dict(faults(law, text))
+    assert "(bigint 1)" in wrong["wrong"]
+    assert "commutes" not in wrong["without condition 1"]
+
+
+def test_a_fault_is_noticed() -> None:
+    file = "combdiff/errors.py"
+    broken = Mutant("errors cannot be imported", file, "raise SystemExit\n", ("tests/calculus/test_naming.py",))
+    sound = Mutant("nothing is broken", file, source(file), ("tests/calculus/test_naming.py",))
+    with copies(1) as free:
+        assert tried(broken, free).noticed
+        assert not tried(sound, free).noticed

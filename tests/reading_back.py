@@ -1,0 +1,79 @@
+"""Results are programs: what is printed is read again, and says the same of the same numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from combdiff.checking import _add_derivatives, _values
+from combdiff.errors import UnsupportedError
+from combdiff.language.anchors import domains_of
+from combdiff.language.evaluate import evaluate
+from combdiff.language.infer import infer
+from combdiff.language.names import apart
+from combdiff.language.parser import parse
+from combdiff.language.printer import program_text
+from combdiff.language.sizes import default_sizes
+from combdiff.language.spelling import Spelling
+from combdiff.language.terms import Diff, Term, Var, alpha_equal, bound_by, subterms
+from tests.strategies import standard
+
+
+def reread(term: Term) -> Term:
+    return infer(parse(program_text(term)))
+
+
+def assert_reads_back(term: Term, values: bool = True, seed: int = 0) -> None:
+    """The text of `term` is a program of the same shape, and of the same value wherever it has one on numbers."""
+    again = reread(term)
+    assert program_text(again) == program_text(term)
+    assert alpha_equal(standard(again, joined=True), standard(term, joined=True))
+    if not values:
+        return
+    try:
+        before, after = values_of(term, again, seed)
+    except UnsupportedError:
+        return  # a function of the real line, an integral
+    for x, y in zip(before, after, strict=True):
+        assert np.allclose(x, y, equal_nan=True)
+
+
+def values_of(term: Term, again: Term, seed: int = 0) -> tuple[list[object], list[object]]:
+    """The values of a result and of what was read, on the same arrays; ranges that no array shows go by their names."""
+    sizes = default_sizes(term, seed=seed)
+    given = _values(term, sizes, np.random.default_rng(seed))
+    params = {v.uid: w for v, w in zip(_leading(term, len(given)), _leading(again, len(given)), strict=True)}
+    taken = {params[v.uid]: value for v, value in given.items() if isinstance(v, Var)}
+    _add_derivatives(given, term, sizes)
+    for u in subterms(term):
+        if isinstance(u, Diff) and u in given:
+            taken[_renamed(u, params)] = given[u]
+    named = {name: d for d, name in Spelling(apart(term)).domains.items()}
+    found = {
+        d for u in subterms(again) for v in bound_by(u) for d in domains_of(v.kind) if d.declared and d.name in named
+    }
+    pairs = [pair for d in found for pair in zip(named[d.name].axes, d.axes, strict=True)]
+    seen = {theirs: sizes[ours] for ours, theirs in pairs if ours in sizes}
+    count = len(_leading(term, len(params)))
+    with np.errstate(all="ignore"):
+        values = evaluate(_below(term, count), given, sizes), evaluate(_below(again, count), taken, seen)
+    first, second = ([*x] if isinstance(x, tuple) else [x] for x in values)
+    return first, second
+
+
+def _renamed(t: Term, params: dict[int, Var]) -> Term:
+    return Diff(t.kind, _renamed(t.of, params)) if isinstance(t, Diff) else params.get(t.uid, t)
+
+
+def _leading(t: Term, count: int) -> list[Var]:
+    found: list[Var] = []
+    while len(found) < count:
+        found += t.params
+        t = t.body
+    return found
+
+
+def _below(t: Term, count: int) -> Term:
+    while count:
+        count -= len(t.params)
+        t = t.body
+    return t

@@ -1,0 +1,94 @@
+"""What all terms of a sum have in common is taken out once: a repeated factor as often as every term has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+import combdiff as cd
+from combdiff.errors import CheckError
+from combdiff.language.terms import Add, App, Const, Term, Var, add, alpha_equal, fresh, mul, number, total
+from combdiff.language.types import REAL, Domain, Index, Map
+from combdiff.simplify import order
+from combdiff.simplify.budget import Budget
+from combdiff.simplify.gate import Gate
+from combdiff.simplify.intermediates import Intermediates
+from combdiff.simplify.recognise import recognised
+
+MEAN = "m = sum(i, x(i)) / sum(i::N{n}, 1); "
+CENTRED = {
+    "fourth central moment": "sum(i, (x(i) - m)^4) / sum(i::N{n}, 1)",
+    "third central moment": "sum(i, (x(i) - m)^3) / sum(i::N{n}, 1)",
+    "kurtosis": "s = sum(i, (x(i) - m)^2) / sum(i::N{n}, 1); sum(i, (x(i) - m)^4) / sum(i::N{n}, 1) / s^2",
+    "skewness": "s = sum(i, (x(i) - m)^2) / sum(i::N{n}, 1); sum(i, (x(i) - m)^3) / sum(i::N{n}, 1) / s^(3/2)",
+    "mean absolute deviation": "sum(i, abs(x(i) - m)) / sum(i::N{n}, 1)",
+    "smooth centred Huber loss": "sum(i, sqrt(1 + (x(i) - m)^2) - 1) / sum(i::N{n}, 1)",
+}
+HUBER = (
+    "sum(i, indicator(abs(x(i) - m), 1, (x(i) - m)^2 / 2) + indicator(1, abs(x(i) - m), abs(x(i) - m) - 1/2))"
+    " / sum(i::N{n}, 1)"
+)
+PROGRAMS = {name: f"(x::RV{{n}}) -> begin {MEAN}{text} end" for name, text in CENTRED.items()} | {
+    "one number": "(z::RV) -> (x::R) -> (x + x^2 / sum(i, z(i))) / sum(i, z(i))",
+    "one number, twice": "(z::RV) -> (x::R) -> (x / sum(i, z(i)) + x^2 / sum(i, z(i))^2) / sum(i, z(i))",
+}
+
+
+def every_occurrence(rows: list[tuple[Term, ...]]) -> tuple[list[Term], list[list[Term]]]:
+    """What must not be: of a common factor that is repeated nothing is left behind."""
+
+    def among(f: Term, row: list[Term] | tuple[Term, ...]) -> bool:
+        return any(alpha_equal(f, g) for g in row)
+
+    common = [f for f in rows[0] if not isinstance(f, Const) and all(among(f, row) for row in rows[1:])]
+    return common, [[f for f in row if not among(f, common)] for row in rows]
+
+
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
+def test_a_repeated_factor_is_taken_out_as_often_as_all_terms_have_it(text: str) -> None:
+    for derive in (cd.grad, cd.hvp):
+        d = derive(text)
+        assert d.check()
+        assert d.check(seed=1)
+
+
+def test_a_centred_loss_of_several_branches_is_right() -> None:
+    assert cd.grad(f"(x::RV{{n}}) -> begin {MEAN}{HUBER} end").check()
+
+
+def test_the_mean_stays_in_the_derivative_of_a_central_moment() -> None:
+    text = str(cd.grad(PROGRAMS["fourth central moment"]))
+    assert "4 * ((x(i) - m)^3 - sum(i1, (x(i1) - m)^3) / sum(i1::N{n}, 1)) / sum(i1::N{n}, 1)" in text
+
+
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
+def test_the_gate_sees_a_factor_that_is_taken_out_too_often(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(order, "_common", every_occurrence)
+    with pytest.raises(CheckError, match=r"order and names changed the value .* reading order \(order\.py\)"):
+        cd.grad(text)
+
+
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
+def test_the_check_sees_a_factor_that_is_taken_out_too_often(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    blind: Callable[..., bool] = lambda *_: True  # noqa: E731
+    monkeypatch.setattr(Gate, "same", blind)
+    monkeypatch.setattr(order, "_common", every_occurrence)
+    assert not cd.grad(text).check()
+
+
+def test_a_named_sum_is_not_found_where_one_of_its_terms_stands_twice() -> None:
+    n = Index(Domain("x.1"))
+    x, y = fresh("x", Map((n,), REAL)), fresh("y", REAL)
+    named = Intermediates({x, y}, set(), {}, (), Budget())
+
+    def whole() -> Term:
+        i: Var = fresh("i", n)
+        return total((i,), App(x, (i,)))
+
+    value = fresh("f", REAL)
+    named.define(value, add(whole(), mul(number(2), y)))
+    once, twice = add(whole(), mul(number(2), y)), Add((whole(), whole(), mul(number(2), y)))
+    assert recognised(once, named) == value
+    assert recognised(twice, named) == twice
+    assert recognised(Add((whole(), whole(), mul(number(4), y))), named) == mul(number(2), value)

@@ -1,0 +1,58 @@
+"""A derivation told from the start, with derivatives inside of what is differentiated."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+from combdiff.explanation import combinator_form, explanation
+
+NESTED = {
+    "inside a product": "(x::R) -> x * grad((y::R) -> x * y)(2)",
+    "at a variable": "(x::R) -> x * grad((y::R) -> x * y^3)(x)",
+    "two deep": "(x::R) -> grad((y::R) -> grad((z::R) -> z^2 * y^2 * x^2)(y))(x)",
+    "a pullback": "(b::RV, A::RM) -> sum(i, pullback((v::RV) -> i -> sum(j, A(i, j) * v(j)^2))(b, b)(i)^2)",
+    "in an equation": """(b::RV) -> begin
+        x = root((v::RV) -> grad((u::RV) -> sum(i, u(i)^4 + u(i)^2 + u(i) * b(i)))(v))
+        sum(i, x(i)^2)
+    end""",
+    "outermost": "(a::R) -> grad(grad((x::R) -> a * x^3))",
+    "outermost, thrice": "(a::R) -> grad(grad(grad((x::R) -> a * x^4)))",
+}
+OF_TENSORS = {
+    "of a gradient": "(a::R) -> pullback(grad((x::RV) -> a * sum(i, x(i)^3)))",
+    "of a pullback": "(a::R) -> pullback(pullback((x::RV) -> a * sum(i, x(i)^3)))",
+    "of a definition": "(a::R) -> begin f = (x::RV) -> sum(i, a * x(i)^3); pullback(grad(f)) end",
+}
+
+
+@pytest.mark.parametrize("program", NESTED.values(), ids=NESTED)
+@pytest.mark.parametrize("mode", [cd.grad, cd.pullback, cd.hvp])
+def test_a_nested_derivative_is_explained_and_checked(program, mode):
+    d = mode(program)
+    told = explanation(d)
+    assert told.startswith("the program, as read") and told.endswith(f"the result\n{d}")
+    assert "grad(" not in combinator_form(d) and "↦ result = " in combinator_form(d)
+    assert d.check()
+
+
+@pytest.mark.parametrize("program", OF_TENSORS.values(), ids=OF_TENSORS)
+def test_the_pullback_of_a_derivative_is_explained_and_checked(program):
+    d = cd.pullback(program)
+    assert explanation(d).endswith(f"the result\n{d}")
+    assert d.check()
+
+
+def test_the_combinators_are_those_of_the_inner_derivative_once_taken():
+    d = cd.grad("(x::R) -> x * grad((y::R) -> x * y^2)(x)")
+    assert combinator_form(d) == "x ↦ result = B (mul 2) (B (pow 3) I)"
+
+
+def test_the_value_beside_a_second_derivative_is_the_first():
+    f = cd.grad("(a::R) -> grad(grad((x::R) -> a * x^3))").compile(value=True)
+    assert f(2.0, 3.0) == pytest.approx((54.0, 36.0))
+    f = cd.pullback("(a::R) -> pullback(grad((x::RV) -> a * sum(i, x(i)^3)))").compile(value=True)
+    value, pulled = f(2.0, np.array([1.0, 2.0]), np.array([3.0, 1.0]))
+    np.testing.assert_allclose(value, [6.0, 24.0])
+    np.testing.assert_allclose(pulled, [36.0, 24.0])
