@@ -10,7 +10,7 @@ from typing import Any
 from combdiff.codegen.plan import NUMBERS, Step
 from combdiff.errors import UnsupportedError
 from combdiff.language.numerals import order
-from combdiff.language.terms import ONE, ZERO, Const, Mul, Pow, Term
+from combdiff.language.terms import ONE, ZERO, Add, Const, Mul, Pow, Term
 
 
 def is_plain(step: Step) -> bool:
@@ -113,7 +113,7 @@ def digits_of(t: Term) -> float:
 
 
 def log_of(t: Term) -> float:
-    """The logarithm to the base 10 of a number that is made of powers; 0 of what is not known."""
+    """About the logarithm to the base 10 of a number that is made of powers; 0 of what is not known."""
     match t:
         case Const(real, imag):
             return order(real, imag) * log10(2)
@@ -121,5 +121,7 @@ def log_of(t: Term) -> float:
             return log_of(base) * float(10.0 ** min(log_of(exponent), 300.0))
         case Mul(factors):
             return sum(map(log_of, factors))
+        case Add(terms):
+            return max(map(log_of, terms))
         case _:
             return 0.0
