@@ -96,7 +96,9 @@ def test_planck_s_constant_is_not_lost() -> None:
     np.testing.assert_allclose(d.compile()(w), 10 * 6.6e-34 * (6.6e-34 * w) ** 9, rtol=1e-12)
 
 
-@pytest.mark.parametrize("body", ["x * 1e-400", "x^2 * 10^400", "x / 3^1000", "x^(10^400)"])
+@pytest.mark.parametrize(
+    "body", ["x * 1e-400", "x * 1e-310", "x^2 * 10^400", "x / 3^1000", "x * 2^(2^20)", "x^(10^400)"]
+)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_code_refuses_numbers_that_it_could_not_hold(body: str, backend: str) -> None:
     with pytest.raises(UnsupportedError, match="beyond those of floating point"):
@@ -215,8 +217,40 @@ def test_powers_of_sizes_are_numbers_of_floating_point(text: str) -> None:
 def test_what_sizes_make_too_large_is_an_error_in_words() -> None:
     f = cd.grad("(x::RV{n}) -> sum(i::N{n}, 1)^200 * sum(i, x(i))").compile()
     assert f(np.ones(3)).dtype == np.float64 and f(np.ones(3))[0] == pytest.approx(3.0**200)
-    with pytest.raises(ArrayError, match="beyond those of floating point"):
+    with pytest.raises(ArrayError, match="too large for the code"):
         f(np.ones(1000))
+
+
+HELD = {
+    "a power of two": ("(x::RV) -> 2^100 * sum(i, x(i)^2)", lambda x: 2.0**101 * x),
+    "below one": ("(x::RV) -> sum(i, x(i)^2) * 3^(-100)", lambda x: 2 * x / 3.0**100),
+    "under a function": ("(x::RV) -> sin(2^70) * sum(i, x(i))", lambda x: np.sin(2.0**70) + 0 * x),
+    "in a sum": ("(x::RV) -> (7^90 + 1) * sum(i, x(i))", lambda x: 7.0**90 + 0 * x),
+    "in a condition": ("(x::RV) -> sum(i, indicator(x(i), 2^100, x(i)^2))", lambda x: 2 * x),
+    "a size": ("(x::RV{n}) -> sum(i::N{n}, 1)^40 * sum(i, x(i))", lambda x: float(len(x)) ** 40 + 0 * x),
+    "below a size": ("(x::RV{n}) -> sum(i::N{n}, 1)^(-40) * sum(i, x(i))", lambda x: float(len(x)) ** -40 + 0 * x),
+    "a root of a size": ("(x::RV{n}) -> exp(sum(i::N{n}, 1)^(-40)) * sum(i, x(i))", lambda x: 1 + 0 * x),
+    "an argument": ("(x::RV) -> sum(i, x(i)^1000)", lambda x: 1000 * x**999),
+}
+
+
+@pytest.mark.parametrize("name", HELD)
+@pytest.mark.parametrize("backend", ["numpy", "jax", "torch", "dask"])
+def test_what_floating_point_holds_is_computed_in_every_library(name: str, backend: str) -> None:
+    """Python's integers are larger than those of JAX and PyTorch, and NumPy takes no sine of them."""
+    text, wanted = HELD[name]
+    x = np.linspace(0.9, 1.0, 70)
+    if backend == "jax":
+        jax = pytest.importorskip("jax")
+        jax.config.update("jax_enable_x64", True)
+        given = jax.numpy.asarray(x)
+    elif backend == "torch":
+        given = pytest.importorskip("torch").as_tensor(x)
+    else:
+        given = pytest.importorskip("dask.array").from_array(x) if backend == "dask" else x
+    found = np.asarray(cd.grad(text).compile(backend)(given))
+    assert found.dtype == float
+    np.testing.assert_allclose(found, wanted(x), rtol=1e-12)
 
 
 # --- files ----------------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ def run(
         return solved(function, arrays, library) if solves else function(*arrays)
     except OverflowError as problem:  # of Python's numbers; arrays become infinite
         raise ArrayError(
-            f"a number is beyond those of floating point ({problem})",
+            f"a number is too large for the code to compute with ({problem})",
             remedy="scale the program, or the numbers and sizes that it is given",
         ) from problem
 

@@ -67,7 +67,8 @@ class Expressions(Products, PackedProducts):
     def as_array(self, step: Step, text: Text) -> Text:
         """`text` where an array must stand: numbers of Python are made one."""
         template = self.spelling.number_complex if step.complex else self.spelling.number
-        template = self.spelling.whole if self.spelling.whole and is_integer(step) else template
+        if self.spelling.whole and step.operands and is_integer(step):
+            template = self.spelling.whole
         return filled(template, text) if is_plain(step) and template != "{0}" else text
 
     # --- numbers, sizes, indices ------------------------------------------------------------------------------------
@@ -288,13 +289,13 @@ class Expressions(Products, PackedProducts):
         base, exponent = self.operands(step, spec[1])
         n = exponent_of(step.operands[1])
         if n is not None and n.denominator == 1:
-            size = self.to_the(base, abs(n.numerator), step) if abs(n) != 1 else base
+            size = self.whole_power(base, abs(n.numerator), step)
             return size if n > 0 else Text(f"1 / {size.at(UNARY)}", PRODUCT)
         if n is not None and abs(n) == Fraction(1, 2):
             root = self._function("sqrt", step.complex, self.as_array(step.operands[0], base))
             return root if n > 0 else Text(f"1 / {root.code}", PRODUCT)
         template = self.spelling.power_complex if step.complex else self.spelling.power
-        base = Text(f"1.0 * {base.at(UNARY)}", PRODUCT) if all(map(is_plain, step.operands)) else base
+        base = self.floating(step.operands[0], base)
         return filled(template, self.as_array(step.operands[0], base), exponent)
 
     def _call(self, step: Step, spec: Any) -> Text:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from combdiff.codegen.numbers import exponent_of
+from combdiff.codegen.numbers import HIGHEST_OF_INTEGERS, exponent_of, is_integer
 from combdiff.codegen.overwriting import LARGE
 from combdiff.codegen.plan import Step
 from combdiff.codegen.texts import ATOM, POWER, PRODUCT, UNARY, Text, Writer
@@ -37,4 +37,16 @@ class Powers(Writer):
             return None
         spec: Any = operand.spec
         text = self.aligned(base, tuple(at[axis] for axis in spec[1][0]), rank)
-        return text if n == -1 else self.to_the(text, -n.numerator, operand)
+        return self.whole_power(text, -n.numerator, operand)
+
+    def whole_power(self, base: Text, n: int, step: Step) -> Text:
+        """The base of a power, raised to n > 0."""
+        if n > HIGHEST_OF_INTEGERS:
+            base = self.floating(step.operands[0], base)
+        return base if n == 1 else self.to_the(base, n, step)
+
+    def floating(self, step: Step, text: Text) -> Text:
+        """A step in floating point, if code would compute it with integers."""
+        if not is_integer(step):
+            return text
+        return Text(f"{text.code}.0", text.level) if step.op == "const" else Text(f"1.0 * {text.at(UNARY)}", PRODUCT)

@@ -75,15 +75,16 @@ class Spelling:
     put: str = "{0}[{3}] = {2}"
     add_at: str
 
-    # contractions; `inner` is of arrays of several axes; `to_complex` a real operand of a complex one, `to_real`
-    # an integer that is read as a number, where these are not mixed
+    # contractions; `inner` is of arrays of several axes, `real_inner` of real ones; `to_complex` a real operand of a
+    # complex one, `to_real` an integer that is read as a number, where these are not mixed
     tensordot: str
     vdot: str
     inner: str = ""
+    real_inner: str = ""
     einsum: str
     to_complex: str = ""
     to_real: str = ""
-    # whether joining axes is free, which it is not where arrays are cut in chunks
+    # whether joining axes is free, which it is not where arrays are cut in chunks or lie on several devices
     joins_axes: bool = True
 
     # packed arguments: rows put together, index arrays of NumPy's beside an array, an array that lies in order; not
