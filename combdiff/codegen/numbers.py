@@ -27,7 +27,7 @@ def is_plain(step: Step) -> bool:
     """
     if step.op in NUMBERS:
         return True
-    made = step.op in ("add", "mul", "position") or is_whole_power(step)
+    made = step.op in ("add", "mul", "position", "where") or is_whole_power(step)
     return made and not step.rank and all(map(is_plain, step.operands))
 
 
