@@ -79,19 +79,15 @@ def evaluate(
 
     Raises:
         ArrayError: arrays do not fit the types, a size is not known, or an index leaves its range.
-        UnsupportedError: an integral over the real line that no δ makes finite, a derivative without a value, or
-            integers beyond floating point.
+        UnsupportedError: an integral over the real line that no δ makes finite, no derivative, an integer too large.
     """
     extent = Extent()
     for domain, size in (sizes or {}).items():
         extent.note(domain, size, "the sizes given")
-    given: dict[Term, Value] = {key: fitted(key.type, value, called(key), extent) for key, value in values.items()}
     try:
-        return _Scope(given, extent).value(term)
+        return _Scope({k: fitted(k.type, value, called(k), extent) for k, value in values.items()}, extent).value(term)
     except OverflowError as problem:  # Python's integers are of any size
-        raise UnsupportedError(
-            f"the value holds a number beyond those of floating point ({problem})", remedy="scale the program"
-        ) from problem
+        raise UnsupportedError(f"an integer is too large ({problem})", remedy="scale the program") from problem
 
 
 def _is_dense(var: Var) -> bool:

@@ -7,7 +7,7 @@ from math import inf, log2
 
 from combdiff.errors import UnsupportedError
 
-MOST_DIGITS = 1000  # more are not read, and Python writes no integer of more than 4,300
+MOST_DIGITS = 4000  # Python writes no integer of more than 4,300
 _MOST_BITS = MOST_DIGITS * 3322 // 1000
 _HIGHEST = 64  # higher powers of numbers are not worked out
 _ROOM = 332  # powers of two that leave floating point room for factors: 1e100
