@@ -28,6 +28,9 @@ Mesh = tuple[int, int, int]
 _FRACTION = 1e-4
 """How far a coordinate of a k-point may be off the mesh, in steps of it: files print eight digits."""
 
+_LARGEST = 2**31
+"""Of the integers in a file: more than any of them is, and far less than what an array holds."""
+
 
 @dataclass(frozen=True)
 class Overlaps:
@@ -202,8 +205,10 @@ def _integers(name: str, line: int, text: str, what: str) -> list[int]:
         numbers = [int(word) for word in text.split()]
     except ValueError:
         numbers = []
-    if len(numbers) != len(what.split()):
-        _malformed(name, line, f"{text.strip()!r} stands where {what} should", f"write {len(what.split())} integers")
+    if len(numbers) != len(what.split()) or max(map(abs, numbers)) > _LARGEST:
+        _malformed(
+            name, line, f"{text.strip()!r} stands where {what} should", f"write {len(what.split())} integers below 2^31"
+        )
     return numbers
 
 

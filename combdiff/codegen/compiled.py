@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 from combdiff.codegen.argument_names import ArgumentNames
 from combdiff.codegen.calling import Call
 from combdiff.codegen.emit import emit, spelling_of
-from combdiff.codegen.executing import compile_source, solved
+from combdiff.codegen.executing import compile_source, run
 from combdiff.codegen.fitting import (
     are_alike,
     as_array,
@@ -147,7 +147,7 @@ class Compiled:
             function, arrays, sizes = ready
             if out is not None:
                 self._check_out(out, sizes, arrays)
-            result = solved(function, arrays) if self._solves else function(*arrays)
+            result = run(function, arrays, self._solves)
             return result if out is None else filled(out, result)
         given = self._call.bound(args, named)
         if self._library is not None:
@@ -166,7 +166,7 @@ class Compiled:
         function = self._function(extent.sizes, are_alike(self._plan.arguments, fitted))
         if self._library is None:
             self._remember(function, [given[name] for name in self._names], fitted, extent.sizes)
-        result = solved(function, fitted, self._library) if self._solves else function(*fitted)
+        result = run(function, fitted, self._solves, self._library)
         return self._returned(result) if out is None else filled(out, result)
 
     def _returned(self, result: object) -> object:

@@ -23,6 +23,19 @@ def compile_source(text: str, name: str = "gradient") -> Callable[..., object]:
     return namespace[identifier(name)]
 
 
+def run(
+    function: Callable[..., object], arrays: list[object], solves: bool = False, library: Library | None = None
+) -> object:
+    """What `function` returns; it `solves` equations, or only computes."""
+    try:
+        return solved(function, arrays, library) if solves else function(*arrays)
+    except OverflowError as problem:  # of Python's numbers; arrays become infinite
+        raise ArrayError(
+            f"a number is too large for the code to compute with ({problem})",
+            remedy="scale the program, or the numbers and sizes that it is given",
+        ) from problem
+
+
 def solved(function: Callable[..., object], fitted: list[object], library: Library | None = None) -> object:
     """What `function` returns, where equations may have no solution that is found."""
     import numpy as np

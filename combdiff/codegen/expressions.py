@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from combdiff.codegen.names import words
-from combdiff.codegen.numbers import exponent_of, is_plain
+from combdiff.codegen.numbers import exponent_of, is_integer, is_plain
 from combdiff.codegen.overwriting import LARGE
 from combdiff.codegen.packed_text import PackedProducts
 from combdiff.codegen.plan import Argument, Step
@@ -67,6 +67,8 @@ class Expressions(Products, PackedProducts):
     def as_array(self, step: Step, text: Text) -> Text:
         """`text` where an array must stand: numbers of Python are made one."""
         template = self.spelling.number_complex if step.complex else self.spelling.number
+        if self.spelling.whole and step.operands and is_integer(step):
+            template = self.spelling.whole
         return filled(template, text) if is_plain(step) and template != "{0}" else text
 
     # --- numbers, sizes, indices ------------------------------------------------------------------------------------
@@ -250,7 +252,7 @@ class Expressions(Products, PackedProducts):
         factors = [(o, at) for o, at in factors if o.op != "const" or o.spec != ONE]
         whole = max((self.plan.entries(o) for o, _ in factors), default=1)
         for operand, at in sorted(factors, key=lambda pair: self._turn(pair[0], whole)):
-            inverse = self._inverse(operand, at, rank)
+            inverse = self.inverse(operand, at, rank)
             if inverse is None:
                 above.append(self.aligned(operand, at, rank))
             else:
@@ -283,28 +285,17 @@ class Expressions(Products, PackedProducts):
         left, right = arrays[0].operands
         return left.rank == right.rank and self.plan.entries(left) <= self.plan.entries(arrays[0])
 
-    def _inverse(self, operand: Step, at: Sequence[int], rank: int) -> Text | None:
-        """x^n, if `operand` is x^(−n) and has no name of its own."""
-        if operand.op != "power" or self.refer(operand).level == ATOM:
-            return None
-        base, exponent = operand.operands
-        n = exponent_of(exponent)
-        if n is None or n.denominator != 1 or n >= 0:
-            return None
-        spec: Any = operand.spec
-        text = self.aligned(base, tuple(at[axis] for axis in spec[1][0]), rank)
-        return text if n == -1 else self.to_the(text, -n.numerator, operand)
-
     def _power(self, step: Step, spec: Any) -> Text:
         base, exponent = self.operands(step, spec[1])
         n = exponent_of(step.operands[1])
         if n is not None and n.denominator == 1:
-            size = self.to_the(base, abs(n.numerator), step) if abs(n) != 1 else base
+            size = self.whole_power(base, abs(n.numerator), step)
             return size if n > 0 else Text(f"1 / {size.at(UNARY)}", PRODUCT)
         if n is not None and abs(n) == Fraction(1, 2):
             root = self._function("sqrt", step.complex, self.as_array(step.operands[0], base))
             return root if n > 0 else Text(f"1 / {root.code}", PRODUCT)
         template = self.spelling.power_complex if step.complex else self.spelling.power
+        base = self.floating(step.operands[0], base)
         return filled(template, self.as_array(step.operands[0], base), exponent)
 
     def _call(self, step: Step, spec: Any) -> Text:

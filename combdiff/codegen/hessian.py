@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 from combdiff.codegen.closures import emit_with_products
 from combdiff.codegen.compiled import Check, Compiled
 from combdiff.codegen.emit import spelling_of
-from combdiff.codegen.executing import solved
+from combdiff.codegen.executing import run
 from combdiff.codegen.fitting import filled
 from combdiff.codegen.lower import lower
 from combdiff.codegen.overwriting import CAUTIOUS, Overwriting
@@ -192,7 +192,7 @@ class CompiledHessian(Compiled):
             self._library.check_devices(
                 [(d.name, cast("Foreign", v)) for d, v in zip(self.directions, fitted, strict=True)]
             )
-        result = solved(closure, fitted, self._library) if self._solves else closure(*fitted)
+        result = run(closure, fitted, self._solves, self._library)
         return self._returned(result) if out is None else filled(out, result)
 
     def _scheduled(self, plan: Plan, memory: int | None) -> Plan:

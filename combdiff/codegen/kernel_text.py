@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from combdiff.codegen.numbers import exponent_of
+from combdiff.codegen.numbers import as_float, exponent_of
 from combdiff.codegen.plan import VIEWS, Step
 from combdiff.codegen.texts import ATOM, CHOICE, PRODUCT, SUM, UNARY, Text, chained
 from combdiff.language.terms import Const, mul
@@ -251,7 +251,7 @@ def _number(c: Const) -> Text:
 def _double(value: Fraction) -> Text:
     if value.denominator != 1 and max(abs(value.numerator), value.denominator) < 10**15:
         return Text(f"{value.numerator}.0 / {value.denominator}.0", PRODUCT)
-    return Text(repr(float(value)), UNARY if value < 0 else ATOM)
+    return Text(repr(as_float(value)), UNARY if value < 0 else ATOM)
 
 
 def _is_name(wish: str) -> bool:

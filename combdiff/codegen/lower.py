@@ -25,6 +25,7 @@ from combdiff.codegen.conditions import (
 )
 from combdiff.codegen.guarding import Guarding
 from combdiff.codegen.indexing import affine, entry, scatter
+from combdiff.codegen.numbers import check_power
 from combdiff.codegen.paths import WIDEST, Contractions, Network
 from combdiff.codegen.plan import Plan, Step
 from combdiff.codegen.scaling import scaled_early
@@ -212,6 +213,8 @@ class _Lowering(Solving, Guarding):
             case Conj(u):
                 return self.arrays.conj(self.scalar(u, wanted))
             case Pow(base, exponent):
+                if isinstance(base, Const) and isinstance(exponent, Const):
+                    check_power(base, exponent)
                 values = self.operands(t, (base, exponent), wanted)
                 return self.arrays.elementwise("power", None, values, wanted, is_complex(t.type))
             case Call(name, ()):

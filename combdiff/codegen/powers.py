@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from combdiff.codegen.numbers import exponent_of
+from collections.abc import Sequence
+from typing import Any
+
+from combdiff.codegen.numbers import HIGHEST_OF_INTEGERS, exponent_of, is_integer
 from combdiff.codegen.overwriting import LARGE
 from combdiff.codegen.plan import Step
 from combdiff.codegen.texts import ATOM, POWER, PRODUCT, UNARY, Text, Writer
@@ -23,3 +26,27 @@ class Powers(Writer):
         """Whether a power above a square is of so many numbers that it is written with products."""
         n = exponent_of(step.operands[1]) if step.op == "power" else None
         return n is not None and n.denominator == 1 and abs(n) > 2 and 8 * self.plan.entries(step) >= LARGE
+
+    def inverse(self, operand: Step, at: Sequence[int], rank: int) -> Text | None:
+        """x^n, if `operand` is x^(−n) and has no name of its own."""
+        if operand.op != "power" or self.refer(operand).level == ATOM:
+            return None
+        base, exponent = operand.operands
+        n = exponent_of(exponent)
+        if n is None or n.denominator != 1 or n >= 0:
+            return None
+        spec: Any = operand.spec
+        text = self.aligned(base, tuple(at[axis] for axis in spec[1][0]), rank)
+        return self.whole_power(text, -n.numerator, operand)
+
+    def whole_power(self, base: Text, n: int, step: Step) -> Text:
+        """The base of a power, raised to n > 0."""
+        if n > HIGHEST_OF_INTEGERS:
+            base = self.floating(step.operands[0], base)
+        return base if n == 1 else self.to_the(base, n, step)
+
+    def floating(self, step: Step, text: Text) -> Text:
+        """A step in floating point, if code would compute it with integers."""
+        if not is_integer(step):
+            return text
+        return Text(f"{text.code}.0", text.level) if step.op == "const" else Text(f"1.0 * {text.at(UNARY)}", PRODUCT)

@@ -51,8 +51,11 @@ class Products(Powers):
         over_a, over_b = spec
         if is_inner_product(step):
             first = self.refer(a.operands[0] if a.op == "conj" else a)
-            template = self.spelling.inner if b.rank > 1 and self.spelling.inner else self.spelling.vdot
-            return filled(template, first, self.refer(b))
+            spelling = self.spelling
+            several = (
+                (spelling.inner if a.op == "conj" else spelling.real_inner or spelling.inner) if b.rank > 1 else ""
+            )
+            return filled(several or spelling.vdot, first, self.refer(b))
         if a.rank <= 2 and b.rank <= 2 and len(over_a) == 1:
             return self._matmul(a, b, over_a[0], over_b[0])
         if not self.spelling.joins_axes:

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from combdiff.calculus.floating import unfold
 from combdiff.codegen.latex_names import Scope
+from combdiff.codegen.numbers import digits_of
 from combdiff.codegen.signs import sympy_signs
 from combdiff.errors import UnsupportedError
 from combdiff.language.anchors import domains_of
+from combdiff.language.numerals import MOST_DIGITS
 from combdiff.language.scalars import SCALAR_FUNCTIONS
 from combdiff.language.terms import (
     Add,
@@ -229,6 +231,8 @@ class SymbolScope:
             case Mul(factors):
                 return sympy.Mul(*map(self.number, factors))
             case Pow(base, exponent):
+                if digits_of(t) > MOST_DIGITS:
+                    _refuse(f"SymPy works out powers of numbers, and one has more than {MOST_DIGITS} digits")
                 return self.number(base) ** self.number(exponent)
             case Conj(of):
                 return sympy.conjugate(self.number(of))

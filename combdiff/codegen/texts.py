@@ -10,8 +10,8 @@ from typing import Any
 
 from combdiff.codegen.backends.spelling import Spelling
 from combdiff.codegen.names import Called
+from combdiff.codegen.numbers import as_float
 from combdiff.codegen.plan import Plan, Step
-from combdiff.errors import UnsupportedError
 from combdiff.language.terms import Const
 from combdiff.language.types import Domain
 
@@ -47,12 +47,7 @@ def filled(template: str, *operands: Text) -> Text:
 def literal(value: Fraction) -> Text:
     """An exact rational: `3`, `1 / 2`; a float where its digits would be unreadable."""
     if max(abs(value.numerator), value.denominator) >= 10**15:
-        try:
-            return Text(repr(float(value)), UNARY if value < 0 else ATOM)
-        except OverflowError:
-            raise UnsupportedError(
-                "a number of the result is beyond those of floating point", remedy="scale the program"
-            ) from None
+        return Text(repr(as_float(value)), UNARY if value < 0 else ATOM)
     if value.denominator == 1:
         return Text(str(value), UNARY if value < 0 else ATOM)
     return Text(f"{value.numerator} / {value.denominator}", PRODUCT)

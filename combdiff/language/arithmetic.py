@@ -10,6 +10,7 @@ from fractions import Fraction
 
 from combdiff.language.merging import HALF, bases_of, may_meet, real_root, whole_square, without_signs
 from combdiff.language.nodes import MINUS_ONE, ONE, ZERO, Add, Call, Const, Mul, Pow, Term
+from combdiff.language.numerals import is_held, is_modest
 from combdiff.language.types import Index
 
 
@@ -38,6 +39,16 @@ def reciprocal(c: Const) -> Const:
     """1/c for c ≠ 0."""
     norm = c.real * c.real + c.imag * c.imag
     return Const(c.real / norm, -c.imag / norm)
+
+
+def _raised(c: Const, n: int) -> Const:
+    square, n = (c, n) if n > 0 else (reciprocal(c), -n)
+    result = ONE
+    while n:
+        result = _times(result, square) if n % 2 else result
+        n //= 2
+        square = _times(square, square) if n else square
+    return result
 
 
 def split_coefficient(t: Term) -> tuple[Const, Term]:
@@ -93,7 +104,7 @@ def mul(*factors: Term) -> Term:
     coefficient = ONE
     powers: dict[Term, int] = {}
     flat: list[Term] = []
-    meets = False
+    meets = raised = False
     for f in factors:
         flat.extend(f.factors if isinstance(f, Mul) else (f,))
     for f in flat:
@@ -103,11 +114,14 @@ def mul(*factors: Term) -> Term:
         base, n = _integer_power(f)
         powers[base] = powers.get(base, 0) + n
         meets = meets or may_meet(base)
+        raised = raised or isinstance(base, Const)
     if coefficient == ZERO:
         return ZERO
     merged = _met(powers) if meets else None
     if merged is not None:
         return mul(coefficient, *merged)
+    if raised:
+        coefficient, powers = _worked_out(coefficient, powers)
     kept = [b if n == 1 else Pow(b, number(n)) for b, n in powers.items() if n]
     if not kept:
         return coefficient
@@ -142,6 +156,26 @@ def _met(powers: dict[Term, int]) -> list[Term] | None:
     return factors
 
 
+def _worked_out(coefficient: Const, powers: dict[Term, int]) -> tuple[Const, dict[Term, int]]:
+    """The product after powers of numbers are worked out.
+
+    One that leaves floating point little room goes into a power of another factor: ħ^10 ω^9 is ħ (ħ ω)^9.
+    """
+    powers = dict(powers)
+    for c, n in [(base, n) for base, n in powers.items() if isinstance(base, Const)]:
+        alike = (base for base, m in powers.items() if m * n > 0 and abs(m) > 1 and not isinstance(base, Const))
+        within = None if is_held(c.real, c.imag, n) else next(alike, None)
+        if within is not None:
+            shared = min(n, powers[within], key=abs)
+            for base, times in ((c, -shared), (within, -shared), (mul(c, within), shared)):
+                powers[base] = powers.get(base, 0) + times
+        result = power(c, number(powers[c]))
+        if isinstance(result, Const):
+            coefficient = _times(coefficient, result)
+            del powers[c]
+    return coefficient, powers
+
+
 def neg(t: Term) -> Term:
     """−t."""
     return mul(MINUS_ONE, t)
@@ -153,18 +187,14 @@ def sub(a: Term, b: Term) -> Term:
 
 
 def power(base: Term, exponent: Term) -> Term:
-    """base ^ exponent; integer powers of numbers and powers of powers are folded."""
+    """base ^ exponent; integer powers of numbers, unless they are very large, and powers of powers are folded."""
     match base, exponent:
         case _, Const() as n if n == ZERO:
             return ONE
         case _, Const() as n if n == ONE:
             return base
-        case Const() as c, Const() as n if n.is_integer and abs(n.real) <= 64 and (c != ZERO or n.real > 0):
-            step = c if n.real > 0 else reciprocal(c)
-            result = ONE
-            for _ in range(abs(int(n.real))):
-                result = _times(result, step)
-            return result
+        case Const() as c, Const() as n if n.is_integer and is_modest(c.real, c.imag, int(n.real)):
+            return _raised(c, int(n.real))
         case Pow(inner, m), Const() as n if n.is_integer and not isinstance(m.type, Index):
             return power(inner, mul(n, m))
         case Call(), Const() as n if n.is_integer and not n.real % 2:

@@ -79,13 +79,15 @@ def evaluate(
 
     Raises:
         ArrayError: arrays do not fit the types, a size is not known, or an index leaves its range.
-        UnsupportedError: an integral over the real line that no δ makes finite, or a derivative without a value.
+        UnsupportedError: an integral over the real line that no δ makes finite, no derivative, an integer too large.
     """
     extent = Extent()
     for domain, size in (sizes or {}).items():
         extent.note(domain, size, "the sizes given")
-    given: dict[Term, Value] = {key: fitted(key.type, value, called(key), extent) for key, value in values.items()}
-    return _Scope(given, extent).value(term)
+    try:
+        return _Scope({k: fitted(k.type, value, called(k), extent) for k, value in values.items()}, extent).value(term)
+    except OverflowError as problem:  # Python's integers are of any size
+        raise UnsupportedError(f"an integer is too large ({problem})", remedy="scale the program") from problem
 
 
 def _is_dense(var: Var) -> bool:

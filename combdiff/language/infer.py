@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from combdiff.errors import BudgetError, CombDiffError, LanguageError, Span
+from combdiff.errors import BudgetError, CombDiffError, LanguageError, Span, UnsupportedError
 from combdiff.language import calls, terms
 from combdiff.language.declarations import Kinds
 from combdiff.language.domains import Ranges
@@ -150,7 +150,11 @@ class Elaborator:
             case Compose():
                 return calls.compose(self, e, scope)
             case _:
-                return self._arithmetic(e, scope)
+                try:
+                    return self._arithmetic(e, scope)
+                except UnsupportedError as problem:  # a number of too many digits
+                    problem.span = problem.span or e.span
+                    raise
 
     def _arithmetic(self, e: Plus | Times | Caret | Prime, scope: Scope) -> Term:
         match e:

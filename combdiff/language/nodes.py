@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import cache
 from itertools import count
 
+from combdiff.language.numerals import check_digits
 from combdiff.language.types import COMPLEX, INTEGER, REAL, Index, Map, Product, Type, is_complex
 
 _uids = count(1)
@@ -108,6 +109,7 @@ class Const(Term):
 
     def __post_init__(self) -> None:
         parts = (self.real.numerator, self.real.denominator, self.imag.numerator, self.imag.denominator)
+        check_digits(*parts)
         self._seal(COMPLEX if self.imag else REAL, parts, _NO_VARIABLES)
 
     @property

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from combdiff.simplify.labelled import Array
 
-HIGHEST = 2**16
-"""Powers up to this one are taken as such; in a field of p elements, p-th powers are conjugates."""
+HIGHEST = 2**62
+"""Powers up to this one are worked out. (In a field of p elements the p-th power is the conjugate.)"""
 
 _FIELD_FUNCTIONS = ("abs2", "real", "imag")
 

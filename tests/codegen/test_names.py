@@ -143,7 +143,7 @@ def _is_size(a: Argument) -> bool:
 @st.composite
 def choices(draw: st.DrawFn, backend: str) -> tuple[str, str, dict[str, str]]:
     """A program, a kind of code, and names: words of its own code, or others that are taken somewhere."""
-    name = draw(st.sampled_from(sorted(PROGRAMS)))
+    name = draw(st.sampled_from(sorted(PROGRAMS.keys() - (UNSOLVED if backend == "dask" else set()))))
     kinds = [
         "value",
         "hvp",
@@ -166,7 +166,7 @@ def assert_same(name: str, kind: str, new: dict[str, str], to: Numbers | None) -
     g, back = renamed(name, kind, backend, new), to or Numbers("numpy")
     taken = values_of(f, g, new, values)
     taken = converted(taken, to) if to else taken
-    in_order = [taken[a.name] for a in g.arguments if not a.optional]
+    in_order = [_for_code(taken[a.name], a, to) for a in g.arguments if not a.optional]
     wanted = with_products(f(**values), kind, Numbers("numpy"))
     assert_close(with_products(g(**taken), kind, back), wanted, back)
     if kind != "pack":
@@ -174,6 +174,11 @@ def assert_same(name: str, kind: str, new: dict[str, str], to: Numbers | None) -
             text_of(name, kind, backend, new), "value_gradient_and_hvp" if kind == "hvp" else "value_and_gradient"
         )
         assert_close(with_products(alone(*in_order), kind, back), wanted, back)
+
+
+def _for_code(value: object, a: Argument, to: Numbers | None) -> object:
+    """An argument of the code alone, which takes arrays of PyTorch only; a compiled function takes lists of NumPy's."""
+    return to.to(value) if a.offsets is not None and to is not None and to.name == "torch" else value
 
 
 def with_products(found: tuple[object, ...], kind: str, to: Numbers) -> tuple[object, ...]:

@@ -1,6 +1,7 @@
 """JAX's spelling: nothing is written in place and no value is asked for, so that `jax.jit` takes the function.
 
-Precision is the caller's: `jax.config.update("jax_enable_x64", True)` for double.
+Contractions join no axes: a sharded array cannot always be reshaped, or would be gathered on each device. Precision is
+the caller's: `jax.config.update("jax_enable_x64", True)` for double.
 """
 
 from __future__ import annotations
@@ -49,12 +50,15 @@ SPELLING = Spelling(
     power_complex="jnp.power(jnp.asarray({0}, complex), {1})",
     copy="{0}",
     eager=False,
+    joins_axes=False,
     roll="jnp.roll({0}, {1}, axis={2})",
     broadcast="jnp.broadcast_to({0}, {1})",
     put="{0} = {0}.at[{3}].set({2})",
     add_at="{0} = {0}.at[{3}].add({2})",
     tensordot="jnp.tensordot({0}, {1}, axes={2})",
     vdot="jnp.vdot({0}, {1})",
+    inner="jnp.sum(jnp.conj({0}) * {1})",  # jnp.vdot joins axes
+    real_inner="jnp.sum({0} * {1})",
     einsum='jnp.einsum("{0}", {1}, {2})',
     concatenate="jnp.concatenate([{0}])",
     from_numpy="jnp.asarray({0})",

@@ -20,6 +20,7 @@ SPELLING = Spelling(
     # an array of real numbers may stand for complex ones; without the type, NumPy would give nan left of zero
     branched={"sqrt": "np.sqrt({0}, dtype=complex)", "log": "np.log({0}, dtype=complex)"},
     scalar_conj="np.conj({0})",
+    whole="np.float64({0})",
     arange="np.arange({0})",
     arange_float="np.arange({0}, dtype=float)",
     zeros="np.zeros({0})",

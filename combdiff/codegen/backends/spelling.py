@@ -29,6 +29,9 @@ class Spelling:
     zeros_complex: str
     number: str = "{0}"
     number_complex: str = "{0}"
+    whole: str = (
+        ""  # makes a floating-point number of an integer of any size, where functions take those of the library
+    )
     device: str = ""
 
     # what loops write to and add to, of a shape and a type; none where arrays are not written to
@@ -72,15 +75,16 @@ class Spelling:
     put: str = "{0}[{3}] = {2}"
     add_at: str
 
-    # contractions; `inner` is of arrays of several axes; `to_complex` a real operand of a complex one, `to_real`
-    # an integer that is read as a number, where these are not mixed
+    # contractions; `inner` is of arrays of several axes, `real_inner` of real ones; `to_complex` a real operand of a
+    # complex one, `to_real` an integer that is read as a number, where these are not mixed
     tensordot: str
     vdot: str
     inner: str = ""
+    real_inner: str = ""
     einsum: str
     to_complex: str = ""
     to_real: str = ""
-    # whether joining axes is free, which it is not where arrays are cut in chunks
+    # whether joining axes is free, which it is not where arrays are cut in chunks or lie on several devices
     joins_axes: bool = True
 
     # packed arguments: rows put together, index arrays of NumPy's beside an array, an array that lies in order; not
