@@ -217,8 +217,10 @@ def test_the_command_line_runs_a_program_again() -> None:
 
 
 @pytest.mark.parametrize("fault", sorted(FAULTS))
-def test_a_fault_that_is_taken_back_has_a_patch(fault: int) -> None:
-    text = (PATCHES / FAULTS[fault].patch).read_text(encoding="utf-8")
+def test_a_fault_that_is_taken_back_has_a_patch_that_fits(fault: int) -> None:
+    patch = PATCHES / FAULTS[fault].patch
+    assert not subprocess.run(["git", "apply", "--check", patch], cwd=ROOT, check=False).returncode
+    text = patch.read_text(encoding="utf-8")
     changed = [line.removeprefix("--- a/") for line in text.splitlines() if line.startswith("--- a/")]
     assert changed
     assert all(name.startswith(("combdiff/", "rules/")) for name in changed)

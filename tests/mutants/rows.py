@@ -21,7 +21,6 @@ OF_PRIMITIVES = ("tests/calculus", "tests/paper/test_equations.py", "tests/golde
 PULLBACKS = (
     ("conj", "CONJUGATE", "lambda v, k: conj(k)", "lambda v, k: k"),
     ("ι", "INCLUSION", "included(k, v.type)", "k"),
-    ("ι of tensors", "needs_inclusion", "needs_inclusion(ours, theirs)", "False"),
     ("mul, without conj", "multiply", "mul(conj(by), k)", "mul(by, k)"),
     ("add, with a minus", "add_to", "lambda v, k: k", "lambda v, k: neg(k)"),
     ("plus, one item only", "plus", "Tuple((k,) * count)", "Tuple((k, *(ZERO,) * (count - 1)))"),
