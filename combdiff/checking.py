@@ -15,7 +15,7 @@ import numpy as np
 from combdiff.calculus.modes import without_derivatives
 from combdiff.codegen.argument_names import ArgumentNames
 from combdiff.codegen.signature import result_of
-from combdiff.differences import TOLERANCE, Numbers, difference_quotient, inner, items_of, off_slope
+from combdiff.differences import TOLERANCE, Numbers, difference_quotient, inner, is_lost, items_of, off_slope
 from combdiff.errors import UnsupportedError
 from combdiff.language.comparing import difference
 from combdiff.language.evaluate import evaluate
@@ -292,7 +292,10 @@ def _against_differences(
     for last in (*(False,) * _DIRECTIONS, True):
         directions = [_direction(x.kind, sizes, rng) for x in f.params]
         if last:
-            directions = [_balanced(dx, g) for dx, g in zip(directions, cotangent_of, strict=True)]
+            steps = zip(directions, cotangent_of, f.params, strict=True)
+            directions = [_balanced(dx, g, values[x]) for dx, g, x in steps]
+            if not any(x.any() for dx in directions for x in items_of(dx)):
+                continue
 
         def along(h: float, directions: Sequence[Value] = directions) -> Value:
             moved: dict[Term, Value] = {x: _moved(values[x], dx, h) for x, dx in zip(f.params, directions, strict=True)}
@@ -323,11 +326,11 @@ def _direction(kind: Type, sizes: Sizes, rng: np.random.Generator) -> Value:
     return random_value(free, sizes, rng)
 
 
-def _balanced(direction: Value, slope: Value) -> Value:
-    """The direction with steps along which a value changes by no more than about one."""
+def _balanced(direction: Value, slope: Value, at: Value) -> Value:
+    """The direction with steps along which a value changes by no more than about one, none where these are lost."""
     assert not isinstance(direction, tuple) and not callable(direction), "a number or an array"
-    balanced: Value = np.asarray(direction) / np.maximum(1.0, np.abs(items_of(slope)[0]))
-    return balanced
+    balanced = np.asarray(direction) / np.maximum(1.0, np.abs(items_of(slope)[0]))
+    return np.where(is_lost(items_of(balanced)[0], items_of(at)[0]), 0.0, balanced)
 
 
 def _moved(at: Value, direction: Value, h: float) -> Value:

@@ -55,6 +55,12 @@ def slope(along: Callable[[float], Value], h: float = _STEP) -> list[Numbers]:
     return [(8 * (near - back) - (far - behind)) / (12 * h) for behind, back, near, far in quadruples]
 
 
+def is_lost(step: Numbers, at: Numbers) -> npt.NDArray[np.bool_]:
+    """Which entries a step leaves where they are, but for rounding."""
+    least: float = 1e4 * float(np.finfo(float).eps) / _SHORT
+    return np.asarray(np.abs(step) < least * np.abs(at))
+
+
 def inner(a: Value, b: Sequence[Numbers]) -> float:
     """Re⟨a, b⟩, summed over the items of tuples."""
     return sum(float(np.real(np.sum(np.conj(x) * y))) for x, y in zip(items_of(a), b, strict=True))
@@ -74,8 +80,8 @@ def off_slope(found: float, k: Value, along: Callable[[float], Value], spared: i
         expected = inner(k, slope(along, h))
         noise = size / h / TOLERANCE
         scale = max(1.0, abs(expected), noise)
-        if (h < _SHORT and noise == scale) or (expected == 0.0 and before != 0.0 and h < _STEP):
-            break  # nothing is seen beside rounding, that of values or that of arguments
+        if h < _SHORT and noise == scale:
+            break  # nothing is seen beside rounding
         off, unsure = abs(found - expected) / scale, abs(expected - before) / scale
         if off <= TOLERANCE or (unsure <= _SETTLED and 10 * unsure <= off):
             return off

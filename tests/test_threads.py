@@ -159,7 +159,7 @@ def test_an_e_graph_may_be_used_by_one_thread_after_the_other() -> None:
 
     def names(_: int) -> bool:
         with session(("terms",)) as found:
-            found.run("(let $x (Var 1))", ["$x"])
+            found.run(["(let $x (Var 1))"], ["$x"])
             return found is laws
 
     threads = [threading.Thread(target=lambda: used.append(names(0))) for _ in range(3)]

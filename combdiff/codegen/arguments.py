@@ -16,10 +16,11 @@ from combdiff.language.types import Domain, Index, Map, is_complex
 
 
 class Parameters:
-    """The arguments of one lowering, and the steps that stand for them."""
+    """The arguments of one lowering, and the steps that stand for them; `of_equation` is given sizes by its program."""
 
-    def __init__(self, arrays: Arrays, parts: Components, names: ArgumentNames) -> None:
+    def __init__(self, arrays: Arrays, parts: Components, names: ArgumentNames, of_equation: bool = False) -> None:
         self.arrays = arrays
+        self.of_equation = of_equation
         self.names = names
         self.lists = {domain: name for name, domain in names.lists.items()}
         self.known: dict[Term, Step] = {}
@@ -60,7 +61,8 @@ class Parameters:
         lists = [
             Argument(name, offsets_kind(domain), step=self.offsets(domain), offsets=domain)
             for domain, name in self.lists.items()
-            if self.offsets(domain) not in given and (self.offsets(domain) in steps or domain.axes[0] in asked)
+            if self.offsets(domain) not in given
+            and (self.offsets(domain) in steps or (domain.axes[0] in asked and not self.of_equation))
         ]
         sizes = [Argument(self.names.size(d), Index(d)) for d in _sizes_asked(steps, [*found, *lists])]
         return [*found, *lists, *sizes]

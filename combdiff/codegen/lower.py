@@ -96,12 +96,13 @@ def lower(
     """
     check_supported(term)
     unknowns = set() if unknowns is None else unknowns
-    names = ArgumentNames(term) if names is None else names
-    lowering = _Lowering(term, sizes or {}, set(unknowns), names)
+    of_equation = names is not None
+    names = names or ArgumentNames(term)
+    lowering = _Lowering(term, sizes or {}, set(unknowns), names, of_equation)
     plan = lowering.plan()
     shared = lowering.contractions.to_share()
     if shared:
-        lowering = _Lowering(term, sizes or {}, set(unknowns), names, shared)
+        lowering = _Lowering(term, sizes or {}, set(unknowns), names, of_equation, shared)
         plan = lowering.plan()
     unknowns |= lowering.unknowns
     return plan
@@ -114,6 +115,7 @@ class _Lowering(Solving, Guarding):
         sizes: Mapping[Domain, int],
         unknowns: set[str],
         names: ArgumentNames,
+        of_equation: bool = False,
         shared: Shared | None = None,
     ) -> None:
         parts = by_components(program)
@@ -125,7 +127,7 @@ class _Lowering(Solving, Guarding):
         self.arrays = Arrays()
         self.names = self.arrays.names
         self.contractions = Contractions(self.arrays, self.sizes, shared)
-        self.parameters = Parameters(self.arrays, parts, names)
+        self.parameters = Parameters(self.arrays, parts, names, of_equation)
         self.known = self.parameters.known
         self.functions: dict[Var, Term] = {}
         self.memo: dict[tuple[Term, Guard], Value] = {}

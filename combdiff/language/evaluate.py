@@ -6,17 +6,16 @@ paper says what the nodes mean; branches of functions are NumPy's (a real root o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import product
 
 import numpy as np
 
 from combdiff.errors import ArrayError, UnsupportedError
 from combdiff.language.dense import Alternative, alternatives
-from combdiff.language.linear_maps import LinearMap, newton, probed, space_of
-from combdiff.language.scalars import SCALAR_FUNCTIONS
+from combdiff.language.linear_maps import LinearMap, Space, newton, probed, space_of
+from combdiff.language.scalar_values import exact, raised, scalar_value
 from combdiff.language.terms import (
     Add,
     App,
@@ -85,7 +84,8 @@ def evaluate(
     for domain, size in (sizes or {}).items():
         extent.note(domain, size, "the sizes given")
     try:
-        return _Scope({k: fitted(k.type, value, called(k), extent) for k, value in values.items()}, extent).value(term)
+        given = {k: fitted(k.type, value, called(k), extent) for k, value in values.items()}
+        return _Scope(given, extent, frozenset(given)).value(term)
     except OverflowError as problem:  # Python's integers are of any size
         raise UnsupportedError(f"an integer is too large ({problem})", remedy="scale the program") from problem
 
@@ -101,13 +101,19 @@ def _is_dirac(left: Term, right: Term) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """Values of the variables in sight, and the sizes of domains."""
+    """Values of the variables in sight, and the sizes of domains.
+
+    What is `made` of maps of nothing but `inputs` is kept: to make it takes long.
+    """
 
     values: Mapping[Term, Value]
     extent: Extent
+    inputs: frozenset[Term]
+    made: dict[Hashable, Value] = field(default_factory=dict)
 
-    def with_(self, variables: Sequence[Term], values: Sequence[Value]) -> _Scope:
-        return _Scope({**self.values, **dict(zip(variables, values, strict=True))}, self.extent)
+    def with_(self, variables: Sequence[Term], values: Sequence[Value], extent: Extent | None = None) -> _Scope:
+        inner = {**self.values, **dict(zip(variables, values, strict=True))}
+        return _Scope(inner, extent or self.extent, self.inputs, self.made)
 
     def value(self, t: Term) -> Value:
         match t:
@@ -136,7 +142,7 @@ class _Scope:
     def number(self, t: Term) -> Scalar:
         match t:
             case Const(real, imag):
-                return _exact(real) if not imag else complex(_exact(real), _exact(imag))
+                return exact(real) if not imag else complex(exact(real), exact(imag))
             case Add(terms):
                 return sum((self.number(u) for u in terms[1:]), self.number(terms[0]))
             case Mul(factors):
@@ -145,11 +151,11 @@ class _Scope:
                     result = result * self.number(factor)
                 return result
             case Pow(base, exponent):
-                return _power(self.number(base), self.number(exponent), is_complex(t.type))
+                return raised(self.number(base), self.number(exponent), is_complex(t.type))
             case Conj(of):
                 return self.number(of).conjugate()
             case Call(name, args):
-                return _call(name, [self.number(a) for a in args], any(is_complex(a.type) for a in args))
+                return scalar_value(name, [self.number(a) for a in args], any(is_complex(a.type) for a in args))
             case Sum(indices, body):
                 return self.summed(indices, body)
             case Delta(left, right, body):
@@ -165,6 +171,14 @@ class _Scope:
         """The adjoint or the inverse of a linear map, found by probing it; the root that Newton's method finds."""
         assert isinstance(of.type, Map), "only maps have an adjoint, an inverse or a root"
         source, target = (space_of(k, self.shape) for k in (of.type.params[0], of.type.result))
+        if not of.free <= self.inputs:
+            return self.newly_made(kind, of, source, target)
+        key = kind, of, source, target
+        if key not in self.made:
+            self.made[key] = self.newly_made(*key)
+        return self.made[key]
+
+    def newly_made(self, kind: str, of: Term, source: Space, target: Space) -> Value:
         function = self.value(of)
         assert callable(function), "a map of more than indices"
         if kind == "root":
@@ -283,7 +297,7 @@ class _Scope:
                 )
             extent = Extent(self.extent)
             found = [fitted(p.kind, a, p.name, extent) for p, a in zip(params, args, strict=True)]
-            return _Scope(self.values, extent).with_(params, found).value(t.body)
+            return self.with_(params, found, extent).value(t.body)
 
         return function
 
@@ -353,19 +367,6 @@ class _Scope:
         return 0
 
 
-_EXACT = 2**53
-
-
-def _exact(value: Fraction) -> int | float:
-    """A rational number as an integer, or the nearest float."""
-    if value.denominator == 1 and abs(value) < _EXACT:
-        return int(value)
-    try:
-        return float(value)
-    except OverflowError:
-        return float("inf") if value > 0 else float("-inf")
-
-
 def _called(function: Callable[..., Value], args: Sequence[Value]) -> Value:
     """The value of a function that is given; nan where Python says that there is none, which a guard may exclude."""
     try:
@@ -376,25 +377,3 @@ def _called(function: Callable[..., Value], args: Sequence[Value]) -> Value:
 
 def _part(value: Scalar) -> float:
     return value.real
-
-
-def _power(base: Scalar, exponent: Scalar, over_complex: bool) -> Scalar:
-    pair = (np.complex128(base), np.complex128(exponent)) if over_complex else (base.real, exponent.real)
-    with np.errstate(all="ignore"):
-        result: Scalar = np.power(*map(np.asarray, pair), dtype=np.complex128 if over_complex else np.float64).item()
-    return result
-
-
-def _call(name: str, args: Sequence[Scalar], over_complex: bool) -> Scalar:
-    if name == "pi":
-        return float(np.pi)
-    z = np.complex128(args[0]) if over_complex else np.float64(args[0].real)
-    with np.errstate(all="ignore"):
-        match name:
-            case "abs2":
-                return float(z.real * z.real + z.imag * z.imag)
-            case "sign":
-                return (z / abs(z)).item() if z else 0
-            case _:
-                result: Scalar = getattr(np, SCALAR_FUNCTIONS[name].numpy)(z).item()
-                return result

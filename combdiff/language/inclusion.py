@@ -15,7 +15,7 @@ from combdiff.language.types import Map, Number, Product, Type, is_complex
 def included(k: Term, value: Type) -> Term:
     """The cotangent `k` of a value of this type: its real part where the value is real and `k` is not.
 
-    >>> from combdiff.language.types import COMPLEX
+    >>> from combdiff.language.types import COMPLEX, REAL
     >>> included(fresh("k", COMPLEX), REAL).name, included(fresh("k", COMPLEX), COMPLEX).name
     ('real', 'k')
     """

@@ -16,7 +16,7 @@ import numpy as np
 
 from combdiff.language.anchors import domains_of
 from combdiff.language.points import random_offsets
-from combdiff.language.terms import App, Const, Let, Term, Var, bound_by, children, subterms
+from combdiff.language.terms import App, Const, Diff, Lam, Let, Term, Var, bound_by, children, subterms
 from combdiff.language.types import Domain, Index, Map, Type
 
 Sizes = dict[Domain, int]
@@ -85,6 +85,9 @@ def evaluation_steps(term: Term, sizes: Mapping[Domain, int]) -> int:
             bound = () if isinstance(t, Let) else bound_by(t)
             turns = prod(sizes[axis] for v in bound if isinstance(v.kind, Index) for axis in _axes(v.kind))
             known[t] = 1 + turns * sum(map(steps, children(t)))
+            if isinstance(t, Diff) and isinstance(t.of, Lam):
+                # a linear map is asked for its columns, an equation for its slopes
+                known[t] *= prod(sizes[axis] for v in t.of.params[:1] for d in domains_of(v.kind) for axis in d.axes)
         return known[t]
 
     return steps(term)

@@ -79,39 +79,48 @@ def place(
 
     `ask` is called often, and may raise to stop.
     """
-    values = dict(bindings)
-    terms = list(results)
-    users: dict[Var, dict[Var, None]] = {var: {} for var in values}
-
-    def note(user: Var) -> None:
-        for v in values[user].free & users.keys():
-            users[v][user] = None
-
-    def forget(user: Var) -> None:
-        for v in values[user].free & users.keys():
-            del users[v][user]
-
-    def put(var: Var, into: Callable[[Term, Var, Term], Term]) -> None:
-        ask()
-        forget(var)
-        value = values.pop(var)
-        for v in list(users[var]):
-            forget(v)  # what else it used may go with a factor 0
-            values[v] = into(values[v], var, value)
-            note(v)
-        terms[:] = [into(t, var, value) for t in terms]
-
-    for var in values:
-        note(var)
+    placing = _Placing(dict(bindings), list(results))
     movable = [var for var, _ in bindings if var not in kept]
     for var in movable:
-        if is_cheap(values[var]):
-            put(var, _with_copies)
+        if is_cheap(placing.values[var]):
+            ask()
+            placing.put(var, _with_copies)
     for var in movable:
         ask()
-        if var in values and _is_used_once(var, [*(values[v] for v in users[var]), *terms]) and _is_short(values[var]):
-            put(var, _with)
-    return list(values.items()), terms
+        if var in placing.values and placing.is_used_once(var) and _is_short(placing.values[var]):
+            placing.put(var, _with)
+    return list(placing.values.items()), placing.results
+
+
+class _Placing:
+    """Values and results, and which values use which."""
+
+    def __init__(self, values: dict[Var, Term], results: list[Term]) -> None:
+        self.values, self.results = values, results
+        self.users: dict[Var, dict[Var, None]] = {var: {} for var in values}
+        for var in values:
+            self._note(var)
+
+    def _note(self, user: Var) -> None:
+        for v in self.values[user].free & self.users.keys():
+            self.users[v][user] = None
+
+    def _forget(self, user: Var) -> None:
+        for v in self.values[user].free & self.users.keys():
+            del self.users[v][user]
+
+    def is_used_once(self, var: Var) -> bool:
+        return _is_used_once(var, [*(self.values[v] for v in self.users[var]), *self.results])
+
+    def put(self, var: Var, into: Callable[[Term, Var, Term], Term]) -> None:
+        """Put the value of `var` where it is used."""
+        self._forget(var)
+        value = self.values.pop(var)
+        for v in list(self.users[var]):
+            self._forget(v)  # what else it used may go with a factor 0
+            self.values[v] = into(self.values[v], var, value)
+            self._note(v)
+        self.results = [into(t, var, value) for t in self.results]
 
 
 def _with_copies(t: Term, var: Var, value: Term) -> Term:

@@ -200,3 +200,16 @@ def test_a_scatter_that_adds_repeats_what_it_adds(rows: list[int]) -> None:
         for c in rows:
             expected[c % 7] += weight * total
     assert np.allclose(d.compile("numpy")(x=x, y=y, X=rows), expected)
+
+
+def test_an_equation_is_given_the_size_of_a_list_that_it_only_sums_over() -> None:
+    text = """@domain X begin base = I; list = true end
+    (S::(X) -> R, g::((X, X) -> R) -> R) -> (a::R) -> sum(i, S(i)) * root((w::R) -> w^3 + w + g((i::X, m::X) -> a))"""
+    d = cd.grad(text)
+    f = d.compile()
+    assert [a.name for a in f.arguments] == ["S", "a", "g", "grad_g", "start_w"]
+    S, a = np.array([0.3, -1.2, 0.7]), 0.4
+    given = {"g": lambda x: float(np.sin(x).sum()), "grad_g": np.cos}
+    w = np.roots([1, 0, 1, 9 * np.sin(a)])
+    (root,) = w[np.abs(w.imag) < 1e-12].real
+    assert np.isclose(f(S, a, **given), -S.sum() * 9 * np.cos(a) / (3 * root**2 + 1))

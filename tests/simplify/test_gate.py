@@ -339,3 +339,24 @@ def test_a_delta_that_is_summed_excludes_what_is_infinite_too() -> None:
     assert gate_for(off).same(off, mul(number(1), off), "stage")
     with pytest.raises(CheckError):
         gate_for(off).same(off, mul(number(2), off), "stage")
+
+
+# --- rounding ---------------------------------------------------------------------------------------------------------
+
+
+def test_rounding_is_no_difference() -> None:
+    """The sine of a large number has few digits that mean anything."""
+    a = fresh("a", REAL)
+    before = call("sin", power(mul(number(2), power(a, number(-1)), power(a, number(Fraction(-3, 2)))), number(12)))
+    after = call("sin", mul(number(4096), power(a, number(-30))))
+    assert gate_for(before).agree(before, after)
+    for wrong in (mul(number(2), after), add(after, number(Fraction(1, 100))), call("cos", mul(number(4096), a))):
+        assert not gate_for(before).agree(before, wrong)
+    assert cd.grad("(a::R) -> sin((2 * (1 / a / a^(3/2)))^4)").check()
+
+
+def test_rounding_hides_no_difference_beside_it() -> None:
+    a, b = fresh("a", REAL), fresh("b", REAL)
+    steep = call("sin", mul(number(10**12), a))
+    before = add(steep, b)
+    assert not gate_for(before).agree(before, add(steep, mul(number(2), b)))

@@ -6,6 +6,7 @@ import math
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from time import process_time
 
 import pytest
@@ -113,13 +114,14 @@ def test_sums_keep_to_their_budget(text: str, mode: str) -> None:
     assert d.check()
 
 
+# what getrusage tells begins with the memory of the process that started this one
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not tell a process's own memory")
 @pytest.mark.parametrize("mode", ["grad", "hvp"])
 def test_a_tower_of_powers_takes_little_memory(mode: str) -> None:
     script = f"""
-import resource
 import combdiff as cd
 cd.{mode}("(x::R) -> " + "^".join(["x"] * 61), seconds={SECONDS})
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+print(open("/proc/self/status").read().split("VmHWM:")[1].split()[0])
 """
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert int(found.stdout) < 1 << 20, "kilobytes"
