@@ -23,7 +23,7 @@ from combdiff.language.linear_maps import LinearMap
 from combdiff.language.points import listed
 from combdiff.language.samples import random_value
 from combdiff.language.sizes import Sizes, evaluation_steps, two_sizes
-from combdiff.language.terms import Diff, Lam, Let, Term, Var, let, subterms
+from combdiff.language.terms import Diff, Lam, Let, Term, Tuple, Var, let, subterms
 from combdiff.language.types import Index, Map, Product, Type, is_complex
 from combdiff.language.values import Value
 from combdiff.language.vocabulary import DERIVATIVES, LINEAR
@@ -111,9 +111,10 @@ _POINTS = 5  # along a direction at which the objective is evaluated
 
 def _sizes(t: Term, body: Term, seed: int) -> tuple[Sizes, Sizes]:
     """Two sets of sizes, small ones where loops would else be long."""
-    sizes = two_sizes(t, seed=seed)
+    both = Tuple((t, body))  # a constant index may stand in one of them alone
+    sizes = two_sizes(both, seed=seed)
     steps = max(evaluation_steps(t, s) + _DIRECTIONS * _POINTS * evaluation_steps(body, s) for s in sizes)
-    return two_sizes(t, seed=seed, few=True) if steps > _STEPS else sizes
+    return two_sizes(both, seed=seed, few=True) if steps > _STEPS else sizes
 
 
 def _emitted(d: Derivation) -> tuple[Compiled | None, tuple[str, ...]]:
@@ -156,11 +157,15 @@ _AWAY = 0.5  # from zero: much farther than a difference steps
 
 
 def _sample(d: Derivation, body: Term, sizes: Sizes, rng: np.random.Generator) -> dict[Term, Value] | None:
-    """Random values where `body`, which was differentiated, is finite: a real log or root wants positive ones."""
+    """Random values where `body`, which was differentiated, is finite: a real log or root wants positive ones.
+
+    The last draws lie between 0 and 1, as probabilities and fractions do.
+    """
     for draw in range(_DRAWS):
         values = _values(d.term, sizes, rng)
-        if draw >= _DRAWS // 2:
-            values = {v: _positive(v.type, value) for v, value in values.items()}
+        if draw >= _DRAWS // 3:
+            at_most = np.inf if draw < 2 * _DRAWS // 3 else 1.0
+            values = {v: _positive(v.type, value, at_most) for v, value in values.items()}
         for t in (d.term, d.objective, body):
             _add_derivatives(values, t, sizes)
         if all(np.isfinite(x).all() for x in items_of(evaluate(body, values, sizes))):
@@ -168,13 +173,15 @@ def _sample(d: Derivation, body: Term, sizes: Sizes, rng: np.random.Generator) -
     return None
 
 
-def _positive(kind: Type, value: Value) -> Value:
+def _positive(kind: Type, value: Value, at_most: float) -> Value:
     """Positive numbers instead of real ones; an array with declared symmetries keeps what it has."""
     if is_complex(kind) or isinstance(kind, Index) or (isinstance(kind, Map) and kind.symmetries):
         return value
-    if isinstance(value, np.ndarray):
-        return np.abs(value) + _AWAY
-    return abs(value) + _AWAY if isinstance(value, int | float) else value
+    if not isinstance(value, np.ndarray | int | float):
+        return value
+    size = np.abs(np.asarray(value, float)) + _AWAY
+    found = size if np.isinf(at_most) else at_most * size / (size + _AWAY)
+    return found if found.ndim else float(found)
 
 
 def _refuse_functions(f: Lam) -> None:

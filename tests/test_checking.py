@@ -22,6 +22,8 @@ PROGRAMS = {
     "a derivative inside of the objective": "(x::R) -> grad((y::R) -> grad((z::R) -> z^3*y)(y))",
     "parameters called self and out": "(out::RV, self::RV) -> sum(i, out(i) * self(i))",
     "a range that no array shows": "@domain BZ begin base = I; periodic = true end\n(x::R) -> sum(k::BZ, x^2)",
+    "a constant index that the derivative has not": "(A::RM) -> (B::RM{n, n}) -> A(0, 2) + sum((i::N{n}, j::N{n}, "
+    "k::N{n}, l::N{n}, m::N{n}), B(0, 0))",
     "constant indices of matrices": "(R::Sym, y::RV, M::Sym) -> M[2, 2] + R(1, 1) + y(0)",
     "large numbers": "(x::R) -> 10^12 * (x + 1)^2",
 }
@@ -214,3 +216,7 @@ def test_no_slope_is_compared_with_differences_that_do_not_settle() -> None:
     report = cd.grad("(x::R) -> sin(10^12 * x)").check()
     assert report and "too steep" in report.notes[0]
     assert "finite differences" not in {finding.what for finding in report.findings}
+
+
+def test_fractions_are_drawn_where_nothing_else_is_finite() -> None:
+    assert cd.grad("(χ::R) -> (φ::RV) -> sum(i, φ(i) * log(φ(i)) + (1 - φ(i)) * log(1 - φ(i)) + χ * φ(i)^2)").check()

@@ -27,8 +27,14 @@ def is_plain(step: Step) -> bool:
     """
     if step.op in NUMBERS:
         return True
-    made = step.op in ("add", "mul", "position", "where") or is_whole_power(step)
+    made = step.op in ("add", "mul", "position", "where") or is_whole_power(step) or _is_square(step)
     return made and not step.rank and all(map(is_plain, step.operands))
+
+
+def _is_square(step: Step) -> bool:
+    """Whether a step is |x|² of a real number, which is written x**2."""
+    spec: Any = step.spec
+    return step.op == "call" and spec[0] == "abs2" and not step.operands[0].complex
 
 
 def is_integer(step: Step) -> bool:

@@ -6,6 +6,7 @@ Those of sums, products and powers are in `arithmetic.py`. Nothing here knows of
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 from combdiff.language.arithmetic import mul, number, power, split_coefficient
 from combdiff.language.merging import HALF, is_real_number
@@ -56,6 +57,10 @@ def call(primitive: str, *args: Term) -> Term:
             return Const(real if primitive == "real" else imag)
         case (("real" | "imag"), (Mul((Const(_, imag) as c, *rest)),)) if not imag:
             return mul(c, call(primitive, mul(*rest)))
+        case "abs2", (Const(real, imag),):
+            return Const(real * real + imag * imag)
+        case (("abs" | "sign"), (Const(real, imag),)) if not imag:
+            return Const(abs(real) if primitive == "abs" else Fraction((real > 0) - (real < 0)))
         case "exp", (Const() as c,) if c == ZERO:
             return ONE
         case "sqrt", (Pow(base, Const(m, imag)) as u,) if not imag and is_real_number(base):

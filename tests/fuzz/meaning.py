@@ -144,6 +144,11 @@ def _value(e: Expr, scope: Scope) -> Any:
             return _folded(T.mul, factors, scope)
         case Div(top, below):
             return T.div(evaluate(top, scope), evaluate(below, scope))
+        case Power(Call("abs", of), exponent) if is_even(constant(exponent)):
+            # smooth where |x| is not
+            square = T.call("abs2", evaluate(of, scope), over_complex(of.kind))
+            by = constant(exponent)
+            return T.power(square, by / 2, False) if by is not None else square
         case Power(base, exponent):
             by = constant(exponent)
             value = evaluate(exponent, scope) if by is None else by
@@ -155,7 +160,7 @@ def _value(e: Expr, scope: Scope) -> Any:
         case Delta(left, right, body):
             return T.where(meet(left, right, scope), evaluate(body, scope))
         case Indicator(left, right, body):
-            return T.where(at_most(left, right, scope), evaluate(body, scope))
+            return ordered(left, right, evaluate(body, scope), scope)
         case _:
             return _map(e, scope)
 
@@ -196,6 +201,11 @@ def _folded(op: Callable[[Any, Any], Any], items: Sequence[Expr], scope: Scope) 
     for item in items[1:]:
         result = op(result, evaluate(item, scope))
     return result
+
+
+def is_even(value: Fraction | None) -> bool:
+    """Whether a number is an even integer above 0."""
+    return value is not None and value > 0 and value % 2 == 0
 
 
 def constant(e: Expr) -> Fraction | None:
@@ -253,9 +263,11 @@ def affine(e: Affine, scope: Scope) -> list[Any]:
     return [x + e.constant for x in columns] if e.constant else columns
 
 
-def at_most(left: Expr, right: Expr, scope: Scope) -> Any:
-    a, b = (T.primal(evaluate(x, scope)) for x in (left, right))
-    return a.real <= b.real
+def ordered(left: Expr, right: Expr, body: Any, scope: Scope) -> Any:
+    """`body` where left ≤ right; nothing where one of the two is no number."""
+    a, b = (T.primal(evaluate(x, scope)).real for x in (left, right))
+    known = T.xp_of(a).isfinite(a) & T.xp_of(b).isfinite(b)
+    return T.where(known, T.where(a <= b, body), float("nan"))
 
 
 def meet(left: Affine, right: Affine, scope: Scope) -> Any:

@@ -12,6 +12,8 @@ DOCUMENTED = {
     r"a Dirac δ of real numbers is left": "δ left",
     # README: an unknown map of tensors that would be needed at every value of an index is refused
     r"a function of the user is applied to a different array for each value": "unknown map in a loop",
+    # docs/code.md: "no equations are solved"
+    r"solves equations, which is not done in dask": "equations in Dask",
     # docs/code.md: within a limit of memory, or refused before
     r"bytes are needed|memory is limited": "memory",
 }

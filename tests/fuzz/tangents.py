@@ -118,9 +118,9 @@ def div(a: Value, b: Value) -> Value:
     return _dual(tag, ratio, tangent)
 
 
-def where(condition: Array, a: Value) -> Value:
+def where(condition: Array, a: Value, otherwise: float = 0) -> Value:
     """`a` where the condition holds, else 0, whatever `a` is there: also in the tangents."""
-    return each(a, lambda x: xp_of(x).where(condition, x, 0))
+    return each(a, lambda x: xp_of(x).where(condition, x, otherwise))
 
 
 def summed(v: Value, axis_size: int, ndim: int) -> Value:
