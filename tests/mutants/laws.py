@@ -15,6 +15,13 @@ from tests.mutants.mutant import ROOT, Mutant, source
 
 TOKEN = re.compile(r'"[^"]*"|;[^\n]*|[()]|[^\s()";]+')
 
+ALONE = {
+    "matrix": ("tests/codegen/test_matrix_laws.py", "tests/codegen/test_tensor_laws.py"),
+    "index": ("tests/simplify/test_index_laws.py",),
+    "contract": ("tests/simplify/test_contract_laws.py",),
+}
+"""The tests of each law by itself, where they are not in """
+TERMS = ("tests/simplify/test_laws.py",)
 DIRECT = {
     "matrix": ("tests/codegen/test_matrix_programs.py", "tests/codegen/test_matrix.py", "tests/golden", "tests/paper"),
     "nest": ("tests/simplify/test_nest.py", "tests/golden", "tests/paper"),
@@ -67,11 +74,12 @@ def mutants() -> Iterator[Mutant]:
     """All mutants of all laws."""
     for path in sorted((ROOT / "rules").glob("*.egg")):
         family, text = path.stem, source(f"rules/{path.name}")
+        tests = (*ALONE.get(family, TERMS), *DIRECT.get(family, GENERAL))
         for law in forms(text):
             if law.head in ("rewrite", "rule"):
                 name = f"{family}: {called(law, text)}"
                 for fault, changed in faults(law, text):
-                    yield Mutant(f"{name} [{fault}]", f"rules/{path.name}", changed, DIRECT.get(family, GENERAL))
+                    yield Mutant(f"{name} [{fault}]", f"rules/{path.name}", changed, tests)
 
 
 def called(law: Form, text: str) -> str:
