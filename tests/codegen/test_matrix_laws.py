@@ -50,14 +50,14 @@ def ring_of_two(a: int = p, n: int = 2, touching: int = 3, last: int = e) -> tup
     return Around(q, touching, e, d), Around(a, touching, last, c), span(1, a, q, A), span(n, q, a, B)
 
 
-def rows(a: int = r, m: int = 1, n: int = 2) -> tuple[str, ...]:
+def rows(a: int = r, m: int = 1, n: int = 2, last: int = e) -> tuple[str, ...]:
     """x(q) A(q, a)."""
-    return Around(q, 3, e, d), span(m, q, e, X), span(n, q, a, A)
+    return Around(q, 3, last, d), span(m, q, e, X), span(n, q, a, A)
 
 
-def columns(a: int = r, m: int = 1, n: int = 2) -> tuple[str, ...]:
+def columns(a: int = r, m: int = 1, n: int = 2, last: int = e) -> tuple[str, ...]:
     """x(q) A(a, q)."""
-    return Around(q, 3, e, d), span(m, q, e, X), span(n, a, q, A)
+    return Around(q, 3, last, d), span(m, q, e, X), span(n, a, q, A)
 
 
 def entries(known: int, a: int = p, b: int = q, m: int = 1, n: int = 2) -> tuple[str, ...]:
@@ -109,6 +109,7 @@ PRODUCTS = (
             "one factor would be taken twice": rows(m=1, n=3),
             "A is a vector": rows(a=e),
             "A(q, q) is a diagonal": rows(a=q),
+            "X is a matrix, for the product ends elsewhere": rows(last=end),
         },
     ),
     Law(
@@ -119,6 +120,7 @@ PRODUCTS = (
             "one factor would be taken twice": columns(m=1, n=3),
             "A is a vector": columns(a=e),
             "A(q, q) is a diagonal": columns(a=q),
+            "X is a matrix, for the product ends elsewhere": columns(last=end),
         },
     ),
     Law(
@@ -129,6 +131,7 @@ PRODUCTS = (
         unless={
             "one factor would be taken twice": entries(known=p, m=1, n=3),
             "A(p, p) is a diagonal": entries(known=p, b=p),
+            "no factor touches p": entries(known=q),
             "the legs are not the same": (Around(p, 3, e, d), span(1, p, q, A), span(2, p, r, B)),
         },
     ),
@@ -140,6 +143,7 @@ PRODUCTS = (
         unless={
             "one factor would be taken twice": entries(known=q, m=1, n=3),
             "A(q, q) is a diagonal": entries(known=q, a=q),
+            "no factor touches q": entries(known=p),
             "the legs are not the same": (Around(q, 3, e, d), span(1, p, q, A), span(2, r, q, B)),
         },
     ),
@@ -183,7 +187,7 @@ ADJOINTS = (
     rewriting("conjugate a matrix twice", Conjugate(Conjugate(A)), A),
     rewriting("adjoint", Transpose(Conjugate(A)), Adjoint(A)),
     rewriting("real", Conjugate(A), A, Real(A), unless={"B is real": (Real(B), Conjugate(A))}),
-    rewriting("symmetric", Transpose(A), A, Symmetric(A), unless={"B is": (B, Transpose(A))}),
+    rewriting("symmetric", Transpose(A), A, Symmetric(A), unless={"A is not": (Transpose(A),)}),
     rewriting("symmetric, conjugated", Adjoint(A), Conjugate(A), Symmetric(A), unless={"A is not": (Adjoint(A),)}),
     rewriting("hermitian", Adjoint(A), A, Hermitian(A), unless={"A is not": (Adjoint(A),)}),
     rewriting("hermitian, transposed", Transpose(A), Conjugate(A), Hermitian(A), unless={"A is not": (Transpose(A),)}),

@@ -249,6 +249,13 @@ MEETING = (
                 put(point(ZERO_SUM, s), J),
                 put(measure(ZERO_SUM, s), Num(1)),
             ),
+            "the value is that of another number": (
+                summed({s}, ZERO_SUM),
+                put(meeting(indices(s), multiset(ZERO_SUM)), ZERO_SUM),
+                put(newest(indices(s), ZERO_SUM), str(s)),
+                put(point(ZERO_SUM, t), J),
+                put(measure(ZERO_SUM, t), Num(1)),
+            ),
             "s has no measure": (
                 summed({s}, ZERO_SUM),
                 put(meeting(indices(s), multiset(ZERO_SUM)), ZERO_SUM),

@@ -286,12 +286,6 @@ NEST = (
                 *known(7, Of(fB), Of(B)),
                 Combination(Of(fA), Of(fB), Of(C)),
             ),
-            "a term of another sum holds f": (
-                *known(7, Of(fA), Of(A), entry=True),
-                *known(7, Of(fB), Of(B), entry=True),
-                Combination(Of(C)),
-                Combination(Of(fA)),
-            ),
         },
     ),
 )
