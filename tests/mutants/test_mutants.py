@@ -39,7 +39,17 @@ def test_a_law_loses_its_minus_sign_and_its_condition() -> None:
     (law,) = forms(text)
     wrong = dict(faults(law, text))
     assert "(bigint 1)" in wrong["wrong"]
-    assert "commutes" not in wrong["without condition 1"]
+    assert "commutes" not in wrong["without (commutes a)"]
+
+
+def test_conditions_are_all_premises_but_those_that_the_law_cannot_be_written_without() -> None:
+    text = (
+        "(rule ((= s (Sum vs d)) (= i (part vs d)) (Around q f) (= f (& f 3)) (= n (width q)) (kind n k) (waits d v))"
+        " ((set (solution d q) n)))"
+    )
+    (law,) = forms(text)
+    without = [fault.removeprefix("without ") for fault, _ in faults(law, text) if fault.startswith("without ")]
+    assert without == ["(= f (& f 3))", "(= n (width q))", "(kind n k)", "(waits d v)"]
 
 
 def test_a_fault_is_noticed() -> None:

@@ -1,0 +1,312 @@
+"""Each law of terms by itself on ground terms: what it makes of them, and where it does nothing.
+
+Those of indices are in `test_index_laws.py`, of meetings of Σ and δ in `test_contract_laws.py`, of products of matrices
+and tensors in `test_matrix_laws.py` and `test_tensor_laws.py`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from fractions import Fraction
+
+from tests.codegen.test_matrix_laws import LAWS as MATRIX
+from tests.codegen.test_tensor_laws import LAWS as TENSOR
+from tests.law_examples import (
+    ROOT,
+    Law,
+    constructors,
+    does_nothing,
+    equal,
+    examples,
+    exceptions,
+    fires,
+    laws_of,
+    multiset,
+    put,
+    rational,
+    rewriting,
+    union,
+)
+from tests.simplify.law_vocabulary import (
+    At,
+    Call,
+    Conj,
+    Delta,
+    Derivative,
+    Fn,
+    I,
+    Item,
+    J,
+    K,
+    Lin,
+    Mono,
+    Num,
+    Ordered,
+    Over,
+    Pair,
+    Plus,
+    Power,
+    Raise,
+    Subst,
+    SubstMono,
+    Sum,
+    Times,
+    Where,
+    With,
+    X,
+    Y,
+    Z,
+    addend,
+    commutes,
+    i,
+    j,
+    monomials,
+    part,
+)
+from tests.simplify.test_contract_laws import LAWS as CONTRACT
+from tests.simplify.test_index_laws import LAWS as INDEX
+
+chosen, factor = constructors("chosen", "factor")
+HALF = Fraction(1, 2)
+
+ALGEBRA = (
+    Law(
+        "choose an inner product",
+        given=(Times(X, Times(Y, Z)),),
+        then=(equal(chosen(multiset(X, Times(Y, Z))), Times(Y, Z)),),
+        unless={
+            "x = x y is a factor of itself": (Times(X, Y), union(X, Times(X, Y))),
+            "the inner term is a sum": (Times(X, Plus(Y, Z)),),
+            "the product is in a sum": (Plus(X, Times(Y, Z)),),
+        },
+    ),
+    Law(
+        "choose an inner sum",
+        given=(Plus(X, Plus(Y, Z)),),
+        then=(equal(chosen(multiset(X, Plus(Y, Z))), Plus(Y, Z)),),
+        unless={
+            "x = x + y is a term of itself": (Plus(X, Y), union(X, Plus(X, Y))),
+            "the inner term is a product": (Plus(X, Times(Y, Z)),),
+            "the sum is in a product": (Times(X, Plus(Y, Z)),),
+        },
+    ),
+    rewriting(
+        "flatten a product",
+        Times(X, Times(Y, Z)),
+        Times(X, Y, Z),
+        put(chosen(multiset(X, Times(Y, Z))), Times(Y, Z)),
+        unless={
+            "no inner product is chosen": (Times(X, Times(Y, Z)),),
+            "x = x y is a factor of itself": (union(X, Times(X, Y)), put(chosen(multiset(X, Y)), X)),
+        },
+    ),
+    rewriting(
+        "flatten a sum",
+        Plus(X, Plus(Y, Z)),
+        Plus(X, Y, Z),
+        put(chosen(multiset(X, Plus(Y, Z))), Plus(Y, Z)),
+        unless={
+            "no inner sum is chosen": (Plus(X, Plus(Y, Z)),),
+            "x = x + y is a term of itself": (union(X, Plus(X, Y)), put(chosen(multiset(X, Y)), X)),
+        },
+    ),
+    rewriting("with", With(multiset(X, Y), Z), Times(X, Y, Z)),
+    rewriting("raise", Raise(Num(2), X), Power(X, Num(2))),
+    rewriting(
+        "power of a product",
+        Power(Times(X, Y), Num(-2)),
+        Times(Power(X, Num(-2)), Power(Y, Num(-2))),
+        using=("raise",),
+        unless={
+            "√(x y) is not √x √y": (Power(Times(X, Y), Num(HALF)),),
+            "the exponent is complex": (Power(Times(X, Y), Num(2, 1)),),
+            "the exponent is unknown": (Power(Times(X, Y), Z),),
+        },
+    ),
+    Law(
+        "choose a factor",
+        given=(Times(X, Plus(Y, Z)),),
+        then=(equal(factor(multiset(X, Plus(Y, Z))), Plus(Y, Z)),),
+        unless={"the sum is in a sum": (Plus(X, Plus(Y, Z)),), "no factor is a sum": (Times(X, Times(Y, Z)),)},
+    ),
+    rewriting(
+        "multiply out",
+        Times(X, Plus(Y, Z)),
+        Plus(Times(X, Y), Times(X, Z)),
+        put(factor(multiset(X, Plus(Y, Z))), Plus(Y, Z)),
+        using=("with",),
+        unless={"no factor is chosen": (Times(X, Plus(Y, Z)),)},
+    ),
+    rewriting("split a sum", Sum({i}, Plus(X, Y)), Plus(Sum({i}, X), Sum({i}, Y))),
+)
+
+CONJUGATE = (
+    rewriting("conjugate twice", Conj(Conj(X)), X),
+    rewriting("conjugate of a number", Conj(Num(1, 2)), Num(1, -2)),
+    rewriting("conjugate of a sum", Conj(Plus(X, Y)), Plus(Conj(X), Conj(Y))),
+    rewriting("conjugate of a product", Conj(Times(X, Y)), Times(Conj(X), Conj(Y))),
+    rewriting("conjugate under an order", Conj(Ordered(I, J, X)), Ordered(I, J, Conj(X))),
+    rewriting(
+        "conjugate of an integer power",
+        Conj(Power(X, Num(-2))),
+        Power(Conj(X), Num(-2)),
+        unless={
+            "(√x)' is not √(x') below the branch cut": (Conj(Power(X, Num(HALF))),),
+            "the exponent is complex": (Conj(Power(X, Num(2, 1))),),
+        },
+    ),
+    rewriting(
+        "conjugate of a function",
+        Conj(Call("exp", X)),
+        Call("exp", Conj(X)),
+        commutes("exp"),
+        unless={"log has a branch cut": (commutes("exp"), Conj(Call("log", X)))},
+    ),
+)
+
+SUBSTITUTE = (
+    rewriting("substitute the variable", Subst(i, X, I), X, unless={"it is another one": (Subst(i, X, J),)}),
+    rewriting("substitute another variable", Subst(i, X, J), J, unless={"it is the variable": (Subst(i, X, I),)}),
+    rewriting("substitute in a number", Subst(i, X, Num(1, 2)), Num(1, 2)),
+    rewriting("substitute in an index", Subst(i, J, Lin((2, I))), f"(Lin {multiset(SubstMono(i, J, Mono(2, I)))})"),
+    rewriting("substitute in a monomial", SubstMono(i, J, Mono(2, I)), Mono(2, Subst(i, J, I))),
+    rewriting("substitute in an application", Subst(i, J, At(X, I)), At(Subst(i, J, X), Subst(i, J, I))),
+    rewriting("substitute in a function", Subst(i, J, Fn(j, I)), Fn(j, Subst(i, J, I))),
+    rewriting("substitute in a sum", Subst(i, J, Plus(X, I)), Plus(Subst(i, J, X), Subst(i, J, I))),
+    rewriting("substitute in a product", Subst(i, J, Times(X, I)), Times(Subst(i, J, X), Subst(i, J, I))),
+    rewriting("substitute in a power", Subst(i, J, Power(X, I)), Power(Subst(i, J, X), Subst(i, J, I))),
+    rewriting("substitute in a conjugate", Subst(i, J, Conj(I)), Conj(Subst(i, J, I))),
+    rewriting("substitute in a call", Subst(i, J, Call("exp", I)), Call("exp", Subst(i, J, I))),
+    rewriting("substitute under a sum", Subst(i, K, Sum({j}, I)), Sum({j}, Subst(i, K, I))),
+    rewriting("substitute under a delta", Subst(i, K, Delta([I], J)), Delta([Subst(i, K, I)], Subst(i, K, J))),
+    rewriting(
+        "substitute under an order",
+        Subst(i, K, Ordered(I, J, X)),
+        Ordered(Subst(i, K, I), Subst(i, K, J), Subst(i, K, X)),
+    ),
+    rewriting("substitute in a derivative", Subst(i, J, Derivative("grad", I)), Derivative("grad", Subst(i, J, I))),
+    rewriting("substitute in a pair", Subst(i, J, Pair(X, I)), Pair(Subst(i, J, X), Subst(i, J, I))),
+    rewriting("substitute in an item", Subst(i, J, Item(1, I)), Item(1, Subst(i, J, I))),
+    rewriting("sum over nothing", Over((), X), X, unless={"an index is left": (Over({i}, X),)}),
+    rewriting("sum over what is left", Over({i}, X), Sum({i}, X), unless={"no index is left": (Over((), X),)}),
+    rewriting("delta of nothing", Where((), X), X, unless={"a condition is left": (Where([I], X),)}),
+    rewriting("delta of what is left", Where([I], X), Delta([I], X), unless={"no condition is left": (Where((), X),)}),
+)
+
+TERMS = (
+    Law("terms of a sum", given=(Plus(X, Y),), then=(part(multiset(X, Y), X), part(multiset(X, Y), Y))),
+    Law("factors of a product", given=(Times(X, Y),), then=(part(multiset(X, Y), X), part(multiset(X, Y), Y))),
+    Law("conditions of a delta", given=(Delta([I, J], X),), then=(part(multiset(I, J), I), part(multiset(I, J), J))),
+    Law(
+        "monomials of an index",
+        given=(Lin((2, I), (-1, J)),),
+        then=(
+            addend(monomials((2, I), (-1, J)), Mono(2, I)),
+            addend(monomials((2, I), (-1, J)), Mono(-1, J)),
+        ),
+    ),
+)
+
+# closed tensors have a vocabulary of their own: (Of a b x) is (a + ib) x in a sum, (FactorOf f x) is factor f times x
+FactorOf, Flat, holds, holds_entry, cofactor = constructors("With", "Flat", "holds", "holds-entry", "cofactor")
+
+
+def Of(x: str, real: int = 1, imaginary: int = 0) -> str:
+    """A complex number times a tensor, as a term of a sum."""
+    return f"(Of {rational(real)} {rational(imaginary)} {x})"
+
+
+def Scaled(x: str, real: int, imaginary: int) -> str:
+    """A complex number times a tensor."""
+    return f"(Scaled {rational(real)} {rational(imaginary)} {x})"
+
+
+def Combination(*terms: str) -> str:
+    """A sum of such terms."""
+    return f"(Combination {multiset(*terms)})"
+
+
+def known(f: int, term: str, left: str, entry: bool = False) -> tuple[str, ...]:
+    """What `look` finds out about a term that holds a factor, and leaves this cofactor, perhaps an entry."""
+    facts = put(holds(f, term), "()"), put(cofactor(f, term), left)
+    return (*facts, put(holds_entry(f, term), "()")) if entry else facts
+
+
+A, B, C = map(Flat, (1, 2, 3))
+fA, fB, gB = FactorOf(7, A), FactorOf(7, B), FactorOf(8, B)
+
+NEST = (
+    Law(
+        "look for factors",
+        given=(Of(fA, 2, 3),),
+        then=(holds(7, Of(fA, 2, 3)), equal(cofactor(7, Of(fA, 2, 3)), Of(A, 2, 3))),
+    ),
+    Law(
+        "look for entries",
+        given=("(entry 1)", Of(fA)),
+        then=(holds_entry(7, Of(fA)),),
+        unless={"only B is an entry": ("(entry 2)", Of(fA))},
+    ),
+    rewriting("scaled addend", Of(Scaled(A, 3, 5), 2, 1), Of(A, 6 - 5, 10 + 3)),
+    rewriting(
+        "collect from all",
+        Combination(Of(fA, 2), Of(fB)),
+        FactorOf(7, Combination(Of(A, 2), Of(B))),
+        *known(7, Of(fA, 2), Of(A, 2)),
+        *known(7, Of(fB), Of(B)),
+        unless={
+            "there is one term": (*known(7, Of(fA), Of(A)), Combination(Of(fA))),
+            "a term does not hold f": (
+                *known(7, Of(fA), Of(A)),
+                *known(8, Of(gB), Of(B)),
+                Combination(Of(fA), Of(gB)),
+            ),
+        },
+    ),
+    rewriting(
+        "collect from some",
+        Combination(Of(fA, 2), Of(fB), Of(C)),
+        Combination(Of(FactorOf(7, Combination(Of(A, 2), Of(B)))), Of(C)),
+        *known(7, Of(fA, 2), Of(A, 2), entry=True),
+        *known(7, Of(fB), Of(B), entry=True),
+        unless={
+            "only one term holds f": (*known(7, Of(fA), Of(A), entry=True), Combination(Of(fA), Of(C))),
+            "all terms hold f": (
+                *known(7, Of(fA), Of(A), entry=True),
+                *known(7, Of(fB), Of(B), entry=True),
+                Combination(Of(fA), Of(fB)),
+            ),
+            "no entry is left behind": (
+                *known(7, Of(fA), Of(A)),
+                *known(7, Of(fB), Of(B)),
+                Combination(Of(fA), Of(fB), Of(C)),
+            ),
+            "one leaves no entry": (
+                *known(7, Of(fA), Of(A), entry=True),
+                *known(7, Of(fB), Of(B)),
+                Combination(Of(fA), Of(fB), Of(C)),
+            ),
+        },
+    ),
+)
+
+LAWS = {"algebra": ALGEBRA, "conjugate": CONJUGATE, "substitute": SUBSTITUTE, "terms": TERMS, "nest": NEST}
+
+
+@examples(LAWS)
+def test_a_law_fires_and_makes_what_is_said(family: str, law: Law) -> None:
+    fires(family, law)
+
+
+@exceptions(LAWS)
+def test_a_law_does_nothing_where_it_does_not_hold(family: str, law: Law, reason: str) -> None:
+    does_nothing(family, law, reason)
+
+
+def test_every_law_has_an_example() -> None:
+    named = {path.stem: set(laws_of(path.stem)) for path in (ROOT / "rules").glob("*.egg")}
+    tried: dict[str, set[str]] = defaultdict(set)
+    for table in (LAWS, INDEX, CONTRACT, MATRIX, TENSOR):
+        for family, laws in table.items():
+            tried[family] |= {law.name for law in laws}
+    assert tried == named
