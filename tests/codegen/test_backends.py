@@ -89,7 +89,7 @@ TEXTS = {
     " + sum((i, j), delta(i, 2 * j, exp(indicator(x(i), 0, d(j)))))\nend",
     "guarded numbers": "(x::RV) -> sum((i, j), indicator(i + 1, j, sqrt(x(i) - x(i)) + 2^(i - i) * x(j) + x(i)^2 / 3))",
     "functions of numbers": "(x::RV{n}) -> begin\n  m = sum(i::N{n}, 1)\n"
-    "  log(abs2(m)) * sum(i, x(i)^2) * exp(abs2(2/3))\nend",
+    "  log(abs2(m) + 1) * sum(i, x(i)^2) * exp(abs2(2/3))\nend",
     "guarded function": "(g::RF) -> (x::RV) -> sum((i, j), indicator(i + 1, j, g(1 / (x(i) - x(j))))) / 1e6",
     "vectors of matrices": "(T::RM) -> (A::RM, B::RM) -> sum((i, j), (sum(k, A(i, k) * B(k, j)) - T(i, j))^2)",
 }

@@ -21,7 +21,16 @@ def supplied(name: str, given: Mapping[str, Any]) -> Callable[..., Any]:
         )
     energies = {k: v for k, v in given.items() if isinstance(v, Energy)}
     for k, energy in energies.items():
-        of_energy = {k: energy.on, f"grad_{k}": energy.gradient, f"pullback_grad_{k}": energy.product}
+        of_energy = {
+            k: energy.on,
+            f"grad_{k}": energy.gradient,
+            f"pullback_grad_{k}": energy.product,
+            f"pullback_{k}": lambda x, k, e=energy: k * e.gradient(x),
+            f"pullback_pullback_{k}": lambda x, k, c, e=energy: (
+                k * e.product(x, c),
+                np.real(np.sum(np.conj(e.gradient(x)) * c)),
+            ),
+        }
         if name in of_energy:
             return of_energy[name]
     if isinstance(given.get(name), Matrix):
