@@ -23,8 +23,8 @@ from combdiff.language.names import apart
 from combdiff.language.parser import parse
 from combdiff.language.samples import random_value
 from combdiff.language.spelling import Spelling
-from combdiff.language.terms import Diff, Lam, Term, Var, bound_by, let, subterms, tuple_of
-from combdiff.language.types import Domain, Map
+from combdiff.language.terms import Diff, Lam, Term, Var, bound_by, children, let, subterms, tuple_of
+from combdiff.language.types import Domain, Index, Map, Type
 from combdiff.language.values import Value
 
 if TYPE_CHECKING:
@@ -88,13 +88,32 @@ def _renamed(t: Term, same: Mapping[Var, Var]) -> Term:
 
 
 def _sizes_of(read: Term, printed: Term, same: Mapping[Var, Var], sizes: Sizes) -> dict[Domain, int]:
-    """The sizes of the domains of what is the `same` in both, and of those whose names were printed."""
-    pairs = [pair for v, u in same.items() for pair in zip(domains_of(v.kind), domains_of(u.kind), strict=True)]
+    """The sizes of the domains of what is the `same` in both, of those whose names were printed, and of all others."""
+    pairs = [(v.kind, u.kind) for v, u in same.items()]
     named = {name: domain for domain, name in Spelling(apart(printed)).domains.items()}
     declared = {d for u in subterms(read) for v in bound_by(u) for d in domains_of(v.kind) if d.declared}
-    pairs += [(named[d.name], d) for d in declared]
-    axes = (axes for ours, theirs in pairs for axes in zip(ours.axes, theirs.axes, strict=True))
-    return {theirs: sizes[ours] for ours, theirs in axes if ours in sizes}
+    pairs += [(Index(named[d.name]), Index(d)) for d in declared]
+    pairs += _bound_alike(printed, read)
+    found: dict[Domain, int] = {}
+    for ours, theirs in pairs:
+        for d, e in zip(domains_of(ours), domains_of(theirs), strict=False):
+            for axis, named_axis in zip(d.axes, e.axes, strict=False):
+                if axis in sizes:
+                    found.setdefault(named_axis, sizes[axis])
+    return found
+
+
+def _bound_alike(a: Term, b: Term) -> Iterator[tuple[Type, Type]]:
+    """The types of variables that are bound at the same places, as far as two terms are built alike."""
+    stack, seen = [(a, b)], set[tuple[Term, Term]]()
+    while stack:
+        pair = stack.pop()
+        a, b = pair
+        if pair in seen or type(a) is not type(b):
+            continue
+        seen.add(pair)
+        yield from ((v.kind, u.kind) for v, u in zip(bound_by(a), bound_by(b), strict=False))
+        stack += zip(children(a), children(b), strict=False)
 
 
 def _value(t: Term, values: Values, sizes: Sizes) -> Value:

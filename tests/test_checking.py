@@ -24,6 +24,7 @@ PROGRAMS = {
     "a range that no array shows": "@domain BZ begin base = I; periodic = true end\n(x::R) -> sum(k::BZ, x^2)",
     "a constant index that the derivative has not": "(A::RM) -> (B::RM{n, n}) -> A(0, 2) + sum((i::N{n}, j::N{n}, "
     "k::N{n}, l::N{n}, m::N{n}), B(0, 0))",
+    "a range that the text does not name": "(a::R) -> sum(i, root((x::RV) -> j -> x(j) + a)(i))",
     "constant indices of matrices": "(R::Sym, y::RV, M::Sym) -> M[2, 2] + R(1, 1) + y(0)",
     "large numbers": "(x::R) -> 10^12 * (x + 1)^2",
 }
