@@ -221,3 +221,12 @@ def test_no_slope_is_compared_with_differences_that_do_not_settle() -> None:
 
 def test_fractions_are_drawn_where_nothing_else_is_finite() -> None:
     assert cd.grad("(χ::R) -> (φ::RV) -> sum(i, φ(i) * log(φ(i)) + (1 - φ(i)) * log(1 - φ(i)) + χ * φ(i)^2)").check()
+
+
+def test_a_map_that_has_no_inverse_at_some_sizes_is_checked_at_others() -> None:
+    d = cd.grad("""(S::Sym, H::Sym) -> pullback((C::RM) -> begin
+      M = (i, j) -> sum((p, q), C(p, i) * S(p, q) * C(q, j))
+      Y = inverse((Z::RM) -> (i, p) -> sum(j, M(i, j) * Z(j, p)))((i, p) -> C(p, i))
+      sum((i, p, q), Y(i, p) * H(p, q) * C(q, i))
+    end)""")
+    assert all(d.check(seed) for seed in range(3))

@@ -72,6 +72,10 @@ def space_of(kind: Type, shape: Callable[[Map], tuple[int, ...]]) -> Space:
             )
 
 
+_SINGULAR = 1e13
+"""A condition number beyond which no digit of a solution means anything."""
+
+
 @dataclass(frozen=True, slots=True)
 class LinearMap:
     """x ↦ M x, where the matrix acts on real coordinates."""
@@ -89,11 +93,18 @@ class LinearMap:
 
     @property
     def inverse(self) -> LinearMap:
-        """The inverse; its values are nan where there is none."""
+        """The inverse; its values are nan where there is none, or none that rounding leaves.
+
+        >>> plane = Space((2,), over_complex=False)
+        >>> LinearMap(plane, plane, np.array([[0.1, 0.3], [0.2, 0.6]])).inverse(np.ones(2))
+        array([nan, nan])
+        """
         try:
             matrix = np.asarray(np.linalg.inv(self.matrix), dtype=np.float64)
         except np.linalg.LinAlgError:
             matrix = np.full(self.matrix.T.shape, np.nan)
+        if np.linalg.norm(self.matrix) * np.linalg.norm(matrix) > _SINGULAR:
+            matrix = np.full(matrix.shape, np.nan)
         return LinearMap(self.target, self.source, matrix)
 
 

@@ -363,7 +363,8 @@ def _is_rounding(sample: Sample, before: Term, results: Sequence[tuple[Array, Ar
     moved = [sample.nudged(seed).outputs(before) for seed in range(_NUDGES)]
     for n, (a, b) in enumerate(results):
         off = np.abs(a - b)
-        unsure = np.max([np.abs(outputs[n] - a) for outputs in moved], axis=0)
+        # no number at all, as of a singular matrix, is as unsure as can be
+        unsure = np.nan_to_num(np.max([np.abs(outputs[n] - a) for outputs in moved], axis=0), nan=np.inf)
         if a.shape != b.shape or not (off[np.isfinite(a)] <= _SPARED * unsure[np.isfinite(a)]).all():
             return False
     return True
