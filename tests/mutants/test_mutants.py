@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
-from tests.mutants.__main__ import all_mutants, copies, known_survivors, tried
+from tests.mutants.__main__ import _first_failure, all_mutants, copies, known_survivors, tried
 from tests.mutants.laws import faults, forms
 from tests.mutants.mutant import ROOT, Mutant, StaleError, inside, source
 
@@ -50,6 +51,12 @@ def test_conditions_are_all_premises_but_those_that_the_law_cannot_be_written_wi
     (law,) = forms(text)
     without = [fault.removeprefix("without ") for fault, _ in faults(law, text) if fault.startswith("without ")]
     assert without == ["(= f (& f 3))", "(= n (width q))", "(kind n k)", "(waits d v)"]
+
+
+def test_tests_are_run_in_the_order_in_which_they_are_named(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        (tmp_path / f"test_{name}.py").write_text("def test_it():\n    assert False\n", encoding="utf-8")
+    assert "test_second.py::test_it" in _first_failure(tmp_path, ("test_second.py", "."))
 
 
 def test_a_fault_is_noticed() -> None:
