@@ -25,7 +25,7 @@ from combdiff.language.samples import random_value
 from combdiff.language.sizes import Sizes, evaluation_steps, two_sizes
 from combdiff.language.terms import Diff, Lam, Let, Term, Tuple, Var, let, subterms
 from combdiff.language.types import Index, Map, Product, Type, is_complex
-from combdiff.language.values import Value
+from combdiff.language.values import Value, entry_by_entry
 from combdiff.language.vocabulary import DERIVATIVES, LINEAR
 from combdiff.printed import printed_differences
 
@@ -380,7 +380,8 @@ def _given(a: Argument, named: dict[str, object], sizes: Sizes) -> object:
 
 
 def _elementwise(v: Term, value: Value) -> object:
-    """A map of numbers is called with whole arrays by emitted code."""
+    """A map of numbers is called with whole arrays by emitted code, one of tuples of numbers with tuples of arrays."""
     kind = v.type
-    numbers = isinstance(kind, Map) and not any(isinstance(p, Map) for p in (*kind.params, kind.result))
-    return np.vectorize(value) if callable(value) and numbers else value
+    if not callable(value) or not isinstance(kind, Map) or any(isinstance(p, Map) for p in (*kind.params, kind.result)):
+        return value
+    return entry_by_entry(value)

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from combdiff.language.values import Value
+from combdiff.language.values import Value, flattened, regrouped
 
 Numbers: TypeAlias = npt.NDArray[np.complex128]
 
@@ -24,8 +24,10 @@ def difference_quotient(g: Callable[..., Value], kind: str) -> Callable[..., Val
 
     def entries(*args: Value) -> Value:
         points, k = (args[:-1], args[-1]) if kind == "pullback" else (args, 1.0)
-        parts = [_partials(g, points, n, k) for n in range(len(points))]
-        return parts[0] if len(parts) == 1 else tuple(parts)
+        flat = flattened(points)
+        parts = [_partials(lambda *at: g(*regrouped(points, iter(at))), flat, n, k) for n in range(len(flat))]
+        found = regrouped(points, iter(parts))
+        return found[0] if len(found) == 1 else found
 
     return entries
 
@@ -91,4 +93,4 @@ def off_slope(found: float, k: Value, along: Callable[[float], Value], spared: i
 
 def items_of(value: object) -> list[Numbers]:
     """The items of a tuple, or the one value, as complex arrays."""
-    return [np.asarray(v, dtype=complex) for v in (value if isinstance(value, tuple) else (value,))]
+    return [np.asarray(v, dtype=complex) for v in flattened((value,))]

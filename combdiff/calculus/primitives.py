@@ -38,7 +38,7 @@ from combdiff.language.terms import (
     proj,
     total,
 )
-from combdiff.language.types import REAL, Index, Map, Number, Product
+from combdiff.language.types import REAL, Index, Map, Number, Product, Type
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,9 +123,24 @@ def item(number: int, of: Product) -> Primitive:
     """t ↦ t[number]; the cotangents of the other items are zero."""
 
     def pull(_: Term, k: Term) -> Term:
-        return Tuple(tuple(k if n == number else ZERO for n in range(len(of.items))))
+        return Tuple(tuple(k if n == number else zero_of_type(kind) for n, kind in enumerate(of.items)))
 
     return Primitive(f"item {number + 1}", lambda v: proj(number, v), pull)
+
+
+def zero_of_type(kind: Type) -> Term:
+    """The zero of a space.
+
+    >>> zero_of_type(Product((REAL, REAL))) == Tuple((ZERO, ZERO))
+    True
+    """
+    match kind:
+        case Map(params, result):
+            return Lam(tuple(fresh(f"d{n + 1}", p) for n, p in enumerate(params)), zero_of_type(result))
+        case Product(items):
+            return Tuple(tuple(map(zero_of_type, items)))
+        case _:
+            return ZERO
 
 
 def where_equal(node: Delta) -> Primitive:

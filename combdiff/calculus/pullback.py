@@ -18,6 +18,7 @@ from combdiff.calculus.combinators import B, C, Comb, Edge, Fork, I, K, Moving
 from combdiff.calculus.primitives import Primitive
 from combdiff.language.guards import guarded, is_finite, unguarded
 from combdiff.language.terms import (
+    ZERO,
     Add,
     Lam,
     Term,
@@ -62,12 +63,17 @@ def pull_back(
             return b_rule(comb, k, slots, over, partial)
         case Fork(items):
             parts = [(item, _part(k, n, len(items))) for n, item in enumerate(items)]
-            return [s for item, part in parts for s in pull_back(item, part, slots, over, partial)]
+            pulled = [pull_back(item, part, slots, over, partial) for item, part in parts if not _is_zero(part)]
+            return [summand for summands in pulled for summand in summands]
     raise AssertionError(f"unknown combinator {type(comb).__name__}")
 
 
 def _part(k: Term, n: int, count: int) -> Term:
     return k if count == 1 else proj(n, k)
+
+
+def _is_zero(k: Term) -> bool:
+    return _is_zero(k.body) if isinstance(k, Lam) else k == ZERO
 
 
 def _goes_inside(v: Var, k: Term) -> bool:

@@ -12,7 +12,7 @@ from combdiff.codegen.signature import slots
 from combdiff.codegen.solving import Equation
 from combdiff.language.components import Components, offsets_kind
 from combdiff.language.terms import Diff, Term, Var
-from combdiff.language.types import Domain, Index, Map, is_complex
+from combdiff.language.types import Domain, Index, Map, Product, Type, is_complex
 
 
 class Parameters:
@@ -113,6 +113,22 @@ def called(name: str, argument: Argument, names: Mapping[str, str]) -> str:
     on_numbers = not any(isinstance(p, Map) for p in kind.params)
     what = f", the {_MADE[made]} of {of}" if made and name != f"{made}_{of}" else ""
     return f"{name}({', '.join(letters)}){what}" + (", on whole arrays of numbers" if on_numbers else "")
+
+
+def grouped(kind: Type, given: Sequence[str]) -> str:
+    """What a function of this type is given, as it is written: items of tuples stand in parentheses.
+
+    >>> from combdiff.language.types import REAL
+    >>> grouped(Map((REAL, Product((REAL, REAL))), REAL), ["x", "a", "b"])
+    'x, (a, b)'
+    """
+    rest = iter(given)
+
+    def written(p: Type) -> str:
+        return f"({', '.join(map(written, p.items))})" if isinstance(p, Product) else next(rest)
+
+    assert isinstance(kind, Map), "functions are called"
+    return ", ".join(map(written, kind.params))
 
 
 _MADE = {"grad": "derivative", "pullback": "pullback", "inverse": "inverse"}

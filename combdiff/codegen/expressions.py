@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from combdiff.codegen.arguments import grouped
 from combdiff.codegen.names import words
 from combdiff.codegen.numbers import exponent_of, is_integer, is_plain
 from combdiff.codegen.overwriting import LARGE
@@ -387,5 +388,6 @@ class Expressions(Products, PackedProducts):
         name, places = spec
         elementwise = all(len(at) <= step.rank for at in places)
         operands = self.operands(step, places) if elementwise else [self.refer(o) for o in step.operands]
-        given = map(self.as_array, step.operands, operands)
-        return Text(f"{self.called.arguments[name]}({', '.join(t.code for t in given)})", ATOM)
+        given = [t.code for t in map(self.as_array, step.operands, operands)]
+        kind = next(a.kind for a in self.plan.arguments if a.name == name)
+        return Text(f"{self.called.arguments[name]}({grouped(kind, given)})", ATOM)

@@ -34,6 +34,7 @@ from combdiff.codegen.signature import (
     Result,
     check_supported,
     guessed_sizes,
+    items_of,
     looped,
     result_of,
     slots,
@@ -256,7 +257,8 @@ class _Lowering(Solving, Guarding):
         )
 
     def _unknown(self, t: App, name: str, args: Sequence[Term]) -> Value:
-        """A function of the user: element by element for numbers, on whole arrays for tensors."""
+        """A function of the user: element by element for numbers, on whole arrays for tensors; tuples item by item."""
+        args = [item for a in args for item in items_of(a)]
         numbers = all(isinstance(a.type, Number | Index) for a in args)
         if numbers and not slots(t.type):
             values = self.operands(t, args)

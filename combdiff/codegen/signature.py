@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from combdiff.errors import UnsupportedError
-from combdiff.language.terms import Const, Delta, Lam, Let, Sum, Term, Tuple, Var, bound_by, subterms
+from combdiff.language.terms import Const, Delta, Lam, Let, Sum, Term, Tuple, Var, bound_by, proj, subterms
 from combdiff.language.types import Domain, Index, Map, Number, Product, Type, is_complex
 
 
@@ -112,6 +112,18 @@ def slots(kind: Type) -> tuple[Domain, ...]:
             return tuple(d for d in domains if d is not None)
         case _:
             return ()
+
+
+def items_of(t: Term) -> list[Term]:
+    """The numbers and tensors that a term is, one, or the items of a tuple.
+
+    >>> from combdiff.language.terms import ONE, ZERO
+    >>> items_of(Tuple((ONE, Tuple((ZERO, ONE))))) == [ONE, ZERO, ONE]
+    True
+    """
+    if not isinstance(t.type, Product):
+        return [t]
+    return [item for n in range(len(t.type.items)) for item in items_of(proj(n, t))]
 
 
 def described(kind: Type, dimensions: Sequence[str]) -> str:

@@ -6,9 +6,9 @@ sizes of domains are read off the arrays, and arrays that do not fit are told ap
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import product
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -197,3 +197,44 @@ def is_array(kind: Type) -> bool:
     if not isinstance(kind, Map) or not all(isinstance(p, Index) and p.domain for p in kind.params):
         return False
     return isinstance(kind.result, Number | Index) or is_array(kind.result)
+
+
+# --- tuples of values -------------------------------------------------------------------------------------------------
+
+
+def flattened(values: Iterable[object]) -> list[Value]:
+    """What stands in tuples, and what stands in none.
+
+    >>> flattened((1, (2, (3, 4))))
+    [1, 2, 3, 4]
+    """
+    return [x for v in values for x in (flattened(v) if isinstance(v, tuple) else [cast("Value", v)])]
+
+
+def regrouped(like: Iterable[object], values: Iterator[Value]) -> tuple[Value, ...]:
+    """Values in tuples where others stand in tuples.
+
+    >>> regrouped((0, (0, 0)), iter([1, 2, 3]))
+    (1, (2, 3))
+    """
+    return tuple([regrouped(x, values) if isinstance(x, tuple) else next(values) for x in like])
+
+
+def entry_by_entry(function: Callable[..., Value]) -> Callable[..., object]:
+    """A function of numbers, and of tuples of numbers, on arrays in their place.
+
+    >>> entry_by_entry(lambda x, k: (x * k[0], k))(2.0, (np.ones(2), 3.0))
+    (array([2., 2.]), (array([1., 1.]), array([3., 3.])))
+    """
+
+    def on_arrays(*args: object) -> object:
+        like: list[Value] = []
+
+        def on_numbers(*numbers: Value) -> object:
+            like[:] = [function(*regrouped(args, iter(numbers)))]
+            return tuple(flattened(like)) if isinstance(like[0], tuple) else like[0]
+
+        found = np.vectorize(on_numbers)(*flattened(args))
+        return regrouped(like, iter(found))[0] if isinstance(like[0], tuple) else found
+
+    return on_arrays

@@ -211,3 +211,18 @@ def test_a_real_tensor_where_complex_ones_are_taken_has_a_real_cotangent(program
 def test_a_real_value_takes_the_cotangent_of_a_complex_one(program: str, text: str) -> None:
     d = cd.grad(program)
     assert str(d).endswith(text) and d.check()
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "(a::R, f::RO) -> (b::R) -> grad(f, 2)(b, a)",
+        "(f::RO) -> (x::RV, y::RV) -> sum((i, j), f(x(i), y(j) * x(i)))",
+        "(E::(RV, RV) -> R) -> (x::RV) -> E(x, i -> x(i)^2)",
+    ],
+)
+@pytest.mark.parametrize("mode", ["grad", "hvp"])
+def test_a_second_derivative_by_several_arguments_takes_a_tuple(program: str, mode: str) -> None:
+    d = getattr(cd, mode)(program)
+    assert d.check()
+    assert any(f.what == "emitted NumPy code" for f in d.check().findings)
