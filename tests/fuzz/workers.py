@@ -6,6 +6,7 @@ import multiprocessing
 import resource
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -117,11 +118,9 @@ def _serve(seed: int, pipe: Connection) -> None:
 
     warnings.simplefilter("ignore")
     limit_memory()
-    while True:
-        try:
+    with suppress(EOFError, OSError):  # nobody asks or listens any more
+        while True:
             number = pipe.recv()
-        except (EOFError, OSError):
-            return
-        began = time.process_time()
-        _, verdict = run(seed, number)
-        pipe.send((verdict, time.process_time() - began))
+            began = time.process_time()
+            _, verdict = run(seed, number)
+            pipe.send((verdict, time.process_time() - began))
