@@ -310,8 +310,10 @@ class FunctionText(LoopText):
         for step in outputs:
             root = origin(step)
             text = self.texts[step]
-            if step.rank and (root.op == "input" or root in given or step.op == "broadcast"):
+            if step.rank and (root.op == "input" or root in given):
                 text = Text(self.spelling.copy.format(text.at(ATOM)), ATOM)
+            else:
+                text = self.expressions.result(step, text)
             given.add(root)
             results.append(text)
         if sum(len(t.code) for t in results) > _WIDEST - 8:

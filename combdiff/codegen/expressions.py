@@ -11,7 +11,8 @@ from typing import Any
 
 from combdiff.codegen.arguments import grouped
 from combdiff.codegen.names import words
-from combdiff.codegen.numbers import exponent_of, is_integer, is_plain
+from combdiff.codegen.numbers import exponent_of, is_plain
+from combdiff.codegen.numbers_in_text import NumbersInText
 from combdiff.codegen.overwriting import LARGE
 from combdiff.codegen.packed_text import PackedProducts
 from combdiff.codegen.plan import Argument, Step
@@ -26,7 +27,7 @@ from combdiff.language.types import Domain, Index
 _INDEXING = frozenset({"position", "opposite", "pick", "permute", "flip", "roll", "diagonal", "gather"})
 
 
-class Expressions(Products, PackedProducts):
+class Expressions(Products, PackedProducts, NumbersInText):
     """Writes steps as text in the spelling of one array library."""
 
     def text(self, step: Step) -> Text:
@@ -64,13 +65,6 @@ class Expressions(Products, PackedProducts):
             return Text(self.spelling.to_complex.format(text.at(SUM)), SUM) if step in cast else text
 
         return refer
-
-    def as_array(self, step: Step, text: Text) -> Text:
-        """`text` where an array must stand: numbers of Python are made one."""
-        template = self.spelling.number_complex if step.complex else self.spelling.number
-        if self.spelling.whole and step.operands and is_integer(step):
-            template = self.spelling.whole
-        return filled(template, text) if is_plain(step) and template != "{0}" else text
 
     # --- numbers, sizes, indices ------------------------------------------------------------------------------------
 
@@ -173,7 +167,8 @@ class Expressions(Products, PackedProducts):
         return filled(self.spelling.laid, self.transposed(self.refer(step.operands[0]), order))
 
     def _broadcast(self, step: Step, places: tuple[int, ...]) -> Text:
-        text = self.as_array(step.operands[0], self.aligned(step.operands[0], places, step.rank))
+        operand = step.operands[0]
+        text = self.as_array(operand, self.floating(operand, self.aligned(operand, places, step.rank)))
         return Text(self.spelling.broadcast.format(text.code, self.shape(step.domains)), ATOM)
 
     def _item(self, step: Step, item: int) -> Text:
@@ -240,6 +235,10 @@ class Expressions(Products, PackedProducts):
             size = Const(-c.real) if negative else c
             text = self._times(size, [(operand, at)], step.rank)
             parts.append(("-" if negative else "+", text.at(PRODUCT)))
+        first = step.operands[0]
+        imaginary = coefficients[0].imag or (isinstance(first.spec, Const) and first.spec.imag)
+        if self.spelling.scalar_complex and not step.rank and is_plain(first) and imaginary:
+            parts = [*parts[1:], parts[0]]  # see _times
         return chained(parts)
 
     def _mul(self, step: Step, spec: Any) -> Text:
@@ -260,7 +259,11 @@ class Expressions(Products, PackedProducts):
                 below.append(inverse)
         negative = not c.imag and c.real < 0
         size = Const(-c.real) if negative else c
-        if size.imag or max(size.real.numerator, size.real.denominator) >= 10**15:
+        if size.imag and not rank and self.spelling.scalar_complex and not all(is_plain(o) for o, _ in factors):
+            # Python's complex numbers make Python's of the library's scalars behind them, which raise instead of nan
+            lone = Text(self.spelling.scalar_complex.format(number_text(size).code), ATOM)
+            above = [*above, number_text(size)] if above else [lone]
+        elif size.imag or max(size.real.numerator, size.real.denominator) >= 10**15:
             above.insert(0, number_text(size))
         else:
             if size.real.numerator != 1 or not above:

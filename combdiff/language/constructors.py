@@ -148,6 +148,10 @@ def proj(item: int, of: Term) -> Term:
             return items[item]
         case Let(bindings, body):
             return let(bindings, proj(item, body))
+        case Delta(left, right, body):
+            return delta(left, right, proj(item, body))
+        case Indicator(left, right, body):
+            return indicator(left, right, proj(item, body))
         case _:
             return Proj(item, of)
 

@@ -29,6 +29,8 @@ class Spelling:
     zeros_complex: str
     number: str = "{0}"
     number_complex: str = "{0}"
+    scalar_complex: str = ""  # a complex number of the library's own, where its real scalars are numbers of Python
+    full: str = ""  # a fresh array of one number, where that is no array itself
     whole: str = (
         ""  # makes a floating-point number of an integer of any size, where functions take those of the library
     )
