@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from combdiff.codegen.arguments import grouped
+from combdiff.codegen.arguments import grouped, takes_arrays
 from combdiff.codegen.names import words
 from combdiff.codegen.numbers import exponent_of, is_plain
 from combdiff.codegen.numbers_in_text import NumbersInText
@@ -389,8 +389,8 @@ class Expressions(Products, PackedProducts, NumbersInText):
 
     def _unknown(self, step: Step, spec: Any) -> Text:
         name, places = spec
-        elementwise = all(len(at) <= step.rank for at in places)
-        operands = self.operands(step, places) if elementwise else [self.refer(o) for o in step.operands]
-        given = [t.code for t in map(self.as_array, step.operands, operands)]
         kind = next(a.kind for a in self.plan.arguments if a.name == name)
+        whole = takes_arrays(kind)
+        operands = [self.refer(o) for o in step.operands] if whole else self.operands(step, places)
+        given = [t.code for t in map(self.as_array, step.operands, operands)]
         return Text(f"{self.called.arguments[name]}({grouped(kind, given)})", ATOM)

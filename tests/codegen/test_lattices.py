@@ -213,3 +213,36 @@ def test_an_equation_is_given_the_size_of_a_list_that_it_only_sums_over() -> Non
     w = np.roots([1, 0, 1, 9 * np.sin(a)])
     (root,) = w[np.abs(w.imag) < 1e-12].real
     assert np.isclose(f(S, a, **given), -S.sum() * 9 * np.cos(a) / (3 * root**2 + 1))
+
+
+def test_a_linear_map_is_given_arrays_of_the_shape_that_it_takes() -> None:
+    text = """@domain Z begin base = (I, I, I); periodic = true end
+    @space T begin type = (((Z) -> C)) -> CV; linear = true end
+    (f::T) -> (a::R) -> abs2(sum(i, f((j::Z) -> a)(i)))"""
+    M = np.random.default_rng(0).normal(size=(4, 2, 3, 5))
+    f = cd.grad(text).compile()
+    sizes = {"n_Z_1": 2, "n_Z_2": 3, "n_Z_3": 5, "n_f_0_1": 4}
+
+    def on(x: np.ndarray) -> np.ndarray:
+        assert x.shape == (2, 3, 5)
+        return np.tensordot(M, x, 3)
+
+    def adjoint(k: np.ndarray) -> np.ndarray:
+        assert k.shape == (4,)
+        return np.tensordot(k, M, 1)
+
+    assert np.isclose(f(0.3, f=on, adjoint_f=adjoint, **sizes), 2 * 0.3 * M.sum() ** 2)
+
+
+@pytest.mark.parametrize("text", ["(x::RV) -> sum(i, 2 * x(i))", "(x::RV{n}) -> sum(i, x(i)) * sum(i::N{n}, 1)"])
+def test_results_are_of_floating_point(text: str) -> None:
+    value, gradient = cd.grad(text).compile(value=True)(np.ones(3))
+    assert np.asarray(value).dtype == gradient.dtype == np.float64
+    gradient *= 0.1
+
+
+def test_a_division_by_an_imaginary_zero_is_not_finite_and_raises_nothing() -> None:
+    with np.errstate(all="ignore"):
+        for text in ("(a::R) -> real(1 / (im * a))", "(a::R) -> real(1 / (im * a + 0))", "(a::R) -> abs2(im / a)"):
+            value, _ = cd.grad(text).compile(value=True)(0.0)
+            assert not np.isfinite(value)

@@ -105,8 +105,10 @@ class Matrix:
         return evaluate(Lam(rows, body), scope.with_((m, x), (array, args[0])))
 
     def on(self, x: Array) -> Array:
-        """Its value on one array."""
-        return np.tensordot(self.array, x, axes=len(_slots(self.source)))
+        """Its value on one array, which has an axis for each direction of a lattice; ours have one a slot."""
+        width = len(_slots(self.source))
+        flat = np.reshape(x, self.array.shape[self.array.ndim - width :])
+        return np.tensordot(self.array, flat, axes=width).reshape(shape_of(self.target))
 
 
 def _slots(kind: Type) -> tuple[Range, ...]:
