@@ -9,11 +9,12 @@ notion that the calculus and code generation ask), and a function that is not ge
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from combdiff.language.terms import (
     ONE,
+    ZERO,
     Add,
     App,
     Call,
@@ -228,8 +229,20 @@ def unguarded(t: Term) -> tuple[Guard, Term]:
             return guard, call(name, core) if guard else t
         case Sum(indices, body):
             return _unguarded_sum(t, indices, body)
+        case Tuple(items):
+            return _unguarded_tuple(t, items)
         case _:
             return (), t
+
+
+def _unguarded_tuple(t: Term, items: Sequence[Term]) -> tuple[Guard, Term]:
+    """What guards all items of a tuple but those that are 0 anyway."""
+    parts = [((), item) if item == ZERO else unguarded(item) for item in items]
+    guards = [guard for (guard, _), item in zip(parts, items, strict=True) if item != ZERO]
+    common = tuple(c for c in guards[0] if all(c in guard for guard in guards)) if guards else ()
+    if not common:
+        return (), t
+    return common, Tuple(tuple(under([c for c in guard if c not in common], core) for guard, core in parts))
 
 
 def _unguarded_sum(t: Sum, indices: tuple[Var, ...], body: Term) -> tuple[Guard, Term]:

@@ -24,9 +24,11 @@ from combdiff.language.terms import (
     MINUS_ONE,
     ONE,
     TWO,
+    ZERO,
     App,
     Lam,
     Term,
+    Tuple,
     Var,
     add,
     call,
@@ -339,3 +341,12 @@ def test_a_slope_that_may_be_infinite_stays_under_its_guard(name: str) -> None:
     text, expected = KEPT[name]
     d = cd.grad(text)
     assert str(d).removeprefix(text[: text.rindex("->", 0, text.index("sum"))]) == f"-> {expected}"
+
+
+def test_a_guard_around_some_items_of_a_tuple_is_in_front_of_it() -> None:
+    condition = Condition(ONE, x)
+    guard, core = unguarded(Tuple((ZERO, indicator(ONE, x, y))))
+    assert guard == (condition,) and core == Tuple((ZERO, y))
+    guard, core = unguarded(Tuple((indicator(ONE, x, indicator(y, x, y)), indicator(ONE, x, y))))
+    assert guard == (condition,) and core == Tuple((indicator(y, x, y), y))
+    assert unguarded(Tuple((x, indicator(ONE, x, y))))[0] == ()
