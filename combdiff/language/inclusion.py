@@ -6,10 +6,8 @@ is included entry by entry, value by value, item by item.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from combdiff.language.terms import Lam, Term, Tuple, apply, call, fresh, proj
-from combdiff.language.types import Map, Number, Product, Type, is_complex
+from combdiff.language.types import COMPLEX, Index, Map, Number, Product, Type, is_complex
 
 
 def included(k: Term, value: Type) -> Term:
@@ -35,7 +33,7 @@ def included(k: Term, value: Type) -> Term:
 def needs_inclusion(inner: Type, outer: Type) -> bool:
     """Whether a real number `inner`, or a real entry of it, stands where a complex one of `outer` is made of it."""
     match inner, outer:
-        case Number(), Number():
+        case ((Number() | Index()), Number()):
             return is_complex(outer) and not is_complex(inner)
         case Map(_, ours), Map(_, theirs):
             return needs_inclusion(ours, theirs)
@@ -46,15 +44,15 @@ def needs_inclusion(inner: Type, outer: Type) -> bool:
 
 
 def over_complex(kind: Type) -> Type:
-    """The type of what a value of this type may be included in.
+    """The type of what a value of this type, which may be that of an index, may be included in.
 
     >>> from combdiff.language.types import REAL
     >>> over_complex(REAL).complex
     True
     """
     match kind:
-        case Number():
-            return replace(kind, complex=True)
+        case Number() | Index():
+            return COMPLEX
         case Map(params, result):
             return Map(params, over_complex(result))
         case Product(items):

@@ -206,6 +206,10 @@ def test_a_real_tensor_where_complex_ones_are_taken_has_a_real_cotangent(program
         ("(A::CM) -> (a::R) -> a * real(pullback((B::CM) -> B(0, 0)^0)(A, A(0, 0))(0, 0))", "0"),
         ("(A::CM) -> (a::R) -> a * real(pullback((B::CM) -> real(B(0, 0)))(A, A(0, 0))(0, 0))", "real(A(0, 0))"),
         ("(A::CM, x::CV) -> (a::R) -> a * real(pullback((B::CM) -> i -> abs2(B(0, i)))(A, x)(0, 0))", ""),
+        (
+            "(A::RM{n, n}) -> (a::R) -> a + pullback((B::RM{n, n}) -> (i::N{n}) -> i)(A, (i::N{n}) -> i * im)(0, 0)",
+            "1",
+        ),
     ],
 )
 def test_a_real_value_takes_the_cotangent_of_a_complex_one(program: str, text: str) -> None:

@@ -14,6 +14,8 @@ DOCUMENTED = {
     r"a function of the user is applied to a different array for each value": "unknown map in a loop",
     # docs/code.md: "no equations are solved"
     r"solves equations, which is not done in dask": "equations in Dask",
+    # docs/language.md: "unless R depends on what is differentiated, which is refused"
+    r"that is kept unknown depends on the variable": "keep",
     # docs/code.md: within a limit of memory, or refused before
     r"bytes are needed|memory is limited": "memory",
 }
