@@ -250,7 +250,9 @@ class Expressions(Leaves):
     def _fraction(self, sight: Sight, budget: int, needed: tuple[Var, ...]) -> Expr | None:
         p = self.draw.one((1, 2, 3, 4, 5, 7, 8, -1, -2, -3, -5, -8))
         q = self.draw.one((2, 2, 3, 4)) if p % 2 else 3
-        base = self.positive(sight, budget - 2, needed)
+        plain = [v for v in sight.numbers if v.positive]
+        bare = plain and self.draw.odds(0.4)  # of any size, as the numbers in 1 + x² are not
+        base = Ref(self.draw.one(plain)) if bare else self.positive(sight, budget - 2, needed)
         result: Expr = Power(base, Literal(Fraction(p, q)))
         match self.draw.rng.randrange(5):
             case 0 | 1:
