@@ -158,9 +158,10 @@ def numbers(shape: tuple[int, ...], c: bool, positive: bool, weather: str, rng: 
     """Random numbers of one weather."""
     scale = 1.0
     if weather == "extreme" and rng.random() < 0.7:
-        # beyond 1e±90 most powers leave floating point
-        most = int(rng.choice((90, 140)))
-        scale = float(f"1e{int(rng.integers(-most, most + 1))}")
+        # powers of large numbers soon leave floating point, and then nothing is asked of them
+        most = int(rng.choice((90, 90, 140)))
+        size = int(rng.integers(0, most + 1))
+        scale = float(f"1e{-size if rng.random() < 0.7 else size}")
     found = _real(shape, positive, weather, rng)
     if c:
         found = found + 1j * _real(shape, False, weather, rng)

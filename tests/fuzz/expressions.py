@@ -254,8 +254,8 @@ class Expressions(Leaves):
         bare = plain and self.draw.odds(0.4)  # of any size, as the numbers in 1 + x² are not
         base = Ref(self.draw.one(plain)) if bare else self.positive(sight, budget - 2, needed)
         result: Expr = Power(base, Literal(Fraction(p, q)))
-        match self.draw.rng.randrange(5):
-            case 0 | 1:
+        match self.draw.rng.randrange(6):
+            case 0 | 1 | 5:
                 return Div(self.number(sight, min(4, budget), needed), result)
             case 2:
                 return Mul((Call("log", result), Power(copied(base), Literal(Fraction(p + q, q)))))
