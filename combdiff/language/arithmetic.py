@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from combdiff.language.merging import HALF, bases_of, may_meet, real_root, whole_square, without_signs
+from combdiff.language.merging import HALF, bases_of, may_meet, none_meet, real_root, whole_square, without_signs
 from combdiff.language.nodes import MINUS_ONE, ONE, ZERO, Add, Call, Const, Mul, Pow, Term
 from combdiff.language.numerals import is_held, is_modest
 from combdiff.language.types import Index
@@ -26,6 +26,8 @@ def number(value: int | Fraction | complex | tuple[Fraction, Fraction]) -> Const
 
 
 def _times(a: Const, b: Const) -> Const:
+    if a is ONE or b is ONE:
+        return b if a is ONE else a
     if not a.imag and not b.imag:
         return Const(a.real * b.real)
     return Const(a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real)
@@ -115,7 +117,7 @@ def mul(*factors: Term) -> Term:
         powers[base] = powers.get(base, 0) + n
         meets = meets or may_meet(base)
         raised = raised or isinstance(base, Const)
-    if coefficient == ZERO:
+    if not coefficient.real and not coefficient.imag:
         return ZERO
     merged = _met(powers) if meets else None
     if merged is not None:
@@ -125,7 +127,7 @@ def mul(*factors: Term) -> Term:
     kept = [b if n == 1 else Pow(b, number(n)) for b, n in powers.items() if n]
     if not kept:
         return coefficient
-    if coefficient != ONE:
+    if coefficient is not ONE and coefficient != ONE:
         if len(kept) == 1 and isinstance(kept[0].type, Index) and isinstance(kept[0], Add):
             return add(*(mul(coefficient, t) for t in kept[0].terms))
         kept.insert(0, coefficient)
@@ -142,6 +144,8 @@ def _integer_power(f: Term) -> tuple[Term, int]:
 
 def _met(powers: dict[Term, int]) -> list[Term] | None:
     """The factors where powers of one base, or |u| and sign(u), have met; None if none have."""
+    if none_meet(powers):
+        return None
     unsigned = without_signs(powers)
     groups = bases_of(unsigned)
     if unsigned == powers and not any(group.meets for group in groups):

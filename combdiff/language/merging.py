@@ -15,7 +15,8 @@ from combdiff.language.nodes import ONE, TWO, Call, Conj, Const, Pow, Term
 from combdiff.language.types import Index, is_complex
 
 HALF = Const(Fraction(1, 2))
-_MEETING = frozenset({"sqrt", "abs", "sign"})
+_SIGNED = frozenset({"abs", "sign"})
+_MEETING = _SIGNED | {"sqrt"}
 
 
 def may_meet(base: Term) -> bool:
@@ -87,6 +88,30 @@ class Group:
             return power(_conj(root) if self.conjugated else root, n)
         raised = power(self.base, exponent)
         return _conj(raised) if self.conjugated else raised
+
+
+def none_meet(powers: dict[Term, int]) -> bool:
+    """Whether each factor is a power of a base of its own, and none is an absolute value or a sign.
+
+    Most products are such, and this is much quicker than to gather them.
+
+    >>> from combdiff.language.nodes import fresh
+    >>> from combdiff.language.types import REAL
+    >>> x, y = fresh("x", REAL), fresh("y", REAL)
+    >>> none_meet({Pow(x, y): 1, y: 2}), none_meet({Pow(x, y): 1, x: 1})
+    (True, False)
+    """
+    bases: set[tuple[Term, bool]] = set()
+    for factor, times in powers.items():
+        base, exponent, conjugated = power_of(factor)
+        if not times:
+            continue
+        if (isinstance(base, Call) and base.primitive in _SIGNED) or _is_folded(Part(factor, times, exponent)):
+            return False
+        if (base, conjugated) in bases:
+            return False
+        bases.add((base, conjugated))
+    return True
 
 
 def bases_of(powers: dict[Term, int]) -> list[Group]:

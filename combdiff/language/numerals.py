@@ -19,11 +19,12 @@ def check_digits(*integers: int) -> None:
     Raises:
         UnsupportedError: one of them has more than `MOST_DIGITS` digits.
     """
-    if max(n.bit_length() for n in integers) > _MOST_BITS:
-        raise UnsupportedError(
-            f"an exact number has more than {MOST_DIGITS} digits",
-            remedy="scale the program, or give such numbers as arguments, in floating point",
-        )
+    for n in integers:
+        if n.bit_length() > _MOST_BITS:
+            raise UnsupportedError(
+                f"an exact number has more than {MOST_DIGITS} digits",
+                remedy="scale the program, or give such numbers as arguments, in floating point",
+            )
 
 
 def order(real: Fraction, imag: Fraction = Fraction(0)) -> float:

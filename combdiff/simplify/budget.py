@@ -18,7 +18,7 @@ NODES = 100_000
 
 
 class OutOfTime(Exception):
-    """The search for canonical names was broken off."""
+    """The time of a budget is up."""
 
 
 @dataclass(slots=True)

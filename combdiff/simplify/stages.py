@@ -41,7 +41,7 @@ from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
 from combdiff.simplify.repeats import once_a_form
 from combdiff.simplify.sharing import nested
 from combdiff.simplify.stationary import vanishing
-from combdiff.simplify.unfinished import UNDONE, undone
+from combdiff.simplify.unfinished import INDISPENSABLE, UNDONE, undone
 
 CANCELS = """The value is multiplied out, too: near zero it is a difference of large terms, and loses their digits.
 Where a sum of squares is 1e-14 of its terms (a relative residual of 1e-7), rounding is 1 % of it."""
@@ -151,9 +151,12 @@ class Simplifier:
         try:
             notes = self._checked(name, f.body, body, families)
         except OutOfTime:
-            # what there is no time to check is not used
+            # what there is no time to check is not used, unless what would be left could not be computed
             self.budget.spent = True
-            body = undone(name, f.body)
+            if name in INDISPENSABLE:
+                notes = ["not checked on numbers: there was no time"]
+            else:
+                body = f.body
         checking = perf_counter() - start
         spent = self.budget.spent
         notes = [f"{SPENT}: {UNDONE[name]}", *notes] if spent else [about, *notes] if about else notes
@@ -186,6 +189,7 @@ class Simplifier:
             return []
         fired = [family for family, laws in families.items() if laws.matches]
         self.gate.budget.deadline = self.budget.deadline + self._allowance()
+        self.gate.budget.check()
         try:
             if not self.gate.same(before, after, name, lambda: accusation(name, before, fired, self.gate.agree)):
                 return ["not checked on numbers: no value is finite on what was drawn"]

@@ -43,9 +43,13 @@ UNDONE = {
 """What a stage may leave undone."""
 
 
+INDISPENSABLE = ("contract",)
+"""Stages without which a result is no result: sums over numbers, which nobody computes, must go."""
+
+
 def undone(stage: str, body: Term) -> Term:
-    """What a stage leaves that had no time: sums over numbers, which nobody computes, must go all the same."""
-    return without_number_sums(body) if stage == "contract" else body
+    """What a stage leaves that had no time."""
+    return without_number_sums(body) if stage in INDISPENSABLE else body
 
 
 def without_number_sums(t: Term) -> Term:

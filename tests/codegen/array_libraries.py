@@ -20,9 +20,7 @@ def _arrays_only(name: str) -> object:
 
     def strict(*args: object, **named: object) -> object:
         arrays = args[:1] if name in ("broadcast_to", "roll") else [a for a in args if not isinstance(a, str)]
-        # 1j * x[0] is an array of CuPy's, and a number of Python's where NumPy takes its place
-        allowed = np.ndarray | np.generic | complex
-        assert all(isinstance(a, allowed) for a in arrays), f"cupy.{name} takes arrays only"
+        assert all(isinstance(a, np.ndarray | np.generic) for a in arrays), f"cupy.{name} takes arrays only"
         return function(*args, **named)
 
     return strict

@@ -24,6 +24,7 @@ SPELLING = Spelling(
     types="cp.result_type({0})",
     number="cp.asarray({0}, dtype=float)",
     number_complex="cp.asarray({0}, dtype=complex)",
+    scalar_complex="cp.asarray({0}, dtype=complex)",
     scalar_conj="cp.conj({0})",
     overwrite="cp.{0}({1}, out={2})",
     where="cp.where({0}, {1}, {2})",
