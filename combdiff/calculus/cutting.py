@@ -9,10 +9,10 @@ again. Only what has a long derivative is cut; other expressions stay in one pie
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from operator import is_
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from combdiff.language.terms import (
     Add,
@@ -36,9 +36,6 @@ from combdiff.language.terms import (
 )
 from combdiff.language.types import Index, Number
 
-if TYPE_CHECKING:
-    from combdiff.calculus.naming import Names
-
 LONG = 5_000
 """Nodes of a derivative, as it would be written, from which on an expression is cut."""
 
@@ -50,6 +47,21 @@ WIDEST, CHUNK = 8, 4
 
 FEW = 2
 """Indices of a named value: one of more would take much memory."""
+
+
+class Namer(Protocol):
+    """What gives names to values, as `naming.Names` does."""
+
+    @property
+    def reached(self) -> set[Var]:
+        """The variables that the unknowns reach."""
+
+    @property
+    def ask(self) -> Callable[[], None]:
+        """To be called often; it may raise to stop."""
+
+    def always_named(self, u: Term, scope: Sequence[Var]) -> Term:
+        """An entry of a value of its own, made of `u`."""
 
 
 def derivative_size(t: Term, unknowns: Collection[Var]) -> int:
@@ -83,7 +95,7 @@ def derivative_size(t: Term, unknowns: Collection[Var]) -> int:
     return measured(t)[2]
 
 
-def cut(t: Term, scope: tuple[Var, ...], names: Names) -> Term:
+def cut(t: Term, scope: tuple[Var, ...], names: Namer) -> Term:
     """`t` with names for its parts, if its derivative is long; `scope` are the variables bound around it."""
     if derivative_size(t, names.reached) < LONG:
         return t
@@ -94,7 +106,7 @@ def cut(t: Term, scope: tuple[Var, ...], names: Names) -> Term:
 class _Cut:
     """One expression that is cut; what occurs several times in it is so once."""
 
-    names: Names
+    names: Namer
     done: dict[Term, Term] = field(default_factory=dict)
 
     def go(self, t: Term, scope: tuple[Var, ...]) -> Term:
