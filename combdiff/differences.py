@@ -72,7 +72,7 @@ def off_slope(found: float, k: Value, along: Callable[[float], Value], spared: i
     """How far a slope is off the differences: those of a short step, if those of a long one do not agree.
 
     Rounding is allowed for, as many times as it is to be `spared`. None if no two steps agree much better with each
-    other than with what was found: the function is too steep here, and its differences say nothing.
+    other than with what was found: the function is too steep here, or has a kink, and its differences say nothing.
     """
     if not np.isfinite(found):
         return float("inf")
@@ -85,10 +85,18 @@ def off_slope(found: float, k: Value, along: Callable[[float], Value], spared: i
         if h < _SHORT and noise == scale:
             break  # nothing is seen beside rounding
         off, unsure = abs(found - expected) / scale, abs(expected - before) / scale
-        if off <= TOLERANCE or (unsure <= _SETTLED and 10 * unsure <= off):
+        if off <= TOLERANCE or (unsure <= _SETTLED and 10 * unsure <= off and 10 * _bend(k, along, h) <= off * scale):
             return off
         before = expected
     return None
+
+
+def _bend(k: Value, along: Callable[[float], Value], h: float) -> float:
+    """How far the slopes on the two sides of 0 differ: at a kink, or on a branch cut, there is no derivative."""
+    behind, back, here, near, far = (items_of(along(s * h)) for s in (-2, -1, 0, 1, 2))
+    right = [(4 * b - 3 * a - c) / (2 * h) for a, b, c in zip(here, near, far, strict=True)]
+    left = [(3 * a - 4 * b + c) / (2 * h) for a, b, c in zip(here, back, behind, strict=True)]
+    return abs(inner(k, right) - inner(k, left))
 
 
 def items_of(value: object) -> list[Numbers]:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from combdiff.calculus.combinators import combinator_text, eliminate
 from combdiff.calculus.floating import float_lets
-from combdiff.calculus.peaks import with_conditions_settled
+from combdiff.calculus.reverse import settled_terms
 from combdiff.language.recursion import deep_recursion
-from combdiff.language.terms import Lam, Term, Tuple, fresh, tuple_of
+from combdiff.language.terms import Lam, Term, Tuple, add, fresh, tuple_of
 
 if TYPE_CHECKING:
     from combdiff.derivation import Derivation
@@ -43,7 +43,7 @@ def combinator_form(d: Derivation) -> str:
         """`t` as its derivative is taken; of a δ that is a value, what it is paired with is called k."""
         parts = t.items if isinstance(t, Tuple) else (t,)
         known = dict(bindings)
-        return tuple_of([with_conditions_settled(u, fresh("k", u.type), known, variables)[0] for u in parts])
+        return tuple_of([add(*(e for e, _ in settled_terms(u, fresh("k", u.type), known, variables))) for u in parts])
 
     named = [(name, settled(e)) for name, e in (*((var.name, e) for var, e in bindings), ("result", core))]
     return "\n".join(

@@ -47,7 +47,17 @@ def printed_differences(d: Derivation, values: Values, result: Value, sizes: Siz
         forms = forms_found(d.term)
         if forms:
             rng = np.random.default_rng(len(values))
-            found["matrix form"] = max(_of_form(unit, form, values, sizes, rng) for unit, form in forms.items())
+            shared = _with_shared(d.term, values, sizes)
+            found["matrix form"] = max(_of_form(unit, form, shared, sizes, rng) for unit, form in forms.items())
+    return found
+
+
+def _with_shared(t: Term, values: Values, sizes: Sizes) -> Values:
+    """The numbers, and those of what a result shares, of which a logarithm may be real there only."""
+    found = dict(values)
+    for var, value in result_of(t).bindings:
+        if var not in found and (_is_tensor(value) or not isinstance(value, Lam)):
+            found[var] = evaluate(value, found, sizes)
     return found
 
 
@@ -122,7 +132,7 @@ def _value(t: Term, values: Values, sizes: Sizes) -> Value:
 
 
 def _of_form(unit: Term, form: MatrixExpr, values: Values, sizes: Sizes, rng: np.random.Generator) -> float:
-    """A number or tensor beside its matrix form; values that are shared are random numbers here."""
+    """A number or tensor beside its matrix form; what is bound further in is a random number here."""
     here = dict(values)
     here.update((v, random_value(v.kind, sizes, rng)) for v in sorted(unit.free, key=lambda v: v.uid) if v not in here)
     try:

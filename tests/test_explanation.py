@@ -56,3 +56,9 @@ def test_the_value_beside_a_second_derivative_is_the_first():
     value, pulled = f(2.0, np.array([1.0, 2.0]), np.array([3.0, 1.0]))
     np.testing.assert_allclose(value, [6.0, 24.0])
     np.testing.assert_allclose(pulled, [36.0, 24.0])
+
+
+def test_each_term_is_told_as_it_is_differentiated() -> None:
+    """A δ under a function of what another δ meets is settled after that one, term by term."""
+    text = "(f::RF) -> (w::R) -> sum(e::R, delta(e, sign(w), f(sum(r::R, delta(e, r, r))))) + w"
+    assert "w ↦ result = B plus (Fork (B f (B sign I)) I)" in explanation(cd.grad(text))

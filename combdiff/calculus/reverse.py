@@ -11,7 +11,7 @@ collected once from everything that uses it, and handed on. Forward values once,
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from combdiff.calculus.combinators import eliminate
@@ -76,15 +76,10 @@ class Reverse:
 
         A sum hands its cotangent to each of its terms, so that the work is that of the unknowns that each term has.
         """
-        self.ask()
-        k = included(k, body.type)  # of what is real and only declared to be complex
-        body, k = with_conditions_settled(body, k, self.values, targets)
-        if isinstance(body, Add):
-            for term in body.terms:
-                self.through(term, k, targets)
-            return
-        for x in sorted((v for v in body.free if v in targets), key=targets.__getitem__):
-            self.summands[x] += pull_back(eliminate(x, body), k, self.slots[x], partial=self.partial)
+        for term, cotangent in settled_terms(body, k, self.values, targets):
+            self.ask()
+            for x in sorted((v for v in term.free if v in targets), key=targets.__getitem__):
+                self.summands[x] += pull_back(eliminate(x, term), cotangent, self.slots[x], partial=self.partial)
 
     def down(self, bindings: Sequence[Binding], targets: Mapping[Var, int], *, share: bool = True) -> list[Binding]:
         """Hand the cotangents of values on, last value first; returns those that get a name, all if they `share`."""
@@ -170,6 +165,19 @@ def pullback_of(
 def _params_of(t: Term) -> list[str]:
     """The names of the indices of a tensor-valued expression."""
     return [p.name for p in t.params] if isinstance(t, Lam) else []
+
+
+def settled_terms(
+    body: Term, k: Term, values: Mapping[Var, Term], targets: Collection[Var]
+) -> Iterator[tuple[Term, Term]]:
+    """The terms that are differentiated one by one, δ and conditions of numbers settled, each with its cotangent."""
+    k = included(k, body.type)  # of what is real and only declared to be complex
+    body, k = with_conditions_settled(body, k, values, targets)
+    if not isinstance(body, Add):
+        yield body, k
+        return
+    for term in body.terms:
+        yield from settled_terms(term, k, values, targets)
 
 
 def gradient_of(f: Lam, ask: Callable[[], None] = lambda: None) -> Lam:

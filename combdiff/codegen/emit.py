@@ -24,7 +24,7 @@ from combdiff.codegen.overwriting import CAUTIOUS, Overwriting
 from combdiff.codegen.packed_arguments import PackedArguments, telling_name
 from combdiff.codegen.packed_plan import packed
 from combdiff.codegen.plan import NUMBERS, VIEWS, Argument, Plan, Step
-from combdiff.codegen.products import is_matmul, origin, uses_of
+from combdiff.codegen.products import is_matmul, origin, uses_in, uses_of
 from combdiff.codegen.schedule import scheduled
 from combdiff.codegen.signature import described, slots
 from combdiff.codegen.solvers import solver_of, solver_text
@@ -128,7 +128,8 @@ class FunctionText(LoopText):
         self.asked: set[Domain] = set()
         self.pinned = {step: self.fresh(given) for step, given in plan.names.items() if step in set(plan.steps)}
         steps = plan.steps
-        self.uses = Counter([o for s in steps for o in uses_of(s)] + list(plan.outputs))
+        outside = (o for s in steps if s not in self.loops for o in uses_of(s))
+        self.uses = Counter([*outside, *(o for loop in plan.loops for o in uses_in(loop)), *plan.outputs])
         own = Called(self.arguments, module.equations, self.packed.items)
         self.expressions = Statements(plan, self.spelling, self.texts.__getitem__, self.extent, own)
         self.over = over.of(plan, self.spelling, self.uses)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from combdiff.codegen.layouts import placement
 from combdiff.codegen.plan import VIEWS, Loop, Plan, Step
-from combdiff.codegen.products import is_inner_product, uses_of
+from combdiff.codegen.products import is_inner_product, uses_in, uses_of
 from combdiff.codegen.solving import Equation
 from combdiff.language.terms import Const
 
@@ -65,8 +65,8 @@ def _peak(
     inside = set(steps)
     last: dict[Step, int] = {}
     count: dict[Step, int] = {}
-    for n, (members, _) in enumerate(groups):
-        for operand in (u for m in members for u in uses_of(m) if len(members) == 1 or u not in members):
+    for n, (members, loop) in enumerate(groups):
+        for operand in uses_of(members[0]) if loop is None else uses_in(loop):
             base = storage(operand)
             if base is not None and base in inside:
                 last[base] = n

@@ -65,11 +65,15 @@ def with_loops(plan: Plan, costs: Costs = USUAL, apart: Collection[Step] = ()) -
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Steps that can be computed in one loop, with the index that each is cut along."""
+    """Steps that can be computed in one loop, with the index that each is cut along.
+
+    `elsewhere` are the steps of other loops: of these, what is kept is there, and what it is made of need not be.
+    """
 
     domain: Domain
     cuts: Mapping[Step, Cut]
     kept: frozenset[Step]
+    elsewhere: frozenset[Step] = frozenset()
 
 
 def grown(plan: Plan, seeds: Mapping[Step, Cut], least: int, small: int, apart: Collection[Step] = ()) -> Group | None:
@@ -149,16 +153,18 @@ def _pruned(plan: Plan, domain: Domain, members: dict[Step, Cut], least: int, sm
 
     Of what is left at each stage, that with the fewest results: 2 x − y is made in the loop, rather than x and y kept.
     """
+    elsewhere = frozenset(step for loop in plan.loops for step in loop.steps)
     users: dict[Step, list[Step]] = {}
-    for step in plan.steps:
-        for o in step.operands:
-            users.setdefault(o, []).append(step)
+    single = ((step, step.operands) for step in plan.steps if step not in elsewhere)
+    for user, operands in (*single, *((loop.steps[0], loop.reads) for loop in plan.loops)):
+        for o in operands:
+            users.setdefault(o, []).append(user)
 
     def kept(step: Step) -> bool:
         return step in plan.outputs or any(u not in members for u in users.get(step, ())) or members[step].axis is None
 
     def group() -> Group:
-        return Group(domain, dict(members), frozenset(m for m in members if kept(m)))
+        return Group(domain, dict(members), frozenset(m for m in members if kept(m)), elsewhere)
 
     stages = [group()]
     for step in reversed(list(members)):
@@ -202,7 +208,7 @@ def looped(group: Group, width: int, block: Domain) -> Loop:
     own = block if width > 1 else None
     for step, cut in group.cuts.items():
         operands = tuple(
-            o if axis is None else parts[o] if o in parts else _slice(make, o, axis, block, own)
+            o if axis is None else parts[o] if o in parts else _slice(make, o, axis, block, own, group.elsewhere)
             for o, axis in zip(step.operands, cut.slices, strict=True)
         )
         parts[step] = part(make, step, cut, operands, own)
@@ -210,12 +216,14 @@ def looped(group: Group, width: int, block: Domain) -> Loop:
     return Loop(group.domain, width, block, members)
 
 
-def _slice(make: Builder, array: Step, axis: int, block: Domain, own: Domain | None) -> Step:
+def _slice(
+    make: Builder, array: Step, axis: int, block: Domain, own: Domain | None, elsewhere: Collection[Step]
+) -> Step:
     """A slice of an array from outside; of a view or a conjugate, which is perhaps never made, that of a slice."""
-    if array.op in (VIEWS | {"conj"}) - {"item"} and array.operands:
+    if array.op in (VIEWS | {"conj"}) - {"item"} and array.operands and array not in elsewhere:
         found = next((c for c in cuts(array) if c.axis == axis), None)
         if found is not None and found.slices[0] is not None:
-            inside = _slice(make, array.operands[0], found.slices[0], block, own)
+            inside = _slice(make, array.operands[0], found.slices[0], block, own, elsewhere)
             return part(make, array, found, (inside,), own)
     kept = (own,) if own is not None else ()
     domains = (*array.domains[:axis], *kept, *array.domains[axis + 1 :])

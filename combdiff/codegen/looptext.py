@@ -10,7 +10,7 @@ from combdiff.codegen.backends.spelling import Spelling
 from combdiff.codegen.names import words
 from combdiff.codegen.numbers import is_plain
 from combdiff.codegen.plan import VIEWS, Loop, Member, Step
-from combdiff.codegen.products import uses_of
+from combdiff.codegen.products import uses_in, uses_of
 from combdiff.codegen.statements import Statements
 from combdiff.codegen.texts import ATOM, Text
 from combdiff.language.types import Domain
@@ -89,14 +89,15 @@ class LoopText(ABC):
         if loop.block in self.turns:
             return
         body = loop.body
-        for operand in dict.fromkeys(o for step in body for o in uses_of(step) if o not in body):
+        for operand in dict.fromkeys(uses_in(loop)):
             if not (operand.op in VIEWS and operand.operands and self.texts[operand.operands[0]].code.isidentifier()):
                 self.name_now(operand)
         index = self.fresh(next((c for c in _LETTERS if c not in self.taken), "p"))
         self.turns[loop.block] = index if loop.width == 1 else self.fresh("block")
         self.dimensions[loop.block] = "1" if loop.width == 1 else self.fresh("width")
         self.loops |= {member: inner for inner in loop.inner for member in inner.steps}
-        self.uses.update(o for step in body for o in uses_of(step))
+        self.uses.update(o for step in loop.single for o in uses_of(step))
+        self.uses.update(o for inner in loop.inner for o in uses_in(inner))
         self.uses.update(m.part for m in loop.kept)
         for m in loop.kept:
             name = self.new_name(m.step)
@@ -185,11 +186,12 @@ def _leaves(part: Step, body: frozenset[Step], written: Collection[Step]) -> Ite
             chain = [step]
             while chain[-1].op in VIEWS | {"conj"} and chain[-1].operands:
                 chain.append(chain[-1].operands[0])
-            # what is conjugated need not exist where its conjugate does
-            base = next((s for s in reversed(chain) if s in written), chain[-1])
-            if not is_plain(base):
-                yield base
-            continue
+            # what is conjugated need not exist where its conjugate does, nor what a loop takes slices of apart
+            base = next((s for s in reversed(chain) if s in written), None)
+            if base is not None:
+                yield from () if is_plain(base) else (base,)
+                continue
+            step = chain[-1]
         data = step.operands[:1] if step.op in ("gather", "scatter") else step.operands
         data = data[2:] if step.op == "where" else data
         stack += [o for o in reversed(data) if o not in seen]

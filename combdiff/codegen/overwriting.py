@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from combdiff.codegen.backends.spelling import Spelling
 from combdiff.codegen.numbers import is_plain, is_whole_power
-from combdiff.codegen.plan import NUMBERS, Plan, Step
+from combdiff.codegen.plan import NUMBERS, Plan, Step, ordered
 from combdiff.language.terms import ONE, Const
 
 LARGE = 256 << 10  # bytes; smaller arrays are had again from memory that was freed
@@ -42,12 +42,12 @@ class Overwriting:
         """The steps that are written over an operand, each with that operand; `uses`: how often each is mentioned."""
         if not spelling.overwrite:
             return {}
-        looped = {step for loop in plan.loops for step in loop.steps}
+        single = set(plan.steps).difference(*(loop.steps for loop in plan.loops))
         kinds: dict[Step, Kinds] = {}
         found: dict[Step, Step] = {}
-        for step in plan.steps:
+        for step in ordered(plan.outputs):
             kinds[step] = _kinds(step, kinds, self.alike)
-            entrywise = step.op in _ENTRYWISE and step not in looped and _is_spelled(step, spelling)
+            entrywise = step.op in _ENTRYWISE and step in single and _is_spelled(step, spelling)
             buffer = _buffer(step, uses, kinds) if entrywise and plan.bytes(step) >= self.large else None
             if buffer is not None:
                 found[step] = buffer

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +51,7 @@ class Member:
     kept: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Loop:
     """Steps that are computed together, for `width` values of an index at a time.
 
@@ -74,7 +75,7 @@ class Loop:
         """The members that are needed as a whole when the loop is done."""
         return tuple(m for m in self.members if m.kept)
 
-    @property
+    @cached_property
     def body(self) -> tuple[Step, ...]:
         """What a turn computes, in order: slices, and what depends on them."""
         inside: dict[Step, None] = {}
@@ -82,6 +83,19 @@ class Loop:
             if is_slice(step, self.block) or not inside.keys().isdisjoint(step.operands):
                 inside[step] = None
         return tuple(inside)
+
+    @cached_property
+    def reads(self) -> tuple[Step, ...]:
+        """What a turn needs from outside, whole or a slice of it: not always what its members are made of."""
+        inside = set(self.body)
+        needed = (*(o for step in self.single for o in step.operands), *(o for p in self.inner for o in p.reads))
+        return tuple(dict.fromkeys(o for o in needed if o not in inside))
+
+    @property
+    def single(self) -> tuple[Step, ...]:
+        """The steps of the body that are in no inner loop."""
+        within = {step for p in self.inner for step in p.steps}
+        return tuple(step for step in self.body if step not in within)
 
 
 class Builder:
@@ -330,20 +344,18 @@ def contraction_labels(step: Step) -> tuple[tuple[int, ...], tuple[int, ...], tu
 
 def ordered(outputs: Iterable[Step], loops: Iterable[Loop] = ()) -> tuple[Step, ...]:
     """All steps that `outputs` need, operands first, each once; the members of a loop stand together."""
-    home = {member: loop.steps for loop in loops for member in loop.steps}
+    home = {member: loop for loop in loops for member in loop.steps}
     seen: dict[Step, None] = {}
     stack = [(step, False) for step in reversed(tuple(outputs))]
     while stack:
         step, ready = stack.pop()
-        group = home.get(step, (step,))
+        loop = home.get(step)
         if ready:
-            seen.update(dict.fromkeys(group))
+            seen.update(dict.fromkeys((step,) if loop is None else loop.steps))
         elif step not in seen:
             stack.append((step, True))
-            operands = dict.fromkeys(
-                o for member in group for o in member.operands if len(group) == 1 or o not in group
-            )
-            stack.extend((operand, False) for operand in reversed(operands))
+            needed = dict.fromkeys(step.operands if loop is None else loop.reads)
+            stack.extend((operand, False) for operand in reversed(needed))
     return tuple(seen)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import permutations
 from typing import Any
 
-from combdiff.codegen.plan import VIEWS, Step, contraction_labels
+from combdiff.codegen.plan import VIEWS, Loop, Step, contraction_labels
 from combdiff.codegen.powers import Powers
 from combdiff.codegen.texts import ATOM, PRODUCT, UNARY, Text, filled
 
@@ -32,6 +32,13 @@ def uses_of(step: Step) -> Iterable[Step]:
     if is_inner_product(step) and step.operands[0].op == "conj":
         return (step.operands[0].operands[0], step.operands[1])
     return step.operands
+
+
+def uses_in(loop: Loop) -> Sequence[Step]:
+    """What the text of a loop mentions from outside, as often as it does."""
+    inside = set(loop.body)
+    mentioned = (*(o for step in loop.single for o in uses_of(step)), *(o for p in loop.inner for o in uses_in(p)))
+    return tuple(o for o in mentioned if o not in inside)
 
 
 class Products(Powers):

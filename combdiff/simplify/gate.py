@@ -46,6 +46,9 @@ _NUDGES = 3
 _SPARED = 10
 """How far numbers are moved to learn what rounding does, how often, and how much more rounding may do."""
 
+_SMALL = _NUDGE / TOLERANCE
+"""Smaller values count as this: they may be the rounding of terms of the size of what is drawn, as in |a| + a."""
+
 DRAWS = 6
 """Floating-point numbers are drawn so often where a term holds a condition of numbers, which hides half of them."""
 
@@ -310,8 +313,8 @@ class Gate:
         for draw in range(DRAWS if doubtful or has_conditions(before) or has_conditions(after) else 1):
             sample = self._sample(second, Floating(), positive, draw)
             results = list(self._both(sample, before, after))
-            difference = next((d for a, b in results if (d := _distance(a, b, floor=float(not doubtful)))), "")
-            if difference and _is_rounding(sample, before, results):
+            difference = next((d for a, b in results if (d := _distance(a, b, _SMALL if doubtful else 1.0))), "")
+            if difference and _is_rounding(sample, (before, after), results):
                 continue
             finite |= not results or any(b.size == 0 or np.isfinite(b).any() for _, b in results)
             if difference:
@@ -353,19 +356,26 @@ def _who(accused: Callable[[], str]) -> str:
         return ""
 
 
-def _is_rounding(sample: Sample, before: Term, results: Sequence[tuple[Array, Array]]) -> bool:
-    """Whether two terms differ by no more than `before` does where its numbers are a little off.
+def _is_rounding(sample: Sample, terms: tuple[Term, Term], results: Sequence[tuple[Array, Array]]) -> bool:
+    """Whether two terms differ by no more than one of them does where its numbers are a little off.
 
     So it is for the sine of 10¹², say, of which rounding leaves four digits.
     """
     import numpy as np
 
-    moved = [sample.nudged(seed).outputs(before) for seed in range(_NUDGES)]
-    for n, (a, b) in enumerate(results):
-        off = np.abs(a - b)
-        # no number at all, as of a singular matrix, is as unsure as can be
-        unsure = np.nan_to_num(np.max([np.abs(outputs[n] - a) for outputs in moved], axis=0), nan=np.inf)
-        if a.shape != b.shape or not (off[np.isfinite(a)] <= _SPARED * unsure[np.isfinite(a)]).all():
+    nudged = [sample.nudged(seed) for seed in range(_NUDGES)]
+    moved = [[s.outputs(t) for s in nudged] for t in terms]
+    for n, pair in enumerate(results):
+        a, b = pair
+        if a.shape != b.shape:
+            return False
+        first, second = (
+            np.max([np.abs(outputs[n] - exact) for outputs in runs], axis=0)
+            for runs, exact in zip(moved, pair, strict=True)
+        )
+        # no number at all, as of a singular matrix, is as unsure as can be; what was changed may not become such
+        unsure = np.maximum(np.nan_to_num(first, nan=np.inf), np.nan_to_num(second, nan=0.0, posinf=0.0))
+        if not (np.abs(a - b)[np.isfinite(a)] <= _SPARED * unsure[np.isfinite(a)]).all():
             return False
     return True
 

@@ -75,7 +75,7 @@ class Scope:
     depth: int = 0
     dtype: type = np.longdouble
     seen: list[float] | None = None
-    """Where the largest number that is met is written to."""
+    """Where the largest number that is met, or that is one over a denominator, is written to."""
 
     def with_(self, variables: Sequence[Var], values: Sequence[Any]) -> Scope:
         return replace(self, values={**self.values, **dict(zip(variables, values, strict=True))})
@@ -116,10 +116,16 @@ def values_of(range_: Range) -> Any:
 def evaluate(e: Expr, scope: Scope) -> Any:
     """The value of `e`: a number as an array of the scope's depth, a tensor as `Held`, a function, or a tuple."""
     result = _value(e, scope)
-    if scope.seen is not None and isinstance(e.kind, Number):
-        size = np.abs(np.asarray(T.primal(result)))
-        scope.seen[0] = max(scope.seen[0], float(size[np.isfinite(size)].max(initial=0)))
+    if isinstance(e.kind, Number):
+        _note(result, scope)
     return result
+
+
+def _note(value: Any, scope: Scope) -> None:
+    """Remember how large a number is, where that is asked for."""
+    if scope.seen is not None:
+        size = np.abs(np.asarray(T.primal(value)))
+        scope.seen[0] = max(scope.seen[0], float(size[np.isfinite(size)].max(initial=0)))
 
 
 def _value(e: Expr, scope: Scope) -> Any:
@@ -143,7 +149,10 @@ def _value(e: Expr, scope: Scope) -> Any:
         case Mul(factors):
             return _folded(T.mul, factors, scope)
         case Div(top, below):
-            return T.div(evaluate(top, scope), evaluate(below, scope))
+            denominator = evaluate(below, scope)
+            if scope.seen is not None:
+                _note(1 / T.primal(denominator), scope)  # it may be formed before it is multiplied
+            return T.div(evaluate(top, scope), denominator)
         case Power(Call("abs", of), exponent) if is_even(constant(exponent)):
             # smooth where |x| is not
             square = T.call("abs2", evaluate(of, scope), over_complex(of.kind))
