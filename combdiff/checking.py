@@ -139,6 +139,8 @@ def _compared(
                 break
             result = evaluate(_innermost(d.term, d.objective), values, sizes)
             off = _against_differences(d, body, result, values, sizes, rng)
+            if off == float("inf") and _overflows(body, values, sizes):
+                off = None
             drawn = values, result, off
             if off is not None:
                 break
@@ -149,6 +151,16 @@ def _compared(
         if code is not None:
             found["emitted NumPy code"] = _against_code(d.term, code, result, values, sizes)
         return found | printed_differences(d, values, result, sizes)
+
+
+def _overflows(body: Term, values: dict[Term, Value], sizes: Sizes) -> bool:
+    """Whether a number on the way to the value is too large, as in atan(sinh(1000)): its derivative may be, too."""
+    try:
+        with np.errstate(over="raise"):
+            evaluate(body, values, sizes)
+    except (FloatingPointError, OverflowError):
+        return True
+    return False
 
 
 _DIFFERENCES = "finite differences"

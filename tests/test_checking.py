@@ -219,6 +219,27 @@ def test_no_slope_is_compared_with_differences_that_do_not_settle() -> None:
     assert "finite differences" not in {finding.what for finding in report.findings}
 
 
+def test_what_overflows_on_the_way_is_drawn_anew_or_not_compared() -> None:
+    for text in ("(x::R) -> atan(sinh(10 * x^9))", "(x::RV) -> sum(i, atan(x(i)^1000))"):
+        assert all(cd.grad(text).check(seed) for seed in range(8)), text
+    report = cd.grad("(x::R) -> atan(sinh(1000 + x))").check()
+    assert report and "too steep" in report.notes[0]
+
+
+def test_no_slope_is_compared_on_a_branch_cut() -> None:
+    """The trace of a Hermitian matrix is real and may be negative, where the root jumps: it has no derivative there."""
+    d = cd.grad("(A::Her) -> sqrt(sum(i, A(i, i)))")
+    assert all(d.check(seed) for seed in range(8))
+    wrong = dataclasses.replace(d, term=_scaled(d.term))
+    assert not any(wrong.check(seed) for seed in range(8))
+
+
+def test_values_that_are_shared_are_those_of_the_program_in_matrix_form() -> None:
+    """The logarithm of v = exp(x) is real; of random numbers in the place of v it is not."""
+    d = cd.grad("(x::CV) -> (A::RM) -> sum((i, j), A(i, j) * (log(exp(real(x(j)))) * exp(real(x(j)))^2))")
+    assert all(d.check(seed) for seed in range(4))
+
+
 def test_fractions_are_drawn_where_nothing_else_is_finite() -> None:
     assert cd.grad("(χ::R) -> (φ::RV) -> sum(i, φ(i) * log(φ(i)) + (1 - φ(i)) * log(1 - φ(i)) + χ * φ(i)^2)").check()
 

@@ -27,6 +27,11 @@ def exact(value: Fraction) -> int | float:
         return float("inf") if value > 0 else float("-inf")
 
 
+def _quiet() -> np.errstate:
+    """No warnings; an overflow is an error where the caller asks NumPy for one."""
+    return np.errstate(all="ignore", over="raise" if np.geterr()["over"] == "raise" else "ignore")
+
+
 def raised(base: Scalar, exponent: Scalar, over_complex: bool) -> Scalar:
     """base ^ exponent.
 
@@ -34,7 +39,7 @@ def raised(base: Scalar, exponent: Scalar, over_complex: bool) -> Scalar:
     (nan, 2.0)
     """
     pair = (np.complex128(base), np.complex128(exponent)) if over_complex else (base.real, exponent.real)
-    with np.errstate(all="ignore"):
+    with _quiet():
         result: Scalar = np.power(*map(np.asarray, pair), dtype=np.complex128 if over_complex else np.float64).item()
     return result
 
@@ -48,7 +53,7 @@ def scalar_value(name: str, args: Sequence[Scalar], over_complex: bool) -> Scala
     if name == "pi":
         return float(np.pi)
     z = np.complex128(args[0]) if over_complex else np.float64(args[0].real)
-    with np.errstate(all="ignore"):
+    with _quiet():
         match name:
             case "abs2":
                 return float(z.real * z.real + z.imag * z.imag)

@@ -76,6 +76,8 @@ class Scope:
     dtype: type = np.longdouble
     seen: list[float] | None = None
     """Where the largest number that is met, or that is one over a denominator, is written to."""
+    steep: list[float] | None = None
+    """Where the largest derivative that is met is written to."""
 
     def with_(self, variables: Sequence[Var], values: Sequence[Any]) -> Scope:
         return replace(self, values={**self.values, **dict(zip(variables, values, strict=True))})
@@ -122,10 +124,16 @@ def evaluate(e: Expr, scope: Scope) -> Any:
 
 
 def _note(value: Any, scope: Scope) -> None:
-    """Remember how large a number is, where that is asked for."""
+    """Remember how large a number is, and its derivatives, where that is asked for."""
     if scope.seen is not None:
-        size = np.abs(np.asarray(T.primal(value)))
-        scope.seen[0] = max(scope.seen[0], float(size[np.isfinite(size)].max(initial=0)))
+        scope.seen[0] = max(scope.seen[0], _size(T.primal(value)))
+    if scope.steep is not None:
+        scope.steep[0] = max(scope.steep[0], *map(_size, T.tangents(value)), 0.0)
+
+
+def _size(x: Any) -> float:
+    sizes = np.abs(np.asarray(x))
+    return float(sizes[np.isfinite(sizes)].max(initial=0))
 
 
 def _value(e: Expr, scope: Scope) -> Any:

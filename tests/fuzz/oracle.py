@@ -89,9 +89,13 @@ def slopes(
     cotangents: Sequence[Any] = (),
     second: Mapping[Var, Any] | None = None,
     dtype: type = np.longdouble,
+    steep: list[float] | None = None,
 ) -> Any:
-    """The derivative of φ along each direction, by tangents; with `second` the derivative of that along `second`."""
-    scope = scope_of(data, dtype)
+    """The derivative of φ along each direction, by tangents; with `second` the derivative of that along `second`.
+
+    The largest derivative that is met on the way is written to `steep`.
+    """
+    scope = replace(scope_of(data, dtype), steep=steep)
     moved = {}
     outer, inner = T.fresh_tag(), T.fresh_tag()
     for u in program.unknowns:

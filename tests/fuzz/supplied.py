@@ -11,6 +11,7 @@ from . import tangents as T
 from .data import Energy, Matrix, Wave
 
 Function = Callable[[Sequence[T.Value]], tuple[T.Value, ...]]
+Groups = list[tuple[bool, ...]]
 
 
 def supplied(name: str, given: Mapping[str, Any]) -> Callable[..., Any]:
@@ -35,7 +36,7 @@ def supplied(name: str, given: Mapping[str, Any]) -> Callable[..., Any]:
             return of_energy[name]
     if isinstance(given.get(name), Matrix):
         return given[name].on  # type: ignore[no-any-return]
-    found, takes, _ = _function(name, given)
+    found, takes, gives = _function(name, given)
 
     def on_arrays(*args: Any) -> Any:
         flat: list[Any] = []
@@ -44,30 +45,41 @@ def supplied(name: str, given: Mapping[str, Any]) -> Callable[..., Any]:
         wide = [np.asarray(a) for a in flat]
         result = found([w.astype(np.clongdouble if w.dtype.kind == "c" else np.longdouble) for w in wide])
         shape = np.broadcast_shapes(*(w.shape for w in wide))
-        arrays = tuple(np.broadcast_to(_double(r), shape)[()] for r in result)
-        return arrays[0] if len(arrays) == 1 else arrays
+        arrays = iter([np.broadcast_to(_double(r), shape)[()] for r in result])
+        parts = tuple(_bare(tuple(next(arrays) for _ in group)) for group in gives)
+        return _bare(parts)
 
     on_arrays.__name__ = f"{name}_of_{len(takes)}"
     return on_arrays
+
+
+def _bare(items: tuple[Any, ...]) -> Any:
+    return items[0] if len(items) == 1 else items
 
 
 def _double(x: Any) -> Any:
     return x.astype(np.complex128 if np.iscomplexobj(x) else np.float64)
 
 
-def _function(name: str, given: Mapping[str, Any]) -> tuple[Function, list[bool], list[bool]]:
-    """The function on arrays with tangents; which of its arguments, and which of its results, are complex."""
+def _function(name: str, given: Mapping[str, Any]) -> tuple[Function, Groups, Groups]:
+    """The function on arrays with tangents; which of its arguments are complex, and which of its results.
+
+    A tuple of arguments, as the cotangent of a gradient is, is one group; so are the results that belong to it.
+    """
     if name in given:
         wave = given[name]
         assert isinstance(wave, Wave), f"{name} is no function"
-        takes = [wave.argument_complex] * len(wave.slopes)
-        return (lambda args: (wave.on(args),)), takes, [wave.complex]
+        return (lambda args: (wave.on(args),)), [(wave.argument_complex,)] * len(wave.slopes), [(wave.complex,)]
     for how in ("grad_", "pullback_"):
         if name.startswith(how):
             inner, takes, gives = _function(name.removeprefix(how), given)
-            cotangent = how == "pullback_"
-            return _pulled_back(inner, takes, cotangent), takes + gives * cotangent, takes
+            cotangent = [tuple(_flat(gives))] if how == "pullback_" else []
+            return _pulled_back(inner, _flat(takes), bool(cotangent)), takes + cotangent, takes
     raise KeyError(name)
+
+
+def _flat(groups: Groups) -> list[bool]:
+    return [c for group in groups for c in group]
 
 
 def _pulled_back(f: Function, takes: list[bool], cotangent: bool) -> Function:

@@ -8,7 +8,7 @@ not depend on the direction. Conventions: |x| and sign(x) have derivative 0 at 0
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -81,6 +81,14 @@ def primal(v: Value) -> Array:
     while isinstance(v, Dual):
         v = v.primal
     return v
+
+
+def tangents(v: Value) -> Iterator[Array]:
+    """All derivatives of a value, of any order."""
+    while isinstance(v, Dual):
+        yield primal(v.tangent)
+        yield from tangents(v.tangent)
+        v = v.primal
 
 
 # --- arithmetic -----------------------------------------------------------------------------------------------------

@@ -360,3 +360,10 @@ def test_rounding_hides_no_difference_beside_it() -> None:
     steep = call("sin", mul(number(10**12), a))
     before = add(steep, b)
     assert not gate_for(before).agree(before, add(steep, mul(number(2), b)))
+
+
+def test_rounding_beside_an_exact_zero_is_no_difference() -> None:
+    """|a| + a is 0 for half of all a, and multiplied out it is rounding, whatever a is."""
+    text = "(a::R) -> begin rho = abs(a); rho * (a + rho) end^2"
+    for _ in range(3):
+        cd.hvp(text), cd.grad(text).compile(value=True, hvp=True)
