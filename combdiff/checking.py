@@ -200,7 +200,7 @@ def _refuse_functions(f: Lam) -> None:
     """A function of real numbers has no finite list of entries to compare."""
     values = f.body.type.items if isinstance(f.body.type, Product) else (f.body.type,)
     for kind in (*(x.kind for x in f.params), *values):
-        if isinstance(kind, Map) and not kind.is_tensor:
+        if isinstance(kind, Map) and not kind.is_array:
             raise UnsupportedError(
                 "a derivative by a function of the real line, or of one, cannot be checked on numbers",
                 remedy="check the program with a periodic domain in the place of R",
@@ -229,7 +229,7 @@ def _values(t: Term, sizes: Sizes, rng: np.random.Generator) -> dict[Term, Value
 
 def _has_unknowns(t: Term) -> bool:
     """Whether `t` is a further map of arguments, rather than a result indexed by its slots."""
-    return isinstance(t, Lam) and not (isinstance(t.type, Map) and t.type.is_tensor)
+    return isinstance(t, Lam) and not (isinstance(t.type, Map) and t.type.is_array)
 
 
 def _smooth_map(kind: Type, rng: np.random.Generator) -> Callable[..., Value]:

@@ -84,7 +84,7 @@ def _kept(t: Term) -> list[Var]:
 
 
 def _is_tensor(t: Term) -> bool:
-    return isinstance(t.type, Map) and t.type.is_tensor
+    return isinstance(t.type, Map) and t.type.is_array
 
 
 def _root(t: Term) -> Term:

@@ -32,7 +32,7 @@ def _with_value(result: Term, f: Term) -> Term:
         case Lam(params, body), Lam(own_params, own_body) if params[: len(own_params)] == own_params:
             bindings, core = _opened(body)
             own, value = name_equations(*float_lets(own_body))
-            if any(isinstance(t.type, Map) and not t.type.is_tensor for t in _items(value)):
+            if any(isinstance(t.type, Map) and not t.type.is_array for t in _items(value)):
                 raise UnsupportedError(
                     "the objective's value is a function of real numbers, which no array holds",
                     remedy="leave value out",

@@ -40,7 +40,7 @@ from combdiff.language.terms import (
     subterms,
     tuple_of,
 )
-from combdiff.language.types import Index, Map, Number, Product, Type
+from combdiff.language.types import REAL, Index, Map, Number, Product, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,10 +279,12 @@ def _slot_types(kind: Type) -> tuple[Type, ...]:
 
 
 def _cotangent_type(kind: Type) -> Type:
-    """A cotangent lives where the value lives; declared symmetries are not asked of it."""
+    """A cotangent lives where the value lives, that of an index is real; declared symmetries are not asked of it."""
+    if isinstance(kind, Index):
+        return REAL
     if not isinstance(kind, Map):
         return kind
-    return Map(kind.params, kind.result, (), "" if kind.symmetries else kind.space)
+    return Map(kind.params, _cotangent_type(kind.result), (), "" if kind.symmetries else kind.space)
 
 
 def _names(taken: Collection[str], count: int) -> list[str]:

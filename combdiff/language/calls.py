@@ -75,9 +75,7 @@ def _applied(el: Elaborator, f: Term, args: Sequence[Argument], scope: Scope, sp
         raise LanguageError(f"{name} is {in_words(kind)} and cannot be applied", span=span, remedy=remedy)
     declared = el.places.get(f) if isinstance(f, Var) else None
     _count(name, len(kind.params), "index" if kind.is_tensor else "argument", args, span, declared)
-    points = len(kind.params)
-    if isinstance(f, Diff) and f.kind == "pullback" and isinstance(f.of.type, Map):
-        points = len(f.of.type.params)
+    points = el.points.get(f, len(kind.params))
     values = [el.checked(arg, param, scope) for arg, param in zip(args[:points], kind.params[:points], strict=True)]
     for arg, param in zip(args[points:], kind.params[points:], strict=True):
         # the cotangent of a value that is real, be it because all else cancels, may be that of a complex one

@@ -92,6 +92,7 @@ class Elaborator:
         self._body = module.body
         self._depth = 0
         self.places: dict[Var, Span] = {}
+        self.points: dict[Term, int] = {}  # how many arguments of a pullback, or of an item of one, are no cotangents
         self._inlining = 0
         self._size = 0
         for name in sorted(keep):

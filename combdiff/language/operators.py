@@ -53,7 +53,10 @@ def of_map(el: Elaborator, kind: str, arg: Expr | Ready, scope: Scope, which: Ex
                 remedy="declare its space with `linear = true`",
             )
     made = terms.diff(kind, f)
-    return made if which is None else _partial(made, el.expr(which, scope), which.span)
+    result = made if which is None else _partial(made, el.expr(which, scope), which.span)
+    if kind == "pullback":
+        el.points[result] = len(f.type.params)
+    return result
 
 
 def _partial(derivative: Term, which: Term, span: Span) -> Term:

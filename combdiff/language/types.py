@@ -200,7 +200,12 @@ class Map:
     @property
     def is_tensor(self) -> bool:
         """Whether it maps indices to a number, and so can be held in an array."""
-        return isinstance(self.result, Number) and all(isinstance(p, Index) for p in self.params)
+        return isinstance(self.result, Number) and self.is_array
+
+    @property
+    def is_array(self) -> bool:
+        """Whether an array holds its values: those of a tensor, or whole numbers, as of i ↦ i + 1."""
+        return isinstance(self.result, Number | Index) and all(isinstance(p, Index) for p in self.params)
 
 
 @dataclass(frozen=True, slots=True)

@@ -210,6 +210,8 @@ def test_a_real_tensor_where_complex_ones_are_taken_has_a_real_cotangent(program
             "(A::RM{n, n}) -> (a::R) -> a + pullback((B::RM{n, n}) -> (i::N{n}) -> i)(A, (i::N{n}) -> i * im)(0, 0)",
             "1",
         ),
+        ("(A::CM) -> (a::R) -> a * real(pullback((B::CM, c::C) -> abs2(B(0, 0)), 2)(A, a, A(0, 0)))", "0"),
+        ("(A::CM) -> (a::R) -> a * real(pullback((B::CM, c::C) -> real(c), 2)(A, a, A(0, 0)))", "real(A(0, 0))"),
     ],
 )
 def test_a_real_value_takes_the_cotangent_of_a_complex_one(program: str, text: str) -> None:
@@ -230,3 +232,14 @@ def test_a_second_derivative_by_several_arguments_takes_a_tuple(program: str, mo
     d = getattr(cd, mode)(program)
     assert d.check()
     assert any(f.what == "emitted NumPy code" for f in d.check().findings)
+
+
+def test_the_cotangent_of_a_map_to_indices_is_real() -> None:
+    d = cd.pullback("(z::RV) -> (x::RV{n}) -> ((i::N{n}) -> i + 1, sum(i, x(i)^2), m -> log(z(m)))")
+    assert d.check() and "k1::RV" in str(d)
+    infer(parse(str(d)))
+    f = d.compile(value=True)
+    first, second, third, found = f(z=np.ones(2), x=np.arange(3.0), k1=np.ones(3), k2=1.0, k3=np.ones(2))
+    np.testing.assert_array_equal(first, [1, 2, 3])
+    np.testing.assert_allclose(found, 2 * np.arange(3.0))
+    assert second == 5 and (third == 0).all()

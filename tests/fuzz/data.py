@@ -160,7 +160,7 @@ def numbers(shape: tuple[int, ...], c: bool, positive: bool, weather: str, rng: 
     if weather == "extreme" and rng.random() < 0.7:
         # powers of large numbers soon leave floating point, and then nothing is asked of them
         most = int(rng.choice((90, 90, 140)))
-        size = int(rng.integers(0, most + 1))
+        size = int(rng.integers(0, most + 1, 2).max())  # powers of small magnitudes show little
         scale = float(f"1e{-size if rng.random() < 0.7 else size}")
     found = _real(shape, positive, weather, rng)
     if c:

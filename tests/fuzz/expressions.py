@@ -245,15 +245,13 @@ class Expressions(Leaves):
         n = self.draw.one((2, 2, 2, 3, 3, 4, -1, -2, 5, -3, 1, 0))
         if n < 0:
             return Power(self.positive(sight, budget - 2, needed), Literal(Fraction(n)))
-        base = self.number(sight, budget - 2, needed)
-        n = n or int(is_complex(base))  # z^0 is 1, and a real number from then on
-        return Power(base, Literal(Fraction(n)))
+        return Power(self.number(sight, budget - 2, needed), Literal(Fraction(n)))
 
     def _fraction(self, sight: Sight, budget: int, needed: tuple[Var, ...]) -> Expr | None:
-        p = self.draw.one((1, 2, 3, 4, 5, 7, 8, -1, -2, -3, -5, -8))
+        p = self.draw.one((1, 2, 3, 4, 5, 5, 7, 7, 8, 8, -1, -2, -3, -5, -8))
         q = self.draw.one((2, 2, 3, 4)) if p % 2 else 3
         plain = [v for v in sight.numbers if v.positive]
-        bare = plain and self.draw.odds(0.4)  # of any size, as the numbers in 1 + x² are not
+        bare = plain and self.draw.odds(0.6)  # of any size, as the numbers in 1 + x² are not
         base = Ref(self.draw.one(plain)) if bare else self.positive(sight, budget - 2, needed)
         result: Expr = Power(base, Literal(Fraction(p, q)))
         match self.draw.rng.randrange(6):

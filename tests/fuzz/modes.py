@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from combdiff.errors import ArrayError, BudgetError, CombDiffError, UnsupportedError
+from combdiff.language.types import Index
 
 from . import libraries
 from .arguments import as_taken, extra_arguments
@@ -279,7 +280,9 @@ def problem(case: Case) -> None:
         raise Skipped("no minimisation")
     if any(r.sort == "list" for r in case.titles) or any(isinstance(x, SUPPLIED) for x in case.arrays.values()):
         raise Skipped("lists and functions are left to others")
-    p = case.derivation.problem(**case.arrays)
+    asked = case.derivation.compile(value=True).arguments
+    sizes = {a.name: case.size_of(a.kind.domain.name) for a in asked if isinstance(a.kind, Index) and a.kind.domain}
+    p = case.derivation.problem(**case.arrays, **sizes)
     with np.errstate(all="ignore"):
         found = p.unpack(p.jac(p.x0))
         case.compare(found, "problem.jac")
