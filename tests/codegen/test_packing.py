@@ -19,7 +19,7 @@ from combdiff.cli import main
 from combdiff.codegen.compiled import Compiled
 from combdiff.codegen.executing import compile_source
 from combdiff.codegen.packed_plan import packed
-from combdiff.codegen.packing import group_of, orbits
+from combdiff.codegen.packing import Addend, group_of, merged, orbits
 from combdiff.errors import ArrayError, UnsupportedError
 from combdiff.language.evaluate import evaluate
 from combdiff.language.samples import random_value
@@ -293,6 +293,26 @@ def test_entries_that_an_antisymmetry_makes_zero_share_a_row() -> None:
     np.testing.assert_allclose(f(value, y), value @ y, atol=1e-12)
     ((rows, _),) = kept(f)  # type: ignore[misc]
     assert len(rows) == 5 * 4 // 2 + 1
+
+
+def test_entries_that_an_antisymmetry_makes_zero_share_a_column() -> None:
+    A = fresh("A", Map((Index(N),) * 3, REAL, (Symmetry.permutation((1, 3, 2), "neg"),)))
+    x = fresh("x", Map((Index(N),) * 2, REAL, (Symmetry.permutation((2, 1), "neg"),)))
+    p, q, r = (rt.index(c, N) for c in "pqr")
+    f = Compiled(Lam((A,), Lam((x,), Lam((p,), total((q, r), mul(App(A, (p, q, r)), App(x, (q, r))))))), pack=("A",))
+    value = symmetric(5, ((1, 3, 2), "neg"), complex=False)
+    y = symmetric(5, ((2, 1), "neg"), complex=False, seed=1)
+    np.testing.assert_allclose(f(value, y), np.einsum("pqr,qr->p", value, y), atol=1e-12)
+    ((rows, *_),) = kept(f)  # type: ignore[misc]
+    assert rows.shape == (5, 5 * 4 // 2 + 1)
+
+
+def test_images_of_one_tensor_are_added_with_their_signs() -> None:
+    """T(q, p) = −T(p, q): T(p, q) + 2 T(q, p) is −T(p, q)."""
+    group = group_of((Symmetry.permutation((2, 1), "neg"),), 2)
+    found = merged(group, [Addend(number(1), (0, 1)), Addend(number(2), (1, 0))])
+    assert found == (Addend(number(-1), (0, 1)),)
+    assert merged(group, [Addend(number(1), (0, 1)), Addend(number(1), (1, 0))]) == ()
 
 
 def test_an_array_is_packed_once_and_forgotten_with_it() -> None:

@@ -11,6 +11,7 @@ import pytest
 from combdiff.language.terms import (
     ZERO,
     Add,
+    Call,
     Diff,
     Lam,
     Pow,
@@ -280,6 +281,14 @@ def test_the_sign_in_an_argument_counts_unless_the_function_is_even() -> None:
     one, other = (total((i,), mul(at(v, i), call("cos", e))) for e in (at(D, a, i), at(D, i, a)))
     assert equal(one, other)
     assert equal(call("exp", neg(at(D, a, b))), call("exp", at(D, b, a)))
+
+
+def test_an_even_function_of_numbers_is_one_whatever_sign_its_argument_has() -> None:
+    g, h = fresh("g", REAL), fresh("h", REAL)
+    one, other = sub(g, h), Add((h, neg(g)))
+    assert equal(Call("cos", (one,)), Call("cos", (other,)))
+    assert merge_like_terms(add(Call("sin", (one,)), Call("sin", (other,)))) == ZERO
+    assert not equal(Call("sin", (one,)), Call("sin", (other,)))
 
 
 def test_an_integer_power_of_a_sum_is_a_product_of_sums() -> None:
