@@ -28,7 +28,7 @@ from combdiff.codegen.lower import lower
 from combdiff.codegen.modules import Module
 from combdiff.codegen.names import identifier
 from combdiff.codegen.overwriting import CAUTIOUS, Overwriting
-from combdiff.codegen.packed_arrays import PackedArrays
+from combdiff.codegen.packed_arrays import Pack, PackedArrays
 from combdiff.codegen.packed_plan import packed
 from combdiff.codegen.plan import Argument, Plan
 from combdiff.codegen.schedule import check_memory, scheduled
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from combdiff.codegen.libraries import Foreign
+    from combdiff.codegen.packing import Packing
     from combdiff.language.values import Extent
 
     Array: TypeAlias = npt.NDArray[np.generic]
@@ -114,8 +115,8 @@ class Compiled:
         self._packed = PackedArrays(self._kinds, self._library)
         self._plan = self._lowered(None)
         self.source = self._text(self._plan)
-        self._known: dict[str, Callable[..., object]] = {}
-        self._by_sizes: dict[tuple[tuple[tuple[Domain, int], ...], bool], Callable[..., object]] = {}
+        self._known: dict[str, tuple[Callable[..., object], list[tuple[Packing, Pack]]]] = {}
+        self._by_sizes: dict[Hashable, Callable[..., object]] = {}
         self._seen: dict[tuple[str, int, tuple[bytes, ...]], weakref.ref[object]] = {}
         self._solves = any(step.op in ("root", "solve") for step in self._plan.steps)
         self._names = [a.name for a in self._plan.arguments]
@@ -344,21 +345,21 @@ class Compiled:
 
     def _function(self, sizes: Mapping[Domain, int], alike: bool) -> Callable[..., object]:
         """The function for these sizes, arrays `alike` or not; what has one order of contractions shares one."""
-        key = tuple(sizes.items()), alike
+        key = tuple(sizes.items()), contents_of_lists(sizes), alike
         with self._lock:
             if key not in self._by_sizes:
                 plan = self._lowered(sizes)
                 check_constants(plan, sizes)
-                self._by_sizes[key] = self._executed(self._text(plan, Overwriting(alike)), plan)
+                self._by_sizes[key] = self._executed(self._text(plan, Overwriting(alike)), plan, sizes)
             return self._by_sizes[key]
 
-    def _executed(self, text: str, plan: Plan) -> Callable[..., object]:
+    def _executed(self, text: str, plan: Plan, sizes: Sizes) -> Callable[..., object]:
         if text not in self._known:
-            function = compile_source(text, self._name)
             packers = self._module().packers(plan)
             packs = [(packing, compile_source(text, packers[packing.name])) for packing in plan.packings]
-            self._known[text] = self._packed.bound(function, self._names, packs) if packs else function
-        return self._known[text]
+            self._known[text] = compile_source(text, self._name), packs
+        function, packs = self._known[text]
+        return self._packed.bound(function, self._names, packs, sizes) if packs else function
 
 
 def _functions(term: Term) -> set[str]:

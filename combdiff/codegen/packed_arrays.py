@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
+from combdiff.codegen.fitting import contents_of_lists
 from combdiff.codegen.libraries import looked_at
 from combdiff.codegen.signature import result_of
 from combdiff.errors import ArrayError, UnsupportedError
 from combdiff.language.terms import Term, Var
-from combdiff.language.types import Map, Type
+from combdiff.language.types import Domain, Map, Type
 
 if TYPE_CHECKING:
     from combdiff.codegen.libraries import Foreign, Library
@@ -29,50 +30,54 @@ class PackedArrays:
     def __init__(self, kinds: Mapping[str, Type], library: Library | None) -> None:
         self._kinds = kinds
         self._library = library
-        self._kept: dict[tuple[Packing, int], tuple[weakref.ref[object], object]] = {}
+        self._kept: dict[Hashable, tuple[weakref.ref[object], object]] = {}
 
     def forget(self) -> None:
         """Drop all packed copies."""
         self._kept.clear()
 
     def bound(
-        self, function: Callable[..., object], names: Sequence[str], packs: Sequence[tuple[Packing, Pack]]
+        self,
+        function: Callable[..., object],
+        names: Sequence[str],
+        packs: Sequence[tuple[Packing, Pack]],
+        sizes: Mapping[Domain, int],
     ) -> Callable[..., object]:
-        """`function` of arguments called `names`, with what `packs` make of some of them in their place."""
+        """`function` of arguments called `names`, with what `packs` make of some of them in their place.
+
+        `sizes` hold the lists of offsets, by which symmetries are checked.
+        """
         places = [(names.index(packing.name), packing, pack) for packing, pack in packs]
 
         def called(*given: object) -> object:
             arrays = list(given)
             for place, packing, pack in places:
-                arrays[place] = self._packed(packing, pack, given[place])
+                arrays[place] = self._packed(packing, pack, given[place], sizes)
             return function(*arrays)
 
         return called
 
-    def _packed(self, packing: Packing, pack: Pack, array: object) -> object:
-        key = packing, id(array)
+    def _packed(self, packing: Packing, pack: Pack, array: object, sizes: Mapping[Domain, int]) -> object:
+        key = packing, id(array), contents_of_lists(sizes)
         known = self._kept.get(key)
         if known is not None and known[0]() is array:
             return known[1]
-        self._check(packing.name, array)
+        self._check(packing.name, array, sizes)
         made = pack(array)
         if self._library is None or self._library.is_known(cast("Foreign", array)):
             kept = self._kept
             self._kept[key] = weakref.ref(array, lambda _: kept.pop(key, None)), made
         return made
 
-    def _check(self, name: str, array: object) -> None:
+    def _check(self, name: str, array: object, sizes: Mapping[Domain, int]) -> None:
         """Refuse an array without its declared symmetries, which its rows could not be told from."""
         from combdiff.language.breaches import breaks_symmetry
-        from combdiff.language.values import places
-
         kind = self._kinds[name]
         assert isinstance(kind, Map), "arrays are packed"
         entries = looked_at(self._library, array, None) if kind.symmetries else None
         if entries is None:
             return
-        axes = [axis for axis, _ in places(kind, name) if axis is not None]
-        breach = breaks_symmetry(entries, kind, dict(zip(axes, entries.shape, strict=True)), sample=None)
+        breach = breaks_symmetry(entries, kind, sizes, sample=None)
         if breach is not None:
             raise ArrayError(
                 breach.told(name),

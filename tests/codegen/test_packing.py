@@ -315,6 +315,22 @@ def test_images_of_one_tensor_are_added_with_their_signs() -> None:
     assert merged(group, [Addend(number(1), (0, 1)), Addend(number(1), (1, 0))]) == ()
 
 
+LISTED = """@domain Z begin base = I; list = true; symmetric = true; contractable = false end
+@space T begin type = (Z, Z) -> R; symmetries = (((1,), :ineg),) end
+(A::T) -> (a::R) -> sum((i, j), A(i, j) * a)"""
+
+
+def test_what_is_packed_is_checked_by_the_offsets_that_are_given() -> None:
+    """A(−i, j) = A(i, j): where −i lies, only the list tells."""
+    f = cd.grad(LISTED).compile(pack="A")
+    A = np.array([[1.0, 2.0, 3.0], [5.0, 6.0, 7.0], [1.0, 2.0, 3.0]])
+    assert f(A, 2.0, Z=np.array([-1, 0, 1])) == A.sum()
+    with pytest.raises(ArrayError, match=r"declared symmetry"):
+        f(A, 2.0, Z=np.array([-1, 1, 0]))
+    with pytest.raises(ArrayError, match=r"offsets of the domain Z are not known"):
+        f(A.copy(), 2.0)
+
+
 def test_an_array_is_packed_once_and_forgotten_with_it() -> None:
     J, other, C = integrals(4), integrals(4, seed=5), orbitals(4, 2)
     f, plain = cd.grad(HF).compile(pack="J"), cd.grad(HF).compile()

@@ -238,7 +238,7 @@ class Case:
             slopes = slopes + (wide.conj() * self.along.arrays[u]).real.reshape(self.along.count, -1).sum(axis=1)
         off = np.abs(slopes - expected)
         scale = np.abs(expected).max(initial=0)
-        floor = self._unseen() if self.weather == "extreme" else 1e-9 * scale + 1e-12
+        floor = self._unseen() if self.weather == "extreme" else 1e-3 * tolerance * scale + 1e-12
         if bool((off <= tolerance * np.abs(expected) + floor).all()):
             return
         allowed = self.sensitivity(second)
