@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from combdiff import api
 from combdiff.codegen.backends import BACKENDS
+from combdiff.codegen.given import option_name
 from combdiff.errors import CombDiffError
-from combdiff.given import option_name
 from combdiff.progress import ProgressLine, on_terminal
 from combdiff.simplify.budget import NODES, SECONDS
 

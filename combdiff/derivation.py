@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from combdiff.calculus.modes import differentiate, marked_program, parameters_of, without_derivatives
+from combdiff.codegen.given import Given
 from combdiff.codegen.shapes import sizes_of
 from combdiff.errors import UnsupportedError
-from combdiff.given import Given
 from combdiff.language.infer import infer
 from combdiff.language.parser import parse
 from combdiff.language.recursion import deep_recursion, rare_collections

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from combdiff.codegen.arguments import described_offsets, told
+from combdiff.codegen.given import option_name
 from combdiff.codegen.modules import Module
 from combdiff.codegen.names import Names, identifier
 from combdiff.codegen.plan import Argument
 from combdiff.errors import ArrayError
-from combdiff.given import option_name
 
 
 class Call:

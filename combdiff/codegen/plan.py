@@ -87,9 +87,8 @@ class Loop:
     @cached_property
     def reads(self) -> tuple[Step, ...]:
         """What a turn needs from outside, whole or a slice of it: not always what its members are made of."""
-        inside = set(self.body)
         needed = (*(o for step in self.single for o in step.operands), *(o for p in self.inner for o in p.reads))
-        return tuple(dict.fromkeys(o for o in needed if o not in inside))
+        return tuple(dict.fromkeys(o for o in needed if o not in self.body))
 
     @property
     def single(self) -> tuple[Step, ...]:

@@ -63,6 +63,8 @@ class Points:
     depth: int
 
 
+NOISE = 1e-12
+
 Callable_ = Callable[["Scope", Sequence[Any]], Any]
 """A function: from the scope of the call and its arguments to a value of the scope's depth."""
 
@@ -78,6 +80,8 @@ class Scope:
     """Where the largest number that is met, or that is one over a denominator, is written to."""
     steep: list[float] | None = None
     """Where the largest derivative that is met is written to."""
+    noise: np.random.Generator | None = None
+    """What each number is off by, relative to `NOISE`: in the place of rounding, to learn what it does."""
 
     def with_(self, variables: Sequence[Var], values: Sequence[Any]) -> Scope:
         return replace(self, values={**self.values, **dict(zip(variables, values, strict=True))})
@@ -120,6 +124,9 @@ def evaluate(e: Expr, scope: Scope) -> Any:
     result = _value(e, scope)
     if isinstance(e.kind, Number):
         _note(result, scope)
+        if scope.noise is not None:
+            off = scope.noise.standard_normal(np.shape(T.primal(result)))
+            result = T.mul(result, (1 + NOISE * off).astype(scope.dtype))
     return result
 
 

@@ -66,9 +66,14 @@ def directions(program: Program, data: Mapping[Var, Any], rng: np.random.Generat
     return Directions(arrays, tuple(entries))
 
 
-def value(program: Program, data: Mapping[Var, Any], dtype: type = np.longdouble) -> list[Any]:
+def value(
+    program: Program,
+    data: Mapping[Var, Any],
+    dtype: type = np.longdouble,
+    noise: np.random.Generator | None = None,
+) -> list[Any]:
     """The values of the program, as arrays of one copy each."""
-    scope = scope_of(data, dtype)
+    scope = replace(scope_of(data, dtype), noise=noise)
     with np.errstate(all="ignore"):
         return [_array(v, k)[0] for v, k in _parts(evaluate(program.body, scope), program.body.kind)]
 
@@ -90,12 +95,13 @@ def slopes(
     second: Mapping[Var, Any] | None = None,
     dtype: type = np.longdouble,
     steep: list[float] | None = None,
+    noise: np.random.Generator | None = None,
 ) -> Any:
     """The derivative of φ along each direction, by tangents; with `second` the derivative of that along `second`.
 
-    The largest derivative that is met on the way is written to `steep`.
+    The largest derivative that is met on the way is written to `steep`. With `noise` each number on the way is off.
     """
-    scope = replace(scope_of(data, dtype), steep=steep)
+    scope = replace(scope_of(data, dtype), steep=steep, noise=noise)
     moved = {}
     outer, inner = T.fresh_tag(), T.fresh_tag()
     for u in program.unknowns:

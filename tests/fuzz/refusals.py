@@ -16,6 +16,8 @@ DOCUMENTED = {
     r"solves equations, which is not done in dask": "equations in Dask",
     # docs/language.md: "unless R depends on what is differentiated, which is refused"
     r"that is kept unknown depends on the variable": "keep",
+    # docs/language.md: "and says so if there is none"
+    r"Newton's method finds no root": "no root",
     # docs/code.md: within a limit of memory, or refused before
     r"bytes are needed|memory is limited": "memory",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, TypeVar, cast
 
+from combdiff.codegen.argument_names import names_of_program
 from combdiff.errors import UnsupportedError
 
 if TYPE_CHECKING:
@@ -39,8 +40,6 @@ class Given:
     @classmethod
     def of(cls, program: Term, rest: Mapping[str, object]) -> Given:
         """What is given for a program, by the names of its arguments."""
-        from combdiff.codegen.argument_names import names_of_program
-
         names = names_of_program(program)
         return cls(names, {names.get(key, key): value for key, value in rest.items()})
 
