@@ -72,6 +72,7 @@ class PackedArrays:
     def _check(self, name: str, array: object, sizes: Mapping[Domain, int]) -> None:
         """Refuse an array without its declared symmetries, which its rows could not be told from."""
         from combdiff.language.breaches import breaks_symmetry
+
         kind = self._kinds[name]
         assert isinstance(kind, Map), "arrays are packed"
         entries = looked_at(self._library, array, None) if kind.symmetries else None

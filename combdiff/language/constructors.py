@@ -29,6 +29,7 @@ from combdiff.language.nodes import (
     Term,
     Tuple,
     Var,
+    fresh,
 )
 from combdiff.language.types import Index, Map, is_complex
 
@@ -84,7 +85,9 @@ def total(indices: Sequence[Var], body: Term) -> Term:
     if c != ONE and rest != ONE:
         return mul(c, total(indices, rest))
     if isinstance(body, Sum):
-        return Sum((*indices, *body.indices), body.body)
+        # an index that the inner sum binds anew does not occur in it: Σ_i Σ_i e is n Σ_i e
+        outer = (fresh(i.name, i.kind) if i in body.indices else i for i in indices)
+        return Sum((*outer, *body.indices), body.body)
     return Sum(tuple(indices), body)
 
 

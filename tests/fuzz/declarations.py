@@ -229,8 +229,8 @@ def _consistent(slots: tuple[Range, ...], laws: tuple[Law, ...], c: bool) -> boo
             replace(r, offsets=_SPREAD[r.directions], sizes=(len(_SPREAD[r.directions]),)) if r.sort == "list" else r
             for r in wide
         )
-        if _entries(list(wide)) > 3000:
-            return False
+    if _entries(list(wide)) > (3000 if any(r.sort == "list" for r in slots) else 20_000):
+        return False
     elements = group(wide, laws)
     if len(elements) > 64:
         return False

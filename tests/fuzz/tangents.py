@@ -149,14 +149,27 @@ def power(base: Value, exponent: Value | Fraction, complex_: bool) -> Value:
         return _rational_power(base, exponent, complex_)
     tag = tag_of(base, exponent)
     if not tag:
-        xp = xp_of(base)
-        return xp.power(_widened(base, complex_), _widened(exponent, complex_))
+        base, exponent = _alike(base, exponent)
+        return xp_of(base).power(_widened(base, complex_), _widened(exponent, complex_))
     (p, s), (q, t) = parts(base, tag), parts(exponent, tag)
+    p, q = _alike(p, q)
     result = power(p, q, complex_)
     one = np.longdouble(1) if xp_of(primal(q)) is np else 1.0
     by_base = None if s is None else mul(mul(q, power(p, add(q, neg(one)), complex_)), s)
     by_exponent = None if t is None else mul(mul(result, call("log", p, complex_)), t)
     return _dual(tag, result, _plus(by_base, by_exponent))
+
+
+def _alike(a: Value, b: Value) -> tuple[Value, Value]:
+    """Both as JAX's arrays if one of them is, for these do not meet NumPy's extended precision."""
+    if isinstance(a, Dual) or isinstance(b, Dual) or xp_of(a) is xp_of(b):
+        return a, b
+    xp = xp_of(a) if xp_of(a) is not np else xp_of(b)
+
+    def taken(x: Value) -> Value:
+        return xp.asarray(np.asarray(x, complex if np.iscomplexobj(x) else float)) if xp_of(x) is np else x
+
+    return taken(a), taken(b)
 
 
 def _rational_power(base: Value, exponent: Fraction, complex_: bool) -> Value:

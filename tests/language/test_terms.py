@@ -43,7 +43,7 @@ from combdiff.language.terms import (
     subterms,
     total,
 )
-from combdiff.language.types import COMPLEX, REAL, Index, Map
+from combdiff.language.types import COMPLEX, REAL, Domain, Index, Map
 from tests.strategies import PLAIN, Surroundings, constants, programs, scalars
 
 ROWS = PLAIN
@@ -224,3 +224,12 @@ def test_terms_of_great_depth_are_hashed_and_compared():
 
 def test_variables_are_told_apart_by_identity():
     assert fresh("x", REAL) != fresh("x", REAL) and Var("x", REAL, X.uid) == X
+
+
+def test_a_sum_over_an_index_that_is_bound_again_is_one_over_two() -> None:
+    """Σ_i Σ_i e is n Σ_i e; of one index both would be a single sum."""
+    n = Domain("n")
+    i, a = fresh("i", Index(n)), fresh("a", REAL)
+    found = total((i,), total((i,), a))
+    assert isinstance(found, Sum) and len(set(found.indices)) == 2
+    assert evaluate(found, {a: 2.0}, {n: 3}) == 18

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import combdiff as cd
@@ -147,3 +148,9 @@ def test_a_long_chain_of_values_stays_a_chain() -> None:
 def test_derivatives_by_a_symmetric_tensor_are_those_of_the_full_space(program: str) -> None:
     assert cd.grad(program).check()
     assert cd.hvp(program).check()
+
+
+def test_a_sum_that_is_put_under_one_over_the_same_index_keeps_its_own() -> None:
+    """d (Σ_i a)² / da = 2 n² a, where the value Σ_i a and its pullback bind one index."""
+    d = cd.grad("(x::RV{n}) -> (a::R) -> sum(i::N{n}, a)^2")
+    assert [float(d.compile()(np.ones(n), 1.5)) for n in (1, 2, 3, 5)] == [2 * n * n * 1.5 for n in (1, 2, 3, 5)]
