@@ -1,7 +1,7 @@
 """Arrays and functions for a program's parameters: ordinary numbers, and numbers that are traps.
 
 Weathers: `normal`; `grid`, small integers with zeros and repeated entries; `sparse`, normal with zeros and repeats;
-`extreme`, one magnitude between 1e-140 and 1e140 for each parameter.
+`extreme`, one magnitude between 1e-140 and 1e140 for each parameter; `small`, none above 1.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from .kinds import Function, Index, Law, Number, Range, Tensor, Type, over_compl
 from .meaning import Held, Scope, evaluate, lifted, place, values_of
 from .syntax import Affine, App, Lam, Mul, Program, Ref, Sum, Var
 
-WEATHERS = ("normal", "grid", "sparse", "extreme")
+WEATHERS = ("normal", "grid", "sparse", "extreme", "small")
+EXTREMES = ("extreme", "small")
 Array = Any
 
 
@@ -157,11 +158,11 @@ def _value(p: Var, weather: str, rng: np.random.Generator) -> Any:
 def numbers(shape: tuple[int, ...], c: bool, positive: bool, weather: str, rng: np.random.Generator) -> Array:
     """Random numbers of one weather."""
     scale = 1.0
-    if weather == "extreme" and rng.random() < 0.7:
+    if weather in EXTREMES and rng.random() < 0.7:
         # powers of large numbers soon leave floating point, and then nothing is asked of them
         most = int(rng.choice((90, 90, 140)))
-        size = int(rng.integers(0, most + 1, 2).max())  # powers of small magnitudes show little
-        scale = float(f"1e{-size if rng.random() < 0.7 else size}")
+        size = int(rng.integers(0, most + 1))
+        scale = float(f"1e{-size if weather == 'small' or rng.random() < 0.7 else size}")
     found = _real(shape, positive, weather, rng)
     if c:
         found = found + 1j * _real(shape, False, weather, rng)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import ClassVar
 
-from .kinds import Index, Range
+from .kinds import Index, Number, Range
 from .leaves import Leaves
 from .naming import anchored
 from .sight import LARGEST_LOOP, Draw, Sight, is_complex
@@ -250,12 +250,19 @@ class Expressions(Leaves):
     def _fraction(self, sight: Sight, budget: int, needed: tuple[Var, ...]) -> Expr | None:
         p = self.draw.one((1, 2, 3, 4, 5, 5, 7, 7, 8, 8, -1, -2, -3, -5, -8))
         q = self.draw.one((2, 2, 3, 4)) if p % 2 else 3
-        plain = [v for v in sight.numbers if v.positive]
-        bare = plain and self.draw.odds(0.6)  # of any size, as the numbers in 1 + x² are not
-        base = Ref(self.draw.one(plain)) if bare else self.positive(sight, budget - 2, needed)
+        # bare numbers are of any size, as those in 1 + x² are not
+        plain = [
+            *(v for v in sight.numbers if v.positive),
+            *(t for t in sight.tensors if t.positive and self._fits(t, sight)),
+        ]
+        if plain and self.draw.odds(0.8):
+            v = self.draw.one(plain)
+            base = Ref(v) if isinstance(v.kind, Number) else self.entry(v, sight, needed)
+        else:
+            base = self.positive(sight, budget - 2, needed)
         result: Expr = Power(base, Literal(Fraction(p, q)))
-        match self.draw.rng.randrange(6):
-            case 0 | 1 | 5:
+        match self.draw.rng.randrange(8):
+            case 0 | 1 | 5 | 6 | 7:
                 return Div(self.number(sight, min(4, budget), needed), result)
             case 2:
                 return Mul((Call("log", result), Power(copied(base), Literal(Fraction(p + q, q)))))

@@ -16,7 +16,7 @@ from . import libraries
 from .arguments import as_taken, extra_arguments
 from .broken import breakable, broken
 from .case import Case, Failure, Skipped
-from .data import SUPPLIED
+from .data import EXTREMES, SUPPLIED
 from .kinds import Function, Number, Tensor, over_complex
 from .oracle import result_kinds
 from .syntax import Block, Var, walk
@@ -97,7 +97,7 @@ def memory(case: Case) -> None:
 
 def single(case: Case) -> None:
     """Arrays in single precision."""
-    if case.weather == "extreme" or any(isinstance(x, SUPPLIED) for x in case.arrays.values()):
+    if case.weather in EXTREMES or any(isinstance(x, SUPPLIED) for x in case.arrays.values()):
         raise Skipped("no single precision here")
     f = case.derivation.compile()
 

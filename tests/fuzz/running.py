@@ -68,7 +68,7 @@ def run(seed: int, number: int) -> tuple[Program, Verdict]:
         if name not in chosen:
             chosen.append(name)
     steep = any((isinstance(e, Power) and not isinstance(e.exponent, Literal)) or _is_steep(e) for e in walk(p.body))
-    weather = rng.choices(WEATHERS, (5, 2, 2, 9 if steep else 0.8))[0]
+    weather = rng.choices(WEATHERS, (5, 2, 2, 3, 8) if steep else (5, 2, 2, 0.5, 0.3))[0]
     return p, tried(p, chosen, weather)
 
 
