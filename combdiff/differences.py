@@ -17,6 +17,7 @@ _STEP = 1e-3
 _SHORT = 5e-5  # where the first step is too long, as near a singular matrix
 _STEPS = (_STEP, _SHORT, 2.5e-6, 1.25e-7)
 _SETTLED = 100 * TOLERANCE  # of two steps: less would be chance where neither is short enough
+_BENT = 1000  # times: kinks of several terms may all but cancel, and each of them counts
 
 
 def difference_quotient(g: Callable[..., Value], kind: str) -> Callable[..., Value]:
@@ -85,14 +86,24 @@ def off_slope(found: float, k: Value, along: Callable[[float], Value], spared: i
         if h < _SHORT and noise == scale:
             break  # nothing is seen beside rounding
         off, unsure = abs(found - expected) / scale, abs(expected - before) / scale
-        if off <= TOLERANCE or (unsure <= _SETTLED and 10 * unsure <= off and 10 * _bend(k, along, h) <= off * scale):
+        settled = unsure <= _SETTLED and 10 * unsure <= off
+        if off <= TOLERANCE or (settled and not _is_kink(k, along, h, off * scale, size / h)):
             return off
         before = expected
     return None
 
 
+def _is_kink(k: Value, along: Callable[[float], Value], h: float, off: float, rounding: float) -> bool:
+    """Whether there is no derivative at 0, as on a branch cut: what is `off` may be due to a bend of the function.
+
+    The slopes on the two sides of a smooth function differ less and less where steps are shorter.
+    """
+    bend = _bend(k, along, h)
+    return bend > max(off / _BENT, _BENT * rounding) and 2 * bend > _bend(k, along, 4 * h)
+
+
 def _bend(k: Value, along: Callable[[float], Value], h: float) -> float:
-    """How far the slopes on the two sides of 0 differ: at a kink, or on a branch cut, there is no derivative."""
+    """How far the slopes on the two sides of 0 differ."""
     behind, back, here, near, far = (items_of(along(s * h)) for s in (-2, -1, 0, 1, 2))
     right = [(4 * b - 3 * a - c) / (2 * h) for a, b, c in zip(here, near, far, strict=True)]
     left = [(3 * a - 4 * b + c) / (2 * h) for a, b, c in zip(here, back, behind, strict=True)]
