@@ -10,13 +10,11 @@ from combdiff.codegen.indexing import Affine, affine, solve
 from combdiff.errors import UnsupportedError
 from combdiff.language.terms import (
     Add,
-    App,
     Call,
     Conj,
     Const,
     Delta,
     Diff,
-    Indicator,
     Let,
     Mul,
     Proj,
@@ -29,6 +27,7 @@ from combdiff.language.terms import (
     conj,
     mul,
     number,
+    numbers_read,
     split_coefficient,
     substitute,
     subterms,
@@ -125,31 +124,6 @@ def repeated_sums(t: Term) -> set[Hashable]:
     places = [c for u in subterms(t) for c in children(u) if isinstance(c, Sum)]
     keys = {c: closed_form(c) for c in set(places)}
     return {key for key, count in Counter(keys[c] for c in places).items() if count > 1}
-
-
-def numbers_read(t: Term) -> set[Var]:
-    """The index variables of t that stand in an arithmetic place, where they are read as numbers."""
-    found: set[Var] = set()
-    stack: list[Term] = [t]
-    seen: set[Term] = set()
-    while stack:
-        u = stack.pop()
-        if u in seen:
-            continue
-        seen.add(u)
-        match u:
-            case Var(_, Index(), _):
-                found.add(u)
-            case App(f, args):
-                stack.append(f)
-                stack += [a for a in args if not isinstance(a.type, Index)]
-            case Delta(_, _, body):
-                stack.append(body)
-            case Indicator():
-                stack += children(u)
-            case _:
-                stack += children(u)
-    return found
 
 
 def as_term(form: Affine) -> Term:

@@ -128,9 +128,11 @@ def _inlined(el: Elaborator, f: Closure, args: Sequence[Argument], scope: Scope)
     entries: dict[str, Entry | None] = {}
     bindings: list[tuple[Var, Term]] = []
     costly: list[tuple[Var, Term]] = []
+    points: list[tuple[Var, Term]] = []
     for param, arg in zip(f.body.params, args, strict=True):
         el.check_free(param.name, param.span)
-        value = el.checked(arg, _asked(el, param, arg), scope)
+        kind = _asked(el, param, arg)
+        value = el.checked(arg, kind, scope)
         while isinstance(value, Let):
             bindings.extend(value.bindings)
             value = value.body
@@ -138,14 +140,27 @@ def _inlined(el: Elaborator, f: Closure, args: Sequence[Argument], scope: Scope)
             var = terms.fresh(param.name, value.type)
             costly.append((var, value))
             value = var
+        elif isinstance(kind, Index) and not isinstance(value, Var):
+            points.append((terms.fresh(param.name, kind), value))
+            value = points[-1][0]
         entries[param.name] = value
     body = el.inlined(f.body.body, f.scope.child(entries))
+    for var, value in points:
+        body = _at(el, var, value, body)
     for var, value in costly:
         if _uses(body, var) > 1:
             bindings.append((var, value))
         else:
             body = terms.substitute(body, {var: value})
     return terms.let(bindings, body)
+
+
+def _at(el: Elaborator, point: Var, value: Term, body: Term) -> Term:
+    """`body` at an index, which counts modulo the size of a periodic domain; by now it is known how far it ranges."""
+    domain = el.ranges.domain_of(point.kind.domain) if isinstance(point.kind, Index) and point.kind.domain else None
+    if domain is not None and domain.periodic and value != terms.ZERO and point in terms.numbers_read(body):
+        return terms.at_point(point, value, body)
+    return terms.substitute(body, {point: value})
 
 
 def _asked(el: Elaborator, param: Param, arg: Argument) -> Type:

@@ -35,13 +35,16 @@ from combdiff.language.nodes import (
 from combdiff.language.traversal import (
     Traverser,
     apply,
+    at_point,
     bound_by,
     children,
+    numbers_read,
     rebuild,
     refreshed,
     renamed,
     substitute,
     subterms,
+    wraps,
 )
 
 __all__ = [
@@ -73,6 +76,7 @@ __all__ = [
     "alpha_equal",
     "alpha_hash",
     "apply",
+    "at_point",
     "bound_by",
     "call",
     "children",
@@ -86,6 +90,7 @@ __all__ = [
     "mul",
     "neg",
     "number",
+    "numbers_read",
     "power",
     "proj",
     "rebuild",
@@ -98,4 +103,5 @@ __all__ = [
     "subterms",
     "total",
     "tuple_of",
+    "wraps",
 ]

@@ -10,6 +10,7 @@ from combdiff.language.constructors import call, conj, delta, diff, indicator, l
 from combdiff.language.nodes import (
     _NO_VARIABLES,
     ONE,
+    ZERO,
     Add,
     App,
     Call,
@@ -29,7 +30,7 @@ from combdiff.language.nodes import (
     Var,
     fresh,
 )
-from combdiff.language.types import Index, Map, is_complex
+from combdiff.language.types import Index, Map, Number, is_complex
 
 
 def apply(function: Term, *args: Term) -> Term:
@@ -40,7 +41,12 @@ def apply(function: Term, *args: Term) -> Term:
             if params == args:
                 return body
             values = dict(zip(params, args, strict=True))
-            return renamed(body, values) if _exchanges(values, body) else refreshed(body, values)
+            wrapped = {p: fresh(p.name, p.kind) for p, a in values.items() if wraps(p, a, body)}
+            reduced = {**values, **wrapped}
+            result = renamed(body, reduced) if _exchanges(reduced, body) else refreshed(body, reduced)
+            for p, point in wrapped.items():
+                result = at_point(point, values[p], result)
+            return result
         case Let(bindings, body):
             return let(bindings, apply(body, *args))
         case Diff("pullback", Term(type=Map(linear=True)) as of):
@@ -48,6 +54,55 @@ def apply(function: Term, *args: Term) -> Term:
             return apply(diff("adjoint", of), args[-1])
         case _:
             return _without_number(App(function, tuple(args)))
+
+
+def wraps(param: Var, argument: Term, body: Term) -> bool:
+    """Whether it matters that an index of a periodic domain is one of 0, …, N − 1: `body` reads it as a number.
+
+    f(−k) of f = i -> i * x(i) is (N − k) x(N − k), and not −k x(−k).
+    """
+    domain = param.kind.domain if isinstance(param.kind, Index) else None
+    if domain is None or not domain.periodic or argument == ZERO:
+        return False
+    return not (isinstance(argument, Var) and argument.kind == param.kind) and param in numbers_read(body)
+
+
+def numbers_read(t: Term) -> set[Var]:
+    """The index variables of t that stand in an arithmetic place, or are compared, and so are read as numbers."""
+    found: set[Var] = set()
+    stack: list[Term] = [t]
+    seen: set[Term] = set()
+    while stack:
+        u = stack.pop()
+        if u in seen:
+            continue
+        seen.add(u)
+        match u:
+            case Var(_, Index(), _):
+                found.add(u)
+            case App(f, args):
+                stack.append(f)
+                stack += [a for a in args if not isinstance(a.type, Index)]
+            case Delta(_, _, body):
+                stack.append(body)
+            case _:
+                stack += children(u)
+    return found
+
+
+def at_point(point: Var, argument: Term, t: Term) -> Term:
+    """`t` at the point that an argument is congruent to: Σ_point δ(point, argument, t)."""
+    match t:
+        case Lam(params, body):
+            return Lam(params, at_point(point, argument, body))
+        case Let(bindings, Lam(params, body)):
+            return Lam(params, at_point(point, argument, let(bindings, body)))
+        case Tuple(items):
+            return Tuple(tuple(at_point(point, argument, item) for item in items))
+        case _ if isinstance(t.type, Number):
+            return total((point,), delta(point, argument, t))
+        case _:
+            return substitute(t, {point: argument})
 
 
 def _without_number(t: App) -> Term:

@@ -23,9 +23,11 @@ from combdiff.language.terms import (
     bound_by,
     children,
     fresh,
+    numbers_read,
     rebuild,
     substitute,
     subterms,
+    wraps,
 )
 from combdiff.language.types import Index, Map, Type
 from combdiff.simplify.repeats import Repeats
@@ -82,12 +84,14 @@ def place(
     placing = _Placing(dict(bindings), list(results))
     movable = [var for var, _ in bindings if var not in kept]
     for var in movable:
-        if is_cheap(placing.values[var]):
+        if is_cheap(placing.values[var]) and not placing.wraps(var):
             ask()
             placing.put(var, _with_copies)
     for var in movable:
         ask()
-        if var in placing.values and placing.is_used_once(var) and _is_short(placing.values[var]):
+        if var not in placing.values or not placing.is_used_once(var) or not _is_short(placing.values[var]):
+            continue
+        if not placing.wraps(var):
             placing.put(var, _with)
     return list(placing.values.items()), placing.results
 
@@ -111,6 +115,15 @@ class _Placing:
 
     def is_used_once(self, var: Var) -> bool:
         return _is_used_once(var, [*(self.values[v] for v in self.users[var]), *self.results])
+
+    def wraps(self, var: Var) -> bool:
+        """Whether it is taken where an index counts modulo the size of its domain, and is read as a number."""
+        value = self.values[var]
+        if not isinstance(value, Lam) or numbers_read(value.body).isdisjoint(value.params):
+            return False
+        users = [*(self.values[v] for v in self.users[var]), *(t for t in self.results if var in t.free)]
+        uses = (u.args for t in users for u in subterms(t) if isinstance(u, App) and u.function == var)
+        return any(wraps(p, a, value.body) for args in uses for p, a in zip(value.params, args, strict=True))
 
     def put(self, var: Var, into: Callable[[Term, Var, Term], Term]) -> None:
         """Put the value of `var` where it is used."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,7 @@ class Scope:
     depth: int = 0
     dtype: type = np.longdouble
     seen: list[float] | None = None
-    """Where the largest number that is met, or that is one over a denominator, is written to."""
+    """The largest number that is met, or that is one over a denominator; and how much has cancelled in a sum."""
     steep: list[float] | None = None
     """Where the largest derivative that is met is written to."""
     noise: np.random.Generator | None = None
@@ -160,14 +161,11 @@ def _value(e: Expr, scope: Scope) -> Any:
         case Conj(of):
             return T.conj(evaluate(of, scope))
         case Add(terms):
-            return _folded(T.add, terms, scope)
+            return _added(terms, scope)
         case Mul(factors):
-            return _folded(T.mul, factors, scope)
+            return reduce(T.mul, [evaluate(factor, scope) for factor in factors])
         case Div(top, below):
-            denominator = evaluate(below, scope)
-            if scope.seen is not None:
-                _note(1 / T.primal(denominator), scope)  # it may be formed before it is multiplied
-            return T.div(evaluate(top, scope), denominator)
+            return T.div(evaluate(top, scope), _inverted(below, scope))
         case Power(Call("abs", of), exponent) if is_even(constant(exponent)):
             # smooth where |x| is not
             square = T.call("abs2", evaluate(of, scope), over_complex(of.kind))
@@ -178,7 +176,9 @@ def _value(e: Expr, scope: Scope) -> Any:
             value = evaluate(exponent, scope) if by is None else by
             return T.power(evaluate(base, scope), value, over_complex(e.kind))
         case Call(name, of):
-            return T.call(name, evaluate(of, scope), over_complex(of.kind))
+            # its derivative is one over it
+            argument = _inverted(of, scope) if name in ("log", "sqrt") else evaluate(of, scope)
+            return T.call(name, argument, over_complex(of.kind))
         case Sum(indices, body):
             return summation(indices, body, scope)
         case Delta(left, right, body):
@@ -220,11 +220,28 @@ def _bound(here: Scope, call: Scope) -> Scope:
     return replace(here, depth=call.depth)
 
 
-def _folded(op: Callable[[Any, Any], Any], items: Sequence[Expr], scope: Scope) -> Any:
-    result = evaluate(items[0], scope)
-    for item in items[1:]:
-        result = op(result, evaluate(item, scope))
+def _added(terms: Sequence[Expr], scope: Scope) -> Any:
+    values = [evaluate(term, scope) for term in terms]
+    result = reduce(T.add, values)
+    if scope.seen is not None:
+        scope.seen[1] = max(scope.seen[1], _cancelled([T.primal(v) for v in values], T.primal(result)))
     return result
+
+
+def _inverted(e: Expr, scope: Scope) -> Any:
+    """The value of `e`, by which something is divided: one over it may be formed before it is multiplied."""
+    result = evaluate(e, scope)
+    if scope.seen is not None:
+        _note(1 / T.primal(result), scope)
+    return result
+
+
+def _cancelled(terms: Sequence[Any], total: Any) -> float:
+    """How many times smaller than its largest term a sum is, in one of its entries at least."""
+    largest = reduce(np.maximum, [np.abs(np.asarray(t)) for t in terms])
+    with np.errstate(all="ignore"):
+        ratio = np.where(largest > 0, largest / np.abs(total), 0.0)
+    return float(np.nan_to_num(ratio, nan=0.0, posinf=np.inf).max(initial=0.0))
 
 
 def is_even(value: Fraction | None) -> bool:

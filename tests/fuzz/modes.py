@@ -178,7 +178,7 @@ def sizes_named_like_values(text: str) -> list[str]:
 def evaluated(case: Case) -> None:
     """The package's own evaluation of the result."""
     from combdiff.codegen.signature import result_of
-    from combdiff.language.evaluate import evaluate
+    from combdiff.language.evaluate import evaluate, sizes_of
     from combdiff.language.terms import Lam
 
     if any(isinstance(x, SUPPLIED) for x in case.arrays.values()) or any(r.sort == "list" for r in case.titles):
@@ -186,11 +186,16 @@ def evaluated(case: Case) -> None:
     term = case.derivation.term
     f = case.derivation.compile()
     given = {**case.arrays, **extra_arguments(case, f)}
-    values = {v: given[v.name] for v in result_of(term).params}
+    values: dict[Any, Any] = {v: given[v.name] for v in result_of(term).params}
+    sizes = sizes_of(values) | {
+        a.kind.domain: case.size_of(a.kind.domain.name)
+        for a in f.arguments
+        if isinstance(a.kind, Index) and a.kind.domain
+    }
     while isinstance(term, Lam) and all(p in values for p in term.params):
         term = term.body
     with np.errstate(all="ignore"):
-        case.compare(evaluate(term, values), "evaluate")
+        case.compare(evaluate(term, values, sizes), "evaluate")
 
 
 def pickled(case: Case) -> None:

@@ -78,13 +78,13 @@ def value(
         return [_array(v, k)[0] for v, k in _parts(evaluate(program.body, scope), program.body.kind)]
 
 
-def largest(program: Program, data: Mapping[Var, Any]) -> float:
-    """The largest number that stands anywhere in the program's evaluation."""
-    found: list[float] = [0.0]
+def largest(program: Program, data: Mapping[Var, Any]) -> tuple[float, float]:
+    """The largest number that stands anywhere in the program's evaluation, and how much has cancelled in a sum."""
+    found: list[float] = [0.0, 0.0]
     scope = replace(scope_of(data), seen=found)
     with np.errstate(all="ignore"):
         evaluate(program.body, scope)
-    return found[0]
+    return found[0], found[1]
 
 
 def slopes(

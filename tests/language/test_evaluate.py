@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import combdiff as cd
 from combdiff.errors import ArrayError, UnsupportedError
 from combdiff.language.breaches import breaks_symmetry
 from combdiff.language.evaluate import evaluate, sizes_of
@@ -300,3 +301,31 @@ def test_arguments_are_drawn_for_the_leading_maps():
 def test_default_sizes_tell_domains_apart():
     i, j, k, b = (fresh("i", Index(d)) for d in (ROWS, COLUMNS, ZONE, STEPS))
     assert default_sizes(Lam((i, j, k, b), neg(i))) == {ROWS: 3, COLUMNS: 4, ZONE: 7, STEPS: 5}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "begin f = (i::Z) -> i * x(i)^2; sum(d, y(d)^2 * f(-d)) end",
+        "begin f = (i::Z, z::R) -> z * i * x(i)^2; sum(d, y(d)^2 * f(-d, 1)) end",
+        "begin f = (i::Z, g::(Z) -> R) -> i * g(i); sum(d, y(d)^2 * f(-d, k -> x(k)^2)) end",
+        "sum(d, y(d)^2 * ((i::Z) -> i * x(i)^2)(-d))",
+        "sum(d, y(d)^2 * sum(i, delta(i, -d, i * x(i)^2)))",
+    ],
+)
+def test_an_index_of_a_periodic_domain_is_read_as_one_of_its_values(value: str) -> None:
+    """f(−d) of f = i -> i x(i) is that entry of f: i is (−d) mod N, however f is written."""
+    text = f"@domain Z begin base = I; periodic = true end\n(y::(Z) -> R) -> (x::(Z) -> R) -> {value}"
+    d = cd.grad(text)
+    assert d.check()
+    x, y = np.arange(1.0, 6.0), np.array([1.0, 2.0, -1.0, 3.0, 0.5])
+    i = np.arange(5)
+    found, gradient = d.compile(value=True)(y, x)
+    np.testing.assert_allclose(found, (i * x**2 * y[-i] ** 2).sum())
+    np.testing.assert_allclose(gradient, 2 * i * x * y[-i] ** 2)
+
+
+def test_a_cotangent_that_reads_its_index_keeps_its_name_where_the_index_wraps_round() -> None:
+    text = """@domain Z begin base = I; periodic = true end
+    (f::(C) -> C) -> (x::(Z) -> R) -> sum(i::Z, i * pullback(f)(im, x(-i))^(-3/2))"""
+    assert cd.grad(text).check()
