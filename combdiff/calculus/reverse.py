@@ -185,7 +185,7 @@ def gradient_of(f: Lam, ask: Callable[[], None] = lambda: None) -> Lam:
     for x in f.params:
         _differentiable(x)
     bindings, core = name_arguments(f.params, *float_lets(f.body), ask)
-    if not isinstance(core.type, Number):
+    if not isinstance(core.type, Number | Index):
         what = "a tuple" if isinstance(core.type, Product) else "a map"
         raise UnsupportedError(f"grad of a map whose value is {what}", remedy="use pullback, which takes its cotangent")
     return Lam(f.params, reverse_pass(f.params, bindings, [(core, ONE)], ask=ask))

@@ -243,3 +243,9 @@ def test_the_cotangent_of_a_map_to_indices_is_real() -> None:
     np.testing.assert_array_equal(first, [1, 2, 3])
     np.testing.assert_allclose(found, 2 * np.arange(3.0))
     assert second == 5 and (third == 0).all()
+
+
+@pytest.mark.parametrize("derivative", ["grad((A::CM{m, n}) -> i)", "grad((A::CM{m, n}) -> i + 1)"])
+def test_the_gradient_of_an_index_is_zero(derivative: str) -> None:
+    d = cd.grad(f"(a::R) -> sum(i::N{{n}}, a * real({derivative}((j::N{{m}}, k::N{{n}}) -> a)(0, 0)))")
+    assert str(d).endswith("0")
