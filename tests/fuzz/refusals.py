@@ -18,7 +18,7 @@ DOCUMENTED = {
     r"that is kept unknown depends on the variable": "keep",
     # docs/language.md: "and says so if there is none"
     r"Newton's method finds no root": "no root",
-    # docs/language.md: "so it is where the system has no solution that is finite"
+    # docs/language.md: "it says so where the system has no solution that is finite"
     r"has no unique solution \(it is not finite\)": "no solution",
     # docs/code.md: within a limit of memory, or refused before
     r"bytes are needed|memory is limited": "memory",
