@@ -56,7 +56,7 @@ class ArgumentNames:
 
     def size(self, domain: Domain) -> str:
         """The name of how many values a domain has."""
-        return self._named(("size", domain), f"n_{domain.name}".replace(".", "_"))
+        return self._named(("size", domain), f"n_{domain.name}".replace(".", "_").replace("#", "_"))
 
     def _named(self, key: Hashable, wish: str, ending: str = "") -> str:
         if key not in self._names:

@@ -370,8 +370,17 @@ class FunctionText(LoopText):
     def described(self, a: Argument) -> str:
         name = self.arguments[a.name]
         if isinstance(a.kind, Index) and a.kind.domain is not None:
-            return f"{name}: how many values {a.kind.domain.name} has"
+            return f"{name}: how many values {_spoken(a.kind.domain)} has"
         if a.callable:
             return f"{name}: function of the caller's, {called(name, a, self.arguments)}"
         kind = self.packed.origin(a.name) + described(a.kind, [self.dimensions.get(d, "n") for d in slots(a.kind)])
         return f"{name}: {kind}{', where the method of Newton starts; 0 if not given' if a.optional else ''}"
+
+
+def _spoken(domain: Domain) -> str:
+    """A domain as people say it: y.1 is slot 1 of y, and y.1#2 slot 1 of another y."""
+    head, _, rest = domain.name.partition(".")
+    slot, _, other = rest.partition("#")
+    if domain.declared or not slot.isdecimal():
+        return domain.name
+    return f"slot {slot} of {'another ' if other else ''}{head}"

@@ -369,3 +369,16 @@ def test_directions_have_names_that_the_program_has_not(text: str) -> None:
 def gradients_at(d: cd.Derivation, values: dict[str, object]) -> tuple[object, ...]:
     _, *gradients = d.compile(value=True)(**values)
     return tuple(gradients)
+
+
+def test_a_size_that_no_array_shows_has_a_name_and_is_said_in_words() -> None:
+    text = "(y::RV) -> (m::R) -> sum(n, root((y::RV) -> j -> y(j)^3 + y(j) - sin(m))(n)) + sum(i, y(i) * m)"
+    f = cd.grad(text).compile()
+    assert "n_y_1_2: how many values slot 1 of another y has" in f.source
+
+    def root(m: float) -> float:
+        (real,) = (z.real for z in np.roots([1, 0, 1, -np.sin(m)]) if abs(z.imag) < 1e-9)
+        return float(real)
+
+    slope = (root(0.3 + 1e-6) - root(0.3 - 1e-6)) / 2e-6
+    np.testing.assert_allclose(f(y=np.ones(2), m=0.3, n_y_1_2=3), 3 * slope + 2, rtol=1e-6)
