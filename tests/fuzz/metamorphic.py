@@ -294,6 +294,9 @@ def _told(e: Expr) -> list[Range]:
     match e:
         case Affine(terms):
             return [v.kind.range for _, v in terms]  # type: ignore[union-attr]
+        case Delta(Affine() as left, Affine() as right) if left.bare is not None and right.bare is not None:
+            ranges = [r for side in (left, right) for r in _slots(side.bare)]  # type: ignore[arg-type]
+            return ranges if ranges[0] is not ranges[-1] else []
         case Derived() | Indicator():
             return [s for u in walk(e) for v in bound_by(u) for s in _slots(v)]
         case _:
