@@ -16,7 +16,7 @@ from combdiff.codegen.emit import FunctionText, needed_by
 from combdiff.codegen.modules import Module
 from combdiff.codegen.overwriting import CAUTIOUS, Overwriting
 from combdiff.codegen.plan import VIEWS, Argument, Plan, Step
-from combdiff.codegen.products import origin, uses_of
+from combdiff.codegen.products import origin, uses_in, uses_of
 
 _FREE = VIEWS - {"item"}
 
@@ -53,9 +53,11 @@ def emit_with_products(
 def reached_by(directions: Sequence[Argument], plan: Plan) -> dict[Step, None]:
     """The steps that a direction reaches, in order."""
     names = {d.name for d in directions}
+    home = {member: loop for loop in plan.loops for member in loop.steps}
     found: dict[Step, None] = {}
     for step in plan.steps:
-        if (step.op == "input" and step.spec in names) or any(o in found for o in step.operands):
+        needed = home[step].reads if step in home else step.operands
+        if (step.op == "input" and step.spec in names) or any(o in found for o in needed):
             found[step] = None
     return found
 
@@ -81,7 +83,9 @@ class _WithProducts(FunctionText):
         for step in steady:
             if self.uses[step]:
                 self.add(step)
-        seen = [o for step in varying for o in uses_of(step) if o not in varying]
+        mentioned = [o for step in varying if step not in self.loops for o in uses_of(step)]
+        mentioned += [o for loop in self.plan.loops if loop.steps[0] in varying for o in uses_in(loop)]
+        seen = [o for o in mentioned if o not in varying]
         seen += [step for step in inside if step not in varying]
         for step in seen:
             self._kept(step)

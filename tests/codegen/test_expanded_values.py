@@ -53,7 +53,7 @@ def test_the_value_is_that_of_the_residual(text: str, sides: tuple[int, int, int
 def test_no_array_of_the_size_of_the_residual_is_made(text: str) -> None:
     f = cd.grad(text, expand=True).compile(value=True)
     f(*factors(text is COMPLEX, (SIDE,) * 3, RANK))
-    ((sizes, _),) = f._by_sizes
+    ((sizes, _, _),) = f._by_sizes
     plan = f.plan(dict(sizes))
     made = [plan.entries(s) for s in plan.steps if s.operands and s.op not in ("permute", "conj")]
     assert max(made) <= SIDE * SIDE * RANK

@@ -122,7 +122,7 @@ def test_the_polyadic_residual_is_made_in_one_array() -> None:
     f = d.compile(value=True)
     rng = np.random.default_rng(0)
     f(rng.normal(size=(40, 41, 42)), *(rng.normal(size=(k, 3)) for k in (40, 41, 42)))
-    ((sizes, alike),) = f._by_sizes
+    ((sizes, _, alike),) = f._by_sizes
     assert alike
     assert "np.subtract(T, u1, out=u1)" in f._text(f.plan(dict(sizes)), Overwriting(alike))
 
