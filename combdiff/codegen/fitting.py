@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from operator import index
 from typing import TYPE_CHECKING
 
-from combdiff.codegen.plan import Argument, Plan
+from combdiff.codegen.plan import Argument, Plan, ordered
 from combdiff.errors import ArrayError
 from combdiff.language.types import Domain, Index, is_complex
 
@@ -155,7 +155,7 @@ def contents_of_lists(sizes: Mapping[Domain, int]) -> tuple[bytes, ...]:
 
 def check_constants(plan: Plan, sizes: Mapping[Domain, int]) -> None:
     """A constant index must lie in the range that the arrays give its slot."""
-    for step in plan.steps:
+    for step in ordered(plan.outputs):
         if step.op != "pick" or not isinstance(step.spec, tuple):
             continue
         for axis, constant, domain in step.spec:

@@ -306,3 +306,16 @@ def test_what_a_loop_reads_is_there_and_nothing_else_is_made() -> None:
         negative = places[np.ix_(*(-np.arange(n) % n for n in sizes))].ravel()
         expected = a[negative] * a.T + a[negative] * a[:, negative].T + a.T * a[negative].T
         np.testing.assert_allclose(f(a.reshape(*sizes, *sizes)), expected.conj().reshape(*sizes, *sizes), rtol=1e-12)
+
+
+def test_what_loops_of_a_closure_read_stands_before_it() -> None:
+    text = """@domain Z begin base = (I, I, I); periodic = true end
+(y::(Z) -> R) -> (A::(Z, Z) -> C) -> sum((i, j), abs2(A(i, j) * (y(-i) * 5 * A(2 * j - i, j + 2 * i))))"""
+    both = cd.grad(text).compile(value=True, hvp=True)
+    apart = cd.hvp(text).compile()
+    rng = np.random.default_rng(2)
+    for sizes in ((2, 1, 2), (1, 1, 1), (3, 1, 2)):
+        a, k = (rng.standard_normal((*sizes, *sizes)) + 1j * rng.standard_normal((*sizes, *sizes)) for _ in range(2))
+        y = rng.standard_normal(sizes)
+        _, _, hvp = both(y, a)
+        np.testing.assert_allclose(hvp(k), apart(y, a, k), rtol=1e-10)
