@@ -170,7 +170,8 @@ def _split(e: Expr, rng: Random) -> Expr:
     def change(u: Expr) -> Expr:
         if u is not chosen:
             return rebuilt(u, change)
-        if isinstance(u, Sum) and isinstance(u.body, Add):
+        # an index that stands in one term alone has a range that is told there
+        if isinstance(u, Sum) and isinstance(u.body, Add) and all({*u.indices} <= free(t) for t in u.body.terms):
             first, *others = u.body.terms
             rest: Expr = Add(tuple(others)) if len(others) > 1 else others[0]
             return Add((Sum(u.indices, first), copied(Sum(u.indices, rest))))
