@@ -49,6 +49,7 @@ from .syntax import (
     replaced,
     walk,
 )
+from .walks import free
 
 Respelling = Callable[[Expr, Random], Expr]
 
