@@ -31,6 +31,7 @@ from combdiff.codegen.matrix_expr import (
     product,
 )
 from combdiff.codegen.matrix_tensors import Arrangement
+from combdiff.language.guards import is_finite
 from combdiff.language.terms import (
     ONE,
     App,
@@ -196,7 +197,8 @@ def _parts(t: Term) -> Sequence[Term] | None:
             return factors
         case Conj(Mul(factors)):
             return [conj(f) for f in factors]
-        case Indicator(left, right, body) if body != ONE and not isinstance(left.type, Index):
+        # what may be infinite stays under its condition: 0 times infinity is no number
+        case Indicator(left, right, body) if body != ONE and not isinstance(left.type, Index) and is_finite(body):
             return [Indicator(left, right, ONE), body]
         case Delta(left, right, body) if body != ONE:
             return [Delta(left, right, ONE), body]

@@ -24,7 +24,7 @@ from combdiff.language.terms import (
     substitute,
     subterms,
 )
-from combdiff.language.types import Index, Number
+from combdiff.language.types import Index, Number, is_complex
 from combdiff.simplify.budget import Budget
 from combdiff.simplify.canonical import Symmetries
 from combdiff.simplify.choose import Binding, is_cheap
@@ -100,7 +100,7 @@ class Intermediates:
             self.looks.setdefault(look(entry), []).append(self.values[var])
 
     def known(self, t: Term) -> Term | None:
-        """An entry of a named value that `t` equals up to a number, or None."""
+        """An entry of a named value that `t` equals up to a number, or None: a real `t` is none of a complex one."""
         alike = self.looks.get(look(t), ())
         if not alike or not self.is_nameable(t):
             return None
@@ -108,7 +108,10 @@ class Intermediates:
         for value in alike:
             own = value.form(self)
             if own.key == form.key and NOTHING not in (own.coefficient, form.coefficient):
-                return value.at(own, form, self.open_indices(t))
+                found = value.at(own, form, self.open_indices(t))
+                # tanh(a) would be -im * b for b = im * tanh(a), and its type would no longer say that it is real
+                if is_complex(t.type) or not is_complex(found.type):
+                    return found
         return None
 
     def form(self, t: Term) -> ClosedForm:

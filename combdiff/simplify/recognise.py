@@ -31,7 +31,7 @@ from combdiff.language.terms import (
     substitute,
     total,
 )
-from combdiff.language.types import Index, Number
+from combdiff.language.types import Index, Number, is_complex
 from combdiff.simplify.canonical import normal_form
 from combdiff.simplify.intermediates import Intermediates
 from combdiff.simplify.products import Product, addends, connected_parts, look, product_of
@@ -114,7 +114,9 @@ def _in_sum(t: Add, named: Intermediates) -> Term:
                 found = _without(t, wanted, named)
                 if found is not None:
                     ratio, rest = found
-                    return add(mul(ratio, apply(value.var, *order) if order else value.var), rest)
+                    result = add(mul(ratio, apply(value.var, *order) if order else value.var), rest)
+                    if is_complex(t.type) or not is_complex(result.type):
+                        return result
     return t
 
 

@@ -291,3 +291,11 @@ def test_an_index_that_ranges_over_a_part_of_a_slot_makes_no_matrix_form() -> No
     d = cd.grad(BOUNDED.format(3))
     assert d.matrix_text().startswith("(i::B) -> 2 * x(i) * u(i) + sum(j::B, A(i, j) * u(j))")
     assert d.check()
+
+
+def test_what_may_be_infinite_stays_under_its_condition() -> None:
+    """[1 ≤ x] ∘ 1 ⊘ sqrt(x) is 0 times no number where x is negative: there is no matrix form."""
+    text = """@space T begin type = (RV) -> RV; linear = true end
+(f::T) -> (x::RV) -> sum(i, f(j -> sqrt(indicator(1, x(j), x(j))))(i))"""
+    d = cd.grad(text)
+    assert "⊘" not in d.matrix_text() and all(d.check(seed) for seed in range(3))

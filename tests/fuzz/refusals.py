@@ -20,6 +20,8 @@ DOCUMENTED = {
     r"Newton's method finds no root": "no root",
     # docs/language.md: "it says so where the system has no solution that is finite"
     r"has no unique solution \(it is not finite\)": "no solution",
+    # docs/language.md: "moves with what is differentiated and meets no integral is refused"
+    r"this δ does not meet its integral": "δ that moves",
     # docs/code.md: within a limit of memory, or refused before
     r"bytes are needed|memory is limited": "memory",
 }

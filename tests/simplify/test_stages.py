@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import combdiff as cd
@@ -112,3 +113,16 @@ def test_an_entry_of_a_value_is_read_in_the_plainest_of_its_images(text: str) ->
 def test_an_index_of_a_sum_around_it_is_open_to_an_inner_sum() -> None:
     text = "(A::RV, F::Sym) -> (X::RM) -> sum(p, sum(q, X(p, q) * (X(q, p) + sum(r, A(r) * F(r, q))))^2)"
     assert "sum(q, X(p, q) * (X(q, p) + sum(r, A(r) * F(q, r))))" in str(cd.grad(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(a::R) -> ((b::C) -> abs2(b) + b)(im * tanh(a))",
+        "(a::R) -> begin b = im * a + im * sin(a); real(b^2) + a + sin(a) end",
+    ],
+)
+def test_what_is_real_is_not_written_as_a_multiple_of_a_complex_value(text: str) -> None:
+    for d in (cd.grad(text), cd.hvp(text)):
+        found = d.compile()(*([0.3] if d.mode == "grad" else [0.3, 1.0]))
+        assert np.asarray(found).dtype == float and d.check()
