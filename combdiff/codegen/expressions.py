@@ -338,7 +338,9 @@ class Expressions(Products, PackedProducts, NumbersInText):
         if modulo is not None:
             condition = f"({left.at(SUM)} - {right.at(PRODUCT)}) % {self.extent(modulo)} == 0"
         if as_choice:
-            return Text(f"{body.at(SUM)} if {condition} else {otherwise.real}", CHOICE)
+            choice = "{0}" if is_plain(step.operands[2]) else self.spelling.choice
+            number = choice.format(otherwise.real)
+            return Text(f"{body.at(SUM)} if {condition} else {number}", CHOICE)
         return Text(self.spelling.where.format(condition, body.code, otherwise.real), ATOM)
 
     def scattered(self, step: Step, values: Text, name: str) -> list[str]:

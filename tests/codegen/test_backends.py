@@ -416,6 +416,15 @@ def test_constants_are_arrays_of_the_library(library: Numbers) -> None:
     assert library.back(Compiled(Lam((t,), mul(TWO, t)), library.name)(1.5)) == 3.0
 
 
+@pytest.mark.parametrize("condition", ["i + 1, 0", "0, i"])
+def test_a_guarded_number_is_taken_by_functions_of_the_library(library: Numbers, condition: str) -> None:
+    """Where no i fulfils the condition, 1 stands for the base of the power."""
+    d = cd.grad(f"(a::R) -> (x::RV{{n}}) -> sum(i::N{{n}}, indicator({condition}, a * x(0) / a^(-1/2)))")
+    for n in (1, 3):
+        wanted = d.compile()(2.0, np.ones(n))
+        assert_close(d.compile(library.name)(2.0, library.to(np.ones(n))), wanted, library)
+
+
 @pytest.mark.parametrize("name", ["quadratic", "cubic", "functions", "delta", "two unknowns", "numbers"])
 def test_products_with_the_hessian_are_those_of_numpy(library: Numbers, name: str) -> None:
     d, rng = cd.grad(TEXTS[name]), np.random.default_rng(4)

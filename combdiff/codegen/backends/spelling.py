@@ -29,6 +29,7 @@ class Spelling:
     zeros_complex: str
     number: str = "{0}"
     number_complex: str = "{0}"
+    choice: str = "{0}"  # a number that may stand for an array without axes, in functions too, and decides no type
     scalar_complex: str = ""  # a complex number of the library's own, where its real scalars are numbers of Python
     full: str = ""  # a fresh array of one number, where that is no array itself
     whole: str = (

@@ -21,6 +21,7 @@ SPELLING = Spelling(
     float_type="torch.float64",
     complex_type="torch.complex128",
     number="torch.tensor({0}, dtype=torch.float64, device=device)",
+    choice="torch.tensor({0}, dtype=torch.float64, device=device)",
     number_complex="torch.tensor({0}, dtype=torch.complex128, device=device)",
     device="device = {0}.device",
     scalar_conj="torch.conj({0})",
