@@ -21,7 +21,7 @@ from .programs import program
 from .refusals import documented
 from .syntax import Expr, Literal, Power, Program, walk
 
-LIMIT = 60.0
+LIMIT = 20.0
 WAYS = MODES | LAWS
 
 
