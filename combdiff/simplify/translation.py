@@ -6,7 +6,7 @@ index, or what stands between the bars of a δ, is linear. `extraction.py` leads
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeGuard
 
@@ -35,10 +35,11 @@ from combdiff.language.terms import (
     fresh,
     mul,
     number,
+    numbers_read,
     split_coefficient,
     subterms,
 )
-from combdiff.language.types import Domain, Index, Map, Number, is_complex
+from combdiff.language.types import Domain, Index, Number, is_complex
 from combdiff.simplify.extraction import Reader
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class Translation:
 
     def root(self, t: Term) -> str:
         """The name of a whole term; within it, indices that are read as numbers are never shifted."""
-        self.read = set(_read_as_numbers(t))
+        self.read = _read_as_numbers(t)
         return self._piece(self.write(t))
 
     def write(self, t: Term, scope: dict[Var, int] | None = None) -> str:
@@ -240,27 +241,9 @@ def _integer(n: int) -> str:
     return f"(bigint {n})" if abs(n) < 2**62 else f'(from-string "{n}")'
 
 
-def _read_as_numbers(t: Term) -> Iterator[Domain]:
+def _read_as_numbers(t: Term) -> set[Domain]:
     """The periodic domains whose indices stand in arithmetic places: modulo n, −k is a slot but not a number."""
-    for u in subterms(t):
-        read = _arithmetic_places(u)
-        yield from (
-            v.kind.domain for c in read for v in c.free if isinstance(v.kind, Index) and _is_periodic(v.kind.domain)
-        )
-
-
-def _arithmetic_places(u: Term) -> list[Term]:
-    """The index expressions directly below `u` that it takes for numbers."""
-    match u:
-        case Add() | Mul() if isinstance(u.type, Index):
-            return []
-        case App(f, args) if isinstance(f.type, Map):
-            below = [a for a, kind in zip(args, f.type.params, strict=True) if not isinstance(kind, Index)]
-        case Delta(_, _, body):
-            below = [body]
-        case _:
-            below = [*children(u)]
-    return [c for c in below if isinstance(c.type, Index)]
+    return {v.kind.domain for v in numbers_read(t) if isinstance(v.kind, Index) and _is_periodic(v.kind.domain)}
 
 
 def _is_periodic(domain: Domain | None) -> TypeGuard[Domain]:
