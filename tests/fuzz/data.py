@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -186,15 +187,15 @@ Element = tuple[Any, int, bool]
 """An element of a group: where entry a comes from, the sign, and whether it is conjugated."""
 
 
-def group(slots: Sequence[Range], laws: Sequence[Law]) -> list[Element]:
-    """All elements that the laws make, as maps of flat positions."""
+def group(slots: Sequence[Range], laws: Sequence[Law], most: float = inf) -> list[Element]:
+    """All elements that the laws make, as maps of flat positions; a few more than `most`, if there are so many."""
     shape = tuple(r.count for r in slots)
     count = int(np.prod(shape))
     generators = [(images(slots, law), law.sign, law.conj) for law in laws]
     identity = np.arange(count)
     found: dict[tuple[bytes, int, bool], Element] = {(identity.tobytes(), 1, False): (identity, 1, False)}
     pending = list(found.values())
-    while pending:
+    while pending and len(found) <= most:
         place_, sign, conj = pending.pop()
         for g, s, c in generators:
             new = (place_[g], sign * s, conj != c)

@@ -231,13 +231,14 @@ def _consistent(slots: tuple[Range, ...], laws: tuple[Law, ...], c: bool) -> boo
         )
     if _entries(list(wide)) > (3000 if any(r.sort == "list" for r in slots) else 20_000):
         return False
-    elements = group(wide, laws)
-    if len(elements) > 64:
+    elements = group(wide, laws, _MOST_ELEMENTS)
+    if len(elements) > _MOST_ELEMENTS:
         return False
     identity = next(at for at, s, k in elements if s == 1 and not k)
     return not any((at == identity).all() and s < 0 and (not k or not c) for at, s, k in elements)
 
 
+_MOST_ELEMENTS = 64
 _SPREAD = {
     1: ((-2,), (-1,), (0,), (1,), (2,)),
     2: ((-1, 0), (1, 0), (0, 0), (1, 2), (-1, -2)),
