@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from timing import STAGES, shares_text, timed
 
-from combdiff.language.terms import App, Term, fresh, mul, total
-from combdiff.language.types import REAL, Domain, Index, Map, Symmetry
-from combdiff.simplify.canonical import canonical
+from combdiff.canon.canonical import canonical
+from combdiff.terms.terms import App, Term, fresh, mul, total
+from combdiff.terms.types import REAL, Domain, Index, Map, Symmetry
 
 SPACES = """@domain O begin base = I end
 @domain V begin base = I end

@@ -35,8 +35,8 @@ class Timing:
 def timed(text: str, mode: str, expand: bool = False) -> Timing:
     """Derive once, with the clock running."""
     import combdiff as cd
-    from combdiff.language.infer import infer
-    from combdiff.language.parser import parse
+    from combdiff.language.inference.infer import infer
+    from combdiff.language.parsing.parser import parse
 
     start = time.perf_counter()
     infer(parse(text))

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import combdiff as cd
 from benchmarks.contenders import Run, Spelling
 from benchmarks.problems import PROBLEMS, Array, Problem
-from combdiff.codegen.compiled import Compiled
-from combdiff.codegen.executing import compile_source
+from combdiff.run.compiled import Compiled
+from combdiff.run.executing import compile_source
 
 
 def compiled(problem: Problem, expand: bool = False, backend: str = "numpy", pack: tuple[str, ...] = ()) -> Compiled:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from combdiff.budget import NODES, SECONDS
 from combdiff.errors import CombDiffError
-from combdiff.simplify.budget import NODES, SECONDS
 
 if TYPE_CHECKING:
     from combdiff.derivation import Derivation

@@ -1,7 +1,7 @@
 """The numerical check of a derivation: finite differences of what was differentiated, emitted code, printed results.
 
 For random unknowns z, directions dz and cotangents k the pullback must satisfy Re⟨𝒫(f)(z, k), dz⟩ = Re⟨k, f'(z) dz⟩
-(Eq. 44), where f is evaluated by `language/evaluate.py`, so that no rule of the calculus takes part in the right side.
+(Eq. 44), where f is evaluated by `meaning/evaluate.py`, so that no rule of the calculus takes part in the right side.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from combdiff.arrays.lower.argument_names import ArgumentNames
+from combdiff.arrays.lower.signature import result_of
 from combdiff.calculus.modes import without_derivatives
-from combdiff.codegen.argument_names import ArgumentNames
-from combdiff.codegen.signature import result_of
-from combdiff.differences import TOLERANCE, Numbers, difference_quotient, inner, is_lost, items_of, off_slope
 from combdiff.errors import UnsupportedError
-from combdiff.language.comparing import difference
-from combdiff.language.evaluate import evaluate
-from combdiff.language.linear_maps import LinearMap
-from combdiff.language.points import listed
-from combdiff.language.samples import random_value
-from combdiff.language.sizes import Sizes, evaluation_steps, two_sizes
-from combdiff.language.terms import Diff, Lam, Let, Term, Tuple, Var, let, subterms
-from combdiff.language.types import Index, Map, Product, Type, is_complex
-from combdiff.language.values import Value, entry_by_entry
 from combdiff.language.vocabulary import DERIVATIVES, LINEAR
+from combdiff.meaning.comparing import difference
+from combdiff.meaning.differences import TOLERANCE, Numbers, difference_quotient, inner, is_lost, items_of, off_slope
+from combdiff.meaning.evaluate import evaluate
+from combdiff.meaning.linear_maps import LinearMap
+from combdiff.meaning.points import listed
+from combdiff.meaning.samples import random_value
+from combdiff.meaning.sizes import FEWEST, Sizes, evaluation_steps, two_sizes
+from combdiff.meaning.values import Value, entry_by_entry
 from combdiff.printed import printed_differences
+from combdiff.terms.terms import Diff, Lam, Let, Term, Tuple, Var, let, subterms
+from combdiff.terms.types import Index, Map, Product, Type, is_complex
 
 if TYPE_CHECKING:
-    from combdiff.codegen.compiled import Compiled
-    from combdiff.codegen.plan import Argument
+    from combdiff.arrays.plan import Argument
     from combdiff.derivation import Derivation
+    from combdiff.run.compiled import Compiled
 
 _SPARED = 8  # times: where slopes are balanced, the rounding of a large value is larger than what it changes by
 
@@ -112,9 +112,12 @@ _POINTS = 5  # along a direction at which the objective is evaluated
 def _sizes(t: Term, body: Term, seed: int) -> tuple[Sizes, Sizes]:
     """Two sets of sizes, small ones where loops would else be long."""
     both = Tuple((t, body))  # a constant index may stand in one of them alone
-    sizes = two_sizes(both, seed=seed)
-    steps = max(evaluation_steps(t, s) + _DIRECTIONS * _POINTS * evaluation_steps(body, s) for s in sizes)
-    return two_sizes(both, seed=seed, few=True) if steps > _STEPS else sizes
+    for few in range(FEWEST + 1):
+        found = two_sizes(both, seed=seed, few=few)
+        steps = max(evaluation_steps(t, s) + _DIRECTIONS * _POINTS * evaluation_steps(body, s) for s in found)
+        if steps <= _STEPS:
+            break
+    return found
 
 
 def _emitted(d: Derivation) -> tuple[Compiled | None, tuple[str, ...]]:

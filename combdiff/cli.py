@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from combdiff import api
-from combdiff.codegen.backends import BACKENDS
-from combdiff.codegen.given import option_name
+from combdiff.budget import NODES, SECONDS
+from combdiff.emit.backends import BACKENDS
 from combdiff.errors import CombDiffError
 from combdiff.progress import ProgressLine, on_terminal
-from combdiff.simplify.budget import NODES, SECONDS
+from combdiff.run.given import option_name
 
 if TYPE_CHECKING:
     from combdiff.derivation import Derivation
@@ -193,7 +193,7 @@ def _tell_spent(d: Derivation, options: argparse.Namespace) -> None:
 
 def _given(d: Derivation, options: argparse.Namespace, **chosen: object) -> dict[str, Any]:
     """Options for code, and shapes by the names of arrays, which may be those of options."""
-    from combdiff.codegen.argument_names import names_of_program
+    from combdiff.arrays.lower.argument_names import names_of_program
 
     names = names_of_program(d.term)
     for name, _ in options.shape:

@@ -7,31 +7,32 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from combdiff.arrays.shapes import sizes_of
+from combdiff.budget import NODES, SECONDS, Budget
 from combdiff.calculus.modes import differentiate, marked_program, parameters_of, without_derivatives
-from combdiff.codegen.given import Given
-from combdiff.codegen.shapes import sizes_of
 from combdiff.errors import UnsupportedError
-from combdiff.language.infer import infer
-from combdiff.language.parser import parse
-from combdiff.language.recursion import deep_recursion, rare_collections
-from combdiff.language.terms import Diff, Lam, Let, Term, apply, subterms
-from combdiff.language.types import Map
+from combdiff.gate.gate import Gate
+from combdiff.language.inference.infer import infer
+from combdiff.language.parsing.parser import parse
+from combdiff.run.given import Given
 from combdiff.simplify.account import Progress, Step, Steps
-from combdiff.simplify.budget import NODES, SECONDS, Budget
 from combdiff.simplify.choose import index_names
 from combdiff.simplify.stages import CANCELS, Simplifier
+from combdiff.terms.recursion import deep_recursion, rare_collections
+from combdiff.terms.terms import Diff, Lam, Let, Term, apply, subterms
+from combdiff.terms.types import Map
 from combdiff.valued import note_on_value, with_value
 
 if TYPE_CHECKING:
+    from combdiff.arrays.plan import Plan
     from combdiff.checking import Report
-    from combdiff.codegen.compiled import Check, Compiled
-    from combdiff.codegen.hessian import Joint
-    from combdiff.codegen.plan import Plan
-    from combdiff.codegen.symbolic import SymbolicResult
     from combdiff.jupyter.explorer import Explorer
-    from combdiff.language.archive import Archive
     from combdiff.minimizing import Problem
+    from combdiff.notation.symbolic import SymbolicResult
     from combdiff.pictures.drawing import Picture
+    from combdiff.run.compiled import Check, Compiled
+    from combdiff.run.hessian import Joint
+    from combdiff.terms.archive import Archive
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Derivation:
     nodes: float = NODES
 
     def __str__(self) -> str:
-        from combdiff.language.printer import program_text
+        from combdiff.language.printing.printer import program_text
 
         with deep_recursion():
             return program_text(self.term)
@@ -66,7 +67,7 @@ class Derivation:
         return f"<{self.mode} of {self.text.strip().splitlines()[-1].strip()[:60]}>"
 
     def __reduce__(self) -> tuple[object, ...]:
-        from combdiff.language.archive import Archive
+        from combdiff.terms.archive import Archive
 
         terms = Archive.of([self.program, self.term, *(step.term for step in self.steps)])
         accounts = tuple({f.name: getattr(s, f.name) for f in fields(s) if f.name != "term"} for s in self.steps)
@@ -92,7 +93,7 @@ class Derivation:
 
     def latex(self, form: str = "index", width: int = 100) -> str:
         """The result as LaTeX: `form="index"` as in Eq. 53, or `"matrix"` where all contractions are of two indices."""
-        from combdiff.codegen.latex import latex
+        from combdiff.notation.latex import latex
 
         with deep_recursion():
             return latex(self.term, form=form, width=width)
@@ -115,9 +116,9 @@ class Derivation:
 
     def _result_names(self) -> list[str]:
         """What the results are called in a picture: ∇ of each unknown, its cotangent, a product with the Hessian."""
-        from combdiff.codegen.latex_names import Scope
-        from combdiff.codegen.signature import result_of
-        from combdiff.codegen.signs import latex_signs
+        from combdiff.arrays.lower.signature import result_of
+        from combdiff.notation.latex_names import Scope
+        from combdiff.notation.signs import latex_signs
 
         sign = {"grad": r"\nabla_{{{}}}", "pullback": r"\bar{{{}}}", "hvp": r"(Hk)_{{{}}}"}[self.mode]
         parts = result_of(self.term)
@@ -137,14 +138,14 @@ class Derivation:
         symbols by name, `shapes` says which size is which. Raises UnsupportedError for what SymPy has no
         object for, such as linear maps and roots.
         """
-        from combdiff.codegen.symbolic import symbolic
+        from combdiff.notation.symbolic import symbolic
 
         with deep_recursion():
             return symbolic(self.term, self._function_name(False), inline)
 
     def matrix_text(self) -> str:
         """The result in matrix form as plain text, such as `2 A x`; index form where there is none."""
-        from combdiff.codegen.matrix_text import matrix_text
+        from combdiff.notation.matrix.text import matrix_text
 
         with deep_recursion():
             return matrix_text(self.term)
@@ -164,11 +165,11 @@ class Derivation:
         With `value`, `pack` and `memory` they are those of `compile` with the same; where the program has such a name,
         write `value_=True`. Raises BudgetError where `memory`, bytes or text such as "2 GB", is too little.
         """
-        from combdiff.codegen.emit import spelling_of
-        from combdiff.codegen.lower import guessed_sizes, lower
-        from combdiff.codegen.memory import bytes_of
-        from combdiff.codegen.packed_plan import packed
-        from combdiff.codegen.schedule import scheduled
+        from combdiff.arrays.lower.lower import guessed_sizes, lower
+        from combdiff.arrays.passes.memory import bytes_of
+        from combdiff.arrays.passes.packed_plan import packed
+        from combdiff.arrays.passes.schedule import scheduled
+        from combdiff.emit.emit import spelling_of
 
         given = Given.of(self.term, shapes)
         term = self._runnable(given.option("value", value, False))
@@ -195,9 +196,9 @@ class Derivation:
         `pack=("J",)` it defines `pack_J`, and its function takes `pack_J(J)` in the place of J; see `compile`.
         Contractions are in the order that is best for arrays of the `shapes` given, within `memory`, as for `plan`.
         """
-        from combdiff.codegen.emit import source
-        from combdiff.codegen.hessian import products_source
-        from combdiff.codegen.memory import bytes_of
+        from combdiff.arrays.passes.memory import bytes_of
+        from combdiff.emit.emit import source
+        from combdiff.run.hessian import products_source
 
         given = Given.of(self.term, shapes)
         value, hvp = given.option("value", value, False), given.option("hvp", hvp, False)
@@ -236,9 +237,9 @@ class Derivation:
         in `source` says how much memory the copy takes. J is checked in full before. After it was changed in place,
         `repack()` is to be called. UnsupportedError: what is named is no captured array, or the backend is "dask".
         """
-        from combdiff.codegen.compiled import Compiled
-        from combdiff.codegen.hessian import CompiledHessian
-        from combdiff.codegen.memory import bytes_of
+        from combdiff.arrays.passes.memory import bytes_of
+        from combdiff.run.compiled import Compiled
+        from combdiff.run.hessian import CompiledHessian
 
         if check not in ("sample", "full", False):
             raise UnsupportedError(f"check is {check!r}", remedy='give "sample", "full" or False')
@@ -249,7 +250,7 @@ class Derivation:
         return Compiled(self._runnable(value), backend, name, title, check, names, limit)
 
     def _names_to_pack(self, pack: str | Sequence[str]) -> tuple[str, ...]:
-        from combdiff.codegen.packed_arrays import names_to_pack
+        from combdiff.run.packed_arrays import names_to_pack
 
         return names_to_pack(pack, self.term, self.objective.params) if pack else ()
 
@@ -319,7 +320,7 @@ class Derivation:
 
     def _simplifier(self, expand: bool, full_space: bool = False) -> Simplifier:
         """A simplifier with a budget of its own, like the one that found this derivative."""
-        return Simplifier(expand=expand, seconds=self.seconds, nodes=self.nodes, full_space=full_space)
+        return Simplifier(Gate(), expand, seconds=self.seconds, nodes=self.nodes, full_space=full_space)
 
     def _runnable(self, value: bool) -> Term:
         if not value:
@@ -337,7 +338,7 @@ class Derivation:
 
     def _joint(self, value: bool) -> Joint:
         """The derivative, and the Hessian-vector product of the same program."""
-        from combdiff.codegen.hessian import joined
+        from combdiff.run.hessian import joined
 
         if self.mode != "grad":
             raise UnsupportedError(
@@ -376,7 +377,8 @@ def derive(
     """Read a program and take its derivative; see `combdiff.grad`."""
     with deep_recursion(), rare_collections():
         program = marked_program(infer(parse(text, name), keep=keep), wrt)
-        return _derived(text, mode, program, Simplifier(expand, seconds=seconds, nodes=nodes, progress=progress))
+        simplifier = Simplifier(Gate(), expand, seconds=seconds, nodes=nodes, progress=progress)
+        return _derived(text, mode, program, simplifier)
 
 
 def _derived(text: str, mode: str, program: Term, simplifier: Simplifier) -> Derivation:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from combdiff.calculus.combinators import combinator_text, eliminate
 from combdiff.calculus.floating import float_lets
 from combdiff.calculus.reverse import settled_terms
-from combdiff.language.recursion import deep_recursion
-from combdiff.language.terms import Lam, Term, Tuple, add, fresh, tuple_of
+from combdiff.terms.recursion import deep_recursion
+from combdiff.terms.terms import Lam, Term, Tuple, add, fresh, tuple_of
 
 if TYPE_CHECKING:
     from combdiff.derivation import Derivation
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def explanation(d: Derivation) -> str:
     """The derivation as a reader follows it: λ-term, B/C form, raw pullback, each stage with its laws, the result."""
-    from combdiff.language.printer import expression_text
+    from combdiff.language.printing.printer import expression_text
 
     with deep_recursion():
         program, *stages = d.steps

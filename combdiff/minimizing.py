@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from combdiff.errors import ArrayError, UnsupportedError
-from combdiff.language.masks import refuse_masked
-from combdiff.language.terms import Var
-from combdiff.language.types import Map, Number, is_complex
+from combdiff.meaning.masks import refuse_masked
+from combdiff.terms.terms import Var
+from combdiff.terms.types import Map, Number, is_complex
 
 if TYPE_CHECKING:
-    from combdiff.codegen.compiled import Check, Compiled
     from combdiff.derivation import Derivation
+    from combdiff.run.compiled import Check, Compiled
 
 Vector = npt.NDArray[np.float64]
 Unknown = npt.NDArray[np.float64] | npt.NDArray[np.complex128]

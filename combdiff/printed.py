@@ -1,6 +1,6 @@
 """Compares what a derivation prints with the term that it prints: the text, read back, and the matrix form.
 
-Both sides are evaluated by `language/evaluate.py` on the numbers of `d.check()`: nothing that found or wrote the result
+Both sides are evaluated by `meaning/evaluate.py` on the numbers of `d.check()`: nothing that found or wrote the result
 takes part.
 """
 
@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from combdiff.codegen.matrix import forms_found
-from combdiff.codegen.matrix_expr import MatrixExpr
-from combdiff.codegen.matrix_meaning import NoMeaningError, meaning
-from combdiff.codegen.signature import result_of
+from combdiff.arrays.lower.signature import result_of
 from combdiff.errors import CombDiffError
-from combdiff.language.anchors import domains_of
-from combdiff.language.evaluate import evaluate
-from combdiff.language.infer import infer
-from combdiff.language.names import apart
-from combdiff.language.parser import parse
-from combdiff.language.samples import random_value
-from combdiff.language.spelling import Spelling
-from combdiff.language.terms import Diff, Lam, Term, Var, bound_by, children, let, subterms, tuple_of
-from combdiff.language.types import Domain, Index, Map, Type
-from combdiff.language.values import Value
+from combdiff.language.inference.infer import infer
+from combdiff.language.parsing.parser import parse
+from combdiff.language.printing.anchors import domains_of
+from combdiff.language.printing.names import apart
+from combdiff.language.printing.spelling import Spelling
+from combdiff.meaning.evaluate import evaluate
+from combdiff.meaning.samples import random_value
+from combdiff.meaning.values import Value
+from combdiff.notation.matrix.expr import MatrixExpr
+from combdiff.notation.matrix.forms import forms_found
+from combdiff.notation.matrix.meaning import NoMeaningError, meaning
+from combdiff.terms.terms import Diff, Lam, Term, Var, bound_by, children, let, subterms, tuple_of
+from combdiff.terms.types import Domain, Index, Map, Type
 
 if TYPE_CHECKING:
     from combdiff.derivation import Derivation

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from combdiff.budget import Budget
 from combdiff.calculus.floating import float_lets
 from combdiff.calculus.naming import name_equations
 from combdiff.errors import UnsupportedError
-from combdiff.language.terms import Diff, Lam, Let, Term, Tuple, Var, call, let, tuple_of
-from combdiff.language.types import COMPLEX, Map, Number
-from combdiff.simplify.budget import Budget
 from combdiff.simplify.known import provably_real
+from combdiff.terms.terms import Diff, Lam, Let, Term, Tuple, Var, call, let, tuple_of
+from combdiff.terms.types import COMPLEX, Map, Number
 
 REAL_PART = "its value is not provably real: what follows is the gradient of its real part (Eq. 42)"
 
@@ -16,9 +16,9 @@ REAL_PART = "its value is not provably real: what follows is the gradient of its
 def with_value(result: Term, f: Term, budget: Budget | None = None) -> Term:
     """`result` with the value of f first, taken for a real number where it is found to be one within the budget.
 
-    >>> from combdiff.language.infer import infer
-    >>> from combdiff.language.parser import parse
-    >>> from combdiff.language.printer import expression_text
+    >>> from combdiff.language.inference.infer import infer
+    >>> from combdiff.language.parsing.parser import parse
+    >>> from combdiff.language.printing.printer import expression_text
     >>> f = infer(parse("(x::R) -> x^2"))
     >>> expression_text(with_value(Lam(f.params, f.params[0]), f))
     '(x::R) -> (x^2, x)'

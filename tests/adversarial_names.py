@@ -7,10 +7,10 @@ import keyword
 from collections.abc import Callable
 from dataclasses import replace
 
-from combdiff.language.anchors import domains_of
-from combdiff.language.names import unique_name
-from combdiff.language.terms import Term, Var, bound_by, subterms
-from combdiff.language.types import Domain, Index, Map, Product, Type
+from combdiff.language.printing.anchors import domains_of
+from combdiff.language.printing.names import unique_name
+from combdiff.terms.terms import Term, Var, bound_by, subterms
+from combdiff.terms.types import Domain, Index, Map, Product, Type
 
 PYTHON = tuple(name for name in keyword.kwlist if unique_name(name, ()) == name)
 BUILTINS = ("abs_", "len", "range", "slice", "min", "max", "float", "complex", "int", "type", "print", "__debug__", "_")

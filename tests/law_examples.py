@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from combdiff.simplify.contract import FAMILIES
-from combdiff.simplify.egraph_thread import EGraphThread
+from combdiff.simplify.contraction.contract import FAMILIES
+from combdiff.simplify.contraction.egraph_thread import EGraphThread
 from tests.mutants.laws import Form, called, forms
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -6,15 +6,15 @@ import numpy as np
 
 from combdiff.checking import _add_derivatives, _values
 from combdiff.errors import UnsupportedError
-from combdiff.language.anchors import domains_of
-from combdiff.language.evaluate import evaluate
-from combdiff.language.infer import infer
-from combdiff.language.names import apart
-from combdiff.language.parser import parse
-from combdiff.language.printer import program_text
-from combdiff.language.sizes import default_sizes
-from combdiff.language.spelling import Spelling
-from combdiff.language.terms import Diff, Term, Var, alpha_equal, bound_by, subterms
+from combdiff.language.inference.infer import infer
+from combdiff.language.parsing.parser import parse
+from combdiff.language.printing.anchors import domains_of
+from combdiff.language.printing.names import apart
+from combdiff.language.printing.printer import program_text
+from combdiff.language.printing.spelling import Spelling
+from combdiff.meaning.evaluate import evaluate
+from combdiff.meaning.sizes import default_sizes
+from combdiff.terms.terms import Diff, Term, Var, alpha_equal, bound_by, subterms
 from tests.strategies import standard
 
 

@@ -14,8 +14,8 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from combdiff.language.anchors import domains_of
-from combdiff.language.terms import (
+from combdiff.language.printing.anchors import domains_of
+from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,
     TWO,
@@ -39,7 +39,7 @@ from combdiff.language.terms import (
     subterms,
     total,
 )
-from combdiff.language.types import (
+from combdiff.terms.types import (
     COMPLEX,
     HERMITIAN,
     REAL,

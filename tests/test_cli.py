@@ -16,8 +16,8 @@ import combdiff as cd
 from combdiff.checking import Finding, Report
 from combdiff.cli import _parser, main
 from combdiff.derivation import Derivation
-from combdiff.language.infer import infer
-from combdiff.language.parser import parse
+from combdiff.language.inference.infer import infer
+from combdiff.language.parsing.parser import parse
 
 ROOT = Path(__file__).parent.parent
 HARTREE_FOCK = str(ROOT / "examples" / "hartree_fock.cd")

@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import combdiff as cd
-from combdiff.codegen.backends import BACKENDS
-from combdiff.codegen.numbers import digits_of
+from combdiff.arrays.numbers import digits_of
+from combdiff.emit.backends import BACKENDS
 from combdiff.errors import ArrayError, CombDiffError, LanguageError, UnsupportedError
-from combdiff.language.evaluate import evaluate
-from combdiff.language.infer import infer
-from combdiff.language.numerals import MOST_DIGITS, is_modest, order
-from combdiff.language.parser import parse
-from combdiff.language.terms import ONE, TWO, ZERO, Const, Lam, Mul, Pow, Term, fresh, mul, number, power
-from combdiff.language.types import REAL
+from combdiff.language.inference.infer import infer
+from combdiff.language.parsing.parser import parse
+from combdiff.meaning.evaluate import evaluate
+from combdiff.terms.numerals import MOST_DIGITS, is_modest, order
+from combdiff.terms.terms import ONE, TWO, ZERO, Const, Lam, Mul, Pow, Term, fresh, mul, number, power
+from combdiff.terms.types import REAL
 from combdiff.wannier90 import read_mmn
 
 LARGE = {

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 
 import combdiff as cd
-from combdiff.language.archive import Archive
-from combdiff.language.terms import Term, add, alpha_equal, call, fresh, mul, subterms
-from combdiff.language.types import REAL
+from combdiff.terms.archive import Archive
+from combdiff.terms.terms import Term, add, alpha_equal, call, fresh, mul, subterms
+from combdiff.terms.types import REAL
 from tests.strategies import programs
 
 ROOT = Path(__file__).parent.parent

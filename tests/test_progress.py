@@ -13,7 +13,7 @@ import pytest
 import combdiff as cd
 from combdiff import cli
 from combdiff.progress import ProgressLine, following, in_notebook, on_terminal
-from combdiff.simplify.egraph import session
+from combdiff.simplify.contraction.egraph import session
 
 ROOT = Path(__file__).parent.parent
 QUADRATIC = "(A::Her) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j))"
@@ -59,7 +59,7 @@ def test_an_interrupted_e_graph_is_not_used_again(monkeypatch: pytest.MonkeyPatc
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt), session(families) as used:
-        patch.setattr("combdiff.simplify.egraph._outputs", interrupted)
+        patch.setattr("combdiff.simplify.contraction.egraph._outputs", interrupted)
         assert used is before
         used.run("", ())
     assert before.lost

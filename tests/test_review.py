@@ -11,7 +11,7 @@ import pytest
 import combdiff as cd
 from combdiff.derivation import Derivation
 from combdiff.errors import ArrayError, UnsupportedError
-from combdiff.language.terms import ONE, Lam, Term, add, apply, call, mul, neg, number, power
+from combdiff.terms.terms import ONE, Lam, Term, add, apply, call, mul, neg, number, power
 
 KEPT = {
     "a complex value": "(x::CV) -> begin f = (y::C) -> exp(y)*y'; sum(i, abs2(f(x(i)))) end",

@@ -9,9 +9,9 @@ import pytest
 
 import combdiff as cd
 from combdiff.errors import CheckError
-from combdiff.language.scalars import SCALAR_FUNCTIONS
-from combdiff.language.terms import call, fresh
-from combdiff.language.types import COMPLEX, is_complex
+from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.terms import call, fresh
+from combdiff.terms.types import COMPLEX, is_complex
 
 ROOT = Path(__file__).parent.parent
 PROGRAMS = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "examples").glob("*.cd"))]

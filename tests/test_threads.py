@@ -17,9 +17,9 @@ import pytest
 
 import combdiff as cd
 from combdiff.errors import UnsupportedError
-from combdiff.language.recursion import deep_recursion, rare_collections
-from combdiff.simplify.egraph import session
-from combdiff.simplify.egraph_thread import EGraphThread
+from combdiff.simplify.contraction.egraph import session
+from combdiff.simplify.contraction.egraph_thread import EGraphThread
+from combdiff.terms.recursion import deep_recursion, rare_collections
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = [file.read_text(encoding="utf-8") for file in sorted((ROOT / "examples").glob("*.cd"))]

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from combdiff.language.terms import (
+from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,
     ZERO,
@@ -30,13 +30,13 @@ from combdiff.language.terms import (
     split_coefficient,
     total,
 )
-from combdiff.language.types import REAL, Domain, Index, Number
+from combdiff.terms.types import REAL, Domain, Index, Number
 
 
 def affine(t: Term, v: Var) -> tuple[Term, Term] | None:
     """(a, c) with t = a·v + c, products with sums multiplied out; None if t is no such function of v.
 
-    >>> from combdiff.language.terms import fresh, sub
+    >>> from combdiff.terms.terms import fresh, sub
     >>> x, b = fresh("x", REAL), fresh("b", REAL)
     >>> affine(sub(mul(b, x), mul(b, sub(x, b))), x) == (ZERO, power(b, number(2)))
     True
@@ -88,7 +88,7 @@ def summands(t: Term) -> tuple[Term, ...]:
 def flat(t: Term) -> Term:
     """A sum without sums in it that only a number stands in front of.
 
-    >>> from combdiff.language.terms import fresh, sub
+    >>> from combdiff.terms.terms import fresh, sub
     >>> x, a = fresh("x", REAL), fresh("a", REAL)
     >>> flat(sub(x, sub(x, a))) == a
     True
@@ -104,7 +104,7 @@ def times(factor: Term, t: Term) -> Term:
 def expanded(t: Term) -> Term:
     """t with products of sums multiplied out, which says of two polynomials whether they are one.
 
-    >>> from combdiff.language.terms import fresh, sub
+    >>> from combdiff.terms.terms import fresh, sub
     >>> a, b = fresh("a", REAL), fresh("b", REAL)
     >>> sub(mul(a, add(a, b)), power(a, number(2))) == mul(a, b)
     False
@@ -215,7 +215,7 @@ def _least(t: Term) -> Fraction | None:
 def depends(t: Term, variables: Collection[Var]) -> bool:
     """Whether t depends on one of `variables` once what cancels is gone.
 
-    >>> from combdiff.language.terms import fresh, sub
+    >>> from combdiff.terms.terms import fresh, sub
     >>> x, a = fresh("x", REAL), fresh("a", REAL)
     >>> depends(sub(mul(a, x), mul(x, a)), [x]), depends(mul(a, x), [x])
     (False, True)

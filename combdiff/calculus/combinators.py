@@ -16,11 +16,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from combdiff.calculus import primitives as row
-from combdiff.calculus.jumps import Jump, jumps
+from combdiff.calculus.jumps.moving import Jump, jumps
 from combdiff.calculus.primitives import Primitive
 from combdiff.errors import UnsupportedError
-from combdiff.language.inclusion import needs_inclusion
-from combdiff.language.terms import (
+from combdiff.terms.inclusion import needs_inclusion
+from combdiff.terms.terms import (
     ZERO,
     Add,
     App,
@@ -46,7 +46,7 @@ from combdiff.language.terms import (
     substitute,
     tuple_of,
 )
-from combdiff.language.types import Map, Product, Type
+from combdiff.terms.types import Map, Product, Type
 
 _set = object.__setattr__
 
@@ -134,7 +134,7 @@ class Fork(Comb):
 def eliminate(x: Var, e: Term) -> Comb:
     """The map x ↦ e in combinators.
 
-    >>> from combdiff.language.types import COMPLEX
+    >>> from combdiff.terms.types import COMPLEX
     >>> z = fresh("z", COMPLEX)
     >>> print(combinator_text(eliminate(z, mul(Conj(z), z))))
     B (mul z) (B conj I)
@@ -270,7 +270,7 @@ def _unfolded(bindings: tuple[tuple[Var, Term], ...], body: Term) -> Term:
 
 def combinator_text(comb: Comb) -> str:
     """The B/C form as text: application by juxtaposition, captured terms in the language's own notation."""
-    from combdiff.language.printer import expression_text
+    from combdiff.language.printing.printer import expression_text
 
     def atom(c: Comb) -> str:
         text = show(c)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from operator import is_
 from typing import Protocol
 
-from combdiff.language.terms import (
+from combdiff.terms.terms import (
     Add,
     App,
     Call,
@@ -34,7 +34,7 @@ from combdiff.language.terms import (
     rebuild,
     subterms,
 )
-from combdiff.language.types import Index, Number
+from combdiff.terms.types import Index, Number
 
 LONG = 5_000
 """Nodes of a derivative, as it would be written, from which on an expression is cut."""
@@ -67,8 +67,8 @@ class Namer(Protocol):
 def derivative_size(t: Term, unknowns: Collection[Var]) -> int:
     """How many nodes the derivative of `t` by `unknowns` would be written with, about.
 
-    >>> from combdiff.language.terms import fresh
-    >>> from combdiff.language.types import REAL
+    >>> from combdiff.terms.terms import fresh
+    >>> from combdiff.terms.types import REAL
     >>> x, y = fresh("x", REAL), fresh("y", REAL)
     >>> derivative_size(mul(x, y), [x]), derivative_size(mul(x, y), [x, y])
     (3, 6)

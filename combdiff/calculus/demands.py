@@ -13,9 +13,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from combdiff.calculus.naming import is_worth_a_name
-from combdiff.language.guards import Condition, Guard, both, condition_of, is_finite, unguarded
-from combdiff.language.orders import existing, united
-from combdiff.language.terms import (
+from combdiff.terms.guards import Condition, Guard, both, condition_of, is_finite, unguarded
+from combdiff.terms.ordering import existing, united
+from combdiff.terms.terms import (
     App,
     Const,
     Delta,
@@ -29,7 +29,7 @@ from combdiff.language.terms import (
     substitute,
     subterms,
 )
-from combdiff.language.types import Index
+from combdiff.terms.types import Index
 
 Binding = tuple[Var, Term]
 

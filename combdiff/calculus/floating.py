@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from combdiff.language.terms import (
+from combdiff.terms.terms import (
     App,
     Diff,
     Lam,
@@ -27,7 +27,7 @@ from combdiff.language.terms import (
     substitute,
     subterms,
 )
-from combdiff.language.types import Index
+from combdiff.terms.types import Index
 
 Binding = tuple[Var, Term]
 
@@ -35,7 +35,7 @@ Binding = tuple[Var, Term]
 def float_lets(body: Term) -> tuple[list[Binding], Term]:
     """The bindings of `body`, outermost first, and what is left of it.
 
-    >>> from combdiff.language.types import REAL
+    >>> from combdiff.terms.types import REAL
     >>> x, a = fresh("x", REAL), fresh("a", REAL)
     >>> bindings, core = float_lets(Let(((a, x),), a))
     >>> len(bindings), core.name

@@ -7,14 +7,14 @@ a captured p is that of p ↦ g_p(y), at the value y and for the cotangent λ.
 
 from __future__ import annotations
 
-from combdiff.language.terms import App, Diff, Lam, Term, Var, apply, diff, fresh, lam, neg, sub, substitute
-from combdiff.language.types import Map, Number, Type
+from combdiff.terms.terms import App, Diff, Lam, Term, Var, apply, diff, fresh, lam, neg, sub, substitute
+from combdiff.terms.types import Map, Number, Type
 
 
 def is_implicit(value: Term) -> bool:
     """Whether `value` is known by an equation that it solves.
 
-    >>> from combdiff.language.types import REAL
+    >>> from combdiff.terms.types import REAL
     >>> is_implicit(Diff("root", fresh("g", Map((REAL,), REAL))))
     True
     """

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import TypeGuard
 
-from combdiff.calculus.conditions import numbers_among
-from combdiff.calculus.distributions import with_peaks
+from combdiff.calculus.jumps.conditions import numbers_among
+from combdiff.calculus.jumps.distributions import with_peaks
 from combdiff.calculus.reverse import gradient_of, pullback_of
 from combdiff.errors import UnsupportedError
-from combdiff.language.names import names_in
-from combdiff.language.terms import (
+from combdiff.language.printing.names import names_in
+from combdiff.terms.terms import (
     ZERO,
     App,
     Diff,
@@ -34,7 +34,7 @@ from combdiff.language.terms import (
     refreshed,
     subterms,
 )
-from combdiff.language.types import Index, Map, Type
+from combdiff.terms.types import Index, Map, Type
 
 Simplify = Callable[[Lam, Collection[Var]], Lam]
 """(a derivative, variables whose declared symmetry must not be used yet) ↦ an equal map."""

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from combdiff.calculus.cutting import cut
 from combdiff.calculus.floating import Binding
 from combdiff.calculus.implicit import gathered, is_implicit
-from combdiff.language.names import names_in
-from combdiff.language.terms import (
+from combdiff.language.printing.names import names_in
+from combdiff.terms.terms import (
     App,
     Call,
     Const,
@@ -37,7 +37,7 @@ from combdiff.language.terms import (
     substitute,
     subterms,
 )
-from combdiff.language.types import Index, Map, Number
+from combdiff.terms.types import Index, Map, Number
 
 LINEAR = frozenset({"real", "imag", "conj"})
 

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from combdiff.errors import UnsupportedError
-from combdiff.language.guards import condition_of, inside
-from combdiff.language.inclusion import included
-from combdiff.language.scalars import SCALAR_FUNCTIONS
-from combdiff.language.terms import (
+from combdiff.terms.guards import condition_of, inside
+from combdiff.terms.inclusion import included
+from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.terms import (
     ONE,
     ZERO,
     Delta,
@@ -38,7 +38,7 @@ from combdiff.language.terms import (
     proj,
     total,
 )
-from combdiff.language.types import REAL, Index, Map, Number, Product, Type
+from combdiff.terms.types import REAL, Index, Map, Number, Product, Type
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -189,7 +189,7 @@ def unknown(function: Term) -> Primitive:
 
 
 def _name(function: Term) -> str:
-    from combdiff.language.printer import expression_text
+    from combdiff.language.printing.printer import expression_text
 
     return expression_text(function)
 

@@ -16,8 +16,8 @@ from collections.abc import Collection, Sequence
 
 from combdiff.calculus.combinators import B, C, Comb, Edge, Fork, I, K, Moving
 from combdiff.calculus.primitives import Primitive
-from combdiff.language.guards import guarded, is_finite, unguarded
-from combdiff.language.terms import (
+from combdiff.terms.guards import guarded, is_finite, unguarded
+from combdiff.terms.terms import (
     ZERO,
     Add,
     Lam,
@@ -35,7 +35,7 @@ from combdiff.language.terms import (
     proj,
     total,
 )
-from combdiff.language.types import Index, Map, Product, Type
+from combdiff.terms.types import Index, Map, Product, Type
 
 
 def pull_back(

@@ -18,18 +18,19 @@ from combdiff.calculus.combinators import eliminate
 from combdiff.calculus.demands import Guarded, demanded, guarded_definitions, partial_values
 from combdiff.calculus.floating import Binding, float_lets
 from combdiff.calculus.implicit import is_implicit, multiplier, residual
+from combdiff.calculus.jumps.peaks import with_conditions_settled, without_moving_peaks
 from combdiff.calculus.naming import name_arguments
-from combdiff.calculus.peaks import with_conditions_settled
 from combdiff.calculus.pullback import pull_back
 from combdiff.errors import UnsupportedError
-from combdiff.language.guards import Guard, is_finite, under
-from combdiff.language.inclusion import included
-from combdiff.language.names import names_in
-from combdiff.language.terms import (
+from combdiff.language.printing.names import names_in
+from combdiff.terms.guards import Guard, is_finite, under
+from combdiff.terms.inclusion import included
+from combdiff.terms.terms import (
     ONE,
     Add,
     App,
     Lam,
+    Let,
     Term,
     Tuple,
     Var,
@@ -40,7 +41,7 @@ from combdiff.language.terms import (
     subterms,
     tuple_of,
 )
-from combdiff.language.types import REAL, Index, Map, Number, Product, Type
+from combdiff.terms.types import REAL, Index, Map, Number, Product, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +151,7 @@ def pullback_of(
     """
     for x in f.params:
         _differentiable(x)
-    bindings, core = name_arguments(f.params, *float_lets(f.body), ask)
+    bindings, core = name_arguments(f.params, *float_lets(_met(f)), ask)
     outputs = core.items if isinstance(core, Tuple) else (core,)
     wider = bool(kinds)
     kinds = kinds or [t.type for t in outputs]
@@ -160,6 +161,15 @@ def pullback_of(
     named = {x: names for x, names in known.items() if wider and names}
     body = reverse_pass(f.params, bindings, list(zip(outputs, cotangents, strict=True)), named, ask)
     return Lam((*f.params, *cotangents), body)
+
+
+def _met(f: Lam) -> Term:
+    """The value of f where a δ that moves with its parameters has met its integral: what it is of can then be named."""
+    moving = set(f.params)
+    for t in subterms(f.body):
+        if isinstance(t, Let):
+            moving.update(var for var, value in t.bindings if not moving.isdisjoint(value.free))
+    return without_moving_peaks(f.body, moving)
 
 
 def _params_of(t: Term) -> list[str]:
@@ -184,7 +194,7 @@ def gradient_of(f: Lam, ask: Callable[[], None] = lambda: None) -> Lam:
     """x -> ∇f(x), where f's value is a number; of a complex one the gradient of its real part (Eq. 42)."""
     for x in f.params:
         _differentiable(x)
-    bindings, core = name_arguments(f.params, *float_lets(f.body), ask)
+    bindings, core = name_arguments(f.params, *float_lets(_met(f)), ask)
     if not isinstance(core.type, Number | Index):
         what = "a tuple" if isinstance(core.type, Product) else "a map"
         raise UnsupportedError(f"grad of a map whose value is {what}", remedy="use pullback, which takes its cotangent")

@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterable
 from html import escape
 from typing import TYPE_CHECKING, TypeAlias
 
-from combdiff.codegen.latex import columns, latex
-from combdiff.language.printer import expression_text
-from combdiff.language.recursion import deep_recursion
-from combdiff.language.terms import Term
+from combdiff.language.printing.printer import expression_text
+from combdiff.notation.latex import columns, latex
+from combdiff.terms.recursion import deep_recursion
+from combdiff.terms.terms import Term
 
 if TYPE_CHECKING:
+    from combdiff.arrays.plan import Plan
     from combdiff.checking import Report
-    from combdiff.codegen.plan import Plan
     from combdiff.derivation import Derivation
     from combdiff.simplify.account import Step, Steps
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from combdiff.explanation import LEGEND, combinator_form, explanation
 from combdiff.jupyter.display import preformatted, step_html, term_html
-from combdiff.language.recursion import deep_recursion
 from combdiff.optional import optional
+from combdiff.terms.recursion import deep_recursion
 
 if TYPE_CHECKING:
     from combdiff.derivation import Derivation

@@ -1,1 +1,1 @@
-"""The language: syntax, types, terms, their meaning and their printed form."""
+"""The language: text to terms, and terms to text."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from combdiff.language.scalars import SCALAR_FUNCTIONS
-from combdiff.language.types import COMPLEX, Index, Map, Number, Product, Type
+from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.types import COMPLEX, Index, Map, Number, Product, Type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -15,9 +15,9 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from combdiff.codegen.latex import columns
-from combdiff.language.scalars import SCALAR_FUNCTIONS
+from combdiff.notation.latex import columns
 from combdiff.pictures.network import CONDITION, TENSOR, VALUE, Network
+from combdiff.terms.scalars import SCALAR_FUNCTIONS
 
 Points = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.intp]

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from combdiff.codegen.latex import columns
-from combdiff.codegen.latex_names import Scope
-from combdiff.codegen.latex_terms import POSTFIX, PRODUCT, number_latex, term_latex
-from combdiff.codegen.signature import result_of
-from combdiff.codegen.signs import latex_signs
-from combdiff.language.terms import (
+from combdiff.arrays.lower.signature import result_of
+from combdiff.notation.latex import columns
+from combdiff.notation.latex_names import Scope
+from combdiff.notation.latex_terms import POSTFIX, PRODUCT, number_latex, term_latex
+from combdiff.notation.signs import latex_signs
+from combdiff.terms.terms import (
     ONE,
     Add,
     App,
@@ -37,8 +37,8 @@ from combdiff.language.terms import (
     number,
     split_coefficient,
 )
-from combdiff.language.traversal import refreshed, reshaped
-from combdiff.language.types import Index, Map, Number
+from combdiff.terms.traversal import refreshed, reshaped
+from combdiff.terms.types import Index, Map, Number
 
 TENSOR, CONDITION, ARITHMETIC, VALUE = "tensor", "condition", "arithmetic", "value"
 """What a node is: a tensor; a δ or an indicator; the sum that an index such as k + b is; any other factor."""
@@ -88,7 +88,7 @@ class Row:
 def rows_of(term: Term, names: Sequence[str]) -> list[Row]:
     """The definitions and the results of a derivation, each as a sum of networks; `names` are those of the results.
 
-    >>> from combdiff.language.types import REAL, Domain
+    >>> from combdiff.terms.types import REAL, Domain
     >>> i, j = (fresh(c, Index(Domain("A.1"))) for c in "ij")
     >>> A, x = fresh("A", Map((i.kind, j.kind), REAL)), fresh("x", Map((j.kind,), REAL))
     >>> (row,) = rows_of(Lam((A, x), Lam((i,), Sum((j,), Mul((App(A, (i, j)), App(x, (j,))))))), ["g"])

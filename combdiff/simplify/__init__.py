@@ -1,1 +1,1 @@
-"""From a raw pullback to a short result: contraction, canonical names, the choice of form, and its check."""
+"""From a raw pullback to a short result: contraction, like terms, the choice of form."""

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from combdiff.language.terms import Term
-from combdiff.simplify.egraph import Family
+from combdiff.simplify.contraction.egraph import Family
+from combdiff.terms.terms import Term
 
 Progress: TypeAlias = Callable[[str, float], None]
 """(the stage that runs, the seconds that it has taken so far) ↦ nothing; called often, and it may raise to stop."""
@@ -34,7 +34,7 @@ class Step:
     def heading(self) -> str:
         """The name, the time, and the laws that fired, with how often and for how long.
 
-        >>> from combdiff.language.terms import ONE
+        >>> from combdiff.terms.terms import ONE
         >>> Step("contract", ONE, {"meet": Family(2, 0.001)}, seconds=0.004).heading
         'contract (4.0 ms; laws: meet ×2 in 1.0 ms)'
         """
@@ -43,7 +43,7 @@ class Step:
         return f"{self.name} ({self.seconds * 1e3:.1f} ms{'; laws: ' + laws if laws else ''})"
 
     def __str__(self) -> str:
-        from combdiff.language.printer import expression_text
+        from combdiff.language.printing.printer import expression_text
 
         return "\n".join([self.heading, *([self.note] if self.note else []), expression_text(self.term)])
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 
-from combdiff.language.terms import (
+from combdiff.canon.repeats import Repeats
+from combdiff.terms.terms import (
     Add,
     App,
     Call,
@@ -29,8 +30,7 @@ from combdiff.language.terms import (
     subterms,
     wraps,
 )
-from combdiff.language.types import Index, Map, Type
-from combdiff.simplify.repeats import Repeats
+from combdiff.terms.types import Index, Map, Type
 
 Binding = tuple[Var, Term]
 

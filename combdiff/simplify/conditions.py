@@ -8,8 +8,8 @@ indicator(i, j, 3 / a)                     becomes   3 * indicator(i, j, 1 / a)
 
 from __future__ import annotations
 
-from combdiff.language.guards import Condition, condition_of, is_finite, under
-from combdiff.language.terms import (
+from combdiff.terms.guards import Condition, condition_of, is_finite, under
+from combdiff.terms.terms import (
     Add,
     Indicator,
     Mul,
@@ -20,14 +20,14 @@ from combdiff.language.terms import (
     split_coefficient,
     subterms,
 )
-from combdiff.language.types import Index
+from combdiff.terms.types import Index
 
 
 def stated_once(t: Term) -> Term:
     """`t` with no condition under itself, and what stands under one condition together, a number in front.
 
-    >>> from combdiff.language.terms import ONE, fresh, indicator
-    >>> from combdiff.language.types import REAL
+    >>> from combdiff.terms.terms import ONE, fresh, indicator
+    >>> from combdiff.terms.types import REAL
     >>> x, y = fresh("x", REAL), fresh("y", REAL)
     >>> stated_once(mul(indicator(ONE, x, x), indicator(ONE, x, y))) == indicator(ONE, x, mul(x, y))
     True

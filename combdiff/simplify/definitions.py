@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from combdiff.language.merging import power_of
-from combdiff.language.terms import (
+from combdiff.terms.merging import power_of
+from combdiff.terms.terms import (
     ONE,
     Add,
     App,
@@ -35,8 +35,8 @@ Definitions = Mapping[Var, Term]
 def may_be_seen_through(value: Term) -> bool:
     """Whether a product may have to see through a value: |u|, or a product with a power that is no integer.
 
-    >>> from combdiff.language.terms import fresh
-    >>> from combdiff.language.types import REAL
+    >>> from combdiff.terms.terms import fresh
+    >>> from combdiff.terms.types import REAL
     >>> x = fresh("x", REAL)
     >>> may_be_seen_through(Call("abs", (x,))), may_be_seen_through(mul(x, x))
     (True, False)
@@ -48,8 +48,8 @@ def may_be_seen_through(value: Term) -> bool:
 def seen_through(t: Term, definitions: Definitions) -> Term:
     """`t` where values of `definitions` that stand beside what they are made of are written out.
 
-    >>> from combdiff.language.terms import fresh
-    >>> from combdiff.language.types import REAL
+    >>> from combdiff.terms.terms import fresh
+    >>> from combdiff.terms.types import REAL
     >>> x, r = fresh("x", REAL), fresh("r", REAL)
     >>> seen_through(mul(Call("sign", (x,)), r), {r: Call("abs", (x,))}) is x
     True

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from combdiff.language.terms import Add, App, Conj, Mul, Term, Var, add, conj, mul, number
-from combdiff.language.types import Index, Map, Number, Symmetry
-from combdiff.simplify.slotgroup import SlotGroup
+from combdiff.canon.slotgroup import SlotGroup
+from combdiff.terms.terms import Add, App, Conj, Mul, Term, Var, add, conj, mul, number
+from combdiff.terms.types import Index, Map, Number, Symmetry
 
 
 def plainest(entry: Term, open_indices: Sequence[Var], derived: tuple[Symmetry, ...] = ()) -> Term:

@@ -9,8 +9,15 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, field
 
+from combdiff.budget import Budget
 from combdiff.calculus.floating import float_lets
-from combdiff.language.terms import (
+from combdiff.canon.canonical import is_real, merge_like_terms
+from combdiff.canon.closed import derived_symmetries
+from combdiff.canon.repeats import form
+from combdiff.simplify.choose import Binding
+from combdiff.simplify.definitions import may_be_seen_through, seen_through
+from combdiff.simplify.linear import linear_laws
+from combdiff.terms.terms import (
     App,
     Conj,
     Lam,
@@ -26,14 +33,7 @@ from combdiff.language.terms import (
     substitute,
     tuple_of,
 )
-from combdiff.language.types import REAL, Index, Map, Symmetry, Type, is_complex
-from combdiff.simplify.budget import Budget
-from combdiff.simplify.canonical import is_real, merge_like_terms
-from combdiff.simplify.choose import Binding
-from combdiff.simplify.closed import derived_symmetries
-from combdiff.simplify.definitions import may_be_seen_through, seen_through
-from combdiff.simplify.linear import linear_laws
-from combdiff.simplify.repeats import form
+from combdiff.terms.types import REAL, Index, Map, Symmetry, Type, is_complex
 
 
 def merged(body: Term, unused: Collection[Var], budget: Budget | None = None) -> Term:

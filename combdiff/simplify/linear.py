@@ -12,7 +12,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from combdiff.language.terms import (
+from combdiff.terms.terms import (
     IMAGINARY,
     MINUS_ONE,
     ONE,
@@ -43,7 +43,7 @@ from combdiff.language.terms import (
     subterms,
     total,
 )
-from combdiff.language.types import Index, Map, Number, Type, is_complex
+from combdiff.terms.types import Index, Map, Number, Type, is_complex
 
 HALF = number(Fraction(1, 2))
 
@@ -68,8 +68,8 @@ def linear_laws(t: Term) -> Term:
 def real_parts_by_term(t: Term) -> Term:
     """`t` with real parts of single terms, outside of sums: Σ real(a + b) = real(Σ a) + real(Σ b).
 
-    >>> from combdiff.language.terms import fresh
-    >>> from combdiff.language.types import COMPLEX
+    >>> from combdiff.terms.terms import fresh
+    >>> from combdiff.terms.types import COMPLEX
     >>> a, b = fresh("a", COMPLEX), fresh("b", COMPLEX)
     >>> real_parts_by_term(call("real", add(a, b))) == add(call("real", a), call("real", b))
     True
@@ -92,8 +92,8 @@ def real_parts_by_term(t: Term) -> Term:
 def written_out(t: Term) -> Term:
     """`t` with a quotient for the inverse of a linear map of numbers.
 
-    >>> from combdiff.language.terms import Diff, fresh, number
-    >>> from combdiff.language.types import REAL
+    >>> from combdiff.terms.terms import Diff, fresh, number
+    >>> from combdiff.terms.types import REAL
     >>> v, k = fresh("v", REAL), fresh("k", REAL)
     >>> written_out(App(Diff("inverse", Lam((v,), mul(number(2), v))), (k,))) == mul(HALF, k)
     True
@@ -150,8 +150,8 @@ def _times_i(t: Term) -> Term:
 def gathered(t: Term) -> Term:
     """`t` with the terms of every sum that are images under one linear map, at the same slots, made one.
 
-    >>> from combdiff.language.terms import fresh
-    >>> from combdiff.language.types import REAL, Map
+    >>> from combdiff.terms.terms import fresh
+    >>> from combdiff.terms.types import REAL, Map
     >>> D, x, y = fresh("D", Map((REAL,), REAL, linear=True)), fresh("x", REAL), fresh("y", REAL)
     >>> gathered(add(App(D, (x,)), App(D, (y,)))) == App(D, (add(x, y),))
     True

@@ -11,7 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from combdiff.language.terms import (
+from combdiff.canon.canonical import Symmetries
+from combdiff.canon.repeats import Repeats
+from combdiff.simplify.images import plainest
+from combdiff.simplify.products import content
+from combdiff.terms.terms import (
     ONE,
     Add,
     App,
@@ -38,11 +42,7 @@ from combdiff.language.terms import (
     subterms,
     total,
 )
-from combdiff.language.types import Index
-from combdiff.simplify.canonical import Symmetries
-from combdiff.simplify.images import plainest
-from combdiff.simplify.products import content
-from combdiff.simplify.repeats import Repeats
+from combdiff.terms.types import Index
 
 Rank = Mapping[Var, tuple[int, int]]
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from combdiff.language.terms import Lam, Let, Term, Tuple, Var, let
-from combdiff.simplify.numeric import is_tensor
+from combdiff.terms.terms import Lam, Let, Term, Tuple, Var, let
+from combdiff.terms.traversal import is_tensor
 
 Pair = tuple[Term, Term]
 """A value before and after."""
@@ -32,8 +32,8 @@ class Parts:
 def parts_of(t: Term) -> Parts:
     """The values and items of a result.
 
-    >>> from combdiff.language.terms import fresh, mul
-    >>> from combdiff.language.types import REAL
+    >>> from combdiff.terms.terms import fresh, mul
+    >>> from combdiff.terms.types import REAL
     >>> x, y = fresh("x", REAL), fresh("y", REAL)
     >>> parts_of(Let(((y, mul(x, x)),), y)).items == (y,)
     True

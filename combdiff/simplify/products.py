@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd
 
-from combdiff.language.terms import (
+from combdiff.terms.terms import (
     ONE,
     Add,
     Call,
@@ -31,7 +31,7 @@ from combdiff.language.terms import (
     split_coefficient,
     total,
 )
-from combdiff.language.types import Index
+from combdiff.terms.types import Index
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ class Product:
 def product_of(term: Term) -> Product:
     """`term` as a flat product.
 
-    >>> from combdiff.language.terms import App, Sum, fresh
-    >>> from combdiff.language.types import REAL, Index, Map
+    >>> from combdiff.terms.terms import App, Sum, fresh
+    >>> from combdiff.terms.types import REAL, Index, Map
     >>> n = Index()
     >>> x, i = fresh("x", Map((n,), REAL)), fresh("i", n)
     >>> p = product_of(mul(ONE, Sum((i,), App(x, (i,)))))
@@ -99,8 +99,8 @@ def addends(t: Term) -> tuple[Term, ...]:
 def connected_parts(factors: tuple[Term, ...], links: frozenset[Var], most: int) -> Iterator[tuple[int, ...]]:
     """The sets of positions of factors that hang together by the indices in `links`: proper ones, at most `most` long.
 
-    >>> from combdiff.language.terms import App, fresh
-    >>> from combdiff.language.types import REAL, Index, Map
+    >>> from combdiff.terms.terms import App, fresh
+    >>> from combdiff.terms.types import REAL, Index, Map
     >>> n = Index()
     >>> x, y, i, j = fresh("x", Map((n,), REAL)), fresh("y", Map((n,), REAL)), fresh("i", n), fresh("j", n)
     >>> list(connected_parts((App(x, (i,)), App(y, (i,)), App(y, (j,))), frozenset((i, j)), 2))
@@ -127,8 +127,8 @@ def look(t: Term, bound: Collection[Var] | None = None) -> Look:
 
     Without `bound` all indices are left out.
 
-    >>> from combdiff.language.terms import App, conj, fresh
-    >>> from combdiff.language.types import COMPLEX, Index, Map
+    >>> from combdiff.terms.terms import App, conj, fresh
+    >>> from combdiff.terms.types import COMPLEX, Index, Map
     >>> n = Index()
     >>> x, i, j = fresh("x", Map((n,), COMPLEX)), fresh("i", n), fresh("j", n)
     >>> look(App(x, (i,)), (i, j)) == look(conj(App(x, (j,))), (i, j))

@@ -1,10 +1,10 @@
 """Simplification of a derivative: contract, merge like terms, choose what keeps a name. Each stage is checked.
 
-    a. contract    rules/*.egg: Σ and δ meet, conj moves to the leaves         simplify/contract.py
-    b. merge       canonical names under symmetry, like terms gathered         simplify/canonical.py
+    a. contract    rules/*.egg: Σ and δ meet, conj moves to the leaves         simplify/contraction/contract.py
+    b. merge       canonical names under symmetry, like terms gathered         canon/canonical.py
     c. choose      which values keep a name, what indices are called           simplify/choose.py
 
-After each stage the result is evaluated on random numbers against the one before it (`gate.py`).
+After each stage the result is held against the one before it, by what is handed in as `gate` (`gate/gate.py`).
 """
 
 from __future__ import annotations
@@ -14,34 +14,34 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 
+from combdiff.budget import NODES, SECONDS, SPENT, Budget, OutOfTime
 from combdiff.calculus.floating import unfold
 from combdiff.calculus.implicit import is_implicit
+from combdiff.canon.canonical import Symmetries
+from combdiff.canon.repeats import once_a_form
 from combdiff.errors import BudgetError, UnsupportedError
-from combdiff.language.anchors import domains_of
-from combdiff.language.terms import (
+from combdiff.language.printing.anchors import domains_of
+from combdiff.simplify.account import Progress, Step
+from combdiff.simplify.check import Check
+from combdiff.simplify.choose import index_names, place, rename_indices
+from combdiff.simplify.conditions import stated_once
+from combdiff.simplify.contraction.contract import contract
+from combdiff.simplify.contraction.culprit import accusation
+from combdiff.simplify.contraction.egraph import Family
+from combdiff.simplify.forms.sharing import nested
+from combdiff.simplify.known import Known, entry_of, is_function, joined, parts_of, with_entry
+from combdiff.simplify.linear import real_parts_by_term
+from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
+from combdiff.simplify.stationary import vanishing
+from combdiff.simplify.unfinished import INDISPENSABLE, UNDONE, undone
+from combdiff.terms.terms import (
     Lam,
     Term,
     Var,
     let,
     tuple_of,
 )
-from combdiff.language.types import Type
-from combdiff.simplify.account import Progress, Step
-from combdiff.simplify.budget import NODES, SECONDS, SPENT, Budget, OutOfTime
-from combdiff.simplify.canonical import Symmetries
-from combdiff.simplify.choose import index_names, place, rename_indices
-from combdiff.simplify.conditions import stated_once
-from combdiff.simplify.contract import contract
-from combdiff.simplify.culprit import accusation
-from combdiff.simplify.egraph import Family
-from combdiff.simplify.gate import Gate
-from combdiff.simplify.known import Known, entry_of, is_function, joined, parts_of, with_entry
-from combdiff.simplify.linear import real_parts_by_term
-from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
-from combdiff.simplify.repeats import once_a_form
-from combdiff.simplify.sharing import nested
-from combdiff.simplify.stationary import vanishing
-from combdiff.simplify.unfinished import INDISPENSABLE, UNDONE, undone
+from combdiff.terms.types import Type
 
 CANCELS = """The value is multiplied out, too: near zero it is a difference of large terms, and loses their digits.
 Where a sum of squares is 1e-14 of its terms (a relative residual of 1e-7), rounding is 1 % of it."""
@@ -51,14 +51,14 @@ Where a sum of squares is 1e-14 of its terms (a relative residual of 1e-7), roun
 class Simplifier:
     """Simplifies derivatives and keeps an account of it in `steps`.
 
-    `expand` multiplies products and shared values out (Eq. 57); `check` evaluates every stage on random numbers;
+    `gate` compares the term before and after each stage; `expand` multiplies products and shared values out (Eq. 57);
     `full_space` leaves the symmetries of the unknowns unused in the last derivative too, so that it holds outside of
     the symmetric subspace; `seconds` and `nodes` are the budget; `names`, `definitions` and `rank` are the user's index
     names, the names of the user's definitions, and the parameters in order; `progress` is told of a stage that runs.
     """
 
+    gate: Check | None = None
     expand: bool = False
-    check: bool = True
     seconds: float = SECONDS
     nodes: float = NODES
     full_space: bool = False
@@ -68,12 +68,12 @@ class Simplifier:
     steps: list[Step] = field(default_factory=list)
     budget: Budget = field(init=False)
     derived: Symmetries = field(default_factory=dict)
-    gate: Gate = field(default_factory=Gate)
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
         self.budget = Budget.of(self.seconds, self.nodes)
-        self.gate.budget = Budget(self.budget.deadline)
+        if self.gate is not None:
+            self.gate.budget = Budget(self.budget.deadline)
 
     def announce(self, stage: str) -> None:
         """Tell who follows that a stage begins, and go on telling them while it asks for its budget."""
@@ -81,7 +81,8 @@ class Simplifier:
         if follow is not None:
             start = perf_counter()
             self.budget.observer = lambda: follow(stage, perf_counter() - start)
-            self.gate.budget.observer = self.budget.observer
+            if self.gate is not None:
+                self.gate.budget.observer = self.budget.observer
             self.budget.observer()
 
     def ask(self) -> None:
@@ -185,13 +186,14 @@ class Simplifier:
 
         Raises OutOfTime if it takes longer than what is left.
         """
-        if not self.check or before is after:
+        gate = self.gate
+        if gate is None or before is after:
             return []
         fired = [family for family, laws in families.items() if laws.matches]
-        self.gate.budget.deadline = self.budget.deadline + self._allowance()
-        self.gate.budget.check()
+        gate.budget.deadline = self.budget.deadline + self._allowance()
+        gate.budget.check()
         try:
-            if not self.gate.same(before, after, name, lambda: accusation(name, before, fired, self.gate.agree)):
+            if not gate.same(before, after, name, lambda: accusation(name, before, fired, gate.agree)):
                 return ["not checked on numbers: no value is finite on what was drawn"]
         except UnsupportedError as problem:
             return [f"not checked on numbers: {problem.message}"]

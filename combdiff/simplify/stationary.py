@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from combdiff.calculus.implicit import is_implicit, residual
-from combdiff.language.terms import (
+from combdiff.canon.canonical import normal_form
+from combdiff.terms.terms import (
     ZERO,
     Diff,
     Lam,
@@ -24,7 +25,6 @@ from combdiff.language.terms import (
     substitute,
     subterms,
 )
-from combdiff.simplify.canonical import normal_form
 
 Binding = tuple[Var, Term]
 
@@ -48,8 +48,8 @@ class Vanishing:
 def vanishing(bindings: Sequence[Binding]) -> Iterator[Vanishing]:
     """The values that are multiples of g(y) for some y = root(g) among `bindings`.
 
-    >>> from combdiff.language.terms import fresh
-    >>> from combdiff.language.types import REAL
+    >>> from combdiff.terms.terms import fresh
+    >>> from combdiff.terms.types import REAL
     >>> x, y, z = (fresh(name, REAL) for name in "xyz")
     >>> root = Diff("root", Lam((x,), mul(x, x)))
     >>> [found.var.name for found in vanishing([(y, root), (z, mul(number(2), y, y))])]

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from math import prod
 
-from combdiff.language.terms import (
+from combdiff.simplify.contraction.translation import HIGHEST
+from combdiff.terms.terms import (
     Add,
     Call,
     Conj,
@@ -29,8 +30,7 @@ from combdiff.language.terms import (
     substitute,
     total,
 )
-from combdiff.language.types import Index, Number
-from combdiff.simplify.translation import HIGHEST
+from combdiff.terms.types import Index, Number
 
 UNDONE = {
     "contract": "sums and δ may be left as differentiation made them",
@@ -55,8 +55,8 @@ def undone(stage: str, body: Term) -> Term:
 def without_number_sums(t: Term) -> Term:
     """`t` with every Σ over numbers gone whose δ has its variable alone on one side.
 
-    >>> from combdiff.language.terms import delta, fresh, mul
-    >>> from combdiff.language.types import COMPLEX
+    >>> from combdiff.terms.terms import delta, fresh, mul
+    >>> from combdiff.terms.types import COMPLEX
     >>> x, y, z = (fresh(name, COMPLEX) for name in "xyz")
     >>> without_number_sums(total([z], mul(z, delta(x, z, y)))) == mul(x, y)
     True
@@ -106,8 +106,8 @@ def _solved(v: Var, t: Term) -> tuple[Term, Term] | None:
 def written_size(t: Term, expand: bool = False) -> int:
     """How many nodes `t` has where shared parts are written again, with `expand` after multiplying out.
 
-    >>> from combdiff.language.terms import fresh, mul
-    >>> from combdiff.language.types import REAL
+    >>> from combdiff.terms.terms import fresh, mul
+    >>> from combdiff.terms.types import REAL
     >>> a, b = fresh("a", REAL), fresh("b", REAL)
     >>> written_size(mul(add(a, b), add(a, mul(a, b)))), written_size(mul(add(a, b), add(a, mul(a, b))), expand=True)
     (9, 16)

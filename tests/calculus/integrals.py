@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from combdiff.arrays.lower.signature import result_of
 from combdiff.calculus.floating import unfold
-from combdiff.codegen.signature import result_of
 from combdiff.derivation import Derivation
-from combdiff.language.sizes import default_sizes
-from combdiff.language.terms import App, Conj, Delta, Lam, Sum, Term, Tuple, Var, apply, call, fresh, mul, subterms
-from combdiff.language.types import Index, Map, Number, Type, is_complex
+from combdiff.meaning.sizes import default_sizes
+from combdiff.terms.terms import App, Conj, Delta, Lam, Sum, Term, Tuple, Var, apply, call, fresh, mul, subterms
+from combdiff.terms.types import Index, Map, Number, Type, is_complex
 
 from .quadrature import Numbers, Smooth, limit
 

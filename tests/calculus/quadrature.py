@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 import sympy
 
-from combdiff.language.terms import (
+from combdiff.terms.terms import (
     Add,
     App,
     Call,
@@ -33,7 +33,7 @@ from combdiff.language.terms import (
     Tuple,
     Var,
 )
-from combdiff.language.types import REAL, Index, Number
+from combdiff.terms.types import REAL, Index, Number
 
 END = 7.0
 PANELS = 14

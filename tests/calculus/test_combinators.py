@@ -8,13 +8,13 @@ from hypothesis import given, settings
 
 from combdiff.calculus.combinators import B, C, Comb, Fork, I, K, combinator_text, eliminate
 from combdiff.calculus.floating import unfold
-from combdiff.language.evaluate import evaluate
-from combdiff.language.infer import infer
-from combdiff.language.parser import parse
-from combdiff.language.samples import random_value
-from combdiff.language.sizes import default_sizes
-from combdiff.language.terms import Lam, Term, apply, fresh, mul, number, tuple_of
-from combdiff.language.types import COMPLEX, REAL
+from combdiff.language.inference.infer import infer
+from combdiff.language.parsing.parser import parse
+from combdiff.meaning.evaluate import evaluate
+from combdiff.meaning.samples import random_value
+from combdiff.meaning.sizes import default_sizes
+from combdiff.terms.terms import Lam, Term, apply, fresh, mul, number, tuple_of
+from combdiff.terms.types import COMPLEX, REAL
 from tests.strategies import programs
 
 

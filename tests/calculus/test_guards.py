@@ -13,14 +13,14 @@ import combdiff as cd
 from combdiff.calculus.demands import demanded, guarded_definitions
 from combdiff.calculus.floating import float_lets
 from combdiff.calculus.primitives import scalar
-from combdiff.language.evaluate import evaluate
-from combdiff.language.guards import SAFE, Condition, Finite, guarded, is_finite, under, unguarded
-from combdiff.language.infer import infer
-from combdiff.language.orders import form_of, implies, united, without
-from combdiff.language.parser import parse
-from combdiff.language.printer import expression_text
-from combdiff.language.scalars import SCALAR_FUNCTIONS
-from combdiff.language.terms import (
+from combdiff.language.inference.infer import infer
+from combdiff.language.parsing.parser import parse
+from combdiff.language.printing.printer import expression_text
+from combdiff.meaning.evaluate import evaluate
+from combdiff.terms.guards import SAFE, Condition, Finite, guarded, is_finite, under, unguarded
+from combdiff.terms.ordering import form_of, implies, united, without
+from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,
     TWO,
@@ -42,7 +42,7 @@ from combdiff.language.terms import (
     sub,
     total,
 )
-from combdiff.language.types import COMPLEX, REAL, Domain, Index, Map, Number
+from combdiff.terms.types import COMPLEX, REAL, Domain, Index, Map, Number
 
 N = Index(Domain("x.1"))
 x, y, z = fresh("x", REAL), fresh("y", REAL), fresh("z", COMPLEX)

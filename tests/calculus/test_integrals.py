@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import combdiff as cd
 from combdiff.derivation import Derivation
 from combdiff.explanation import combinator_form, explanation
-from combdiff.language.printer import expression_text
-from combdiff.language.sizes import default_sizes
+from combdiff.language.printing.printer import expression_text
+from combdiff.meaning.sizes import default_sizes
 
 from .integrals import below, error
 
@@ -63,6 +63,7 @@ FORMULAS = {
         None,
     ),
     "(f::CF) -> (a::R) -> sum(x::R, delta(x, a, f(x)))": ("pullback(f)(a, 1)", None),
+    "(a::R) -> sum(b::R, delta(b, a^2, root((c::R) -> c - 3 * b)))": ("6 * a", "6 * k"),
     "(a::R) -> (f::RF) -> sum(x::R, delta(x, a, f(x)))": ("(x::R) -> delta(x, a, 1)", "(x::R) -> 0"),
     "(a::R) -> (f::RF) -> sum(x::R, indicator(x, a, f(x)^2))": (
         "(x::R) -> 2 * indicator(x, a, f(x))",

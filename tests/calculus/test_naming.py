@@ -7,9 +7,9 @@ import pytest
 import combdiff as cd
 from combdiff.calculus.floating import float_lets
 from combdiff.calculus.naming import name_arguments
-from combdiff.language.infer import infer
-from combdiff.language.parser import parse
-from combdiff.language.terms import Lam, Let, Term
+from combdiff.language.inference.infer import infer
+from combdiff.language.parsing.parser import parse
+from combdiff.terms.terms import Lam, Let, Term
 
 
 def named(text: str) -> tuple[list[str], Term, Lam]:

@@ -11,11 +11,11 @@ import sympy
 
 from combdiff.calculus import primitives as row
 from combdiff.calculus.primitives import Primitive
-from combdiff.codegen.symbolic import symbolic
-from combdiff.language.evaluate import evaluate
-from combdiff.language.scalars import SCALAR_FUNCTIONS
-from combdiff.language.terms import Const, Delta, Indicator, Lam, Var, call, delta, fresh, indicator, number
-from combdiff.language.types import COMPLEX, REAL, Map, Number, is_complex
+from combdiff.meaning.evaluate import evaluate
+from combdiff.notation.symbolic import symbolic
+from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.terms import Const, Delta, Indicator, Lam, Var, call, delta, fresh, indicator, number
+from combdiff.terms.types import COMPLEX, REAL, Map, Number, is_complex
 
 POINTS = (0.7 + 0.4j, -0.6 + 1.1j, 0.3 - 0.8j)
 COTANGENTS = (1.0 + 0j, 0.4 - 1.3j, -0.9 + 0.2j)

@@ -10,12 +10,12 @@ from combdiff.calculus.combinators import B, C, eliminate
 from combdiff.calculus.pullback import pull_back
 from combdiff.calculus.reverse import pullback_of
 from combdiff.errors import CombDiffError
-from combdiff.language.evaluate import evaluate
-from combdiff.language.infer import infer
-from combdiff.language.parser import parse
-from combdiff.language.printer import expression_text
-from combdiff.language.terms import App, Delta, Diff, Lam, Sum, Term, Var, add, children, fresh, mul, subterms
-from combdiff.language.types import COMPLEX, Domain, Index, Map, Number
+from combdiff.language.inference.infer import infer
+from combdiff.language.parsing.parser import parse
+from combdiff.language.printing.printer import expression_text
+from combdiff.meaning.evaluate import evaluate
+from combdiff.terms.terms import App, Delta, Diff, Lam, Sum, Term, Var, add, children, fresh, mul, subterms
+from combdiff.terms.types import COMPLEX, Domain, Index, Map, Number
 
 
 def _map(text: str) -> Lam:

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from combdiff.codegen.matrix_expr import (
+from combdiff.meaning.evaluate import evaluate
+from combdiff.notation.matrix.expr import (
     Adjoint,
     AtMost,
     Conjugate,
@@ -42,9 +43,8 @@ from combdiff.codegen.matrix_expr import (
     Value,
     Vec,
 )
-from combdiff.language.evaluate import evaluate
-from combdiff.language.terms import Const, Term
-from combdiff.language.types import Domain
+from combdiff.terms.terms import Const, Term
+from combdiff.terms.types import Domain
 
 Array = npt.NDArray[np.complex128]
 NUMPY = {"abs2": lambda v: np.abs(v) ** 2, "atan": np.arctan, "real": np.real, "imag": np.imag}

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from combdiff.codegen.signature import result_of
-from combdiff.language.anchors import domains_of
-from combdiff.language.evaluate import evaluate
-from combdiff.language.linear_maps import LinearMap
-from combdiff.language.points import values_of
-from combdiff.language.samples import random_value, shape_of
-from combdiff.language.terms import Diff, Term, Var, bound_by, let, subterms, tuple_of
-from combdiff.language.types import Domain, Index, Map, Number, Product, Type, is_complex
+from combdiff.arrays.lower.signature import result_of
+from combdiff.language.printing.anchors import domains_of
+from combdiff.meaning.evaluate import evaluate
+from combdiff.meaning.linear_maps import LinearMap
+from combdiff.meaning.points import values_of
+from combdiff.meaning.samples import random_value, shape_of
+from combdiff.terms.terms import Diff, Term, Var, bound_by, let, subterms, tuple_of
+from combdiff.terms.types import Domain, Index, Map, Number, Product, Type, is_complex
 from tests.codegen.latex_reader import Evaluator, Parser, Slot, Tensor, UnreadableError, binder, group_end, split
 from tests.codegen.matrix_reader import Matrix, Reader, given
 

@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass
 from fractions import Fraction
 
-from combdiff.language.terms import (
+from combdiff.terms.terms import (
     PI,
     App,
     Lam,
@@ -25,7 +25,7 @@ from combdiff.language.terms import (
     power,
     total,
 )
-from combdiff.language.types import COMPLEX, REAL, Domain, Index, Map, is_complex
+from combdiff.terms.types import COMPLEX, REAL, Domain, Index, Map, is_complex
 
 N, M = Domain("A.1"), Domain("B.2")
 BZ = Domain("BZ", declared=True, periodic=True)

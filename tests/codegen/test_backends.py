@@ -15,20 +15,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import combdiff as cd
-from combdiff.codegen.argument_names import ArgumentNames
-from combdiff.codegen.backends import BACKENDS
-from combdiff.codegen.compiled import Compiled
-from combdiff.codegen.emit import emit, source, spelling_of
-from combdiff.codegen.executing import compile_source
-from combdiff.codegen.lower import lower
-from combdiff.codegen.plan import Argument
-from combdiff.codegen.signature import result_of
+from combdiff.arrays.lower.argument_names import ArgumentNames
+from combdiff.arrays.lower.lower import lower
+from combdiff.arrays.lower.signature import result_of
+from combdiff.arrays.plan import Argument
+from combdiff.emit.backends import BACKENDS
+from combdiff.emit.emit import emit, source, spelling_of
 from combdiff.errors import ArrayError, UnsupportedError
-from combdiff.language.points import Offsets, listed
-from combdiff.language.samples import random_value
-from combdiff.language.sizes import default_sizes
-from combdiff.language.terms import TWO, App, Diff, Lam, Term, add, delta, fresh, mul, number, total
-from combdiff.language.types import COMPLEX, REAL, Domain, Index, is_complex
+from combdiff.meaning.points import Offsets, listed
+from combdiff.meaning.samples import random_value
+from combdiff.meaning.sizes import default_sizes
+from combdiff.run.compiled import Compiled
+from combdiff.run.executing import compile_source
+from combdiff.terms.terms import TWO, App, Diff, Lam, Term, add, delta, fresh, mul, number, total
+from combdiff.terms.types import COMPLEX, REAL, Domain, Index, is_complex
 
 from . import random_terms as rt
 from .array_libraries import LIBRARIES, Numbers, library

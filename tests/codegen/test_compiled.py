@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import combdiff as cd
-from combdiff.codegen.compiled import Compiled
-from combdiff.codegen.signature import result_of
+from combdiff.arrays.lower.signature import result_of
 from combdiff.errors import ArrayError, UnsupportedError
-from combdiff.language.evaluate import evaluate
-from combdiff.language.samples import random_value
-from combdiff.language.terms import (
+from combdiff.meaning.evaluate import evaluate
+from combdiff.meaning.samples import random_value
+from combdiff.run.compiled import Compiled
+from combdiff.terms.terms import (
     ONE,
     TWO,
     ZERO,
@@ -39,7 +39,7 @@ from combdiff.language.terms import (
     sub,
     total,
 )
-from combdiff.language.types import COMPLEX, HERMITIAN, REAL, Domain, Index, Map
+from combdiff.terms.types import COMPLEX, HERMITIAN, REAL, Domain, Index, Map
 
 from . import random_terms as rt
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import combdiff as cd
-from combdiff.codegen.signature import result_of
-from combdiff.language.points import Offsets, listed
-from combdiff.language.samples import random_value
-from combdiff.language.sizes import default_sizes
-from combdiff.language.types import Index
+from combdiff.arrays.lower.signature import result_of
+from combdiff.meaning.points import Offsets, listed
+from combdiff.meaning.samples import random_value
+from combdiff.meaning.sizes import default_sizes
+from combdiff.terms.types import Index
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 REAL = """@space T begin type = (N, N, N) -> R end

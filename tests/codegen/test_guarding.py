@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import combdiff as cd
-from combdiff.codegen.compiled import Compiled
-from combdiff.language.evaluate import evaluate
-from combdiff.language.infer import infer
-from combdiff.language.parser import parse
-from combdiff.language.terms import ONE, App, Lam, delta, indicator, number, power
+from combdiff.language.inference.infer import infer
+from combdiff.language.parsing.parser import parse
+from combdiff.meaning.evaluate import evaluate
+from combdiff.run.compiled import Compiled
+from combdiff.terms.terms import ONE, App, Lam, delta, indicator, number, power
 
 from . import random_terms as rt
 

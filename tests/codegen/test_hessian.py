@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import combdiff as cd
-from combdiff.codegen.executing import compile_source
 from combdiff.errors import ArrayError, CombDiffError, UnsupportedError
+from combdiff.run.executing import compile_source
 
 HARTREE_FOCK = """
 @space T begin

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from combdiff.codegen.latex import latex
-from combdiff.codegen.latex_names import Scope, latex_name
 from combdiff.errors import CombDiffError
-from combdiff.language.terms import (
+from combdiff.notation.latex import latex
+from combdiff.notation.latex_names import Scope, latex_name
+from combdiff.terms.terms import (
     IMAGINARY,
     MINUS_ONE,
     ONE,
@@ -41,7 +41,7 @@ from combdiff.language.terms import (
     sub,
     total,
 )
-from combdiff.language.types import COMPLEX, REAL, SYMMETRIC, Domain, Index, Map
+from combdiff.terms.types import COMPLEX, REAL, SYMMETRIC, Domain, Index, Map
 
 ROWS, COLUMNS = Index(Domain("C.1")), Index(Domain("C.2"))
 BZ = Index(Domain("BZ", declared=True, periodic=True))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import combdiff as cd
-from combdiff.codegen.executing import compile_source
 from combdiff.errors import ArrayError
-from combdiff.language import points
+from combdiff.meaning import points
+from combdiff.run.executing import compile_source
 
 LINE = """@domain Z begin base = I; periodic = true end
 @domain X begin base = I; list = true; symmetric = true end

@@ -13,22 +13,22 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import combdiff as cd
-from combdiff.codegen.backends.numpy import SPELLING as NUMPY
-from combdiff.codegen.compiled import Compiled
-from combdiff.codegen.cuts import cuts
-from combdiff.codegen.emit import emit
-from combdiff.codegen.executing import compile_source
-from combdiff.codegen.layouts import images
-from combdiff.codegen.loops import Costs, grown, with_loop
-from combdiff.codegen.lower import lower
-from combdiff.codegen.plan import Plan
-from combdiff.codegen.schedule import scheduled
-from combdiff.codegen.signature import result_of
-from combdiff.language.evaluate import evaluate
-from combdiff.language.samples import random_value
-from combdiff.language.terms import App, Lam, Term, Tuple, Var, conj, fresh, let, mul, total
-from combdiff.language.types import COMPLEX, REAL, Domain, Index, Map, Symmetry
-from combdiff.language.values import Extent
+from combdiff.arrays.layouts import images
+from combdiff.arrays.lower.lower import lower
+from combdiff.arrays.lower.signature import result_of
+from combdiff.arrays.passes.cuts import cuts
+from combdiff.arrays.passes.loops import Costs, grown, with_loop
+from combdiff.arrays.passes.schedule import scheduled
+from combdiff.arrays.plan import Plan
+from combdiff.emit.backends.numpy import SPELLING as NUMPY
+from combdiff.emit.emit import emit
+from combdiff.meaning.evaluate import evaluate
+from combdiff.meaning.samples import random_value
+from combdiff.meaning.values import Extent
+from combdiff.run.compiled import Compiled
+from combdiff.run.executing import compile_source
+from combdiff.terms.terms import App, Lam, Term, Tuple, Var, conj, fresh, let, mul, total
+from combdiff.terms.types import COMPLEX, REAL, Domain, Index, Map, Symmetry
 
 from . import random_terms as rt
 

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from combdiff.codegen.matrix import matrix_form
-from combdiff.codegen.matrix_expr import Leaf, MatrixExpr, Number, Power
-from combdiff.codegen.matrix_parts import parts
-from combdiff.codegen.matrix_printer import algebra_latex, algebra_text
-from combdiff.codegen.matrix_text import matrix_text
-from combdiff.language.evaluate import evaluate
-from combdiff.language.samples import random_value
-from combdiff.language.terms import (
+from combdiff.meaning.evaluate import evaluate
+from combdiff.meaning.samples import random_value
+from combdiff.notation.matrix.expr import Leaf, MatrixExpr, Number, Power
+from combdiff.notation.matrix.forms import matrix_form
+from combdiff.notation.matrix.parts import parts
+from combdiff.notation.matrix.printer import algebra_latex, algebra_text
+from combdiff.notation.matrix.text import matrix_text
+from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,
     TWO,
@@ -44,7 +44,7 @@ from combdiff.language.terms import (
     sub,
     total,
 )
-from combdiff.language.types import COMPLEX, HERMITIAN, REAL, SYMMETRIC, Domain, Index, Map
+from combdiff.terms.types import COMPLEX, HERMITIAN, REAL, SYMMETRIC, Domain, Index, Map
 from tests.codegen.matrix_meaning import meaning
 
 N = Index(Domain("A.1"))

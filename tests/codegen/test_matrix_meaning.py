@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given, settings
 
 import combdiff as cd
-from combdiff.codegen import matrix
-from combdiff.codegen.matrix import forms_found
-from combdiff.codegen.matrix_check import confirmed
-from combdiff.codegen.matrix_expr import (
+from combdiff.errors import CheckError
+from combdiff.meaning.evaluate import evaluate
+from combdiff.meaning.samples import random_value
+from combdiff.notation.matrix import forms as matrix
+from combdiff.notation.matrix.check import confirmed
+from combdiff.notation.matrix.expr import (
     Adjoint,
     AtMost,
     Conjugate,
@@ -44,15 +46,13 @@ from combdiff.codegen.matrix_expr import (
     Value,
     Vec,
 )
-from combdiff.codegen.matrix_meaning import NoMeaningError, meaning
-from combdiff.codegen.matrix_parts import nodes
-from combdiff.errors import CheckError
-from combdiff.language.evaluate import evaluate
-from combdiff.language.samples import random_value
-from combdiff.language.terms import MINUS_ONE, ZERO, App, Lam, Term, fresh, mul, number
-from combdiff.language.types import COMPLEX, REAL, Domain, Index, Map, Type
-from combdiff.language.types import Product as Pair
-from combdiff.simplify import egraph
+from combdiff.notation.matrix.forms import forms_found
+from combdiff.notation.matrix.meaning import NoMeaningError, meaning
+from combdiff.notation.matrix.parts import nodes
+from combdiff.simplify.contraction import egraph
+from combdiff.terms.terms import MINUS_ONE, ZERO, App, Lam, Term, fresh, mul, number
+from combdiff.terms.types import COMPLEX, REAL, Domain, Index, Map, Type
+from combdiff.terms.types import Product as Pair
 from tests.codegen import test_matrix_reading as reading
 from tests.codegen.matrix_meaning import meaning as in_numpy
 from tests.codegen.test_matrix_reading import matrices, numbers, vectors

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from combdiff.codegen.latex_names import Scope
-from combdiff.codegen.matrix_expr import (
+from combdiff.meaning.samples import random_value
+from combdiff.notation.latex_names import Scope
+from combdiff.notation.matrix.expr import (
     Adjoint,
     AtMost,
     Conjugate,
@@ -40,11 +41,10 @@ from combdiff.codegen.matrix_expr import (
     Unfolding,
     Value,
 )
-from combdiff.codegen.matrix_printer import algebra_latex, algebra_text
-from combdiff.language.samples import random_value
-from combdiff.language.terms import Diff, Term, Var, fresh, number
-from combdiff.language.types import COMPLEX, REAL, Domain, Index, Map, Type
-from combdiff.language.types import Product as Pair
+from combdiff.notation.matrix.printer import algebra_latex, algebra_text
+from combdiff.terms.terms import Diff, Term, Var, fresh, number
+from combdiff.terms.types import COMPLEX, REAL, Domain, Index, Map, Type
+from combdiff.terms.types import Product as Pair
 from tests.codegen.matrix_meaning import meaning
 from tests.codegen.matrix_reader import Matrix, Reader, UnsizedError, each
 from tests.codegen.matrix_reader import given as in_cells

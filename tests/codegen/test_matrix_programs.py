@@ -12,13 +12,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from combdiff.codegen.matrix import forms_within, matrix_form
-from combdiff.codegen.matrix_expr import MatrixExpr, Named
-from combdiff.codegen.matrix_parts import nodes
-from combdiff.language.evaluate import evaluate
-from combdiff.language.samples import random_value
-from combdiff.language.terms import App, Lam, Let, Term, Tuple, Var, add, conj, delta, fresh, mul, subterms, total
-from combdiff.language.types import COMPLEX, HERMITIAN, REAL, Domain, Index, Map, Symmetry
+from combdiff.meaning.evaluate import evaluate
+from combdiff.meaning.samples import random_value
+from combdiff.notation.matrix.expr import MatrixExpr, Named
+from combdiff.notation.matrix.forms import forms_within, matrix_form
+from combdiff.notation.matrix.parts import nodes
+from combdiff.terms.terms import App, Lam, Let, Term, Tuple, Var, add, conj, delta, fresh, mul, subterms, total
+from combdiff.terms.types import COMPLEX, HERMITIAN, REAL, Domain, Index, Map, Symmetry
 from tests.codegen.matrix_meaning import meaning
 from tests.programs import WITH_FORMS, derived
 

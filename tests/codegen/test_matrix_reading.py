@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from combdiff.codegen.matrix_expr import (
+from combdiff.meaning.samples import random_value
+from combdiff.notation.matrix.expr import (
     Adjoint,
     Conjugate,
     Diag,
@@ -33,11 +34,10 @@ from combdiff.codegen.matrix_expr import (
     product,
     summed,
 )
-from combdiff.codegen.matrix_printer import algebra_latex, algebra_text
-from combdiff.codegen.matrix_reading import is_column, is_number, readable, transposed
-from combdiff.language.samples import random_value
-from combdiff.language.terms import Const, Term, fresh, number
-from combdiff.language.types import COMPLEX, HERMITIAN, REAL, SYMMETRIC, Domain, Index, Map
+from combdiff.notation.matrix.printer import algebra_latex, algebra_text
+from combdiff.notation.matrix.reading import is_column, is_number, readable, transposed
+from combdiff.terms.terms import Const, Term, fresh, number
+from combdiff.terms.types import COMPLEX, HERMITIAN, REAL, SYMMETRIC, Domain, Index, Map
 from tests.codegen.matrix_meaning import meaning
 
 N = Index(Domain("A.1"))

@@ -11,17 +11,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import combdiff as cd
-from combdiff.codegen.compiled import Compiled
-from combdiff.codegen.emit import source
-from combdiff.codegen.executing import compile_source
-from combdiff.codegen.hessian import CompiledHessian, Joint, products_source
-from combdiff.codegen.lower import guessed_sizes
-from combdiff.codegen.names import words
-from combdiff.codegen.plan import Argument
+from combdiff.arrays.lower.lower import guessed_sizes
+from combdiff.arrays.plan import Argument
+from combdiff.emit.emit import source
+from combdiff.emit.names import words
 from combdiff.errors import ArrayError
-from combdiff.language.names import unique_name
-from combdiff.language.printer import program_text
-from combdiff.language.terms import Term
+from combdiff.language.printing.names import unique_name
+from combdiff.language.printing.printer import program_text
+from combdiff.run.compiled import Compiled
+from combdiff.run.executing import compile_source
+from combdiff.run.hessian import CompiledHessian, Joint, products_source
+from combdiff.terms.terms import Term
 from tests.adversarial_names import NAMES, called, names_of
 
 from .array_libraries import Numbers, library

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 import combdiff as cd
-from combdiff.codegen.backends import BACKENDS
-from combdiff.codegen.compiled import Compiled
-from combdiff.codegen.signature import result_of
-from combdiff.language.evaluate import evaluate
-from combdiff.language.samples import random_value
-from combdiff.language.sizes import default_sizes
-from combdiff.language.terms import Lam
-from combdiff.language.types import Domain, Index, is_complex
+from combdiff.arrays.lower.signature import result_of
+from combdiff.emit.backends import BACKENDS
+from combdiff.meaning.evaluate import evaluate
+from combdiff.meaning.samples import random_value
+from combdiff.meaning.sizes import default_sizes
+from combdiff.run.compiled import Compiled
+from combdiff.terms.terms import Lam
+from combdiff.terms.types import Domain, Index, is_complex
 
 from .array_libraries import Numbers, library
 

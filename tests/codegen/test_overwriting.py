@@ -13,18 +13,18 @@ from hypothesis import strategies as st
 
 import combdiff as cd
 from benchmarks.problems import PERCEPTRON, POLYADIC
-from combdiff.codegen.backends.numpy import SPELLING
-from combdiff.codegen.compiled import Compiled
-from combdiff.codegen.emit import emit, spelling_of
-from combdiff.codegen.executing import compile_source
-from combdiff.codegen.lower import lower
-from combdiff.codegen.overwriting import Overwriting
-from combdiff.codegen.plan import Plan
-from combdiff.codegen.signature import result_of
-from combdiff.language.evaluate import evaluate
-from combdiff.language.samples import random_value
-from combdiff.language.terms import App, Lam, Term, Var, add, call, conj, mul, number, total
-from combdiff.language.types import Domain, Index
+from combdiff.arrays.lower.lower import lower
+from combdiff.arrays.lower.signature import result_of
+from combdiff.arrays.passes.overwriting import Overwriting
+from combdiff.arrays.plan import Plan
+from combdiff.emit.backends.numpy import SPELLING
+from combdiff.emit.emit import emit, spelling_of
+from combdiff.meaning.evaluate import evaluate
+from combdiff.meaning.samples import random_value
+from combdiff.run.compiled import Compiled
+from combdiff.run.executing import compile_source
+from combdiff.terms.terms import App, Lam, Term, Var, add, call, conj, mul, number, total
+from combdiff.terms.types import Domain, Index
 
 from . import random_terms as rt
 

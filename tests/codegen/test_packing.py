@@ -15,15 +15,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import combdiff as cd
+from combdiff.arrays.passes.packed_plan import packed
+from combdiff.arrays.passes.packing import Addend, group_of, merged, orbits
 from combdiff.cli import main
-from combdiff.codegen.compiled import Compiled
-from combdiff.codegen.executing import compile_source
-from combdiff.codegen.packed_plan import packed
-from combdiff.codegen.packing import Addend, group_of, merged, orbits
 from combdiff.errors import ArrayError, UnsupportedError
-from combdiff.language.evaluate import evaluate
-from combdiff.language.samples import random_value
-from combdiff.language.terms import (
+from combdiff.meaning.evaluate import evaluate
+from combdiff.meaning.samples import random_value
+from combdiff.run.compiled import Compiled
+from combdiff.run.executing import compile_source
+from combdiff.terms.terms import (
     App,
     Lam,
     Term,
@@ -40,7 +40,7 @@ from combdiff.language.terms import (
     substitute,
     total,
 )
-from combdiff.language.types import COMPLEX, REAL, Domain, Index, Map, Symmetry
+from combdiff.terms.types import COMPLEX, REAL, Domain, Index, Map, Symmetry
 
 from . import random_terms as rt
 from .array_libraries import Numbers, library
@@ -526,10 +526,10 @@ def test_what_is_derived_of_a_step_holds_for_numbers(seed: int) -> None:
     """Every claim about random plans of contractions, sums and functions."""
     import random
 
-    from combdiff.codegen.derived import Derived
-    from combdiff.codegen.emit import emit, spelling_of
-    from combdiff.codegen.lower import lower
-    from combdiff.codegen.plan import Plan
+    from combdiff.arrays.derived import Derived
+    from combdiff.arrays.lower.lower import lower
+    from combdiff.arrays.plan import Plan
+    from combdiff.emit.emit import emit, spelling_of
 
     term = rt.Terms(random.Random(seed)).program()
     sizes = {rt.N: 3, rt.M: 2, rt.BZ: 3, rt.X: 3}

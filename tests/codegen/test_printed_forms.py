@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 import combdiff as cd
-from combdiff.codegen.matrix import forms_within
-from combdiff.codegen.matrix_expr import Named
-from combdiff.codegen.matrix_parts import nodes
-from combdiff.codegen.matrix_text import matrix_text
-from combdiff.language.evaluate import evaluate
-from combdiff.language.sizes import default_sizes
-from combdiff.language.terms import Sum, Term, Var, subterms
-from combdiff.language.types import Domain, Map, Number
+from combdiff.meaning.evaluate import evaluate
+from combdiff.meaning.sizes import default_sizes
+from combdiff.notation.matrix.expr import Named
+from combdiff.notation.matrix.forms import forms_within
+from combdiff.notation.matrix.parts import nodes
+from combdiff.notation.matrix.text import matrix_text
+from combdiff.terms.terms import Sum, Term, Var, subterms
+from combdiff.terms.types import Domain, Map, Number
 from tests.codegen.clause_reader import holds
 from tests.codegen.latex_reader import UnreadableError
 from tests.codegen.matrix_reader import Reader, given

@@ -14,14 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import combdiff as cd
-from combdiff.codegen.arrays import Arrays, Value
-from combdiff.codegen.compiled import Compiled
-from combdiff.codegen.lower import lower
-from combdiff.codegen.orders import Factors
-from combdiff.codegen.paths import Contractions
-from combdiff.codegen.plan import Plan
-from combdiff.language.terms import App, Lam, Term, Tuple, Var, conj, fresh, mul, total
-from combdiff.language.types import COMPLEX, REAL, Domain, Index, Map, Symmetry
+from combdiff.arrays.lower.arrays import Arrays, Value
+from combdiff.arrays.lower.lower import lower
+from combdiff.arrays.passes.orders import Factors
+from combdiff.arrays.passes.paths import Contractions
+from combdiff.arrays.plan import Plan
+from combdiff.run.compiled import Compiled
+from combdiff.terms.terms import App, Lam, Term, Tuple, Var, conj, fresh, mul, total
+from combdiff.terms.types import COMPLEX, REAL, Domain, Index, Map, Symmetry
 
 Array = npt.NDArray[np.complex128]
 Factor = tuple[int, bool, tuple[int, ...]]

@@ -9,16 +9,16 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from combdiff.codegen.backends.numpy import SPELLING
-from combdiff.codegen.emit import emit
-from combdiff.codegen.executing import compile_source
-from combdiff.codegen.lower import lower
-from combdiff.codegen.plan import Plan
-from combdiff.codegen.scaling import scaled_early
-from combdiff.codegen.signature import result_of
-from combdiff.language.samples import random_value
-from combdiff.language.terms import App, Lam, Term, Tuple, mul, number, total
-from combdiff.language.types import Domain, Index
+from combdiff.arrays.lower.lower import lower
+from combdiff.arrays.lower.signature import result_of
+from combdiff.arrays.passes.scaling import scaled_early
+from combdiff.arrays.plan import Plan
+from combdiff.emit.backends.numpy import SPELLING
+from combdiff.emit.emit import emit
+from combdiff.meaning.samples import random_value
+from combdiff.run.executing import compile_source
+from combdiff.terms.terms import App, Lam, Term, Tuple, mul, number, total
+from combdiff.terms.types import Domain, Index
 
 from . import random_terms as rt
 

@@ -31,7 +31,7 @@ import numpy as np
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 import combdiff as cd
-from combdiff.language.types import is_complex
+from combdiff.terms.types import is_complex
 
 assert len(jax.devices()) == 4
 rng = np.random.default_rng(0)

@@ -9,11 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import combdiff as cd
-from combdiff.codegen.latex import latex
-from combdiff.codegen.latex_names import Scope
-from combdiff.codegen.signs import latex_signs, text_signs
-from combdiff.codegen.symbolic import symbolic
-from combdiff.language.terms import Lam, Term, bound_by, children
+from combdiff.notation.latex import latex
+from combdiff.notation.latex_names import Scope
+from combdiff.notation.signs import latex_signs, text_signs
+from combdiff.notation.symbolic import symbolic
+from combdiff.terms.terms import Lam, Term, bound_by, children
 from tests.adversarial_names import NAMES, called, names_of
 from tests.strategies import programs
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from itertools import permutations
 
 import numpy as np
 import pytest
 
 import combdiff as cd
-from combdiff.codegen.emit import source
-from combdiff.codegen.executing import compile_source
-from combdiff.codegen.lower import lower
+from combdiff.arrays.lower.lower import lower
+from combdiff.emit.emit import source
 from combdiff.errors import UnsupportedError
-from combdiff.language.terms import (
+from combdiff.run.executing import compile_source
+from combdiff.terms.terms import (
     TWO,
     App,
     Diff,
@@ -34,7 +35,7 @@ from combdiff.language.terms import (
     sub,
     total,
 )
-from combdiff.language.types import REAL, Domain, Map
+from combdiff.terms.types import REAL, Domain, Map
 
 from . import random_terms as rt
 
@@ -272,3 +273,17 @@ def test_a_matrix_is_exchanged_only_by_a_symmetry_that_says_so() -> None:
     space = "@space E begin type = (N, N) -> R; symmetries = (((1, 2), :id),) end\n"
     d = cd.grad(f"{space}(A::E) -> (X::RM) -> sum((i, j, k), A(i, j) * X(i, k) * exp(X(j, k)))")
     assert d.check() and "A.T" in d.source()
+
+
+@pytest.mark.parametrize("order", ["".join(order) for order in permutations("ijk")])
+@pytest.mark.parametrize("slot", range(3))
+def test_the_axes_of_a_part_of_an_array_are_aligned(slot: int, order: str) -> None:
+    """B(i, k, 0) · x(j), B(i, 0, k) · x(j) …, its axes in any order."""
+    slots = ["i", "k"]
+    slots.insert(slot, "1")
+    text = f"""(B::(N, N, N) -> R, x::RV) -> (w::(N, N, N) -> R) ->
+        sum((i, j, k), w({", ".join(order)}) * B({", ".join(slots)}) * x(j))"""
+    rng = np.random.default_rng(0)
+    B, x = rng.standard_normal((3, 3, 3)), rng.standard_normal(3)
+    found = cd.grad(text).compile()(B, x, np.zeros((3, 3, 3)))
+    np.testing.assert_allclose(found, np.einsum(f"ik,j->{order}", B.take(1, slot), x))

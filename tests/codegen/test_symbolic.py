@@ -11,15 +11,15 @@ import pytest
 import sympy
 
 import combdiff as cd
-from combdiff.codegen.signature import result_of
-from combdiff.codegen.symbolic import Equation, SymbolicResult, symbolic
+from combdiff.arrays.lower.signature import result_of
 from combdiff.derivation import Derivation
-from combdiff.language.evaluate import evaluate
-from combdiff.language.samples import random_value
-from combdiff.language.scalars import SCALAR_FUNCTIONS, ScalarFunction
-from combdiff.language.sizes import default_sizes
-from combdiff.language.terms import MINUS_ONE, Lam, Term, add, call, fresh, let, tuple_of
-from combdiff.language.types import COMPLEX, REAL
+from combdiff.meaning.evaluate import evaluate
+from combdiff.meaning.samples import random_value
+from combdiff.meaning.sizes import default_sizes
+from combdiff.notation.symbolic import Equation, SymbolicResult, symbolic
+from combdiff.terms.scalars import SCALAR_FUNCTIONS, ScalarFunction
+from combdiff.terms.terms import MINUS_ONE, Lam, Term, add, call, fresh, let, tuple_of
+from combdiff.terms.types import COMPLEX, REAL
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted([*(ROOT / "examples").glob("*.cd"), *(ROOT / "tests" / "golden").glob("*.cd")])

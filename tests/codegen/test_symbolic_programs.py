@@ -10,11 +10,11 @@ import pytest
 import sympy
 
 import combdiff as cd
-from combdiff.codegen.symbolic import Equation, SymbolicResult
 from combdiff.derivation import Derivation
-from combdiff.language.anchors import domains_of
-from combdiff.language.terms import Diff, Term, Var, bound_by, subterms
-from combdiff.language.types import Domain, Map
+from combdiff.language.printing.anchors import domains_of
+from combdiff.notation.symbolic import Equation, SymbolicResult
+from combdiff.terms.terms import Diff, Term, Var, bound_by, subterms
+from combdiff.terms.types import Domain, Map
 from tests.codegen.page_reader import Values, expected, values_for
 from tests.codegen.test_printed_forms import has_numbers, small
 from tests.codegen.test_symbolic import computed, symbols_for

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from combdiff.language.types import Index, is_complex
+from combdiff.terms.types import Index, is_complex
 
 from .case import Case, Failure
 from .data import shape_of

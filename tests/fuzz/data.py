@@ -83,6 +83,10 @@ class Energy:
         """The Hessian times k."""
         return -self.scale * self.slope**2 * np.sin(self.slope * x + self._phases(x)) * k + k.sum() / 5
 
+    def third(self, x: Array, k: Array, c: Array) -> Array:
+        """The gradient of Σ c · (Hessian · k) by x."""
+        return -self.scale * self.slope**3 * np.cos(self.slope * x + self._phases(x)) * k * c
+
 
 @dataclass(frozen=True)
 class Matrix:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from combdiff.errors import ArrayError, BudgetError, CombDiffError, UnsupportedError
-from combdiff.language.types import Index
+from combdiff.terms.types import Index
 
 from . import libraries
 from .arguments import as_taken, extra_arguments
@@ -143,9 +143,9 @@ def strides(case: Case) -> None:
 
 def read_back(case: Case) -> None:
     """The printed result, read again and compiled."""
-    from combdiff.codegen.compiled import Compiled
-    from combdiff.language.infer import infer
-    from combdiff.language.parser import parse
+    from combdiff.language.inference.infer import infer
+    from combdiff.language.parsing.parser import parse
+    from combdiff.run.compiled import Compiled
 
     text = str(case.derivation)
     taken = sizes_named_like_values(text)
@@ -177,9 +177,9 @@ def sizes_named_like_values(text: str) -> list[str]:
 
 def evaluated(case: Case) -> None:
     """The package's own evaluation of the result."""
-    from combdiff.codegen.signature import result_of
-    from combdiff.language.evaluate import evaluate, sizes_of
-    from combdiff.language.terms import Lam
+    from combdiff.arrays.lower.signature import result_of
+    from combdiff.meaning.evaluate import evaluate, sizes_of
+    from combdiff.terms.terms import Lam
 
     if any(isinstance(x, SUPPLIED) for x in case.arrays.values()) or any(r.sort == "list" for r in case.titles):
         raise Skipped("not evaluated with functions or lists")
@@ -297,8 +297,8 @@ def problem(case: Case) -> None:
 
 def kept(case: Case) -> None:
     """A function of the program that stays unknown: derived, printed, read back, checked."""
-    from combdiff.language.infer import infer
-    from combdiff.language.parser import parse
+    from combdiff.language.inference.infer import infer
+    from combdiff.language.parsing.parser import parse
 
     names = [case.writer.names.of[v] for e in walk(case.program.body) if isinstance(e, Block) for v in _functions(e)]
     if not names or case.program.mode != "grad":

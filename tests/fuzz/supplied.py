@@ -26,6 +26,7 @@ def supplied(name: str, given: Mapping[str, Any]) -> Callable[..., Any]:
             k: energy.on,
             f"grad_{k}": energy.gradient,
             f"pullback_grad_{k}": energy.product,
+            f"pullback_pullback_grad_{k}": lambda x, k, c, e=energy: (e.third(x, k, c), e.product(x, c)),
             f"pullback_{k}": lambda x, k, e=energy: k * e.gradient(x),
             f"pullback_pullback_{k}": lambda x, k, c, e=energy: (
                 k * e.product(x, c),

@@ -184,7 +184,7 @@ def test_a_wrong_gradient_is_told() -> None:
 
 
 def test_a_fault_of_the_package_is_found_and_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    from combdiff.codegen.compiled import Compiled
+    from combdiff.run.compiled import Compiled
 
     honest = Compiled.__call__
 

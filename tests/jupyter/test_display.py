@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import combdiff as cd
-from combdiff.codegen.plan import Plan
+from combdiff.arrays.plan import Plan
 from combdiff.jupyter.display import Bundle, derivation_bundle, step_html
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

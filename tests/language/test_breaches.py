@@ -11,11 +11,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from combdiff.errors import ArrayError
-from combdiff.language.breaches import Breach, Entries, breaks_symmetry
-from combdiff.language.comparing import difference, magnitude
-from combdiff.language.masks import refuse_masked
-from combdiff.language.samples import images_of, random_value
-from combdiff.language.types import COMPLEX, HERMITIAN, REAL, SYMMETRIC, Domain, Index, Map, Symmetry
+from combdiff.meaning.breaches import Breach, Entries, breaks_symmetry
+from combdiff.meaning.comparing import difference, magnitude
+from combdiff.meaning.masks import refuse_masked
+from combdiff.meaning.samples import images_of, random_value
+from combdiff.terms.types import COMPLEX, HERMITIAN, REAL, SYMMETRIC, Domain, Index, Map, Symmetry
 
 Array = npt.NDArray[np.generic]
 

@@ -9,19 +9,19 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import combdiff as cd
+from combdiff.arrays.lower.components import by_components
 from combdiff.errors import ArrayError, LanguageError, UnsupportedError
-from combdiff.language.anchors import domains_of
-from combdiff.language.breaches import breaks_symmetry
-from combdiff.language.components import by_components
-from combdiff.language.evaluate import evaluate
-from combdiff.language.infer import infer
-from combdiff.language.parser import parse
-from combdiff.language.points import Offsets, offsets_of, positions_of, random_offsets, values_of
-from combdiff.language.printer import program_text
-from combdiff.language.samples import random_arguments, random_value
-from combdiff.language.sizes import default_sizes
-from combdiff.language.terms import App, Lam, Term, subterms
-from combdiff.language.types import Domain
+from combdiff.language.inference.infer import infer
+from combdiff.language.parsing.parser import parse
+from combdiff.language.printing.anchors import domains_of
+from combdiff.language.printing.printer import program_text
+from combdiff.meaning.breaches import breaks_symmetry
+from combdiff.meaning.evaluate import evaluate
+from combdiff.meaning.points import Offsets, offsets_of, positions_of, random_offsets, values_of
+from combdiff.meaning.samples import random_arguments, random_value
+from combdiff.meaning.sizes import default_sizes
+from combdiff.terms.terms import App, Lam, Term, subterms
+from combdiff.terms.types import Domain
 
 DECLARED = """@domain BZ begin base = (I, I, I); periodic = true end
 @domain X begin base = (I, I, I); list = true; symmetric = true end

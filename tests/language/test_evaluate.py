@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 import combdiff as cd
 from combdiff.errors import ArrayError, UnsupportedError
-from combdiff.language.breaches import breaks_symmetry
-from combdiff.language.evaluate import evaluate, sizes_of
-from combdiff.language.infer import infer
-from combdiff.language.parser import parse
-from combdiff.language.samples import random_arguments, random_value
-from combdiff.language.sizes import default_sizes
-from combdiff.language.terms import (
+from combdiff.language.inference.infer import infer
+from combdiff.language.parsing.parser import parse
+from combdiff.meaning.breaches import breaks_symmetry
+from combdiff.meaning.evaluate import evaluate, sizes_of
+from combdiff.meaning.samples import random_arguments, random_value
+from combdiff.meaning.sizes import default_sizes
+from combdiff.terms.terms import (
     ONE,
     TWO,
     App,
@@ -37,7 +37,7 @@ from combdiff.language.terms import (
     neg,
     number,
 )
-from combdiff.language.types import COMPLEX, HERMITIAN, REAL, Domain, Index, Map, Symmetry
+from combdiff.terms.types import COMPLEX, HERMITIAN, REAL, Domain, Index, Map, Symmetry
 
 RNG = np.random.default_rng
 ROWS, COLUMNS = Domain("C.1"), Domain("C.2")

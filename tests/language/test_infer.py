@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from combdiff.errors import BudgetError, CombDiffError, LanguageError
-from combdiff.language.evaluate import evaluate
-from combdiff.language.infer import infer
-from combdiff.language.parser import parse
-from combdiff.language.terms import (
+from combdiff.language.inference.infer import infer
+from combdiff.language.parsing.parser import parse
+from combdiff.meaning.evaluate import evaluate
+from combdiff.terms.terms import (
     App,
     Const,
     Diff,
@@ -29,7 +29,7 @@ from combdiff.language.terms import (
     substitute,
     subterms,
 )
-from combdiff.language.types import COMPLEX, HERMITIAN, REAL, SYMMETRIC, Domain, Index, Map
+from combdiff.terms.types import COMPLEX, HERMITIAN, REAL, SYMMETRIC, Domain, Index, Map
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DOMAINS = """

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from combdiff.language.evaluate import evaluate
-from combdiff.language.printer import expression_text
-from combdiff.language.terms import Call, Conj, Const, Pow, Term, call, conj, fresh, mul, number, power, sub
-from combdiff.language.types import COMPLEX, REAL, Domain, Index
+from combdiff.language.printing.printer import expression_text
+from combdiff.meaning.evaluate import evaluate
+from combdiff.terms.terms import Call, Conj, Const, Pow, Term, call, conj, fresh, mul, number, power, sub
+from combdiff.terms.types import COMPLEX, REAL, Domain, Index
 
 x, y, p = (fresh(name, REAL) for name in "xyp")
 z = fresh("z", COMPLEX)

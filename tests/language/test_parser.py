@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from combdiff.errors import LanguageError
-from combdiff.language.parser import parse
-from combdiff.language.syntax import Block, DomainClause, Lambda, Module, Space
+from combdiff.language.parsing.parser import parse
+from combdiff.language.parsing.syntax import Block, DomainClause, Lambda, Module, Space
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

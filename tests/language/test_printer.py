@@ -12,13 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from combdiff.api import grad, hvp
-from combdiff.language.evaluate import evaluate
-from combdiff.language.infer import infer
-from combdiff.language.parser import parse
-from combdiff.language.printer import expression_text, program_text
-from combdiff.language.samples import random_arguments
-from combdiff.language.sizes import default_sizes
-from combdiff.language.terms import (
+from combdiff.language.inference.infer import infer
+from combdiff.language.parsing.parser import parse
+from combdiff.language.printing.printer import expression_text, program_text
+from combdiff.language.printing.wrapping import wrapped
+from combdiff.meaning.evaluate import evaluate
+from combdiff.meaning.samples import random_arguments
+from combdiff.meaning.sizes import default_sizes
+from combdiff.terms.terms import (
     ONE,
     App,
     Conj,
@@ -38,8 +39,7 @@ from combdiff.language.terms import (
     number,
     power,
 )
-from combdiff.language.types import COMPLEX, REAL, SYMMETRIC, Domain, Index, Map, Symmetry
-from combdiff.language.wrapping import wrapped
+from combdiff.terms.types import COMPLEX, REAL, SYMMETRIC, Domain, Index, Map, Symmetry
 from tests.strategies import programs, standard
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.cd"))

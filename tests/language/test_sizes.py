@@ -7,12 +7,12 @@ import pytest
 
 import combdiff as cd
 from combdiff.errors import ArrayError, LanguageError
-from combdiff.language.anchors import domains_of
-from combdiff.language.infer import infer
-from combdiff.language.parser import parse
-from combdiff.language.printer import program_text
-from combdiff.language.terms import Lam, Term, alpha_equal
-from combdiff.language.types import HERMITIAN, SYMMETRIC, Domain, Map
+from combdiff.language.inference.infer import infer
+from combdiff.language.parsing.parser import parse
+from combdiff.language.printing.anchors import domains_of
+from combdiff.language.printing.printer import program_text
+from combdiff.terms.terms import Lam, Term, alpha_equal
+from combdiff.terms.types import HERMITIAN, SYMMETRIC, Domain, Map
 
 M, K = Domain("M", sized=True), Domain("K", sized=True)
 

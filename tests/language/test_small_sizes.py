@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from math import prod
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import combdiff as cd
-from combdiff.language.sizes import ENTRIES, default_sizes, evaluation_steps, two_sizes
-from combdiff.language.terms import App, Tuple, Var, fresh, mul, number, total
-from combdiff.language.types import REAL, Domain, Index, Map
+from combdiff.meaning.sizes import ENTRIES, FEWEST, default_sizes, evaluation_steps, two_sizes
+from combdiff.terms.terms import App, Tuple, Var, fresh, mul, number, total
+from combdiff.terms.types import REAL, Domain, Index, Map
 
 ROWS, LONG = Domain("A.1"), Domain("N{8}", lower=0, upper=7)
 ZONE, LATTICE = Domain("K", declared=True, periodic=True), Domain("BZ", declared=True, periodic=True, directions=3)
@@ -42,7 +43,7 @@ def test_directions_of_a_lattice_are_told_apart() -> None:
     first, second = two_sizes(vectors(LATTICE, ROWS))
     assert [first[axis] for axis in LATTICE.axes] == [7, 2, 3]
     assert [second[axis] for axis in LATTICE.axes] == [2, 3, 4]
-    few = two_sizes(vectors(LATTICE), few=True)
+    few = two_sizes(vectors(LATTICE), few=1)
     assert [[sizes[axis] for axis in LATTICE.axes] for sizes in few] == [[7, 1, 1], [2, 3, 2]]
 
 
@@ -91,3 +92,11 @@ def test_steps_of_an_evaluation_are_those_of_its_loops() -> None:
 def test_a_check_passes_where_bounds_fix_all_sizes() -> None:
     text = "@domain S begin base = I; lower = 0; upper = 1 end\n(A::(S, S) -> C) -> (x::(S) -> C) -> "
     assert cd.grad(text + "sum((i::S, j::S), x(i)' * A(i, j) * x(j))").check()
+
+
+def test_few_sizes_become_fewer() -> None:
+    found = [two_sizes(vectors(LATTICE, ROWS), few=few) for few in range(1, FEWEST + 1)]
+    entries = [[prod(sizes.values()) for sizes in both] for both in found]
+    assert entries == sorted(entries, reverse=True)
+    for first, second in found:
+        assert all(first[axis] != second[axis] for axis in first if first[axis] > 1)

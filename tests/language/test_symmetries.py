@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from combdiff.errors import ArrayError, LanguageError
-from combdiff.language.breaches import breaks_symmetry
-from combdiff.language.infer import infer
-from combdiff.language.parser import parse
-from combdiff.language.printer import program_text
-from combdiff.language.samples import random_value
-from combdiff.language.terms import Lam
-from combdiff.language.types import HERMITIAN, SYMMETRIC, Domain, Map, Symmetry
+from combdiff.language.inference.infer import infer
+from combdiff.language.parsing.parser import parse
+from combdiff.language.printing.printer import program_text
+from combdiff.meaning.breaches import breaks_symmetry
+from combdiff.meaning.samples import random_value
+from combdiff.terms.terms import Lam
+from combdiff.terms.types import HERMITIAN, SYMMETRIC, Domain, Map, Symmetry
 
 DOMAINS = """@domain BZ begin base = I; periodic = true end
 @domain Z begin periodic = true end

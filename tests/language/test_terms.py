@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from combdiff.language.evaluate import evaluate
-from combdiff.language.samples import random_arguments, random_value
-from combdiff.language.sizes import default_sizes
-from combdiff.language.terms import (
+from combdiff.meaning.evaluate import evaluate
+from combdiff.meaning.samples import random_arguments, random_value
+from combdiff.meaning.sizes import default_sizes
+from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,
     ZERO,
@@ -43,7 +43,7 @@ from combdiff.language.terms import (
     subterms,
     total,
 )
-from combdiff.language.types import COMPLEX, REAL, Domain, Index, Map
+from combdiff.terms.types import COMPLEX, REAL, Domain, Index, Map
 from tests.strategies import PLAIN, Surroundings, constants, programs, scalars
 
 ROWS = PLAIN

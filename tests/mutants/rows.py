@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from tests.mutants.mutant import Mutant, inside, source
 
-SCALARS = "combdiff/language/scalars.py"
+SCALARS = "combdiff/terms/scalars.py"
 PRIMITIVES = "combdiff/calculus/primitives.py"
 OF_SCALARS = (
     "tests/calculus/test_primitives.py",

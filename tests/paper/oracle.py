@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 
 from combdiff.derivation import Derivation
-from combdiff.language.anchors import domains_of
-from combdiff.language.evaluate import evaluate
-from combdiff.language.points import offsets_of
-from combdiff.language.samples import random_value
-from combdiff.language.terms import Add, Delta, Diff, Lam, Let, Sum, Term, Tuple, Var, split_coefficient, subterms
-from combdiff.language.types import Index, Map
-from combdiff.language.values import axes
+from combdiff.language.printing.anchors import domains_of
+from combdiff.meaning.evaluate import evaluate
+from combdiff.meaning.points import offsets_of
+from combdiff.meaning.samples import random_value
+from combdiff.meaning.values import axes
+from combdiff.terms.terms import Add, Delta, Diff, Lam, Let, Sum, Term, Tuple, Var, split_coefficient, subterms
+from combdiff.terms.types import Index, Map
 
 SEEDS = (0, 1)
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -10,10 +10,10 @@ import pytest
 import combdiff as cd
 from combdiff.calculus.combinators import combinator_text, eliminate
 from combdiff.explanation import combinator_form
-from combdiff.language.evaluate import evaluate
-from combdiff.language.infer import infer
-from combdiff.language.parser import parse
-from combdiff.language.terms import Delta, Lam, alpha_equal, subterms
+from combdiff.language.inference.infer import infer
+from combdiff.language.parsing.parser import parse
+from combdiff.meaning.evaluate import evaluate
+from combdiff.terms.terms import Delta, Lam, alpha_equal, subterms
 
 from . import oracle
 

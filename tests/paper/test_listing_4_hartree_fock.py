@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import combdiff as cd
-from combdiff.language.printer import expression_text
+from combdiff.language.printing.printer import expression_text
 
 from . import oracle
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import combdiff as cd
-from combdiff.language.terms import Lam, Sum, subterms
-from combdiff.language.types import REAL
+from combdiff.terms.terms import Lam, Sum, subterms
+from combdiff.terms.types import REAL
 
 from . import oracle
 

@@ -14,11 +14,11 @@ import numpy.typing as npt
 import pytest
 
 import combdiff as cd
-from combdiff.codegen.compiled import Compiled
-from combdiff.codegen.executing import compile_source
-from combdiff.language.infer import infer
-from combdiff.language.parser import parse
-from combdiff.language.terms import Lam
+from combdiff.language.inference.infer import infer
+from combdiff.language.parsing.parser import parse
+from combdiff.run.compiled import Compiled
+from combdiff.run.executing import compile_source
+from combdiff.terms.terms import Lam
 
 Array = npt.NDArray[np.complex128]
 Pair = Callable[..., complex]

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import combdiff as cd
-from combdiff.language.types import REAL
+from combdiff.terms.types import REAL
 
 from . import oracle
 

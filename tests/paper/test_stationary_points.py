@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import combdiff as cd
-from combdiff.language.infer import infer
-from combdiff.language.parser import parse
-from combdiff.language.printer import program_text
+from combdiff.language.inference.infer import infer
+from combdiff.language.parsing.parser import parse
+from combdiff.language.printing.printer import program_text
 
 from . import oracle
 

@@ -63,9 +63,9 @@ def test_an_index_of_three_directions_is_one_index_in_latex():
 
 @pytest.mark.parametrize("text", [LATTICE, LINE])
 def test_the_result_declares_its_domains_and_parses_back(text):
-    from combdiff.language.infer import infer
-    from combdiff.language.parser import parse
-    from combdiff.language.printer import program_text
+    from combdiff.language.inference.infer import infer
+    from combdiff.language.parsing.parser import parse
+    from combdiff.language.printing.printer import program_text
 
     d = gradient(text)
     base = "(I, I, I)" if text is LATTICE else "I"

@@ -45,9 +45,9 @@ def test_the_gradient_as_an_expert_writes_it():
 def test_the_result_declares_the_law_and_parses_back():
     d = gradient(NEIGHBOURS)
     assert "symmetries = (M -> (p, q, k, b) -> M(q, p, k + b, -b)',)" in str(d)
-    from combdiff.language.infer import infer
-    from combdiff.language.parser import parse
-    from combdiff.language.printer import program_text
+    from combdiff.language.inference.infer import infer
+    from combdiff.language.parsing.parser import parse
+    from combdiff.language.printing.printer import program_text
 
     assert program_text(infer(parse(str(d)))) == str(d)
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import combdiff as cd
-from combdiff.codegen.signature import result_of
-from combdiff.language.evaluate import evaluate
-from combdiff.language.samples import random_value
-from combdiff.language.sizes import default_sizes
+from combdiff.arrays.lower.signature import result_of
+from combdiff.meaning.evaluate import evaluate
+from combdiff.meaning.samples import random_value
+from combdiff.meaning.sizes import default_sizes
 from combdiff.pictures.network import ARITHMETIC, CONDITION, TENSOR, VALUE, Network, Row, rows_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -158,7 +158,7 @@ def test_contracting_the_networks_gives_the_value(name: str) -> None:
 
 
 def cd_result(d: object) -> object:
-    from combdiff.language.terms import let, tuple_of
+    from combdiff.terms.terms import let, tuple_of
 
     parts = result_of(d.term)
     return let(parts.bindings, tuple_of(parts.outputs))

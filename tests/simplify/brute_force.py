@@ -12,8 +12,8 @@ from itertools import permutations, product
 from random import Random
 from typing import Any
 
-from combdiff.language.terms import App, Term, Var, call, conj, fresh, mul, neg, number, power, total
-from combdiff.language.types import COMPLEX, REAL, Domain, Index, Map, Symmetry
+from combdiff.terms.terms import App, Term, Var, call, conj, fresh, mul, neg, number, power, total
+from combdiff.terms.types import COMPLEX, REAL, Domain, Index, Map, Symmetry
 
 N = Domain("n", declared=True)
 X = Domain("x", declared=True, symmetric=True)

@@ -10,7 +10,8 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from combdiff.language.terms import (
+from combdiff.canon.canonical import NormalForm
+from combdiff.terms.terms import (
     Add,
     App,
     Call,
@@ -35,9 +36,8 @@ from combdiff.language.terms import (
     substitute,
     total,
 )
-from combdiff.language.types import COMPLEX, HERMITIAN, REAL, SYMMETRIC, Domain, Index, Map, Symmetry
-from combdiff.language.types import Number as Scalar
-from combdiff.simplify.canonical import NormalForm
+from combdiff.terms.types import COMPLEX, HERMITIAN, REAL, SYMMETRIC, Domain, Index, Map, Symmetry
+from combdiff.terms.types import Number as Scalar
 
 Array = NDArray[np.complex128]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from random import Random
 
-from combdiff.language.printer import expression_text
-from combdiff.language.terms import Term, fresh
-from combdiff.language.types import Index
-from combdiff.simplify.canonical import normal_form
+from combdiff.canon.canonical import normal_form
+from combdiff.language.printing.printer import expression_text
+from combdiff.terms.terms import Term, fresh
+from combdiff.terms.types import Index
 
 from . import brute_force as brute
 

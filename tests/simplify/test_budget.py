@@ -10,10 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import combdiff as cd
+from combdiff.budget import SPENT, Budget
+from combdiff.canon.canonical import is_real, merge_like_terms, normal_form
 from combdiff.cli import main
 from combdiff.errors import BudgetError, UnsupportedError
-from combdiff.language.printer import program_text
-from combdiff.language.terms import (
+from combdiff.gate.gate import gate_for
+from combdiff.language.printing.printer import program_text
+from combdiff.simplify.contraction.contract import contract
+from combdiff.simplify.unfinished import without_number_sums, written_size
+from combdiff.terms.terms import (
     Add,
     App,
     Lam,
@@ -28,12 +33,7 @@ from combdiff.language.terms import (
     mul,
     total,
 )
-from combdiff.language.types import COMPLEX, HERMITIAN, Domain, Index, Map
-from combdiff.simplify.budget import SPENT, Budget
-from combdiff.simplify.canonical import is_real, merge_like_terms, normal_form
-from combdiff.simplify.contract import contract
-from combdiff.simplify.gate import gate_for
-from combdiff.simplify.unfinished import without_number_sums, written_size
+from combdiff.terms.types import COMPLEX, HERMITIAN, Domain, Index, Map
 from tests.strategies import programs
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"

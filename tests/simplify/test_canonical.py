@@ -8,7 +8,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from combdiff.language.terms import (
+from combdiff.canon.canonical import canonical, is_real, merge_like_terms, normal_form
+from combdiff.canon.closed import derived_symmetries
+from combdiff.terms.terms import (
     ZERO,
     Add,
     Call,
@@ -32,9 +34,7 @@ from combdiff.language.terms import (
     subterms,
     total,
 )
-from combdiff.language.types import COMPLEX, REAL, Index, Map, Symmetry
-from combdiff.simplify.canonical import canonical, is_real, merge_like_terms, normal_form
-from combdiff.simplify.closed import derived_symmetries
+from combdiff.terms.types import COMPLEX, REAL, Index, Map, Symmetry
 
 from . import simplify_oracle as oracle
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import combdiff as cd
-from combdiff.language.terms import App, Conj, Lam, Mul, Sum, Term, add, call, fresh, mul, number, total
-from combdiff.language.types import COMPLEX, HERMITIAN, REAL, Domain, Index, Map, Symmetry
 from combdiff.simplify.choose import index_names, is_cheap, place, rename_indices, uses
 from combdiff.simplify.images import plainest
 from combdiff.simplify.order import ReadingOrder
+from combdiff.terms.terms import App, Conj, Lam, Mul, Sum, Term, add, call, fresh, mul, number, total
+from combdiff.terms.types import COMPLEX, HERMITIAN, REAL, Domain, Index, Map, Symmetry
 
 N = Index(Domain("n"))
 i, j, k = (fresh(name, N) for name in "ijk")

@@ -7,7 +7,10 @@ from random import Random
 
 import numpy as np
 
-from combdiff.language.terms import (
+from combdiff.budget import Budget
+from combdiff.canon.closed import ClosedForm, closed_form, derived_symmetries
+from combdiff.canon.slotgroup import SlotGroup
+from combdiff.terms.terms import (
     Lam,
     Term,
     Var,
@@ -23,10 +26,7 @@ from combdiff.language.terms import (
     subterms,
     total,
 )
-from combdiff.language.types import REAL, Symmetry, is_complex
-from combdiff.simplify.budget import Budget
-from combdiff.simplify.closed import ClosedForm, closed_form, derived_symmetries
-from combdiff.simplify.slotgroup import SlotGroup
+from combdiff.terms.types import REAL, Symmetry, is_complex
 
 from . import simplify_oracle as oracle
 

@@ -7,14 +7,14 @@ from collections.abc import Callable
 import pytest
 
 import combdiff as cd
+from combdiff.budget import Budget
 from combdiff.errors import CheckError
-from combdiff.language.terms import Add, App, Const, Term, Var, add, alpha_equal, fresh, mul, number, total
-from combdiff.language.types import REAL, Domain, Index, Map
+from combdiff.gate.gate import Gate
 from combdiff.simplify import order
-from combdiff.simplify.budget import Budget
-from combdiff.simplify.gate import Gate
-from combdiff.simplify.intermediates import Intermediates
-from combdiff.simplify.recognise import recognised
+from combdiff.simplify.forms.intermediates import Intermediates
+from combdiff.simplify.forms.recognise import recognised
+from combdiff.terms.terms import Add, App, Const, Term, Var, add, alpha_equal, fresh, mul, number, total
+from combdiff.terms.types import REAL, Domain, Index, Map
 
 MEAN = "m = sum(i, x(i)) / sum(i::N{n}, 1); "
 CENTRED = {

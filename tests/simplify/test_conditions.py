@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 import combdiff as cd
-from combdiff.language.evaluate import evaluate
-from combdiff.language.printer import expression_text
-from combdiff.language.terms import ONE, TWO, Term, add, call, fresh, indicator, mul, number, power, sub
-from combdiff.language.types import REAL
+from combdiff.language.printing.printer import expression_text
+from combdiff.meaning.evaluate import evaluate
 from combdiff.simplify.conditions import stated_once
+from combdiff.terms.terms import ONE, TWO, Term, add, call, fresh, indicator, mul, number, power, sub
+from combdiff.terms.types import REAL
 
 x, y, z = fresh("x", REAL), fresh("y", REAL), fresh("z", REAL)
 INVERSE = power(y, number(-1))

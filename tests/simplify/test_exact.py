@@ -10,11 +10,16 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from combdiff.errors import CheckError
-from combdiff.language.evaluate import evaluate
-from combdiff.language.samples import random_value
-from combdiff.language.scalars import SCALAR_FUNCTIONS
-from combdiff.language.sizes import default_sizes
-from combdiff.language.terms import (
+from combdiff.gate.exact import Exact, InexactError, is_integer, is_transparent, is_whole
+from combdiff.gate.gate import Gate, Sample, gate_for
+from combdiff.gate.labelled import Labelled, added, eliminated, multiplied
+from combdiff.gate.residues import EXACT, HALF, PRIME, centred, residue
+from combdiff.meaning.evaluate import evaluate
+from combdiff.meaning.samples import random_value
+from combdiff.meaning.sizes import default_sizes
+from combdiff.meaning.values import Array, Value
+from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.terms import (
     ONE,
     PI,
     ZERO,
@@ -39,12 +44,7 @@ from combdiff.language.terms import (
     sub,
     subterms,
 )
-from combdiff.language.types import COMPLEX, REAL, Number
-from combdiff.language.values import Array, Value
-from combdiff.simplify.exact import Exact, InexactError, is_integer, is_transparent, is_whole
-from combdiff.simplify.gate import Gate, Sample, gate_for
-from combdiff.simplify.labelled import Labelled, added, eliminated, multiplied
-from combdiff.simplify.residues import EXACT, HALF, PRIME, centred, residue
+from combdiff.terms.types import COMPLEX, REAL, Number
 from tests.strategies import programs
 
 z, w = fresh("z", COMPLEX), fresh("w", COMPLEX)

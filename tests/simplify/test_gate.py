@@ -10,8 +10,13 @@ import pytest
 
 import combdiff as cd
 from combdiff.errors import CheckError
-from combdiff.language.evaluate import evaluate
-from combdiff.language.terms import (
+from combdiff.gate import gate
+from combdiff.gate.gate import gate_for
+from combdiff.meaning.evaluate import evaluate
+from combdiff.simplify import choose, known, order, stages
+from combdiff.simplify.contraction import egraph
+from combdiff.simplify.contraction.contract import FAMILIES, contract
+from combdiff.terms.terms import (
     ONE,
     ZERO,
     App,
@@ -31,10 +36,7 @@ from combdiff.language.terms import (
     sub,
     total,
 )
-from combdiff.language.types import COMPLEX, REAL, SYMMETRIC, Domain, Index, Map, Symmetry
-from combdiff.simplify import choose, egraph, gate, known, order, stages
-from combdiff.simplify.contract import FAMILIES, contract
-from combdiff.simplify.gate import gate_for
+from combdiff.terms.types import COMPLEX, REAL, SYMMETRIC, Domain, Index, Map, Symmetry
 
 ZONE = "@domain BZ begin base = I; periodic = true end\n"
 HERMITIAN = "(A::CM) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j))"

@@ -6,10 +6,10 @@ import pytest
 
 import combdiff as cd
 from combdiff.errors import CheckError
-from combdiff.language.terms import App, Lam, Let, Term, Tuple, Var, add, call, conj, fresh, mul, number, total
-from combdiff.language.types import COMPLEX, REAL, Domain, Index, Map
-from combdiff.simplify.gate import AGREE, Gate
+from combdiff.gate.gate import AGREE, Gate
 from combdiff.simplify.pieces import parts_of, pieces
+from combdiff.terms.terms import App, Lam, Let, Term, Tuple, Var, add, call, conj, fresh, mul, number, total
+from combdiff.terms.types import COMPLEX, REAL, Domain, Index, Map
 
 N = Index(Domain("x.1"))
 VECTOR = Map((N,), COMPLEX)

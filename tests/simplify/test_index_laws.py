@@ -20,20 +20,28 @@ from tests.law_examples import (
 )
 from tests.simplify.law_vocabulary import (
     At,
+    Call,
+    Conj,
     Delta,
     I,
+    Item,
     J,
     K,
     Lin,
     Mono,
     Monomial,
     Num,
+    Ordered,
+    Plus,
+    Power,
     S,
     Scale,
     Sum,
     T,
+    Times,
     Where,
     X,
+    Y,
     aperiodic,
     domain,
     i,
@@ -49,7 +57,8 @@ HALF = Fraction(1, 2)
 
 # --- affine arithmetic ----------------------------------------------------------------------------------------------
 
-reduced, idle = constructors("reduced", "idle")
+reduced, idle, settled = constructors("reduced", "idle", "settled")
+VARIABLE = "a variable is settled"
 
 
 def reducing(
@@ -57,10 +66,29 @@ def reducing(
 ) -> Law:
     """A law that says how the monomials of an index are reduced."""
     then = (equal(reduced(monomials(*before)), monomials(*after)),)
-    return Law(name, (*facts, Lin(*before)), then, unless, using=("scale",))
+    return Law(name, (*facts, Lin(*before)), then, unless, using=("scale", VARIABLE))
+
+
+def settling(name: str, x: str) -> Law:
+    """A law that says of what a multiple is not flattened any more."""
+    return Law(name, (Mono(2, x),), (settled(Mono(2, x)),), {"it is linear": (Mono(2, Lin((2, Conj(X)))),)})
 
 
 TWO_INDICES = Lin((1, I), (1, J))
+
+SETTLED = (
+    settling(VARIABLE, I),
+    settling("a number is settled", Num(3)),
+    settling("an entry is settled", At(X, I)),
+    settling("a call is settled", Call("exp", X)),
+    settling("a sum of terms is settled", Plus(X, Y)),
+    settling("a product is settled", Times(X, Y)),
+    settling("a power is settled", Power(X, Num(2))),
+    settling("a sum is settled", Sum({i}, X)),
+    settling("a delta is settled", Delta([Lin((1, I), (-1, J))], X)),
+    settling("a condition is settled", Ordered(I, J, X)),
+    settling("an item is settled", Item(1, X)),
+)
 
 ARITHMETIC = (
     rewriting(
@@ -75,7 +103,11 @@ ARITHMETIC = (
         "flatten an index",
         [(2, TWO_INDICES), (1, K)],
         [(2, I), (2, J), (1, K)],
-        unless={"the inner index has one monomial": (Lin((2, Lin((3, I))), (1, K)),)},
+        unless={
+            "the inner index has one monomial": (Lin((2, Lin((3, I))), (1, K)),),
+            "the inner index is found to be a variable": (Lin((2, TWO_INDICES), (1, K)), f"(union {TWO_INDICES} {T})"),
+            "the inner index is not flat": (Lin((2, Lin((3, Conj(X)), (1, T))), (1, K)),),
+        },
     ),
     reducing(
         "flatten a scaled index",
@@ -84,6 +116,8 @@ ARITHMETIC = (
         unless={
             "the inner index has two monomials": (Lin((2, Lin((3, I), (3, J))), (1, K)),),
             "the inner index is 1 i": (Lin((2, Lin((1, I))), (1, K)),),
+            "the inner index is found to be a variable": (Lin((2, Lin((3, I))), (1, K)), f"(union {Lin((3, I))} {T})"),
+            "the inner index is not flat": (Lin((2, Lin((3, Conj(X)))), (1, K)),),
         },
     ),
     reducing(
@@ -351,7 +385,7 @@ SOLVING = (
     ),
 )
 
-LAWS = {"index": (*ARITHMETIC, *SOLVING)}
+LAWS = {"index": (*SETTLED, *ARITHMETIC, *SOLVING)}
 
 
 @examples(LAWS)

@@ -8,14 +8,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from combdiff.language.terms import Sum, Term, Var, add, call, conj, mul, number, substitute, total
-from combdiff.language.types import COMPLEX, HERMITIAN, REAL, Symmetry
-from combdiff.simplify.budget import Budget
-from combdiff.simplify.canonical import canonical, normal_form
-from combdiff.simplify.lattice import basis
-from combdiff.simplify.leastform import Naming
-from combdiff.simplify.reading import Reader
-from combdiff.simplify.shifts import settled
+from combdiff.budget import Budget
+from combdiff.canon.canonical import canonical, normal_form
+from combdiff.canon.hermite import basis
+from combdiff.canon.leastform import Naming
+from combdiff.canon.reading import Reader
+from combdiff.canon.shifts import settled
+from combdiff.terms.terms import Sum, Term, Var, add, call, conj, mul, number, substitute, total
+from combdiff.terms.types import COMPLEX, HERMITIAN, REAL, Symmetry
 
 from . import simplify_oracle as oracle
 

@@ -11,9 +11,12 @@ from hypothesis import strategies as st
 
 import combdiff as cd
 from combdiff.errors import CheckError
-from combdiff.language.evaluate import evaluate
-from combdiff.language.linear_maps import LinearMap, Space, newton, probed, random_linear
-from combdiff.language.terms import (
+from combdiff.meaning.evaluate import evaluate
+from combdiff.meaning.linear_maps import LinearMap, Space, newton, probed, random_linear
+from combdiff.simplify import known, stages
+from combdiff.simplify.linear import gathered, linear_laws, written_out
+from combdiff.simplify.stationary import vanishing
+from combdiff.terms.terms import (
     MINUS_ONE,
     TWO,
     ZERO,
@@ -30,10 +33,7 @@ from combdiff.language.terms import (
     number,
     power,
 )
-from combdiff.language.types import COMPLEX, REAL, Domain, Index, Map
-from combdiff.simplify import known, stages
-from combdiff.simplify.linear import gathered, linear_laws, written_out
-from combdiff.simplify.stationary import vanishing
+from combdiff.terms.types import COMPLEX, REAL, Domain, Index, Map
 
 N = Index(Domain("x.1"))
 VECTOR = Map((N,), REAL)
@@ -154,7 +154,7 @@ def test_the_inverse_of_a_diagonal_map_is_a_quotient_by_entries():
 
 def test_a_map_that_mixes_entries_is_no_quotient():
     v, A, k, i, j = fresh("v", VECTOR), fresh("A", Map((N, N), REAL)), fresh("k", VECTOR), fresh("i", N), fresh("j", N)
-    from combdiff.language.terms import total
+    from combdiff.terms.terms import total
 
     mixing = Lam((v,), Lam((i,), total((j,), mul(App(A, (i, j)), App(v, (j,))))))
     entry: Term = App(App(Diff("inverse", mixing), (k,)), (i,))
@@ -209,8 +209,8 @@ def test_a_wrong_law_is_seen(monkeypatch, text):
 
 
 def test_the_adjoint_for_the_map_itself_is_seen(monkeypatch):
-    from combdiff.language.terms import Traverser
-    from combdiff.simplify import contract as contraction
+    from combdiff.simplify.contraction import contract as contraction
+    from combdiff.terms.terms import Traverser
 
     original = contraction.contract
 

@@ -9,8 +9,12 @@ from random import Random
 import numpy as np
 import pytest
 
-from combdiff.language.evaluate import evaluate
-from combdiff.language.terms import (
+from combdiff.budget import Budget
+from combdiff.canon.canonical import merge_like_terms
+from combdiff.meaning.evaluate import evaluate
+from combdiff.simplify.forms.nest import NODES
+from combdiff.simplify.forms.sharing import nested
+from combdiff.terms.terms import (
     Add,
     Lam,
     Let,
@@ -30,11 +34,7 @@ from combdiff.language.terms import (
     subterms,
     total,
 )
-from combdiff.language.types import COMPLEX, HERMITIAN, REAL, Index
-from combdiff.simplify.budget import Budget
-from combdiff.simplify.canonical import merge_like_terms
-from combdiff.simplify.nest import NODES
-from combdiff.simplify.sharing import nested
+from combdiff.terms.types import COMPLEX, HERMITIAN, REAL, Index
 
 from .simplify_oracle import ANTISYMMETRIC, K, N, Pool, Scramble, X, at, entries, index, tensor
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from combdiff.language.terms import Sum, Term, Var, add, call, conj, mul, number, power, total
-from combdiff.language.types import COMPLEX, HERMITIAN, REAL, SYMMETRIC
-from combdiff.simplify.budget import Budget
-from combdiff.simplify.canonical import canonical
-from combdiff.simplify.leastform import Naming
-from combdiff.simplify.reading import Reader
+from combdiff.budget import Budget
+from combdiff.canon.canonical import canonical
+from combdiff.canon.leastform import Naming
+from combdiff.canon.reading import Reader
+from combdiff.terms.terms import Sum, Term, Var, add, call, conj, mul, number, power, total
+from combdiff.terms.types import COMPLEX, HERMITIAN, REAL, SYMMETRIC
 
 from . import simplify_oracle as oracle
 

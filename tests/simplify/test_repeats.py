@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from combdiff.language.terms import App, Term, Var, alpha_equal, bound_by, conj, fresh, mul, subterms, total
-from combdiff.language.types import COMPLEX, REAL, Domain, Index, Map
-from combdiff.simplify.repeats import form, once_a_form
+from combdiff.canon.repeats import form, once_a_form
+from combdiff.terms.terms import App, Term, Var, alpha_equal, bound_by, conj, fresh, mul, subterms, total
+from combdiff.terms.types import COMPLEX, REAL, Domain, Index, Map
 
 N = Index(Domain("n"))
 CV = Map((N,), COMPLEX)

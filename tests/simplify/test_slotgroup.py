@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from combdiff.canon.slotgroup import SlotGroup, parity
 from combdiff.errors import LanguageError
-from combdiff.language.types import HERMITIAN, SYMMETRIC, Symmetry
-from combdiff.simplify.slotgroup import SlotGroup, parity
+from combdiff.terms.types import HERMITIAN, SYMMETRIC, Symmetry
 
 permutation = Symmetry.permutation
 

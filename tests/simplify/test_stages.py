@@ -8,8 +8,8 @@ import pytest
 import combdiff as cd
 from combdiff.derivation import Derivation
 from combdiff.errors import CheckError
-from combdiff.language.terms import Delta, Sum, Term, mul, number, subterms
 from combdiff.simplify import stages
+from combdiff.terms.terms import Delta, Sum, Term, mul, number, subterms
 
 HARTREE_FOCK = """
 @space T begin
@@ -66,7 +66,7 @@ def test_a_stage_that_changes_the_value_is_named(monkeypatch: pytest.MonkeyPatch
 
 
 def _doubled(t: Term) -> Term:
-    from combdiff.language.terms import Lam
+    from combdiff.terms.terms import Lam
 
     return Lam(t.params, mul(number(2), t.body)) if isinstance(t, Lam) else mul(number(2), t)
 

@@ -13,13 +13,13 @@ from time import process_time
 import pytest
 
 import combdiff as cd
+from combdiff.arrays.passes import sharing
+from combdiff.budget import SPENT, OutOfTime
 from combdiff.calculus.cutting import LONG, derivative_size
-from combdiff.codegen import sharing
 from combdiff.errors import BudgetError
-from combdiff.language.terms import Lam, Term, add, alpha_equal, apply, call, fresh, mul
-from combdiff.language.types import REAL, Domain, Index, Map
-from combdiff.simplify.budget import SPENT, OutOfTime
 from combdiff.simplify.stages import Simplifier
+from combdiff.terms.terms import Lam, Term, add, alpha_equal, apply, call, fresh, mul
+from combdiff.terms.types import REAL, Domain, Index, Map
 
 SECONDS = 2.0
 ALLOWED = 1.5 * SECONDS + 1

@@ -1,0 +1,1 @@
+"""Plans: what is computed, as steps over whole arrays."""

@@ -1,0 +1,218 @@
+"""How much memory the arrays of a plan take at once: which are alive at each step, and what a step needs on the way.
+
+Arguments are not counted, and are taken to lie in memory in the order of their axes, in the type that is declared.
+Where a plan has a limit, arrays are released after their last use; else one that has a name lives until the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from combdiff.arrays.layouts import placement
+from combdiff.arrays.lower.solving import Equation
+from combdiff.arrays.plan import VIEWS, Loop, Plan, Step
+from combdiff.arrays.uses import is_inner_product, uses_in, uses_of
+from combdiff.terms.terms import Const
+
+SHARE = 256  # arrays of less than this part of a limit are not released one by one
+BUFFER = 16 * 8192  # what NumPy takes for an operand whose entries it must bring together
+OVERHEAD = 32 << 10  # what Python takes for the objects of a call
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """The most that is held at once, at which step, and the arrays that are held then; `loop` if it is within one."""
+
+    bytes: int
+    step: Step | None
+    held: tuple[Step, ...]
+    loop: Loop | None = None
+
+
+def peak(plan: Plan) -> Peak:
+    """The most memory that the plan's arrays take at once, results among them.
+
+    There is no step if none makes an array: where all results are numbers, or parts of arguments.
+    """
+    found = _peak(plan, plan.steps, plan.loops, plan.outputs)
+    return Peak(found.bytes + _copies(plan) + OVERHEAD, found.step, found.held, found.loop)
+
+
+def results_of(plan: Plan) -> int:
+    """The bytes that the results of a call take."""
+    made = {base for s in plan.outputs if (base := storage(s)) is not None}
+    return sum(held_by(plan, s) for s in made) + _copies(plan)
+
+
+def _copies(plan: Plan) -> int:
+    """The bytes of results that are copied: parts of arguments, what is repeated, what another result shows, too."""
+    copies, shown = 0, set[Step]()
+    for step in plan.outputs:
+        base = storage(step)
+        if base is None or base in shown or step.op == "broadcast":
+            copies += _size(plan, step)
+        if base is not None:
+            shown.add(base)
+    return copies
+
+
+def _peak(
+    plan: Plan, steps: Sequence[Step], loops: Iterable[Loop], results: Collection[Step], passing: Collection[Step] = ()
+) -> Peak:
+    """The peak of some steps. Their `results` stay; what is `passing` is put into larger arrays when it is made."""
+    groups = _groups(steps, loops)
+    inside = set(steps)
+    last: dict[Step, int] = {}
+    count: dict[Step, int] = {}
+    for n, (members, loop) in enumerate(groups):
+        for operand in uses_of(members[0]) if loop is None else uses_in(loop):
+            base = storage(operand)
+            if base is not None and base in inside:
+                last[base] = n
+                count[base] = count.get(base, 0) + 1
+    lasting = {base for s in results if (base := storage(s)) is not None}
+    if plan.memory is None:
+        lasting |= {s for s, n in count.items() if n > 1}
+    used = {*last, *lasting, *passing}
+    # names in the body of a loop still hold what the turn before has made
+    alive = {s: held_by(plan, s) for s in lasting & inside if passing and plan.memory is None}
+    top = Peak(0, None, ())
+    for n, (members, loop) in enumerate(groups):
+        held = sum(alive.values())
+        if loop is None:
+            (step,) = members
+            made = {step: held_by(plan, step)} if step in used and storage(step) is step else {}
+            here = Peak(held + sum(made.values()) + _workspace(plan, step) * bool(made), step, (*alive, step))
+        else:
+            made = {m.step: held_by(plan, m.step) for m in loop.kept}
+            turn = _turn(plan, loop)
+            here = Peak(
+                held + sum(made.values()) + turn.bytes, turn.step, (*alive, *made, *turn.held), turn.loop or loop
+            )
+        top = max(top, here, key=lambda p: p.bytes)
+        alive |= made
+        alive = {s: size for s, size in alive.items() if s in lasting or last.get(s, -1) > n}
+    return top
+
+
+def _groups(steps: Sequence[Step], loops: Iterable[Loop]) -> list[tuple[tuple[Step, ...], Loop | None]]:
+    """The statements: steps, and loops as a whole."""
+    home = {step: loop for loop in loops for step in loop.steps}
+    groups: dict[Step, tuple[tuple[Step, ...], Loop | None]] = {}
+    for step in steps:
+        loop = home.get(step)
+        groups.setdefault(step if loop is None else loop.steps[0], ((step,) if loop is None else loop.steps, loop))
+    return list(groups.values())
+
+
+def _turn(plan: Plan, loop: Loop) -> Peak:
+    """One turn of a loop; where nothing is released, all that the turn before has made is still there."""
+    parts = tuple(m.part for m in loop.kept)
+    return _peak(plan, loop.body, loop.inner, () if plan.memory is not None else parts, parts)
+
+
+def storage(step: Step) -> Step | None:
+    """The step whose array is shown; None for parts of arguments, and for numbers."""
+    while step.op in VIEWS | {"broadcast"} and step.operands:
+        step = step.operands[0]
+    return None if step.op in VIEWS else step
+
+
+def _size(plan: Plan, step: Step) -> int:
+    return plan.entries(step) * (16 if step.complex else 8)
+
+
+def held_by(plan: Plan, step: Step) -> int:
+    """The bytes that stay after a step: |z|² is the real part of a complex array."""
+    if step.op in VIEWS:
+        return 0
+    return _size(plan, step) * (2 if _is_abs2(step) else 1)
+
+
+def _is_abs2(step: Step) -> bool:
+    return step.op == "call" and isinstance(step.spec, tuple) and step.spec[0] == "abs2" and step.operands[0].complex
+
+
+def _workspace(plan: Plan, step: Step) -> int:
+    """What is made on the way to a step and gone after it: intermediate results of an expression, copies, buffers."""
+    size, spec = _size(plan, step), step.spec
+    match step.op, spec:
+        case "einsum", _:
+            return _buffers(plan, step)
+        case (("tensordot" | "batched"), _):
+            return _copied(plan, step)
+        case "add", (tuple() as coefficients, _):
+            scaled = sum(abs(c.real) != 1 or bool(c.imag) for c in coefficients)
+            return size * min(int(scaled) + (len(coefficients) > 2), 2) + _buffers(plan, step)
+        case "mul", (Const() as c, _):
+            factors = len(step.operands) + (c.real.numerator != 1) + (c.real.denominator != 1)
+            return size * (factors > 2 or bool(c.imag)) + _buffers(plan, step)
+        case "call", _ if _is_abs2(step):
+            return 4 * size
+        case (("where" | "position" | "solve"), _):
+            return 2 * sum(_size(plan, s) for s in (step, *step.operands))
+        case "power", _:
+            return size + _buffers(plan, step)
+        case "scatter", _:
+            return sum(_size(plan, o) for o in step.operands)
+        case "root", Equation():
+            inner = spec.plan
+            return sum(held_by(inner, s) + _workspace(inner, s) for s in inner.steps)
+        case _:
+            return 0
+
+
+def _buffers(plan: Plan, step: Step) -> int:
+    """What NumPy takes where operands are repeated along axes, or are real beside complex ones."""
+    return sum(min(_size(plan, s), BUFFER) for s in (step, *step.operands))
+
+
+def _copied(plan: Plan, step: Step) -> int:
+    """The operands of a product that are copied for it: to have their axes in another order, or as complex numbers."""
+    copies = 0
+    for side, operand in enumerate(step.operands):
+        if operand.rank and step.complex and not operand.complex:
+            copies += 2 * _size(plan, operand)
+        if not _reads(step, side):
+            copies += _size(plan, operand)
+    return copies
+
+
+def _reads(step: Step, side: int) -> bool:
+    """Whether the product reads an operand as it lies."""
+    operand, spec = step.operands[side], step.spec
+    assert isinstance(spec, tuple), "how axes are contracted"
+    if operand.rank < 2:
+        return True
+    if step.op == "batched":
+        return _is_stack(operand, spec[side], spec[2 + side], first=side == 0)
+    if is_inner_product(step):
+        return is_ordered(operand.operands[0] if operand.op == "conj" else operand)
+    if all(o.rank <= 2 for o in step.operands):
+        return operand.op != "slice" or is_ordered(operand)
+    whole = len(spec[1 - side]) == step.operands[1 - side].rank
+    return placement(spec[side], operand.rank, whole) <= 2 and is_ordered(operand)
+
+
+def _is_stack(operand: Step, batch: tuple[int, ...], over: tuple[int, ...], first: bool) -> bool:
+    """Whether an array is a stack of matrices as it lies, or has no axes to be joined for that."""
+    free = tuple(axis for axis in range(operand.rank) if axis not in (*batch, *over))
+    order = (*batch, *free, *over) if first else (*batch, *over, *free)
+    return len(free) == len(over) == 1 or (order == tuple(range(operand.rank)) and is_ordered(operand))
+
+
+def is_ordered(step: Step) -> bool:
+    """Whether an array surely lies in the order of its axes, without gaps."""
+    match step.op, step.spec:
+        case (("input" | "tensordot" | "einsum" | "batched" | "scatter" | "roll" | "solve" | "unknown"), _):
+            return True
+        case "slice", (0, _):
+            return is_ordered(step.operands[0])
+        case "conj", _:
+            return is_ordered(step.operands[0])
+        case (("add" | "mul" | "power" | "call" | "where"), (_, tuple() as places)):
+            pairs = zip(step.operands, places, strict=True)
+            return all(at == tuple(range(step.rank)) and is_ordered(o) for o, at in pairs if o.rank == step.rank)
+        case _:
+            return step.rank < 2 and step.op not in VIEWS

@@ -1,0 +1,155 @@
+"""What generated code takes: arrays and numbers, the user's functions, lists of offsets, sizes that no array shows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from combdiff.arrays.layouts import exchanges
+from combdiff.arrays.lower.argument_names import ArgumentNames
+from combdiff.arrays.lower.arrays import Arrays
+from combdiff.arrays.lower.components import Components, offsets_kind
+from combdiff.arrays.lower.signature import slots
+from combdiff.arrays.lower.solving import Equation
+from combdiff.arrays.plan import Argument, Step, ordered, unseen_sizes
+from combdiff.terms.terms import Diff, Term, Var
+from combdiff.terms.types import Domain, Index, Map, Product, Type, is_complex
+
+
+class Parameters:
+    """The arguments of one lowering, and the steps that stand for them; `of_equation` is given sizes by its program."""
+
+    def __init__(self, arrays: Arrays, parts: Components, names: ArgumentNames, of_equation: bool = False) -> None:
+        self.arrays = arrays
+        self.of_equation = of_equation
+        self.names = names
+        self.lists = {domain: name for name, domain in names.lists.items()}
+        self.known: dict[Term, Step] = {}
+        for domain, var in parts.offsets.items():
+            self._tensor(var, self.offsets(domain))
+        for domain, var in parts.opposite.items():
+            step = arrays.builder.step("opposite", (self.offsets(domain),), None, domain.axes)
+            arrays.names[step] = "opposite"
+            self._tensor(var, step)
+
+    def _tensor(self, var: Var, step: Step) -> None:
+        self.known[var] = self.arrays.integer_tensors[var] = step
+
+    def offsets(self, domain: Domain) -> Step:
+        """The list of offsets of a domain."""
+        return self.arrays.builder.step("input", (), self.lists[domain], slots(offsets_kind(domain)))
+
+    def take(self, var: Var) -> Argument:
+        """The argument for a parameter of the program."""
+        of_integers = isinstance(var.kind, Map) and isinstance(var.kind.result, Index)
+        if isinstance(var.kind, Map) and not (var.kind.is_tensor or of_integers):
+            return Argument(var.name, var.kind, callable=True)
+        step = self.arrays.builder.step("input", (), var.name, slots(var.kind), is_complex(var.kind))
+        self.known[var] = step
+        if of_integers:
+            # a list of offsets, which an equation is given
+            self.arrays.integer_tensors[var] = step
+        if isinstance(var.kind, Map) and step.rank == len(var.kind.params):
+            # the transpose of a matrix costs nothing, so that only what is as plain is worth another image
+            images = [s for s in exchanges(var.kind) if step.rank > 2 or (s.sign > 0 and not s.conj)]
+            self.arrays.symmetries[step] = tuple(images)
+        return Argument(var.name, var.kind, step=step)
+
+    def used(self, found: Sequence[Argument], outputs: Collection[Step]) -> list[Argument]:
+        """What generated code takes: the arrays and functions `found`, then lists of offsets, then sizes."""
+        steps = ordered(outputs)
+        asked, given = _sizes_asked(steps, found), {a.step for a in found}
+        lists = [
+            Argument(name, offsets_kind(domain), step=self.offsets(domain), offsets=domain)
+            for domain, name in self.lists.items()
+            if self.offsets(domain) not in given
+            and (self.offsets(domain) in steps or (domain.axes[0] in asked and not self.of_equation))
+        ]
+        sizes = [Argument(self.names.size(d), Index(d)) for d in _sizes_asked(steps, [*found, *lists])]
+        return [*found, *lists, *sizes]
+
+
+def _sizes_asked(steps: Sequence[Step], found: Sequence[Argument]) -> list[Domain]:
+    """The domains whose sizes no array among the arguments shows, those that equations ask for among them."""
+    shown = {d for a in found if a.step is not None for d in a.step.domains}
+    inner = [a.kind for s in steps if isinstance(s.spec, Equation) for a in s.spec.plan.arguments]
+    asked = [kind.domain for kind in inner if isinstance(kind, Index) and kind.domain is not None]
+    return list(dict.fromkeys([*unseen_sizes(steps, found), *(d for d in asked if d not in shown)]))
+
+
+def derivative(name: str, head: Diff, names: ArgumentNames) -> Argument:
+    """The argument for a derivative, an adjoint or an inverse of a function of the user."""
+    assert isinstance(head.type, Map), "what is made of a function is one"
+    return Argument(name, head.type, callable=True, made=(head.kind, names.of(head.of)))
+
+
+def argument_names(arguments: Iterable[Argument]) -> str:
+    """The names of arguments in order, for messages."""
+    return ", ".join(a.name for a in arguments)
+
+
+def told(argument: Argument) -> str:
+    """What a derivative or an adjoint is, where it is missing."""
+    kind, of = argument.made or ("", "")
+    return _TOLD[kind].format(argument.name, of) if kind in _TOLD else ""
+
+
+_TOLD = {
+    "adjoint": "; {0}(k) is such that Re⟨{0}(k), x⟩ = Re⟨k, {1}(x)⟩ for all x",
+    "pullback": "; {0}(x, k) is the derivative of {1} at x, transposed, times k",
+    "grad": "; {0}(x) is the derivative of {1} at x",
+}
+
+
+def called(name: str, argument: Argument, names: Mapping[str, str]) -> str:
+    """How a function of the user is called, in words; `names` are those of the arguments in the code."""
+    kind, (made, of) = argument.kind, argument.made or ("", "")
+    if not isinstance(kind, Map):
+        return f"{name}(…)"
+    of = names.get(of, of)
+    if made == "adjoint":
+        return f"{name}(k), with Re⟨{name}(k), x⟩ = Re⟨k, {of}(x)⟩"
+    arguments = ["k"] if made == "pullback" else []
+    letters = [*"xyzuvw"[: len(kind.params) - len(arguments)], *arguments]
+    on_numbers = not any(isinstance(p, Map) for p in kind.params)
+    what = f", the {_MADE[made]} of {of}" if made and name != f"{made}_{of}" else ""
+    return f"{name}({', '.join(letters)}){what}" + (", on whole arrays of numbers" if on_numbers else "")
+
+
+def takes_arrays(kind: Type) -> bool:
+    """Whether a function of this type is called once, on whole arrays; one of numbers is called entry by entry.
+
+    >>> from combdiff.terms.types import REAL
+    >>> takes_arrays(Map((REAL,), REAL)), takes_arrays(Map((Map((Index(),), REAL),), REAL))
+    (False, True)
+    """
+    assert isinstance(kind, Map), "functions are called"
+
+    def holds_tensors(p: Type) -> bool:
+        return isinstance(p, Map) or (isinstance(p, Product) and any(map(holds_tensors, p.items)))
+
+    return any(map(holds_tensors, (*kind.params, kind.result)))
+
+
+def grouped(kind: Type, given: Sequence[str]) -> str:
+    """What a function of this type is given, as it is written: items of tuples stand in parentheses.
+
+    >>> from combdiff.terms.types import REAL
+    >>> grouped(Map((REAL, Product((REAL, REAL))), REAL), ["x", "a", "b"])
+    'x, (a, b)'
+    """
+    rest = iter(given)
+
+    def written(p: Type) -> str:
+        return f"({', '.join(map(written, p.items))})" if isinstance(p, Product) else next(rest)
+
+    assert isinstance(kind, Map), "functions are called"
+    return ", ".join(map(written, kind.params))
+
+
+_MADE = {"grad": "derivative", "pullback": "pullback", "inverse": "inverse"}
+
+
+def described_offsets(domain: Domain) -> str:
+    """What a list of offsets is, in words."""
+    columns = "" if domain.directions == 1 else f" with {domain.directions} columns"
+    return f"the offsets of the domain {domain.name}, an integer array{columns}, one row an offset"

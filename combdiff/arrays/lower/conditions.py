@@ -1,0 +1,170 @@
+"""Questions about terms that lowering asks: which δ stand in a product, what is shared."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+
+from combdiff.arrays.lower.arrays import domain_of
+from combdiff.arrays.lower.indexing import Affine, affine, solve
+from combdiff.errors import UnsupportedError
+from combdiff.terms.terms import (
+    Add,
+    Call,
+    Conj,
+    Const,
+    Delta,
+    Diff,
+    Let,
+    Mul,
+    Proj,
+    Sum,
+    Term,
+    Var,
+    add,
+    bound_by,
+    children,
+    conj,
+    mul,
+    number,
+    numbers_read,
+    split_coefficient,
+    substitute,
+    subterms,
+    total,
+)
+from combdiff.terms.types import Index
+
+Condition = tuple[Term, Term]
+
+
+def conditions_of(t: Term) -> tuple[list[Condition], Term]:
+    """The δ of a product, and the product without them: δ(l, r, a)·b = δ(l, r, a·b)."""
+    match t:
+        case Delta(left, right, body):
+            found, rest = conditions_of(body)
+            return [(left, right), *found], rest
+        case Mul(factors):
+            parts = [conditions_of(f) for f in factors]
+            found = [c for conditions, _ in parts for c in conditions]
+            return (found, mul(*(rest for _, rest in parts))) if found else ([], t)
+        case Conj(u):
+            found, rest = conditions_of(u)
+            return (found, conj(rest)) if found else ([], t)
+        case _:
+            return [], t
+
+
+def distributed(summed: Sequence[Var], body: Term) -> Term | None:
+    """Σ (a + b) = Σ a + Σ b and Σ a' = (Σ a)'; None for other bodies."""
+    if not summed:
+        return None
+    coefficient, inner = split_coefficient(body)
+    match inner:
+        case Add(terms):
+            return mul(coefficient, add(*(_total(summed, u) for u in terms)))
+        case Conj((Add() | Sum()) as u):
+            return mul(coefficient, conj(total(summed, u)))
+        case _:
+            return None
+
+
+def _total(summed: Sequence[Var], t: Term) -> Term:
+    coefficient, inner = split_coefficient(t)
+    return mul(coefficient, total(summed, inner))
+
+
+def compared_in(t: Term, conditions: Sequence[Condition]) -> set[Var]:
+    """The variables that stand in the sides of δ: in the given conditions, and anywhere in t."""
+    sides = [side for condition in conditions for side in condition]
+    sides += [side for u in subterms(t) if isinstance(u, Delta) for side in (u.left, u.right)]
+    return {v for side in sides for v in side.free}
+
+
+def loses_period(v: Var, form: Affine) -> bool:
+    """Whether a δ that holds v would no longer be modulo v's size with `form` in v's place."""
+    domain = domain_of(v)
+    return domain.periodic and all(domain_of(u) != domain for u in form.variables)
+
+
+_LONGEST = 400
+
+
+def closed_form(t: Term) -> Hashable:
+    """A key that two terms share if they are equal up to the names of their indices, free ones too.
+
+    A term too long to be compared so is only equal to itself.
+    """
+    numbers: dict[Var, int] = {}
+    budget = _LONGEST
+
+    def key(u: Term) -> Hashable:
+        nonlocal budget
+        budget -= 1
+        if budget < 0:
+            return ()
+        match u:
+            case Var(_, Index(domain), _):
+                return numbers.setdefault(u, len(numbers)), domain
+            case Var() | Const():
+                return u
+            case Sum():
+                return "Sum", tuple(map(key, u.indices)), key(u.body)
+            case Call(name, _) | Diff(name, _) | Proj(name, _):
+                return type(u).__name__, name, tuple(map(key, children(u)))
+            case _:
+                return type(u).__name__, tuple(map(key, bound_by(u))), tuple(map(key, children(u)))
+
+    found = key(t)
+    return found if budget >= 0 else t
+
+
+def repeated_sums(t: Term) -> set[Hashable]:
+    """The closed forms of sums that stand in more than one place."""
+    places = [c for u in subterms(t) for c in children(u) if isinstance(c, Sum)]
+    keys = {c: closed_form(c) for c in set(places)}
+    return {key for key, count in Counter(keys[c] for c in places).items() if count > 1}
+
+
+def as_term(form: Affine) -> Term:
+    """The index expression of an affine form."""
+    return add(*(mul(number(c), v) for v, c in form.coefficients), number(form.constant))
+
+
+def inlined(t: Let) -> Term:
+    """A let inside an expression, its values put in their places (equal arrays are found again when steps are made)."""
+    body: Term = t.body
+    for var, value in reversed(t.bindings):
+        body = substitute(body, {var: value})
+    return body
+
+
+def mentions_delta(t: Term) -> bool:
+    """Whether a δ stands anywhere in t."""
+    return any(isinstance(u, Delta) for u in subterms(t))
+
+
+def solution(
+    condition: Condition, summed: Sequence[Var], rest: Term, compared: set[Var], wanted: Sequence[Var]
+) -> tuple[Var, Term] | None:
+    """What a condition says of an index: of a summed one first, else of the last one of the result.
+
+    A diagonal is then written row by row.
+    """
+    try:
+        l_form, r_form = map(affine, condition)
+    except UnsupportedError:
+        return None
+    variables = dict.fromkeys((*l_form.variables, *r_form.variables))
+    order = {v: n for n, v in enumerate(wanted)}
+    for v in sorted(variables, key=lambda v: (v not in summed, -order.get(v, -1))):
+        found = solve(l_form, r_form, [v])
+        if found is None:
+            continue
+        form = found[1]
+        if form.bare is None and domain_of(v).periodic and v in numbers_read(rest):
+            continue
+        if v in compared and loses_period(v, form):
+            continue
+        return v, as_term(form)
+    return None

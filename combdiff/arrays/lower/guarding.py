@@ -1,0 +1,135 @@
+"""Lowers guards: what stands under a condition is chosen, and is finite where the condition does not hold.
+
+    indicator(i + 1, j, 1 / r(i, j))   becomes   np.where(i + 1 <= j, 1 / np.where(i + 1 <= j, r, 1), 0)
+
+The argument is replaced as well as the result: nothing warns, and what differentiates the code finds no 0 · ∞. This is
+the one place where arguments are made safe.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from combdiff.arrays.lower.arrays import Arrays, Value, domain_of
+from combdiff.arrays.lower.conditions import compared_in, conditions_of, solution
+from combdiff.arrays.lower.indexing import affine, position
+from combdiff.arrays.passes.paths import Network
+from combdiff.terms.guards import SAFE, Condition, Finite, Guard, both, condition_of, under
+from combdiff.terms.ordering import existing
+from combdiff.terms.terms import ONE, ZERO, Const, Delta, Indicator, Pow, Term, Var
+from combdiff.terms.types import Index
+
+
+class Guarding(ABC):
+    """The part of a lowering that deals with conditions. `guards` are those around what is lowered, outer ones first.
+
+    `partial` are the definitions that may be infinite, `finite` says of a term whether it is surely not.
+    """
+
+    arrays: Arrays
+
+    def __init__(self) -> None:
+        self.guards: Guard = ()
+        self.partial: set[Var] = set()
+        self.finite = Finite(self.partial)
+
+    @abstractmethod
+    def scalar(self, t: Term, wanted: Sequence[Var] = ()) -> Value:
+        """A number that depends on indices."""
+
+    @abstractmethod
+    def constrained(
+        self, summed: list[Var], conditions: list[tuple[Term, Term]], rest: Term, wanted: Sequence[Var]
+    ) -> Value:
+        """Σ of δ(l, r, …)."""
+
+    def guarded(self, t: Delta | Indicator, wanted: Sequence[Var]) -> Value:
+        """The body where the condition holds, else 0; never 0 times the body, which may be infinite there."""
+        if isinstance(t, Delta):
+            conditions, rest = conditions_of(t)
+            inside = under(self.guards, rest)
+            others = [[o for o in conditions if o is not c] for c in conditions]
+            found = [compared_in(inside, o) for o in others]
+            if any(solution(c, [], inside, o, wanted) for c, o in zip(conditions, found, strict=True)):
+                return self.constrained([], conditions, rest, wanted)
+        condition = condition_of(t)
+        with self.under(both(self.guards, (condition,))):
+            body = self.scalar(t.body, wanted)
+        return self._where(condition, body, ZERO, wanted)
+
+    def operands(self, t: Term, parts: Sequence[Term], wanted: Sequence[Var] = ()) -> list[Value]:
+        """The operands of a function or a power; what is guarded and may not be finite gets safe ones."""
+        values = [self.scalar(u, wanted) for u in parts]
+        if not self.guards or self.finite.is_total(t):
+            return values
+        # of a power of a number, the exponent
+        kept = () if not isinstance(t, Pow) else (0,) if isinstance(t.base, Const) else (1,)
+        return [v if n in kept else self._safe(v) for n, v in enumerate(values)]
+
+    def _safe(self, value: Value) -> Value:
+        """The values where the guards hold; where one does not, what every function can be applied to."""
+        # of indices that are not at hand, it matters whether the guards hold for some value
+        away = {v for c in self.guards for v in c.free if isinstance(v.kind, Index) and v not in value.labels}
+        known = existing(self.guards, away)
+        for condition in known:
+            # what is compared is guarded by the conditions around it
+            outside = self.guards[: self.guards.index(condition)] if condition in self.guards else ()
+            with self.under(outside):
+                value = self._where(condition, value, SAFE)
+        return value
+
+    @contextmanager
+    def under(self, guards: Guard) -> Iterator[None]:
+        """What is lowered meanwhile stands under these guards."""
+        outer, self.guards = self.guards, guards
+        yield
+        self.guards = outer
+
+    def _where(self, c: Condition, body: Value, otherwise: Const, wanted: Sequence[Var] = ()) -> Value:
+        left, right = self._side(c.left), self._side(c.right)
+        modulo = None
+        if c.equal:
+            modulo = next((d for v in (*left.labels, *right.labels) if (d := domain_of(v)).periodic), None)
+        kind = ("==" if c.equal else "<=", modulo, otherwise)
+        if otherwise == SAFE and _is_chosen(body, left, right, kind):
+            return body
+        return self.arrays.elementwise("where", kind, (left, right, body), wanted, body.step.complex)
+
+    def _side(self, t: Term) -> Value:
+        if isinstance(t.type, Index) or (isinstance(t, Const) and t.is_integer):
+            return position(self.arrays, affine(t), None)
+        return self.scalar(t)
+
+    def place_masks(self, network: Network) -> None:
+        """A mask goes on the smallest factor that has its indices; else it is a factor of its own."""
+        for mask in map(condition_of, network.masks):
+            labels = {*self._side(mask.left).labels, *self._side(mask.right).labels}
+            homes = [n for n, v in enumerate(network.operands) if labels <= set(v.labels)]
+            home = min(homes, key=lambda n: len(network.operands[n].labels), default=None)
+            if home is None:
+                network.operands.append(self._where(mask, self.arrays.number(ONE), ZERO))
+            else:
+                network.operands[home] = self._where(mask, network.operands[home], ZERO)
+
+
+def _is_chosen(value: Value, left: Value, right: Value, kind: object) -> bool:
+    """Whether `value` is SAFE already where the condition does not hold: a root or a power of what was chosen so."""
+    step, labels = value.step, value.labels
+    while True:
+        spec: Any = step.spec
+        match step.op:
+            case "where" if spec[0][2] == SAFE:
+                pairs = zip(step.operands, spec[1], strict=True)
+                *sides, body = (Value(o, tuple(labels[axis] for axis in at)) for o, at in pairs)
+                if spec[0] == kind and sides == [left, right]:
+                    return True
+                step, labels = body.step, body.labels
+            case "power":
+                step, labels = step.operands[0], tuple(labels[axis] for axis in spec[1][0])
+            case "call" if spec[0] == "sqrt":
+                step, labels = step.operands[0], tuple(labels[axis] for axis in spec[1][0])
+            case _:
+                return False

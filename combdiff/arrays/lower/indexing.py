@@ -1,0 +1,290 @@
+"""Index arithmetic as operations on arrays: entries T(k, k + b) become gathers, δ that is left becomes a scatter."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from combdiff.arrays.lower.arrays import Arrays, Labels, Value, alignment, domain_of
+from combdiff.arrays.plan import Step
+from combdiff.errors import UnsupportedError
+from combdiff.terms.terms import Add, App, Const, Mul, Term, Var
+from combdiff.terms.types import Domain, Index
+
+Atom = Var | App
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """Σ coefficient · index + constant; an entry of an integer tensor, X(b, 0), may stand for an index."""
+
+    coefficients: tuple[tuple[Atom, int], ...]
+    constant: int = 0
+
+    @property
+    def variables(self) -> Labels:
+        return tuple(dict.fromkeys(v for atom, _ in self.coefficients for v in _indices(atom)))
+
+    @property
+    def bare(self) -> Var | None:
+        """The variable, if the form is nothing else."""
+        match self.coefficients:
+            case ((Var() as var, 1),) if not self.constant:
+                return var
+            case _:
+                return None
+
+    @property
+    def entry(self) -> App | None:
+        """The entry of an integer tensor, if the form is nothing else."""
+        match self.coefficients:
+            case ((App() as entry, 1),) if not self.constant:
+                return entry
+            case _:
+                return None
+
+
+def _indices(atom: Atom) -> Labels:
+    return (atom,) if isinstance(atom, Var) else tuple(v for a in atom.args for v in affine(a).variables)
+
+
+def affine(t: Term) -> Affine:
+    """The affine form of an index expression.
+
+    >>> from combdiff.terms.terms import ONE, add, fresh
+    >>> from combdiff.terms.types import Index
+    >>> k = fresh("k", Index(Domain("K")))
+    >>> affine(add(k, ONE)).constant
+    1
+    """
+    coefficients: dict[Atom, int] = {}
+    constant = 0
+    for term in t.terms if isinstance(t, Add) else (t,):
+        match term:
+            case Const() if term.is_integer:
+                constant += int(term.real)
+            case Var() | App():
+                coefficients[term] = coefficients.get(term, 0) + 1
+            case Mul((Const() as c, (Var() | App()) as atom)) if c.is_integer:
+                coefficients[atom] = coefficients.get(atom, 0) + int(c.real)
+            case _:
+                raise UnsupportedError(
+                    "an index is computed in a way that is not affine",
+                    remedy="use sums of indices with integer coefficients",
+                )
+    return Affine(tuple((v, c) for v, c in coefficients.items() if c), constant)
+
+
+def position(arrays: Arrays, form: Affine, slot: Domain | None) -> Value:
+    """An integer array: where in an array's axis of domain `slot` the entry lies; the plain value if it is None."""
+    bare = form.bare
+    if bare is not None and (slot is None or domain_of(bare) == slot):
+        return arrays.integers(bare, "range" if slot is None else "place")
+    if form.entry is not None and (slot is None or form.entry.type == Index(slot)):
+        return _integers(arrays, form.entry)
+    # one order of the variables, so that k + b and b + k are one index array
+    form = Affine(tuple(sorted(form.coefficients, key=lambda pair: _rank(pair, slot))), form.constant)
+    modulo = slot if slot is not None and slot.periodic else None
+    shift = slot if slot is not None and slot.symmetric and slot.count is None else None
+    lower = 0 if slot is None or slot.lower is None else slot.lower
+    coefficients = tuple(c for _, c in form.coefficients)
+    spec = (coefficients, form.constant - lower, modulo, shift)
+    if not form.coefficients:
+        return Value(arrays.builder.step("position", (), (spec, ()), ()), ())
+    values = [_integers(arrays, atom) for atom, _ in form.coefficients]
+    steps_first = sorted(form.variables, key=lambda v: domain_of(v) == slot)
+    value = arrays.elementwise("position", spec, values, steps_first)
+    arrays.names.setdefault(value.step, "".join(v.name for v in form.variables))
+    return value
+
+
+def _integers(arrays: Arrays, atom: Atom) -> Value:
+    """The values of an index, or of the entry of an integer tensor."""
+    if isinstance(atom, Var):
+        return arrays.integers(atom)
+    assert isinstance(atom.function, Var), "an integer tensor"
+    return entry(arrays, arrays.integer_tensors[atom.function], [affine(a) for a in atom.args])
+
+
+def _rank(pair: tuple[Atom, int], slot: Domain | None) -> tuple[bool, bool, str]:
+    atom, factor = pair
+    if isinstance(atom, App):
+        return factor < 0, True, atom.function.name if isinstance(atom.function, Var) else ""
+    return factor < 0, domain_of(atom) != slot, domain_of(atom).name
+
+
+# --- gather ---------------------------------------------------------------------------------------------------------
+
+
+def entry(arrays: Arrays, array: Step, forms: Sequence[Affine]) -> Value:
+    """T(form₁, form₂, …) as an array over the indices that stand in the forms.
+
+    Bare indices cost nothing; constants, reversals and shifts are views or one copy; all else is one gather.
+    """
+    array, forms = _pick(arrays, array, forms)
+    array, forms = _turn(arrays, array, forms)
+    labels = tuple(v for f in forms if (v := f.bare) is not None)
+    if len(labels) == array.rank and all(domain_of(v) == d for v, d in zip(labels, array.domains, strict=True)):
+        if len(set(labels)) == len(labels):
+            return Value(array, labels)
+        if len(labels) == 2:
+            return Value(arrays.builder.step("diagonal", (array,), None, array.domains[:1]), labels[:1])
+    return _gather(arrays, array, forms)
+
+
+def _pick(arrays: Arrays, array: Step, forms: Sequence[Affine]) -> tuple[Step, Sequence[Affine]]:
+    """Slots that hold a constant."""
+    fixed = tuple((axis, f.constant) for axis, f in enumerate(forms) if not f.coefficients)
+    if not fixed:
+        return array, forms
+    rest = [axis for axis, f in enumerate(forms) if f.coefficients]
+    picked = tuple((axis, c, array.domains[axis]) for axis, c in fixed)
+    step = arrays.builder.step("pick", (array,), picked, [array.domains[axis] for axis in rest])
+    return step, [forms[axis] for axis in rest]
+
+
+def _turn(arrays: Arrays, array: Step, forms: Sequence[Affine]) -> tuple[Step, Sequence[Affine]]:
+    """Slots that hold −b of a symmetric domain or k + c of a periodic one, where the index stands nowhere else."""
+    turned = list(forms)
+    for axis, (form, domain) in enumerate(zip(forms, array.domains, strict=True)):
+        if len(form.coefficients) != 1:
+            continue
+        var, factor = form.coefficients[0]
+        if not isinstance(var, Var) or domain_of(var) != domain or sum(var in f.variables for f in forms) > 1:
+            continue
+        if domain.symmetric and factor == -1 and not form.constant:
+            array = arrays.builder.step("flip", (array,), axis, array.domains)
+        elif domain.periodic and factor == 1 and form.constant:
+            array = arrays.builder.step("roll", (array,), (axis, -form.constant), array.domains)
+        else:
+            continue
+        turned[axis] = Affine(((var, 1),))
+    return array, turned
+
+
+def _gather(arrays: Arrays, array: Step, forms: Sequence[Affine]) -> Value:
+    slots = list(zip(forms, array.domains, strict=True))
+    advanced = _advanced(slots)
+    order = _gathered(slots, advanced)
+    if len(order) > 1 and len(advanced) < len(slots):
+        array, forms = _led_by(arrays, array, forms, advanced, repeated=len(order) > len(advanced))
+        slots = list(zip(forms, array.domains, strict=True))
+        advanced = list(range(len(advanced)))
+    places = {axis: position(arrays, forms[axis], slots[axis][1]) for axis in advanced}
+    spec = tuple(alignment(places[axis].labels, order) if axis in places else None for axis in range(len(slots)))
+    kept = dict(_untouched(forms, places))
+    # NumPy puts the gathered axes where the index arrays stand if these are neighbours, and first otherwise
+    neighbours = advanced[-1] - advanced[0] + 1 == len(advanced)
+    before = [v for axis, v in kept.items() if neighbours and axis < advanced[0]]
+    after = [v for axis, v in kept.items() if not neighbours or axis > advanced[-1]]
+    labels = (*before, *order, *after)
+    operands = (array, *(places[axis].step for axis in advanced))
+    spec_ = (spec, len(order))
+    return Value(arrays.builder.step("gather", operands, spec_, map(domain_of, labels), array.complex), labels)
+
+
+def _gathered(slots: Sequence[tuple[Affine, Domain]], advanced: Sequence[int]) -> Labels:
+    """The indices of a gather, steps before the points that they start from: for one step the result lies together."""
+    variables = dict.fromkeys(v for axis in advanced for v in slots[axis][0].variables)
+    own = {v for axis in advanced for v in slots[axis][0].variables if domain_of(v) == slots[axis][1]}
+    return (*(v for v in variables if v not in own), *(v for v in variables if v in own))
+
+
+def _led_by(
+    arrays: Arrays, array: Step, forms: Sequence[Affine], first: Sequence[int], repeated: bool
+) -> tuple[Step, Sequence[Affine]]:
+    """The array with some axes first, so that a gather moves what the others hold together: one matrix for each point.
+
+    Where it takes every entry more than once, the array is laid out so before.
+    """
+    turn = (*first, *(axis for axis in range(array.rank) if axis not in first))
+    forms = [forms[axis] for axis in turn]
+    if turn == tuple(range(array.rank)):
+        return array, forms
+    return (arrays.laid_out(array, turn) if repeated else arrays.permuted(array, turn)), forms
+
+
+def _untouched(forms: Sequence[Affine], places: Collection[int]) -> Iterator[tuple[int, Var]]:
+    """The slots that no index array stands in, and their bare indices."""
+    for axis, form in enumerate(forms):
+        if axis not in places and form.bare is not None:
+            yield axis, form.bare
+
+
+def _advanced(slots: Sequence[tuple[Affine, Domain]]) -> list[int]:
+    """The slots that need index arrays: those with arithmetic, and those that share an index with another slot."""
+    count: dict[Var, int] = {}
+    for form, _ in slots:
+        for v in form.variables:
+            count[v] = count.get(v, 0) + 1
+    return [
+        axis
+        for axis, (form, domain) in enumerate(slots)
+        if (bare := form.bare) is None or count[bare] > 1 or domain_of(bare) != domain
+    ]
+
+
+# --- scatter --------------------------------------------------------------------------------------------------------
+
+
+def solve(left: Affine, right: Affine, allowed: Sequence[Var]) -> tuple[Var, Affine] | None:
+    """(i, form) with left = right exactly where i = form, in range for all values; None if there is no such i.
+
+    Equality is modulo the size where a variable is periodic, also one that cancels: k = k + j says j = 0 modulo it.
+    """
+    mentioned = (*left.variables, *right.variables)
+    total = dict(left.coefficients)
+    for v, c in right.coefficients:
+        total[v] = total.get(v, 0) - c
+    total = {v: c for v, c in total.items() if c}
+    constant = left.constant - right.constant
+    for v in allowed:
+        c = total.get(v, 0)
+        if abs(c) != 1:
+            continue
+        form = Affine(tuple((u, -c * d) for u, d in total.items() if u != v), -c * constant)
+        if v not in form.variables and _in_range(v, form, mentioned):
+            return v, form
+    return None
+
+
+def _in_range(v: Var, form: Affine, mentioned: Sequence[Var]) -> bool:
+    domain = domain_of(v)
+    if any(domain_of(u).periodic and domain_of(u) != domain for u in mentioned):
+        return False
+    if domain.periodic:
+        return True
+    if not form.coefficients:
+        if domain.lower is not None and domain.upper is not None:
+            return domain.lower <= form.constant <= domain.upper
+        return domain.symmetric and form.constant == 0
+    if len(form.coefficients) != 1 or form.constant:
+        return False
+    u, c = form.coefficients[0]
+    return u.type == v.type and (c == 1 or (c == -1 and domain.symmetric))
+
+
+def scatter(arrays: Arrays, a: Value, solved: Sequence[tuple[Var, Affine]], kept: Sequence[Var]) -> Value:
+    """The array that holds a's entries where each solved index equals its form, and 0 elsewhere.
+
+    Indices of the forms that are not in `kept` are summed over.
+    """
+    sources = tuple(dict.fromkeys(v for _, form in solved for v in form.variables))
+    sources = (*(v for v in sources if v in kept), *(v for v in sources if v not in kept))
+    stay = tuple(v for v in sources if v in kept)
+    rest = tuple(v for v in a.labels if v not in sources)
+    adds = len(stay) < len(sources)
+    if adds and not set(sources) <= set(a.labels):
+        # NumPy's add.at reads beyond values that it would have to repeat (seen in 2.4)
+        a = Value(arrays.arranged(a, (*sources, *rest)), (*sources, *rest))
+    places = [arrays.integers(v, "place") for v in stay]
+    places += [position(arrays, form, domain_of(v)) for v, form in solved]
+    spec = (
+        alignment(a.labels, (*sources, *rest)),
+        tuple(alignment(p.labels, sources) for p in places),
+        len(sources),
+        adds,
+    )
+    out = (*stay, *(v for v, _ in solved), *rest)
+    operands = (a.step, *(p.step for p in places))
+    return Value(arrays.builder.step("scatter", operands, spec, map(domain_of, out), a.step.complex), out)

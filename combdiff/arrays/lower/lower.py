@@ -1,0 +1,384 @@
+"""Terms to plans: Σ of products becomes pairwise contractions, the rest works entry by entry.
+
+The result of a derivation, `J -> C -> let …; (p, i) -> body`, becomes a `Plan`: its parameters are the arguments, its
+bindings and bodies are arrays over their free indices, and equal arrays are computed once across all outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from combdiff.arrays.lower.argument_names import ArgumentNames
+from combdiff.arrays.lower.arguments import Parameters, derivative
+from combdiff.arrays.lower.arrays import Arrays, Labels, Value, domain_of
+from combdiff.arrays.lower.components import by_components
+from combdiff.arrays.lower.conditions import (
+    Condition,
+    closed_form,
+    compared_in,
+    conditions_of,
+    distributed,
+    inlined,
+    mentions_delta,
+    repeated_sums,
+    solution,
+)
+from combdiff.arrays.lower.guarding import Guarding
+from combdiff.arrays.lower.indexing import affine, entry, scatter
+from combdiff.arrays.lower.signature import (
+    Result,
+    check_supported,
+    guessed_sizes,
+    items_of,
+    looped,
+    result_of,
+    slots,
+)
+from combdiff.arrays.lower.solving import Solving, with_equations
+from combdiff.arrays.numbers import check_power
+from combdiff.arrays.passes.paths import WIDEST, Contractions, Network
+from combdiff.arrays.passes.scaling import scaled_early
+from combdiff.arrays.passes.sharing import Shared
+from combdiff.arrays.plan import Plan, Step
+from combdiff.calculus.demands import demanded
+from combdiff.errors import UnsupportedError
+from combdiff.terms.guards import Guard, under
+from combdiff.terms.terms import (
+    ONE,
+    Add,
+    App,
+    Call,
+    Conj,
+    Const,
+    Delta,
+    Diff,
+    Indicator,
+    Lam,
+    Let,
+    Mul,
+    Pow,
+    Proj,
+    Sum,
+    Term,
+    Var,
+    apply,
+    conj,
+    delta,
+    refreshed,
+    split_coefficient,
+    substitute,
+    subterms,
+)
+from combdiff.terms.types import Domain, Index, Map, Number, is_complex
+
+__all__ = ["guessed_sizes", "lower"]
+
+
+def lower(
+    term: Term,
+    sizes: Mapping[Domain, int] | None = None,
+    unknowns: set[str] | None = None,
+    names: ArgumentNames | None = None,
+) -> Plan:
+    """The plan of a derivation's result; `sizes` decide the order of contractions (guessed where they are missing).
+
+    >>> from combdiff.terms.terms import fresh, mul, total
+    >>> from combdiff.terms.types import COMPLEX, Map
+    >>> i, j = (fresh(name, Index(Domain("A.1"))) for name in "ij")
+    >>> A = fresh("A", Map((i.kind, j.kind), COMPLEX))
+    >>> x = fresh("x", Map((j.kind,), COMPLEX))
+    >>> body = Lam((i,), total((j,), mul(App(A, (i, j)), App(x, (j,)))))
+    >>> plan = lower(Lam((A,), Lam((x,), body)))
+    >>> [plan.kind(step) for step in plan.steps if step.operands]
+    ['GEMV']
+
+    `unknowns`: names in use by other equations; `names`: what the program around an equation calls its arguments.
+    Raises `UnsupportedError` for an integral, which no array holds.
+    """
+    check_supported(term)
+    unknowns = set() if unknowns is None else unknowns
+    of_equation = names is not None
+    names = names or ArgumentNames(term)
+    lowering = _Lowering(term, sizes or {}, set(unknowns), names, of_equation)
+    plan = lowering.plan()
+    shared = lowering.contractions.to_share()
+    if shared:
+        lowering = _Lowering(term, sizes or {}, set(unknowns), names, of_equation, shared)
+        plan = lowering.plan()
+    unknowns |= lowering.unknowns
+    return plan
+
+
+class _Lowering(Solving, Guarding):
+    def __init__(
+        self,
+        program: Term,
+        sizes: Mapping[Domain, int],
+        unknowns: set[str],
+        names: ArgumentNames,
+        of_equation: bool = False,
+        shared: Shared | None = None,
+    ) -> None:
+        parts = by_components(program)
+        term = parts.term
+        self.result: Result = with_equations(result_of(term))
+        self.sizes = guessed_sizes(term) | dict(sizes)
+        Solving.__init__(self, lambda f, taken: lower(f, self.sizes, taken, names), unknowns, names)
+        Guarding.__init__(self)
+        self.arrays = Arrays()
+        self.names = self.arrays.names
+        self.contractions = Contractions(self.arrays, self.sizes, shared)
+        self.parameters = Parameters(self.arrays, parts, names, of_equation)
+        self.known = self.parameters.known
+        self.functions: dict[Var, Term] = {}
+        self.memo: dict[tuple[Term, Guard], Value] = {}
+        self.derivatives = names.derivatives_in(term)
+        self.repeated = repeated_sums(term)
+        self.has_delta = any(isinstance(u, Delta) for u in subterms(term))
+
+    def plan(self) -> Plan:
+        arguments = [self.parameters.take(v) for v in self.result.params]
+        arguments += [derivative(*item, self.argument_names) for item in self.derivatives.items()]
+        guards = demanded(self.result.bindings, self.result.outputs)
+        for var, value in self.result.bindings:
+            if not self.finite(value):
+                self.partial.add(var)
+            if isinstance(value, Lam) and not all(isinstance(p.kind, Index) for p in value.params):
+                self.functions[var] = value
+            else:
+                self.guards = guards.get(var, ())
+                self.known[var] = self.array(value)
+                if self.known[var].operands:
+                    self.names.setdefault(self.known[var], var.name)
+        self.guards = ()
+        outputs = tuple(self.array(t) for t in self.result.outputs)
+        outputs, self.names = scaled_early(outputs, self.names, self.sizes)
+        taken = self.parameters.used(self.taken(arguments, outputs), outputs)
+        return Plan((*taken, *self.optional_starts()), outputs, self.result.tupled, self.sizes, self.names)
+
+    # --- arrays ---------------------------------------------------------------------------------------------------
+
+    def array(self, t: Term) -> Step:
+        """A tensor (or a number) whose axes are its slots."""
+        match t:
+            case Lam():
+                params: Labels = ()
+                while isinstance(t, Lam):
+                    params, t = (*params, *t.params), t.body
+                value = self.scalar(t, params)
+                if not set(value.labels) <= set(params):
+                    raise looped(value.labels, params)
+                return self.arrays.arranged(value, params)
+            case Var() if t in self.known:
+                return self.known[t]
+            case App() | Proj():
+                value = self._call(t)
+            case Diff("root", _):
+                return self.root(t)
+            case Let():
+                return self.array(inlined(t))
+            case _ if isinstance(t.type, Number | Index):
+                value = self.scalar(t)
+            case _:
+                raise UnsupportedError(
+                    f"a {type(t).__name__} cannot be held in an array",
+                    remedy="return numbers and tensors, several of them as separate results",
+                )
+        if value.labels:
+            raise looped(value.labels, ())
+        return value.step
+
+    def scalar(self, t: Term, wanted: Sequence[Var] = ()) -> Value:
+        """A number that depends on indices, as an array over these."""
+        key = t, () if self.finite(t) else self.guards
+        value = self.memo.get(key)
+        if value is None:
+            value = self.memo[key] = self._scalar(t, wanted)
+        return value
+
+    def _scalar(self, t: Term, wanted: Sequence[Var]) -> Value:
+        match t:
+            case Const():
+                return self.arrays.number(t)
+            case Var() if isinstance(t.kind, Index):
+                return self.arrays.integers(t, "numbers")
+            case Var():
+                return Value(self.known[t], ())
+            case Diff("root", _):
+                return Value(self.root(t), ())
+            case App() | Proj():
+                return self._call(t)
+            case Add(terms):
+                pairs = [split_coefficient(u) for u in terms]
+                return self.arrays.total([(c, self.scalar(u, wanted)) for c, u in pairs], wanted)
+            case Mul() | Sum():
+                return self._product(t, wanted)
+            case Conj(u):
+                return self.arrays.conj(self.scalar(u, wanted))
+            case Pow(base, exponent):
+                if isinstance(base, Const) and isinstance(exponent, Const):
+                    check_power(base, exponent)
+                values = self.operands(t, (base, exponent), wanted)
+                return self.arrays.elementwise("power", None, values, wanted, is_complex(t.type))
+            case Call(name, ()):
+                return self.arrays.named(name)
+            case Call(primitive, args):
+                values = self.operands(t, args, wanted)
+                return self.arrays.elementwise("call", primitive, values, wanted, is_complex(t.type))
+            case Delta() | Indicator():
+                return self.guarded(t, wanted)
+            case Let():
+                return self.scalar(inlined(t), wanted)
+        raise UnsupportedError(
+            f"a {type(t).__name__} is no number", remedy="write what is computed as a number or a tensor of numbers"
+        )
+
+    # --- entries and calls ----------------------------------------------------------------------------------------
+
+    def _call(self, t: Term) -> Value:
+        """An entry of a tensor, a value of an unknown function, an item of such a value."""
+        match t:
+            case Proj(item, of):
+                value = self._call(of)
+                domains = (*map(domain_of, value.labels), *slots(t.type))
+                step = self.arrays.builder.step("item", (value.step,), item, domains, is_complex(t.type))
+                return Value(step, value.labels)
+            case App(Diff("inverse", Lam()), _):
+                return self.solve(t)
+            case App(Var() as f, args) if f in self.functions:
+                body = apply(self.functions[f], *args)
+                return self.scalar(body) if isinstance(t.type, Number) else Value(self.array(body), ())
+            case App(f, args) if f in self.known or (isinstance(f.type, Map) and f.type.is_tensor):
+                return entry(self.arrays, self.array(f), [affine(a) for a in args])
+            case App(f, args):
+                return self._unknown(t, self.argument_names.of(f), args)
+        raise UnsupportedError(
+            f"a {type(t).__name__} is no entry of a tensor", remedy="apply tensors and functions of numbers only"
+        )
+
+    def _unknown(self, t: App, name: str, args: Sequence[Term]) -> Value:
+        """A function of the user: element by element for numbers, on whole arrays for tensors; tuples item by item."""
+        args = [item for a in args for item in items_of(a)]
+        numbers = all(isinstance(a.type, Number | Index) for a in args)
+        if numbers and not slots(t.type):
+            values = self.operands(t, args)
+            return self.arrays.elementwise("unknown", name, values, complex=is_complex(t.type))
+        operands = tuple(self.array(a) for a in args)
+        spec = (name, tuple(tuple(range(o.rank)) for o in operands))
+        step = self.arrays.builder.step("unknown", operands, spec, slots(t.type), is_complex(t.type))
+        return Value(step, ())
+
+    # --- products and sums ----------------------------------------------------------------------------------------
+
+    def _product(self, t: Mul | Sum, wanted: Sequence[Var]) -> Value:
+        summed, body = (t.indices, t.body) if isinstance(t, Sum) else ((), t)
+        spread = distributed(summed, body)
+        if spread is not None:
+            return self.scalar(spread, wanted)
+        if self.has_delta:
+            conditions, rest = conditions_of(body)
+            if conditions:
+                return self.constrained(list(summed), conditions, rest, wanted)
+        return self._contracted(summed, body, (), wanted)
+
+    def _contracted(self, summed: Sequence[Var], body: Term, stay: Sequence[Var], wanted: Sequence[Var]) -> Value:
+        """Σ over `summed` of a product, indices in `stay` excepted."""
+        remaining = [v for v in summed if v not in stay]
+        network = Network(remaining, wanted)
+        self._collect(body, False, network)
+        self.place_masks(network)
+        operands = [v for v in network.operands if v.labels]
+        factors = [v for v in network.operands if not v.labels]
+        present = {x for v in operands for x in v.labels}
+        kept = present.difference(network.summed)
+        factors += [self.arrays.size(domain_of(v)) for v in network.summed if v not in present]
+        if not network.summed or not operands:
+            return self.arrays.product(network.coefficient, [*factors, *operands], wanted)
+        summary = self.contractions.total(operands, kept, wanted)
+        value = self.arrays.product(network.coefficient, [*factors, summary], wanted)
+        if value.step.complex and not is_complex(body.type):
+            value = self.arrays.elementwise("call", "real", [value], wanted, complex=False)
+        return value
+
+    def _collect(self, t: Term, conjugated: bool, network: Network) -> None:
+        match t:
+            case Const():
+                network.scale(conj(t) if conjugated else t)
+            case Mul(factors):
+                for f in factors:
+                    self._collect(f, conjugated, network)
+            case Conj(u):
+                self._collect(u, not conjugated, network)
+            case Sum() if self._merges(t, network):
+                inner = refreshed(t)
+                assert isinstance(inner, Sum), "renaming keeps the node"
+                network.summed += inner.indices
+                self._collect(inner.body, conjugated, network)
+            case Pow(base, Const() as n) if self._repeats(base, n, network):
+                network.operands += [self._factor(base, conjugated, ())] * int(n.real)
+            case Call("abs2", (base,)) if is_complex(base.type) and not base.free.isdisjoint(network.summed):
+                network.operands += [self._factor(base, True, ()), self._factor(base, False, ())]
+            case Delta() | Indicator() if network.summed and self.finite(t.body):
+                network.masks.append(t)
+                self._collect(t.body, conjugated, network)
+            case _:
+                network.operands.append(self._factor(t, conjugated, network.order(t.free)))
+
+    def _factor(self, t: Term, conjugated: bool, wanted: Sequence[Var]) -> Value:
+        value = self.scalar(t, wanted)
+        return self.arrays.conj(value) if conjugated else value
+
+    def _merges(self, t: Sum, network: Network) -> bool:
+        """An inner sum joins the outer contraction, unless it is shared or stands alone."""
+        if t.free.isdisjoint(network.summed) or distributed(t.indices, t.body) is not None:
+            return False
+        if self.has_delta and mentions_delta(t):
+            return False
+        return len(network.operands) < WIDEST and closed_form(t) not in self.repeated
+
+    def _repeats(self, base: Term, n: Const, network: Network) -> bool:
+        return n.is_integer and 2 <= n.real <= 3 and not base.free.isdisjoint(network.summed)
+
+    # --- conditions -----------------------------------------------------------------------------------------------
+
+    def constrained(self, summed: list[Var], conditions: list[Condition], rest: Term, wanted: Sequence[Var]) -> Value:
+        """Σ of δ(l, r, …): a δ is solved for a summed index, or for one that the result is then scattered along."""
+        solved: list[tuple[Var, Term]] = []
+        masks: list[Condition] = []
+        guards = self.guards
+        while conditions:
+            left, right = conditions.pop()
+            inside = under(guards, rest)
+            compared = compared_in(inside, [*conditions, *masks])
+            found = solution((left, right), summed, inside, compared, wanted)
+            if found is None:
+                masks.append((left, right))
+                continue
+            var, form = found
+            by = {var: form}
+            rest = substitute(rest, by)
+            guards = tuple(c.at(by) for c in guards)
+            conditions = [(substitute(a, by), substitute(b, by)) for a, b in conditions]
+            masks = [(substitute(a, by), substitute(b, by)) for a, b in masks]
+            if var in summed:
+                summed.remove(var)
+            else:
+                solved = [(v, substitute(f, by)) for v, f in solved] + [(var, form)]
+        for left, right in masks:
+            rest = delta(left, right, rest)
+        forms = [(v, affine(f)) for v, f in solved]
+        stay = tuple(dict.fromkeys(u for _, form in forms for u in form.variables))
+        with self.under(guards):
+            value = self._masked_sum(summed, rest, stay, wanted)
+        return scatter(self.arrays, value, forms, [v for v in stay if v not in summed]) if forms else value
+
+    def _masked_sum(self, summed: list[Var], body: Term, stay: Sequence[Var], wanted: Sequence[Var]) -> Value:
+        """A sum whose conditions are all left: as masks of the product, or round the whole of it."""
+        if isinstance(body, Delta) and not self.finite(body.body):
+            value = self.guarded(body, wanted)
+            return self._summed(value, [v for v in summed if v not in stay])
+        return self._contracted(summed, body, stay, wanted)
+
+    def _summed(self, value: Value, summed: Sequence[Var]) -> Value:
+        absent = [self.arrays.size(domain_of(v)) for v in summed if v not in value.labels]
+        return self.arrays.product(ONE, [*absent, self.arrays.reduce(value, summed)])

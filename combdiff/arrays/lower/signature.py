@@ -1,0 +1,171 @@
+"""What a result asks for and gives: its arguments in written order, shared values, outputs, the user's functions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from combdiff.errors import UnsupportedError
+from combdiff.terms.terms import Const, Delta, Lam, Let, Sum, Term, Tuple, Var, bound_by, proj, subterms
+from combdiff.terms.types import Domain, Index, Map, Number, Product, Type, is_complex
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A result term taken apart: `params` -> `bindings`; `outputs`."""
+
+    params: tuple[Var, ...]
+    bindings: tuple[tuple[Var, Term], ...]
+    outputs: tuple[Term, ...]
+    tupled: bool
+
+
+def result_of(term: Term) -> Result:
+    """The parameters that are no index are arguments; a map of indices only is an output array."""
+    params: list[Var] = []
+    bindings: list[tuple[Var, Term]] = []
+    while True:
+        match term:
+            case Lam(here, body) if _takes_arguments(term):
+                params += here
+                term = body
+            case Let(here_bound, body):
+                bindings += here_bound
+                term = body
+            case Tuple(items):
+                return Result(tuple(params), tuple(bindings), items, tupled=True)
+            case _:
+                return Result(tuple(params), tuple(bindings), (term,), tupled=False)
+
+
+def _takes_arguments(t: Term) -> bool:
+    """Whether a map has a parameter that is no index, or is followed by one that has."""
+    while isinstance(t, Lam | Let):
+        if isinstance(t, Lam) and not all(isinstance(p.kind, Index) for p in t.params):
+            return True
+        t = t.body
+    return False
+
+
+def check_supported(term: Term) -> None:
+    """Refuse what no array program computes, before anything is emitted."""
+    for u in subterms(term):
+        match u:
+            case Sum(indices, _) if any(not isinstance(v.kind, Index) for v in indices):
+                raise UnsupportedError(
+                    "an integral over real numbers is left, and code is made for finite sums only",
+                    remedy="give the variable a domain (@domain) to sum over, or use the formula",
+                )
+            case Delta(left, right, _) if not (_is_discrete(left) and _is_discrete(right)):
+                raise UnsupportedError(
+                    "a Dirac δ of real numbers is left, which has no value to compute",
+                    remedy="integrate over its variable, or use the formula",
+                )
+    params = result_of(term).params
+    for var in params:
+        _check_parameter(var)
+    _check_names(params)
+
+
+def _is_discrete(t: Term) -> bool:
+    return isinstance(t.type, Index) or isinstance(t, Const)
+
+
+def _check_parameter(var: Var) -> None:
+    match var.kind:
+        case Index():
+            raise UnsupportedError(
+                f"the parameter {var.name} is an index next to parameters that are not",
+                remedy=f"make {var.name} a parameter of the result, or sum over it",
+            )
+        case Map(params, result) if any(isinstance(k, Map) and not k.is_tensor for k in (*params, result)):
+            raise UnsupportedError(
+                f"the parameter {var.name} is a map of functions of real numbers, and code is made for arrays",
+                remedy="write the program over a periodic domain (@domain) in the place of R",
+            )
+        case Product():
+            raise UnsupportedError(
+                f"the parameter {var.name} is a tuple", remedy="write its items as separate parameters"
+            )
+
+
+def _check_names(params: Sequence[Var]) -> None:
+    """Arguments are passed by name, so two of one name are an error."""
+    twice = [name for name, n in Counter(v.name for v in params).items() if n > 1]
+    if twice:
+        raise UnsupportedError(
+            f"two arguments are called {twice[0]}", remedy="rename one of them: arguments can be passed by name"
+        )
+
+
+def slots(kind: Type) -> tuple[Domain, ...]:
+    """The domains of a tensor's slots; none for a number."""
+    match kind:
+        case Map(params, Number() | Index()):
+            domains = [p.domain for p in params if isinstance(p, Index)]
+            if None in domains or len(domains) != len(params):
+                raise UnsupportedError(
+                    "a function that returns a function cannot be called on arrays",
+                    remedy="give the function all of its arguments at once",
+                )
+            return tuple(d for d in domains if d is not None)
+        case _:
+            return ()
+
+
+def items_of(t: Term) -> list[Term]:
+    """The numbers and tensors that a term is, one, or the items of a tuple.
+
+    >>> from combdiff.terms.terms import ONE, ZERO
+    >>> items_of(Tuple((ONE, Tuple((ZERO, ONE))))) == [ONE, ZERO, ONE]
+    True
+    """
+    if not isinstance(t.type, Product):
+        return [t]
+    return [item for n in range(len(t.type.items)) for item in items_of(proj(n, t))]
+
+
+def described(kind: Type, dimensions: Sequence[str]) -> str:
+    """An argument in words, for the docstring of generated code."""
+    number = "complex" if is_complex(kind) else "real"
+    match kind:
+        case Number():
+            return f"{number} number"
+        case Map(_, Number() | Index() as result) if dimensions:
+            comma = "," if len(dimensions) == 1 else ""
+            shape = f"array ({', '.join(dimensions)}{comma})"
+            return f"{number} {shape}" if isinstance(result, Number) else f"integer {shape}, one row an offset"
+        case Map():
+            return "function"
+        case _:
+            return "value"
+
+
+_GUESS, _GUESS_SYMMETRIC = 12, 5
+
+
+def guessed_sizes(term: Term) -> dict[Domain, int]:
+    """A size for every domain of `term`, for decisions that are made before arrays are seen."""
+    domains: dict[Domain, int] = {}
+    for u in subterms(term):
+        kinds = [v.kind for v in bound_by(u)] + ([u.kind] if isinstance(u, Var) else [])
+        while kinds:
+            match kinds.pop():
+                case Index(Domain() as d):
+                    guess = _GUESS_SYMMETRIC if d.symmetric else _GUESS
+                    domains.update((axis, guess if axis.count is None else axis.count) for axis in d.axes)
+                case Map(params, result):
+                    kinds += [*params, result]
+                case Product(items):
+                    kinds += items
+    return domains
+
+
+def looped(labels: Sequence[Var], params: Sequence[Var]) -> UnsupportedError:
+    """The error of a function on arrays that would have to be called in a loop over indices."""
+    names = ", ".join(v.name for v in labels if v not in params)
+    return UnsupportedError(
+        f"a function of the user is applied to a different array for each value of {names}",
+        remedy="let the function take the whole array, or give its definition so that it is differentiated",
+    )

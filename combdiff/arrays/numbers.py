@@ -1,0 +1,141 @@
+"""Numbers in code: which steps are numbers of Python's, which exact ones floating point holds, how long others are."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import log10
+from sys import float_info
+from typing import Any
+
+from combdiff.arrays.plan import NUMBERS, Step
+from combdiff.errors import UnsupportedError
+from combdiff.terms.numerals import order
+from combdiff.terms.terms import ONE, ZERO, Add, Const, Mul, Pow, Term
+
+HIGHEST_OF_INTEGERS = 2
+"""Higher powers of integers are computed in floating point: 2^100 is no integer of JAX or PyTorch."""
+
+
+def is_plain(step: Step) -> bool:
+    """Whether a step is a number of Python's, made of such by its operators alone.
+
+    >>> from combdiff.arrays.plan import Builder
+    >>> make = Builder().step
+    >>> pi = make("named", (), "pi", ())
+    >>> is_plain(pi), is_plain(make("call", (pi,), ("exp", ((),)), ()))
+    (True, False)
+    """
+    if step.op in NUMBERS:
+        return True
+    made = step.op in ("add", "mul", "position", "where") or is_whole_power(step) or _is_square(step)
+    return made and not step.rank and all(map(is_plain, step.operands))
+
+
+def _is_square(step: Step) -> bool:
+    """Whether a step is |x|² of a real number, which is written x**2."""
+    spec: Any = step.spec
+    return step.op == "call" and spec[0] == "abs2" and not step.operands[0].complex
+
+
+def is_integer(step: Step) -> bool:
+    """Whether code computes a step with Python's integers, which may become larger than those of a library.
+
+    >>> from combdiff.arrays.plan import Builder
+    >>> from combdiff.terms.terms import number
+    >>> make = Builder().step
+    >>> is_integer(make("const", (), number(3), ())), is_integer(make("named", (), "pi", ()))
+    (True, False)
+    """
+    spec: Any = step.spec
+    match step.op:
+        case "size":
+            return True
+        case "const":
+            return isinstance(spec, Const) and spec.is_integer
+        case "add" | "mul" if not step.rank:
+            numbers = spec[0] if step.op == "add" else (spec[0],)
+            return all(c.is_integer for c in numbers) and all(map(is_integer, step.operands))
+        case "power" if not step.rank:
+            return exponent_of(step.operands[1]) == HIGHEST_OF_INTEGERS and is_integer(step.operands[0])
+        case _:
+            return False
+
+
+def is_whole_power(step: Step) -> bool:
+    """Whether a step is a power that is written with `**`, and not with a function of the library."""
+    exponent = exponent_of(step.operands[1]) if step.op == "power" else None
+    return exponent is not None and exponent.denominator == 1
+
+
+def as_float(value: Fraction) -> float:
+    """The nearest number of floating point.
+
+    Raises:
+        UnsupportedError: there is none, or it would be zero.
+    """
+    try:
+        found = float(value)
+    except OverflowError:
+        found = 0.0
+    if value and abs(found) < float_info.min:
+        raise beyond()
+    return found
+
+
+def check_power(base: Const, exponent: Const) -> None:
+    """Refuse a power of a number that has no value in floating point."""
+    if base not in (ZERO, ONE) and exponent.real and abs(order(base.real, base.imag)) > 1022 / abs(exponent.real):
+        raise beyond()
+
+
+def beyond() -> UnsupportedError:
+    """What is said of a number that is too large, or too near to zero, for code."""
+    return UnsupportedError(
+        "a number of the result is beyond those of floating point, too large or too near to zero",
+        remedy="scale the program",
+    )
+
+
+def exponent_of(step: Step) -> Fraction | None:
+    """The number that an exponent is, if it is one."""
+    match step.op, step.spec:
+        case "const", Const(real, imag) if not imag:
+            return real
+        case _:
+            return None
+
+
+def digits_of(t: Term) -> float:
+    """About how many digits the numbers in a product of powers have, once they are worked out.
+
+    >>> from combdiff.terms.terms import fresh, mul, number, power
+    >>> from combdiff.terms.types import REAL
+    >>> digits_of(power(mul(number(10), fresh("x", REAL)), number(1000))) > 1000
+    True
+    """
+    match t:
+        case Const(real, imag):
+            parts = (real.numerator, real.denominator, imag.numerator, imag.denominator)
+            return sum(abs(p).bit_length() for p in parts if abs(p) > 1) * log10(2)
+        case Mul(factors):
+            return max(map(digits_of, factors))
+        case Pow(base, exponent):
+            digits = digits_of(base)
+            return digits * float(10.0 ** min(log_of(exponent), 300.0)) if digits else 0.0
+        case _:
+            return 0.0
+
+
+def log_of(t: Term) -> float:
+    """About the logarithm to the base 10 of a number that is made of powers; 0 of what is not known."""
+    match t:
+        case Const(real, imag):
+            return order(real, imag) * log10(2)
+        case Pow(base, exponent):
+            return log_of(base) * float(10.0 ** min(log_of(exponent), 300.0))
+        case Mul(factors):
+            return sum(map(log_of, factors))
+        case Add(terms):
+            return max(map(log_of, terms))
+        case _:
+            return 0.0

@@ -1,0 +1,1 @@
+"""Plans to better plans: order, reuse, scale, packing, loops, memory, in place."""

@@ -1,0 +1,231 @@
+"""The order of a contraction: Σ over a product of many arrays as products of two, cheapest for these sizes.
+
+Sets of factors are the bits of an integer. The cheapest way to make a set is found from those of its parts; outer
+products are not looked at, so that T x x is (T x) x and not T (x x). What is known already costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+from combdiff.arrays.layouts import MOVED, TRAILING, best_placement
+from combdiff.arrays.lower.arrays import Value, base, domain_of
+from combdiff.arrays.passes.large_networks import path_of_large
+from combdiff.arrays.plan import Step
+from combdiff.terms.terms import Var
+from combdiff.terms.types import Domain, Symmetry
+
+_EXACT = 10  # of more factors the order is opt_einsum's guess
+_COPIED = 32  # multiplications in the time of copying an entry into another order
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Cost:
+    """Multiplications, and copies as so many of them; entries that are written; how badly arrays lie (see `placement`).
+
+    A product of complex numbers is four of real ones.
+    """
+
+    products: int = 0
+    entries: int = 0
+    placement: int = 0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.products + other.products, self.entries + other.entries, self.placement + other.placement)
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a set of factors is made: from two parts, or not at all (a factor, or something known)."""
+
+    cost: Cost = Cost()
+    left: int = 0
+    right: int = 0
+
+
+Ways = Mapping[int, Way]
+
+
+@dataclass(eq=False)
+class Factors:
+    """The factors of Σ over all indices but `kept`, with what a product over some of them costs."""
+
+    values: Sequence[Value]
+    kept: Collection[Var]
+    sizes: Mapping[Domain, int]
+    symmetries: Mapping[Step, tuple[Symmetry, ...]] = field(default_factory=dict)
+    _labels: dict[int, int] = field(default_factory=dict)
+    _entries: dict[int, int] = field(default_factory=dict)
+    _costs: dict[tuple[int, int], Cost] = field(default_factory=dict)
+    _ways: dict[tuple[frozenset[int], int], Ways] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.looked = 0  # ways to take a set apart that were looked at
+        self.variables = list(dict.fromkeys(x for v in self.values for x in v.labels))
+        bits = {x: 1 << n for n, x in enumerate(self.variables)}
+        self._rows = [sum(bits[x] for x in v.labels) for v in self.values]
+        self._kept = sum(bits[x] for x in self.kept if x in bits)
+        self._extents = [max(self.sizes[domain_of(x)], 1) for x in self.variables]
+        self.all = (1 << len(self.values)) - 1
+
+    @property
+    def exact(self) -> bool:
+        """Whether all orders are looked at."""
+        return len(self.values) <= _EXACT
+
+    def members(self, group: int) -> list[Value]:
+        """The factors of a set."""
+        return [v for n, v in enumerate(self.values) if group >> n & 1]
+
+    def labels(self, group: int) -> int:
+        """The indices of the product over a set: those that are kept, or stand outside it too."""
+        found = self._labels.get(group)
+        if found is None:
+            inside, outside = 0, self._kept
+            for n, row in enumerate(self._rows):
+                if group >> n & 1:
+                    inside |= row
+                else:
+                    outside |= row
+            found = self._labels[group] = inside & outside
+        return found
+
+    def free(self, group: int) -> set[Var]:
+        """The indices of `labels` themselves."""
+        labels = self.labels(group)
+        return {x for n, x in enumerate(self.variables) if labels >> n & 1}
+
+    def entries(self, labels: int) -> int:
+        """How many values the indices take together."""
+        found = self._entries.get(labels)
+        if found is None:
+            found = prod(size for n, size in enumerate(self._extents) if labels >> n & 1)
+            self._entries[labels] = found
+        return found
+
+    def product(self, left: int, right: int) -> Cost:
+        """What it costs to multiply what two sets have made."""
+        if (left, right) not in self._costs:
+            self._costs[left, right] = self._product(left, right)
+        return self._costs[left, right]
+
+    def _product(self, left: int, right: int) -> Cost:
+        weight = prod(2 for side in (left, right) if any(v.step.complex for v in self.members(side)))
+        joint = self.entries(self.labels(left) | self.labels(right))
+        places = {left: self._placement(left, right), right: self._placement(right, left)}
+        moved = sum(self.entries(self.labels(group)) for group, place in places.items() if place == MOVED)
+        return Cost(weight * joint + _COPIED * moved, self.entries(self.labels(left | right)), sum(places.values()))
+
+    def _placement(self, group: int, partner: int) -> int:
+        """How a factor of three axes or more lies for a matrix product with what another set has made."""
+        here, there = self.labels(group), self.labels(partner)
+        over = here & there & ~self.labels(group | partner)
+        if group & (group - 1) or not over or over != here & there or here.bit_count() < 3:
+            return TRAILING
+        v = self.values[group.bit_length() - 1]
+        summed = {x for n, x in enumerate(self.variables) if over >> n & 1}
+        return best_placement(v.labels, self.symmetries.get(base(v.step), ()), summed, there == over)
+
+    def cheapest(self, known: Collection[int] = (), whole: int = 0) -> Ways:
+        """The cheapest way to make each set that hangs together, and the `whole`; sets in `known` are there.
+
+        The whole is the product of all factors, or the set that is given, whose parts need not share an index.
+        """
+        there, whole = frozenset(known), whole or self.all
+        if (there, whole) not in self._ways:
+            if (there, 0) not in self._ways:
+                self._ways[there, 0] = self._cheapest(there)
+            ways = self._ways[there, 0]
+            self._ways[there, whole] = ways if whole in ways else self._joined(ways, whole)
+        return self._ways[there, whole]
+
+    def _cheapest(self, known: frozenset[int]) -> Ways:
+        """The ways of the sets that hang together."""
+        ways: dict[int, Way] = {}
+        for group in range(1, self.all + 1):
+            if group in known or not group & (group - 1):
+                ways[group] = Way()
+                continue
+            best: Way | None = None
+            self.looked += 1 << group.bit_count() - 1
+            for left, right in _halves(group):
+                a, b = ways.get(left), ways.get(right)
+                if a is None or b is None or not self.labels(left) & self.labels(right):
+                    continue
+                cost = a.cost + b.cost
+                if best is None or cost < best.cost:
+                    cost = cost + self.product(left, right)
+                    best = Way(cost, left, right) if best is None or cost < best.cost else best
+            if best is not None:
+                ways[group] = best
+        return ways
+
+    def _joined(self, found: Ways, whole: int) -> Ways:
+        """The ways found, and one to make `whole`: parts that share no index are multiplied last, small ones first."""
+        ways = dict(found)
+        parts: list[int] = []
+        left = whole
+        for group in sorted(ways, key=int.bit_count, reverse=True):
+            if group & left == group:
+                parts.append(group)
+                left ^= group
+        while len(parts) > 1:
+            one, other, *parts = sorted(parts, key=lambda g: self.entries(self.labels(g)))
+            one, other = sorted((one, other), key=lambda g: g & -g)
+            ways[one | other] = Way(ways[one].cost + ways[other].cost + self.product(one, other), one, other)
+            parts.append(one | other)
+        return ways
+
+
+def _halves(group: int) -> Iterator[tuple[int, int]]:
+    """The ways to take a set apart in two; the first part has the first factor."""
+    first = group & -group
+    rest = group ^ first
+    part = 0
+    while True:
+        if part != rest:
+            yield first | part, rest ^ part
+        if part == rest:
+            return
+        part = (part - rest) & rest
+
+
+def in_order(ways: Ways, group: int) -> Iterator[tuple[int, int]]:
+    """The pairs of sets to multiply until `group` is made, parts before wholes."""
+    way = ways[group]
+    if way.left:
+        yield from in_order(ways, way.left)
+        yield from in_order(ways, way.right)
+        yield way.left, way.right
+
+
+def leaves(ways: Ways, group: int) -> Iterator[int]:
+    """The sets that `group` is made of: factors, and what is known."""
+    way = ways[group]
+    if not way.left:
+        yield group
+        return
+    yield from leaves(ways, way.left)
+    yield from leaves(ways, way.right)
+
+
+def guessed(factors: Factors) -> Ways:
+    """An order for many factors, by the heuristics of opt_einsum, or of cotengra where it is installed."""
+    # opt_einsum breaks ties by the labels, so they are numbered as they come and not by identity
+    names = {x: chr(0x100 + n) for n, x in enumerate(factors.variables)}
+    inputs = [frozenset(names[x] for x in v.labels) for v in factors.values]
+    output = frozenset(names[x] for x in factors.kept if x in names)
+    extents = {names[x]: max(factors.sizes[domain_of(x)], 1) for x in factors.variables}
+    todo = [1 << n for n in range(len(inputs))]
+    ways = {group: Way() for group in todo}
+    for positions in path_of_large(inputs, output, extents):
+        groups = [todo[n] for n in sorted(positions)]
+        todo = [group for n, group in enumerate(todo) if n not in positions]
+        made = groups[0]
+        for group in groups[1:]:
+            ways[made | group] = Way(left=made, right=group)
+            made |= group
+        todo.append(made)
+    return ways

@@ -1,0 +1,160 @@
+"""Which steps are written over an operand that nothing else needs: `np.subtract(T, u, out=u)` for `T - u`.
+
+A fresh array of many megabytes costs more than the arithmetic that fills it, as its pages must first be had from the
+system. So a large step that works entry by entry takes the memory of an operand, where that is an array of its own
+shape, fresh, used here and nowhere else, and of a dtype that holds the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from combdiff.arrays.numbers import is_plain, is_whole_power
+from combdiff.arrays.plan import NUMBERS, Plan, Step, ordered
+from combdiff.terms.terms import ONE, Const
+
+LARGE = 256 << 10  # bytes; smaller arrays are had again from memory that was freed
+
+Kinds: TypeAlias = frozenset[Hashable]
+
+_FRESH = frozenset({"tensordot", "batched", "einsum", "sum", "roll", "scatter", "solve"})
+_ENTRYWISE = frozenset({"add", "mul", "power", "call", "conj"})
+_COUNTED = frozenset({"range", "place", "position", "opposite"})
+_VIEWING = frozenset({"permute", "pick", "flip", "diagonal", "gather", "roll"})
+_REAL, _COMPLEX, _DOUBLE, _WHOLE = "real", "complex", "double", "whole"
+
+
+@dataclass(frozen=True, slots=True)
+class Overwriting:
+    """When steps are written over an operand: from so many bytes on, and where dtypes let them.
+
+    `alike`: all arrays that will be given are of one precision, and complex where they are declared so. Otherwise the
+    dtype of an array is only known to hold what it is made of.
+    """
+
+    alike: bool = False
+    large: int = LARGE
+
+    def of(self, plan: Plan, writes: Callable[[Step], bool], uses: Mapping[Step, int]) -> dict[Step, Step]:
+        """The steps that are written over an operand, each with that operand.
+
+        Args:
+            writes: whether the library writes what a step computes to an array that it is given.
+            uses: how often each step is mentioned.
+        """
+        single = set(plan.steps).difference(*(loop.steps for loop in plan.loops))
+        kinds: dict[Step, Kinds] = {}
+        found: dict[Step, Step] = {}
+        for step in ordered(plan.outputs):
+            kinds[step] = _kinds(step, kinds, self.alike)
+            entrywise = step.op in _ENTRYWISE and step in single and writes(step)
+            buffer = _buffer(step, uses, kinds) if entrywise and plan.bytes(step) >= self.large else None
+            if buffer is not None:
+                found[step] = buffer
+        return found
+
+
+CAUTIOUS = Overwriting()
+
+
+def _buffer(step: Step, uses: Mapping[Step, int], kinds: Mapping[Step, Kinds]) -> Step | None:
+    """The operand to write over; one that is added is better than one that is subtracted."""
+    rest = set().union(*(kinds[o] for o in step.operands), _of_coefficients(step))
+    whole = tuple(range(step.rank))
+    fit = [
+        (_coefficient(step, n) != ONE, n)
+        for n, (o, places) in enumerate(zip(step.operands, _places(step), strict=True))
+        if places == whole and uses[o] == 1 and o.complex == step.complex and _is_fresh(o) and _holds(kinds[o], rest)
+    ]
+    return step.operands[min(fit)[1]] if fit else None
+
+
+def _places(step: Step) -> tuple[tuple[int, ...], ...]:
+    """The axes of the result that those of each operand are."""
+    spec: Any = step.spec
+    return (tuple(range(step.rank)),) if step.op == "conj" else tuple(map(tuple, spec[1]))
+
+
+def _coefficient(step: Step, operand: int) -> Const:
+    spec: Any = step.spec
+    coefficient = spec[0][operand] if step.op == "add" else ONE
+    assert isinstance(coefficient, Const), "sums have a number for each operand"
+    return coefficient
+
+
+def _is_fresh(step: Step) -> bool:
+    """Whether the text of a step makes a new array whatever its operands are."""
+    spec: Any = step.spec
+    if not step.rank:
+        return False
+    match step.op:
+        case "add":
+            return len(step.operands) > 1 or spec[0][0] != ONE
+        case "mul":
+            factors = [o for o in step.operands if o.op != "const" or o.spec != ONE]
+            return len(factors) > 1 or spec[0] != ONE
+        case "power":
+            return isinstance(step.operands[1].spec, Const) and step.operands[1].spec != ONE
+        case "call":
+            return spec[0] not in ("real", "imag", "conj")
+        case op:
+            return op in _FRESH
+
+
+def _holds(buffer: Kinds, values: set[Hashable]) -> bool:
+    """Whether an array of these kinds is of a dtype that holds those values."""
+    known = buffer | {_part(kind) for kind in buffer}
+    is_float = any(kind in (_REAL, _DOUBLE) or (isinstance(kind, Step) and kind.op == "input") for kind in known)
+    return is_float and values <= known
+
+
+def _part(kind: Hashable) -> Hashable:
+    """The kind of the real part."""
+    return kind if kind in (_REAL, _DOUBLE, _WHOLE) or isinstance(kind, tuple) else (_REAL, kind)
+
+
+def _of_coefficients(step: Step) -> Kinds:
+    """What the numbers of a sum or a product bring: nothing, unless they are complex."""
+    spec: Any = step.spec
+    numbers = spec[0] if step.op == "add" else (spec[0],) if step.op == "mul" else ()
+    return frozenset({_COMPLEX} if any(c.imag for c in numbers) else ())
+
+
+def _kinds(step: Step, known: Mapping[Step, Kinds], alike: bool) -> Kinds:
+    """What the dtype of an array is the least common one of: arguments by name, or what they are declared.
+
+    A step whose dtype says nothing of its operands' stands for itself.
+    """
+    of_operands = frozenset().union(*(known[o] for o in step.operands), _of_coefficients(step))
+    of_python = of_operands <= {_COMPLEX}
+    spec: Any = step.spec
+    match step.op:
+        case op if op in NUMBERS:
+            return frozenset({_COMPLEX} if step.complex else ())
+        case "input" if alike:
+            return frozenset({_REAL, _COMPLEX} if step.complex else {_REAL})
+        case "numbers":
+            return frozenset({_DOUBLE})
+        case op if op in _COUNTED:
+            return of_operands if is_plain(step) else frozenset({_WHOLE})
+        case op if op in _VIEWING:
+            return known[step.operands[0]]
+        case "scatter":
+            return of_operands | ({_DOUBLE, _COMPLEX} if step.complex else {_DOUBLE})
+        case "where" if step.rank and not known[step.operands[2]] <= {_COMPLEX}:
+            return known[step.operands[2]]
+        case "call" | "conj" | "power" if of_python and not is_whole_power(step):
+            # NumPy's functions make numbers of Python its own, which have a dtype
+            return of_operands | {_DOUBLE}
+        case "call" if not step.complex and step.operands[0].complex:
+            return frozenset(_part(kind) for kind in of_operands if kind != _COMPLEX)
+        case "call" if step.complex and spec[0] in ("sqrt", "log"):
+            return of_operands | {_DOUBLE, _COMPLEX}
+        case "power" if step.complex and not is_whole_power(step):
+            return of_operands | {_DOUBLE, _COMPLEX}
+        case "add" | "mul" | "power" | "call" | "conj" | "sum" | "tensordot" | "batched" | "einsum" | "solve":
+            return of_operands
+        case _:
+            return frozenset({step})

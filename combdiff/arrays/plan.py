@@ -1,0 +1,411 @@
+"""Plans: what a lowered term computes, as steps over whole arrays, with what each step costs.
+
+A step is an operation on earlier steps. Equal steps are one step (`Builder` interns them), so an array that several
+terms need is computed once. A plan knows nothing of the language that it will be written in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from combdiff.terms.types import Domain, Type
+
+if TYPE_CHECKING:
+    from combdiff.arrays.passes.packing import Packing
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """One array: `op` applied to `operands`; an axis for each of `domains`. `complex`: whether entries may be complex.
+
+    `spec` says how the operation is meant (which axes are contracted, which function is called, …).
+    """
+
+    op: str
+    operands: tuple[Step, ...]
+    spec: Hashable
+    domains: tuple[Domain, ...]
+    complex: bool
+
+    @property
+    def rank(self) -> int:
+        return len(self.domains)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Member:
+    """What a turn of a loop computes of a step: `part`, which lies along `axis` of the step, or adds up to it (None).
+
+    `slices` are the axes along which the operands are cut, None for those that are used whole. One that is not `kept`
+    is needed in the loop only: no more than a part of it ever exists.
+    """
+
+    step: Step
+    axis: int | None
+    slices: tuple[int | None, ...]
+    part: Step
+    kept: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """Steps that are computed together, for `width` values of an index at a time.
+
+    With a width of 1 the parts have no axis for the index; else they have one that ranges over `block`, the values of a
+    turn. `inner` are loops among the parts.
+    """
+
+    domain: Domain
+    width: int
+    block: Domain
+    members: tuple[Member, ...]
+    inner: tuple[Loop, ...] = ()
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps of which a turn computes parts, in order."""
+        return tuple(m.step for m in self.members)
+
+    @property
+    def kept(self) -> tuple[Member, ...]:
+        """The members that are needed as a whole when the loop is done."""
+        return tuple(m for m in self.members if m.kept)
+
+    @cached_property
+    def body(self) -> tuple[Step, ...]:
+        """What a turn computes, in order: slices, and what depends on them."""
+        inside: dict[Step, None] = {}
+        for step in ordered((m.part for m in self.kept), self.inner):
+            if is_slice(step, self.block) or not inside.keys().isdisjoint(step.operands):
+                inside[step] = None
+        return tuple(inside)
+
+    @cached_property
+    def reads(self) -> tuple[Step, ...]:
+        """What a turn needs from outside, whole or a slice of it: not always what its members are made of."""
+        needed = (*(o for step in self.single for o in step.operands), *(o for p in self.inner for o in p.reads))
+        return tuple(dict.fromkeys(o for o in needed if o not in self.body))
+
+    @property
+    def single(self) -> tuple[Step, ...]:
+        """The steps of the body that are in no inner loop."""
+        within = {step for p in self.inner for step in p.steps}
+        return tuple(step for step in self.body if step not in within)
+
+
+class Builder:
+    """Makes steps; the same operation on the same operands is the same step.
+
+    >>> from combdiff.terms.types import Domain
+    >>> builder, n = Builder(), Domain("n")
+    >>> builder.step("range", (), n, (n,)) is builder.step("range", (), n, (n,))
+    True
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, Step] = {}
+
+    def step(
+        self,
+        op: str,
+        operands: tuple[Step, ...],
+        spec: Hashable,
+        domains: Iterable[Domain],
+        complex: bool | None = None,
+    ) -> Step:
+        """The step of this operation; complex if an operand is, unless said otherwise."""
+        complex = any(o.complex for o in operands) if complex is None else complex
+        domains = tuple(domains)
+        key = (op, operands, spec, domains, complex)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = Step(op, operands, spec, domains, complex)
+        return known
+
+    def known(self, op: str, operands: tuple[Step, ...], spec: Hashable, domains: tuple[Domain, ...]) -> Step | None:
+        """The step of this operation if there is one already."""
+        return self._known.get((op, operands, spec, domains, any(o.complex for o in operands)))
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A parameter of the generated function: an array or a number (with its `step`), or a function of the user.
+
+    Of kind `Index(domain)` it is how many values the domain has, asked for where no array shows it. `optional` is where
+    Newton's method starts, `offsets` the domain whose list of offsets the argument is. `made` says how a function comes
+    from another one of the user: ("grad", "f").
+    """
+
+    name: str
+    kind: Type
+    callable: bool = False
+    step: Step | None = None
+    optional: bool = False
+    offsets: Domain | None = None
+    made: tuple[str, str] | None = None
+
+
+# what a plan starts from besides arrays: an exact number, the size of a domain, a number with a name (π)
+NUMBERS = frozenset({"const", "size", "named"})
+VIEWS = NUMBERS | {"input", "permute", "pick", "flip", "diagonal", "item", "slice"}
+_INDEX_STEPS = frozenset({"range", "numbers", "place", "position", "opposite"})
+_CALL_FLOPS = 10
+_ENTRYWISE = NUMBERS | {"unknown", "add", "mul", "power", "call", "conj", "sum", "item", "input"}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The steps of a function in order, its arguments and outputs; `str(plan)` is a table of costs.
+
+    `names` are the names that the user gave to intermediates (and to the indices behind index arrays); `loops` are over
+    steps that are not computed for all values of an index at once. `packings` are the arguments that are taken packed.
+    `memory` is a limit in bytes that the order and the loops were chosen for; where there is one, arrays are released
+    when they are no longer needed. `directions` are arguments of a function that the code returns.
+    """
+
+    arguments: tuple[Argument, ...]
+    outputs: tuple[Step, ...]
+    tupled: bool
+    sizes: Mapping[Domain, int]
+    names: Mapping[Step, str] = field(default_factory=dict)
+    loops: tuple[Loop, ...] = ()
+    packings: tuple[Packing, ...] = ()
+    memory: int | None = None
+    directions: tuple[Argument, ...] = ()
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """All steps that the outputs need, operands first."""
+        return ordered(self.outputs, self.loops)
+
+    @property
+    def packed(self) -> frozenset[str]:
+        """The names of the arguments that are taken packed."""
+        return frozenset(packing.name for packing in self.packings)
+
+    def entries(self, step: Step) -> int:
+        """How many numbers the array of `step` holds."""
+        return prod(self.sizes.get(d, 1) for d in step.domains)
+
+    def bytes(self, step: Step) -> int:
+        """The memory that `step` takes for its result (a view takes none)."""
+        if step.op in VIEWS:
+            return 0
+        return self.entries(step) * (16 if step.complex else 8)
+
+    def flops(self, step: Step) -> int:
+        """Floating-point operations on real numbers; a complex product counts as a few."""
+        match step.op:
+            case "tensordot" | "batched" | "einsum":
+                a, b = step.operands
+                weight = (2 if a.complex else 1) * (2 if b.complex else 1)
+                return 2 * weight * self.entries(step) * self._contracted(step)
+            case "packed":
+                (x,) = step.operands
+                layout: Any = step.spec
+                weight = (2 if layout.complex else 1) * (2 if x.complex else 1)
+                return 2 * weight * self.entries(step) * prod(self.sizes.get(d, 1) for d in layout.column_axes)
+            case "add" | "mul" | "power" | "where":
+                width = max(len(step.operands) - 1, 1)
+                return width * self.entries(step) * (2 if step.complex else 1)
+            case "solve":
+                return 2 * self.entries(step) ** 3 * (4 if step.complex else 1) // 3
+            case "call" | "unknown":
+                return _CALL_FLOPS * self.entries(step)
+            case "sum" | "scatter":
+                return self.entries(step.operands[0]) * (2 if step.complex else 1)
+            case _:
+                return 0
+
+    def _contracted(self, step: Step) -> int:
+        a, b = step.operands
+        joint = self.entries(a) * self.entries(b)
+        batch = prod(self.sizes.get(a.domains[axis], 1) for axis in batch_axes(step))
+        return round((joint / max(batch, 1) / max(self.entries(step), 1)) ** 0.5) if joint else 0
+
+    def kind(self, step: Step) -> str:
+        """What the step is called in the table: which product of BLAS, or which operation on arrays."""
+        match step.op:
+            case "tensordot":
+                a, b = step.operands
+                contracted = len(step.spec[0])  # type: ignore[index]  # the spec of a tensordot is two tuples
+                free = (a.rank > contracted) + (b.rank > contracted)
+                return ("DOT", "GEMV", "GEMM")[free]
+            case "packed":
+                layout: Any = step.spec
+                free = len(step.operands[0].domains) > len(layout.contracted)
+                return f"{('GEMV', 'GEMM')[free]}, {layout.name} packed"
+            case "batched":
+                return "batched GEMM"
+            case "einsum":
+                return "einsum"
+            case "sum":
+                return "reduce"
+            case "add" | "mul" | "power" | "where" | "conj" | "call":
+                return "elementwise"
+            case "unknown":
+                return "user's function"
+            case "root":
+                return "Newton's method"
+            case "laid":
+                return "layout copy"
+            case op:
+                return "index array" if op in _INDEX_STEPS else op
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """The table of costs: its titles, then a row for each step that is no view."""
+        shown, parts = self._shown(), self._parts()
+        labels = {s: self.names.get(s, f"#{n}") for n, s in enumerate(shown, 1)}
+        rows: list[tuple[str, ...]] = [("step", "kind", "operands", "shape", "FLOPs", "bytes")]
+        for s in shown:
+            operands = ", ".join(_label(o, labels) for o in s.operands)
+            shape = "×".join(str(self.sizes.get(d, "?")) for d in s.domains) or "1"
+            size = _figure(self.bytes(parts.get(s, s)))
+            rows.append((labels[s], self.kind(s), operands, shape, _figure(self.flops(s)), size))
+        return rows
+
+    def __str__(self) -> str:
+        rows = self.rows()
+        widths = [max(len(row[column]) for row in rows) for column in range(6)]
+        lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+        return "\n".join([*lines, self.totals()])
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        from combdiff.jupyter.display import plan_bundle
+
+        return plan_bundle(self)
+
+    def _shown(self) -> list[Step]:
+        return [s for s in self.steps if s.op not in VIEWS]
+
+    def _parts(self) -> dict[Step, Step]:
+        """What is held of the steps that never exist whole."""
+        return {m.step: m.part for loop in self.loops for m in loop.members if not m.kept}
+
+    def _looped(self, loops: Iterable[Loop], labels: Mapping[Step, str], inside: str = "") -> Iterator[str]:
+        """A line for each loop: what is computed in it, and how many values of its index at a time."""
+        for loop in loops:
+            extent = self.sizes.get(loop.domain, 1)
+            width = "one" if loop.width == 1 else str(loop.width)
+            members = ", ".join(labels[s] for s in loop.steps if s in labels)
+            yield f"{inside}loop over {extent} values, {width} at a time: {members}"
+            outer = {m.part: labels[m.step] for m in loop.members if m.step in labels}
+            yield from self._looped(loop.inner, outer, f"{inside}  in it, ")
+
+    def totals(self) -> str:
+        """The lines below the table: loops, FLOPs, the share of BLAS, the largest array, what is held at once."""
+        from combdiff.arrays.liveness import peak
+
+        shown, parts = self._shown(), self._parts()
+        labels = {s: self.names.get(s, f"#{n}") for n, s in enumerate(shown, 1)}
+        flops = sum(map(self.flops, shown))
+        largest = max((self.bytes(parts.get(s, s)) for s in shown), default=0)
+        products = sum(self.flops(s) for s in shown if "GE" in self.kind(s) or self.kind(s) == "DOT")
+        share = f", {100 * products // flops} % of them in BLAS" if flops else ""
+        held = f"largest intermediate {_figure(largest)} bytes, about {_figure(peak(self).bytes)} at once"
+        return "\n".join([*self._looped(self.loops, labels), f"total {_figure(flops)} FLOPs{share}; {held}"])
+
+
+def batch_axes(step: Step) -> tuple[int, ...]:
+    """The axes of the first operand that a contraction keeps in step with the second."""
+    match step.op, step.spec:
+        case "batched", (tuple() as axes, *_):
+            return axes
+        case "einsum", (tuple() as left, tuple() as right, tuple() as out):
+            return tuple(axis for axis, label in enumerate(left) if label in right and label in out)
+        case _:
+            return ()
+
+
+def contraction_labels(step: Step) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """A contraction in the terms of einsum: a number for each axis of both operands, and of the result.
+
+    >>> make, n = Builder().step, Domain("n")
+    >>> A, x = make("input", (), "A", (n, n), False), make("input", (), "x", (n,), False)
+    >>> contraction_labels(make("tensordot", (A, x), ((1,), (0,)), (n,)))
+    ((0, 1), (1,), (0,))
+    """
+    spec: Any = step.spec
+    if step.op == "einsum":
+        return spec[0], spec[1], spec[2]
+    a, b = step.operands
+    batch_a, batch_b, over_a, over_b = spec if step.op == "batched" else ((), (), *spec)
+    same = dict(zip((*batch_b, *over_b), (*batch_a, *over_a), strict=True))
+    row_a = tuple(range(a.rank))
+    row_b = tuple(same.get(axis, a.rank + axis) for axis in range(b.rank))
+    free = [x for x in row_a if x not in (*batch_a, *over_a)] + [x for x in row_b if x >= a.rank]
+    return row_a, row_b, (*batch_a, *free)
+
+
+class WaitingError(Exception):
+    """Loops wait for one another, so that a plan has no order."""
+
+
+def ordered(outputs: Iterable[Step], loops: Iterable[Loop] = ()) -> tuple[Step, ...]:
+    """All steps that `outputs` need, operands first, each once; the members of a loop stand together.
+
+    Raises WaitingError where loops wait for one another.
+    """
+    home = {member: loop for loop in loops for member in loop.steps}
+    seen: dict[Step, None] = {}
+    begun: set[Step | Loop] = set()
+    stack = [(step, False) for step in reversed(tuple(outputs))]
+    while stack:
+        step, ready = stack.pop()
+        loop = home.get(step)
+        if ready:
+            seen.update(dict.fromkeys((step,) if loop is None else loop.steps))
+        elif step not in seen:
+            if (loop or step) in begun:
+                raise WaitingError
+            begun.add(loop or step)
+            stack.append((step, True))
+            needed = dict.fromkeys(step.operands if loop is None else loop.reads)
+            stack.extend((operand, False) for operand in reversed(needed))
+    return tuple(seen)
+
+
+def is_slice(step: Step, block: Domain) -> bool:
+    """Whether a step is a part of an array for one turn of the loop over blocks like this."""
+    return step.op == "slice" and isinstance(step.spec, tuple) and step.spec[1] is block
+
+
+def _is_sizeless(step: Step) -> bool:
+    """Whether the text of a step mentions no size, so that what a function of the user returns may have any."""
+    if step.op == "tensordot":
+        return all(o.rank <= 2 for o in step.operands) and step.rank <= 2
+    return step.op in _ENTRYWISE
+
+
+def unseen_sizes(steps: Iterable[Step], arguments: Iterable[Argument]) -> list[Domain]:
+    """The domains that steps range over and no array has, so that their sizes are arguments."""
+    shown = {d for a in arguments if a.step is not None for d in a.step.domains}
+    needed: dict[Domain, None] = {}
+    steps = list(steps)
+    told = {d for step in steps if step.op == "unknown" for d in step.domains}
+    told -= {d for step in steps if not _is_sizeless(step) for o in (step, *step.operands) for d in o.domains}
+    shown |= told
+    for step in steps:
+        for d in (*step.domains, *([step.spec] if isinstance(step.spec, Domain) else [])):
+            if d not in shown and d.count is None:
+                needed.setdefault(d)
+    return list(needed)
+
+
+def _label(step: Step, labels: Mapping[Step, str]) -> str:
+    if step in labels:
+        return labels[step]
+    if step.op == "input":
+        return str(step.spec)
+    if step.op in NUMBERS:
+        return "number"
+    return _label(step.operands[0], labels)
+
+
+def _figure(count: int) -> str:
+    """A count that people read: 7 to 9999 as it is, more with a power of ten."""
+    return str(count) if count < 10_000 else f"{count:.3g}"

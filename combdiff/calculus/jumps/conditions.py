@@ -1,0 +1,108 @@
+"""Conditions on numbers: what they compare, and what moves with the place where they change.
+
+`delta(u, v, e)`, `indicator(u, v, e)`, `sign(w)` and `abs(w)` do something else where v − u, or w, is zero. Outside of
+integrals that is a constant for differentiation; under an integral over a variable that is compared it is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from combdiff.calculus.affine import depends, flat
+from combdiff.calculus.implicit import is_implicit
+from combdiff.terms.terms import (
+    Call,
+    Const,
+    Delta,
+    Indicator,
+    Term,
+    Traverser,
+    Var,
+    bound_by,
+    call,
+    delta,
+    indicator,
+    sub,
+    substitute,
+    subterms,
+)
+from combdiff.terms.types import Index, Map, Number
+
+JUMPING = frozenset({"sign", "abs"})
+"""Functions of a real number that are not smooth where it is 0."""
+
+
+def compared(t: Term) -> Term | None:
+    """The number of which a condition asks whether it is 0, or which sign it has; None if `t` is no such condition.
+
+    >>> from combdiff.terms.terms import ONE, fresh
+    >>> from combdiff.terms.types import REAL
+    >>> x, a = fresh("x", REAL), fresh("a", REAL)
+    >>> compared(Indicator(x, a, ONE)) == sub(a, x)
+    True
+    """
+    match t:
+        case Delta(left, right, _) | Indicator(left, right, _) if are_numbers(left, right):
+            return flat(sub(right, left))
+        case Call(name, (u,)) if name in JUMPING and u.type == Number(complex=False):
+            return flat(u)
+        case _:
+            return None
+
+
+def are_numbers(left: Term, right: Term) -> bool:
+    """Whether they are numbers, one of them no integer: indices are compared otherwise."""
+    kinds = (left.type, right.type)
+    discrete = all(isinstance(u.type, Index) or (isinstance(u, Const) and u.is_integer) for u in (left, right))
+    return not discrete and all(isinstance(kind, Number | Index) for kind in kinds)
+
+
+def is_peak(t: Term) -> bool:
+    """Whether it is a δ of numbers, or of maps, rather than of indices."""
+    return isinstance(t, Delta) and (isinstance(t.left.type, Map) or are_numbers(t.left, t.right))
+
+
+def numbers_among(variables: Collection[Var]) -> list[Var]:
+    """Those of the variables of a Σ or a map that it is an integral over: all but the indices."""
+    return [v for v in variables if not isinstance(v.kind, Index)]
+
+
+def moves(condition: Term, own: Collection[Var], targets: Collection[Var]) -> bool:
+    """Whether `condition` compares a variable of `own` with what depends on `targets`."""
+    if condition.free.isdisjoint(own) or condition.free.isdisjoint(targets):
+        return False
+    if isinstance(condition, Delta) and isinstance(condition.left.type, Map):
+        return any(not side.free.isdisjoint(targets) for side in (condition.left, condition.right))
+    w = compared(condition)
+    return w is not None and not w.free.isdisjoint(targets) and depends(w, own)
+
+
+def written_out(t: Term, values: Mapping[Var, Term]) -> Term:
+    """`t` with the definitions of values in conditions written out, where there are several conditions on a variable.
+
+    What two conditions compare may be equal by these definitions, and then they change at one place.
+    """
+    own = numbers_among({v for u in subterms(t) for v in bound_by(u)})
+    compares = {w for u in subterms(t) if (w := compared(u)) is not None and not w.free.isdisjoint(own)}
+    if len(compares) < 2 or all(w.free.isdisjoint(values) for w in compares):
+        return t
+
+    def opened(u: Term) -> Term:
+        for var, value in reversed(list(values.items())):
+            if var in u.free and not is_implicit(value):
+                u = substitute(u, {var: value})
+        return u
+
+    def visit(u: Term) -> Term:
+        if compared(u) not in compares:
+            return u
+        match u:
+            case Delta(left, right, body):
+                return delta(opened(left), opened(right), body)
+            case Indicator(left, right, body):
+                return indicator(opened(left), opened(right), body)
+            case Call(name, (argument,)):
+                return call(name, opened(argument))
+        raise AssertionError(f"{type(u).__name__} is no condition")
+
+    return Traverser(visit)(t)

@@ -1,0 +1,94 @@
+"""The derivative of an integral whose integrand jumps at a place that moves (Reynolds' transport theorem).
+
+    d/da ∫ F(x, a) dx = ∫ ∂F/∂a dx + ∫ δ(w) ∂w/∂a (F₊ − F₋) dx
+
+where a condition on w, as in `indicator(0, w, …)` or `sign(w)`, makes F jump from F₋ to F₊ when w becomes positive.
+The first term is what the rows of Table 1 give, for which conditions are constant; of the others each is a `Jump` here,
+one for each condition that compares a variable of the integral. Maps of real numbers have them too: their pullback is
+an integral (Eq. 23).
+
+Conditions that change at one place are crossed one after the other, so that what they change together is counted once:
+indicator(x, a, 1)² jumps by 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from combdiff.calculus.affine import Zero
+from combdiff.calculus.jumps.conditions import moves, numbers_among
+from combdiff.calculus.jumps.crossing import Crossing, text
+from combdiff.calculus.jumps.switches import Switch, opened, switches
+from combdiff.errors import UnsupportedError
+from combdiff.terms.terms import ZERO, Delta, Term, Var, bound_by, fresh, refreshed, substitute, subterms
+
+
+@dataclass(frozen=True, slots=True)
+class Jump:
+    """What an integrand does at `zero`, where `w` is zero: with w becoming positive it grows by `height`.
+
+    `over` are the indices of the sums inside the integrand that the condition stands in, one place for each value.
+    """
+
+    w: Term
+    zero: Zero
+    height: Term
+    over: tuple[Var, ...]
+
+
+def jumps(x: Var, params: Collection[Var], body: Term) -> tuple[Jump, ...]:
+    """The jumps of `body`, an integrand over `params`, whose place depends on x.
+
+    >>> from combdiff.terms.terms import Indicator, mul
+    >>> from combdiff.terms.types import REAL
+    >>> x, a = fresh("x", REAL), fresh("a", REAL)
+    >>> (jump,) = jumps(a, [x], Indicator(x, a, mul(a, x)))
+    >>> jump.zero.at == a, jump.height == mul(a, x)
+    (True, True)
+
+    Raises:
+        UnsupportedError: the place is not known, or the integrand is not finite there.
+    """
+    own = numbers_among(params)
+    if not own or not any(moves(u, own, (x,)) for u in subterms(body)):
+        return ()
+    body = refreshed(body)
+    _refuse_peaks(x, own, body)
+    found = switches(body, own)
+    moving = (_jump(n, found, body, own) for n, switch in enumerate(found) if x in switch.w.free)
+    return tuple(jump for jump in moving if jump is not None)
+
+
+def _refuse_peaks(x: Var, own: Collection[Var], body: Term) -> None:
+    """Every δ whose place moves has met its integral before (`peaks.py`), but for those that cannot."""
+    bound = {v for u in subterms(body) for v in bound_by(u)}
+    for u in subterms(body):
+        if isinstance(u, Delta) and moves(u, own, (x,)) and not numbers_among(u.free & bound):
+            raise UnsupportedError(
+                f"the place of {text(u)} moves with {x.name}, and this δ does not meet its integral",
+                remedy="let the δ compare a variable of the integral as in delta(a * x + b, 0, …), "
+                "and stand as a factor of the integrand",
+            )
+
+
+def _jump(number: int, found: Sequence[Switch], body: Term, own: Sequence[Var]) -> Jump | None:
+    """The jump of `body` at one of the switches found; None if the integrand is continuous there."""
+    switch = found[number]
+    names = {v: fresh(v.name, v.kind) for v in switch.inner}
+    place = switch.opened(names)
+    crossing = Crossing(switch, names, place)
+    height = crossing.vanishing(substitute(crossing.height(body), names))
+    if height == ZERO:
+        return None
+    numbers = {k: n for n, s in enumerate(found) for key in s.ratios for k in (key, opened(key, names))}
+    height = crossing.vanishing(crossing.beside(height, numbers, own))
+    if height == ZERO:
+        return None
+    if place.zero is None:
+        raise UnsupportedError(
+            f"the place where {text(place.w)} changes its sign moves with what is differentiated, and is not known",
+            remedy="write the condition so that a variable of the integral stands in it as in a * x + b, "
+            "or make the integrand continuous there, as in indicator(0, u, u)",
+        )
+    return Jump(place.w, place.zero, height, tuple(names.values()))

@@ -1,0 +1,236 @@
+"""Canonical names under symmetry: equal keys for terms that differ by names, order, symmetries (design, section 6 b).
+
+`canonical` is the entry; `merge_like_terms`, `derived_symmetries` and `is_real` are what it is good for. Free variables
+are held fixed: B(i, j) with open i, j is not zero because B is antisymmetric, Σ B(i, j) is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from combdiff.budget import Budget, OutOfTime
+from combdiff.canon.labelling import Vanishes
+from combdiff.canon.leastform import least_form
+from combdiff.canon.reading import Reader, Unreadable
+from combdiff.canon.skeleton import NOTHING, UNIT, Coefficient, opposite, times
+from combdiff.terms.terms import (
+    ZERO,
+    Add,
+    App,
+    Conj,
+    Const,
+    Lam,
+    Let,
+    Term,
+    Var,
+    add,
+    children,
+    conj,
+    mul,
+    number,
+    rebuild,
+    split_coefficient,
+)
+from combdiff.terms.types import Index, Symmetry, is_complex
+
+Symmetries = Mapping[Var, tuple[Symmetry, ...]]
+_NONE: Symmetries = {}
+# every permutation of the slots is tried up to this rank, exchanges of two beyond it
+_FEW_SLOTS = 4
+_DEEPEST = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Canonical:
+    """Terms of equal keys are equal up to their signs: a · a.sign = b · b.sign. A term that is zero has sign 0."""
+
+    key: Hashable
+    sign: int
+
+
+_VANISHED = Canonical(None, 0)
+
+
+def canonical(term: Term, symmetries: Symmetries = _NONE, unused: Collection[Var] = ()) -> Canonical:
+    """The canonical form of a scalar, let-free term, a number in front left out.
+
+    >>> from combdiff.terms.terms import App, Sum, fresh
+    >>> from combdiff.terms.types import COMPLEX, HERMITIAN, Index, Map, Domain
+    >>> n = Index(Domain("n"))
+    >>> H, i, j = fresh("H", Map((n, n), COMPLEX, (HERMITIAN,))), fresh("i", n), fresh("j", n)
+    >>> canonical(conj(App(H, (i, j)))) == canonical(App(H, (j, i)))
+    True
+
+    `symmetries` adds to what the types of tensors declare; the declared ones of variables in `unused` are not used.
+    """
+    _, bare = split_coefficient(term)
+    form = normal_form(bare, symmetries, unused)
+    if not form.sign:
+        return _VANISHED
+    scale = form.coefficient
+    if scale == UNIT:
+        return Canonical(form.key, form.sign)
+    turned = (-scale[0], -scale[1])
+    return Canonical((min(scale, turned), form.key), form.sign * (1 if scale < turned else -1))
+
+
+@dataclass(frozen=True, slots=True)
+class NormalForm:
+    """term = coefficient · sign · (what the key stands for)."""
+
+    coefficient: Coefficient
+    key: Hashable
+    sign: int
+
+
+def normal_form(
+    term: Term, symmetries: Symmetries = _NONE, unused: Collection[Var] = (), budget: Budget | None = None
+) -> NormalForm:
+    """Like `canonical`, with all numerical factors of the term gathered in `coefficient`.
+
+    When the budget is spent, a term is its own canonical form: equal forms are still equal terms.
+    """
+    budget = budget or Budget()
+    reader = Reader(symmetries, frozenset(unused), ask=budget.check)
+    if too_deep(term) or budget.over():
+        return _opaque(term)
+    try:
+        coefficient, node = reader.read(term)
+        if coefficient == NOTHING:
+            return NormalForm(NOTHING, None, 0)
+        key, scale = least_form(node, reader.bound, budget)
+    except Vanishes:
+        return NormalForm(NOTHING, None, 0)
+    except (Unreadable, OutOfTime):
+        return _opaque(term)
+    if scale[0] < 0 and not scale[1]:
+        return NormalForm(times(coefficient, opposite(scale)), key, -1)
+    return NormalForm(times(coefficient, scale), key, 1)
+
+
+def _opaque(term: Term) -> NormalForm:
+    c, bare = split_coefficient(term)
+    return NormalForm((c.real, c.imag), bare, 1 if term != ZERO else 0)
+
+
+def too_deep(term: Term) -> bool:
+    """Whether recursion over the term could overflow; such a term is its own canonical form."""
+    level: list[Term] = [term]
+    for _ in range(_DEEPEST):
+        level = list(dict.fromkeys(c for t in level for c in children(t)))
+        if not level:
+            return False
+    return True
+
+
+# --- like terms -----------------------------------------------------------------------------------------------------
+
+
+def merge_like_terms(
+    term: Term, symmetries: Symmetries = _NONE, unused: Collection[Var] = (), budget: Budget | None = None
+) -> Term:
+    """`term` with equal addends merged in every sum of terms, and zeros dropped.
+
+    >>> from combdiff.terms.terms import App, fresh
+    >>> from combdiff.terms.types import COMPLEX, SYMMETRIC, Index, Map, Domain
+    >>> n = Index(Domain("n"))
+    >>> S, i, j = fresh("S", Map((n, n), COMPLEX, (SYMMETRIC,))), fresh("i", n), fresh("j", n)
+    >>> merge_like_terms(add(App(S, (i, j)), App(S, (j, i)))) == mul(number(2), App(S, (i, j)))
+    True
+
+    A merged term is spelled as the most readable of its originals: least conj, least index arithmetic, first.
+    """
+    if too_deep(term):
+        return term
+    memo: dict[Term, Term] = {}
+
+    def form(t: Term) -> NormalForm:
+        return normal_form(t, symmetries, unused, budget)
+
+    def inner(t: Term) -> Term:
+        known = memo.get(t)
+        if known is None:
+            known = memo[t] = _merged_below(t, inner, form)
+        return known
+
+    if isinstance(term, Lam | Let):
+        return inner(term)
+    merged = inner(term)
+    if isinstance(merged, Add | Const | Var):
+        return merged
+    return merged if form(merged).sign else ZERO
+
+
+def _merged_below(t: Term, inner: Callable[[Term], Term], form: Callable[[Term], NormalForm]) -> Term:
+    if isinstance(t.type, Index):
+        return t
+    below = children(t)
+    parts = [inner(c) for c in below]
+    if any(a is not b for a, b in zip(parts, below, strict=True)):
+        t = rebuild(t, parts)
+    if not isinstance(t, Add):
+        return t
+    groups: dict[Hashable, list[tuple[Coefficient, Term]]] = {}
+    for u in t.terms:
+        found = form(u)
+        if found.sign:
+            key, coefficient = _signed(found)
+            groups.setdefault(key, []).append((coefficient, u))
+    if len(groups) == len(t.terms):
+        return t
+    return add(*map(_merged, groups.values()))
+
+
+def _merged(group: list[tuple[Coefficient, Term]]) -> Term:
+    """One term for a group of multiples of one form."""
+    if len(group) == 1:
+        return group[0][1]
+    a = sum((c[0] for c, _ in group), Fraction(0))
+    b = sum((c[1] for c, _ in group), Fraction(0))
+    (x, y), spelling = min(group, key=lambda entry: _effort(entry[1]))
+    norm = x * x + y * y
+    ratio = number(((a * x + b * y) / norm, (b * x - a * y) / norm))
+    return mul(ratio, spelling)
+
+
+def _effort(term: Term) -> tuple[int, int]:
+    """How hard a term is to read: conj counted first, then index arithmetic."""
+    conjugates = arithmetic = 0
+    todo = [term]
+    while todo:
+        t = todo.pop()
+        conjugates += isinstance(t, Conj)
+        if isinstance(t, App):
+            arithmetic += sum(not isinstance(a, Var) for a in t.args if isinstance(a.type, Index))
+        todo += children(t)
+    return conjugates, arithmetic
+
+
+# --- derived symmetries ---------------------------------------------------------------------------------------------
+
+
+def is_real(
+    term: Term, symmetries: Symmetries = _NONE, unused: Collection[Var] = (), budget: Budget | None = None
+) -> bool:
+    """Whether a scalar term is provably real.
+
+    >>> from combdiff.terms.terms import fresh
+    >>> from combdiff.terms.types import COMPLEX
+    >>> z = fresh("z", COMPLEX)
+    >>> is_real(mul(conj(z), z)), is_real(z)
+    (True, False)
+    """
+    if not is_complex(term.type):
+        return True
+    one = normal_form(term, symmetries, unused, budget)
+    other = normal_form(conj(term), symmetries, unused, budget)
+    if not one.sign:
+        return True
+    return _signed(one) == _signed(other)
+
+
+def _signed(form: NormalForm) -> tuple[Hashable, Coefficient]:
+    a, b = form.coefficient
+    return form.key, (a * form.sign, b * form.sign)

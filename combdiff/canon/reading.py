@@ -1,0 +1,331 @@
+"""Terms are read into the trees of `skeleton` (design, section 6 b): scalar terms without `let`.
+
+Integer powers up to four are products, δ and the ≤ of indices are factors, an index read as a number is a factor that
+is odd in it, and real(z), abs(z) … are the least of what they are for z and for z'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import reduce
+
+from combdiff.canon.skeleton import (
+    EMPTY,
+    NOTHING,
+    UNIT,
+    Coefficient,
+    Combination,
+    Either,
+    Expression,
+    Factor,
+    Head,
+    Node,
+    Operation,
+    Product,
+    Total,
+    Variant,
+    combined,
+    conjugated,
+    content,
+    image,
+    plus,
+    product,
+    scaled,
+    times,
+)
+from combdiff.canon.slotgroup import SlotGroup
+from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.terms import (
+    Add,
+    App,
+    Call,
+    Conj,
+    Const,
+    Delta,
+    Diff,
+    Indicator,
+    Lam,
+    Mul,
+    Pow,
+    Proj,
+    Sum,
+    Term,
+    Tuple,
+    Var,
+    power,
+    split_coefficient,
+)
+from combdiff.terms.types import Domain, Index, Map, Number, Symmetry, Type, is_complex
+
+_SHORT_POWER = 4
+# symbols of λ-terms lie below those of free variables, one range a nesting level
+_LAMBDA = 1 << 40
+_WIDEST = 1 << 12
+
+
+class Unreadable(Exception):
+    """A term outside the scalar, let-free ones; it is its own canonical form."""
+
+
+@dataclass(slots=True)
+class Reader:
+    """One reading; `bound[n]` is the kind of the bound index numbered n; `ask` is called often, may raise to stop."""
+
+    symmetries: Mapping[Var, tuple[Symmetry, ...]] = field(default_factory=dict)
+    unused: frozenset[Var] = frozenset()
+    bound: list[Type] = field(default_factory=list)
+    names: dict[Var, int] = field(default_factory=dict)
+    level: int = 0
+    ask: Callable[[], None] = lambda: None
+
+    def read(self, t: Term) -> tuple[Coefficient, Node]:
+        """(c, node) with t = c · node."""
+        self.ask()
+        match t:
+            case App():
+                node = self._application(t)
+                return (NOTHING, EMPTY) if isinstance(node, Factor) and _is_zero(node) else (UNIT, node)
+            case Mul(parts):
+                return self._product(parts)
+            case Conj(u):
+                (a, b), node = self.read(u)
+                return (a, -b), conjugated(node)
+            case Sum(indices, body):
+                return self._total(indices, body)
+            case Const(a, b):
+                return (a, b), EMPTY
+            case Add(terms):
+                return self._combination([(UNIT, u) for u in terms])
+            case Pow(base, exponent):
+                return self._power(t, base, exponent)
+            case Call(name, args):
+                return self._call(t, name, args)
+            case Delta(left, right, body) | Indicator(left, right, body):
+                c, node = self.read(body)
+                return (NOTHING, EMPTY) if c == NOTHING else (c, product([self._condition(t, left, right), node]))
+            case Var():
+                return UNIT, self._scalar(t)
+            case _:
+                return UNIT, self._whole(t)
+
+    def _product(self, parts: Sequence[Term]) -> tuple[Coefficient, Node]:
+        c = UNIT
+        nodes = []
+        for part in parts:
+            k, node = self.read(part)
+            c = times(c, k)
+            if c == NOTHING:
+                return NOTHING, EMPTY
+            nodes.append(node)
+        return c, product(nodes)
+
+    def _total(self, indices: Sequence[Var], body: Term) -> tuple[Coefficient, Node]:
+        numbers = []
+        shadowed = {i: self.names.get(i) for i in indices}
+        for i in indices:
+            numbers.append(len(self.bound))
+            self.names[i] = len(self.bound)
+            self.bound.append(i.kind)
+        c, node = self.read(body)
+        for i, outer in shadowed.items():
+            if outer is None:
+                del self.names[i]
+            else:
+                self.names[i] = outer
+        if c == NOTHING:
+            return NOTHING, EMPTY
+        if isinstance(node, Total):
+            return c, Total((*numbers, *node.indices), node.body)
+        return c, Total(tuple(numbers), node)
+
+    def _combination(self, terms: Sequence[tuple[Coefficient, Term]]) -> tuple[Coefficient, Node]:
+        entries: list[tuple[Coefficient, Node]] = []
+        for k, u in terms:
+            c, node = self.read(u)
+            c = times(k, c)
+            inner = node.entries if isinstance(node, Combination) else ((UNIT, node),)
+            entries += [(times(c, d), part) for d, part in inner if c != NOTHING]
+        constants = [c for c, node in entries if node is EMPTY]
+        if len(constants) > 1:
+            entries = [e for e in entries if e[1] is not EMPTY]
+            entries += [(c, EMPTY) for c in (reduce(plus, constants),) if c != NOTHING]
+        if not entries:
+            return NOTHING, EMPTY
+        if len(entries) == 1:
+            return entries[0]
+        common = content([c for c, _ in entries])
+        whole = (common, Fraction(0))
+        return whole, Combination(tuple(((a / common, b / common), part) for (a, b), part in entries))
+
+    def _power(self, t: Pow, base: Term, exponent: Term) -> tuple[Coefficient, Node]:
+        if not (isinstance(exponent, Const) and exponent.is_integer):
+            parts = (self._plain(base), self._plain(exponent))
+            return UNIT, Operation("^", parts, real=not is_complex(t.type))
+        n = int(exponent.real)
+        c, node = self.read(base)
+        if c == NOTHING and n < 0:
+            return UNIT, Operation(f"^{n}", (Combination(()),))
+        if c == NOTHING:
+            return NOTHING, EMPTY
+        raised = power(Const(*c), exponent)
+        if not isinstance(raised, Const):
+            c, raised, node = UNIT, Const(*UNIT), scaled(c, node)
+        if 2 <= n <= _SHORT_POWER:
+            again = [self.read(base)[1] if isinstance(node, Total) else node for _ in range(n - 1)]
+            return (raised.real, raised.imag), product([node, *again])
+        bases = node.parts if isinstance(node, Product) else (node,)
+        parity = -1 if n % 2 else 1
+        powers: list[Node] = [Operation(f"^{n}", (part,), parity, commutes=True) for part in bases]
+        return (raised.real, raised.imag), product(powers)
+
+    def _call(self, t: Call, name: str, args: Sequence[Term]) -> tuple[Coefficient, Node]:
+        if not args:
+            return UNIT, Factor((7, 0, 0, name), ((False, (), 1),))
+        c, node = self.read(args[0])
+        outside = UNIT
+        row = SCALAR_FUNCTIONS.get(name)
+        if c == NOTHING and row is not None and row.parity and name not in ("cos", "cosh"):
+            return NOTHING, EMPTY
+        if name in ("real", "imag") and not c[1]:
+            outside, c = c, UNIT
+        inner = scaled(c, node)
+        real = not is_complex(t.type)
+        parity = row.parity if row is not None else 0
+        made = Operation(name, (inner,), parity, commutes=row is not None and row.commutes, real=real)
+        if name in ("real", "imag", "abs", "abs2") and is_complex(args[0].type):
+            other = Operation(name, (conjugated(inner),), parity, real=True)
+            return outside, Either(((1, made), (-1 if name == "imag" else 1, other)))
+        return outside, made
+
+    def _condition(self, t: Delta | Indicator, left: Term, right: Term) -> Node:
+        if not all(isinstance(u.type, Index) or (isinstance(u, Const) and u.is_integer) for u in (left, right)):
+            c, difference = self._combination([(UNIT, right), ((Fraction(-1), Fraction(0)), left)])
+            name, parity = ("δ", 1) if isinstance(t, Delta) else ("≤", 0)
+            return Operation(name, (scaled(c, difference),), parity, real=True)
+        d = combined([(1, self._affine(right)), (-1, self._affine(left))])
+        if isinstance(t, Indicator):
+            return Factor((4, 0, 0, ""), ((False, (d,), 1),), moduli=(None,))
+        periodic = {v.kind.domain for v in left.free | right.free if isinstance(v.kind, Index) and v.kind.domain}
+        rings = sorted((r for r in periodic if r.periodic), key=lambda r: r.name)
+        variants: tuple[Variant, ...] = ((False, (d,), 1), (False, (combined([(-1, d)]),), 1))
+        return Factor((3, 0, 0, repr(rings)), variants, moduli=(rings[0] if len(rings) == 1 else None,))
+
+    def _plain(self, t: Term) -> Node:
+        c, node = self.read(t)
+        return scaled(c, node)
+
+    def _scalar(self, v: Var) -> Node:
+        number = self.names.get(v, -v.uid)
+        if isinstance(v.kind, Index):
+            return self._integer(number)
+        if not isinstance(v.kind, Number):
+            return self._whole(v)
+        if number >= 0:
+            return Factor((6, 0, 0, ""), ((False, ((0, ((number, 1),)),), 1),), moduli=(None,))
+        return Factor((0, number, 0, ""), ((False, (), 1),), real=not v.kind.complex)
+
+    def _integer(self, number: int) -> Node:
+        """An index in an arithmetic place."""
+        variants: tuple[Variant, ...] = ((False, ((0, ((number, 1),)),), 1),)
+        if number >= 0 and _is_symmetric(self.bound[number]):
+            variants += ((False, ((0, ((number, -1),)),), -1),)
+        return Factor((2, 0, 0, ""), variants, moduli=(None,))
+
+    def _application(self, t: App) -> Node:
+        kind = t.function.type
+        assert isinstance(kind, Map), "only maps are applied"
+        expressions = self._places(t, kind)
+        if expressions is None:
+            arguments = [self._argument(a, k) for a, k in zip(t.args, kind.params, strict=True)]
+            return Operation("()", (self._whole(t.function), *arguments), real=not is_complex(t.type))
+        f = t.function
+        assert isinstance(f, Var), "a tensor, or a function of numbers"
+        group = SlotGroup.of(kind, self.symmetries.get(f, ()), declared=f not in self.unused)
+        variants: dict[Variant, None] = {}
+        for s in group.representatives:
+            variants[s.conj, image(s, expressions), s.sign] = None
+            if group.zero:
+                variants[s.conj, image(s, expressions), -s.sign] = None
+        moduli = tuple(map(_modulus, kind.params))
+        head: Head = (0, self.names.get(f, -f.uid), 0, "")
+        return Factor(head, tuple(variants), group.blocks, group.signs, moduli, group.real)
+
+    def _places(self, t: App, kind: Map) -> tuple[Expression, ...] | None:
+        """Where an entry of a tensor or of a function of real numbers is taken; None for other maps."""
+        entries = isinstance(kind.result, Number) and all(isinstance(p, Index | Number) for p in kind.params)
+        if not (isinstance(t.function, Var) and entries):
+            return None
+        try:
+            return tuple(map(self._affine, t.args))
+        except Unreadable:
+            if kind.is_tensor:
+                raise
+            return None
+
+    def _argument(self, t: Term, kind: Type) -> Node:
+        if isinstance(t.type, Index) and isinstance(kind, Index):
+            return Factor((5, 0, 0, ""), ((False, (self._affine(t),), 1),), moduli=(_modulus(kind),))
+        return self._plain(t)
+
+    def _affine(self, t: Term) -> Expression:
+        match t:
+            case Var():
+                return 0, ((self.names.get(t, -t.uid), 1),)
+            case Const() if t.is_integer:
+                return int(t.real), ()
+            case Add(terms):
+                return combined([(1, self._affine(u)) for u in terms])
+            case Mul():
+                c, u = split_coefficient(t)
+                if c.is_integer and u != t:
+                    return combined([(int(c.real), self._affine(u))])
+        raise Unreadable
+
+    def _whole(self, t: Term) -> Node:
+        """What is no number: unknown maps, their derivatives, tuples, λ-terms as arguments."""
+        match t:
+            case Var() if not isinstance(t.kind, Number | Index):
+                return Factor((8, self.names.get(t, -t.uid), 0, ""), ((False, (), 1),), real=not is_complex(t.kind))
+            case Diff(kind, of):
+                return Operation(kind, (self._whole(of),), real=not is_complex(t.type))
+            case Proj(item, of):
+                return Operation(f"item {item}", (self._whole(of),), real=not is_complex(t.type))
+            case Tuple(items):
+                return Operation("tuple", tuple(map(self._whole, items)), real=not is_complex(t.type))
+            case App():
+                return self._application(t)
+            case Lam(params, body):
+                return self._lambda(params, body)
+            case _ if isinstance(t.type, Number | Index):
+                return self._plain(t)
+            case _:
+                raise Unreadable
+
+    def _lambda(self, params: Sequence[Var], body: Term) -> Node:
+        symbols = tuple(-_LAMBDA - self.level * _WIDEST - n for n in range(len(params)))
+        outer = dict(self.names)
+        self.names.update(zip(params, symbols, strict=True))
+        self.level += 1
+        node = self._whole(body)
+        self.level -= 1
+        self.names = outer
+        kinds = repr(tuple(p.kind for p in params))
+        return Operation(f"λ{kinds}", (node,), commutes=True, real=not is_complex(body.type), binds=symbols)
+
+
+def _is_zero(f: Factor) -> bool:
+    """Whether an entry is its own negative whatever its indices are, as A(i, i) for an antisymmetric A."""
+    for block, flip in zip(f.blocks, f.signs, strict=True):
+        if flip < 0 and any(len({es[s] for s in block}) < len(block) for _, es, _ in f.variants):
+            return True
+    return len(f.variants) > 1 and any((c, es, -s) in f.variants for c, es, s in f.variants)
+
+
+def _modulus(kind: Type) -> Domain | None:
+    return kind.domain if isinstance(kind, Index) and kind.domain and kind.domain.periodic else None
+
+
+def _is_symmetric(kind: Type) -> bool:
+    return isinstance(kind, Index) and kind.domain is not None and kind.domain.symmetric

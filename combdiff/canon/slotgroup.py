@@ -1,0 +1,186 @@
+"""Declared symmetries of a tensor, closed to a group: what T(a₁…aₙ) equals (design, section 6 b).
+
+The group is held as blocks of freely exchangeable slots times listed representatives, each a `Symmetry` (sign, conj,
+integer map of the slots). A fully symmetric tensor of order 8 is one block and one representative, not 40,320 of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from combdiff.errors import BudgetError, LanguageError
+from combdiff.terms.types import Map, Symmetry, is_complex
+
+_LARGEST = 50_000
+_STEEPEST = 64
+
+Rows = tuple[tuple[tuple[int, int], ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SlotGroup:
+    """All elements are a permutation within `blocks` after one of `representatives`.
+
+    >>> from combdiff.terms.types import HERMITIAN
+    >>> len(SlotGroup.generated(2, (HERMITIAN,), real=False).representatives)
+    2
+    >>> SlotGroup.generated(2, (HERMITIAN,), real=True).blocks
+    ((0, 1),)
+
+    `signs` says for each block whether an exchange keeps (1) or flips (−1) the sign. `real`: conj acts as the identity,
+    because the values are numbers of R or because the symmetries say T = T'. `zero`: they say T = −T.
+    """
+
+    rank: int
+    blocks: tuple[tuple[int, ...], ...]
+    signs: tuple[int, ...]
+    representatives: tuple[Symmetry, ...]
+    real: bool
+    zero: bool
+
+    @classmethod
+    def of(cls, kind: Map, derived: tuple[Symmetry, ...] = (), *, declared: bool = True) -> SlotGroup:
+        """The group of a tensor type; `derived` adds to the declared symmetries, `declared=False` leaves those out."""
+        symmetries = (kind.symmetries if declared else ()) + derived
+        return cls.generated(len(kind.params), symmetries, real=not is_complex(kind.result))
+
+    @classmethod
+    def generated(cls, rank: int, symmetries: tuple[Symmetry, ...], *, real: bool) -> SlotGroup:
+        """The closure of `symmetries` on tensors of `rank` slots.
+
+        Raises:
+            LanguageError: if the powers of a map do not come back to the identity.
+        """
+        return _generated(rank, symmetries, real)
+
+    def equivalent(self, symmetry: Symmetry) -> bool:
+        """Whether the group holds `symmetry`."""
+        if self.zero:
+            return True
+        wanted = _least(symmetry, self.blocks, self.signs, self.real)
+        return wanted in self.representatives
+
+
+@lru_cache(maxsize=4096)
+def _generated(rank: int, symmetries: tuple[Symmetry, ...], real: bool) -> SlotGroup:
+    identity = Symmetry(tuple(((slot, 1),) for slot in range(rank)))
+    generators = tuple(Symmetry(s.rows, s.sign, s.conj and not real) for s in symmetries)
+    exchanges, zero = _exchanges(generators)
+    blocks = _blocks(rank, exchanges)
+    signs = tuple(exchanges[block[0], block[1]] for block in blocks)
+    members = _closure(identity, generators, blocks, signs)
+    one = _least(identity, blocks, signs, real)
+    zero = zero or Symmetry(one.rows, -one.sign, one.conj) in members
+    if not real and Symmetry(one.rows, one.sign, not one.conj) in members:
+        return _generated(rank, symmetries, True)
+    return SlotGroup(rank, blocks, signs, members, real, zero)
+
+
+def _exchange(symmetry: Symmetry) -> tuple[int, int] | None:
+    """The two slots that `symmetry` exchanges, if that is all it does."""
+    if symmetry.conj or not symmetry.permutes:
+        return None
+    moved = [slot for slot, row in enumerate(symmetry.rows) if row[0][0] != slot]
+    return (moved[0], moved[1]) if len(moved) == 2 else None
+
+
+def _exchanges(generators: Sequence[Symmetry]) -> tuple[dict[tuple[int, int], int], bool]:
+    """Transpositions of the group with their signs: those given, and their images under the permutations given."""
+    found: dict[tuple[int, int], int] = {}
+    todo = [(pair, g.sign) for g in generators if (pair := _exchange(g))]
+    places = [[row[0][0] for row in g.rows] for g in generators if g.permutes]
+    zero = False
+    while todo:
+        pair, sign = todo.pop()
+        if pair in found:
+            zero = zero or found[pair] != sign
+            continue
+        a, b = pair
+        images = [(place.index(a), place.index(b)) for place in places]
+        for c, d in found:
+            if len({a, b, c, d}) == 3:
+                x, y = {a, b} ^ {c, d}
+                images.append((x, y))
+        found[pair] = sign
+        # conjugates keep the sign; (ac) = (ab)(bc)(ab) has the sign of (bc), and both signs agree unless T is zero
+        todo += [((min(p), max(p)), sign) for p in images]
+    return found, zero
+
+
+def _blocks(rank: int, exchanges: Iterable[tuple[int, int]]) -> tuple[tuple[int, ...], ...]:
+    home = list(range(rank))
+    for a, b in exchanges:
+        old, new = home[b], home[a]
+        home = [new if h == old else h for h in home]
+    blocks = (tuple(s for s in range(rank) if home[s] == h) for h in dict.fromkeys(home))
+    return tuple(block for block in blocks if len(block) > 1)
+
+
+def _least(symmetry: Symmetry, blocks: Sequence[Sequence[int]], signs: Sequence[int], real: bool) -> Symmetry:
+    """The least of the elements that differ from `symmetry` by a permutation within blocks."""
+    rows = list(symmetry.rows)
+    sign = symmetry.sign
+    for block, flip in zip(blocks, signs, strict=True):
+        order = sorted(range(len(block)), key=lambda n, block=block: rows[block[n]])  # type: ignore[misc]
+        chosen = [rows[block[n]] for n in order]
+        sign *= parity(order) if flip < 0 else 1
+        for slot, row in zip(block, chosen, strict=True):
+            rows[slot] = row
+    return Symmetry(tuple(rows), sign, symmetry.conj and not real)
+
+
+def _closure(
+    identity: Symmetry, generators: Sequence[Symmetry], blocks: Sequence[Sequence[int]], signs: Sequence[int]
+) -> tuple[Symmetry, ...]:
+    """Breadth first; generators act first, so that cosets of the block permutations go to cosets."""
+    members = [_least(identity, blocks, signs, False)]
+    seen = set(members)
+    for member in members:
+        for g in generators:
+            image = _least(g.after(member), blocks, signs, False)
+            if image in seen:
+                continue
+            if any(abs(c) > _STEEPEST for row in image.rows for _, c in row):
+                raise LanguageError(
+                    f"the powers of the symmetry {_spelled(g)} do not come back to the identity",
+                    remedy="write a map that is undone by repeating it, such as M(p, q, k, b) = M(q, p, k + b, -b)'",
+                )
+            if len(members) >= _LARGEST:
+                raise BudgetError(
+                    f"the declared symmetries generate more than {_LARGEST} variants of a tensor",
+                    remedy="declare fewer symmetries, or exchanges of slots without conj",
+                )
+            seen.add(image)
+            members.append(image)
+    return tuple(members)
+
+
+def _spelled(symmetry: Symmetry) -> str:
+    """As a map: `(s1, s2) -> (s1 + s2, s2)`."""
+    slots = ", ".join(f"s{n + 1}" for n in range(len(symmetry.rows)))
+    rows = []
+    for row in symmetry.rows:
+        text = " + ".join(f"s{s + 1}" if c == 1 else f"{c} s{s + 1}" for s, c in row)
+        rows.append(text or "0")
+    return f"({slots}) -> ({', '.join(rows)})"
+
+
+def parity(order: Sequence[int]) -> int:
+    """The sign of a permutation of 0…n−1.
+
+    >>> parity((1, 0, 2)), parity((1, 2, 0))
+    (-1, 1)
+    """
+    seen = [False] * len(order)
+    sign = 1
+    for start in range(len(order)):
+        length = 0
+        while not seen[start]:
+            seen[start] = True
+            start = order[start]
+            length += 1
+        if length and length % 2 == 0:
+            sign = -sign
+    return sign

@@ -1,1 +1,0 @@
-"""Results to plans, plans to code; results to LaTeX and matrix form."""

@@ -1,0 +1,38 @@
+"""Dask's spelling: arrays in chunks, computed when asked for. Axes are not joined; index arrays are NumPy's."""
+
+from __future__ import annotations
+
+from combdiff.emit.backends.numpy import functions_of
+from combdiff.emit.backends.spelling import Spelling
+
+SPELLING = Spelling(
+    name="dask",
+    imports="import dask.array as da\nimport numpy as np",
+    reserved=frozenset({"da", "np"}),
+    functions=functions_of("da") | {"pi": "np.pi"},
+    branched={"sqrt": "da.sqrt({0}.astype(complex))", "log": "da.log({0}.astype(complex))"},
+    arange="np.arange({0})",
+    arange_float="da.arange({0}, dtype=float)",
+    zeros="da.zeros({0})",
+    zeros_complex="da.zeros({0}, dtype=complex)",
+    number="np.float64({0})",
+    number_complex="np.complex128({0})",
+    scalar_conj="da.conj({0})",
+    where="da.where({0}, {1}, {2})",
+    power="da.power({0}, {1})",
+    power_complex="da.power({0}.astype(complex), {1})",
+    copy="{0}",
+    eager=False,
+    roll="da.roll({0}, {1}, axis={2})",
+    broadcast="da.broadcast_to({0}, {1})",
+    diagonal="da.diagonal({0})",
+    trace="da.diagonal({0}).sum()",
+    points="{0}.vindex[{1}]",
+    put="",
+    add_at="",
+    tensordot="da.tensordot({0}, {1}, axes={2})",
+    vdot="({0}.conj() * {1}).sum()",
+    einsum='da.einsum("{0}", {1}, {2})',
+    joins_axes=False,
+    solve="",
+)

@@ -1,0 +1,68 @@
+"""JAX's spelling: nothing is written in place and no value is asked for, so that `jax.jit` takes the function.
+
+Contractions join no axes: a sharded array cannot always be reshaped, or would be gathered on each device. Precision is
+the caller's: `jax.config.update("jax_enable_x64", True)` for double.
+"""
+
+from __future__ import annotations
+
+from combdiff.emit.backends.numpy import functions_of
+from combdiff.emit.backends.spelling import Spelling
+
+# loops that are traced; what raises an error elsewhere is nan
+_SOLVER_WORDS = {
+    "    n = np.size(x)\n    for _ in range(steps):\n": """    from jax.lax import while_loop
+
+    n = np.size(x)
+
+    def improved(state):
+        x, _, count = state
+""",
+    "        share = 1.0\n        while share > 1e-6 and np": "        worse = lambda share: (share > 1e-6) & (np",
+    " > np.linalg.norm(residual):\n            share /= 2\n": """ > np.linalg.norm(residual))
+        share = while_loop(worse, lambda share: share / 2, 1.0)
+""",
+    "        if np.linalg.norm(step) <= 1e-12 * max(1.0, np.linalg.norm(x)):\n            return x\n": """\
+        return x, np.linalg.norm(step) < 1e-12 * np.maximum(1.0, np.linalg.norm(x)), count + 1
+
+    x = np.asarray(x, np.result_type(x, *equation(x)))
+    x, found, _ = while_loop(lambda state: ~state[1] & (state[2] < steps), improved, (x, False, 0))
+""",
+    'raise ArithmeticError("Newton\'s method finds no root from where it starts")': "return np.where(found, x, np.nan)",
+    "np.": "jnp.",
+}
+
+SPELLING = Spelling(
+    name="jax",
+    imports="import jax.numpy as jnp",
+    reserved=frozenset({"jnp"}),
+    functions=functions_of("jnp"),
+    branched={name: f"jnp.{name}(jnp.asarray({{0}}, complex))" for name in ("sqrt", "log")},
+    arange="jnp.arange({0})",
+    arange_float="jnp.arange({0}, dtype=float)",
+    zeros="jnp.zeros({0})",
+    zeros_complex="jnp.zeros({0}, dtype=complex)",
+    number="jnp.asarray({0}, float)",
+    number_complex="jnp.asarray({0}, complex)",
+    scalar_conj="jnp.conj({0})",
+    where="jnp.where({0}, {1}, {2})",
+    power="jnp.power({0}, {1})",
+    power_complex="jnp.power(jnp.asarray({0}, complex), {1})",
+    copy="{0}",
+    eager=False,
+    joins_axes=False,
+    roll="jnp.roll({0}, {1}, axis={2})",
+    broadcast="jnp.broadcast_to({0}, {1})",
+    put="{0} = {0}.at[{3}].set({2})",
+    add_at="{0} = {0}.at[{3}].add({2})",
+    tensordot="jnp.tensordot({0}, {1}, axes={2})",
+    vdot="jnp.vdot({0}, {1})",
+    inner="jnp.sum(jnp.conj({0}) * {1})",  # jnp.vdot joins axes
+    real_inner="jnp.sum({0} * {1})",
+    einsum='jnp.einsum("{0}", {1}, {2})',
+    concatenate="jnp.concatenate([{0}])",
+    from_numpy="jnp.asarray({0})",
+    contiguous="jnp.asarray({0})",
+    solve="jnp.linalg.solve({0}, {1})",
+    solver_words=_SOLVER_WORDS,
+)

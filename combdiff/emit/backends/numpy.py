@@ -1,0 +1,49 @@
+"""NumPy's spelling (2.0 or later, where `np.sign` of a complex number is z/|z|)."""
+
+from __future__ import annotations
+
+from combdiff.emit.backends.spelling import Spelling
+from combdiff.terms.scalars import SCALAR_FUNCTIONS
+
+
+def functions_of(module: str) -> dict[str, str]:
+    """The scalar functions, in a library that calls them as NumPy does."""
+    own = {"pi": f"{module}.pi", "real": "{0}.real", "imag": "{0}.imag", "abs": "abs({0})"}
+    return {name: f"{module}.{row.numpy}({{0}})" for name, row in SCALAR_FUNCTIONS.items() if row.numpy} | own
+
+
+SPELLING = Spelling(
+    name="numpy",
+    imports="import numpy as np",
+    reserved=frozenset({"np"}),
+    functions=functions_of("np"),
+    # an array of real numbers may stand for complex ones; without the type, NumPy would give nan left of zero
+    branched={"sqrt": "np.sqrt({0}, dtype=complex)", "log": "np.log({0}, dtype=complex)"},
+    scalar_conj="np.conj({0})",
+    whole="np.float64({0})",
+    arange="np.arange({0})",
+    arange_float="np.arange({0}, dtype=float)",
+    zeros="np.zeros({0})",
+    zeros_complex="np.zeros({0}, dtype=complex)",
+    empty="np.empty({0}, dtype={1})",
+    zeros_of="np.zeros({0}, dtype={1})",
+    types="np.result_type({0})",
+    fuses=True,
+    elides=True,
+    overwrite="np.{0}({1}, out={2})",
+    where="np.where({0}, {1}, {2})",
+    laid="np.ascontiguousarray({0})",
+    roll="np.roll({0}, {1}, axis={2})",
+    tensordot="np.tensordot({0}, {1}, axes={2})",
+    vdot="np.vdot({0}, {1})",
+    einsum='np.einsum("{0}", {1}, {2})',
+    broadcast="np.broadcast_to({0}, {1})",
+    full="np.full({0}, {1})",
+    scalar_complex="np.complex128({0})",
+    add_at="np.add.at({0}, {1}, {2})",
+    concatenate="np.concatenate([{0}])",
+    contiguous="np.ascontiguousarray({0})",
+    solve="np.linalg.solve({0}, {1})",
+    power="np.power({0}, {1})",
+    power_complex="np.power({0}, {1}, dtype=complex)",
+)

@@ -1,0 +1,60 @@
+"""PyTorch's spelling: products of real with complex tensors are cast, new tensors are made where the arguments are."""
+
+from __future__ import annotations
+
+from combdiff.emit.backends.numpy import functions_of
+from combdiff.emit.backends.spelling import Spelling
+
+SPELLING = Spelling(
+    name="torch",
+    imports="import torch",
+    reserved=frozenset({"torch", "device"}),
+    functions=functions_of("torch") | {"sign": "torch.sgn({0})", "abs": "torch.abs({0})"},
+    branched={},
+    of_real={"imag": "torch.zeros_like({0})"},
+    arange="torch.arange({0}, device=device)",
+    arange_float="torch.arange({0}, dtype=torch.float64, device=device)",
+    zeros="torch.zeros({0}, dtype=torch.float64, device=device)",
+    zeros_complex="torch.zeros({0}, dtype=torch.complex128, device=device)",
+    empty="torch.empty({0}, dtype={1}, device=device)",
+    zeros_of="torch.zeros({0}, dtype={1}, device=device)",
+    float_type="torch.float64",
+    complex_type="torch.complex128",
+    number="torch.tensor({0}, dtype=torch.float64, device=device)",
+    choice="torch.tensor({0}, dtype=torch.float64, device=device)",
+    number_complex="torch.tensor({0}, dtype=torch.complex128, device=device)",
+    device="device = {0}.device",
+    scalar_conj="torch.conj({0})",
+    where="torch.where({0}, {1}, {2})",
+    power="torch.pow({0}, {1})",
+    power_complex="torch.pow({0}, {1})",
+    copy="{0}.clone()",
+    eager=False,
+    laid="{0}.contiguous()",
+    roll="torch.roll({0}, {1}, dims={2})",
+    broadcast="torch.broadcast_to({0}, {1})",
+    transpose="{0}.permute({1})",
+    reverse="",
+    flip="torch.flip({0}, ({1},))",
+    add_at="{0}.index_put_({1}, {2}, accumulate=True)",
+    tensordot="torch.tensordot({0}, {1}, dims={2})",
+    vdot="torch.vdot({0}, {1})",
+    inner="torch.vdot({0}.ravel(), {1}.ravel())",
+    einsum='torch.einsum("{0}", {1}, {2})',
+    to_complex="{0} + 0j",
+    to_real="{0}.to(torch.float64)",
+    concatenate="torch.cat([{0}])",
+    from_numpy="torch.as_tensor({0}, device={1}.device)",
+    contiguous="{0}.contiguous()",
+    solve="torch.linalg.solve({0}, {1})",
+    solver_words={
+        "np.size(x)": "x.numel()",
+        "np.size(k)": "k.numel()",
+        "np.shape(x)": "x.shape",
+        "np.shape(k)": "k.shape",
+        "np.block([[part.real for part in columns], [part.imag for part in columns]])": (
+            "torch.cat([torch.cat([f(part) for part in columns], dim=1) for f in (torch.real, torch.imag)])"
+        ),
+        "np.": "torch.",
+    },
+)

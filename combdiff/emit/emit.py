@@ -1,0 +1,387 @@
+"""Plans to source text: stand-alone functions that read as if written by hand.
+
+Sizes are read off the arrays, so that the text works for all of them; a step that is used once goes into the expression
+that uses it while the line stays short, and all others are lines of their own, named as the user named them or after
+what they are made of.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
+from importlib import import_module
+
+from combdiff.arrays.liveness import SHARE, held_by
+from combdiff.arrays.lower.arguments import called
+from combdiff.arrays.lower.lower import lower
+from combdiff.arrays.lower.signature import described, slots
+from combdiff.arrays.lower.solving import Equation
+from combdiff.arrays.passes.overwriting import CAUTIOUS, Overwriting
+from combdiff.arrays.passes.packed_plan import packed
+from combdiff.arrays.passes.schedule import scheduled
+from combdiff.arrays.plan import NUMBERS, VIEWS, Argument, Plan, Step
+from combdiff.arrays.uses import is_matmul, origin, uses_in, uses_of
+from combdiff.emit.backends import BACKENDS
+from combdiff.emit.backends.spelling import Spelling
+from combdiff.emit.kernels import Kernel, with_definitions
+from combdiff.emit.looptext import LoopText, wrapped
+from combdiff.emit.modules import Module
+from combdiff.emit.names import Called, Names
+from combdiff.emit.packed_arguments import PackedArguments, telling_name
+from combdiff.emit.solvers import solver_of, solver_text
+from combdiff.emit.statements import Statements, writes
+from combdiff.emit.texts import ATOM, Text
+from combdiff.errors import UnsupportedError
+from combdiff.terms.recursion import deep_recursion
+from combdiff.terms.terms import Term
+from combdiff.terms.types import Domain, Index
+
+_INLINE = 60
+_WORTHWHILE = 16
+_WIDEST = 110
+_CONTRACTIONS = frozenset({"tensordot", "batched", "einsum", "packed", "unpacked"})
+_DIMENSIONS = "nmrstuv"
+
+
+def source(
+    term: Term,
+    sizes: Mapping[Domain, int] | None = None,
+    backend: str = "numpy",
+    name: str = "gradient",
+    title: str = "",
+    pack: tuple[str, ...] = (),
+    memory: int | None = None,
+) -> str:
+    """Source text of a function that computes `term`, a derivation's result, from arrays.
+
+    >>> from combdiff.terms.terms import App, Lam, fresh, mul, total
+    >>> from combdiff.terms.types import COMPLEX, Index, Map
+    >>> i, j = (fresh(name, Index(Domain("A.1"))) for name in "ij")
+    >>> A = fresh("A", Map((i.kind, j.kind), COMPLEX))
+    >>> x = fresh("x", Map((j.kind,), COMPLEX))
+    >>> body = Lam((i,), total((j,), mul(App(A, (i, j)), App(x, (j,)))))
+    >>> print(source(Lam((A,), Lam((x,), body)), name="product").splitlines()[-1].strip())
+    return A @ x
+
+    Arguments are the arrays in written order, then the functions of the user: `g`, `grad_g(x)`, `pullback_g(x, k)`;
+    of a function of a number they are called once on a whole array of numbers. `title` goes into the docstring.
+    Raises `UnsupportedError` for what has no array program (an integral).
+    """
+    spelling = spelling_of(backend)
+    with deep_recursion():
+        return emit(scheduled(packed(lower(term, sizes), pack), spelling, memory), spelling, name, title)
+
+
+def spelling_of(backend: str) -> Spelling:
+    """The table of an array library."""
+    if backend not in BACKENDS:
+        raise UnsupportedError(f"there is no backend {backend!r}", remedy=f"choose one of {', '.join(BACKENDS)}")
+    found = import_module(f"combdiff.emit.backends.{backend}").SPELLING
+    assert isinstance(found, Spelling), "a backend is a table"
+    return found
+
+
+def emit(plan: Plan, spelling: Spelling, name: str = "gradient", title: str = "", over: Overwriting = CAUTIOUS) -> str:
+    """The text of a plan, after those of the equations and solvers that it calls."""
+    module = Module(spelling, name)
+    plan = needed_by(plan, module)
+    return module.text(FunctionText(plan, module, module.name, over).text(title), packs=bool(plan.packings))
+
+
+def needed_by(plan: Plan, module: Module, late: Collection[Step] = ()) -> Plan:
+    """Add what packs arguments, the kernels, equations and solvers of a plan to the module.
+
+    The plan that is returned calls them.
+    """
+    module.add_packers(plan)
+    plan = with_definitions(plan, module.spelling.kernel, module.names.taken, late)
+    module.add({s.spec.name: s.spec.text(module.spelling.kernel) for s in plan.steps if isinstance(s.spec, Kernel)})
+    for step in plan.steps:
+        name = solver_of(step)
+        if name:
+            module.add({name: solver_text(name, module.spelling)})
+        if isinstance(step.spec, Equation) and step.spec not in module.equations:
+            equation = module.equations[step.spec] = module.names.fresh(step.spec.name)
+            inner = needed_by(step.spec.plan, module)
+            title = "The residual of an equation, and its Jacobian matrix."
+            module.add({equation: FunctionText(inner, module, equation).text(title).rstrip()})
+    return plan
+
+
+class FunctionText(LoopText):
+    """The text of one function; its statements are written in the order of the plan's steps."""
+
+    def __init__(self, plan: Plan, module: Module, name: str, over: Overwriting = CAUTIOUS) -> None:
+        super().__init__()
+        self.plan = plan
+        self.spelling = module.spelling
+        self.name = name
+        names = Names(module.names.taken)
+        self.fresh, self.taken = names.fresh, names.taken
+        self.arguments = names.of(a.name for a in plan.arguments if a.name not in plan.packed)
+        self.packed = PackedArguments(plan, module.packers(plan), self.fresh)
+        self.arguments |= self.packed.arguments
+        self.texts: dict[Step, Text] = {}
+        self.lines: list[str] = []
+        self.dimensions = self._dimensions()
+        self.loops = {step: loop for loop in plan.loops for step in loop.steps}
+        self.asked: set[Domain] = set()
+        self.pinned = {step: self.fresh(given) for step, given in plan.names.items() if step in set(plan.steps)}
+        steps = plan.steps
+        outside = (o for s in steps if s not in self.loops for o in uses_of(s))
+        self.uses = Counter([*outside, *(o for loop in plan.loops for o in uses_in(loop)), *plan.outputs])
+        own = Called(self.arguments, module.equations, self.packed.items)
+        self.expressions = Statements(plan, self.spelling, self.texts.__getitem__, self.extent, own)
+        self.over = over.of(plan, partial(writes, self.spelling), self.uses)
+        self.becomes = {buffer: step for step, buffer in self.over.items()}
+
+    def _dimensions(self) -> dict[Domain, str]:
+        """A name for the size of every domain of the arguments."""
+        sizes = [(a.kind.domain, self.arguments[a.name]) for a in self.plan.arguments if isinstance(a.kind, Index)]
+        found = {domain: name for domain, name in sizes if domain is not None}
+        for domain in (d for a in self._arrays() for d in slots(a.kind)):
+            if domain.count is not None:
+                found[domain] = str(domain.count)
+            if domain not in found:
+                short = domain.name if domain.sized else next((c for c in _DIMENSIONS if c not in self.taken), "n")
+                found[domain] = self.fresh(f"n_{domain.name}" if domain.declared else short)
+        return found
+
+    def _arrays(self) -> list[Argument]:
+        return [a for a in self.plan.arguments if a.step is not None]
+
+    def extent(self, domain: Domain) -> str:
+        if domain.count is not None:
+            return str(domain.count)
+        self.asked.add(domain)
+        return self.dimensions[domain]
+
+    # --- statements -----------------------------------------------------------------------------------------------
+
+    def text(self, title: str) -> str:
+        steps = self.plan.steps
+        for step in steps:
+            if self.uses[step]:
+                self.add(step)
+        results = self.results(self.plan.outputs, ())
+        code = self.released([*self.lines, f"return {', '.join(results)}"])
+        inner = [*self.docstring(title), *self._device(code), *self.preamble(), *code]
+        return "\n".join([self.header(), *(f"    {line}" if line else "" for line in inner)]) + "\n"
+
+    def header(self) -> str:
+        """The line with the name and what the function takes."""
+        given = [(self.arguments[a.name], a.optional) for a in self.plan.arguments]
+        return f"def {self.name}({', '.join(f'{name}=None' if free else name for name, free in given)}):"
+
+    def add(self, step: Step) -> None:
+        """Write a step: a line of its own, or kept for the expression that uses it."""
+        if step.op == "input":
+            self.texts[step] = Text(self.packed.whole(str(step.spec)) or self.arguments[str(step.spec)], ATOM)
+        elif step.op == "scatter":
+            values = self.expressions.scatter_values(step)
+            name = self.new_name(step)
+            self.lines += self.expressions.scattered(step, values, name)
+            self.note_large(step, name)
+            self.texts[step] = Text(name, ATOM)
+        elif step in self.loops:
+            self.add_loop(self.loops[step])
+        elif step.op == "slice":
+            self.add_slice(step)
+        else:
+            text = self.shortened(step)
+            if step in self.over and not self._takes_over(step):
+                self._write_over(step, self.over[step])
+                return
+            self.texts[step] = text if self._stays_inside(step, text) else self._assigned(step, text)
+
+    def _takes_over(self, step: Step) -> bool:
+        """Whether the library itself writes an expression over the operand that it holds."""
+        buffer = self.over[step]
+        return self.is_inside(buffer) and self.expressions.elides(step, buffer)
+
+    def _write_over(self, step: Step, buffer: Step) -> None:
+        """Write a step in the place of an operand, under a name of its own only if both have been given one."""
+        name, old = self.pinned.get(step, ""), self.texts[buffer]
+        self.lines += self.expressions.overwriting(step, buffer, name if name != old.code else "")
+        self.texts[step] = Text(name, ATOM) if name else old
+
+    def shortened(self, step: Step) -> Text:
+        """The expression of a step; where it grows too long, its longest operands get lines of their own."""
+        for operand in uses_of(step):
+            chained = step.op == "unpacked" or (is_matmul(step) and is_matmul(operand))
+            if step.op in _CONTRACTIONS and operand.op in _CONTRACTIONS and not chained:
+                self.name_now(operand)
+        if self.expressions.multiplies(step):
+            self.name_now(step.operands[0])
+        text = self.expressions.text(step)
+        # a long sum is put on a line a term instead
+        while step.op != "add" and len(text.code) > _INLINE + 20:
+            inside = [o for o in uses_of(step) if len(self.texts[o].code) > _WORTHWHILE and self.is_inside(o)]
+            if not inside:
+                break
+            self.name_now(max(inside, key=lambda o: len(self.texts[o].code)))
+            text = self.expressions.text(step)
+        return text
+
+    def is_inside(self, step: Step) -> bool:
+        return step.op not in NUMBERS | {"input"} and not self.texts[step].code.isidentifier()
+
+    def name_now(self, step: Step) -> None:
+        if self.is_inside(step):
+            self.texts[step] = self._assigned(step, self.texts[step])
+
+    def _stays_inside(self, step: Step, text: Text) -> bool:
+        if (
+            step in self.pinned
+            or self.is_large(step)
+            or (step in self.becomes and not self.expressions.elides(self.becomes[step], step, text))
+        ):
+            return False
+        if step.op in NUMBERS or (step.op == "position" and not step.operands):
+            return True
+        if step.op in VIEWS and step.op != "item" and self.texts[step.operands[0]].code.isidentifier():
+            return True
+        return self.uses[step] == 1 and len(text.code) <= (_INLINE if step not in self.plan.outputs else _WIDEST)
+
+    def _assigned(self, step: Step, text: Text) -> Text:
+        name = self.new_name(step)
+        self.lines += wrapped(f"{name} = ", text)
+        self.note_large(step, name)
+        return Text(name, ATOM)
+
+    def is_large(self, step: Step) -> bool:
+        """Whether a limit of memory asks that an array has a name: it is made when it is due, and can be released."""
+        return self.plan.memory is not None and SHARE * held_by(self.plan, step) > self.plan.memory
+
+    def new_name(self, step: Step) -> str:
+        if step in self.pinned:
+            return self.pinned[step]
+        last = step
+        while last in self.becomes and last not in self.pinned:
+            last = self.becomes[last]
+        if last in self.pinned:
+            return self.pinned[last]
+        wish = self._telling_name(step) if last is step else ""
+        if wish and wish not in self.taken:
+            return self.fresh(wish)
+        number = 1
+        while f"t{number}" in self.taken:
+            number += 1
+        return self.fresh(f"t{number}")
+
+    def _telling_name(self, step: Step) -> str:
+        """A name made of the operands' names, if it is short: `JP`, `C_conj`, `U_kb`."""
+        match step.op:
+            case "conj":
+                base = self._code(step.operands[0])
+                return f"{base}_conj" if base.isidentifier() else ""
+            case "tensordot" | "batched" | "einsum":
+                letters = [self._letters(o) for o in step.operands]
+                name = "".join(letters)
+                return name if all(letters) and len(name) <= 4 else ""
+            case "packed" | "unpacked":
+                return telling_name(step, self._letters)
+            case "laid":
+                base = self._code(step.operands[0])
+                return f"{base}_laid" if base.isidentifier() else ""
+            case "gather":
+                base = self._code(origin(step.operands[0], through=("laid",)))
+                places = [self._code(o) for o in step.operands[1:] if o.op == "position"]
+                name = "_".join([base, *places])
+                return name if places and name.isidentifier() and len(name) <= 12 else ""
+            case _:
+                return ""
+
+    def _code(self, step: Step) -> str:
+        """The text of a step; empty if it is not written, as within a loop."""
+        return self.texts[step].code if step in self.texts else ""
+
+    def _letters(self, step: Step) -> str:
+        while step.op in ("conj", "permute"):
+            step = step.operands[0]
+        code = self._code(step)
+        if step.op in _CONTRACTIONS and not code.isidentifier():
+            return "".join(map(self._letters, step.operands))
+        return code if code.isidentifier() and code.isalpha() and len(code) <= 3 else ""
+
+    def results(self, outputs: Sequence[Step], others: Iterable[Step]) -> list[str]:
+        """What is returned: fresh arrays, also where a result is a part of an argument, or of one of the `others`."""
+        given = set(others)
+        results = []
+        for step in outputs:
+            root = origin(step)
+            text = self.texts[step]
+            if step.rank and (root.op == "input" or root in given):
+                text = Text(self.spelling.copy.format(text.at(ATOM)), ATOM)
+            else:
+                text = self.expressions.result(step, text)
+            given.add(root)
+            results.append(text)
+        if sum(len(t.code) for t in results) > _WIDEST - 8:
+            results = [t if t.code.isidentifier() else self._result_line(t, n) for n, t in enumerate(results, 1)]
+        return [t.code for t in results]
+
+    def _result_line(self, text: Text, number: int) -> Text:
+        name = self.fresh("result" if len(self.plan.outputs) == 1 else f"result{number}")
+        self.lines += wrapped(f"{name} = ", text)
+        return Text(name, ATOM)
+
+    # --- what stands above ----------------------------------------------------------------------------------------
+
+    def preamble(self) -> list[str]:
+        """The sizes that the code uses, read off as few arrays as will do."""
+        shown = {d for a in self._arrays() for d in slots(a.kind)}
+        wanted = [d for d in self.dimensions if d in self.asked and d in shown]
+        lines = self.packed.statements()
+        arrays = [(self.arguments[a.name], slots(a.kind)) for a in self._arrays() if a.name not in self.packed.packings]
+        while wanted:
+            name, domains = max(
+                arrays + self.packed.showing(), key=lambda pair: (len(set(wanted) & set(pair[1])), -len(pair[1]))
+            )
+            lines.append(self._sizes_of(name, domains, wanted))
+            wanted = [d for d in wanted if d not in domains]
+        return lines
+
+    def _device(self, code: list[str]) -> list[str]:
+        """Where new arrays are made: at the place of the first argument that is an array."""
+        if not self.spelling.device or not any("device=device" in line for line in code):
+            return []
+        arrays = [self.arguments[a.name] for a in self._arrays() if not a.optional]
+        return [self.spelling.device.format(arrays[0]) if arrays else "device = None"]
+
+    def _sizes_of(self, name: str, domains: tuple[Domain, ...], wanted: list[Domain]) -> str:
+        found = [d for d in dict.fromkeys(domains) if d in wanted]
+        if len(domains) == 1:
+            return f"{self.dimensions[found[0]]} = len({name})"
+        if len(found) == 1:
+            return f"{self.dimensions[found[0]]} = {name}.shape[{domains.index(found[0])}]"
+        names = [self.dimensions[d] if d in wanted and domains.index(d) == n else "_" for n, d in enumerate(domains)]
+        while names[-1] == "_":
+            names.pop()
+        return f"{', '.join(names)} = {name}.shape" + ("" if len(names) == len(domains) else f"[:{len(names)}]")
+
+    def docstring(self, title: str) -> list[str]:
+        body = title.strip().splitlines() or [f"Computes {self.name}."]
+        rows = [self.described(a) for a in self.plan.arguments]
+        lines = [*body, *([""] if rows else []), *rows]
+        quoted = [line.replace("\\", "\\\\").replace('"""', '\\"\\"\\"') for line in lines]
+        return [f'"""{quoted[0]}', *quoted[1:], '"""']
+
+    def described(self, a: Argument) -> str:
+        name = self.arguments[a.name]
+        if isinstance(a.kind, Index) and a.kind.domain is not None:
+            return f"{name}: how many values {_spoken(a.kind.domain)} has"
+        if a.callable:
+            return f"{name}: function of the caller's, {called(name, a, self.arguments)}"
+        kind = self.packed.origin(a.name) + described(a.kind, [self.dimensions.get(d, "n") for d in slots(a.kind)])
+        return f"{name}: {kind}{', where the method of Newton starts; 0 if not given' if a.optional else ''}"
+
+
+def _spoken(domain: Domain) -> str:
+    """A domain as people say it: y.1 is slot 1 of y, and y.1#2 slot 1 of another y."""
+    head, _, rest = domain.name.partition(".")
+    slot, _, other = rest.partition("#")
+    if domain.declared or not slot.isdecimal():
+        return domain.name
+    return f"slot {slot} of {'another ' if other else ''}{head}"

@@ -1,0 +1,128 @@
+"""Steps that are written over one of their operands, as statements: `u -= T`, `np.subtract(T, u, out=u)`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from combdiff.arrays.plan import Step
+from combdiff.emit.backends.spelling import Spelling
+from combdiff.emit.expressions import Expressions
+from combdiff.emit.texts import ATOM, PRODUCT, Text, filled, number_text
+from combdiff.terms.terms import MINUS_ONE, ONE, Const
+
+_CONTRACTIONS = frozenset({"tensordot", "batched", "einsum"})
+_OPERATORS = {"add": "+", "subtract": "-", "multiply": "*", "power": "**"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Update:
+    """buffer ← function(operands), where one operand is the buffer: None stands for it."""
+
+    function: str
+    operands: tuple[Text | None, ...]
+
+
+class Statements(Expressions):
+    """Writes what is done in place."""
+
+    def elides(self, step: Step, buffer: Step, text: Text | None = None) -> bool:
+        """Whether `step` as an expression is written over `buffer`, whose text stands in it and is no view.
+
+        NumPy does so where an operand of an operator is held by nothing else and owns its memory: one on the left, of
+        the shape of the result; for others, and for functions, there is a fresh array.
+        """
+        view = buffer.op in _CONTRACTIONS and (text or self.refer(buffer)).level != PRODUCT
+        if not self.spelling.elides or view or step.op not in ("add", "mul", "power"):
+            return False
+        rest = [o for o in step.operands if o is not buffer]
+        if step.op == "mul":
+            return not any(o.rank for o in rest)
+        return step.operands[0] is buffer and all(o.domains in ((), step.domains) for o in rest)
+
+    def overwriting(self, step: Step, buffer: Step, name: str = "") -> list[str]:
+        """The statements that put `step` in the place of `buffer`, and call it `name` if that is a name of its own."""
+        array = self.refer(buffer)
+        updates = getattr(self, f"_{step.op}_over")(step, buffer)
+        lines = [self._spelled(update, array) for update in updates]
+        if name:
+            lines[-1] = f"{name} = {self._as_call(updates[-1], array)}"
+        return lines
+
+    def _spelled(self, update: _Update, array: Text) -> str:
+        """As `u -= T` where the buffer stands first and there is an operator."""
+        operator = _OPERATORS.get(update.function)
+        match update.operands:
+            case (None, Text() as other) if operator:
+                return f"{array.code} {operator}= {other.code}"
+        return self._as_call(update, array)
+
+    def _as_call(self, update: _Update, array: Text) -> str:
+        operands = ", ".join((o or array).code for o in update.operands)
+        if "." in update.function:
+            return filled(update.function[:-1] + ", out={1})", array, array).code
+        return self.spelling.overwrite.format(update.function, operands, array.code)
+
+    def _add_over(self, step: Step, buffer: Step) -> list[_Update]:
+        spec: Any = step.spec
+        coefficients, places = spec
+        terms = list(zip(coefficients, step.operands, places, strict=True))
+        own = next(c for c, o, _ in terms if o is buffer)
+        others = [(c, o, at) for c, o, at in terms if o is not buffer]
+        others.sort(key=lambda term: _is_negative(term[0]))
+        updates: list[_Update] = []
+        if own == MINUS_ONE and not _is_negative(others[0][0]):
+            c, o, at = others.pop(0)
+            updates.append(_Update("subtract", (self._times(c, [(o, at)], step.rank), None)))
+        elif own != ONE:
+            updates.append(_Update("multiply", (None, number_text(own))))
+        for c, o, at in others:
+            size = Const(-c.real) if _is_negative(c) else c
+            text = self._times(size, [(o, at)], step.rank)
+            updates.append(_Update("subtract" if _is_negative(c) else "add", (None, text)))
+        return updates
+
+    def _mul_over(self, step: Step, buffer: Step) -> list[_Update]:
+        """What is small is multiplied first, with the number; each large factor has a statement of its own."""
+        spec: Any = step.spec
+        coefficient, places = spec
+        others = [(o, at) for o, at in zip(step.operands, places, strict=True) if o is not buffer]
+        large = [pair for pair in others if self.plan.entries(pair[0]) == self.plan.entries(step)]
+        small = [pair for pair in others if pair not in large]
+        updates = []
+        if small or coefficient != ONE:
+            updates.append(_Update("multiply", (None, self._times(coefficient, small, step.rank))))
+        updates += [_Update("multiply", (None, self._times(ONE, [pair], step.rank))) for pair in large]
+        return updates
+
+    def _power_over(self, step: Step, buffer: Step) -> list[_Update]:
+        exponent: Any = step.operands[1].spec
+        return [_Update("power", (None, Text("2", ATOM)))] * (exponent.real.numerator.bit_length() - 1)
+
+    def _conj_over(self, step: Step, buffer: Step) -> list[_Update]:
+        return [_Update("conjugate", (None,))]
+
+    def _call_over(self, step: Step, buffer: Step) -> list[_Update]:
+        spec: Any = step.spec
+        return [_Update(self.spelling.functions[spec[0]], (None,))]
+
+
+def _is_negative(c: Const) -> bool:
+    return not c.imag and c.real < 0
+
+
+def writes(spelling: Spelling, step: Step) -> bool:
+    """Whether the operation has a form that takes `out=`."""
+    spec: Any = step.spec
+    if not spelling.overwrite:
+        return False
+    match step.op:
+        case "call":
+            template = spelling.functions.get(spec[0], "")
+            special = spelling.branched if step.operands[0].complex else spelling.of_real
+            return template.endswith("({0})") and "." in template and spec[0] not in special
+        case "power":
+            exponent = step.operands[1].spec
+            return isinstance(exponent, Const) and exponent.is_integer and exponent.real in (2, 4, 8)
+        case _:
+            return True

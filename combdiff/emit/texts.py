@@ -1,0 +1,137 @@
+"""Pieces of Python: expressions with the brackets that they need, exact numbers, axes aligned by indexing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from combdiff.arrays.numbers import as_float
+from combdiff.arrays.plan import Plan, Step
+from combdiff.emit.backends.spelling import Spelling
+from combdiff.emit.names import Called
+from combdiff.terms.terms import Const
+from combdiff.terms.types import Domain
+
+CHOICE, SUM, PRODUCT, UNARY, POWER, ATOM = range(6)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """An expression and how tightly its outermost operator binds; `terms` are its lines if it is too long."""
+
+    code: str
+    level: int
+    terms: tuple[str, ...] = ()
+
+    def at(self, level: int) -> str:
+        """The text as an operand that must bind at least as tightly as `level`."""
+        return self.code if self.level >= level else f"({self.code})"
+
+
+_SLOT = re.compile(r"(?<=[(,] |.\()\{(\d)\}(?=[,)])|\{(\d)\}")
+
+
+def filled(template: str, *operands: Text) -> Text:
+    """A template of a library, its operands in brackets where they are not whole arguments of a call."""
+
+    def code(slot: re.Match[str]) -> str:
+        whole, part = slot.groups()
+        return operands[int(whole)].code if whole else operands[int(part)].at(ATOM)
+
+    return Text(_SLOT.sub(code, template), ATOM)
+
+
+def literal(value: Fraction) -> Text:
+    """An exact rational: `3`, `1 / 2`; a float where its digits would be unreadable."""
+    if max(abs(value.numerator), value.denominator) >= 10**15:
+        return Text(repr(as_float(value)), UNARY if value < 0 else ATOM)
+    if value.denominator == 1:
+        return Text(str(value), UNARY if value < 0 else ATOM)
+    return Text(f"{value.numerator} / {value.denominator}", PRODUCT)
+
+
+def number_text(c: Const) -> Text:
+    """A number: `2`, `1j`, `(1 / 2 - 3j)`."""
+    if not c.imag:
+        return literal(c.real)
+    size = literal(abs(c.imag))
+    imaginary = f"{size.code}j" if size.level == ATOM else f"{abs(c.imag).numerator}j / {abs(c.imag).denominator}"
+    if not c.real:
+        return Text(f"-{imaginary}" if c.imag < 0 else imaginary, UNARY if c.imag < 0 else size.level)
+    return Text(f"{literal(c.real).code} {'-' if c.imag < 0 else '+'} {imaginary}", SUM)
+
+
+def signed(c: Fraction, text: Text) -> tuple[str, str]:
+    """The sign and the size of c·text, as a part of `chained`."""
+    size = abs(c)
+    return ("-" if c < 0 else "+"), text.at(PRODUCT) if size == 1 else f"{size} * {text.at(UNARY)}"
+
+
+def chained(parts: Sequence[tuple[str, str]]) -> Text:
+    """A sum of signed parts."""
+    (sign, first), *rest = parts
+    terms = [f"-{first}" if sign == "-" else first, *(f"{s} {t}" for s, t in rest)]
+    level = SUM if rest else PRODUCT
+    return Text(" ".join(terms), level, tuple(terms) if rest else ())
+
+
+class Writer:
+    """What all texts of steps need: the operands' texts, the sizes, axes put in their places."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        spelling: Spelling,
+        refer: Callable[[Step], Text],
+        extent: Callable[[Domain], str],
+        called: Called,
+    ) -> None:
+        self.plan = plan
+        self.spelling = spelling
+        self.refer = refer
+        self.extent = extent
+        self.called = called
+        self.items = called.items
+
+    def atom(self, step: Step) -> str:
+        return self.refer(step).at(ATOM)
+
+    def aligned(self, step: Step, places: Sequence[int], rank: int) -> Text:
+        """`step` with its axes put at `places` among the `rank` axes of the result."""
+        order = sorted(range(len(places)), key=lambda axis: places[axis])
+        text = self.transposed(self.refer(step), order)
+        if not places:
+            return text
+        marks = [":" if axis in places else "None" for axis in range(min(places), rank)]
+        if "None" not in marks:
+            return text
+        while len(marks) > 1 and marks[-1] == ":":
+            marks.pop()
+        together = "None" not in marks[: len(places)]
+        if together and _ends_in_entry(step) and text.code.endswith("]"):
+            return Text(f"{text.code[:-1]}, {', '.join(marks[len(places) :])}]", ATOM)
+        return Text(f"{text.at(ATOM)}[{', '.join(marks)}]", ATOM)
+
+    def operands(self, step: Step, places: Sequence[Sequence[int]]) -> list[Text]:
+        return [self.aligned(o, at, step.rank) for o, at in zip(step.operands, places, strict=True)]
+
+    def transposed(self, text: Text, order: Sequence[int]) -> Text:
+        if list(order) == list(range(len(order))):
+            return text
+        if list(order) == list(range(len(order)))[::-1]:
+            template = self.spelling.reverse if len(order) > 2 else "{0}.T"
+            if template:
+                return filled(template, text)
+        return Text(self.spelling.transpose.format(text.at(ATOM), ", ".join(map(str, order))), ATOM)
+
+    def shape(self, domains: Sequence[Domain]) -> str:
+        return f"({', '.join(map(self.extent, domains))}{',' if len(domains) == 1 else ''})"
+
+
+def _ends_in_entry(step: Step) -> bool:
+    """Whether `step` is an array with a constant in the last slot, X[:, 0], where more axes may follow."""
+    spec: Any = step.spec
+    return step.op == "pick" and spec[-1][0] == step.operands[0].rank - 1

@@ -1,0 +1,400 @@
+"""The gate: every simplification is evaluated before and after on random numbers, and a difference is an error.
+
+Each term sees two sets of sizes, and a draw for each: what is wrong may agree at one size (`meaning/sizes.py`).
+Tensors are drawn from their declared symmetric subspaces; an unknown map becomes a fixed random one. The numbers are
+residues modulo a prime, on which polynomials are exact (`exact.py`), so that no tolerance hides a wrong coefficient.
+Only where terms differ there and one holds an opaque function do floating-point numbers decide: sqrt(x)² is x. What
+is compared is each value that a stage has changed (`pieces.py`), or the whole result where that does not settle it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from combdiff.arrays.lower.components import Components, Split, by_components
+from combdiff.budget import Budget, OutOfTime
+from combdiff.canon.repeats import form
+from combdiff.errors import CheckError, UnsupportedError
+from combdiff.gate.arithmetic import Arithmetic, Floating
+from combdiff.gate.exact import Exact, InexactError, has_conditions, is_transparent
+from combdiff.gate.labelled import TooLargeError
+from combdiff.gate.numeric import Evaluation
+from combdiff.gate.unknown import RandomMap
+from combdiff.meaning.comparing import difference
+from combdiff.meaning.points import listed, positions_of, values_of
+from combdiff.meaning.samples import random_value
+from combdiff.meaning.sizes import Sizes, two_sizes
+from combdiff.simplify.pieces import Pair, Parts, parts_of, pieces
+from combdiff.terms.terms import Term, Tuple, Var
+from combdiff.terms.types import Domain, Index, Map, Number, Type, is_complex
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from combdiff.gate.labelled import Array
+
+TOLERANCE = 1e-8
+"""Of floating-point numbers, relative to each entry, or to the scale of its row."""
+
+LOST = 1e-11
+"""What is lost of the digits of the largest entry, and then found in all others."""
+
+_NUDGE = 1e-14
+_NUDGES = 3
+_SPARED = 10
+"""How far numbers are moved to learn what rounding does, how often, and how much more rounding may do."""
+
+_SMALL = _NUDGE / TOLERANCE
+"""Smaller values count as this: they may be the rounding of terms of the size of what is drawn, as in |a| + a."""
+
+DRAWS = 6
+"""Floating-point numbers are drawn so often where a term holds a condition of numbers, which hides half of them."""
+
+
+@dataclass(slots=True)
+class Prepared:
+    """Terms as samples evaluate them: by the components of their lattice indices, and taken apart."""
+
+    split: Split = field(default_factory=Split)
+    known: dict[Term, tuple[Components, Parts]] = field(default_factory=dict)
+
+    def __call__(self, t: Term) -> tuple[Components, Parts]:
+        found = self.known.get(t)
+        if found is None:
+            components = by_components(t, self.split)
+            found = self.known[t] = components, parts_of(components.term)
+        return found
+
+
+@dataclass(slots=True)
+class Sample:
+    """Random numbers of one kind for the free variables of terms, and the values that terms have on them."""
+
+    sizes: dict[Domain, int]
+    numbers: Arithmetic
+    seed: int = 0
+    positive: bool = False
+    rng: np.random.Generator | None = None
+    values: dict[Term, object] = field(default_factory=dict)
+    ask: Callable[[], None] = lambda: None
+    known: dict[Term, list[Array]] = field(default_factory=dict)
+    before: dict[Term, list[Array]] = field(default_factory=dict)
+    kinds: dict[Term, Map] = field(default_factory=dict)
+    prepared: Prepared = field(default_factory=Prepared)
+    places: dict[tuple[int, Type], Var] = field(default_factory=dict)
+
+    def value(self, v: Term) -> object:
+        """The random value of a free variable, drawn when first asked for."""
+        import numpy as np
+
+        if v not in self.values:
+            self.rng = self.rng or np.random.default_rng(self.seed)
+            rng, draw = self.rng, self.numbers.draw
+            kind = self.kinds.get(v, v.type)
+            if isinstance(kind, Map) and kind.linear:
+                self.refuse_exact()
+                self.values[v] = random_value(kind, self.sizes, rng)
+                return self.values[v]
+            known = isinstance(kind, Number | Index) or (isinstance(kind, Map) and kind.is_tensor)
+            self.values[v] = (
+                random_value(kind, self.sizes, rng, draw) if known else RandomMap(v.type, self.sizes, rng, self.numbers)
+            )
+            if self.positive and known and not is_complex(kind) and not getattr(kind, "symmetries", ()):
+                self.values[v] = np.abs(self.values[v])  # type: ignore[call-overload]  # a real number or array
+        return self.values[v]
+
+    def nudged(self, seed: int) -> Sample:
+        """The same numbers, each off by a little more than rounding; functions stay as they are."""
+        import numpy as np
+
+        rng = np.random.default_rng(seed)
+
+        def moved(value: object) -> object:
+            array = np.asarray(value)
+            if array.dtype.kind not in "fc":
+                return value
+            off = array * (1 + _NUDGE * rng.standard_normal(array.shape))
+            return off if array.ndim else off.item()
+
+        values = {v: value if isinstance(v.type, Index) else moved(value) for v, value in self.values.items()}
+        sample = Sample(self.sizes, self.numbers, self.seed, self.positive, self.rng, values, self.ask)
+        sample.kinds, sample.prepared, sample.places = self.kinds, self.prepared, self.places
+        return sample
+
+    def refuse_exact(self, why: str = "a linear map or a root has no value in the field") -> None:
+        """Floating-point numbers decide where a term has no value in the field."""
+        if isinstance(self.numbers, Exact):
+            raise InexactError(why)
+
+    def outputs(self, t: Term) -> list[Array]:
+        """Each tensor of a result as a full array, indexed by its own parameters. What two stages share is kept."""
+        import numpy as np
+
+        found = self.known.get(t) or self.before.get(t)
+        if found is None:
+            # declared symmetries are laws of points: tensors are drawn by the types that they have before
+            self.kinds.update((v, v.kind) for v in t.free.union(parts_of(t).params) if isinstance(v.kind, Map))
+            split, parts = self.prepared(t)
+            evaluation = Evaluation(self, split.term.free.union(parts.params))
+            evaluation.local.update(self._lists(split))
+            evaluation.local.update(self._arguments(parts.params))
+            for var, value in parts.values.items():
+                evaluation.bind(var, value)
+            found = [evaluation.full(item) for item in parts.items]
+            if any(np.isnan(item).any() for item in found):
+                self.refuse_exact("a number is divided by zero")
+        self.known[t] = found
+        return found
+
+    def _arguments(self, params: Sequence[Var]) -> dict[Var, object]:
+        """Numbers for the arguments of a result that is a map, the same whatever it calls them."""
+        places = [self.places.setdefault((n, p.kind), p) for n, p in enumerate(params)]
+        return {p: self.value(place) for p, place in zip(params, places, strict=True)}
+
+    def _lists(self, split: Components) -> dict[Var, Array]:
+        """The offsets of lists, and where the negative of each lies."""
+        found: dict[Var, Array] = {}
+        for domain, offsets in split.offsets.items():
+            rows = listed(domain, self.sizes).rows.astype(float)
+            found[offsets] = rows if domain.directions > 1 else rows[:, 0]
+        for domain, opposite in split.opposite.items():
+            found[opposite] = positions_of(domain, self.sizes, -values_of(domain, self.sizes)).astype(float)
+        return found
+
+    def turn(self) -> None:
+        """A new stage begins: only the values of the one before it are of use."""
+        self.before, self.known = self.known, {}
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What became of a comparison: how the terms differ (empty if they agree), and whether a value was finite."""
+
+    difference: str = ""
+    finite: bool = True
+
+
+AGREE = Comparison()
+
+
+@dataclass(slots=True)
+class Gate:
+    """Compares terms on random numbers, with two sets of small sizes for all domains.
+
+    `few`: terms need large arrays, so that few sizes are dealt from now on.
+    """
+
+    sizes: tuple[Sizes, Sizes] = field(default_factory=lambda: ({}, {}))
+    seed: int = 0
+    few: bool = False
+    prepared: Prepared = field(default_factory=Prepared)
+    samples: dict[tuple[type[Arithmetic], bool, bool, int], Sample] = field(default_factory=dict)
+    budget: Budget = field(default_factory=Budget)
+
+    def same(self, before: Term, after: Term, stage: str, accused: Callable[[], str] = lambda: "") -> bool:
+        """Raise CheckError, naming `stage` and what is `accused`, if the two terms differ on random numbers.
+
+        Returns whether there was something to compare: in floating point no value need be finite, as for the logarithm
+        of what is drawn.
+
+        Raises:
+            UnsupportedError: a term cannot be evaluated on arrays, or only on too large ones.
+        """
+        import numpy as np
+
+        for sample in self.samples.values():
+            sample.turn()
+        self.prepared.known.clear()
+        with np.errstate(all="ignore"):
+            try:
+                result = self._result(before, after)
+            except TooLargeError:
+                if self.few:
+                    raise
+                self.few, self.sizes = True, ({}, {})
+                self.samples.clear()
+                result = self._result(before, after)
+        if result.difference:
+            raise CheckError(
+                f"{stage} changed the value of the derivative ({result.difference}); "
+                f"{_who(accused)}this is a bug of combdiff",
+                remedy="report the program",
+            )
+        return result.finite
+
+    def agree(self, before: Term, after: Term) -> bool:
+        """Whether two terms have the same value on random numbers."""
+        import numpy as np
+
+        with np.errstate(all="ignore"):
+            return not self.compared(before, after).difference
+
+    def _result(self, before: Term, after: Term) -> Comparison:
+        result = self._each_compared(before, after)
+        if result.difference or not result.finite:
+            result = self._whole(before, after, result.difference)
+        return result
+
+    def _each_compared(self, before: Term, after: Term) -> Comparison:
+        """The first value or item that does not agree whatever the values are that it is made of.
+
+        Pairs of one form, such as the layers of a network, are compared once. Where the definitions of other values are
+        needed, only exact numbers count: in floating point a large term of one definition may hide a small one.
+        """
+        known: dict[Hashable, Comparison] = {}
+
+        def result(pair: Pair, compare: Callable[[Term, Term], Comparison]) -> Comparison:
+            shape = form(Tuple(pair))[0], compare
+            if shape not in known:
+                known[shape] = compare(*pair)
+            return known[shape]
+
+        try:
+            for ways in pieces(before, after):
+                found = result(next(ways), self.compared)
+                if found != AGREE and all(result(deeper, self._exactly) != AGREE for deeper in ways):
+                    return Comparison(found.difference, finite=False)
+        except (UnsupportedError, OverflowError):
+            return Comparison(finite=False)
+        return AGREE
+
+    def _whole(self, before: Term, after: Term, doubt: str) -> Comparison:
+        """The results compared as they are. In `doubt`, for one value differs, they must agree to the last digits."""
+        try:
+            result = self.compared(before, after, doubtful=bool(doubt))
+        except (UnsupportedError, OverflowError):
+            if doubt:
+                return Comparison(doubt)
+            raise
+        return result if result.finite or result.difference else Comparison(doubt, finite=False)
+
+    def compared(self, before: Term, after: Term, doubtful: bool = False) -> Comparison:
+        """Both evaluated at two sets of sizes, each with a draw of its own; in floats where exact numbers say nothing.
+
+        Args:
+            doubtful: whether numbers are drawn more than once, and small ones may not differ by the tolerance itself.
+        """
+        self._make_room(before, after)
+        finite = False
+        for second in (False, True):
+            result = self._exact(before, after, second)
+            for positive in (False, True):
+                if result is None or not (result.finite or result.difference):
+                    result = self._floating(before, after, second, doubtful, positive)
+            assert result is not None, "floating-point numbers always decide"
+            if result.difference:
+                return result
+            finite |= result.finite
+        return Comparison(finite=finite)
+
+    def _exactly(self, before: Term, after: Term) -> Comparison:
+        """The comparison on exact numbers alone."""
+        self._make_room(before, after)
+        found = (self._exact(before, after, second) for second in (False, True))
+        return next((Comparison(finite=False) for result in found if result != AGREE), AGREE)
+
+    def _exact(self, before: Term, after: Term, second: bool) -> Comparison | None:
+        """The comparison on exact numbers; None where it does not decide."""
+        try:
+            differing = sum(_differing(a, b) for a, b in self._both(self._sample(second), before, after))
+        except InexactError:
+            return None
+        if not differing:
+            return AGREE
+        decides = is_transparent(before) and is_transparent(after)
+        return Comparison(f"{differing} entries differ in exact arithmetic") if decides else None
+
+    def _floating(self, before: Term, after: Term, second: bool, doubtful: bool, positive: bool = False) -> Comparison:
+        import numpy as np
+
+        finite = False
+        for draw in range(DRAWS if doubtful or has_conditions(before) or has_conditions(after) else 1):
+            sample = self._sample(second, Floating(), positive, draw)
+            results = list(self._both(sample, before, after))
+            difference = next((d for a, b in results if (d := _distance(a, b, _SMALL if doubtful else 1.0))), "")
+            if difference and _is_rounding(sample, (before, after), results):
+                continue
+            finite |= not results or any(b.size == 0 or np.isfinite(b).any() for _, b in results)
+            if difference:
+                return Comparison(difference)
+        return Comparison(finite=finite)
+
+    def _both(self, sample: Sample, before: Term, after: Term) -> Iterator[tuple[Array, Array]]:
+        return zip(sample.outputs(before), sample.outputs(after), strict=True)
+
+    def _make_room(self, before: Term, after: Term) -> None:
+        """Sizes for the domains in two terms; what was drawn for others is forgotten where a size has changed."""
+        found = two_sizes(Tuple((before, after)), self.sizes, self.seed, self.few)
+        for sizes, new in zip(self.sizes, found, strict=True):
+            if any(sizes.get(d, n) != n for d, n in new.items()):
+                self.samples.clear()
+            sizes.update(new)
+
+    def _sample(self, second: bool, numbers: Arithmetic | None = None, positive: bool = False, draw: int = 0) -> Sample:
+        numbers = numbers or Exact()
+        key = (type(numbers), second, positive, draw)
+        sample = self.samples.get(key)
+        if sample is None:
+            seed = self.seed + draw + DRAWS * second
+            sample = Sample(self.sizes[second], numbers, seed, positive, prepared=self.prepared, ask=self.budget.check)
+            self.samples[key] = sample
+        return sample
+
+
+def gate_for(*terms: Term, seed: int = 0) -> Gate:
+    """A gate with small sizes for every domain of `terms`."""
+    return Gate(two_sizes(Tuple(terms), seed=seed), seed)
+
+
+def _who(accused: Callable[[], str]) -> str:
+    """What is accused, if there is time to find it."""
+    try:
+        return accused()
+    except OutOfTime:
+        return ""
+
+
+def _is_rounding(sample: Sample, terms: tuple[Term, Term], results: Sequence[tuple[Array, Array]]) -> bool:
+    """Whether two terms differ by no more than one of them does where its numbers are a little off.
+
+    So it is for the sine of 10¹², say, of which rounding leaves four digits.
+    """
+    import numpy as np
+
+    nudged = [sample.nudged(seed) for seed in range(_NUDGES)]
+    moved = [[s.outputs(t) for s in nudged] for t in terms]
+    for n, pair in enumerate(results):
+        a, b = pair
+        if a.shape != b.shape:
+            return False
+        first, second = (
+            np.max([np.abs(outputs[n] - exact) for outputs in runs], axis=0)
+            for runs, exact in zip(moved, pair, strict=True)
+        )
+        # no number at all, as of a singular matrix, is as unsure as can be; what was changed may not become such
+        unsure = np.maximum(np.nan_to_num(first, nan=np.inf), np.nan_to_num(second, nan=0.0, posinf=0.0))
+        if not (np.abs(a - b)[np.isfinite(a)] <= _SPARED * unsure[np.isfinite(a)]).all():
+            return False
+    return True
+
+
+def _differing(a: Array, b: Array) -> int:
+    """How many entries differ."""
+    return int((a != b).sum()) if a.shape == b.shape else max(a.size, b.size, 1)
+
+
+def _distance(a: Array, b: Array, floor: float) -> str:
+    """How two arrays differ in floating point, entry by entry; empty if they do not, where both are finite.
+
+    Numbers below `floor` may be all rounding, and differ by the tolerance itself.
+    """
+    import numpy as np
+
+    if a.shape != b.shape:
+        return f"the shape {a.shape} became {b.shape}"
+    if (np.isfinite(a) & ~np.isfinite(b)).any():
+        return "a finite value was lost"
+    worst = difference(a, b, floor, share=LOST / TOLERANCE)
+    return f"relative difference {worst:.1e}" if worst > TOLERANCE else ""

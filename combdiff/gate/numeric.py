@@ -1,0 +1,336 @@
+"""The value of a term on arrays, one axis for every open index; sums are eliminated one index after the other.
+
+Quick enough to check every simplification. `meaning/evaluate.py`, which is slow and obviously right, shares nothing
+with it. The numbers are floating-point numbers or residues, as `arithmetic.py` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from combdiff.errors import UnsupportedError
+from combdiff.gate.arithmetic import Arithmetic
+from combdiff.gate.exact import is_integer, is_whole
+from combdiff.gate.labelled import (
+    LARGEST,
+    Labelled,
+    TooLargeError,
+    added,
+    all_axes,
+    eliminated,
+    guarded,
+    multiplied,
+)
+from combdiff.gate.residues import HALF
+from combdiff.gate.solving import made_of
+from combdiff.terms.terms import (
+    Add,
+    App,
+    Call,
+    Conj,
+    Const,
+    Delta,
+    Diff,
+    Indicator,
+    Lam,
+    Mul,
+    Pow,
+    Proj,
+    Sum,
+    Term,
+    Traverser,
+    Tuple,
+    Var,
+    substitute,
+    subterms,
+    total,
+)
+from combdiff.terms.traversal import is_tensor
+from combdiff.terms.types import Domain, Index, Map, Number, Type
+
+if TYPE_CHECKING:
+    from combdiff.gate.labelled import Array
+
+
+class Draws(Protocol):
+    """Where the values of free variables come from, and what kind of number they are."""
+
+    sizes: dict[Domain, int]
+    numbers: Arithmetic
+
+    @property
+    def ask(self) -> Callable[[], None]:
+        """Called often; it may raise to stop."""
+        ...
+
+    def value(self, v: Term) -> object:
+        """The value of a free variable or of an unknown derivative."""
+        ...
+
+    def refuse_exact(self) -> None:
+        """What follows are floating-point numbers: of a linear map, or of a root."""
+        ...
+
+
+def range_of(v: Var, sizes: Mapping[Domain, int]) -> Array:
+    """The values that an index takes."""
+    import numpy as np
+
+    if not isinstance(v.kind, Index) or v.kind.domain is None:
+        raise UnsupportedError("a sum over all numbers has no value on arrays")
+    n = v.kind.domain.extent(sizes)
+    if n > LARGEST:
+        raise TooLargeError(f"a check on numbers would need an array of {n} entries")
+    return np.arange(n) + v.kind.domain.first(n)
+
+
+class Evaluation:
+    """One evaluation: values of lets, and of the numbers that a δ fixes. Indices in `outer` have a drawn value."""
+
+    def __init__(self, sample: Draws, outer: Collection[Var]) -> None:
+        self.sample = sample
+        self.outer = outer
+        self.numbers = sample.numbers
+        self.local: dict[Var, object] = {}
+        self.memo: dict[Term, Labelled] = {}
+
+    def bind(self, var: Var, value: Term) -> None:
+        kept_unknown = isinstance(value, Lam) and not is_tensor(value)
+        if not kept_unknown:
+            self.local[var] = self.full(value)
+
+    def full(self, t: Term) -> Array:
+        """A scalar, or a tensor over all of its indices."""
+        import numpy as np
+
+        if isinstance(t, Lam):
+            entries = self(t.body).reduced()
+            shape = [len(range_of(p, self.sample.sizes)) for p in t.params]
+            return np.broadcast_to(entries.over([p.uid for p in t.params]), shape)
+        if isinstance(t.type, Map):
+            known = self._known(t)
+            if callable(known):
+                raise UnsupportedError("a map of functions has no values on arrays")
+            return np.asarray(known)
+        return self(t).reduced().over(())
+
+    def _is_open(self, v: Var) -> bool:
+        return isinstance(v.kind, Index) and v not in self.local and v not in self.outer
+
+    def _given(self, array: Array) -> Labelled:
+        return Labelled(array, (), HALF * self.numbers.unit)
+
+    def _known(self, t: Term) -> object:
+        """The value of a variable, an unknown derivative, or what an unknown map returns."""
+        match t:
+            case Var():
+                return self.local[t] if t in self.local else self.sample.value(t)
+            case Diff() if t.is_derivative:
+                if not _is_of_a_name(t):
+                    raise UnsupportedError("a derivative of a map that another map returns has no random value")
+                return self.sample.value(t)
+            case Diff():
+                self.sample.refuse_exact()
+                return made_of(t, self._known, self._with, self.sample.sizes)
+            case App(f, args):
+                function = self._known(f)
+                assert callable(function), "an unknown map"
+                return function(
+                    *(tuple(map(self.full, a.items)) if isinstance(a, Tuple) else self.full(a) for a in args)
+                )
+            case Proj(item, of):
+                values = self._known(of)
+                assert isinstance(values, tuple), "a tuple"
+                return values[item]
+        raise UnsupportedError(f"a {type(t).__name__} cannot be checked on numbers")
+
+    def _with(self, local: Mapping[Var, object], t: Term) -> Array:
+        """The value of `t`, with values for more variables."""
+        inner = Evaluation(self.sample, self.outer)
+        inner.local = {**self.local, **local}
+        return inner.full(t)
+
+    def __call__(self, t: Term) -> Labelled:
+        known = self.memo.get(t)
+        if known is None:
+            self.sample.ask()
+            known = self.memo[t] = self._step(t)
+        return known
+
+    def _step(self, t: Term) -> Labelled:
+        import numpy as np
+
+        match t:
+            case App(f, args):
+                return self._entry(f, args)
+            case Var() if self._is_open(t):
+                values = range_of(t, self.sample.sizes)
+                return Labelled(values.astype(float), (t.uid,), self.numbers.unit * max(1, len(values)))
+            case Mul(factors):
+                return multiplied([self(u) for u in factors])
+            case Add(terms):
+                return added([self(u) for u in terms])
+            case Const():
+                return self.numbers.number(t)
+            case Pow(base, Const() as n) if is_whole(n):
+                return self.numbers.integer_power(self(base), int(n.real))
+            case Pow(base, exponent):
+                return self.numbers.power(self(base), self(exponent))
+            case Conj(u):
+                inner = self(u)
+                return Labelled(np.conj(inner.array), inner.axes, inner.reach)
+            case Call(name, args):
+                return self.numbers.call(name, self(args[0])) if args else self.numbers.pi()
+            case Sum(indices, body):
+                return self._sum(indices, body)
+            case _:
+                return self._restricted(t)
+
+    def _restricted(self, t: Term) -> Labelled:
+        import numpy as np
+
+        match t:
+            case Delta(left, right, body):
+                return multiplied(guarded([self(body)], self._equal(left, right)))
+            case Indicator(left, right, body):
+                integers = is_integer(left) and is_integer(right)
+                return multiplied(guarded([self(body)], self.numbers.at_most(self(left), self(right), integers)))
+            case Proj() | Diff():
+                return self._one_by_one(t)
+            case _:
+                return self._given(np.asarray(self._known(t)))
+
+    def _equal(self, left: Term, right: Term) -> Labelled:
+        a, b = self(left), self(right)
+        axes = all_axes((a, b))
+        difference = self.numbers.settled(a.over(axes) - b.over(axes))
+        periods = [d for v in left.free | right.free if (d := _periodic(v)) is not None]
+        array = difference % periods[0].extent(self.sample.sizes) if periods else difference
+        return Labelled((array == 0).astype(float), axes, self.numbers.unit)
+
+    def _entry(self, f: Term, args: tuple[Term, ...]) -> Labelled:
+
+        # the entries of a list of offsets are integers
+        if not (isinstance(f.type, Map) and (f.type.is_tensor or isinstance(f.type.result, Index))):
+            return self._unknown_entry(f, args)
+        if isinstance(f, App | Proj) and any(self._is_open(v) for v in f.free):
+            return self._one_by_one(App(f, args))
+        tensor = self.full(f)
+        kinds = f.type.params
+        if self._are_slots(args, kinds):
+            return Labelled(tensor, tuple(v.uid for v in args if isinstance(v, Var)), HALF * self.numbers.unit)
+        places = [self(a) for a in args]
+        axes = all_axes(places)
+        indices = [
+            _slot(p.over(axes).astype(int), kind, self.sample.sizes) for p, kind in zip(places, kinds, strict=True)
+        ]
+        return Labelled(tensor[tuple(indices)], axes, HALF * self.numbers.unit)
+
+    def _are_slots(self, args: tuple[Term, ...], kinds: tuple[Type, ...]) -> bool:
+        """Whether the arguments are different open indices, each over the whole range of its slot."""
+        return len(set(args)) == len(args) and all(
+            isinstance(a, Var) and a.kind == kind and self._is_open(a) for a, kind in zip(args, kinds, strict=True)
+        )
+
+    def _unknown_entry(self, f: Term, args: tuple[Term, ...]) -> Labelled:
+        """An unknown map of numbers acts entry by entry, one of tensors is called once for every open index."""
+        import numpy as np
+
+        alone = isinstance(f, Var) or (isinstance(f, Diff) and f.is_derivative)
+        if alone and all(isinstance(a.type, Number | Index) for a in args):
+            places = [self(a).reduced() for a in args]
+            axes = all_axes(places)
+            function = self._known(f)
+            assert callable(function), "an unknown map"
+            entries = np.broadcast_arrays(*(p.over(axes) for p in places))
+            values = np.asarray([function(*map(np.asarray, x)) for x in zip(*map(np.ravel, entries), strict=True)])
+            return Labelled(values.reshape(entries[0].shape), axes, HALF * self.numbers.unit)
+        return self._one_by_one(App(f, args))
+
+    def _one_by_one(self, t: Term) -> Labelled:
+        """A value that is not computed on whole arrays, at every value of its open indices."""
+        import numpy as np
+
+        open_ = tuple(sorted((v for v in t.free if self._is_open(v)), key=lambda v: v.uid))
+        ranges = [range_of(v, self.sample.sizes) for v in open_]
+        result = np.zeros([len(r) for r in ranges], complex)
+        for place in np.ndindex(result.shape):
+            inner = Evaluation(self.sample, self.outer)
+            inner.local = {**self.local, **{v: int(r[n]) for v, r, n in zip(open_, ranges, place, strict=True)}}
+            result[place] = inner.entry_of(t)
+        return Labelled(result, tuple(v.uid for v in open_), HALF * self.numbers.unit)
+
+    def entry_of(self, t: Term) -> complex:
+        """A number that an unknown map returns, perhaps as an entry of a tensor."""
+        import numpy as np
+
+        match t:
+            case App(f, args) if isinstance(f.type, Map) and f.type.is_tensor:
+                slots = zip(args, f.type.params, strict=True)
+                places = tuple(_slot(np.asarray(self(a).array, int), p, self.sample.sizes) for a, p in slots)
+                return complex(np.asarray(self._known(f))[places])
+            case _:
+                return complex(np.asarray(self._known(t)))
+
+    def _sum(self, indices: tuple[Var, ...], body: Term) -> Labelled:
+        fixed = [v for v in indices if not isinstance(v.kind, Index)]
+        if fixed:
+            return self(_fixed_by_delta(fixed[0], tuple(v for v in indices if v is not fixed[0]), body))
+        sizes = {v.uid: len(range_of(v, self.sample.sizes)) for v in indices}
+        return eliminated(self._factors(body), sizes, self.numbers.unit)
+
+    def _factors(self, t: Term) -> list[Labelled]:
+        """What `t` is a product of, seen through conj and δ, so that sums can be eliminated one by one."""
+        import numpy as np
+
+        match t:
+            case Mul(factors):
+                return [f for u in factors for f in self._factors(u)]
+            case Conj(u):
+                return [Labelled(np.conj(f.array), f.axes, f.reach) for f in self._factors(u)]
+            case Delta(left, right, body):
+                return guarded(self._factors(body), self._equal(left, right))
+            case Sum((v, *others), body) if not isinstance(v.kind, Index):
+                return self._factors(_fixed_by_delta(v, others, body))
+            case _:
+                return [self(t)]
+
+
+def _fixed_by_delta(v: Var, others: Sequence[Var], body: Term) -> Term:
+    """Σ over all numbers v: a δ(a, v, e) in the body says what v is (the polymorphic δ of Eq. 27)."""
+    for d in subterms(body):
+        if isinstance(d, Delta) and v in (d.left, d.right):
+            a = d.left if d.right == v else d.right
+            if v not in a.free:
+                return total(others, substitute(_without(body, d), {v: a}))
+    raise UnsupportedError("a sum over all numbers that no δ fixes cannot be checked on numbers")
+
+
+def _is_of_a_name(t: Term) -> bool:
+    """Whether a derivative is one of an unknown map, and not of what that map returns for some arguments."""
+    while isinstance(t, Diff):
+        t = t.of
+    return isinstance(t, Var)
+
+
+def _slot(at: Array, kind: Type, sizes: Mapping[Domain, int]) -> Array:
+    """Where an index lies along the axis of a slot."""
+    assert isinstance(kind, Index) and kind.domain is not None, "a tensor's slot has a domain"
+    n = kind.domain.extent(sizes)
+    place = at - kind.domain.first(n)
+    if kind.domain.periodic:
+        return place % n
+    # a residue of a large constant may be negative
+    if n and ((place < 0) | (place >= n)).any():
+        raise TooLargeError("a constant index lies beyond the small arrays of a check")
+    return place
+
+
+def _without(body: Term, condition: Delta) -> Term:
+    return Traverser(lambda t: condition.body if t == condition else t)(body)
+
+
+def _periodic(v: Var) -> Domain | None:
+    domain = v.kind.domain if isinstance(v.kind, Index) else None
+    return domain if domain is not None and domain.periodic else None

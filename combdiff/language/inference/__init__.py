@@ -1,0 +1,1 @@
+"""Surface tree to term: names, types, ranges of indices and declarations are resolved."""

@@ -1,0 +1,266 @@
+"""Calls: functions of the language, functions of the program (inlined), tensors and unknown maps, and `f ▷ g`.
+
+A function of the program is read anew with its parameters standing for the arguments. An argument that costs something
+to compute and is used more than once becomes a binding (design, section 3, "Definitions").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from combdiff.errors import LanguageError, Span
+from combdiff.language.inference import operators
+from combdiff.language.inference.fit import index_slots
+from combdiff.language.inference.scope import Closure, Entry, Ready, Scope, Textual
+from combdiff.language.parsing.syntax import Compose, Expr, Lambda, Name, Param
+from combdiff.language.vocabulary import COMPARISONS, DERIVATIVES, FUNCTIONS, OF_MAPS, counted, in_words
+from combdiff.terms import terms
+from combdiff.terms.inclusion import included, over_complex
+from combdiff.terms.terms import App, Call, Diff, Lam, Let, Sum, Term, Tuple, Var
+from combdiff.terms.types import Index, Map, Number, Product, Type, is_complex
+
+if TYPE_CHECKING:
+    from combdiff.language.inference.infer import Elaborator
+
+
+@dataclass(frozen=True, slots=True)
+class Builtin:
+    """A function of the language, by name."""
+
+    name: str
+
+
+Callee = Builtin | Closure | Term
+Argument = Expr | Ready
+
+
+def callee(el: Elaborator, e: Expr, scope: Scope) -> Callee:
+    """What is called when `e` is applied."""
+    match e:
+        case Name(text) if text in FUNCTIONS:
+            return Builtin(text)
+        case Name(text):
+            entry = scope.find(text)
+            if isinstance(entry, Closure):
+                return entry
+            if isinstance(entry, Textual):
+                el.spend(1, e.span)
+                return callee(el, entry.value, scope.child({text: entry.before}))
+            return el.expr(e, scope)
+        case Lambda():
+            return Closure(e, scope)
+        case _:
+            return el.expr(e, scope)
+
+
+def call(el: Elaborator, function: Callee, args: Sequence[Argument], scope: Scope, span: Span, written: Expr) -> Term:
+    """`function(args)`; `written` is the function as the program wrote it, for messages."""
+    name = written.text if isinstance(written, Name) else "this"
+    match function:
+        case Builtin(builtin):
+            return _builtin(el, builtin, args, scope, span)
+        case Closure():
+            _count(name, len(function.body.params), "argument", args, span, function.body.span)
+            return _inlined(el, function, args, scope)
+        case Term():
+            return _applied(el, function, args, scope, span, name)
+
+
+def _applied(el: Elaborator, f: Term, args: Sequence[Argument], scope: Scope, span: Span, name: str) -> Term:
+    kind = f.type
+    if not isinstance(kind, Map):
+        hides = scope.meanings(name) > 1
+        remedy = f"rename it: it hides another {name}" if hides else "write * for a product"
+        raise LanguageError(f"{name} is {in_words(kind)} and cannot be applied", span=span, remedy=remedy)
+    declared = el.places.get(f) if isinstance(f, Var) else None
+    _count(name, len(kind.params), "index" if kind.is_tensor else "argument", args, span, declared)
+    points = el.points.get(f, len(kind.params))
+    values = [el.checked(arg, param, scope) for arg, param in zip(args[:points], kind.params[:points], strict=True)]
+    for arg, param in zip(args[points:], kind.params[points:], strict=True):
+        # the cotangent of a value that is real, be it because all else cancels, may be that of a complex one
+        values.append(included(el.checked(arg, over_complex(param), scope), param))
+    if isinstance(f, Lam | Let):
+        el.spend(sum(1 for _ in terms.subterms(f)), span)
+    return terms.apply(f, *values)
+
+
+def _count(name: str, expected: int, noun: str, args: Sequence[Argument], span: Span, declared: Span | None) -> None:
+    if len(args) != expected:
+        raise LanguageError(
+            f"{name} takes {counted(expected, noun)}, and {len(args)} {'is' if len(args) == 1 else 'are'} given",
+            span=span,
+            also=(f"{name} is declared here", declared) if declared else None,
+            remedy=f"give {counted(expected, noun)}",
+        )
+
+
+# --- functions of the language --------------------------------------------------------------------------------------
+
+
+def _builtin(el: Elaborator, name: str, args: Sequence[Argument], scope: Scope, span: Span) -> Term:
+    if name in DERIVATIVES and len(args) == 2:
+        return operators.of_map(el, name, args[0], scope, args[1])
+    _count(name, 3 if name in COMPARISONS else 1, "argument", args, span, None)
+    if name in OF_MAPS:
+        return operators.of_map(el, name, args[0], scope)
+    values = [el.number(arg, scope) for arg in args]
+    match name:
+        case "delta":
+            return terms.delta(*values)
+        case "indicator":
+            for arg, value in zip(args[:2], values[:2], strict=True):
+                if is_complex(value.type):
+                    raise LanguageError(
+                        "a complex value cannot be compared", span=arg.span, remedy="compare real(…) or abs(…) of it"
+                    )
+            return terms.indicator(*values)
+        case _:
+            return terms.call(name, *values)
+
+
+# --- functions of the program ---------------------------------------------------------------------------------------
+
+
+def _inlined(el: Elaborator, f: Closure, args: Sequence[Argument], scope: Scope) -> Term:
+    """The body of `f` with its parameters standing for the arguments; those that cost something are shared."""
+    f.read = True
+    entries: dict[str, Entry | None] = {}
+    bindings: list[tuple[Var, Term]] = []
+    costly: list[tuple[Var, Term]] = []
+    points: list[tuple[Var, Term]] = []
+    for param, arg in zip(f.body.params, args, strict=True):
+        el.check_free(param.name, param.span)
+        kind = _asked(el, param, arg)
+        value = el.checked(arg, kind, scope)
+        while isinstance(value, Let):
+            bindings.extend(value.bindings)
+            value = value.body
+        if _is_shareable(value.type) and _costs(value):
+            var = terms.fresh(param.name, value.type)
+            costly.append((var, value))
+            value = var
+        elif isinstance(kind, Index) and not isinstance(value, Var):
+            points.append((terms.fresh(param.name, kind), value))
+            value = points[-1][0]
+        entries[param.name] = value
+    body = el.inlined(f.body.body, f.scope.child(entries))
+    for var, value in points:
+        body = _at(el, var, value, body)
+    for var, value in costly:
+        if _uses(body, var) > 1:
+            bindings.append((var, value))
+        else:
+            body = terms.substitute(body, {var: value})
+    return terms.let(bindings, body)
+
+
+def _at(el: Elaborator, point: Var, value: Term, body: Term) -> Term:
+    """`body` at an index, which counts modulo the size of a periodic domain; by now it is known how far it ranges."""
+    domain = el.ranges.domain_of(point.kind.domain) if isinstance(point.kind, Index) and point.kind.domain else None
+    if domain is not None and domain.periodic and value != terms.ZERO and point in terms.numbers_read(body):
+        return terms.at_point(point, value, body)
+    return terms.substitute(body, {point: value})
+
+
+def _asked(el: Elaborator, param: Param, arg: Argument) -> Type:
+    """The type that a parameter asks of its argument; on the right of ▷ an unannotated one takes what comes."""
+    if param.kind is None and isinstance(arg, Ready) and not isinstance(arg.term.type, Index):
+        return arg.term.type
+    if el.kinds.is_index(param.kind):
+        return el.kinds.index(param.kind, f"index {param.name}", param.span)
+    assert param.kind is not None, "an unannotated parameter is an index"
+    return el.kinds.read(param.kind, param.name, param.span, anchored=False)
+
+
+def _is_shareable(kind: Type) -> bool:
+    return isinstance(kind, Number) or (isinstance(kind, Map) and kind.is_tensor)
+
+
+def _costs(t: Term) -> bool:
+    """Whether computing `t` twice is worse than keeping it: it sums, calls a function, or asks an unknown map."""
+    return any(
+        isinstance(u, Sum | Diff) or (isinstance(u, Call) and u.args) or (isinstance(u, App) and not _is_entry(u))
+        for u in terms.subterms(t)
+    )
+
+
+def _is_entry(t: App) -> bool:
+    return isinstance(t.function.type, Map) and t.function.type.is_tensor
+
+
+def _uses(body: Term, var: Var) -> int:
+    """How often `var` stands in `body`, shared subterms counted once."""
+    if body is var:
+        return 1
+    return sum(1 for u in terms.subterms(body) if var in u.free for below in terms.children(u) if below is var)
+
+
+# --- f ▷ g ----------------------------------------------------------------------------------------------------------
+
+
+def compose(el: Elaborator, e: Compose, scope: Scope) -> Term:
+    """f ▷ g: g(f) if g takes what f is; else, for a map f, the composition x ↦ g(f(x))."""
+    current = el.expr(e.maps[0], scope)
+    for written in e.maps[1:]:
+        g = callee(el, written, scope)
+        if isinstance(current.type, Map) and not _takes_whole(el, g, current.type):
+            names = _names(current, current.type)
+            params = tuple([terms.fresh(name, kind) for name, kind in zip(names, current.type.params, strict=True)])
+            value = terms.apply(current, *params)
+            current = Lam(params, _fed(el, g, value, scope, e.maps[0].span, written))
+        else:
+            current = _fed(el, g, current, scope, e.maps[0].span, written)
+        el.spend(sum(1 for _ in terms.subterms(current)), e.span)
+    return current
+
+
+def _names(f: Term, kind: Map) -> list[str]:
+    """Names for the parameters of a composition that starts with `f`."""
+    if isinstance(f, Lam):
+        return [p.name for p in f.params]
+    return ["ijklmn"[n % 6] if isinstance(param, Index) else "x" for n, param in enumerate(kind.params)]
+
+
+def _fed(el: Elaborator, g: Callee, value: Term, scope: Scope, span: Span, written: Expr) -> Term:
+    """g(value); the items of a tuple are separate arguments if g takes several."""
+    kind = value.type
+    if not isinstance(kind, Product) or _arity(g) == 1:
+        return call(el, g, [Ready(value, span)], scope, written.span, written)
+    bindings: list[tuple[Var, Term]] = []
+    while isinstance(value, Let):
+        bindings.extend(value.bindings)
+        value = value.body
+    if not isinstance(value, Tuple | Var):
+        shared = terms.fresh("t", kind)
+        bindings.append((shared, value))
+        value = shared
+    items = [Ready(terms.proj(item, value), span) for item in range(len(kind.items))]
+    return terms.let(bindings, call(el, g, items, scope, written.span, written))
+
+
+def _arity(g: Callee) -> int:
+    match g:
+        case Closure(body):
+            return len(body.params)
+        case Builtin(name):
+            return 3 if name in COMPARISONS else 1
+        case Term(type=Map(params)):
+            return len(params)
+        case _:
+            return 1
+
+
+def _takes_whole(el: Elaborator, g: Callee, kind: Map) -> bool:
+    """Whether the first parameter of `g` is a map like `kind`."""
+    match g:
+        case Builtin(name):
+            return name in OF_MAPS
+        case Closure(body) if not el.kinds.is_index(body.params[0].kind):
+            asked = _asked(el, body.params[0], Ready(terms.ZERO, body.span))
+        case Term(type=Map((asked, *_))):
+            pass
+        case _:
+            return False
+    return isinstance(asked, Map) and index_slots(asked) == index_slots(kind)

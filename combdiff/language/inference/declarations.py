@@ -1,0 +1,249 @@
+"""Type expressions and `@space`, `@domain` declarations become types (design, section 3, "Types").
+
+Reading a map type makes a new range for each of its slots; a declared symmetry joins the ranges of the slots that it
+permutes, and is checked: that it permutes the slots, that it does not make every such tensor zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from combdiff.errors import LanguageError, Span
+from combdiff.language.inference.domains import Ranges
+from combdiff.language.inference.symmetries import check_group, join, symmetry_of
+from combdiff.language.parsing.syntax import DomainClause, MapType, Name, Space, SymmetryClause, TypeExpr, TypeName
+from combdiff.language.vocabulary import counted, did_you_mean
+from combdiff.terms.types import COMPLEX, HERMITIAN, REAL, SYMMETRIC, Domain, Index, Map, Symmetry, Type, is_complex
+
+_NOWHERE = Span(0, 0)
+_LARGEST = 2**31
+_SWAPPED = (2, 1)
+
+
+def _builtin(name: str, params: str, result: str, action: str = "") -> Space:
+    kind = MapType(tuple(TypeName(p, _NOWHERE) for p in params), TypeName(result, _NOWHERE), _NOWHERE)
+    clauses = (SymmetryClause(_SWAPPED, action, _NOWHERE),) if action else ()
+    return Space(name, kind, clauses, _NOWHERE)
+
+
+_BUILTIN = (
+    _builtin("RV", "N", "R"),
+    _builtin("CV", "N", "C"),
+    _builtin("RM", "NN", "R"),
+    _builtin("CM", "NN", "C"),
+    _builtin("Sym", "NN", "R", "id"),
+    _builtin("Her", "NN", "C", "conj"),
+    _builtin("RF", "R", "R"),
+    _builtin("CF", "R", "C"),
+    _builtin("RO", "RR", "R"),
+)
+_SYMMETRIES: dict[str, tuple[Symmetry, ...]] = {"Sym": (SYMMETRIC,), "Her": (HERMITIAN,)}
+INDEX_TYPES = frozenset({"N", "I"})
+_SIZES = {"N": 1, "RV": 1, "CV": 1, "RM": 2, "CM": 2, "Sym": 1, "Her": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class _Owner:
+    """Whose type is read: a parameter's name, its place, whether its slots may give ranges their names."""
+
+    name: str
+    span: Span
+    anchored: bool
+
+    def slot(self, number: int) -> _Owner:
+        return _Owner(f"{self.name}.{number}", self.span, self.anchored)
+
+
+class Kinds:
+    """The types that a program may name.
+
+    >>> kinds = Kinds((), Ranges())
+    >>> kinds.read(TypeName("RV", Span(1, 4)), "x", Span(1, 1)).space
+    'RV'
+    """
+
+    def __init__(self, declarations: Sequence[Space | DomainClause], ranges: Ranges) -> None:
+        self.ranges = ranges
+        self._sizes_of_slots: set[str] = set()
+        self._sizes_of_indices: list[Name] = []
+        self.domains = {d.name: _domain(d) for d in declarations if isinstance(d, DomainClause)}
+        self.spaces = {space.name: space for space in _BUILTIN}
+        self.symmetries = {name: _SYMMETRIES.get(name, ()) for name in self.spaces}
+        for declaration in declarations:
+            if isinstance(declaration, Space):
+                self._declare(declaration)
+
+    def _declare(self, space: Space) -> None:
+        kind = self._map(space.kind, _Owner(space.name, space.span, False))
+        symmetries = tuple(symmetry_of(clause, space, kind) for clause in space.symmetries)
+        for symmetry, clause in zip(symmetries, space.symmetries, strict=True):
+            join(symmetry, kind, self.ranges, clause.span)
+            self.ranges.check_reflected()
+        if space.linear and isinstance(kind.params[0], Index):
+            raise LanguageError(
+                f"the space {space.name} is linear, and its argument is an index",
+                span=space.kind.params[0].span,
+                remedy="a linear map takes a number, a tensor or a function: type = (RV) -> RV",
+            )
+        if symmetries:
+            check_group(symmetries, space, is_complex(kind))
+        self.spaces[space.name] = space
+        self.symmetries[space.name] = symmetries
+
+    def is_index(self, kind: TypeExpr | None) -> bool:
+        """Whether a parameter with this annotation (None: unannotated) is an index."""
+        return kind is None or (isinstance(kind, TypeName) and (kind.text in INDEX_TYPES or kind.text in self.domains))
+
+    def read(self, kind: TypeExpr, name: str, span: Span, *, anchored: bool = True) -> Type:
+        """The type of the parameter `name`; `anchored` if its slots tell how far indices range."""
+        return self._read(kind, _Owner(name, span, anchored), "")
+
+    def index(self, kind: TypeExpr | None, label: str, span: Span) -> Index:
+        """The type of an index, written `i`, `i::N`, `i::N{M}`, `i::I` or `i::BZ`."""
+        if isinstance(kind, TypeName):
+            self._sizes_of_indices += _sizes(kind)
+        return self._index(kind, label, span, "")
+
+    def _index(self, kind: TypeExpr | None, label: str, span: Span, slot: str) -> Index:
+        text = kind.text if isinstance(kind, TypeName) else "I"
+        if isinstance(kind, TypeName) and kind.sizes:
+            (size,) = _sizes(kind)
+            return Index(self.ranges.new(label, size.span, slot=slot, domain=Domain(size.text, sized=True)))
+        domain = self.domains.get(text)
+        return Index(self.ranges.new(label, span, slot=slot, anonymous=text == "N", domain=domain))
+
+    def _read(self, kind: TypeExpr, owner: _Owner, slot: str) -> Type:
+        if isinstance(kind, MapType):
+            return self._map(kind, owner)
+        place = owner.span if kind.span == _NOWHERE else kind.span
+        sizes = _sizes(kind)
+        if owner.anchored and (slot or kind.text not in INDEX_TYPES):
+            self._sizes_of_slots.update(size.text for size in sizes)
+        match kind.text:
+            case "R":
+                return REAL
+            case "C":
+                return COMPLEX
+            case text if text in INDEX_TYPES or text in self.domains:
+                name, _, number = owner.name.rpartition(".")
+                label = f"slot {number} of {name}" if slot else f"parameter {owner.name}"
+                return self._index(kind, label, place, slot if owner.anchored else "")
+            case text if text in self.spaces:
+                return self._space(_of_sizes(self.spaces[text], sizes), owner)
+        known = [*self.spaces, *self.domains, "N", "I", "R", "C"]
+        raise LanguageError(
+            f"unknown type {kind.text}",
+            span=kind.span,
+            remedy=did_you_mean(kind.text, known, f"declare it: `@space {kind.text} begin type = (N,) -> R end`"),
+        )
+
+    def check_sizes(self) -> None:
+        """An index of a named size has a parameter whose array tells that size."""
+        for size in self._sizes_of_indices:
+            if size.text not in self._sizes_of_slots:
+                raise LanguageError(
+                    f"no parameter has a slot of the size {size.text}",
+                    span=size.span,
+                    remedy=did_you_mean(size.text, self._sizes_of_slots, f"name it there: (x::RV{{{size.text}}}) -> …"),
+                )
+
+    def _space(self, space: Space, owner: _Owner) -> Map:
+        plain = self._map(space.kind, owner)
+        symmetries = self.symmetries[space.name]
+        for symmetry, clause in zip(symmetries, space.symmetries, strict=True):
+            join(symmetry, plain, self.ranges, owner.span if clause.span == _NOWHERE else clause.span)
+        return Map(plain.params, plain.result, symmetries, space.name, space.linear)
+
+    def _map(self, kind: MapType, owner: _Owner) -> Map:
+        params = []
+        for number, param in enumerate(kind.params, start=1):
+            inner = owner.slot(number)
+            params.append(self._read(param, inner, inner.name))
+        result = self._read(kind.result, owner.slot(0), "")
+        if isinstance(result, Index):
+            raise LanguageError(
+                "the values of a map are numbers or maps, not indices", span=kind.result.span, remedy="write R or C"
+            )
+        return Map(tuple(params), result)
+
+
+def _sizes(kind: TypeName) -> tuple[Name, ...]:
+    """The sizes that a type names, as many as it has."""
+    wanted = _SIZES.get(kind.text, 0)
+    if not kind.sizes or len(kind.sizes) == wanted:
+        return kind.sizes
+    if wanted:
+        message = f"{counted(len(kind.sizes), 'size')} for {kind.text}, which has {wanted}"
+        remedy = f"write {kind.text}{{{', '.join('MK'[:wanted])}}}"
+    else:
+        message = f"{kind.text} takes no sizes"
+        remedy = (
+            "sizes are named in N{M}, RV{M}, CV{M}, RM{M, K}, CM{M, K}, Sym{M}, Her{M}, and in the type of a @space"
+        )
+    raise LanguageError(message, span=kind.span, remedy=remedy)
+
+
+def _of_sizes(space: Space, sizes: tuple[Name, ...]) -> Space:
+    """`RM` for `RM{M, K}`: its slots with their sizes, both slots of `Sym{M}` with the one."""
+    if not sizes:
+        return space
+    each = sizes * len(space.kind.params) if len(sizes) == 1 else sizes
+    params = tuple(TypeName("N", size.span, (size,)) for size in each)
+    return Space(space.name, MapType(params, space.kind.result, space.kind.span), space.symmetries, space.span)
+
+
+def _domain(clause: DomainClause) -> Domain:
+    """The domain that a declaration describes, its settings held against each other."""
+    settings, places = dict(clause.settings), dict(clause.places)
+    base = settings.get("base", "I").split(", ")
+
+    def refuse(problem: str, setting: str, remedy: str) -> LanguageError:
+        span = places.get(setting, clause.span)
+        return LanguageError(f"the domain {clause.name} {problem}", span=span, remedy=remedy)
+
+    if set(base) != {"I"}:
+        raise refuse(f"has the base {base[0]}", "base", "write `base = I`, or `base = (I, I, I)` for a lattice")
+    periodic, symmetric, listed = (settings.get(name) == "true" for name in ("periodic", "symmetric", "list"))
+    if periodic and symmetric:
+        remedy = "keep one: a periodic index already has its negative, modulo the size"
+        raise refuse("is both periodic and symmetric", "symmetric", remedy)
+    bounds = {name: int(settings[name]) for name in ("lower", "upper") if name in settings}
+    lower, upper = bounds.get("lower"), bounds.get("upper")
+    if listed and (periodic or bounds):
+        name = "periodic" if periodic else next(iter(bounds))
+        remedy = f"remove `{name}`: the values of a list are given when the program runs"
+        raise refuse(f"is a list and has the setting {name}", name, remedy)
+    if len(bounds) == 1:
+        (name,) = bounds
+        raise refuse(
+            f"has the bound {name} alone", name, "give both, as in `lower = 0; upper = 4` (4 is the last value)"
+        )
+    if lower is not None and upper is not None:
+        _check_bounds(lower, upper, periodic, symmetric, refuse)
+    contractable = settings.get("contractable") != "false"
+    return Domain(
+        clause.name,
+        declared=True,
+        periodic=periodic,
+        symmetric=symmetric,
+        contractable=contractable,
+        lower=lower,
+        upper=upper,
+        directions=len(base),
+        listed=listed,
+    )
+
+
+def _check_bounds(
+    lower: int, upper: int, periodic: bool, symmetric: bool, refuse: Callable[[str, str, str], LanguageError]
+) -> None:
+    span = f"runs from {lower} to {upper}"
+    if upper < lower:
+        raise refuse(f"{span}, which holds no value", "upper", "give an `upper` that is not below `lower`")
+    if max(abs(lower), abs(upper)) >= _LARGEST:
+        raise refuse(f"{span}, beyond the size of any array", "upper", "use smaller bounds")
+    if symmetric and lower != -upper:
+        raise refuse(f"is symmetric and {span}", "lower", f"write `lower = {-abs(upper)}; upper = {abs(upper)}`")
+    if periodic and lower:
+        raise refuse(f"is periodic and {span}", "lower", f"count from 0: `lower = 0; upper = {upper - lower}`")

@@ -1,0 +1,392 @@
+"""Syntax becomes a typed term: names, types, index ranges and definitions are resolved (design, section 3).
+
+One walk goes down with the type that is wanted and comes up with a term whose indices range over provisional domains;
+`domains.py` says how those are joined, and a last walk (`resolution.py`) puts the resolved domains in. A definition
+that is a value is bound by `Let`; one that is a function is read anew wherever it is called (`calls.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from combdiff.errors import BudgetError, CombDiffError, LanguageError, Span, UnsupportedError
+from combdiff.language.inference import calls
+from combdiff.language.inference.declarations import Kinds
+from combdiff.language.inference.domains import Ranges
+from combdiff.language.inference.fit import fit
+from combdiff.language.inference.lattice import check_points
+from combdiff.language.inference.resolution import resolved
+from combdiff.language.inference.scope import Closure, Entry, Ready, Scope, Textual
+from combdiff.language.inference.size_names import check_names_of_sizes
+from combdiff.language.inference.slots import Slots
+from combdiff.language.parsing.syntax import (
+    Apply,
+    Block,
+    Caret,
+    Compose,
+    Definition,
+    Expr,
+    Lambda,
+    Module,
+    Name,
+    Numeral,
+    Param,
+    Parens,
+    Plus,
+    Prime,
+    Summation,
+    Times,
+    nodes_of,
+)
+from combdiff.language.vocabulary import FUNCTIONS, RESERVED, did_you_mean, in_words
+from combdiff.terms import terms
+from combdiff.terms.recursion import deep_recursion
+from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.terms import Const, Let, Term, Tuple, Var
+from combdiff.terms.types import REAL, Index, Map, Number, Product, Type
+
+_DEEPEST = 6_000
+_LARGEST = 100_000
+
+
+def infer(module: Module, *, keep: Collection[str] = ()) -> Term:
+    """The typed term of a program; the functions named by `keep` stay unknown.
+
+    >>> from combdiff.language.parsing.parser import parse
+    >>> term = infer(parse("(A::Her, x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j))"))
+    >>> [p.kind.space for p in term.params], term.params[1].kind.params[0].domain.name
+    (['Her', 'CV'], 'A.1')
+    """
+    try:
+        with deep_recursion():
+            elaborator = Elaborator(module, frozenset((keep,) if isinstance(keep, str) else keep))
+            check_names_of_sizes(module, elaborator.kinds.is_index)
+            term = elaborator.expr(module.body, Scope())
+            elaborator.slots.check()
+            elaborator.kinds.check_sizes()
+            term = resolved(term, elaborator.ranges)
+            if any(d.directions > 1 for d in elaborator.kinds.domains.values()):
+                check_points(term, elaborator.places)
+            return term
+    except CombDiffError as error:
+        error.located(module.source)
+        raise
+
+
+@dataclass(slots=True, eq=False)
+class Unfinished:
+    """What the definitions of a block have left behind: bindings of its `Let`, functions that may never be called."""
+
+    bindings: list[tuple[Var, Term]]
+    functions: list[Closure]
+
+
+class Elaborator:
+    """The walk over one program's syntax; `calls.py` holds the part about calling functions."""
+
+    def __init__(self, module: Module, keep: frozenset[str]) -> None:
+        self.ranges = Ranges()
+        self.kinds = Kinds(module.declarations, self.ranges)
+        self.slots = Slots(self.ranges)
+        self.keep = keep
+        self._body = module.body
+        self._depth = 0
+        self.places: dict[Var, Span] = {}
+        self.points: dict[Term, int] = {}  # how many arguments of a pullback, or of an item of one, are no cotangents
+        self._inlining = 0
+        self._size = 0
+        for name in sorted(keep):
+            if name not in self.defined():
+                raise LanguageError(
+                    f"there is no definition {name} to keep",
+                    remedy=did_you_mean(name, self.defined(), "name a function that the program defines"),
+                )
+
+    def defined(self) -> set[str]:
+        """Every name that some definition of the program binds."""
+        return {n.text for d in nodes_of(self._body) if isinstance(d, Definition) for n in d.names}
+
+    # --- expressions ------------------------------------------------------------------------------------------------
+
+    def expr(self, e: Expr | Ready, scope: Scope, wanted: Type | None = None) -> Term:
+        """The term of an expression; `wanted` is the type that its place asks for, where that is known."""
+        self._depth += 1
+        if self._inlining:
+            self.spend(1, e.span)
+        if self._depth > _DEEPEST:
+            raise BudgetError(
+                f"the definitions nest more than {_DEEPEST} levels deep",
+                span=e.span,
+                remedy="bind intermediate values (`a = …`) instead of nesting functions",
+            )
+        term = self._expr(e, scope, wanted)
+        self._depth -= 1
+        return term
+
+    def inlined(self, e: Expr, scope: Scope, wanted: Type | None = None) -> Term:
+        """The term of an expression that is read once more, for one of many uses of a definition."""
+        self._inlining += 1
+        term = self.expr(e, scope, wanted)
+        self._inlining -= 1
+        return term
+
+    def _expr(self, e: Expr | Ready, scope: Scope, wanted: Type | None) -> Term:
+        match e:
+            case Ready(term):
+                return term
+            case Name():
+                return self._name(e, scope, wanted)
+            case Numeral(value):
+                return Const(value)
+            case Apply(function, args):
+                return calls.call(self, calls.callee(self, function, scope), args, scope, e.span, function)
+            case Lambda():
+                return self.lambda_(e, scope, wanted)
+            case Summation():
+                return self._summation(e, scope)
+            case Block():
+                return self._block(e, scope, wanted)
+            case Parens(items):
+                return Tuple(tuple([self.expr(item, scope) for item in items]))
+            case Compose():
+                return calls.compose(self, e, scope)
+            case _:
+                try:
+                    return self._arithmetic(e, scope)
+                except UnsupportedError as problem:  # a number of too many digits
+                    problem.span = problem.span or e.span
+                    raise
+
+    def _arithmetic(self, e: Plus | Times | Caret | Prime, scope: Scope) -> Term:
+        match e:
+            case Plus(parts):
+                return terms.add(*[self._signed(minus, part, scope) for minus, part in parts])
+            case Times(parts):
+                return terms.mul(*[self._factor(below, part, scope) for below, part in parts])
+            case Caret(base, exponent):
+                below, above = self.number(base, scope), self.number(exponent, scope)
+                if below == terms.ZERO and isinstance(above, Const) and above.real < 0:
+                    raise _division_by_zero(e.span)
+                return terms.power(below, above)
+            case Prime(of):
+                return terms.conj(self.number(of, scope))
+
+    def _signed(self, minus: bool, part: Expr, scope: Scope) -> Term:
+        term = self.number(part, scope)
+        return terms.neg(term) if minus else term
+
+    def _factor(self, below: bool, part: Expr, scope: Scope) -> Term:
+        term = self.number(part, scope)
+        if below and term == terms.ZERO:
+            raise _division_by_zero(part.span)
+        return terms.power(term, terms.MINUS_ONE) if below else term
+
+    def number(self, e: Expr | Ready, scope: Scope) -> Term:
+        """The term of an expression that has to be a number; an index is its integer value."""
+        term = self.expr(e, scope)
+        if isinstance(term.type, Number | Index):
+            return term
+        name = e.text if isinstance(e, Name) else ""
+        match term.type:
+            case Map(params) as kind if kind.is_tensor:
+                entry = f"{name or 'C'}({', '.join('ijklmnop'[: len(params)])})"
+                remedy = f"write its entry: {entry}, conjugated {entry}'"
+            case Map():
+                remedy = f"apply it: {name or 'f'}(x)"
+            case _:
+                remedy = "take the tuple apart: `(a, b) = t`"
+        subject = name or "this"
+        raise LanguageError(f"{subject} is {in_words(term.type)}, not a number", span=e.span, remedy=remedy)
+
+    def _name(self, e: Name, scope: Scope, wanted: Type | None) -> Term:
+        if e.text == "im":
+            return terms.IMAGINARY
+        if e.text == "pi":
+            return terms.PI
+        if e.text in SCALAR_FUNCTIONS and isinstance(wanted, Map):
+            params = [terms.fresh("x", kind) for kind in wanted.params]
+            args = tuple([Ready(p, e.span) for p in params])
+            return terms.Lam(tuple(params), calls.call(self, calls.Builtin(e.text), args, scope, e.span, e))
+        if e.text in FUNCTIONS:
+            raise LanguageError(
+                f"{e.text} is a function of the language and stands here without arguments",
+                span=e.span,
+                remedy=f"apply it: {e.text}(…)",
+            )
+        entry = self.lookup(e, scope)
+        match entry:
+            case Closure():
+                entry.read = True
+                return self.lambda_(entry.body, entry.scope, wanted)
+            case Textual(value, before):
+                return self.inlined(value, scope.child({e.text: before}), wanted)
+            case Term():
+                return entry
+
+    def lookup(self, e: Name, scope: Scope) -> Entry:
+        """What a name stands for, or an error that proposes another."""
+        entry = scope.find(e.text)
+        if entry is None:
+            if e.text in self.defined():
+                remedy = "a definition is seen in the lines that follow it, not before and not in itself"
+            else:
+                known = [*scope.names(), *RESERVED]
+                remedy = did_you_mean(e.text, known, f"make it a parameter, `({e.text}::R) -> …`, or define it before")
+            raise LanguageError(f"unknown name {e.text}", span=e.span, remedy=remedy)
+        return entry
+
+    # --- binders ----------------------------------------------------------------------------------------------------
+
+    def lambda_(self, e: Lambda, scope: Scope, wanted: Type | None = None) -> Term:
+        """A map; parameters without a type are indices, unless the place wants a map of something else."""
+        expected: tuple[Type | None, ...] = (None,) * len(e.params)
+        result: Type | None = None
+        if isinstance(wanted, Map) and len(wanted.params) == len(e.params):
+            expected, result = wanted.params, wanted.result
+        params = tuple([self._param(p, kind) for p, kind in zip(e.params, expected, strict=True)])
+        entries: dict[str, Entry | None] = {p.name: p for p in params}
+        return terms.Lam(params, self.expr(e.body, scope.child(entries), result))
+
+    def _param(self, p: Param, expected: Type | None) -> Var:
+        var = self._bound(p, expected)
+        self.places[var] = p.span
+        return var
+
+    def _bound(self, p: Param, expected: Type | None) -> Var:
+        self.check_free(p.name, p.span)
+        if p.kind is None and expected is not None and not isinstance(expected, Index):
+            return terms.fresh(p.name, expected)
+        if self.kinds.is_index(p.kind):
+            return terms.fresh(p.name, self.kinds.index(p.kind, f"index {p.name}", p.span))
+        assert p.kind is not None, "an unannotated parameter is an index"
+        return terms.fresh(p.name, self.kinds.read(p.kind, p.name, p.span))
+
+    def check_free(self, name: str, span: Span) -> None:
+        """Names that the language gives a meaning to stay as they are."""
+        if name in RESERVED:
+            raise LanguageError(f"{name} is a word of the language", span=span, remedy="choose another name")
+
+    def _summation(self, e: Summation, scope: Scope) -> Term:
+        indices = tuple([self._param(p, None) for p in e.params])
+        for p, index in zip(e.params, indices, strict=True):
+            if index.kind != REAL and not isinstance(index.kind, Index):
+                raise LanguageError(
+                    f"a sum runs over an index or a real number, and {p.name} is {in_words(index.kind)}",
+                    span=p.span,
+                    remedy="sum over the indices of a tensor, or over x::R for an integral",
+                )
+        entries: dict[str, Entry | None] = {index.name: index for index in indices}
+        return terms.total(indices, self.number(e.body, scope.child(entries)))
+
+    # --- definitions ------------------------------------------------------------------------------------------------
+
+    def _block(self, e: Block, scope: Scope, wanted: Type | None) -> Term:
+        left = Unfinished([], [])
+        inner = scope.child()
+        for definition in e.definitions:
+            inner = self._define(definition, inner, left)
+        body = self.expr(e.body, inner, wanted)
+        for function in left.functions:
+            if not function.read:
+                self.lambda_(function.body, function.scope)
+        return terms.let(left.bindings, body)
+
+    def _define(self, d: Definition, scope: Scope, left: Unfinished) -> Scope:
+        for name in d.names:
+            self.check_free(name.text, name.span)
+        if len(d.names) > 1:
+            return self._destructure(d, scope, left)
+        word = d.names[0].text
+        if d.textual:
+            return scope.extended(word, Textual(d.value, scope.find(word)))
+        closure = self._closure(d.value, scope, word)
+        if closure is None:
+            term = self.expr(d.value, scope)
+        elif word in self.keep:
+            closure.read = True
+            term = self.lambda_(closure.body, closure.scope)
+        else:
+            left.functions.append(closure)
+            return scope.extended(word, closure)
+        return scope.extended(word, self._shared(word, term, left))
+
+    def _closure(self, e: Expr, scope: Scope, name: str) -> Closure | None:
+        match e:
+            case Lambda(params) if not all(self.kinds.is_index(p.kind) for p in params):
+                return Closure(e, scope, name)
+            case Name(text):
+                entry = scope.find(text)
+                return entry if isinstance(entry, Closure) else None
+            case _:
+                return None
+
+    def _shared(self, name: str, term: Term, left: Unfinished) -> Term:
+        """What the name of a definition stands for: values get a binding, mere names and functions do not."""
+        match term:
+            case Let(bindings, body):
+                left.bindings.extend(bindings)
+                return self._shared(name, body, left)
+            case Var() | Const():
+                return term
+            case Tuple(items):
+                return Tuple(tuple([self._shared(f"{name}{n}", item, left) for n, item in enumerate(items, start=1)]))
+        kind = term.type
+        value = isinstance(kind, Number | Product) or (isinstance(kind, Map) and (kind.is_tensor or name in self.keep))
+        if not value:
+            return term
+        var = terms.fresh(name, kind)
+        left.bindings.append((var, term))
+        return var
+
+    def _destructure(self, d: Definition, scope: Scope, left: Unfinished) -> Scope:
+        term = self.expr(d.value, scope)
+        while isinstance(term, Let):
+            left.bindings.extend(term.bindings)
+            term = term.body
+        kind = term.type
+        if not isinstance(kind, Product) or len(kind.items) != len(d.names):
+            raise LanguageError(
+                f"{len(d.names)} names are bound to {in_words(kind)}",
+                span=d.value.span,
+                also=("the names are here", d.names[0].span),
+                remedy="give as many names as the tuple has items",
+            )
+        if not isinstance(term, Tuple):
+            term = self._shared("t", term, left)
+        for item, name in enumerate(d.names):
+            scope = scope.extended(name.text, self._shared(name.text, terms.proj(item, term), left))
+        return scope
+
+    # --- types and budgets ------------------------------------------------------------------------------------------
+
+    def checked(self, e: Expr | Ready, kind: Type, scope: Scope) -> Term:
+        """The term of an argument in a place of type `kind`."""
+        match kind:
+            case Index(domain):
+                assert domain is not None, "slots have ranges"
+                term = self.expr(e, scope)
+                self.slots.place(term, domain, e.span)
+            case Number():
+                term = self.number(e, scope)
+                if isinstance(term, Var) and isinstance(term.kind, Index) and term.kind.domain:
+                    self.ranges.note_real(term.kind.domain)
+                fit(term.type, kind, self.ranges, e.span)
+            case _:
+                term = self.expr(e, scope, kind)
+                fit(term.type, kind, self.ranges, e.span)
+        return term
+
+    def spend(self, nodes: int, span: Span) -> None:
+        """Inlining may multiply a program without end: count what it makes."""
+        self._size += nodes
+        if self._size > _LARGEST:
+            raise BudgetError(
+                f"inlining the functions makes more than {_LARGEST} expressions",
+                span=span,
+                remedy="bind values (`a = …`) that are shared, or keep the function unknown with keep=",
+            )
+
+
+def _division_by_zero(span: Span) -> LanguageError:
+    return LanguageError("division by zero", span=span, remedy="remove the factor")

@@ -1,0 +1,93 @@
+"""What points of a lattice are not: numbers, ordered, comparable with points of other directions (design, section 3).
+
+A slot says how many directions stand in it, and `slots.py` holds index arithmetic against that. This walk over the term
+sees the other places: sides of a δ, what is read as a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from combdiff.errors import LanguageError, Span
+from combdiff.language.inference.slots import affine_text, constant_of
+from combdiff.language.vocabulary import counted
+from combdiff.terms.terms import Add, App, Delta, Indicator, Mul, Term, Var, children, subterms
+from combdiff.terms.types import Index, Map
+
+
+def check_points(term: Term, places: Mapping[Var, Span]) -> None:
+    """Refuse points of a lattice in the place of numbers, and sides of a δ that no point could make equal.
+
+    >>> from combdiff.terms.terms import Lam, fresh
+    >>> from combdiff.terms.types import Domain
+    >>> k = fresh("k", Index(Domain("BZ", declared=True, directions=2)))
+    >>> check_points(Lam((k,), k), {})
+    Traceback (most recent call last):
+    combdiff.errors.LanguageError: k is a point of a lattice of 2 directions, and is read as a number here
+    remedy: use it in slots of tensors and in delta(…); a number that depends on it is a tensor, such as e(k)
+    """
+    for u in subterms(term):
+        for side in _numbers(u):
+            var = _point(side)
+            if var is not None:
+                raise LanguageError(
+                    f"{affine_text(side)} is a point of a lattice of {directions(var)} directions, "
+                    "and is read as a number here",
+                    span=places.get(var),
+                    remedy="use it in slots of tensors and in delta(…); a number that depends on it is a tensor, "
+                    "such as e(k)",
+                )
+        if isinstance(u, Delta):
+            _check_sides(u, places)
+
+
+def directions(var: Var) -> int:
+    """How many integers an index is; 1 for what is no index."""
+    domain = var.kind.domain if isinstance(var.kind, Index) else None
+    return 1 if domain is None else domain.directions
+
+
+def _numbers(u: Term) -> list[Term]:
+    """The index expressions directly below `u` that it takes for numbers."""
+    match u:
+        case Add() | Mul() if isinstance(u.type, Index):
+            return []
+        case App(f, args) if isinstance(f.type, Map):
+            below = [a for a, kind in zip(args, f.type.params, strict=True) if not isinstance(kind, Index)]
+        case Delta(_, _, body):
+            below = [body]
+        case Indicator():
+            below = [u.left, u.right, u.body]
+        case _:
+            below = [*children(u)]
+    return [t for t in below if isinstance(t.type, Index)]
+
+
+def _point(t: Term) -> Var | None:
+    return next((v for v in sorted(t.free, key=lambda v: v.uid) if directions(v) > 1), None)
+
+
+def _check_sides(d: Delta, places: Mapping[Var, Span]) -> None:
+    found = sorted({v for side in (d.left, d.right) if isinstance(side.type, Index) for v in side.free}, key=_uid)
+    widest = max(found, key=directions, default=None)
+    if widest is None or directions(widest) == 1:
+        return
+    other = next((v for v in found if directions(v) != directions(widest)), None)
+    if other is not None:
+        raise LanguageError(
+            f"{widest.name} has {counted(directions(widest), 'direction')} and {other.name} has {directions(other)}, "
+            f"but {affine_text(d.left)} is compared with {affine_text(d.right)}",
+            span=places.get(other),
+            remedy="compare indices of domains with one `base`, such as `base = (I, I, I)` for all",
+        )
+    constant = constant_of(d.right) - constant_of(d.left)
+    if constant:
+        raise LanguageError(
+            f"the number {abs(constant)} stands for no point of a lattice of {directions(widest)} directions",
+            span=places.get(widest),
+            remedy="compare with an index of a domain with the same `base`; only 0, the origin, is a number there",
+        )
+
+
+def _uid(v: Var) -> int:
+    return v.uid

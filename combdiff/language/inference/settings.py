@@ -1,0 +1,216 @@
+"""Turns the settings of `@space NAME begin … end` and `@domain NAME begin … end` into declarations.
+
+The grammar reads any value for any setting; what each setting may be is said here, in words that name it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from combdiff.errors import LanguageError, Span
+from combdiff.language.parsing.syntax import (
+    DomainClause,
+    MapType,
+    Space,
+    SymmetryClause,
+    SymmetryMap,
+    TypeExpr,
+    TypeName,
+)
+
+BUILTIN_TYPES = frozenset(("N", "I", "R", "C", "RV", "CV", "RM", "CM", "Sym", "Her", "RF", "CF", "RO"))
+ACTIONS = ("id", "conj", "neg", "ineg", "inegc")
+_LATER = frozenset(("sizes",))
+_DOMAIN = ("base", "lower", "upper", "periodic", "symmetric", "list", "contractable")
+_DIRECTIONS = 8
+_CLAUSES = (
+    "write a tuple of clauses or maps, each with its comma: symmetries = (((2, 1), :conj),), "
+    "or symmetries = (T -> (p, q) -> T(q, p)',)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A word: a name, a number, or an action with its colon."""
+
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """`N{M}`."""
+
+    kind: TypeName
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """`(a, b, …)`."""
+
+    items: tuple[Value, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """`(a, b) -> c`."""
+
+    items: tuple[Value, ...]
+    result: Value
+    span: Span
+
+
+Value = Scalar | Sized | Listing | Arrow | SymmetryMap
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """`name = value`; the span is the name's."""
+
+    name: str
+    value: Value
+    span: Span
+
+
+def space(name: str, settings: Sequence[Setting], span: Span) -> Space:
+    """The space that the settings describe.
+
+    >>> N, C = Scalar("N", Span(1, 8)), Scalar("C", Span(1, 13))
+    >>> space("V", [Setting("type", Arrow((N,), C, Span(1, 7)), Span(1, 1))], Span(1, 1)).kind.result.text
+    'C'
+    """
+    given = _by_name(settings, ("type", "symmetries", "linear"), f"the space {name}")
+    kind = to_type(given["type"].value) if "type" in given else None
+    if not isinstance(kind, MapType):
+        raise LanguageError(
+            f"expected the space {name} to have a map type",
+            span=kind.span if kind else span,
+            remedy="write type = (N, N) -> C, with the index types before the arrow",
+        )
+    clauses = _clauses(given["symmetries"].value) if "symmetries" in given else ()
+    linear = "linear" in given and _word(given["linear"]) == "true"
+    if linear and (clauses or len(kind.params) != 1):
+        raise LanguageError(
+            f"the space {name} is linear, and has {'symmetries' if clauses else f'{len(kind.params)} arguments'}",
+            span=given["linear"].span,
+            remedy="a linear map has one argument, a tensor or a function, and no symmetries: type = (RV) -> RV",
+        )
+    return Space(name, kind, clauses, span, linear)
+
+
+def domain(name: str, settings: Sequence[Setting], span: Span) -> DomainClause:
+    """The domain that the settings describe.
+
+    >>> domain("BZ", [Setting("periodic", Scalar("true", Span(1, 12)), Span(1, 1))], Span(1, 1)).settings
+    (('periodic', 'true'),)
+    """
+    given = _by_name(settings, _DOMAIN, f"the domain {name}")
+    words = tuple((key, _word(setting)) for key, setting in given.items())
+    return DomainClause(name, words, span, tuple((key, setting.value.span) for key, setting in given.items()))
+
+
+def to_type(value: Value) -> TypeExpr:
+    """The type that is written as `value`.
+
+    >>> to_type(Scalar("N", Span(1, 1))).text
+    'N'
+    """
+    match value:
+        case Arrow(items, result, span) if items:
+            return MapType(tuple(map(to_type, items)), to_type(result), span)
+        case Scalar(text, span) if text[0] not in "0123456789.-:":  # a name; Python knows fewer, so it is not asked
+            return TypeName(text, span)
+        case Sized(kind):
+            return kind
+        case Listing((Arrow() as inner,)):
+            return to_type(inner)
+        case _:
+            raise LanguageError("expected a type", span=value.span, remedy="write a name or (N, N) -> C")
+
+
+def _by_name(settings: Iterable[Setting], known: tuple[str, ...], where: str) -> Mapping[str, Setting]:
+    given: dict[str, Setting] = {}
+    for setting in settings:
+        if setting.name in given:
+            raise LanguageError(
+                f"{setting.name!r} is set twice in {where}",
+                span=setting.span,
+                also=("it is set first here", given[setting.name].span),
+                remedy="remove one of the two",
+            )
+        if setting.name not in known:
+            later = setting.name in _LATER
+            raise LanguageError(
+                f"the setting {setting.name!r} is not supported yet" if later else f"unknown setting {setting.name!r}",
+                span=setting.span,
+                remedy=f"the settings of {where} are {', '.join(known)}",
+            )
+        given[setting.name] = setting
+    return given
+
+
+def _word(setting: Setting) -> str:
+    """The value of a setting that is a word: `I` or `(I, I)` for `base`, an integer for a bound, else true or false."""
+    match setting.name, setting.value:
+        case "base", Scalar(text) if text.isidentifier() and text not in ("true", "false"):
+            return text
+        case "base", Listing(items) if items and all(isinstance(i, Scalar) and i.text == "I" for i in items):
+            if len(items) > _DIRECTIONS:
+                raise LanguageError(
+                    f"a lattice of {len(items)} directions",
+                    span=setting.value.span,
+                    remedy=f"write at most {_DIRECTIONS} directions: an array has an axis for each",
+                )
+            return ", ".join("I" for _ in items)
+        case (("lower" | "upper"), Scalar(text)) if re.fullmatch(r"[-−]?[0-9]+", text):
+            return text.replace("−", "-")
+        case (("periodic" | "symmetric" | "list" | "contractable" | "linear"), Scalar(("true" | "false") as text)):
+            return text
+    wanted, example = {
+        "base": ("I, or (I, I, I) for a lattice of several directions,", "I"),
+        "lower": ("an integer", "0"),
+        "upper": ("an integer", "4"),
+    }.get(setting.name, ("true or false", "true"))
+    raise LanguageError(
+        f"expected {wanted} for the setting {setting.name!r}",
+        span=setting.value.span,
+        remedy=f"write {setting.name} = {example}",
+    )
+
+
+def _clauses(value: Value) -> tuple[SymmetryClause | SymmetryMap, ...]:
+    match value:
+        case Listing(items):
+            return tuple(map(_clause, items))
+        case _:
+            raise LanguageError("expected a tuple of symmetry clauses", span=value.span, remedy=_CLAUSES)
+
+
+def _clause(value: Value) -> SymmetryClause | SymmetryMap:
+    match value:
+        case SymmetryMap():
+            return value
+        case Listing((Listing(slots), Scalar(action)), span) if slots and action.startswith(":"):
+            if action[1:] not in ACTIONS:
+                raise LanguageError(
+                    f"unknown symmetry action {action}",
+                    span=value.items[1].span,
+                    remedy="the actions are " + ", ".join(f":{known}" for known in ACTIONS),
+                )
+            return SymmetryClause(tuple(map(_slot, slots)), action[1:], span)
+        case _:
+            raise LanguageError(
+                "expected a symmetry clause, slots with an action, or a map", span=value.span, remedy=_CLAUSES
+            )
+
+
+def _slot(value: Value) -> int:
+    match value:
+        case Scalar(text) if text.isdecimal() and len(text) < 4 and int(text) > 0:
+            return int(text)
+        case _:
+            raise LanguageError("expected the number of a slot", span=value.span, remedy="slots are counted 1, 2, 3, …")

@@ -1,0 +1,209 @@
+"""Indices in slots: bare ones join ranges at once, arithmetic is judged when all ranges are known (design, §3)."""
+
+from __future__ import annotations
+
+from combdiff.errors import LanguageError, Span
+from combdiff.language.inference.domains import Ranges
+from combdiff.language.vocabulary import counted, in_words
+from combdiff.terms.terms import MINUS_ONE, Add, Const, Mul, Term, Var, split_coefficient
+from combdiff.terms.types import Domain, Index
+
+_LARGEST = 2**31
+
+
+class Slots:
+    """What stands in the slots of a program's tensors."""
+
+    def __init__(self, ranges: Ranges) -> None:
+        self.ranges = ranges
+        self._arithmetic: list[tuple[Term, Domain, Span]] = []
+
+    def place(self, index: Term, slot: Domain, span: Span) -> None:
+        """`index` stands in `slot`, at `span` of the text."""
+        match index:
+            case Var(kind=Index(Domain() as own)):
+                if self._keeps_range(own, slot):
+                    self._arithmetic.append((index, slot, span))
+                else:
+                    self.ranges.unite(own, slot, span)
+            case _ if isinstance(index.type, Index) or (isinstance(index, Const) and index.is_integer):
+                self._arithmetic.append((index, slot, span))
+            case _:
+                raise _no_index(index, self.ranges.place(slot), span)
+
+    def _keeps_range(self, own: Domain, slot: Domain) -> bool:
+        """Whether a bare index is not of its slot's range: an offset in a periodic one, k + b at k = 0; part of it."""
+        index, whole = self.ranges.domain_of(own), self.ranges.domain_of(slot)
+        if index is None or whole is None or index == whole:
+            return False
+        if whole.periodic:
+            return index.symmetric or index.listed
+        return index.count is not None and whole.count is not None
+
+    def check(self) -> None:
+        """Index arithmetic stays in range; a slot in which nothing stands bare takes the domain of its arithmetic."""
+        for index, slot, span in self._arithmetic:
+            self._adopt(index, slot, span)
+        for index, slot, _ in self._arithmetic:
+            for var in index.free:
+                if isinstance(var.kind, Index) and var.kind.domain:
+                    self.ranges.note_arithmetic(var.kind.domain, slot)
+        self.ranges.check_reflected()
+        for index, slot, span in self._arithmetic:
+            _refuse_huge(index, span)
+            self._check_directions(index, slot, span)
+            if not self._fits(index, slot):
+                raise self._leaves(index, slot, span)
+
+    def _check_directions(self, index: Term, slot: Domain, span: Span) -> None:
+        """What is added is of as many directions as the slot; no number is added to a point of a lattice."""
+        wanted = self._directions(slot)
+        for var in sorted(index.free, key=lambda v: v.uid):
+            assert isinstance(var.kind, Index) and var.kind.domain is not None, "slots take indices"
+            if self.ranges.is_unknown(var.kind.domain):
+                continue  # which is what is wrong with it
+            found = self._directions(var.kind.domain)
+            if found != wanted:
+                raise LanguageError(
+                    f"{var.name} has {counted(found, 'direction')}, but {self.ranges.label(slot)} has {wanted}",
+                    span=span,
+                    also=self.ranges.place(var.kind.domain),
+                    remedy="add indices of domains with one `base`, such as `base = (I, I, I)` for all",
+                )
+        constant = constant_of(index)
+        if wanted > 1 and constant:
+            raise LanguageError(
+                f"the number {constant} stands for no point of a lattice of {wanted} directions",
+                span=span,
+                also=self.ranges.place(slot),
+                remedy="add an index of a domain with the same `base`; only 0, the origin, is a number there",
+            )
+
+    def _directions(self, node: Domain) -> int:
+        domain = self.ranges.domain_of(node)
+        return 1 if domain is None else domain.directions
+
+    def _leaves(self, index: Term, slot: Domain, span: Span) -> LanguageError:
+        domain = self.ranges.domain_of(slot)
+        if domain is not None and domain.listed:
+            return LanguageError(
+                f"{affine_text(index)} may not be in the list of {self.ranges.label(slot)}",
+                span=span,
+                also=self.ranges.place(slot),
+                remedy="let a bare index stand here, or its negative if the domain has `symmetric = true`",
+            )
+        reach = self._reach(index)
+        within = ""
+        if domain is not None and domain.count is not None and reach is not None:
+            within = f" ({reach[0]} to {reach[1]}, and the slot runs from {domain.lower} to {domain.upper})"
+        return LanguageError(
+            f"{affine_text(index)} may leave the range of {self.ranges.label(slot)}{within}",
+            span=span,
+            also=self.ranges.place(slot),
+            remedy="give the slot a domain with `periodic = true`, or give it and the indices bounds that fit "
+            "(`lower`, `upper`), or let a bare index stand here",
+        )
+
+    def _reach(self, index: Term) -> tuple[int, int] | None:
+        """The least and the largest value, component by component; None where an index has no bounds."""
+        low = high = constant_of(index)
+        for t in index.terms if isinstance(index, Add) else (index,):
+            coefficient, rest = split_coefficient(t)
+            if not (isinstance(rest, Var) and isinstance(rest.kind, Index) and rest.kind.domain is not None):
+                continue
+            domain = self.ranges.domain_of(rest.kind.domain)
+            if domain is None or domain.lower is None or domain.upper is None:
+                return None
+            ends = sorted(int(coefficient.real) * end for end in (domain.lower, domain.upper))
+            low, high = low + ends[0], high + ends[1]
+        return low, high
+
+    def _adopt(self, index: Term, slot: Domain, span: Span) -> None:
+        negated = _negated(index)
+        known = negated and (self.ranges.domain_of(negated) or self.ranges.domain_of(slot))
+        if negated is not None and known and known.symmetric:
+            if self.ranges.is_open(negated) or self.ranges.is_open(slot):
+                self.ranges.unite(negated, slot, span)
+        elif self.ranges.is_open(slot):
+            inside = [v.kind.domain for v in index.free if isinstance(v.kind, Index) and v.kind.domain]
+            periodic = [d for d in inside if (known := self.ranges.domain_of(d)) and known.periodic]
+            if periodic and all(self.ranges.same(periodic[0], d) for d in periodic):
+                self.ranges.unite(periodic[0], slot, span)
+
+    def _fits(self, index: Term, slot: Domain) -> bool:
+        domain = self.ranges.domain_of(slot)
+        if domain is not None and domain.periodic:
+            return True
+        symmetric = domain is not None and domain.symmetric
+        if domain is not None and domain.lower is not None and domain.upper is not None:
+            reach = self._reach(index)
+            if reach is not None and domain.lower <= reach[0] and reach[1] <= domain.upper:
+                return True
+        elif isinstance(index, Const) and not (domain is not None and domain.listed):
+            return symmetric or index.real >= 0
+        negated = _negated(index)
+        return symmetric and negated is not None and self.ranges.same(negated, slot)
+
+
+def _negated(index: Term) -> Domain | None:
+    """The range of b in −b."""
+    match index:
+        case Mul((Const() as sign, Var(kind=Index(Domain() as own)))) if sign == MINUS_ONE:
+            return own
+        case _:
+            return None
+
+
+def constant_of(index: Term) -> int:
+    """The number in an affine form.
+
+    >>> from combdiff.terms.terms import add, fresh, number
+    >>> from combdiff.terms.types import INTEGER
+    >>> constant_of(add(fresh("k", INTEGER), number(-2)))
+    -2
+    """
+    terms = index.terms if isinstance(index, Add) else (index,)
+    return sum(int(t.real) for t in terms if isinstance(t, Const))
+
+
+def _refuse_huge(index: Term, span: Span) -> None:
+    """Numbers in an index stay where products of them with sizes of arrays are exact."""
+    for t in index.terms if isinstance(index, Add) else (index,):
+        if abs(split_coefficient(t)[0].real) >= _LARGEST:
+            raise LanguageError(
+                f"a number in this index is beyond the size of any array ({_LARGEST} or more)",
+                span=span,
+                remedy="use smaller numbers",
+            )
+
+
+def _no_index(term: Term, slot: tuple[str, Span], span: Span) -> LanguageError:
+    if term.free and all(isinstance(v.kind, Index) for v in term.free):
+        message = "index arithmetic must be affine with integer coefficients, such as k + 2*b - 1"
+        remedy = "write a sum of indices with integer coefficients"
+    elif isinstance(term, Const):
+        message, remedy = "an index is an integer, and this number is none", "write an integer or an index"
+    else:
+        message = f"an index is expected here, found {in_words(term.type)}"
+        remedy = "only indices and their integer combinations stand in a slot"
+    return LanguageError(message, span=span, also=slot, remedy=remedy)
+
+
+def affine_text(index: Term) -> str:
+    """An affine form as it may have been written.
+
+    >>> from combdiff.terms.terms import add, fresh, mul, number
+    >>> from combdiff.terms.types import INTEGER
+    >>> k, b = fresh("k", INTEGER), fresh("b", INTEGER)
+    >>> affine_text(add(k, mul(number(-2), b)))
+    'k - 2*b'
+    """
+    text = ""
+    for t in index.terms if isinstance(index, Add) else (index,):
+        c, rest = split_coefficient(t)
+        size = abs(c.real)
+        named = rest.name if isinstance(rest, Var) else ""
+        piece = f"{size}*{named}" if named and size != 1 else named or str(size)
+        sign = "-" if c.real < 0 else "+"
+        text += f" {sign} {piece}" if text else (piece if c.real >= 0 else f"-{piece}")
+    return text

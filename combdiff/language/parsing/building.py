@@ -1,0 +1,383 @@
+"""Turns what the grammar recognises into the surface tree: one method a rule of `grammar/combdiff.lark`.
+
+The parser calls these while it reads (nothing walks a tree afterwards), so the depth of the tree is known, and limited,
+as it grows. Chains of one operator are flat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+from unicodedata import normalize
+
+from combdiff.errors import LanguageError, Span
+from combdiff.language.inference.settings import Arrow, Listing, Scalar, Setting, Sized, Value, domain, space
+from combdiff.language.parsing.layout import DEEPEST, span_of, too_deep
+from combdiff.language.parsing.syntax import (
+    Apply,
+    Block,
+    Caret,
+    Compose,
+    Definition,
+    Expr,
+    Lambda,
+    MapType,
+    Name,
+    Numeral,
+    Param,
+    Parens,
+    Plus,
+    Prime,
+    Summation,
+    SymmetryMap,
+    Times,
+    TypeExpr,
+    TypeName,
+)
+
+if TYPE_CHECKING:
+    from lark import Token
+
+LARGEST_EXPONENT = 400
+_MOST_DIGITS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A node under construction: where it stands (with its parentheses), and how deep the tree below it is."""
+
+    node: object
+    span: Span
+    depth: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What stands in parentheses, before it is known whether it is a parameter list, a tuple or a grouped value."""
+
+    entries: tuple[Piece, ...]
+
+
+def pieces(parts: Iterable[Piece | Token]) -> list[Piece]:
+    """The nodes among `parts`, words and signs left out.
+
+    >>> pieces([Piece("node", Span(1, 1))])
+    [Piece(node='node', span=Span(line=1, column=1, width=1), depth=1)]
+    """
+    return [part for part in parts if isinstance(part, Piece)]
+
+
+def around(parts: Sequence[Piece | Token]) -> Span:
+    """From the start of the first part to the end of the last that begins on the same line."""
+    spans = [part.span if isinstance(part, Piece) else span_of(part) for part in parts]
+    first = spans[0]
+    end = max(span.column + span.width for span in spans if span.line == first.line)
+    return Span(first.line, first.column, end - first.column)
+
+
+def made(node: object, parts: Sequence[Piece | Token], span: Span | None = None) -> Piece:
+    """A piece one level above the deepest of its parts."""
+    span = span or around(parts)
+    depth = 1 + max((piece.depth for piece in pieces(parts)), default=0)
+    if depth > DEEPEST:
+        raise too_deep(span)
+    return Piece(node, span, depth)
+
+
+def text_of(token: Token) -> str:
+    """A name as it is compared: composed and decomposed accents are the same letter."""
+    return normalize("NFC", str(token))
+
+
+def exact(token: Token, span: Span) -> Fraction:
+    """`0.5` as one half; refuses numbers that would fill the memory."""
+    mantissa, _, exponent = str(token).lower().partition("e")
+    if len(mantissa) > _MOST_DIGITS or len(exponent) > 5 or abs(int(exponent or 0)) > LARGEST_EXPONENT:
+        raise LanguageError(
+            "this number is out of bounds",
+            span=span,
+            remedy=f"numbers have at most {_MOST_DIGITS} digits and exponents from -{LARGEST_EXPONENT} "
+            f"to {LARGEST_EXPONENT}",
+        )
+    return Fraction(str(token))
+
+
+def plain(piece: Piece) -> Piece:
+    """A group that turned out to be a value: `(a)` is a, `(a, b)` a tuple."""
+    assert isinstance(piece.node, Group)
+    entries = piece.node.entries
+    for entry in entries:
+        if isinstance(entry.node, Param):
+            raise LanguageError(
+                "a type stands here, but no '->' follows the parentheses",
+                span=entry.span,
+                remedy="only parameters have types: (x::T) -> …",
+            )
+    if not entries:
+        raise LanguageError("expected an expression between ( and )", span=piece.span, remedy="write one, or remove ()")
+    if len(entries) == 1:
+        return Piece(entries[0].node, piece.span, entries[0].depth)
+    items = tuple(expression(entry) for entry in entries)
+    return Piece(Parens(items, piece.span), piece.span, piece.depth)
+
+
+def expression(piece: Piece) -> Expr:
+    """The expression that a piece holds.
+
+    >>> expression(Piece(Name("x", Span(1, 1)), Span(1, 1))).text
+    'x'
+    """
+    assert isinstance(piece.node, Expr)
+    return piece.node
+
+
+def _type(piece: Piece) -> TypeExpr:
+    assert isinstance(piece.node, TypeExpr)
+    return piece.node
+
+
+def _exprs(parts: Iterable[Piece | Token]) -> tuple[Expr, ...]:
+    return tuple(expression(piece) for piece in pieces(parts))
+
+
+def _chain(parts: Sequence[Piece | Token], inverse: str) -> tuple[tuple[bool, Expr], ...]:
+    """Pairs of (does the operator `inverse` stand before it, operand)."""
+    rest: list[tuple[bool, Expr]] = []
+    inverted = False
+    for part in parts:
+        if isinstance(part, Piece):
+            rest.append((inverted, expression(part)))
+        else:
+            inverted = part.type == inverse
+    return tuple(rest)
+
+
+def _distinct(named: Iterable[tuple[str, Span]], what: str) -> None:
+    seen: dict[str, Span] = {}
+    for name, span in named:
+        if name in seen:
+            raise LanguageError(
+                f"{name!r} is bound twice in one {what}",
+                span=span,
+                also=("it is bound first here", seen[name]),
+                remedy="rename one of the two",
+            )
+        seen[name] = span
+
+
+def _params(found: Sequence[Param], what: str) -> tuple[Param, ...]:
+    _distinct(((param.name, param.span) for param in found), what)
+    return tuple(found)
+
+
+def _binder(parts: Sequence[Piece | Token]) -> tuple[Param, ...]:
+    """What stands left of `->`: a name, a typed name, or a group of such."""
+    match parts[0]:
+        case Piece(Group(entries), span):
+            if not entries:
+                raise LanguageError("a map has at least one parameter", span=span, remedy="write (x::T) -> …")
+            return _params([_param(entry) for entry in entries], "parameter list")
+        case _:
+            return (_index(parts),)
+
+
+def _param(entry: Piece) -> Param:
+    match entry.node:
+        case Param():
+            return entry.node
+        case Name(text, span):
+            return Param(text, None, span)
+        case _:
+            raise LanguageError(
+                "expected the name of a parameter before '->'",
+                span=entry.span,
+                remedy="write names, with types or without: (x::T, y) -> …",
+            )
+
+
+def _index(parts: Sequence[Piece | Token]) -> Param:
+    """`k` or `k::BZ`."""
+    kinds = [_type(piece) for piece in pieces(parts)]
+    name = parts[0]
+    assert not isinstance(name, Piece)
+    return Param(text_of(name), kinds[0] if kinds else None, around(parts))
+
+
+class Builder:
+    """The grammar's rules as methods: each takes the parts that were read and returns the piece that they make."""
+
+    def name(self, parts: list[Token]) -> Piece:
+        span = span_of(parts[0])
+        return Piece(Name(text_of(parts[0]), span), span)
+
+    def number(self, parts: list[Token]) -> Piece:
+        span = span_of(parts[0])
+        return Piece(Numeral(exact(parts[0], span), span), span)
+
+    def group(self, parts: list[Piece | Token]) -> Piece:
+        return made(Group(tuple(pieces(parts))), parts)
+
+    def entry(self, parts: list[Piece | Token]) -> Piece:
+        if isinstance(parts[0], Piece):
+            return parts[0]
+        return made(_index(parts), parts)
+
+    def index(self, parts: list[Piece | Token]) -> Piece:
+        return made(_index(parts), parts)
+
+    def plain(self, parts: list[Piece]) -> Piece:
+        return plain(parts[0])
+
+    def abstraction(self, parts: list[Piece | Token]) -> Piece:
+        body = parts[-1]
+        assert isinstance(body, Piece)
+        return made(Lambda(_binder(parts[:-2]), expression(body), span := around(parts)), parts, span)
+
+    def compose(self, parts: list[Piece | Token]) -> Piece:
+        return made(Compose(_exprs(parts), span := around(parts)), parts, span)
+
+    def plus(self, parts: list[Piece | Token]) -> Piece:
+        terms = list(_chain(parts, "MINUS"))
+        first = terms[0][1]
+        if isinstance(first, Plus) and len(first.terms) == 1:
+            terms[:1] = first.terms
+        return made(Plus(tuple(terms), span := around(parts)), parts, span)
+
+    def times(self, parts: list[Piece | Token]) -> Piece:
+        return made(Times(_chain(parts, "SLASH"), span := around(parts)), parts, span)
+
+    def signed(self, parts: list[Piece | Token]) -> Piece:
+        ((minus, operand),) = _chain(parts, "MINUS")
+        span = around(parts)
+        return made(Plus(((True, operand),), span) if minus else operand, parts, span)
+
+    def caret(self, parts: list[Piece | Token]) -> Piece:
+        base, exponent = _exprs(parts)
+        return made(Caret(base, exponent, span := around(parts)), parts, span)
+
+    def prime(self, parts: list[Piece | Token]) -> Piece:
+        (of,) = _exprs(parts)
+        return made(Prime(of, span := around(parts)), parts, span)
+
+    def call(self, parts: list[Piece | Token]) -> Piece:
+        function, *args = _exprs(parts)
+        if isinstance(function, Numeral):
+            raise LanguageError(
+                "a number cannot be applied",
+                span=around(parts),
+                remedy="write a product with *: 2 * (x + y)",
+            )
+        return made(Apply(function, tuple(args), span := around(parts)), parts, span)
+
+    def summation(self, parts: list[Piece | Token]) -> Piece:
+        *indices, body = pieces(parts)
+        params = _params([_param(index) for index in indices], "list of indices")
+        return made(Summation(params, expression(body), span := around(parts)), parts, span)
+
+    def definition(self, parts: list[Piece | Token]) -> Piece:
+        pattern, sign, value = parts
+        assert isinstance(value, Piece) and not isinstance(sign, Piece)
+        names = _defined(pattern)
+        _distinct(((name.text, name.span) for name in names), "definition")
+        definition = Definition(names, expression(value), sign.type == "BECOMES", span := around(parts))
+        return made(definition, parts, span)
+
+    def block(self, parts: list[Piece | Token]) -> Piece:
+        return in_order(pieces(parts), around(parts))
+
+    def type_name(self, parts: list[Token]) -> Piece:
+        kind = _type_name(parts)
+        return Piece(kind, kind.span)
+
+    def map_type(self, parts: list[Piece | Token]) -> Piece:
+        *params, result = (_type(piece) for piece in pieces(parts))
+        return made(MapType(tuple(params), result, span := around(parts)), parts, span)
+
+    def scalar(self, parts: list[Token]) -> Piece:
+        text = "".join(map(str, parts))
+        if parts[0].type == "NAME":
+            text = text_of(parts[0])
+        return made(Scalar(text, span := around(parts)), parts, span)
+
+    def sized(self, parts: list[Token]) -> Piece:
+        kind = _type_name(parts)
+        return Piece(Sized(kind, kind.span), kind.span)
+
+    def listing(self, parts: list[Piece | Token]) -> Piece:
+        return made(Listing(_values(parts), span := around(parts)), parts, span)
+
+    def arrow(self, parts: list[Piece | Token]) -> Piece:
+        *items, result = _values(parts)
+        return made(Arrow(tuple(items), result, span := around(parts)), parts, span)
+
+    def law(self, parts: list[Piece | Token]) -> Piece:
+        tensor, _, law = parts
+        assert not isinstance(tensor, Piece) and isinstance(law, Piece) and isinstance(law.node, Lambda)
+        return made(SymmetryMap(text_of(tensor), law.node, span := around(parts)), parts, span)
+
+    def setting(self, parts: list[Piece | Token]) -> Piece:
+        name, _, _ = parts
+        assert not isinstance(name, Piece)
+        (value,) = _values(parts)
+        return made(Setting(text_of(name), value, span := span_of(name)), parts, span)
+
+    def space(self, parts: list[Piece | Token]) -> Piece:
+        name, settings, span = _declared(parts)
+        return made(space(name, settings, span), parts, span)
+
+    def domain(self, parts: list[Piece | Token]) -> Piece:
+        name, settings, span = _declared(parts)
+        return made(domain(name, settings, span), parts, span)
+
+
+def _type_name(parts: Sequence[Token]) -> TypeName:
+    """`CM`, or `CM{M, K}`."""
+    sizes = tuple(Name(text_of(word), span_of(word)) for word in parts[1:] if word.type == "NAME")
+    return TypeName(text_of(parts[0]), around(parts), sizes)
+
+
+def _values(parts: Iterable[Piece | Token]) -> tuple[Value, ...]:
+    return tuple(piece.node for piece in pieces(parts) if isinstance(piece.node, Value))
+
+
+def _declared(parts: Sequence[Piece | Token]) -> tuple[str, list[Setting], Span]:
+    """Name, settings and the name's place of a declaration."""
+    name = parts[1]
+    assert not isinstance(name, Piece)
+    settings = [piece.node for piece in pieces(parts) if isinstance(piece.node, Setting)]
+    return text_of(name), settings, span_of(name)
+
+
+def _defined(pattern: Piece | Token) -> tuple[Name, ...]:
+    """The names left of `=`."""
+    if not isinstance(pattern, Piece):
+        return (Name(text_of(pattern), span_of(pattern)),)
+    assert isinstance(pattern.node, Group)
+    names = tuple(entry.node for entry in pattern.node.entries if isinstance(entry.node, Name))
+    if len(names) < max(1, len(pattern.node.entries)):
+        raise LanguageError("expected names before '='", span=pattern.span, remedy="write a = … or (a, b) = …")
+    return names
+
+
+def in_order(statements: Sequence[Piece], span: Span) -> Piece:
+    """Definitions and, last, the expression that they serve: a block, or that expression where nothing is defined."""
+    *before, last = statements
+    for statement in before:
+        if not isinstance(statement.node, Definition):
+            raise LanguageError(
+                "this value is not used: expected a definition, as only the last line is an expression",
+                span=statement.span,
+                remedy="give it a name (a = …), remove it, or put a sign at the line's end if the next line goes on",
+            )
+    if isinstance(last.node, Definition):
+        raise LanguageError(
+            "expected an expression after the last definition",
+            span=last.span,
+            remedy=f"end with the value, for example {last.node.names[0].text}",
+        )
+    if not before:
+        return last
+    definitions = tuple(s.node for s in before if isinstance(s.node, Definition))
+    return made(Block(definitions, expression(last), span), statements, span)

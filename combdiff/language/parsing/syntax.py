@@ -1,0 +1,216 @@
+"""The surface syntax tree: what the parser read, each node with its place in the text. `infer` turns it into a term."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from fractions import Fraction
+
+from combdiff.errors import Source, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Numeral:
+    """`4`, `0.5`, `1e-3`: exact."""
+
+    value: Fraction
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """`x::RV`; `kind` is None where the type is left to inference."""
+
+    name: str
+    kind: TypeExpr | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Lambda:
+    """`(x::RV, y) -> body`."""
+
+    params: tuple[Param, ...]
+    body: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """`f(a, b)`, and `C[p, i]`, which means the same."""
+
+    function: Expr
+    args: tuple[Expr, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Summation:
+    """`sum((i, k::BZ), body)`."""
+
+    params: tuple[Param, ...]
+    body: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Prime:
+    """`a'`, the complex conjugate."""
+
+    of: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Plus:
+    """A chain of + and −: pairs of (is it subtracted, term)."""
+
+    terms: tuple[tuple[bool, Expr], ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """A chain of * and /: pairs of (is it divided by, factor)."""
+
+    factors: tuple[tuple[bool, Expr], ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Caret:
+    """`base ^ exponent`."""
+
+    base: Expr
+    exponent: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Parens:
+    """`(a, b)`: a tuple of two or more."""
+
+    items: tuple[Expr, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Compose:
+    """A chain `f ▷ g ▷ h`: first f, then g, then h."""
+
+    maps: tuple[Expr, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """`a = e`, `(a, b) = e` (several names), or with `textual`, `a := e`, which is replaced on reading."""
+
+    names: tuple[Name, ...]
+    value: Expr
+    textual: bool
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """`begin a = e; … body end` or `let … end`."""
+
+    definitions: tuple[Definition, ...]
+    body: Expr
+    span: Span
+
+
+Expr = Name | Numeral | Lambda | Apply | Summation | Prime | Plus | Times | Caret | Parens | Compose | Block
+
+
+@dataclass(frozen=True, slots=True)
+class TypeName:
+    """`CM`, `N`, or a declared space or domain; `sizes` are the names in `RM{M, K}`."""
+
+    text: str
+    span: Span
+    sizes: tuple[Name, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MapType:
+    """`(N, N) -> C`."""
+
+    params: tuple[TypeExpr, ...]
+    result: TypeExpr
+    span: Span
+
+
+TypeExpr = TypeName | MapType
+
+
+@dataclass(frozen=True, slots=True)
+class SymmetryClause:
+    """`((2, 1, 4, 3), :conj)`."""
+
+    slots: tuple[int, ...]
+    action: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class SymmetryMap:
+    """`M -> (p, q, k, b) -> M(q, p, k + b, -b)'`: what is right of the first arrow, and what `M` is called there."""
+
+    tensor: str
+    law: Lambda
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """`@space T begin type = …; symmetries = … end`, or `@space D begin type = …; linear = true end`."""
+
+    name: str
+    kind: MapType
+    symmetries: tuple[SymmetryClause | SymmetryMap, ...]
+    span: Span
+    linear: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DomainClause:
+    """`@domain BZ begin base = I; periodic = true end`; `places` are those of the settings' values."""
+
+    name: str
+    settings: tuple[tuple[str, str], ...]
+    span: Span
+    places: tuple[tuple[str, Span], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A whole text: its declarations in order, textual definitions expanded or in blocks, and one expression."""
+
+    declarations: tuple[Space | DomainClause, ...]
+    body: Expr
+    source: Source
+
+
+def nodes_of(tree: object) -> Iterator[object]:
+    """Every node of a syntax tree, in the order of the text.
+
+    >>> from combdiff.language.parsing.parser import parse
+    >>> [node.text for node in nodes_of(parse("(x::RV) -> x(0)").body) if isinstance(node, Name)]
+    ['x']
+    """
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        yield node
+        if isinstance(node, tuple):
+            stack.extend(reversed(node))
+        elif is_dataclass(node):
+            stack.extend(getattr(node, f.name) for f in reversed(fields(node)))

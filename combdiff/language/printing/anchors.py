@@ -1,0 +1,180 @@
+"""Which anonymous ranges a program's text alone does not tell: those that the printer has to declare.
+
+`infer` joins the ranges of an index and of the slots in which it stands bare, of slots that a symmetry exchanges, and
+of a map's slots with those of its argument. A result may have lost what joined two slots of its program, or may sum
+over an index that stands in no slot at all. Here the joins that reading the text would make are made again. Where an
+index then ranges over no slot of an argument, its range has to be declared. Slots that come out apart do no harm, as
+each tells the range of the indices in it; but both have to learn that theirs runs from −M, if it does.
+"""
+
+from __future__ import annotations
+
+from combdiff.terms.terms import App, Diff, Lam, Let, Proj, Sum, Term, Tuple, Var, subterms
+from combdiff.terms.types import Domain, Index, Map, Product, Type
+
+Node = int | None | tuple["Node", ...]
+"""Mirrors a type: a number for an index, None for a number, a tuple for a map (its result last) or a tuple."""
+
+
+def unanchored(term: Term) -> dict[Domain, set[Var]]:
+    """The domains of `term` whose extent its text would not tell, each with the indices that have to name it.
+
+    >>> from combdiff.terms.terms import ONE, fresh
+    >>> from combdiff.terms.types import REAL
+    >>> n = Domain("x.1")
+    >>> i, x = fresh("i", Index(n)), fresh("x", Map((Index(n),), REAL))
+    >>> unanchored(Lam((x,), Sum((i,), App(x, (i,))))), unanchored(Lam((x,), Sum((i,), ONE))) == {n: {i}}
+    ({}, True)
+    """
+    joins = _Joins()
+    for u in subterms(term):
+        match u:
+            case Lam(params, _):
+                for var in params:
+                    joins.anchor(var)
+            case Sum(indices, _):
+                for var in indices:
+                    joins.anchor(var)
+            case Let(bindings, _):
+                for var, value in bindings:
+                    joins.same(joins.of(var), joins.of(value))
+            case App(function, args):
+                nodes = joins.of(function)
+                assert isinstance(nodes, tuple), "only maps are applied"
+                for node, arg in zip(nodes[:-1], args, strict=True):
+                    joins.same(node, joins.of(arg))
+    return joins.unanchored()
+
+
+class _Joins:
+    """A union-find of slots and indices."""
+
+    def __init__(self) -> None:
+        self.parent: list[int] = []
+        self.domain: list[Domain] = []
+        self.anchored: list[bool] = []
+        self.ranging: list[bool] = []
+        self.variables: dict[Var, Node] = {}
+        self.slots: dict[int, Node] = {}
+
+    def anchor(self, var: Var) -> None:
+        """`var` is bound: an index, which needs a range, or a parameter whose slots tell how far indices range."""
+        node = self.of(var)
+        if not isinstance(var.kind, Index):
+            self._mark(node)
+        elif isinstance(node, int):
+            self.ranging[self.find(node)] = True
+
+    def _mark(self, node: Node) -> None:
+        match node:
+            case int():
+                self.anchored[self.find(node)] = True
+            case tuple():
+                for inner in node:
+                    self._mark(inner)
+
+    def of(self, t: Term) -> Node:
+        """The nodes of the type of `t`."""
+        match t:
+            case Var():
+                if t not in self.variables:
+                    self.variables[t] = self._new(t.kind)
+                return self.variables[t]
+            case Lam(params, body):
+                return (*(self.of(p) for p in params), self.of(body))
+            case App(function, _):
+                nodes = self.of(function)
+                return nodes[-1] if isinstance(nodes, tuple) else None
+            case Let(_, body):
+                return self.of(body)
+            case Tuple(items):
+                return tuple(self.of(item) for item in items)
+            case Proj(item, of):
+                nodes = self.of(of)
+                return nodes[item] if isinstance(nodes, tuple) else None
+            case Diff(kind, of):
+                return _derivative(kind, self.of(of))
+            case _:
+                return None
+
+    def _new(self, kind: Type) -> Node:
+        match kind:
+            case Index(Domain() as domain):
+                self.parent.append(len(self.parent))
+                self.domain.append(domain)
+                self.anchored.append(False)
+                self.ranging.append(False)
+                return len(self.parent) - 1
+            case Map(params, result):
+                nodes = (*(self._new(p) for p in params), self._new(result))
+                for law in kind.symmetries:
+                    for slot, row in enumerate(law.rows):
+                        if len(row) == 1:
+                            self.same(nodes[slot], nodes[row[0][0]])
+                return nodes
+            case Product(items):
+                return tuple(self._new(item) for item in items)
+            case _:
+                return None
+
+    def find(self, node: int) -> int:
+        while self.parent[node] != node:
+            self.parent[node] = node = self.parent[self.parent[node]]
+        return node
+
+    def same(self, a: Node, b: Node) -> None:
+        """What reading the text would join: an offset in a periodic slot keeps its own range."""
+        match a, b:
+            case int(), int() if self.domain[a] == self.domain[b]:
+                a, b = self.find(a), self.find(b)
+                self.parent[b] = a
+                self.anchored[a] = self.anchored[a] or self.anchored[b]
+                self.ranging[a] = self.ranging[a] or self.ranging[b]
+            case tuple(), tuple():
+                for x, y in zip(a, b, strict=False):
+                    self.same(x, y)
+
+    def unanchored(self) -> dict[Domain, set[Var]]:
+        classes: dict[Domain, set[int]] = {}
+        for node, domain in enumerate(self.domain):
+            if not domain.declared:
+                classes.setdefault(domain, set()).add(self.find(node))
+        lost = {r for roots in classes.values() for r in roots if self.ranging[r] and not self.anchored[r]}
+        indices = [(var, self.find(node)) for var, node in self.variables.items() if isinstance(node, int)]
+        return {
+            d: {var for var, root in indices if root in roots & lost}
+            for d, roots in classes.items()
+            if roots & lost or (d.symmetric and len(roots) > 1)
+        }
+
+
+def _derivative(kind: str, nodes: Node) -> Node:
+    assert isinstance(nodes, tuple), "only maps have derivatives"
+    params = nodes[:-1]
+    result = params[0] if len(params) == 1 else params
+    match kind:
+        case "root":
+            return result
+        case "adjoint" | "inverse":
+            return (nodes[-1], result)
+        case "grad":
+            return (*params, result)
+        case _:
+            return (*nodes, result)
+
+
+def domains_of(kind: Type) -> list[Domain]:
+    """The domains that a type names, in the order of its slots.
+
+    >>> domains_of(Map((Index(Domain("x.1")),), Index())) == [Domain("x.1")]
+    True
+    """
+    match kind:
+        case Index(Domain() as domain):
+            return [domain]
+        case Map(params, result):
+            return [d for p in (*params, result) for d in domains_of(p)]
+        case Product(items):
+            return [d for item in items for d in domains_of(item)]
+        case _:
+            return []

@@ -1,0 +1,280 @@
+"""A term becomes a program: the language's own text, which parses back to the same term.
+
+Operators bind as in the grammar, and parentheses stand only where they are needed. Bound variables keep their names;
+where two that are in sight at once share a name, the inner one gets a subscript.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from fractions import Fraction
+from types import MappingProxyType
+
+from combdiff.language.printing.names import apart, unique_name
+from combdiff.language.printing.spelling import Spelling
+from combdiff.language.printing.wrapping import wrapped
+from combdiff.terms.recursion import deep_recursion
+from combdiff.terms.terms import (
+    IMAGINARY,
+    Add,
+    App,
+    Call,
+    Conj,
+    Const,
+    Delta,
+    Diff,
+    Indicator,
+    Lam,
+    Let,
+    Mul,
+    Pow,
+    Proj,
+    Sum,
+    Term,
+    Tuple,
+    Var,
+    bound_by,
+    fresh,
+    split_coefficient,
+    subterms,
+)
+from combdiff.terms.types import Index, Product
+
+
+class Level(IntEnum):
+    """How tightly a piece of text holds together, from loose to tight."""
+
+    MAP = 0
+    SUM = 1
+    PRODUCT = 2
+    SIGN = 3
+    POWER = 4
+    ATOM = 5
+
+
+Piece = tuple[str, Level]
+
+
+def program_text(term: Term) -> str:
+    """A whole program: the declarations that its types need, then the expression, wrapped at about 100 columns.
+
+    >>> from combdiff.language.inference.infer import infer
+    >>> from combdiff.language.parsing.parser import parse
+    >>> print(program_text(infer(parse("(A::Her) -> (x::CV) -> i -> 2*∑(j, A[i,j]*x[j])"))))
+    (A::Her) -> (x::CV) -> i -> 2 * sum(j, A(i, j) * x(j))
+    """
+    with deep_recursion():
+        term = apart(term)
+        spelling = Spelling(term)
+        body = _opened(term, spelling).at(term)
+        return wrapped("\n".join([*spelling.declarations(), body]))
+
+
+def expression_text(term: Term, names: Mapping[Var, str] | None = None) -> str:
+    """One expression without declarations, for messages and steps; domains that are declared are named all the same.
+
+    `names` are those that free variables have where the expression stands.
+
+    >>> from combdiff.terms.terms import fresh, mul, number
+    >>> from combdiff.terms.types import REAL
+    >>> expression_text(mul(number(Fraction(-1, 2)), fresh("x", REAL)))
+    '-1/2 * x'
+    """
+    with deep_recursion():
+        spelling = Spelling()
+        for index in _declared(term):
+            assert index.domain is not None
+            spelling.domains[index.domain] = index.domain.name
+        return wrapped(_opened(term, spelling, names or {}).at(term))
+
+
+def _declared(term: Term) -> list[Index]:
+    kinds = [var.kind for u in subterms(term) for var in bound_by(u)]
+    return [kind for kind in kinds if isinstance(kind, Index) and kind.domain and kind.domain.declared]
+
+
+def _opened(term: Term, spelling: Spelling, names: Mapping[Var, str] = MappingProxyType({})) -> _Printer:
+    known = {var: names[var] for var in term.free if var in names}
+    free = sorted(term.free - known.keys(), key=lambda var: var.uid)
+    return _Printer(spelling, known).binding(free)
+
+
+@dataclass(frozen=True, slots=True)
+class _Printer:
+    """What types are called, and the names of the variables in sight."""
+
+    spelling: Spelling
+    names: dict[Var, str]
+
+    def binding(self, variables: Sequence[Var]) -> _Printer:
+        """The printer inside a binder of `variables`."""
+        names = dict(self.names)
+        taken = set(names.values())
+        for var in variables:
+            # an index may be called as the size that it runs to, nothing else
+            others = () if isinstance(var.kind, Index) else self.spelling.sizes.values()
+            names[var] = unique_name(var.name, taken.union(others))
+            taken.add(names[var])
+        return _Printer(self.spelling, names)
+
+    def at(self, t: Term, level: Level = Level.MAP) -> str:
+        """`t`, in parentheses if its place holds tighter than it does."""
+        text, own = self.piece(t)
+        return text if own >= level else f"({text})"
+
+    def affine(self, t: Add) -> Sequence[Term]:
+        """The terms of an index expression in reading order, those of one kind as their indices are bound."""
+        bound = {v: n for n, v in enumerate(self.names) if v in t.free}
+        return sorted(t.terms, key=lambda u: (_reading(u), min((bound.get(v, 0) for v in u.free), default=0)))
+
+    def list(self, terms: Sequence[Term]) -> str:
+        return ", ".join(self.at(t) for t in terms)
+
+    def piece(self, t: Term) -> Piece:
+        match t:
+            case Add(terms):
+                return self.sum(self.affine(t) if isinstance(t.type, Index) else terms), Level.SUM
+            case Mul(factors):
+                return self.product(factors), Level.PRODUCT
+            case Pow(base, exponent):
+                return self.power(base, exponent)
+            case Const():
+                return _constant(t)
+            case Lam(params, body):
+                inner = self.binding(params)
+                return f"{inner.parameters(params)} -> {inner.at(body)}", Level.MAP
+            case _:
+                return self.atom(t), Level.ATOM
+
+    def atom(self, t: Term) -> str:
+        match t:
+            case Var(name):
+                return self.names.get(t, name)
+            case App(function, args):
+                return f"{self.at(function, Level.ATOM)}({self.list(args)})"
+            case Tuple(items):
+                return f"({self.list(items)})"
+            case Conj(of):
+                return f"{self.at(of, Level.ATOM)}'"
+            case Call(name, args):
+                return f"{name}({self.list(args)})" if args else name
+            case Sum(indices, body):
+                inner = self.binding(indices)
+                written = ", ".join(map(inner.parameter, indices))
+                return f"sum({written if len(indices) == 1 else f'({written})'}, {inner.at(body)})"
+            case Delta(left, right, body):
+                return f"delta({self.list((left, right, body))})"
+            case Indicator(left, right, body):
+                return f"indicator({self.list((left, right, body))})"
+            case Diff(kind, of):
+                return f"{kind}({self.at(of)})"
+            case Let():
+                return self.block(t)
+            case Proj(item, App(Diff("grad" | "pullback" as kind, Var() | Diff() as of), args)):
+                return f"{kind}({self.at(of)}, {item + 1})({self.list(args)})"
+            case Proj(item, of):
+                return self.item(item, of)
+        raise AssertionError(f"unknown node {type(t).__name__}")
+
+    def parameters(self, params: Sequence[Var]) -> str:
+        written = ", ".join(map(self.parameter, params))
+        return written if len(params) == 1 and "::" not in written else f"({written})"
+
+    def parameter(self, var: Var) -> str:
+        """A bound variable, with its type unless it is an index whose range the slots tell."""
+        if isinstance(var.kind, Index) and not self.spelling.annotates(var):
+            return self.names[var]
+        return f"{self.names[var]}::{self.spelling.kind(var.kind)}"
+
+    def sum(self, terms: Sequence[Term]) -> str:
+        text = self.at(terms[0], Level.PRODUCT)
+        for t in terms[1:]:
+            piece = self.at(t, Level.PRODUCT)
+            text += f" - {piece[1:]}" if piece.startswith("-") else f" + {piece}"
+        return text
+
+    def product(self, factors: Sequence[Term]) -> str:
+        coefficient, rest = (factors[0], factors[1:]) if isinstance(factors[0], Const) else (None, factors)
+        text = _coefficient(coefficient) if coefficient else ""
+        for factor in rest:
+            match factor:
+                case Pow(base, Const() as n) if n.is_integer and n.real < 0:
+                    under = self.at(base, Level.POWER) if n.real == -1 else self.raised(base, Const(-n.real))
+                    text += f"{'' if text and text != '-' else '1'} / {under}"
+                case _:
+                    text += f"{' * ' if text and text != '-' else ''}{self.at(factor, Level.POWER)}"
+        return text
+
+    def power(self, base: Term, exponent: Term) -> Piece:
+        if isinstance(exponent, Const) and exponent.is_integer and exponent.real < 0:
+            return self.product((Pow(base, exponent),)), Level.PRODUCT
+        return self.raised(base, exponent), Level.POWER
+
+    def raised(self, base: Term, exponent: Term) -> str:
+        return f"{self.at(base, Level.ATOM)}^{self.at(exponent, Level.ATOM)}"
+
+    def block(self, t: Let) -> str:
+        """`begin … end`, a line for each value; the items of a tuple are named where it is bound."""
+        scope, lines, taken = self, [], set[Var]()
+        for position, (var, value) in enumerate(t.bindings):
+            if var in taken:
+                continue
+            if isinstance(var.kind, Product):
+                items = _items(var, t.bindings[position + 1 :])
+                taken.update(items)
+                inner = scope.binding([var, *items])
+                lines.append(f"({', '.join(inner.names[item] for item in items)}) = {scope.at(value)}")
+            else:
+                inner = scope.binding([var])
+                lines.append(f"{inner.names[var]} = {scope.at(value)}")
+            scope = inner
+        lines.append(scope.at(t.body))
+        return "begin\n" + "\n".join("  " + line.replace("\n", "\n  ") for line in lines) + "\nend"
+
+    def item(self, item: int, of: Term) -> str:
+        """One item of a tuple that has no names for its items yet."""
+        assert isinstance(of.type, Product), "only tuples have items"
+        taken, names = {*self.names.values()}, []
+        for n in range(len(of.type.items)):
+            names.append(unique_name(f"t{n + 1}", taken))
+            taken.add(names[-1])
+        return f"begin ({', '.join(names)}) = {self.at(of)}; {names[item]} end"
+
+
+def _items(var: Var, later: Sequence[tuple[Var, Term]]) -> list[Var]:
+    """A name for each item of the tuple `var`: the one that a later binding gives to it, or a new one."""
+    assert isinstance(var.kind, Product)
+    items = [fresh(f"{var.name}{n}", kind) for n, kind in enumerate(var.kind.items, 1)]
+    for name, value in reversed(later):
+        match value:
+            case Proj(item, of) if of == var:
+                items[item] = name
+    return items
+
+
+def _reading(t: Term) -> tuple[bool, bool, bool]:
+    """The order in which an index is read: k + b rather than b + k for a step b from a point k of a periodic domain."""
+    coefficient, rest = split_coefficient(t)
+    domains = [v.kind.domain for v in rest.free if isinstance(v.kind, Index)]
+    return isinstance(t, Const), coefficient.real < 0, not any(d.periodic for d in domains if d)
+
+
+def _constant(c: Const) -> Piece:
+    if not c.imag:
+        level = Level.PRODUCT if c.real.denominator != 1 else Level.SIGN if c.real < 0 else Level.ATOM
+        return str(c.real), level
+    imaginary = {1: "im", -1: "-im"}.get(c.imag.numerator if c.imag.denominator == 1 else 0, f"{c.imag} * im")
+    if not c.real:
+        level = Level.ATOM if c == IMAGINARY else Level.SIGN if c.imag == Fraction(-1) else Level.PRODUCT
+        return imaginary, level
+    return f"{c.real} - {imaginary[1:]}" if c.imag < 0 else f"{c.real} + {imaginary}", Level.SUM
+
+
+def _coefficient(c: Const) -> str:
+    """A number in front of a product, a bare sign for −1."""
+    if c == Const(Fraction(-1)):
+        return "-"
+    text, level = _constant(c)
+    return text if level > Level.SUM else f"({text})"

@@ -1,0 +1,379 @@
+"""The meaning of the language: a term and numbers for its free variables become a number or a NumPy array.
+
+This is the oracle of all tests: plain loops over index values, one case a node, nothing clever. Section 2 of the
+paper says what the nodes mean; branches of functions are NumPy's (a real root of a negative number is nan).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+import numpy as np
+
+from combdiff.errors import ArrayError, UnsupportedError
+from combdiff.language.vocabulary import DERIVATIVES
+from combdiff.meaning.dense import Alternative, alternatives
+from combdiff.meaning.linear_maps import LinearMap, Space, newton, probed, space_of
+from combdiff.meaning.scalar_values import exact, raised, scalar_value
+from combdiff.meaning.values import (
+    Array,
+    Extent,
+    Point,
+    Scalar,
+    Value,
+    axes,
+    called,
+    fitted,
+    is_array,
+    sizes_of,
+    span_of,
+)
+from combdiff.terms.terms import (
+    Add,
+    App,
+    Call,
+    Conj,
+    Const,
+    Delta,
+    Diff,
+    Indicator,
+    Lam,
+    Let,
+    Mul,
+    Pow,
+    Proj,
+    Sum,
+    Term,
+    Tuple,
+    Var,
+)
+from combdiff.terms.types import Domain, Index, Map, Number, Type, is_complex
+
+__all__ = ["Scalar", "Value", "evaluate", "sizes_of", "span_of"]
+
+
+def evaluate(
+    term: Term, values: Mapping[Term, Value] | Mapping[Var, Value], sizes: Mapping[Domain, int] | None = None
+) -> Value:
+    """The value of `term`.
+
+    >>> from combdiff.terms.terms import fresh, mul
+    >>> from combdiff.terms.types import REAL, Map
+    >>> n = Index(Domain("x.1"))
+    >>> x, i = fresh("x", Map((n,), REAL)), fresh("i", n)
+    >>> evaluate(Lam((i,), mul(App(x, (i,)), i)), {x: np.array([1.0, 2.0, 3.0])})
+    array([0., 2., 6.])
+
+    Args:
+        term: any term without a derivative still to be taken of a map that is known.
+        values: for free variables: numbers, arrays (entry 0 of a symmetric domain is −M), callables for unknown maps,
+            and for their derivatives callables under the keys `Diff("grad", R)` and `Diff("pullback", g)`. Adjoints
+            and inverses of linear maps are found by probing, a root by Newton's method from 0 (nan if it fails).
+        sizes: how many values each domain has; read off the arrays where it is not given.
+
+    Returns:
+        A number; an array for a map of indices to numbers; a Python callable for any other map; a tuple for a tuple.
+
+    Raises:
+        ArrayError: arrays do not fit the types, a size is not known, or an index leaves its range.
+        UnsupportedError: an integral over the real line that no δ makes finite, no derivative, an integer too large.
+    """
+    extent = Extent()
+    for domain, size in (sizes or {}).items():
+        extent.note(domain, size, "the sizes given")
+    try:
+        given = {k: fitted(k.type, value, called(k), extent) for k, value in values.items()}
+        return _Scope(given, extent, frozenset(given)).value(term)
+    except OverflowError as problem:  # Python's integers are of any size
+        raise UnsupportedError(f"an integer is too large ({problem})", remedy="scale the program") from problem
+
+
+def _is_dense(var: Var) -> bool:
+    return isinstance(var.kind, Number)
+
+
+def _is_dirac(left: Term, right: Term) -> bool:
+    """Whether δ(left, right, ·) compares numbers rather than indices."""
+    return any(isinstance(t.type, Number) and not (isinstance(t, Const) and t.is_integer) for t in (left, right))
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """Values of the variables in sight, and the sizes of domains.
+
+    What is `made` of maps of nothing but `inputs` is kept: to make it takes long.
+    """
+
+    values: Mapping[Term, Value]
+    extent: Extent
+    inputs: frozenset[Term]
+    made: dict[Hashable, Value] = field(default_factory=dict)
+
+    def with_(self, variables: Sequence[Term], values: Sequence[Value], extent: Extent | None = None) -> _Scope:
+        inner = {**self.values, **dict(zip(variables, values, strict=True))}
+        return _Scope(inner, extent or self.extent, self.inputs, self.made)
+
+    def value(self, t: Term) -> Value:
+        match t:
+            case Var():
+                return self.given(t)
+            case Diff(kind, of):
+                return self.given(t) if t in self.values or kind in DERIVATIVES else self.made_of(kind, of)
+            case Lam(params, _):
+                return self.array(t) if is_array(t.type) else self.callable(t, params)
+            case App(function, args):
+                return self.applied(t, self.value(function), self.arguments(function.type, args), function.type)
+            case Tuple(items):
+                return tuple(self.value(item) for item in items)
+            case Proj(item, of):
+                whole = self.value(of)
+                assert isinstance(whole, tuple), "only tuples have items"
+                return whole[item]
+            case Let(bindings, body):
+                scope = self
+                for var, bound in bindings:
+                    scope = scope.with_((var,), (scope.value(bound),))
+                return scope.value(body)
+            case _:
+                return self.number(t)
+
+    def number(self, t: Term) -> Scalar:
+        match t:
+            case Const(real, imag):
+                return exact(real) if not imag else complex(exact(real), exact(imag))
+            case Add(terms):
+                return sum((self.number(u) for u in terms[1:]), self.number(terms[0]))
+            case Mul(factors):
+                result: Scalar = 1
+                for factor in factors:
+                    result = result * self.number(factor)
+                return result
+            case Pow(base, exponent):
+                return raised(self.number(base), self.number(exponent), is_complex(t.type))
+            case Conj(of):
+                return self.number(of).conjugate()
+            case Call(name, args):
+                return scalar_value(name, [self.number(a) for a in args], any(is_complex(a.type) for a in args))
+            case Sum(indices, body):
+                return self.summed(indices, body)
+            case Delta(left, right, body):
+                return self.number(body) if self.equal(left, right) else 0
+            case Indicator(left, right, body):
+                return self.number(body) if _part(self.number(left)) <= _part(self.number(right)) else 0
+            case _:
+                found = self.value(t)
+                assert isinstance(found, int | float | complex), f"{type(t).__name__} is no number"
+                return found
+
+    def made_of(self, kind: str, of: Term) -> Value:
+        """The adjoint or the inverse of a linear map, found by probing it; the root that Newton's method finds."""
+        assert isinstance(of.type, Map), "only maps have an adjoint, an inverse or a root"
+        source, target = (space_of(k, self.shape) for k in (of.type.params[0], of.type.result))
+        if not of.free <= self.inputs:
+            return self.newly_made(kind, of, source, target)
+        key = kind, of, source, target
+        if key not in self.made:
+            self.made[key] = self.newly_made(*key)
+        return self.made[key]
+
+    def newly_made(self, kind: str, of: Term, source: Space, target: Space) -> Value:
+        function = self.value(of)
+        assert callable(function), "a map of more than indices"
+        if kind == "root":
+            return newton(function, source)
+        linear = function if isinstance(function, LinearMap) else probed(function, source, target)
+        return linear.adjoint if kind == "adjoint" else linear.inverse
+
+    def shape(self, kind: Map) -> tuple[int, ...]:
+        return tuple(self.extent.of(domain) for domain in axes(kind))
+
+    def given(self, t: Term) -> Value:
+        if t in self.values:
+            return self.values[t]
+        if isinstance(t, Diff) and isinstance(t.of, Var | Diff):
+            raise UnsupportedError(f"{called(t)} has no value", remedy="give a callable for it")
+        if isinstance(t, Diff):
+            raise UnsupportedError(f"{t.kind} of a known map has still to be taken", remedy="differentiate first")
+        raise ArrayError(f"{called(t)} has no value", remedy="give a number or an array for it")
+
+    def applied(self, t: App, function: Value, args: Sequence[Value], kind: Type) -> Value:
+        if callable(function):
+            return _called(function, args)
+        assert isinstance(kind, Map) and isinstance(function, np.ndarray), "only maps are applied"
+        name = called(t.function)
+        # the array has further axes where the map returns a map of indices
+        slots = enumerate(zip(args, kind.params, strict=True), 1)
+        entry = function[tuple(x for n, (a, p) in slots for x in self.place(a, p, f"slot {n} of {name}"))]
+        if isinstance(entry, np.ndarray):
+            return entry
+        found: Scalar = entry.item()
+        return found
+
+    def arguments(self, kind: Type, args: Sequence[Term]) -> list[Value]:
+        """The values of arguments: of an index an integer, of one of a lattice as many as it has directions."""
+        assert isinstance(kind, Map), "only maps are applied"
+        found: list[Value] = []
+        for a, p in zip(args, kind.params, strict=True):
+            directions = p.domain.directions if isinstance(p, Index) and p.domain else 1
+            if directions == 1:
+                found.append(self.value(a))
+            else:
+                point = self.point(a)
+                found.append(point * (directions // len(point)))
+        return found
+
+    def point(self, t: Term) -> Point:
+        """The value of an index expression as a vector."""
+        match t:
+            case Add(terms):
+                parts = [self.point(u) for u in terms]
+                # a number among points is 0, the origin
+                width = max(map(len, parts))
+                return tuple(sum(p[n] for p in parts if len(p) == width) for n in range(width))
+            case Mul((Const(factor), rest)):
+                return tuple(int(factor) * x for x in self.point(rest))
+            case _:
+                found = self.value(t)
+                point = found if isinstance(found, tuple) else (found,)
+                integers = tuple(x for x in point if isinstance(x, int))
+                assert len(integers) == len(point), "indices are integers"
+                return integers
+
+    def place(self, value: Value, kind: Type, name: str) -> Point:
+        """Where in the axes of a slot the entry for an index value lies."""
+        assert isinstance(kind, Index) and kind.domain, "slots of arrays take indices"
+        domain = kind.domain
+        if isinstance(value, int) and not domain.listed:
+            return (self.along(domain, value, name),)
+        point = tuple(x for x in (value if isinstance(value, tuple) else (value,)) if isinstance(x, int))
+        if domain.listed:
+            known = self.extent.points(domain)
+            if point not in known:
+                raise ArrayError(f"{value} is not in the list of {name}", remedy=f"add it to {domain.name}")
+            return (known.index(point),)
+        return tuple(self.along(axis, x, name) for axis, x in zip(domain.axes, point, strict=True))
+
+    def along(self, axis: Domain, value: int, name: str) -> int:
+        """Where along one axis."""
+        size = self.extent.of(axis)
+        if axis.periodic:
+            return value % size if size else 0
+        place = value - axis.first(size)
+        if not 0 <= place < size:
+            raise ArrayError(
+                f"index {value} is outside {name}, which holds {size} values",
+                remedy="they run from −M to M" if axis.symmetric else f"indices count from {axis.first(size)}",
+            )
+        return place
+
+    def array(self, t: Lam) -> Array:
+        """A map of indices as an array; maps that return maps of indices have an axis for each."""
+        shape = [self.extent.of(domain) for domain in axes(t.type)]
+        result: Array = np.zeros(shape, np.complex128 if is_complex(t.type) else np.float64)
+        ranges = self.ranges(t.params)
+        own = sum(len(p.kind.domain.axes) for p in t.params if isinstance(p.kind, Index) and p.kind.domain)
+        for place, point in zip(np.ndindex(*shape[:own]), product(*ranges), strict=True):
+            entry = self.with_(t.params, point).value(t.body)
+            assert isinstance(entry, int | float | complex | np.ndarray), "entries are numbers or arrays"
+            result[place] = entry
+        return result
+
+    def ranges(self, indices: Sequence[Var]) -> list[list[Value]]:
+        found: list[list[Value]] = []
+        for index in indices:
+            assert isinstance(index.kind, Index) and index.kind.domain is not None
+            points = self.extent.points(index.kind.domain)
+            found.append([p if index.kind.domain.directions > 1 else p[0] for p in points])
+        return found
+
+    def callable(self, t: Lam, params: Sequence[Var]) -> Callable[..., Value]:
+        def function(*args: Value) -> Value:
+            if len(args) != len(params):
+                raise ArrayError(
+                    f"a map of {len(params)} arguments is given {len(args)}",
+                    remedy="give as many arguments as the map has parameters",
+                )
+            extent = Extent(self.extent)
+            found = [fitted(p.kind, a, p.name, extent) for p, a in zip(params, args, strict=True)]
+            return self.with_(params, found, extent).value(t.body)
+
+        return function
+
+    def summed(self, indices: Sequence[Var], body: Term) -> Scalar:
+        dense = tuple(v for v in indices if _is_dense(v))
+        finite = tuple(v for v in indices if not _is_dense(v))
+        if dense:
+            return sum(self.integral(a, finite) for a in alternatives(dense, body))
+        result: Scalar = 0
+        for point in product(*self.ranges(finite)):
+            result = result + self.with_(finite, point).number(body)
+        return result
+
+    def integral(self, found: Alternative, outer: Sequence[Var]) -> Scalar:
+        """One product of δs and a factor, every dense variable solved for; a sum over the finite indices is left."""
+        indices = (*outer, *found.indices)
+        result: Scalar = 0
+        for point in product(*self.ranges(indices)):
+            scope = self.with_(indices, point)
+            if all(scope.equal(left, right) for left, right in found.conditions):
+                result = result + scope.number(found.factor) / scope.jacobian(found)
+        return result
+
+    def jacobian(self, found: Alternative) -> float:
+        """Dirac's |a| of δ(a t, c), squared for a complex number, which has two directions."""
+        result = 1.0
+        for coefficient, over_complex in found.coefficients:
+            size = abs(self.number(coefficient))
+            if not size:
+                raise UnsupportedError(
+                    "an integral over the real line has no finite value here",
+                    remedy="give its variable a domain (@domain) to sum over",
+                )
+            result *= size * size if over_complex else size
+        return result
+
+    def equal(self, left: Term, right: Term) -> bool:
+        indices = [v.kind.domain for v in left.free | right.free if isinstance(v.kind, Index) and v.kind.domain]
+        width = max((d.directions for d in indices), default=1)
+        if width > 1:
+            return self.meet(left, right, width, next((d for d in indices if d.periodic), None))
+        a, b = self.number(left), self.number(right)
+        if _is_dirac(left, right):
+            if a == b:
+                raise UnsupportedError(
+                    "Dirac's δ of equal numbers has no finite value outside an integral",
+                    remedy="integrate over one of its variables",
+                )
+            return False
+        modulus = self.modulus(left.free | right.free)
+        if modulus:
+            return bool((_part(a) - _part(b)) % modulus == 0)
+        return a == b
+
+    def meet(self, left: Term, right: Term, directions: int, ring: Domain | None) -> bool:
+        """Whether two points of a lattice are one, modulo the sizes of its directions where it is periodic."""
+        a, b = (p * (directions // len(p)) for p in (self.point(left), self.point(right)))
+        if ring is None:
+            return a == b
+        return all((x - y) % self.extent.of(axis) == 0 for x, y, axis in zip(a, b, ring.axes, strict=True))
+
+    def modulus(self, variables: frozenset[Var]) -> int:
+        """The size of the periodic domain that one of `variables` ranges over, else 0."""
+        for var in variables:
+            if isinstance(var.kind, Index) and var.kind.domain and var.kind.domain.periodic:
+                return self.extent.of(var.kind.domain)
+        return 0
+
+
+def _called(function: Callable[..., Value], args: Sequence[Value]) -> Value:
+    """The value of a function that is given; nan where Python says that there is none, which a guard may exclude."""
+    try:
+        return function(*args)
+    except ArithmeticError:
+        return float("nan")
+
+
+def _part(value: Scalar) -> float:
+    return value.real

@@ -1,0 +1,200 @@
+"""Random numbers and arrays of a type, exactly in the subspace that its declared symmetries describe.
+
+A symmetry T(a) = ±T(b)' (or without ') maps index tuples to index tuples. Tuples that are mapped to one another form an
+orbit, whose entries follow from the entry of its least tuple; where a tuple is mapped to itself with a sign or a
+conjugate, that entry must be zero, real or imaginary. So entries are drawn for orbits, not averaged over a group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from combdiff.errors import ArrayError, UnsupportedError
+from combdiff.meaning.linear_maps import random_linear, space_of
+from combdiff.meaning.points import positions_of, slot_sizes, values_of
+from combdiff.meaning.values import Array, Value, axes
+from combdiff.terms.terms import Diff, Lam, Let, Term, Var
+from combdiff.terms.types import REAL, Domain, Index, Map, Number, Product, Symmetry, Type, is_complex
+
+Positions = npt.NDArray[np.intp]
+
+
+Draw = Callable[[tuple[int, ...], bool, np.random.Generator], Array]
+"""Draws numbers of a shape, real or complex."""
+
+
+def _normal(shape: tuple[int, ...], over_complex: bool, rng: np.random.Generator) -> Array:
+    real = rng.standard_normal(shape)
+    result: Array = real + 1j * rng.standard_normal(shape) if over_complex else real
+    return np.asarray(result)
+
+
+def random_value(kind: Type, sizes: Mapping[Domain, int], rng: np.random.Generator, draw: Draw = _normal) -> Value:
+    """A random value: normally distributed numbers, arrays in the declared symmetric subspace, indices in range.
+
+    >>> from combdiff.terms.types import COMPLEX, HERMITIAN
+    >>> n = Domain("A.1")
+    >>> a = random_value(Map((Index(n), Index(n)), COMPLEX, (HERMITIAN,)), {n: 3}, np.random.default_rng(0))
+    >>> bool((a == a.conj().T).all())
+    True
+
+    Args:
+        draw: where numbers come from, if they are not to be normally distributed.
+
+    Raises:
+        UnsupportedError: for a map of anything but numbers and indices, of which there is no natural distribution.
+        ArrayError: a symmetry exchanges slots of unequal size.
+    """
+    match kind:
+        case Index(None):
+            return int(rng.integers(0, 3))
+        case Index(Domain() as domain):
+            values = values_of(domain, sizes)
+            value = tuple(values[rng.integers(len(values))].tolist()) if len(values) else (0,) * domain.directions
+            return value if domain.directions > 1 else value[0]
+        case Number():
+            return draw((), kind.complex, rng).item()
+        case Product(items):
+            return tuple(random_value(item, sizes, rng, draw) for item in items)
+        case Map() if kind.is_tensor:
+            return _random_array(kind, sizes, rng, draw)
+        case Map((source,), target) if kind.linear:
+            spaces = [space_of(k, lambda m: shape_of(m, sizes)) for k in (source, target)]
+            return random_linear(spaces[0], spaces[1], rng)
+        case Map(params, Number()) if all(isinstance(p, Number | Index) for p in params):
+            return _random_function(kind, rng)
+    raise UnsupportedError(
+        "there are no random values of a map of tensors", remedy="give a Python callable for the unknown map"
+    )
+
+
+def random_arguments(term: Term, sizes: Mapping[Domain, int], rng: np.random.Generator) -> dict[Var, Value]:
+    """Random values for the parameters of the leading maps, down to the last that has a parameter which is no index.
+
+    >>> from combdiff.terms.terms import fresh
+    >>> from combdiff.terms.types import REAL
+    >>> x = fresh("x", REAL)
+    >>> list(random_arguments(Lam((x,), x), {}, np.random.default_rng(0))) == [x]
+    True
+    """
+    found: list[Var] = []
+    pending: list[Var] = []
+    while isinstance(term, Lam | Let) or (isinstance(term, Diff) and term.is_derivative):
+        if isinstance(term, Lam):
+            pending.extend(term.params)
+            if not all(isinstance(p.kind, Index) for p in term.params):
+                found, pending = found + pending, []
+        term = term.of if isinstance(term, Diff) else term.body
+    return {var: random_value(var.kind, sizes, rng) for var in found}
+
+
+def _random_function(kind: Map, rng: np.random.Generator) -> Callable[..., Value]:
+    """A smooth function of numbers: c · sin(Σ wₙ xₙ + b)."""
+    weights = [_normal((), is_complex(p) and is_complex(kind.result), rng).item() for p in kind.params]
+    scale, shift = (_normal((), is_complex(kind.result), rng).item() for _ in range(2))
+
+    def function(*args: complex) -> Value:
+        inner = sum(w * (x if is_complex(kind.result) else x.real) for w, x in zip(weights, args, strict=True))
+        result: complex = (scale * np.sin(inner + shift)).item()
+        return result
+
+    return function
+
+
+def _random_array(kind: Map, sizes: Mapping[Domain, int], rng: np.random.Generator, draw: Draw) -> Array:
+    shape = shape_of(kind, sizes)
+    drawn = draw(shape, is_complex(kind), rng)
+    if not kind.symmetries or not drawn.size:
+        return drawn
+    orbits = _orbits(kind, sizes)
+    flat = drawn.reshape(-1)
+    flat = np.where(orbits.real, flat.real, flat) if is_complex(kind) else flat
+    flat = np.where(orbits.imaginary, 1j * flat.imag, flat) if is_complex(kind) else flat
+    flat = np.where(orbits.zero, 0, flat)[orbits.least]
+    flat = np.where(orbits.conj, flat.conj(), flat)
+    return np.asarray(np.where(orbits.negative, -flat, flat).reshape(shape))
+
+
+def shape_of(kind: Map, sizes: Mapping[Domain, int]) -> tuple[int, ...]:
+    """The shape of an array that holds a tensor of type `kind`.
+
+    >>> from combdiff.terms.types import REAL
+    >>> n = Domain("x.1")
+    >>> shape_of(Map((Index(n),), REAL), {n: 4})
+    (4,)
+    """
+    shape = []
+    for axis in axes(Map(kind.params, REAL)):
+        if axis is None or axis not in sizes:
+            name = axis.name if axis else "an index without a range"
+            raise ArrayError(f"the size of {name} is not known", remedy="give it in `sizes`")
+        shape.append(sizes[axis])
+    return tuple(shape)
+
+
+@dataclass(frozen=True, slots=True)
+class _Orbits:
+    """For every entry: its orbit's least entry, and how it follows from it; for every least entry: what it must be."""
+
+    least: Positions
+    negative: npt.NDArray[np.bool_]
+    conj: npt.NDArray[np.bool_]
+    zero: npt.NDArray[np.bool_]
+    real: npt.NDArray[np.bool_]
+    imaginary: npt.NDArray[np.bool_]
+
+
+def _orbits(kind: Map, sizes: Mapping[Domain, int]) -> _Orbits:
+    shape = slot_sizes(kind.params, sizes)
+    count = prod(shape)
+    grid = np.unravel_index(np.arange(count), shape)
+    over_complex = is_complex(kind)
+    laws = [
+        (np.ravel_multi_index(images_of(kind, sizes, law, grid), shape), law.sign < 0, law.conj and over_complex)
+        for law in kind.symmetries
+    ]
+    least = np.arange(count)
+    negative, conj = np.zeros(count, bool), np.zeros(count, bool)
+    changed = True
+    while changed:
+        changed = False
+        for image, minus, prime in laws:
+            lower = least[image] < least
+            if lower.any():
+                changed = True
+                from_image = image[lower]
+                negative[lower], conj[lower] = negative[from_image] ^ minus, conj[from_image] ^ prime
+                least[lower] = least[from_image]
+    zero, real, imaginary = (np.zeros(count, bool) for _ in range(3))
+    for image, minus, prime in laws:
+        # the two ways to reach an entry from the least one differ by a law that the least one obeys
+        sign, primed = negative ^ negative[image] ^ minus, conj ^ conj[image] ^ prime
+        zero[least[sign & ~primed]] = True
+        real[least[~sign & primed]] = True
+        imaginary[least[sign & primed]] = True
+    return _Orbits(least, negative, conj, zero, real, imaginary)
+
+
+def images_of(
+    kind: Map, sizes: Mapping[Domain, int], law: Symmetry, positions: Sequence[Positions]
+) -> tuple[Positions, ...]:
+    """Where the entries b are that `law` relates to the entries a at `positions`, slot by slot."""
+    domains = [p.domain for p in kind.params if isinstance(p, Index) and p.domain is not None]
+    values = [values_of(d, sizes)[position] for d, position in zip(domains, positions, strict=True)]
+    found = []
+    for slot, (row, domain) in enumerate(zip(law.rows, domains, strict=True)):
+        at = sum((c * values[s] for s, c in row), np.zeros(domain.directions, np.intp))
+        image = positions_of(domain, sizes, at)
+        if image.size and image.min() < 0:
+            raise ArrayError(
+                f"the symmetry {law} leaves the range of slot {slot + 1}, which has "
+                f"{slot_sizes(kind.params, sizes)[slot]} values",
+                remedy="slots that a symmetry exchanges have one size",
+            )
+        found.append(image)
+    return tuple(found)

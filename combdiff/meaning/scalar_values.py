@@ -1,0 +1,64 @@
+"""What the scalar functions of the language, powers and exact numbers are in floating point; branches are NumPy's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from combdiff.meaning.values import Scalar
+from combdiff.terms.scalars import SCALAR_FUNCTIONS
+
+_EXACT = 2**53
+
+
+def exact(value: Fraction) -> int | float:
+    """A rational number as an integer, or the nearest float.
+
+    >>> exact(Fraction(4, 2)), exact(Fraction(1, 2)), exact(Fraction(10**400))
+    (2, 0.5, inf)
+    """
+    if value.denominator == 1 and abs(value) < _EXACT:
+        return int(value)
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
+
+
+def _quiet() -> np.errstate:
+    """No warnings; an overflow is an error where the caller asks NumPy for one."""
+    return np.errstate(all="ignore", over="raise" if np.geterr()["over"] == "raise" else "ignore")
+
+
+def raised(base: Scalar, exponent: Scalar, over_complex: bool) -> Scalar:
+    """base ^ exponent.
+
+    >>> raised(-8, 1 / 3, over_complex=False), raised(4, 0.5, over_complex=False)
+    (nan, 2.0)
+    """
+    pair = (np.complex128(base), np.complex128(exponent)) if over_complex else (base.real, exponent.real)
+    with _quiet():
+        result: Scalar = np.power(*map(np.asarray, pair), dtype=np.complex128 if over_complex else np.float64).item()
+    return result
+
+
+def scalar_value(name: str, args: Sequence[Scalar], over_complex: bool) -> Scalar:
+    """A function of the language at numbers.
+
+    >>> scalar_value("abs2", [3 + 4j], over_complex=True)
+    25.0
+    """
+    if name == "pi":
+        return float(np.pi)
+    z = np.complex128(args[0]) if over_complex else np.float64(args[0].real)
+    with _quiet():
+        match name:
+            case "abs2":
+                return float(z.real * z.real + z.imag * z.imag)
+            case "sign":
+                return (z / abs(z)).item() if z else 0
+            case _:
+                result: Scalar = getattr(np, SCALAR_FUNCTIONS[name].numpy)(z).item()
+                return result

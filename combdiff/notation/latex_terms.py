@@ -1,0 +1,376 @@
+"""Turns one term into LaTeX in index form: `4 \\sum_{j,q,r,s} J_{p,q,r,s}\\, C_{q,i}` (paper, Eq. 52–58).
+
+How lines are laid out, and the matrix form, are in `latex`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+
+from combdiff.notation.latex_names import Scope, latex_name
+from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.terms import (
+    ONE,
+    Add,
+    App,
+    Call,
+    Conj,
+    Const,
+    Delta,
+    Diff,
+    Indicator,
+    Lam,
+    Let,
+    Mul,
+    Pow,
+    Proj,
+    Sum,
+    Term,
+    Tuple,
+    Var,
+    mul,
+    neg,
+    power,
+    split_coefficient,
+    subterms,
+)
+from combdiff.terms.types import Index, Map, Type
+
+ARROW, SUM, PRODUCT, POSTFIX, ATOM = range(5)
+"""How tightly a formula holds together; one that stands in a tighter place gets brackets."""
+
+
+def bracketed(text: str) -> str:
+    """`text` in brackets of its size."""
+    return rf"\left({text}\right)"
+
+
+def params_latex(params: tuple[Var, ...], scope: Scope) -> str:
+    """A parameter list: one stands bare.
+
+    >>> params_latex((), Scope())
+    '()'
+    """
+    names = ", ".join(scope[p] for p in params)
+    return names if len(params) == 1 else f"({names})"
+
+
+def signed_terms(term: Term, scope: Scope) -> list[tuple[bool, str]]:
+    """The terms of a sum, each with whether it is subtracted.
+
+    >>> from combdiff.terms.terms import add, fresh, number
+    >>> from combdiff.terms.types import REAL
+    >>> x = fresh("x", REAL)
+    >>> signed_terms(add(x, number(-2)), Scope().bind([x]))
+    [(False, 'x'), (True, '2')]
+    """
+    result = []
+    for part in term.terms if isinstance(term, Add) else (term,):
+        coefficient, rest = _drawn_out(part)
+        minus = coefficient.real < 0 or (not coefficient.real and coefficient.imag < 0)
+        part = mul(neg(coefficient), rest) if minus else part
+        result.append((minus, term_latex(part, scope, PRODUCT)))
+    return result
+
+
+def joined(terms: list[tuple[bool, str]]) -> str:
+    """a − b + c.
+
+    >>> joined([(True, "a"), (False, "b"), (True, "c")])
+    '-a + b - c'
+    """
+    first, *rest = terms
+    return ("-" if first[0] else "") + first[1] + "".join(f" {'-' if minus else '+'} {text}" for minus, text in rest)
+
+
+def term_latex(term: Term, scope: Scope, least: int = ARROW) -> str:
+    """`term` as LaTeX, in brackets if it binds less than `least`.
+
+    >>> from combdiff.terms.terms import add, fresh, power, number
+    >>> from combdiff.terms.types import REAL
+    >>> x = fresh("x", REAL)
+    >>> print(term_latex(power(add(x, ONE), number(2)), Scope().bind([x])))
+    \\left(x + 1\\right)^{2}
+    """
+    text, binds = _written(term, scope)
+    return bracketed(text) if binds < least else text
+
+
+def _written(term: Term, scope: Scope) -> tuple[str, int]:
+    match term:
+        case Var():
+            return scope[term], ATOM
+        case Add():
+            return joined(signed_terms(term, scope)), SUM
+        case Const() | Mul() | Sum() | Delta() | Indicator():
+            return _product(term, scope)
+        case Pow(_, Const(n, _)) if n < 0:
+            return _product(term, scope)
+        case Pow(base, exponent):
+            above = _exponent(exponent, scope)
+            return f"{term_latex(base, scope, ATOM)}^{{{above}}}", POSTFIX
+        case Conj(inner):
+            return f"{term_latex(inner, scope, ATOM)}^{{*}}", POSTFIX
+        case App(function, args):
+            return _applied(function, args, scope)
+        case Call(name, args):
+            return _called(name, args, scope)
+        case _:
+            return _structure(term, scope)
+
+
+def _structure(term: Term, scope: Scope) -> tuple[str, int]:
+    match term:
+        case Lam(params, body):
+            inner = scope.bind(params)
+            return rf"{params_latex(params, inner)} \mapsto {term_latex(body, inner)}", ARROW
+        case Tuple(items):
+            return bracketed(", ".join(term_latex(t, scope) for t in items)), ATOM
+        case Proj(item, App(Diff("grad", of), args)):
+            return rf"\nabla_{{{item + 1}}} {term_latex(of, scope, POSTFIX)}" + _arguments(args, scope), ATOM
+        case Proj(item, App(Diff("pullback", of), args)):
+            return rf"\mathcal{{P}}_{{{item + 1}}}{bracketed(term_latex(of, scope))}" + _arguments(args, scope), ATOM
+        case Proj(item, of):
+            return rf"{{{term_latex(of, scope, ATOM)}}}_{{({item + 1})}}", ATOM
+        case Diff("grad", of):
+            return rf"\nabla {term_latex(of, scope, POSTFIX)}", POSTFIX
+        case Diff("adjoint" | "inverse" as kind, of):
+            mark = r"\dagger" if kind == "adjoint" else "-1"
+            return rf"{term_latex(of, scope, ATOM)}^{{{mark}}}", POSTFIX
+        case Diff("root", of):
+            return r"\operatorname{root}" + bracketed(term_latex(of, scope)), ATOM
+        case Diff(_, of):
+            return rf"\mathcal{{P}}{bracketed(term_latex(of, scope))}", ATOM
+        case Let(bindings, body):
+            inner = scope.bind(var for var, _ in bindings)
+            lines = r";\ ".join(f"{inner[var]} = {term_latex(value, inner)}" for var, value in bindings)
+            return rf"\mathbf{{let}}\ {lines}\ \mathbf{{in}}\ {term_latex(body, inner)}", ARROW
+        case _:
+            raise AssertionError(f"unknown node {type(term).__name__}")
+
+
+def _exponent(exponent: Term, scope: Scope) -> str:
+    if isinstance(exponent, Const) and not exponent.imag:
+        return str(exponent.real)
+    return term_latex(exponent, scope)
+
+
+# --- entries, values, functions -------------------------------------------------------------------------------------
+
+
+def _applied(function: Term, args: tuple[Term, ...], scope: Scope) -> tuple[str, int]:
+    kind = function.type
+    head = term_latex(function, scope, POSTFIX)
+    if isinstance(kind, Map) and args and all(isinstance(p, Index) for p in kind.params):
+        # TeX refuses a second subscript on x_{1}
+        head = f"{{{head}}}" if head.endswith("}") and "_{" in head else head
+        return f"{head}_{{{','.join(_subscript(a, scope) for a in args)}}}", ATOM
+    return head + _arguments(args, scope), ATOM
+
+
+def _arguments(args: tuple[Term, ...], scope: Scope) -> str:
+    return bracketed(", ".join(term_latex(a, scope, ARROW if len(args) == 1 else SUM) for a in args))
+
+
+def _subscript(index: Term, scope: Scope) -> str:
+    return term_latex(index, scope).replace(" + ", "+").replace(" - ", "-")
+
+
+_ROUND = {"sqrt": (r"\sqrt{", "}", ATOM), "abs": (r"\left|", r"\right|", ATOM), "abs2": (r"\left|", r"\right|^{2}", 3)}
+
+
+def _called(name: str, args: tuple[Term, ...], scope: Scope) -> tuple[str, int]:
+    if not args:
+        return f"\\{name}", ATOM
+    inner = ", ".join(term_latex(a, scope) for a in args)
+    if name in _ROUND:
+        left, right, binds = _ROUND[name]
+        return left + inner + right, binds
+    row = SCALAR_FUNCTIONS.get(name)
+    return (row.latex if row else rf"\operatorname{{{name}}}") + bracketed(inner), POSTFIX
+
+
+# --- products -------------------------------------------------------------------------------------------------------
+
+
+def _drawn_out(term: Term) -> tuple[Const, Term]:
+    """The number in front, drawn out of sums and δ as well."""
+    coefficient, rest = split_coefficient(term)
+    match rest:
+        case Sum(indices, body):
+            inner, body = _drawn_out(body)
+            rest = Sum(indices, body)
+        case Delta(left, right, body):
+            inner, body = _drawn_out(body)
+            rest = Delta(left, right, body)
+        case Indicator(left, right, body):
+            inner, body = _drawn_out(body)
+            rest = Indicator(left, right, body)
+        case _:
+            return coefficient, rest
+    product = mul(coefficient, inner)
+    assert isinstance(product, Const), "a number times a number"
+    return product, rest
+
+
+@dataclass(frozen=True, slots=True)
+class _Condition:
+    """δ or the indicator without what it multiplies."""
+
+    left: Term
+    right: Term
+    equal: bool
+
+
+def _factors(term: Term) -> list[Term | _Condition]:
+    match term:
+        case Mul(factors):
+            return [g for f in factors for g in _factors(f)]
+        case Delta(left, right, body) if not isinstance(left.type, Map):
+            return [_Condition(left, right, True), *_factors(body)]
+        case Indicator(left, right, body):
+            return [_Condition(left, right, False), *_factors(body)]
+        case Const() if term == ONE:
+            return []
+        case _:
+            return [term]
+
+
+def _condition(condition: _Condition, scope: Scope) -> str:
+    left, right = condition.left, condition.right
+    if not condition.equal:
+        return rf"\mathbb{{1}}_{{{_subscript(left, scope)} \le {_subscript(right, scope)}}}"
+    if isinstance(left.type, Index) or isinstance(right.type, Index):
+        return rf"\delta_{{{_subscript(left, scope)},{_subscript(right, scope)}}}"
+    return r"\delta" + bracketed(joined(signed_terms(left, scope) + _opposite(signed_terms(right, scope))))
+
+
+def _opposite(terms: list[tuple[bool, str]]) -> list[tuple[bool, str]]:
+    return [(not minus, text) for minus, text in terms]
+
+
+def _product(term: Term, scope: Scope) -> tuple[str, int]:
+    if isinstance(term, Delta) and isinstance(term.left.type, Map):
+        parts = ", ".join(term_latex(t, scope, SUM) for t in (term.left, term.right, term.body))
+        return r"\delta" + bracketed(parts), ATOM
+    coefficient, rest = _drawn_out(term)
+    above: list[Term | _Condition] = []
+    below: list[Term] = []
+    sums: list[Sum] = []
+    for factor in _factors(rest):
+        match factor:
+            case Pow(base, Const(n, _) as exponent) if n < 0:
+                below.append(power(base, neg(exponent)))
+            case Sum():
+                sums.append(factor)
+            case _:
+                above.append(factor)
+    pieces = [_factor(f, scope) for f in above]
+    front, binds = _front(coefficient, pieces, [term_latex(f, scope, _in_denominator(below)) for f in below])
+    inside = [_sum(s, scope) for s in sums]
+    inside = [bracketed(text) for text in inside[:-1]] + inside[-1:]
+    minus = front[:1] == ["-"]
+    text = _spaced([*(front[1:] if minus else front), *inside])
+    if not text:
+        return "-1" if minus else "1", SUM if minus else ATOM
+    if minus:
+        return f"-{text}", SUM
+    return text, binds if len(front) + len(inside) == 1 and not inside else PRODUCT
+
+
+def _in_denominator(below: list[Term]) -> int:
+    return SUM if len(below) == 1 else POSTFIX
+
+
+def _factor(factor: Term | _Condition, scope: Scope) -> str:
+    return _condition(factor, scope) if isinstance(factor, _Condition) else term_latex(factor, scope, POSTFIX)
+
+
+def _front(coefficient: Const, pieces: list[str], below: list[str]) -> tuple[list[str], int]:
+    """What stands before the sums, a "-" apart, and how tightly a single piece binds."""
+    minus = not coefficient.imag and coefficient.real < 0
+    value = neg(coefficient) if minus else coefficient
+    assert isinstance(value, Const), "minus a number"
+    sign = ["-"] if minus else []
+    if below:
+        denominator = value.real.denominator if not value.imag else 1
+        number = number_latex(mul(value, Const(Fraction(denominator))), alone=not pieces)
+        top = _spaced([*([number] if number else []), *pieces]) or "1"
+        bottom = _spaced([*([str(denominator)] if denominator != 1 else []), *below])
+        return [*sign, rf"\frac{{{top}}}{{{bottom}}}"], PRODUCT
+    number = number_latex(value, alone=False)
+    if number and not pieces:
+        return [*sign, number], ATOM if number.isalnum() else PRODUCT
+    return [*sign, *([number] if number else []), *pieces], POSTFIX
+
+
+def number_latex(value: Term, *, alone: bool = True) -> str:
+    """A number; one is left out where it is a factor (not `alone`).
+
+    >>> print(number_latex(Const(Fraction(1, 2))), number_latex(Const(Fraction(0), Fraction(2))))
+    \\frac{1}{2} 2 \\mathrm{i}
+    """
+    assert isinstance(value, Const), "a number"
+    real, imag = _fraction(value.real), _fraction(abs(value.imag))
+    if not value.imag:
+        return "" if value == ONE and not alone else real
+    unit = r"\mathrm{i}" if imag == "1" else rf"{imag} \mathrm{{i}}"
+    if not value.real:
+        return unit if value.imag > 0 else f"-{unit}"
+    return bracketed(f"{real} {'+' if value.imag > 0 else '-'} {unit}")
+
+
+def _fraction(value: Fraction) -> str:
+    if value.denominator == 1:
+        return str(value)
+    sign = "-" if value < 0 else ""
+    return rf"{sign}\frac{{{abs(value.numerator)}}}{{{value.denominator}}}"
+
+
+def _spaced(pieces: list[str]) -> str:
+    """Factors side by side, with a thin space where letters would run together."""
+    text = ""
+    for piece in pieces:
+        tight = _ENDS_APART.search(text) or piece.startswith((r"\left(", r"\sum", r"\int"))
+        text += piece if not text else (" " if tight else r"\, ") + piece
+    return text
+
+
+_ENDS_APART = re.compile(r"(\^\{\*\}|\d|^\\frac\{\d+\}\{\d+\})$")
+
+
+def _sum(term: Sum, scope: Scope) -> str:
+    inner = scope.bind(term.indices)
+    over = [v for v in term.indices if isinstance(v.kind, Index)]
+    dense = [v for v in term.indices if not isinstance(v.kind, Index)]
+    body = term_latex(term.body, inner, PRODUCT)
+    signs = rf"\sum_{{{','.join(_ranging(v, term.body, inner) for v in over)}}} " if over else ""
+    signs += "".join(r"\int " for _ in dense)
+    return signs + body + "".join(rf"\, \mathrm{{d}}{inner[v]}" for v in dense)
+
+
+def _ranging(index: Var, body: Term, scope: Scope) -> str:
+    """An index under Σ, and its range where no slot in `body` shows it: `i<n` for a size, `b \\in B` for a domain."""
+    domain = index.kind.domain if isinstance(index.kind, Index) else None
+    name = scope[index]
+    if domain is None or not (domain.declared or domain.sized) or _shows_range(body, index):
+        return name
+    of = latex_name(domain.name)
+    if of in scope.names.values():
+        return name
+    return rf"{name} \in {of}" if domain.declared else f"{name}<{of}"
+
+
+def _shows_range(body: Term, index: Var) -> bool:
+    """Whether `index` stands in a slot that it ranges over, and alone in no other one."""
+    entries = [t for t in subterms(body) if isinstance(t, App) and index in t.free]
+    slots = [pair for t in entries for pair in zip(t.args, _slots(t.function), strict=True) if index in pair[0].free]
+    own = [kind == index.kind for _, kind in slots]
+    return any(own) and all(is_own for (at, _), is_own in zip(slots, own, strict=True) if at == index)
+
+
+def _slots(function: Term) -> tuple[Type, ...]:
+    assert isinstance(function.type, Map), "only maps are applied"
+    return function.type.params

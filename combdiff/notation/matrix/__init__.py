@@ -1,0 +1,1 @@
+"""Results in matrix form: xᵀ A x."""

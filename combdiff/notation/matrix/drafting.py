@@ -1,0 +1,307 @@
+"""Turns terms into matrix forms that wait for egglog: facts for `rules/matrix.egg`, and what to make of its findings.
+
+A number, vector or matrix is a sum of products; each product is a network of factors between indices. A factor that is
+a function of entries is drafted on its own. A term of a sum that has no matrix form gets a name, if others have one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import chain, count
+from typing import TYPE_CHECKING
+
+from combdiff.notation.latex_names import latex_name
+from combdiff.notation.matrix.expr import (
+    AtMost,
+    Conjugate,
+    Function,
+    Item,
+    Leaf,
+    MatrixExpr,
+    Named,
+    Pi,
+    Power,
+    Value,
+    scaled,
+    summed,
+)
+from combdiff.notation.matrix.network import Book, Draft, Found, Network, NoMatrixFormError, flattened, in_own_slots
+from combdiff.notation.matrix.slots import of_more_slots, tensor_terms, unfolded
+from combdiff.notation.matrix.tensors import RELATIONS, Arrangement, arrangements, sum_arrangements
+from combdiff.simplify.contraction.egraph import session
+from combdiff.terms.terms import (
+    ONE,
+    ZERO,
+    Add,
+    App,
+    Call,
+    Conj,
+    Const,
+    Delta,
+    Diff,
+    Indicator,
+    Lam,
+    Pow,
+    Proj,
+    Term,
+    Var,
+    add,
+    apply,
+    fresh,
+    mul,
+)
+from combdiff.terms.types import HERMITIAN, SYMMETRIC, Index, Map, Number, is_complex
+
+if TYPE_CHECKING:
+    from egglog.bindings import TermDag
+
+
+@dataclass(slots=True)
+class Drafting:
+    """Facts for egglog, gathered from terms; `atoms` are the factors that egglog need not look into.
+
+    `taken` are the names that are in use, as LaTeX writes them.
+    """
+
+    taken: set[str] = field(default_factory=set)
+    book: Book = field(default_factory=Book)
+    atoms: list[Draft] = field(default_factory=list)
+    numbered: dict[tuple[Term, tuple[Var, ...]] | MatrixExpr, int] = field(default_factory=dict)
+
+    def tensor(self, term: Term) -> Draft:
+        """A number, a vector or a matrix."""
+        if isinstance(term, Lam) and all(isinstance(p.kind, Index) and p.kind.domain for p in term.params):
+            return self.expression(term.body, term.params)
+        kind = term.type
+        if not isinstance(kind, Map):
+            return self.expression(term, ())
+        if isinstance(term, Lam) or not kind.is_tensor:
+            raise NoMatrixFormError
+        legs = tuple(fresh("i", p) for p in kind.params)
+        return self.expression(apply(term, *legs), legs)
+
+    def expression(self, term: Term, legs: tuple[Var, ...]) -> Draft:
+        """A number under the free indices `legs`, as a matrix with these rows and columns."""
+        if isinstance(term, Add):
+            return self._sum(term, legs)
+        if term == ZERO:
+            return lambda found: scaled(ZERO, [], None)
+        if len(legs) > 2:
+            return of_more_slots(term, legs, self.expression)
+        coefficient, scalars, network = self._network(term, legs)
+        alone = network.only_atom(legs)
+        if alone is not None:
+            return lambda found: scaled(coefficient, [s(found) for s in scalars], found.factor(alone))
+        closed, open_ = network.state(legs, self.book)
+        return lambda found: scaled(
+            coefficient,
+            [*(scalar(found) for scalar in scalars), *map(found.scalar, closed)],
+            None if open_ is None else found(open_),
+        )
+
+    def _sum(self, sum_: Add, legs: tuple[Var, ...]) -> Draft:
+        """Term by term; those that have no form are gathered under a name."""
+        drafts: list[tuple[Term, Draft | None]] = []
+        for term in sum_.terms:
+            try:
+                drafts.append((term, self.expression(term, legs)))
+            except NoMatrixFormError:
+                drafts.append((term, None))
+        names: dict[tuple[Term, ...], Named] = {}
+
+        def put_together(found: Found) -> MatrixExpr:
+            forms: list[MatrixExpr | None] = []
+            for _, draft in drafts:
+                try:
+                    forms.append(None if draft is None else draft(found))
+                except NoMatrixFormError:
+                    forms.append(None)
+            without = tuple(term for (term, _), form in zip(drafts, forms, strict=True) if form is None)
+            if len(without) == len(forms):
+                raise NoMatrixFormError
+            if without and without not in names:
+                names[without] = self._named(add(*without), legs)
+            # the name stands where the first of those terms stood
+            shown = [names[without] if form is None else form for form in forms]
+            return summed(form for n, form in enumerate(shown) if forms[n] is not None or None not in forms[:n])
+
+        return put_together
+
+    def _named(self, term: Term, legs: tuple[Var, ...]) -> Named:
+        value = Lam(legs, term) if legs else term
+        if any(isinstance(v.kind, Index) for v in value.free) or len(legs) > 2:
+            raise NoMatrixFormError
+        stem = ("s", "v", "M")[len(legs)]
+        names = chain([stem], (f"{stem}{k}" for k in count(1)))
+        name = next(name for name in names if latex_name(name) not in self.taken)
+        self.taken.add(latex_name(name))
+        return Named(fresh(name, value.type), value)
+
+    def _network(self, term: Term, legs: tuple[Var, ...]) -> tuple[Const, list[Draft], Network]:
+        summed_over, factors = flattened(term)
+        coefficient = ONE
+        scalars: list[Draft] = []
+        network = Network({v: self.book.index() for v in (*legs, *summed_over)}, self.book.index())
+        for factor in factors:
+            if isinstance(factor, Const):
+                product_ = mul(coefficient, factor)
+                assert isinstance(product_, Const), "numbers multiply to a number"
+                coefficient = product_
+                continue
+            free = [v for v in network.indices if v in factor.free]
+            if len(free) < sum(isinstance(v.kind, Index) for v in factor.free):
+                raise NoMatrixFormError
+            if free:
+                network.factors.append(self._factor(factor, tuple(free)))
+            else:
+                scalars.append(self._scalar(factor))
+        return coefficient, scalars, network
+
+    def _factor(self, factor: Term, free: tuple[Var, ...]) -> tuple[str | list[Arrangement], tuple[Var, ...]]:
+        """A factor as egglog sees it, and the indices that it stands between."""
+        match factor:
+            case App(Var(), args) | Conj(App(Var(), args)) if len(free) > 2 or len(args) > 2:
+                return self._tensor_entry(factor, args)
+            case Add() if len(free) in RELATIONS:
+                return self._sum_of_tensors(factor, free), free
+            case _:
+                return self._matrix_entry(factor, free)
+
+    def _tensor_entry(self, factor: Term, args: tuple[Term, ...]) -> tuple[list[Arrangement], tuple[Var, ...]]:
+        entry = factor.term if isinstance(factor, Conj) else factor
+        assert isinstance(entry, App), "an entry"
+        head, legs = entry.function, tuple(a for a in args if isinstance(a, Var))
+        if not (isinstance(head, Var) and isinstance(head.kind, Map) and head.kind.is_tensor and in_own_slots(entry)):
+            raise NoMatrixFormError
+        if len(legs) != len(args) or len(legs) not in RELATIONS:
+            raise NoMatrixFormError
+        return list(arrangements(head, legs, isinstance(factor, Conj), self._named_atom)), legs
+
+    def _sum_of_tensors(self, factor: Add, free: tuple[Var, ...]) -> list[Arrangement]:
+        terms = tensor_terms(factor, free)
+        found = [] if terms is None else list(sum_arrangements(terms, free, self._named_atom))
+        try:
+            drafts = unfolded(factor, free, self.expression) if len(free) == 3 else []
+        except NoMatrixFormError:
+            drafts = []
+        found += [Arrangement("Unfolded", legs, self._new_atom(draft)) for legs, draft in drafts]
+        if not found:
+            raise NoMatrixFormError
+        return found
+
+    def _new_atom(self, draft: Draft) -> str:
+        self.atoms.append(draft)
+        return f"(Atom {len(self.atoms) - 1})"
+
+    def _named_atom(self, expr: MatrixExpr) -> str:
+        number = self.numbered.get(expr)
+        if number is None:
+            number = self.numbered[expr] = len(self.atoms)
+            self.atoms.append(lambda found: expr)
+        return f"(Atom {number})"
+
+    def _matrix_entry(self, factor: Term, free: tuple[Var, ...]) -> tuple[str, tuple[Var, ...]]:
+        match factor:
+            case Delta(Var() as i, Var() as j, _) if i.kind == j.kind:
+                return f"(Identity {self.book.domain(i)})", (i, j)
+            case Conj(inner):
+                matrix, legs = self._matrix_entry(inner, free)
+                return f"(Conjugate {matrix})", legs
+            case App(head, args) if isinstance(head.type, Map) and head.type.is_tensor:
+                legs = tuple(a for a in args if isinstance(a, Var))
+                if len(legs) < len(args) or len(legs) > 2 or not in_own_slots(factor):
+                    raise NoMatrixFormError
+                return self._atom(head, lambda: self._value(head)), legs
+            case _:
+                return self._atom(factor, lambda: self._entrywise(factor, free), free), free
+
+    def _atom(self, term: Term, draft: Callable[[], Draft], legs: tuple[Var, ...] = ()) -> str:
+        number = self.numbered.get((term, legs))
+        if number is None:
+            made = draft()
+            number = self.numbered[term, legs] = len(self.atoms)
+            self.atoms.append(made)
+            symmetries = term.type.symmetries if isinstance(term.type, Map) and isinstance(term, Var) else ()
+            for law, holds in (
+                ("Real", not is_complex(term.type)),
+                ("Symmetric", SYMMETRIC in symmetries),
+                ("Hermitian", HERMITIAN in symmetries),
+            ):
+                if holds:
+                    self.book.facts.append(f"({law} (Atom {number}))")
+        return f"(Atom {number})"
+
+    def _entrywise(self, factor: Term, free: tuple[Var, ...]) -> Draft:
+        """A factor that is a function of entries: exp(x(i)), x(i) + y(i), …"""
+        match factor:
+            case Add():
+                return self.expression(factor, free)
+            case Call(name, (arg,)):
+                inner = self.expression(arg, free)
+                return lambda found: Function(name, inner(found))
+            case Indicator(left, right, body) if body == ONE and isinstance(left.type, Number):
+                sides = [self.expression(side, () if side.free.isdisjoint(free) else free) for side in (left, right)]
+                return lambda found: AtMost(sides[0](found), sides[1](found))
+            case Pow(base, exponent) if exponent.free.isdisjoint(free):
+                below, above = self.expression(base, free), self.expression(exponent, ())
+                return lambda found: Power(below(found), above(found), entrywise=True)
+            case App(function, args) if _is_unknown(function) and not any(isinstance(a.type, Map) for a in args):
+                inners = [self.expression(a, () if a.free.isdisjoint(free) else free) for a in args]
+                return lambda found: Value(function, tuple(d(found) for d in inners), entrywise=True)
+            case _:
+                raise NoMatrixFormError
+
+    def _scalar(self, factor: Term) -> Draft:
+        """A factor without free indices."""
+        match factor:
+            case Conj(inner):
+                conjugated = self._scalar(inner)
+                return lambda found: Conjugate(conjugated(found))
+            case Call("pi", ()):
+                return lambda found: Pi()
+            case Call(name, (arg,)):
+                inner_ = self.expression(arg, ())
+                return lambda found: Function(name, inner_(found))
+            case Pow(base, exponent):
+                below, above = self.expression(base, ()), self.expression(exponent, ())
+                return lambda found: Power(below(found), above(found), entrywise=False)
+            case Add():
+                return self.expression(factor, ())
+            case _:
+                return self._value(factor)
+
+    def _value(self, term: Term) -> Draft:
+        """A variable, a value of an unknown map or of its derivative, or an item of a tuple of such."""
+        if any(isinstance(v.kind, Index) for v in term.free):
+            raise NoMatrixFormError
+        match term:
+            case Var():
+                return lambda found: Leaf(term)
+            case Proj(item, of):
+                items = self._value(of)
+                return lambda found: Item(item, items(found))
+            case App(function, args) if _is_unknown(function):
+                drafts = [self.tensor(a) for a in args]
+                return lambda found: Value(function, tuple(d(found) for d in drafts))
+            case _:
+                raise NoMatrixFormError
+
+    def solve(self) -> Found:
+        """Let egglog find the products."""
+        book = self.book
+        roots: list[tuple[TermDag, int]] = []
+        if book.roots:
+            with session(("matrix",)) as laws:
+                roots = laws.run(book.facts, book.roots, "matrix*").roots
+        return Found(roots, book.domains, lambda number, found: self.atoms[number](found))
+
+
+def _is_unknown(function: Term) -> bool:
+    match function:
+        case Var():
+            return isinstance(function.kind, Map) and not function.kind.is_tensor
+        case Diff(_, of):
+            return _is_unknown(of) or isinstance(of, Var)
+        case _:
+            return False

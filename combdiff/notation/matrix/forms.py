@@ -1,0 +1,115 @@
+"""Turns results into expressions of linear algebra (paper, Eq. 47–49).
+
+A product of entries under Σ becomes facts for egglog: which factor stands between which indices. The laws that join
+them into products, traces and diagonals are in `rules/matrix.egg`; `matrix_drafting` translates there and back. A term
+with index arithmetic or with an index that is read as a number has no matrix form, nor have most with more than four
+indices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
+
+from combdiff.notation.latex_names import latex_name
+from combdiff.notation.matrix.check import confirmed
+from combdiff.notation.matrix.drafting import Drafting
+from combdiff.notation.matrix.expr import MatrixExpr
+from combdiff.notation.matrix.network import NoMatrixFormError
+from combdiff.notation.matrix.reading import readable
+from combdiff.terms.terms import Lam, Let, Term, Tuple, Var, subterms
+from combdiff.terms.types import Map, Number
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+def matrix_form(term: Term) -> MatrixExpr | None:
+    """The matrix form of a number, vector or matrix; None if there is none.
+
+    >>> from combdiff.notation.matrix.printer import algebra_text
+    >>> from combdiff.terms.terms import App, fresh, total
+    >>> from combdiff.terms.types import REAL, Domain, Index, Map
+    >>> i, A = fresh("i", Index(Domain("I"))), fresh("A", Map((Index(Domain("I")), Index(Domain("I"))), REAL))
+    >>> algebra_text(matrix_form(total((i,), App(A, (i, i)))))
+    'tr(A)'
+    """
+    return matrix_forms((term,))[0]
+
+
+def matrix_forms(terms: Sequence[Term]) -> list[MatrixExpr | None]:
+    """The matrix form of each of `terms` (in one run of egglog, which is what takes the time)."""
+    drafting = Drafting(_names(terms))
+    drafts = [_attempt(drafting.tensor, term) for term in terms]
+    found = drafting.solve()
+    formed = [None if draft is None else _attempt(draft, found) for draft in drafts]
+    return [None if expr is None else readable(expr) for expr in formed]
+
+
+def is_unit(term: Term) -> bool:
+    """Whether it is a number or a tensor, and so may have a matrix form.
+
+    >>> from combdiff.terms.terms import ONE
+    >>> is_unit(ONE)
+    True
+    """
+    if isinstance(term, Let | Tuple):
+        return False
+    return isinstance(term.type, Number) or (isinstance(term.type, Map) and term.type.is_tensor)
+
+
+def forms_within(term: Term) -> dict[Term, MatrixExpr]:
+    """The matrix forms of the numbers and tensors that a result consists of: its values, and those that it shares.
+
+    >>> from combdiff.terms.terms import ONE, fresh
+    >>> forms_within(Lam((fresh("x", ONE.type),), ONE))
+    {Const(real=Fraction(1, 1), imag=Fraction(0, 1)): Number(value=Const(real=Fraction(1, 1), imag=Fraction(0, 1)))}
+
+    Each has the value of its term on random numbers.
+
+    Raises:
+        CheckError: a form that was found differs from its term.
+    """
+    return confirmed(forms_found(term))
+
+
+def forms_found(term: Term) -> dict[Term, MatrixExpr]:
+    """The same before they are held against their terms."""
+    units = list(dict.fromkeys(_units(term)))
+    return {unit: found for unit, found in zip(units, matrix_forms(units), strict=True) if found is not None}
+
+
+def _units(term: Term) -> Iterator[Term]:
+    match term:
+        case Let(bindings, body):
+            for _, value in bindings:
+                yield from _units(value)
+            yield from _units(body)
+        case Tuple(items):
+            for item in items:
+                yield from _units(item)
+        case Lam(_, body) if isinstance(body, Let) or not is_unit(term):
+            yield from _units(body)
+        case _ if is_unit(term):
+            yield term
+
+
+def _attempt(make: Callable[[S], T], of: S) -> T | None:
+    try:
+        return make(of)
+    except NoMatrixFormError:
+        return None
+
+
+def _names(terms: Iterable[Term]) -> set[str]:
+    """How the variables in sight are written."""
+    variables: set[Var] = set()
+    for term in terms:
+        variables |= term.free
+        for t in subterms(term):
+            match t:
+                case Lam(params, _):
+                    variables.update(params)
+                case Let(bindings, _):
+                    variables.update(var for var, _ in bindings)
+    return {latex_name(var.name) for var in variables}

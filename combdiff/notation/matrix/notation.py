@@ -1,0 +1,134 @@
+"""How plain text and LaTeX write what linear algebra has signs for: Aᵀ and `A^{\\mathsf{T}}`; read by `matrix_text`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from combdiff.terms.scalars import SCALAR_FUNCTIONS
+
+SUM, ENTRYWISE, PRODUCT, POSTFIX, ATOM = range(5)
+"""How tightly an expression holds together; one that stands in a tighter place gets brackets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notation:
+    """How one medium writes what has no common form; the strings are formats, `{}` being the operand."""
+
+    transpose: str
+    adjoint: str
+    conjugate: str
+    conjugate_binds: int
+    trace: str
+    diag: str
+    diagonal: str
+    ones: str
+    identity: str
+    pi: str
+    imaginary: str
+    entrywise: str
+    norm: str
+    frobenius: str
+    at_most: str
+    divided: str
+    khatri_rao: str
+    kronecker: str
+    vec: str
+    order: str
+    unfolding: str
+    contracted: Mapping[int, str]
+    fraction: str
+    power: str
+    entrywise_power: str
+    item: str
+    gradient: str
+    pullback: str
+    functions: Mapping[str, str]
+
+    def made_of(self, kind: str, function: str) -> str:
+        """The gradient, the pullback, the adjoint or the inverse of a map that is written `function`."""
+        match kind:
+            case "grad":
+                return self.gradient.format(function)
+            case "adjoint":
+                return self.adjoint.format(function)
+            case "inverse":
+                return self.power.format(function, -1)
+            case _:
+                return self.pullback.format(function)
+
+
+TEXT = Notation(
+    transpose="{}ᵀ",
+    adjoint="{}†",
+    conjugate="conj({})",
+    conjugate_binds=SUM,
+    trace="tr({})",
+    diag="diag({})",
+    diagonal="diagonal({})",
+    ones="𝟏",
+    identity="𝐈",
+    pi="π",
+    imaginary="im",
+    entrywise=" ∘ ",
+    norm="‖{}‖",
+    frobenius="‖{}‖",
+    at_most="[{} ≤ {}]",
+    divided="{} ⊘ {}",
+    khatri_rao="{} ⊙ {}",
+    kronecker="{} ⊗ {}",
+    vec="vec({})",
+    order="{}^({})",
+    unfolding="{}_({})",
+    contracted={1: " · ", 2: " : "},
+    fraction="{}/{}",
+    power="{}^{}",
+    entrywise_power="{}^∘{}",
+    item="{}[{}]",
+    gradient="∇{}",
+    pullback="𝒫({})",
+    functions={},
+)
+
+
+def _quoted(text: str) -> str:
+    """`text` for a format string, its braces as they are."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+_WRITTEN_ROUND = {
+    "sqrt": r"\sqrt{{{}}}",
+    "abs": r"\left|{}\right|",
+    "abs2": r"\left|{}\right|^{{2}}",
+}
+LATEX = Notation(
+    transpose=r"{}^{{\mathsf{{T}}}}",
+    adjoint=r"{}^{{\dagger}}",
+    conjugate="{}^{{*}}",
+    conjugate_binds=ATOM,
+    trace=r"\mathrm{{tr}}({})",
+    diag=r"\mathrm{{diag}}({})",
+    diagonal=r"\mathrm{{diagonal}}({})",
+    ones=r"\mathbf{1}",
+    identity=r"\mathbf{I}",
+    pi=r"\pi",
+    imaginary=r"\mathrm{i}",
+    entrywise=r" \circ ",
+    norm=r"\lVert {} \rVert",
+    frobenius=r"\lVert {} \rVert_{{F}}",
+    at_most=r"\left[{} \le {}\right]",
+    divided=r"{} \oslash {}",
+    khatri_rao=r"{} \odot {}",
+    kronecker=r"{} \otimes {}",
+    vec=r"\mathrm{{vec}}({})",
+    order="{}^{{({})}}",
+    unfolding="{}_{{({})}}",
+    contracted={1: r" \cdot ", 2: " : "},
+    fraction=r"\frac{{{}}}{{{}}}",
+    power="{}^{{{}}}",
+    entrywise_power=r"{}^{{\circ {}}}",
+    item=r"{}_{{({})}}",
+    gradient=r"\nabla {}",
+    pullback=r"\mathcal{{P}}({})",
+    functions={name: _WRITTEN_ROUND.get(name, _quoted(row.latex) + "({})") for name, row in SCALAR_FUNCTIONS.items()},
+)

@@ -1,0 +1,294 @@
+"""Prints matrix expressions as plain text (`xᵀ A x`) and as LaTeX (`x^{\\mathsf{T}} A x`; paper, Eq. 47–49)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from combdiff.notation.latex_names import Scope
+from combdiff.notation.matrix.expr import (
+    Adjoint,
+    AtMost,
+    Conjugate,
+    Contraction,
+    Diag,
+    Diagonal,
+    Entrywise,
+    Function,
+    Identity,
+    Item,
+    KhatriRao,
+    Kronecker,
+    Leaf,
+    MatrixExpr,
+    Named,
+    Norm,
+    Number,
+    Ones,
+    Pi,
+    Power,
+    Product,
+    Scale,
+    Sum,
+    Tensor,
+    Trace,
+    Transpose,
+    Unfolding,
+    Value,
+    Vec,
+)
+from combdiff.notation.matrix.notation import ATOM, ENTRYWISE, LATEX, POSTFIX, PRODUCT, SUM, TEXT, Notation
+from combdiff.notation.matrix.reading import is_column, is_number
+from combdiff.terms.terms import MINUS_ONE, ONE, Const, Diff, Term, Var, mul, number
+
+
+def algebra_text(expr: MatrixExpr, scope: Scope | None = None) -> str:
+    """`expr` as plain text.
+
+    >>> from combdiff.terms.terms import fresh
+    >>> from combdiff.terms.types import REAL
+    >>> algebra_text(Product((Transpose(Leaf(fresh("x", REAL))), Leaf(fresh("A", REAL)))))
+    'xᵀ A'
+    """
+    return _Printer(TEXT, scope or Scope(str), scope is None).write(expr, SUM)
+
+
+def algebra_latex(expr: MatrixExpr, scope: Scope | None = None) -> str:
+    """`expr` as LaTeX, variables written as in `scope`.
+
+    >>> from combdiff.terms.terms import fresh
+    >>> from combdiff.terms.types import REAL
+    >>> print(algebra_latex(Adjoint(Leaf(fresh("rho", REAL)))))
+    \\rho^{\\dagger}
+    """
+    return _Printer(LATEX, scope or Scope(), scope is None).write(expr, SUM)
+
+
+def matrix_latex_terms(expr: MatrixExpr, scope: Scope) -> list[tuple[bool, str]]:
+    """The terms of the sum `expr`, each with whether it is subtracted.
+
+    >>> matrix_latex_terms(Number(MINUS_ONE), Scope())
+    [(True, '1')]
+    """
+    return _Printer(LATEX, scope, False).terms(expr)
+
+
+@dataclass(slots=True)
+class _Printer:
+    notation: Notation
+    scope: Scope
+    open_scope: bool
+
+    def name(self, var: Var) -> str:
+        if self.open_scope and var not in self.scope.names:
+            self.scope = self.scope.bind([var])
+        return self.scope[var]
+
+    def terms(self, expr: MatrixExpr) -> list[tuple[bool, str]]:
+        """A sum's terms as (is it subtracted, text)."""
+        if isinstance(expr, Sum):
+            return [term for item in expr.items for term in self.terms(item)]
+        coefficient = expr.coefficient if isinstance(expr, Scale) else expr.value if isinstance(expr, Number) else ONE
+        if coefficient.real < 0 and not coefficient.imag:
+            flipped = mul(MINUS_ONE, coefficient)
+            assert isinstance(flipped, Const), "a number times a number"
+            expr = Scale(flipped, expr.scalars, expr.of) if isinstance(expr, Scale) else Number(flipped)
+            return [(True, self.write(expr, ENTRYWISE))]
+        return [(False, self.write(expr, ENTRYWISE))]
+
+    def write(self, expr: MatrixExpr, least: int) -> str:
+        """The text of `expr`, bracketed if it binds less than `least`."""
+        text, binds = self._written(expr)
+        return f"({text})" if binds < least else text
+
+    def _written(self, expr: MatrixExpr) -> tuple[str, int]:
+        n = self.notation
+        match expr:
+            case Leaf(var):
+                return self.name(var), ATOM
+            case Sum():
+                return _signed(self.terms(expr)), SUM
+            case Number(value):
+                return self._number(value)
+            case Scale():
+                return self._scaled(expr)
+            case Product(items):
+                return " ".join(self.write(item, POSTFIX) for item in items), PRODUCT
+            case Entrywise(items):
+                return self._by_entry(items), ENTRYWISE
+            case Function(name, of):
+                pattern = n.functions.get(name, name + "({})")
+                return pattern.format(self.write(of, SUM)), POSTFIX if "^" in pattern else ATOM
+            case Power(_, Number(exponent), False) if (
+                n is LATEX and is_number(expr) and exponent.real < 0 and not exponent.imag
+            ):
+                return n.fraction.format("1", self.write(_inverted(expr), SUM)), PRODUCT
+            case Power(base, exponent, by_entry):
+                pattern = n.entrywise_power if by_entry else n.power
+                return pattern.format(self.write(base, ATOM), self._exponent(exponent)), POSTFIX
+            case Value(function, args):
+                return f"{self._head(function)}({', '.join(self.write(a, SUM) for a in args)})", ATOM
+            case Item(item, of):
+                return n.item.format(self.write(of, ATOM), item + 1), POSTFIX
+            case Conjugate(of):
+                return n.conjugate.format(self.write(of, n.conjugate_binds)), ATOM if n is TEXT else POSTFIX
+            case _:
+                return self._of_a_matrix(expr)
+
+    def _of_a_matrix(self, expr: MatrixExpr) -> tuple[str, int]:
+        n = self.notation
+        match expr:
+            case Transpose(of):
+                return n.transpose.format(self.write(of, ATOM)), POSTFIX
+            case Adjoint(of):
+                return n.adjoint.format(self.write(of, ATOM)), POSTFIX
+            case Diag(of):
+                return n.diag.format(self.write(of, SUM)), ATOM
+            case Diagonal(of):
+                return n.diagonal.format(self.write(of, SUM)), ATOM
+            case Trace(of):
+                return n.trace.format(self.write(of, SUM)), ATOM
+            case Norm(of):
+                norm = n.norm if is_column(of) else n.frobenius
+                return norm.format(self.write(of, SUM)), ATOM if n is TEXT or norm is n.norm else POSTFIX
+            case AtMost(left, right):
+                return n.at_most.format(self.write(left, SUM), self.write(right, SUM)), ATOM
+            case Vec(of):
+                return n.vec.format(self.write(of, SUM)), ATOM
+            case Kronecker(left, right):
+                return n.kronecker.format(self.write(left, POSTFIX), self.write(right, POSTFIX)), ENTRYWISE
+            case KhatriRao(left, right):
+                return n.khatri_rao.format(self.write(left, POSTFIX), self.write(right, POSTFIX)), ENTRYWISE
+            case Contraction(tensor, of, slots):
+                sign = n.contracted[slots]
+                return f"{self.write(tensor, POSTFIX)}{sign}{self.write(of, PRODUCT)}", ENTRYWISE
+            case _:
+                return self._constant(expr)
+
+    def _constant(self, expr: MatrixExpr) -> tuple[str, int]:
+        n = self.notation
+        match expr:
+            case Tensor(var, order) if order == tuple(range(1, len(order) + 1)):
+                return self.name(var), ATOM
+            case Tensor(var, order):
+                return n.order.format(self.name(var), "".join(map(str, order))), POSTFIX
+            case Unfolding(var, mode):
+                return n.unfolding.format(self._stem(var), mode), ATOM
+            case Named(var):
+                return self.name(var), ATOM
+            case Ones():
+                return n.ones, ATOM
+            case Identity():
+                return n.identity, ATOM
+            case Pi():
+                return n.pi, ATOM
+            case _:
+                raise AssertionError(f"unknown node {type(expr).__name__}")
+
+    def _stem(self, var: Var) -> str:
+        """A name that takes a subscript; TeX refuses a second one on x_{1}."""
+        name = self.name(var)
+        return f"{{{name}}}" if self.notation is LATEX and name.endswith("}") and "_{" in name else name
+
+    def _by_entry(self, items: Iterable[MatrixExpr]) -> str:
+        """a ∘ b ⊘ (c ∘ d): negative powers are divided by, unless nothing else is there."""
+        above: list[MatrixExpr] = []
+        below: list[MatrixExpr] = []
+        for item in items:
+            match item:
+                case Power(_, Number(exponent), True) if exponent.is_integer and exponent.real < 0:
+                    below.append(_inverted(item))
+                case _:
+                    above.append(item)
+        if not above:
+            above, below = list(items), []
+        text = self.notation.entrywise.join(self.write(item, POSTFIX) for item in above)
+        if not below:
+            return text
+        bottom = self.notation.entrywise.join(self.write(item, POSTFIX) for item in below)
+        return self.notation.divided.format(text, bottom if len(below) == 1 else f"({bottom})")
+
+    def _scaled(self, expr: Scale) -> tuple[str, int]:
+        coefficient, of = expr.coefficient, expr.of
+        minus = coefficient.real < 0 and not coefficient.imag
+        if minus:
+            flipped = mul(MINUS_ONE, coefficient)
+            assert isinstance(flipped, Const), "minus a number"
+            coefficient = flipped
+        numbers = [*expr.scalars, *([of] if is_number(of) else [])]
+        below = [_inverted(s) for s in numbers if _inverted(s) is not s] if self.notation is LATEX else []
+        if below:
+            text = self._fraction(coefficient, [s for s in numbers if _inverted(s) is s], below)
+            last, binds = ("", PRODUCT) if is_number(of) else self._in_scale(of)
+        else:
+            front = [] if coefficient == ONE else [self._coefficient(coefficient)]
+            text = " ".join([*front, *(self.write(scalar, POSTFIX) for scalar in expr.scalars)])
+            last, binds = self._in_scale(of)
+        text = " ".join(part for part in (text, last) if part)
+        return ("-" + text, SUM) if minus else (text, binds)
+
+    def _in_scale(self, of: MatrixExpr) -> tuple[str, int]:
+        text, binds = self._written(of)
+        return (f"({text})", PRODUCT) if binds < ENTRYWISE else (text, min(binds, PRODUCT))
+
+    def _coefficient(self, value: Const) -> str:
+        text, binds = self._number(value)
+        return f"({text})" if binds == SUM else text
+
+    def _fraction(self, coefficient: Const, above: list[MatrixExpr], below: list[MatrixExpr]) -> str:
+        whole = not coefficient.imag and coefficient.is_integer
+        front = [self._coefficient(coefficient)] if whole and coefficient != ONE else []
+        top = front + [self.write(s, PRODUCT if len(above) == 1 else POSTFIX) for s in above]
+        bottom = [self.write(s, SUM if len(below) == 1 else POSTFIX) for s in below]
+        text = self.notation.fraction.format(" ".join(top) or "1", " ".join(bottom))
+        return text if whole else f"{self._coefficient(coefficient)} {text}"
+
+    def _exponent(self, exponent: MatrixExpr) -> str:
+        if isinstance(exponent, Number) and not exponent.value.imag:
+            text = str(exponent.value.real)
+            return text if self.notation is LATEX or text.isdigit() else f"({text})"
+        return self.write(exponent, SUM if self.notation is LATEX else ATOM)
+
+    def _head(self, function: Term) -> str:
+        match function:
+            case Var():
+                return self.name(function)
+            case Diff(kind, of):
+                return self.notation.made_of(kind, self._head(of))
+            case _:
+                raise AssertionError("only unknown maps have values here")
+
+    def _number(self, value: Const) -> tuple[str, int]:
+        def fraction(x: Fraction) -> str:
+            sign, x = "-" if x < 0 else "", abs(x)
+            return sign + (str(x) if x.denominator == 1 else self.notation.fraction.format(x.numerator, x.denominator))
+
+        if not value.imag:
+            whole = value.real.denominator == 1
+            return fraction(value.real), SUM if value.real < 0 else ATOM if whole else PRODUCT
+        unit = self.notation.imaginary
+        imag = unit if abs(value.imag) == 1 else f"{fraction(abs(value.imag))} {unit}"
+        if not value.real:
+            return ("-" + imag, SUM) if value.imag < 0 else (imag, PRODUCT)
+        return f"{fraction(value.real)} {'-' if value.imag < 0 else '+'} {imag}", SUM
+
+
+def _inverted(expr: MatrixExpr) -> MatrixExpr:
+    """b where `expr` is b to a negative real power, taken to the positive one; otherwise `expr` itself."""
+    match expr:
+        case Power(base, Number(exponent), entry) if exponent.real < 0 and not exponent.imag:
+            positive = number(-exponent.real)
+            return base if positive == ONE else Power(base, Number(positive), entry)
+        case _:
+            return expr
+
+
+def _signed(terms: list[tuple[bool, str]]) -> str:
+    """a − b + c.
+
+    >>> _signed([(True, "a"), (False, "b"), (True, "c")])
+    '-a + b - c'
+    """
+    first, *rest = terms
+    return ("-" if first[0] else "") + first[1] + "".join(f" {'-' if minus else '+'} {text}" for minus, text in rest)

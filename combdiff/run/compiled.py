@@ -1,0 +1,366 @@
+"""Generated source as a callable that checks what it is given: number of arguments, axes, sizes, dtypes, symmetries."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from threading import RLock
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+
+from combdiff.arrays.lower.argument_names import ArgumentNames, identifier
+from combdiff.arrays.lower.lower import lower
+from combdiff.arrays.lower.signature import result_of
+from combdiff.arrays.passes.overwriting import CAUTIOUS, Overwriting
+from combdiff.arrays.passes.packed_plan import packed
+from combdiff.arrays.passes.schedule import check_memory, scheduled
+from combdiff.arrays.plan import Argument, Plan
+from combdiff.emit.emit import emit, spelling_of
+from combdiff.emit.modules import Module
+from combdiff.errors import ArrayError
+from combdiff.language.vocabulary import counted
+from combdiff.run.calling import Call
+from combdiff.run.executing import compile_source, run
+from combdiff.run.fitting import (
+    are_alike,
+    as_array,
+    as_size,
+    check_constants,
+    check_out,
+    contents_of,
+    contents_of_lists,
+    filled,
+    forms_of,
+)
+from combdiff.run.libraries import library_of, looked_at
+from combdiff.run.packed_arrays import Pack, PackedArrays
+from combdiff.terms.recursion import deep_recursion
+from combdiff.terms.terms import Term
+from combdiff.terms.types import Domain, Index, Map
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from combdiff.arrays.passes.packing import Packing
+    from combdiff.meaning.values import Extent
+    from combdiff.run.libraries import Foreign
+
+    Array: TypeAlias = npt.NDArray[np.generic]
+    Sizes: TypeAlias = Mapping[Domain, int]
+
+Check: TypeAlias = Literal["sample", "full", False]
+_SAMPLE = 4096
+_MOST_CALLS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The function for arrays of one form; `offsets` are its lists by their places, and `lists` what they hold."""
+
+    function: Callable[..., object]
+    offsets: Mapping[int, object]
+    lists: tuple[bytes, ...]
+    sizes: Sizes
+
+
+class Compiled:
+    """A function on arrays: `f(J, C)` or `f(J=J, C=C)`; the user's functions by keyword, `f(x, g=np.tanh, grad_g=…)`.
+
+    >>> import numpy as np
+    >>> from combdiff.terms.terms import TWO, App, Lam, fresh, mul
+    >>> from combdiff.terms.types import REAL, Index
+    >>> n = Index(Domain("x.1"))
+    >>> i, x = fresh("i", n), fresh("x", Map((n,), REAL))
+    >>> Compiled(Lam((x,), Lam((i,), mul(TWO, App(x, (i,))))))(np.arange(3.0))
+    array([0., 2., 4.])
+
+    Args:
+        term: a derivation's result.
+        check: whether arrays are checked for their declared symmetries when they are first seen: on a `"sample"` of
+            4,096 entries, in `"full"`, or not (`False`).
+        pack: arguments to pack when they are first seen, and to check in full then.
+        memory: the bytes that the arrays of a call may take at once, results among them, arguments not.
+
+    A call returns fresh arrays (several as a tuple), or fills `out=` (`out_=`, if an argument is called out). `source`
+    is the text for sizes that are guessed; for each shape the order of contractions is decided anew, once. Any number
+    of threads may call it. Raises `ArrayError` for arrays that do not fit, `BudgetError` before any work is done where
+    `memory` does not suffice.
+    """
+
+    _unchecked: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        term: Term,
+        backend: str = "numpy",
+        name: str = "gradient",
+        title: str = "",
+        check: Check = "sample",
+        pack: tuple[str, ...] = (),
+        memory: int | None = None,
+    ) -> None:
+        self._term = term
+        self._options = backend, name, title, check, pack, memory
+        self._spelling = spelling_of(backend)
+        self._library = library_of(backend)
+        self._name = identifier(name)
+        self._title = title
+        self._check = check
+        self._memory = memory
+        check_memory(self._spelling, memory)
+        self._pack = pack
+        self._kinds = {v.name: v.kind for v in result_of(term).params}
+        self._packed = PackedArrays(self._kinds, self._library)
+        self._plan = self._lowered(None)
+        self.source = self._text(self._plan)
+        self._known: dict[str, tuple[Callable[..., object], list[tuple[Packing, Pack]]]] = {}
+        self._by_sizes: dict[Hashable, Callable[..., object]] = {}
+        self._seen: dict[tuple[str, int, tuple[bytes, ...]], weakref.ref[object]] = {}
+        self._solves = any(step.op in ("root", "solve") for step in self._plan.steps)
+        self._names = [a.name for a in self._plan.arguments]
+        self._listed = [n for n, a in enumerate(self._plan.arguments) if a.offsets is not None]
+        self._calls: dict[Hashable, Known] = {}
+        self._lock = RLock()
+        kinds = [None if name in self._plan.packed else self._kinds.get(name) for name in self._names]
+        self._symmetric = [n for n, kind in enumerate(kinds) if check and isinstance(kind, Map) and kind.symmetries]
+        names = ArgumentNames(term)
+        # lists that the code does not need may still be needed to check a declared symmetry
+        self._lists = {name: d for name, d in names.lists.items() if name not in self._names}
+        others = {*_functions(term), *names.derivatives_in(term), *self._lists}
+        self._call = Call(self._module(), self._plan.arguments, others)
+
+    def __repr__(self) -> str:
+        return f"<compiled {self._name}({', '.join(a.name for a in self._plan.arguments)})>"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # what was learnt from arrays is of this process; the text is made anew from the formula
+        return type(self), (self._term, *self._options)
+
+    def __call__(self, /, *args: object, out: object = None, **named: object) -> object:
+        from combdiff.meaning.points import offsets_of
+        from combdiff.meaning.values import Extent
+
+        out, named = self._call.separated(out, named)
+        ready = self._ready(args, named)
+        if ready is not None:
+            function, arrays, sizes = ready
+            if out is not None:
+                self._check_out(out, sizes, arrays)
+            result = run(function, arrays, self._solves)
+            return result if out is None else filled(out, result)
+        given = self._call.bound(args, named)
+        if self._library is not None:
+            given = self._with_lists(given)
+        extent = Extent()
+        for name, domain in self._lists.items():
+            if name in given:
+                extent.note(domain, offsets_of(domain, given[name], name), name)
+        fitted = [self._fitted(a, given[a.name], extent) for a in self._plan.arguments]
+        if self._library is not None:
+            fitted = self._checked(fitted, out)
+        for argument, value in zip(self._plan.arguments, fitted, strict=True):
+            self._check_symmetry(argument, value, extent.sizes)
+        if out is not None:
+            self._check_out(out, extent.sizes, fitted)
+        function = self._function(extent.sizes, are_alike(self._plan.arguments, fitted))
+        if self._library is None:
+            self._remember(function, [given[name] for name in self._names], fitted, extent.sizes)
+        result = run(function, fitted, self._solves, self._library)
+        return self._returned(result) if out is None else filled(out, result)
+
+    def _returned(self, result: object) -> object:
+        """Results as arrays of the library; what is left to be called stays as it is."""
+        if self._library is None or callable(result):
+            return result
+        if isinstance(result, tuple):
+            return tuple(map(self._returned, result))
+        return self._library.result(result)
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """What a call takes, in order."""
+        return tuple(self._plan.arguments)
+
+    def plan(self, sizes: Mapping[Domain, int]) -> Plan:
+        """The plan for these sizes, which prints as a table of costs."""
+        return self._lowered(sizes)
+
+    def repack(self) -> None:
+        """Pack arrays anew when they are next given: to be called after one was changed in place."""
+        self._packed.forget()
+
+    # --- what was called before -------------------------------------------------------------------------------------
+
+    def _ready(
+        self, args: tuple[object, ...], named: Mapping[str, object]
+    ) -> tuple[Callable[..., object], list[object], Sizes] | None:
+        """The function and its arguments, if arrays of these shapes and dtypes need no conversion and no check."""
+        names = self._names[len(args) :]
+        if len(args) > len(self._names) or len(named) != len(names):
+            return None
+        try:
+            values = [*args, *(named[name] for name in names)]
+        except KeyError:
+            return None
+        known = self._calls.get(self._key(values))
+        if known is None:
+            return None
+        for place in self._symmetric:
+            seen = self._seen.get((self._names[place], id(values[place]), known.lists))
+            if seen is None or seen() is not values[place]:
+                return None
+        for place, rows in known.offsets.items():
+            values[place] = rows
+        return known.function, values, known.sizes
+
+    def _key(self, values: Sequence[object]) -> Hashable:
+        """What two calls have in common that need the same function: forms of arrays, and what lists hold."""
+        return forms_of(values), contents_of([values[place] for place in self._listed])
+
+    def _remember(
+        self, function: Callable[..., object], given: Sequence[object], fitted: Sequence[object], sizes: Sizes
+    ) -> None:
+        if all(a is b or n in self._listed for n, (a, b) in enumerate(zip(given, fitted, strict=True))):
+            if len(self._calls) >= _MOST_CALLS:
+                self._calls.clear()
+            if None not in forms_of(given):
+                offsets = {place: fitted[place] for place in self._listed}
+                self._calls[self._key(given)] = Known(function, offsets, contents_of_lists(sizes), sizes)
+
+    # --- arguments --------------------------------------------------------------------------------------------------
+
+    def _fitted(self, argument: Argument, value: object, extent: Extent) -> object:
+        """An argument as the code wants it: floating-point arrays, NumPy's numbers, callables."""
+        from combdiff.meaning.points import offsets_of
+        from combdiff.meaning.values import AXES, places
+
+        if argument.optional and value is None:
+            return None
+        if argument.callable:
+            if not callable(value):
+                raise ArrayError(f"{argument.name} must be a function", remedy="give a Python callable")
+            return value
+        if isinstance(argument.kind, Index):
+            return as_size(argument, value, extent)
+        if argument.offsets is not None:
+            offsets = offsets_of(argument.offsets, value, argument.name)
+            extent.note(argument.offsets, offsets, argument.name)
+            return offsets.rows if argument.offsets.directions > 1 else offsets.rows[:, 0]
+        array = as_array(argument, value) if self._library is None else self._library.argument(argument, value)
+        kind = self._kinds.get(argument.name, argument.kind)
+        slots = places(kind, argument.name) if isinstance(kind, Map) else []
+        if len(array.shape) != len(slots):
+            indices = len(kind.params) if isinstance(kind, Map) else 0
+            spread = "" if indices == len(slots) else f" on {len(slots)} axes"
+            raise ArrayError(
+                f"{argument.name} has {counted(indices, 'index')}{spread}, "
+                f"but the array has {counted(len(array.shape), 'axis')}",
+                remedy=AXES if spread else "give an array with an axis for each index",
+            )
+        for (axis, place), size in zip(slots, array.shape, strict=True):
+            assert axis is not None, "slots of arrays have ranges"
+            extent.note(axis, size, place)
+        return array if slots or self._library is not None else array[()]  # type: ignore[index]  # NumPy's
+
+    def _with_lists(self, given: dict[str, object]) -> dict[str, object]:
+        """Lists of offsets, which are small and looked at, as NumPy's arrays."""
+        assert self._library is not None, "there is one"
+        lists = {a.name for a in self._plan.arguments if a.offsets is not None} | self._lists.keys()
+        return {name: self._library.listed(name, v) if name in lists else v for name, v in given.items()}
+
+    def _check_out(self, out: object, sizes: Sizes, arrays: Sequence[object]) -> None:
+        """Refuse arrays that the results do not fit; what functions of the user return is not known beforehand."""
+        outputs = self._plan.outputs
+        if all(d in sizes or d.count is not None for step in outputs for d in step.domains):
+            # real arrays may stand for complex ones, and results are real then
+            found = any(getattr(getattr(a, "dtype", None), "kind", "") == "c" for a in arrays)
+            shapes = [tuple(d.extent(sizes) for d in step.domains) for step in outputs]
+            check_out(out, shapes, [step.complex and found for step in outputs], self._plan.tupled)
+
+    def _refuse_out(self) -> None:
+        """Only arrays of NumPy are written to."""
+        if self._library is not None:
+            raise ArrayError(f"out= is for NumPy, and the code is for {self._library.title}", remedy="leave it out")
+
+    def _checked(self, fitted: list[object], out: object) -> list[object]:
+        """What is asked of arrays of another library than NumPy; lists of offsets go where the arrays are."""
+        assert self._library is not None, "there is one"
+        if out is not None:
+            self._refuse_out()
+        pairs = zip(self._plan.arguments, fitted, strict=True)
+        arrays = [(a.name, cast("Foreign", v)) for a, v in pairs if a.step is not None and not a.offsets]
+        self._library.check_devices(arrays)
+        near = arrays[0][1] if arrays else None
+        return [
+            self._library.offsets(cast("Array", v), near) if a.offsets is not None else v
+            for a, v in zip(self._plan.arguments, fitted, strict=True)
+        ]
+
+    def _check_symmetry(self, argument: Argument, value: object, sizes: Sizes) -> None:
+        """Refuse data that break a declared symmetry; an array that was seen before is not looked at again."""
+        import numpy as np
+
+        kind = self._kinds.get(argument.name)
+        skipped = not self._check or argument.callable or argument.name in self._plan.packed
+        if skipped or not isinstance(kind, Map) or not kind.symmetries:
+            return
+        # a symmetry of neighbours is one for the neighbours that are listed
+        key = argument.name, id(value), contents_of_lists(sizes)
+        known = self._seen.get(key)
+        if known is not None and known() is value:
+            return
+        from combdiff.meaning.breaches import breaks_symmetry
+
+        sample = _SAMPLE if self._check == "sample" else None
+        entries = looked_at(self._library, value, sample)
+        if entries is None:
+            return
+        breach = breaks_symmetry(entries, kind, sizes, sample, np.random.default_rng(0))
+        if breach is not None:
+            remedy = "correct the array or the declaration; check=False takes arrays as they are"
+            raise ArrayError(breach.told(argument.name), remedy=remedy)
+        # a new table: another thread may be reading the old one
+        kept = {key: ref for key, ref in self._seen.items() if ref() is not None}
+        self._seen = {**kept, key: weakref.ref(value)}
+
+    # --- code -------------------------------------------------------------------------------------------------------
+
+    def _module(self) -> Module:
+        return Module(self._spelling, self._name)
+
+    def _lowered(self, sizes: Mapping[Domain, int] | None) -> Plan:
+        with deep_recursion():
+            plan = packed(lower(self._term, sizes), self._pack, self._unchecked)
+            # a limit is for the sizes of a call, not for those that are guessed
+            return self._scheduled(plan, None if sizes is None else self._memory)
+
+    def _scheduled(self, plan: Plan, memory: int | None) -> Plan:
+        return scheduled(plan, self._spelling, memory)
+
+    def _text(self, plan: Plan, over: Overwriting = CAUTIOUS) -> str:
+        with deep_recursion():
+            return emit(plan, self._spelling, self._name, self._title, over)
+
+    def _function(self, sizes: Mapping[Domain, int], alike: bool) -> Callable[..., object]:
+        """The function for these sizes, arrays `alike` or not; what has one order of contractions shares one."""
+        key = tuple(sizes.items()), contents_of_lists(sizes), alike
+        with self._lock:
+            if key not in self._by_sizes:
+                plan = self._lowered(sizes)
+                check_constants(plan, sizes)
+                self._by_sizes[key] = self._executed(self._text(plan, Overwriting(alike)), plan, sizes)
+            return self._by_sizes[key]
+
+    def _executed(self, text: str, plan: Plan, sizes: Sizes) -> Callable[..., object]:
+        if text not in self._known:
+            packers = self._module().packers(plan)
+            packs = [(packing, compile_source(text, packers[packing.name])) for packing in plan.packings]
+            self._known[text] = compile_source(text, self._name), packs
+        function, packs = self._known[text]
+        return self._packed.bound(function, self._names, packs, sizes) if packs else function
+
+
+def _functions(term: Term) -> set[str]:
+    """The functions that a program takes, though its result may not call them."""
+    return {v.name for v in result_of(term).params if isinstance(v.kind, Map) and not v.kind.is_tensor}

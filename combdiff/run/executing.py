@@ -1,0 +1,57 @@
+"""Emitted text as a function, and what its solvers find out as errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from combdiff.arrays.lower.argument_names import identifier
+from combdiff.errors import ArrayError
+
+if TYPE_CHECKING:
+    from combdiff.run.libraries import Library
+
+
+def compile_source(text: str, name: str = "gradient") -> Callable[..., object]:
+    """The function that generated source text defines, without any checks.
+
+    >>> compile_source("def gradient(x):\\n    return 2 * x\\n")(3)
+    6
+    """
+    namespace: dict[str, Callable[..., object]] = {}
+    exec(compile(text, f"<combdiff {name}>", "exec"), namespace)
+    return namespace[identifier(name)]
+
+
+def run(
+    function: Callable[..., object], arrays: list[object], solves: bool = False, library: Library | None = None
+) -> object:
+    """What `function` returns; it `solves` equations, or only computes."""
+    try:
+        return solved(function, arrays, library) if solves else function(*arrays)
+    except OverflowError as problem:  # of Python's numbers; arrays become infinite
+        raise ArrayError(
+            f"a number is too large for the code to compute with ({problem})",
+            remedy="scale the program, or the numbers and sizes that it is given",
+        ) from problem
+
+
+def solved(function: Callable[..., object], fitted: list[object], library: Library | None = None) -> object:
+    """What `function` returns, where equations may have no solution that is found."""
+    import numpy as np
+
+    singular: tuple[type[Exception], ...] = (
+        (np.linalg.LinAlgError,) if library is None else (np.linalg.LinAlgError, *library.singular)
+    )
+    try:
+        result = function(*fitted)
+        if library is not None and not library.is_finite(result):
+            raise np.linalg.LinAlgError("it is not finite")
+        return result
+    except singular as problem:
+        raise ArrayError(
+            f"a linear system of the result has no unique solution ({problem})",
+            remedy="give arrays for which the equation has one solution, or start Newton's method elsewhere (start_…)",
+        ) from problem
+    except ArithmeticError as problem:
+        raise ArrayError(str(problem), remedy="start it near a root: the arguments start_… say where") from problem

@@ -1,0 +1,169 @@
+"""What a caller gives as what generated code takes, or an error that says how to mend it; results into given arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from operator import index
+from typing import TYPE_CHECKING
+
+from combdiff.arrays.plan import Argument, Plan, ordered
+from combdiff.errors import ArrayError
+from combdiff.terms.types import Domain, Index, is_complex
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from combdiff.meaning.values import Array, Extent
+
+
+def as_size(argument: Argument, value: object, extent: Extent) -> int:
+    """The size of a domain that no array shows."""
+    try:
+        size = -1 if isinstance(value, bool) else index(value)  # type: ignore[arg-type]  # what is no index is refused
+    except TypeError:
+        size = -1
+    if size < 0:
+        raise ArrayError(
+            f"{argument.name} is how many values a domain has, and {value!r} is no such number",
+            remedy="give a whole number, 0 or more",
+        )
+    assert isinstance(argument.kind, Index) and argument.kind.domain is not None, "a size is of a domain"
+    extent.note(argument.kind.domain, size, f"the argument {argument.name}")
+    return size
+
+
+def as_array(argument: Argument, value: object) -> Array:
+    """The value as an array of floating-point numbers, real where the argument is real."""
+    import numpy as np
+
+    from combdiff.meaning.masks import refuse_masked
+
+    refuse_masked(value, argument.name)
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError, RuntimeError) as error:
+        # arrays of other libraries say why they are not given to NumPy, each with an error of its own
+        raise ArrayError(f"{argument.name} is no array: {error}", remedy="give a NumPy array") from error
+    if array.dtype.kind == "O" and not array.shape:
+        raise ArrayError(
+            f"{argument.name} is a {type(value).__name__}, and no array", remedy="give a NumPy array of numbers"
+        )
+    if array.dtype.kind in "biu":
+        array = array.astype(np.float64)
+    if array.dtype.kind not in "fc":
+        raise ArrayError(
+            f"{argument.name} must hold numbers, and holds {array.dtype}", remedy="give a NumPy array of numbers"
+        )
+    if array.dtype.kind == "c" and not is_complex(argument.kind):
+        raise ArrayError(f"{argument.name} is declared real, but the array is complex", remedy="give its real part")
+    return array
+
+
+def are_alike(arguments: Sequence[Argument], values: Sequence[object]) -> bool:
+    """Whether all arrays are of one precision, and complex where they are declared so."""
+    import numpy as np
+
+    found = set()
+    for argument, value in zip(arguments, values, strict=True):
+        if argument.step is None or argument.offsets is not None or value is None:
+            continue
+        name = str(getattr(value, "dtype", "")).removeprefix("torch.")
+        if is_complex(argument.kind) != name.startswith("complex"):
+            return False
+        found.add(np.dtype(name).itemsize // (2 if is_complex(argument.kind) else 1))
+    return len(found) == 1
+
+
+def check_out(
+    out: object, shapes: Sequence[tuple[int, ...]], complex: Sequence[bool], several: bool
+) -> list[npt.NDArray[np.generic]]:
+    """The arrays given for results of these shapes; errors for what cannot be written into, before any work is done."""
+    import numpy as np
+
+    from combdiff.meaning.masks import refuse_masked
+
+    if several and (not isinstance(out, tuple | list) or len(out) != len(shapes)):
+        raise ArrayError(
+            f"out must be a tuple of {len(shapes)} arrays", remedy="give one array for each result, in order"
+        )
+    given = list(out) if several and isinstance(out, tuple | list) else [out]
+    fitting: list[npt.NDArray[np.generic]] = []
+    for array, shape, is_complex_ in zip(given, shapes, complex, strict=True):
+        if not isinstance(array, np.ndarray):
+            raise ArrayError(
+                f"out is a {type(array).__name__}, and must be an array of NumPy, of shape {shape}",
+                remedy=f"give np.empty({shape}{', complex' if is_complex_ else ''})",
+            )
+        if array.shape != shape:
+            raise ArrayError(
+                f"out has the shape {array.shape}, but the result has {shape}", remedy="give an array of that shape"
+            )
+        result = np.dtype(np.complex128 if is_complex_ else np.float64)
+        if not np.can_cast(result, array.dtype, "same_kind"):
+            raise ArrayError(f"out holds {array.dtype}, but the result is {result}", remedy="give one of that dtype")
+        if not array.flags.writeable:
+            raise ArrayError("out cannot be written to", remedy="give an array that is not read-only")
+        refuse_masked(array, "out")
+        fitting.append(array)
+    return fitting
+
+
+def filled(out: object, result: object) -> object:
+    """`result` written into the arrays that the caller gives."""
+    import numpy as np
+
+    several = isinstance(result, tuple)
+    values = [np.asarray(r) for r in (result if isinstance(result, tuple) else (result,))]
+    arrays = check_out(out, [v.shape for v in values], [v.dtype.kind == "c" for v in values], several)
+    for array, value in zip(arrays, values, strict=True):
+        np.copyto(array, value, casting="same_kind")
+    return tuple(arrays) if several else out
+
+
+def forms_of(values: Sequence[object]) -> tuple[Hashable, ...]:
+    """Shape and dtype of arrays, one form for all functions; None for what may have to be converted."""
+    import numpy as np
+
+    return tuple(
+        (v.shape, v.dtype.char) if type(v) is np.ndarray else ("function" if callable(v) else None) for v in values
+    )
+
+
+def contents_of(values: Sequence[object]) -> tuple[Hashable, ...]:
+    """What small arrays hold, as keys that tell a change in place; None for what is no array of numbers.
+
+    >>> import numpy as np
+    >>> x = np.array([1, -1])
+    >>> before = contents_of([x])
+    >>> x[0] = 2
+    >>> contents_of([x]) == before
+    False
+    """
+    import numpy as np
+
+    known = [v if type(v) is np.ndarray and v.dtype.kind in "iu" else None for v in values]
+    return tuple(None if v is None else v.tobytes() for v in known)
+
+
+def contents_of_lists(sizes: Mapping[Domain, int]) -> tuple[bytes, ...]:
+    """The offsets of all lists among the sizes of domains."""
+    from combdiff.meaning.points import Offsets
+
+    return tuple(size.rows.tobytes() for size in sizes.values() if isinstance(size, Offsets))
+
+
+def check_constants(plan: Plan, sizes: Mapping[Domain, int]) -> None:
+    """A constant index must lie in the range that the arrays give its slot."""
+    for step in ordered(plan.outputs):
+        if step.op != "pick" or not isinstance(step.spec, tuple):
+            continue
+        for axis, constant, domain in step.spec:
+            size = domain.extent(sizes)
+            inside = 0 <= constant - domain.first(size) < size
+            if size == 0 or not (inside or domain.periodic):
+                array = next((o.spec for o in step.operands if o.op == "input"), "a tensor")
+                raise ArrayError(
+                    f"the index {constant} is out of range in slot {axis + 1} of {array}, which has {size} values",
+                    remedy="give larger arrays, or use an index that they have",
+                )

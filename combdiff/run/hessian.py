@@ -1,0 +1,235 @@
+"""A gradient and a Hessian-vector product as one function: (…, point) ↦ value, gradient, and k ↦ Hessian · k there.
+
+The two results are joined to one plan, so that what both need is computed once; `closures.py` splits it into what a
+direction reaches and what none does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
+
+from combdiff.arrays.lower.lower import lower
+from combdiff.arrays.lower.signature import Result, result_of
+from combdiff.arrays.passes.overwriting import CAUTIOUS, Overwriting
+from combdiff.arrays.passes.packed_plan import packed
+from combdiff.arrays.passes.schedule import scheduled
+from combdiff.arrays.plan import Argument, Plan, Step
+from combdiff.emit.closures import emit_with_products
+from combdiff.emit.emit import spelling_of
+from combdiff.errors import ArrayError, UnsupportedError
+from combdiff.run.compiled import Check, Compiled
+from combdiff.run.executing import run
+from combdiff.run.fitting import filled
+from combdiff.terms.recursion import deep_recursion
+from combdiff.terms.terms import Lam, Term, Tuple, Var, let
+from combdiff.terms.types import Domain, Map, is_complex
+
+if TYPE_CHECKING:
+    from combdiff.run.libraries import Foreign
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """A result and the products at the same point: one map, whose last parameters are the `directions`.
+
+    `first` counts the outputs that no direction reaches: the value if there is one, and the gradients.
+    """
+
+    term: Lam
+    directions: tuple[Var, ...]
+    first: int
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # the directions are parameters of the term, and are to be so again
+        return _rejoined, (self.term, len(self.directions), self.first)
+
+    @property
+    def unknowns(self) -> tuple[Var, ...]:
+        """What the directions are of."""
+        count = len(self.directions)
+        return self.term.params[-2 * count : -count]
+
+
+def joined(result: Term, products: Term) -> Joint:
+    """The result of a gradient and that of its Hessian-vector product in one term, their definitions once.
+
+    >>> from combdiff.terms.terms import TWO, fresh, mul, power
+    >>> from combdiff.terms.types import REAL
+    >>> x, k = fresh("x", REAL), fresh("k", REAL)
+    >>> joint = joined(Lam((x,), mul(TWO, x)), Lam((x, k), mul(TWO, k)))
+    >>> len(joint.term.params), joint.first, [v.name for v in joint.directions]
+    (2, 1, ['k'])
+    """
+    a, b = result_of(result), result_of(products)
+    if b.params[: len(a.params)] != a.params:
+        raise UnsupportedError(
+            "the Hessian-vector product takes other arguments than the gradient",
+            remedy="compile cd.hvp of the program on its own",
+        )
+    bindings = _merged(a, b)
+    body = let(bindings, Tuple((*a.outputs, *b.outputs)))
+    return Joint(Lam(b.params, body), b.params[len(a.params) :], len(a.outputs))
+
+
+def _rejoined(term: Lam, directions: int, first: int) -> Joint:
+    return Joint(term, term.params[-directions:], first)
+
+
+def _merged(a: Result, b: Result) -> list[tuple[Var, Term]]:
+    """The bindings of a, then those of b that a has not."""
+    known = {var for var, _ in a.bindings}
+    return [*a.bindings, *((var, e) for var, e in b.bindings if var not in known)]
+
+
+def products_source(
+    joint: Joint,
+    backend: str,
+    name: str,
+    title: str,
+    pack: tuple[str, ...] = (),
+    memory: int | None = None,
+    sizes: Mapping[Domain, int] | None = None,
+) -> str:
+    """Stand-alone source of a function that returns the outputs at a point, and `hvp`, the products there."""
+    with deep_recursion():
+        spelling = spelling_of(backend)
+        plan = packed(lower(joint.term, sizes), pack, [v.name for v in joint.directions])
+        plan, varying = _split(plan, joint)
+        plan = scheduled(plan, spelling, memory, varying)
+        return emit_with_products(plan, plan.directions, joint.first, spelling, name, title)
+
+
+def _split(plan: Plan, joint: Joint) -> tuple[Plan, set[Step]]:
+    """The plan with its directions apart from the other arguments, and the steps that they reach."""
+    names = {v.name for v in joint.directions}
+    directions = tuple(a for a in plan.arguments if a.name in names)
+    reached = {a.step for a in directions if a.step is not None}
+    for step in plan.steps:
+        if not reached.isdisjoint(step.operands):
+            reached.add(step)
+    arguments = tuple(a for a in plan.arguments if a.name not in names)
+    return replace(plan, arguments=arguments, directions=directions), reached
+
+
+class CompiledHessian(Compiled):
+    """A function on arrays that returns its outputs at a point, and last the function `hvp` of a direction.
+
+    >>> import combdiff as cd, numpy as np
+    >>> f = cd.grad("(x::RV) -> sum(i, x(i)^3)").compile(hvp=True)
+    >>> gradient, hvp = f(np.array([1.0, 2.0]))
+    >>> gradient, hvp(np.array([1.0, 1.0]))
+    (array([ 3., 12.]), array([ 6., 12.]))
+
+    Arguments and errors as for `Compiled`; `hvp` takes a direction for each unknown, an array of the unknown's shape.
+    It sees the arrays of the call, not copies: it is of no use once they are changed. `out=` is for what stands before
+    `hvp`, which takes an `out=` of its own.
+    """
+
+    def __init__(
+        self,
+        joint: Joint,
+        backend: str = "numpy",
+        name: str = "gradient",
+        title: str = "",
+        check: Check = "sample",
+        pack: tuple[str, ...] = (),
+        memory: int | None = None,
+    ) -> None:
+        self._joint = joint
+        self._unchecked = tuple(v.name for v in joint.directions)
+        super().__init__(joint.term, backend, name, title, check, pack, memory)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self._joint, *self._options)
+
+    def __call__(self, /, *args: object, out: object = None, **named: object) -> object:
+        import numpy as np
+
+        out, named = self._call.separated(out, named)
+        if out is not None:
+            self._refuse_out()
+        results = super().__call__(*args, **named)
+        assert isinstance(results, tuple), "the outputs, and the products"
+        *outputs, closure = results
+        gradients = outputs[-len(self.directions) :]
+        hvp = Products(self, closure, tuple(np.shape(g) for g in gradients))
+        if out is not None:
+            made = filled(out, outputs[0] if len(outputs) == 1 else tuple(outputs))
+            outputs = list(made) if isinstance(made, tuple) else [made]
+        return (*outputs, hvp)
+
+    @property
+    def directions(self) -> tuple[Argument, ...]:
+        """What the products take."""
+        return self._plan.directions
+
+    def product(
+        self, closure: Callable[..., object], shapes: Sequence[tuple[int, ...]], given: Sequence[object], out: object
+    ) -> object:
+        """What `closure` returns for directions that are checked against the shapes of the unknowns."""
+        from combdiff.meaning.values import Extent, places
+
+        if out is not None:
+            self._refuse_out()
+        names = ", ".join(d.name for d in self.directions)
+        if len(given) != len(self.directions):
+            raise ArrayError(
+                f"hvp takes a direction for each unknown, {names}, and {len(given)} are given",
+                remedy=f"give {len(self.directions)}, hvp({names})",
+            )
+        fitted = list(given)
+        if self._library is not None or not all(map(_fits, self.directions, given, shapes)):
+            extent = Extent()
+            for unknown, shape in zip(self._joint.unknowns, shapes, strict=True):
+                found = places(unknown.kind, unknown.name) if isinstance(unknown.kind, Map) else []
+                for (axis, place), size in zip(found, shape, strict=True):
+                    assert axis is not None, "slots of arrays have ranges"
+                    extent.note(axis, size, place)
+            fitted = [self._fitted(d, value, extent) for d, value in zip(self.directions, given, strict=True)]
+        if self._library is not None:
+            self._library.check_devices(
+                [(d.name, cast("Foreign", v)) for d, v in zip(self.directions, fitted, strict=True)]
+            )
+        result = run(closure, fitted, self._solves, self._library)
+        return self._returned(result) if out is None else filled(out, result)
+
+    def _scheduled(self, plan: Plan, memory: int | None) -> Plan:
+        plan, varying = _split(plan, self._joint)
+        return scheduled(plan, self._spelling, memory, varying)
+
+    def _text(self, plan: Plan, over: Overwriting = CAUTIOUS) -> str:
+        with deep_recursion():
+            return emit_with_products(
+                plan, plan.directions, self._joint.first, self._spelling, self._name, self._title, over
+            )
+
+
+class Products:
+    """The Hessian at one point: `hvp(k)`, or `hvp(k1, k2)` with a direction for each of several unknowns.
+
+    The result has the shape of the direction; several are a tuple. `out=` are arrays to fill. Raises `ArrayError` for
+    directions that do not fit the unknowns.
+    """
+
+    def __init__(
+        self, function: CompiledHessian, closure: Callable[..., object], shapes: tuple[tuple[int, ...], ...]
+    ) -> None:
+        self._function = function
+        self._closure = closure
+        self._shapes = shapes
+
+    def __call__(self, /, *directions: object, out: object = None) -> object:
+        return self._function.product(self._closure, self._shapes, directions, out)
+
+    def __repr__(self) -> str:
+        return f"<Hessian-vector product hvp({', '.join(d.name for d in self._function.directions)})>"
+
+
+def _fits(direction: Argument, value: object, shape: tuple[int, ...]) -> bool:
+    """Whether a direction needs no conversion and no check."""
+    import numpy as np
+
+    kinds = "fc" if is_complex(direction.kind) else "f"
+    return type(value) is np.ndarray and value.shape == shape and shape != () and value.dtype.kind in kinds

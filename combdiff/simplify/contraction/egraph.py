@@ -1,0 +1,272 @@
+"""The one door to egglog: rule files are read once, every run works on a copy, and no egglog failure gets out raw.
+
+A `Session` is an e-graph that knows the vocabulary (`rules/terms.egg`) and some families of laws. `run` adds facts,
+runs a schedule, returns the extracted terms and says how often each family fired and for how long. `session` lends one
+that nobody else uses.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING, TypeVar
+
+from combdiff.budget import Budget, OutOfTime
+from combdiff.errors import CheckError
+from combdiff.resources import resource
+from combdiff.simplify.contraction.egraph_thread import EGraphThread
+
+if TYPE_CHECKING:
+    from egglog.bindings import EGraph, TermDag
+
+Found = TypeVar("Found")
+
+GRACE = 0.1
+"""Seconds after the deadline that an iteration may still take to come to its end."""
+
+IDLE = 4
+"""Sessions of one kind that are kept for later, each of some 10 MB."""
+
+
+@dataclass(slots=True)
+class Family:
+    """How often the laws of one family fired, and the seconds they took."""
+
+    matches: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class Run:
+    """What a run brought: the extracted terms, the work of each law family, and whether it came to an end."""
+
+    roots: list[tuple[TermDag, int]] = field(default_factory=list)
+    families: dict[str, Family] = field(default_factory=dict)
+    finished: bool = False
+
+
+@contextmanager
+def _guarded(what: str) -> Iterator[None]:
+    """egglog reports bad rules as errors and its own bugs as panics, which are no `Exception`s."""
+    from egglog.bindings import EggSmolError
+
+    try:
+        yield
+    except EggSmolError as problem:
+        raise CheckError(f"egglog refused {what}: {problem}") from problem
+    except BaseException as problem:
+        if type(problem).__name__ != "PanicException":
+            raise
+        raise CheckError(f"egglog failed inside {what}: {problem}") from problem
+
+
+class Session:
+    """An e-graph with `families` of laws loaded (files of `rules/`, without `.egg`); used by one thread at a time.
+
+    With `watched`, what laws leave for other laws, such as a substitution, is extracted too where nothing else can be.
+    """
+
+    def __init__(self, families: Sequence[str], watched: bool = False) -> None:
+        self._egraph = EGraphThread()
+        self._rulesets: set[str] = set()
+        self._tables: set[str] = set()
+        for family in families:
+            text = resource("rules", f"{family}.egg")
+            self._rulesets.update(re.findall(r"^\(ruleset (\S+)\)", text, re.MULTILINE))
+            if "members" in self._rulesets:
+                self._tables.update(re.findall(r"^\((?:function|relation) (\S+) ", text, re.MULTILINE))
+            with _guarded(f"rules/{family}.egg"):
+                text = text.replace(":unextractable", ":cost 1000") if watched else text
+                self._egraph(partial(_outputs, [text], f"{family}.egg"))
+
+    @property
+    def lost(self) -> bool:
+        """Whether it is not to be used again: something was broken off, and nobody knows what was taken back."""
+        return self._egraph.lost
+
+    def _do(self, commands: Sequence[str], budget: Budget | None = None) -> list[object]:
+        """The outputs of some commands. Raises OutOfTime if the budget ends before they do."""
+        return self._egraph(partial(_outputs, commands, None), _end(budget))
+
+    def run(self, facts: Sequence[str], roots: Sequence[str], *passes: str, budget: Budget | None = None) -> Run:
+        """Add `facts`, run the laws until nothing changes, extract `roots`; the session itself stays as it was.
+
+        A pass is a row of rulesets, each run once, or with a star as long as it changes something: "index* meet". A
+        later pass is run when those before it bring nothing more; then the first has its turn again. The budget is
+        looked at between any two iterations; where it is spent, the run has no roots.
+        """
+        budget = budget or Budget()
+        result = Run()
+        with suppress(OutOfTime), self._aside():
+            self._do(facts, budget)
+            if not budget.exceeded(self._size()) and self._saturated(passes, budget, result):
+                result.roots = self._extracted(roots, budget)
+                result.finished = True
+        return result
+
+    @contextmanager
+    def _aside(self) -> Iterator[None]:
+        """Inside, the e-graph may be changed; afterwards it is as it was, or the session is lost."""
+        unharmed = False
+        try:
+            with _guarded("a derivation"):
+                self._do(["(push)"])
+                yield
+                self._do(["(pop)"])
+            unharmed = True
+        finally:
+            if not unharmed:
+                self._egraph.lost = True
+
+    def explore(
+        self,
+        facts: Sequence[str],
+        once: str,
+        rounds: int,
+        read: Callable[[EGraph], Found],
+        budget: Budget | None = None,
+        nodes: int = 10_000,
+    ) -> tuple[Found | None, dict[str, Family]]:
+        """Add `facts`, run a pass (as in `run`) at most `rounds` times, and `read` the e-graph; it stays as it was.
+
+        Rounds end early when nothing changes any more, when there are more than `nodes`, or when the budget is spent;
+        nothing is found if a round does not come to its end within the budget.
+        """
+        budget = budget or Budget()
+        families: dict[str, Family] = {}
+        found: Found | None = None
+        try:
+            with self._aside():
+                self._do(facts, budget)
+                updated = True
+                while updated and rounds > 0 and not budget.over() and not budget.exceeded(self._size()):
+                    if self._size() > nodes:
+                        break
+                    rounds -= 1
+                    updated = False
+                    for step in once.split():
+                        updated |= self._passed(step, families, budget)
+                found = self._egraph(read)
+        except OutOfTime:
+            budget.spent = True
+        return found, families
+
+    def _saturated(self, passes: Sequence[str], budget: Budget, result: Run) -> bool:
+        """Whether the passes came to their end within the budget."""
+        turn = 0
+        while turn < len(passes):
+            updated = False
+            for step in passes[turn].split():
+                again = True
+                while again:
+                    if budget.over():
+                        return False
+                    grown = self._ran(step.rstrip("*"), result.families, budget)
+                    if grown and budget.exceeded(self._size()):
+                        return False
+                    updated |= grown
+                    again = grown and step.endswith("*")
+            turn = 0 if updated else turn + 1
+        return True
+
+    def _ran(self, family: str, families: dict[str, Family], budget: Budget | None = None) -> bool:
+        """Whether one run of a family of laws changed anything."""
+        from egglog.bindings import RunScheduleOutput
+
+        start = time.perf_counter()
+        account = families.setdefault(family, Family())
+        (output,) = self._do([f"(run-schedule {self._schedule(family)})"], budget)
+        assert isinstance(output, RunScheduleOutput), "a report"
+        # the laws come last; what is before them only looks at terms
+        last = output.report.iterations[-1].rule_set_report
+        account.matches += sum(report.num_matches for rule in last.rule_reports.values() for report in rule)
+        account.seconds += time.perf_counter() - start
+        return bool(last.changed)
+
+    def _schedule(self, family: str) -> str:
+        """One run of a family, after what finds its terms and chooses among them."""
+        before = [name for name in ("members", f"choose-{family}") if name in self._rulesets]
+        looks = " ".join(f"(saturate (run {name}))" for name in before) if len(before) > 1 else ""
+        return f"{looks} (run {family})"
+
+    def _passed(self, step: str, families: dict[str, Family], budget: Budget | None = None) -> bool:
+        """Whether a step of a pass changed anything: a family that is run once, or with a star as long as it does."""
+        updated = self._ran(step.rstrip("*"), families, budget)
+        if updated and step.endswith("*"):
+            while self._ran(step.rstrip("*"), families, budget):
+                pass
+        return updated
+
+    def _size(self) -> int:
+        """How many nodes the e-graph has; what laws keep in mind of them is not counted."""
+        from egglog.bindings import PrintAllFunctionsSize
+
+        (output,) = self._do(["(print-size)"])
+        assert isinstance(output, PrintAllFunctionsSize), "a size for each table"
+        return sum(n for name, n in output.sizes if name not in self._tables)
+
+    def _extracted(self, roots: Sequence[str], budget: Budget | None = None) -> list[tuple[TermDag, int]]:
+        from egglog.bindings import ExtractBest
+
+        outputs = self._do([f"(extract {root})" for root in roots], budget)
+        return [(o.termdag, o.term) for o in outputs if isinstance(o, ExtractBest)]
+
+    def steps(
+        self, facts: Sequence[str], root: str, settling: Sequence[str], later: Sequence[str]
+    ) -> Generator[tuple[str, TermDag, int]]:
+        """The family that changed something and the term after it, one after the other; in the order of `run`."""
+        with self._aside():
+            self._do(facts)
+            turns = [[f"{name}*" for name in settling], *([name] for name in later)]
+            turn = 0
+            while turn < len(turns):
+                updated = False
+                for step in turns[turn]:
+                    if self._passed(step, {}):
+                        updated = True
+                        yield step.rstrip("*"), *self._extracted([root])[0]
+                turn = 0 if updated else turn + 1
+
+
+def _end(budget: Budget | None) -> float:
+    """When whoever waits for an e-graph goes on without it."""
+    return inf if budget is None else budget.deadline + GRACE
+
+
+def _outputs(commands: Sequence[str], name: str | None, egraph: EGraph) -> list[object]:
+    """What the commands put out, each parsed alone: egglog keeps their whole text for every node in it."""
+    outputs: list[object] = []
+    for text in commands:
+        for command in egraph.parse_program(text, name):
+            outputs += egraph.run_program(command)
+    return outputs
+
+
+_idle: dict[tuple[str, ...], deque[Session]] = {}
+
+
+@contextmanager
+def session(families: tuple[str, ...]) -> Iterator[Session]:
+    """A session for these families that nobody else uses; laws are read again only where none is idle.
+
+    >>> with session(("terms",)) as one, session(("terms",)) as other:
+    ...     one is other
+    False
+    >>> with session(("terms",)) as again:
+    ...     again is one
+    True
+    """
+    idle = _idle.setdefault(families, deque(maxlen=IDLE))
+    try:
+        found = idle.pop()
+    except IndexError:
+        found = Session(families)
+    yield found
+    if not found.lost:
+        idle.append(found)

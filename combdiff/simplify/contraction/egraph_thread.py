@@ -1,0 +1,120 @@
+"""E-graphs in threads of their own: egglog binds an e-graph to the thread that made it, and cannot be interrupted.
+
+Whoever needs an e-graph hands work to its thread and waits: any thread may do so, one after the other, and the wait
+ends with the answer, at a deadline, or by an interruption. Then the thread is left alone, ends when egglog comes back,
+and takes its e-graph with it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from math import inf
+from queue import Empty, SimpleQueue
+from time import perf_counter
+from typing import TYPE_CHECKING, TypeVar
+
+from combdiff.budget import OutOfTime
+from combdiff.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from egglog.bindings import EGraph
+
+    Work = Callable[[EGraph], object]
+    Inbox = SimpleQueue[Work | None]
+    Outbox = SimpleQueue[tuple[object, BaseException | None]]
+
+Result = TypeVar("Result")
+
+STACK = 64 * 2**20
+"""Bytes of stack: egglog walks terms by recursion."""
+
+_LONGEST = threading.TIMEOUT_MAX
+
+
+class EGraphThread:
+    """A thread with an e-graph that it alone touches; called with what is to be done there.
+
+    >>> thread = EGraphThread()
+    >>> thread(lambda egraph: len(egraph.commands() or ""))
+    0
+
+    A call raises what the work raises, and OutOfTime at its deadline, on the clock of `time.perf_counter`. After
+    OutOfTime or an interruption the thread is `lost`: it is still busy and answers no more. It ends with this object.
+    """
+
+    def __init__(self) -> None:
+        _Process.enter()
+        self.lost = False
+        self._inbox: Inbox = SimpleQueue()
+        self._outbox: Outbox = SimpleQueue()
+        queues = self._inbox, self._outbox
+        before = threading.stack_size(STACK)
+        try:
+            # as a daemon: a process may end while egglog is busy
+            threading.Thread(target=_serve, args=queues, name="e-graph of combdiff", daemon=True).start()
+        finally:
+            threading.stack_size(before)
+        weakref.finalize(self, self._inbox.put, None).atexit = False
+
+    def __call__(self, work: Callable[[EGraph], Result], deadline: float = inf) -> Result:
+        _Process.enter()
+        if self.lost:
+            raise OutOfTime
+        self.lost = True
+        self._inbox.put(work)
+        try:
+            result, problem = self._outbox.get(timeout=max(0.0, min(deadline - perf_counter(), _LONGEST)))
+        except Empty:
+            raise OutOfTime from None
+        self.lost = False
+        if problem is not None:
+            raise problem
+        return result  # type: ignore[return-value]  # of this work: one is asked for at a time
+
+
+def _serve(inbox: Inbox, outbox: Outbox) -> None:
+    egraph: EGraph | None = None
+    while (work := inbox.get()) is not None:
+        try:
+            egraph = egraph or _new()
+            outbox.put((work(egraph), None))
+        except BaseException as problem:
+            # its frames refer to the e-graph, which must not outlive this thread
+            outbox.put((None, problem.with_traceback(None)))
+        # what the work refers to is its caller's
+        del work
+
+
+def _new() -> EGraph:
+    from egglog.bindings import EGraph
+
+    return EGraph()
+
+
+class _Process:
+    """What is known of this process: whether egglog has run in it, or in the one that it was forked from."""
+
+    has_run = False
+    is_fork = False
+
+    @classmethod
+    def enter(cls) -> None:
+        """Refuse to begin where egglog would wait for threads that a fork has not copied."""
+        if cls.is_fork:
+            raise UnsupportedError(
+                "this process was forked from one in which a derivative was taken, without the threads of egglog",
+                remedy='start processes anew: multiprocessing.get_context("spawn"); derivations can be pickled',
+            )
+        cls.has_run = True
+
+    @classmethod
+    def forked(cls) -> None:
+        """Called in the child."""
+        cls.is_fork = cls.is_fork or cls.has_run
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_Process.forked)

@@ -1,0 +1,161 @@
+"""Terms out of an e-graph: what egglog extracts, rebuilt with the smart constructors. No law is here.
+
+`translation.py` wrote them in the vocabulary of `rules/terms.egg`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from combdiff.errors import CheckError
+from combdiff.terms.terms import (
+    Diff,
+    Term,
+    Tuple,
+    Var,
+    add,
+    apply,
+    call,
+    conj,
+    delta,
+    indicator,
+    lam,
+    mul,
+    number,
+    power,
+    proj,
+    total,
+)
+from combdiff.terms.types import Map
+
+if TYPE_CHECKING:
+    from egglog.bindings import TermDag
+
+
+class Reader:
+    """Extracted terms, rebuilt with the smart constructors; shared parts are built once."""
+
+    def __init__(self, dag: TermDag, variables: Sequence[Term], continued: set[int]) -> None:
+        self.dag = dag
+        self.continued = continued
+        self.variables = variables
+        self.seen: dict[int, Term] = {}
+
+    def __call__(self, node: int) -> Term:
+        if node not in self.seen:
+            name, args = self._application(node)
+            self.seen[node] = self._build(name, args)
+        return self.seen[node]
+
+    def _application(self, node: int) -> tuple[str, list[int]]:
+        from egglog.bindings import TermApp
+
+        app = self.dag.get(node)
+        assert isinstance(app, TermApp), "an application"
+        return app.name, app.args
+
+    def _literal(self, node: int) -> int | str:
+        from egglog.bindings import Int, String, TermLit
+
+        found = self.dag.get(node)
+        assert isinstance(found, TermLit) and isinstance(found.value, Int | String), "a number or a string"
+        return found.value.value
+
+    def _rational(self, node: int) -> Fraction:
+        _, parts = self._application(node)
+        numerator, denominator = (int(self._literal(self._application(p)[1][0])) for p in parts)
+        return Fraction(numerator, denominator)
+
+    def _elements(self, node: int) -> list[int]:
+        return self._application(node)[1]
+
+    def _variable(self, node: int) -> Var:
+        found = self.variables[int(self._literal(node))]
+        assert isinstance(found, Var), "a bound variable"
+        return found
+
+    def _build(self, name: str, args: list[int]) -> Term:
+        match name, args:
+            case "Var", [n]:
+                return self.variables[int(self._literal(n))]
+            case "Num", [a, b]:
+                return number((self._rational(a), self._rational(b)))
+            case "Lin", [ms]:
+                return add(*(mul(number(q), x) for q, x in self._monomials(ms)))
+            case "Plus", [es]:
+                return add(*map(self, self._elements(es)))
+            case "Times", [es]:
+                return mul(*map(self, self._elements(es)))
+            case "At", _:
+                return self._applied(args)
+            case "Fn", [v, e]:
+                return self._function(v, e)
+            case "Sum", [vs, e]:
+                ids = sorted(int(self._literal(v)) for v in self._elements(vs))
+                indices = [v for v in (self.variables[n] for n in ids) if isinstance(v, Var)]
+                return total(indices, self(e))
+            case "Delta", [ds, e]:
+                return self._delta(self._elements(ds), self(e))
+            case _:
+                return self._build_plain(name, args)
+
+    def _build_plain(self, name: str, args: list[int]) -> Term:
+        match name, args:
+            case "Power", [a, b]:
+                return power(self(a), self(b))
+            case "Conj", [a]:
+                return conj(self(a))
+            case "Call", [f, a]:
+                return call(str(self._literal(f)), self(a))
+            case "Ordered", [a, b, e]:
+                return indicator(self(a), self(b), self(e))
+            case "Derivative", [k, f]:
+                return Diff(str(self._literal(k)), self(f))
+            case "Pair", [a, b]:
+                rest = self(b)
+                return Tuple((self(a), *(rest.items if isinstance(rest, Tuple) else (rest,))))
+            case "Item", [n, a]:
+                return proj(int(self._literal(n)), self(a))
+        raise CheckError(f"a law left {name} standing, which is no term")
+
+    def _monomials(self, ms: int) -> list[tuple[Fraction, Term]]:
+        pairs = [self._application(m)[1] for m in self._elements(ms)]
+        return [(self._rational(q), self(x)) for q, x in pairs]
+
+    def _applied(self, args: list[int]) -> Term:
+        """Curried applications, gathered to as many arguments as the map has."""
+        spine = [args[1]]
+        head = args[0]
+        while self._application(head)[0] == "At":
+            head, argument = self._application(head)[1]
+            spine.insert(0, argument)
+        result = self(head)
+        while spine:
+            assert isinstance(result.type, Map), "only maps are applied"
+            arity = len(result.type.params)
+            result = apply(result, *map(self, spine[:arity]))
+            spine = spine[arity:]
+        return result
+
+    def _function(self, v: int, e: int) -> Term:
+        """Curried parameters of one λ-term, gathered again where the writer took them apart."""
+        params = [self._variable(v)]
+        name, args = self._application(e)
+        while name == "Fn" and self._literal(args[0]) in self.continued:
+            params.append(self._variable(args[0]))
+            e = args[1]
+            name, args = self._application(e)
+        return lam(params, self(e))
+
+    def _delta(self, conditions: Sequence[int], body: Term) -> Term:
+        """Each condition d = 0 as an equation, what is subtracted on the right."""
+        for d in conditions:
+            name, args = self._application(d)
+            monomials = self._monomials(args[0]) if name == "Lin" else [(Fraction(1), self(d))]
+            left = add(*(mul(number(q), x) for q, x in monomials if q > 0))
+            right = add(*(mul(number(-q), x) for q, x in monomials if q < 0))
+            moduli = [x for q, x in monomials if q == 0]
+            body = delta(add(left, *moduli), add(right, *moduli), body)
+        return body

@@ -1,0 +1,1 @@
+"""Which of equal forms is written: common factors, named values."""

@@ -1,0 +1,1 @@
+"""Terms: types, nodes, their constructors in normal form, and walks over them."""

@@ -1,0 +1,211 @@
+"""Sums, products and powers in normal form.
+
+They stay flat, numbers are folded, zeros and ones dropped, equal terms and factors merged; affine forms of indices have
+one shape. Powers of one base are one power, and |u|² is u² (`merging.py`).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from combdiff.terms.merging import HALF, bases_of, may_meet, none_meet, real_root, whole_square, without_signs
+from combdiff.terms.nodes import MINUS_ONE, ONE, ZERO, Add, Call, Const, Mul, Pow, Term
+from combdiff.terms.numerals import is_held, is_modest
+from combdiff.terms.types import Index
+
+
+def number(value: int | Fraction | complex | tuple[Fraction, Fraction]) -> Const:
+    """An exact number; a float or complex is taken at its exact binary value."""
+    match value:
+        case complex():
+            return Const(Fraction(value.real), Fraction(value.imag))
+        case (real, imag):
+            return Const(real, imag)
+        case _:
+            return Const(Fraction(value))
+
+
+def _times(a: Const, b: Const) -> Const:
+    if a is ONE or b is ONE:
+        return b if a is ONE else a
+    if not a.imag and not b.imag:
+        return Const(a.real * b.real)
+    return Const(a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real)
+
+
+def _plus(a: Const, b: Const) -> Const:
+    return Const(a.real + b.real, a.imag + b.imag)
+
+
+def reciprocal(c: Const) -> Const:
+    """1/c for c ≠ 0."""
+    norm = c.real * c.real + c.imag * c.imag
+    return Const(c.real / norm, -c.imag / norm)
+
+
+def _raised(c: Const, n: int) -> Const:
+    square, n = (c, n) if n > 0 else (reciprocal(c), -n)
+    result = ONE
+    while n:
+        result = _times(result, square) if n % 2 else result
+        n //= 2
+        square = _times(square, square) if n else square
+    return result
+
+
+def split_coefficient(t: Term) -> tuple[Const, Term]:
+    """(c, u) with t = c·u, where u carries no number in front.
+
+    >>> from combdiff.terms.nodes import fresh
+    >>> from combdiff.terms.types import REAL
+    >>> c, u = split_coefficient(mul(number(3), fresh("x", REAL)))
+    >>> str(c.real)
+    '3'
+    """
+    match t:
+        case Const():
+            return t, ONE
+        case Mul((Const() as c, *rest)):
+            return c, rest[0] if len(rest) == 1 else Mul(tuple(rest))
+        case _:
+            return ONE, t
+
+
+def add(*terms: Term) -> Term:
+    """The sum: flat, equal terms merged, zeros dropped; affine forms of indices are sorted."""
+    merged: dict[Term, tuple[Const, Term]] = {}
+    flat: list[Term] = []
+    for t in terms:
+        flat.extend(t.terms if isinstance(t, Add) else (t,))
+    for t in flat:
+        c, u = split_coefficient(t)
+        if u in merged:
+            c = _plus(merged[u][0], c)
+            t = mul(c, u)
+        merged[u] = c, t
+    kept = [t for c, t in merged.values() if c.real or c.imag]
+    if not kept:
+        return ZERO
+    if len(kept) == 1:
+        return kept[0]
+    if all(isinstance(t.type, Index) or isinstance(t, Const) for t in kept):
+        kept.sort(key=_affine_order)
+    return Add(tuple(kept))
+
+
+def _affine_order(t: Term) -> tuple[bool, bool, bool, list[int]]:
+    """k + b for a step b from a point k of a periodic domain; what is subtracted, then constants, at the end."""
+    coefficient, rest = split_coefficient(t)
+    domains = [v.kind.domain for v in rest.free if isinstance(v.kind, Index)]
+    steps = not any(d.periodic for d in domains if d)
+    return isinstance(t, Const), coefficient.real < 0, steps, sorted(v.uid for v in t.free)
+
+
+def mul(*factors: Term) -> Term:
+    """The product: flat, numbers folded in front, powers of one base gathered."""
+    coefficient = ONE
+    powers: dict[Term, int] = {}
+    flat: list[Term] = []
+    meets = raised = False
+    for f in factors:
+        flat.extend(f.factors if isinstance(f, Mul) else (f,))
+    for f in flat:
+        if isinstance(f, Const):
+            coefficient = f if coefficient is ONE else _times(coefficient, f)
+            continue
+        base, n = _integer_power(f)
+        powers[base] = powers.get(base, 0) + n
+        meets = meets or may_meet(base)
+        raised = raised or isinstance(base, Const)
+    if not coefficient.real and not coefficient.imag:
+        return ZERO
+    merged = _met(powers) if meets else None
+    if merged is not None:
+        return mul(coefficient, *merged)
+    if raised:
+        coefficient, powers = _worked_out(coefficient, powers)
+    kept = [b if n == 1 else Pow(b, number(n)) for b, n in powers.items() if n]
+    if not kept:
+        return coefficient
+    if coefficient is not ONE and coefficient != ONE:
+        if len(kept) == 1 and isinstance(kept[0].type, Index) and isinstance(kept[0], Add):
+            return add(*(mul(coefficient, t) for t in kept[0].terms))
+        kept.insert(0, coefficient)
+    return kept[0] if len(kept) == 1 else Mul(tuple(kept))
+
+
+def _integer_power(f: Term) -> tuple[Term, int]:
+    match f:
+        case Pow(base, Const() as n) if n.is_integer:
+            return base, int(n.real)
+        case _:
+            return f, 1
+
+
+def _met(powers: dict[Term, int]) -> list[Term] | None:
+    """The factors where powers of one base, or |u| and sign(u), have met; None if none have."""
+    if none_meet(powers):
+        return None
+    unsigned = without_signs(powers)
+    groups = bases_of(unsigned)
+    if unsigned == powers and not any(group.meets for group in groups):
+        return None
+    factors: list[Term] = []
+    for group in groups:
+        if not group.meets:
+            factors += [power(part.factor, number(part.times)) for part in group.parts]
+            continue
+        total = add(*(mul(number(part.times), part.exponent) for part in group.parts))
+        factors.append(group.raised(total, power))
+    return factors
+
+
+def _worked_out(coefficient: Const, powers: dict[Term, int]) -> tuple[Const, dict[Term, int]]:
+    """The product after powers of numbers are worked out.
+
+    One that leaves floating point little room goes into a power of another factor: ħ^10 ω^9 is ħ (ħ ω)^9.
+    """
+    powers = dict(powers)
+    for c, n in [(base, n) for base, n in powers.items() if isinstance(base, Const)]:
+        alike = (base for base, m in powers.items() if m * n > 0 and abs(m) > 1 and not isinstance(base, Const))
+        within = None if is_held(c.real, c.imag, n) else next(alike, None)
+        if within is not None:
+            shared = min(n, powers[within], key=abs)
+            for base, times in ((c, -shared), (within, -shared), (mul(c, within), shared)):
+                powers[base] = powers.get(base, 0) + times
+        result = power(c, number(powers[c]))
+        if isinstance(result, Const):
+            coefficient = _times(coefficient, result)
+            del powers[c]
+    return coefficient, powers
+
+
+def neg(t: Term) -> Term:
+    """−t."""
+    return mul(MINUS_ONE, t)
+
+
+def sub(a: Term, b: Term) -> Term:
+    """a − b."""
+    return add(a, neg(b))
+
+
+def power(base: Term, exponent: Term) -> Term:
+    """base ^ exponent; integer powers of numbers, unless they are very large, and powers of powers are folded."""
+    match base, exponent:
+        case _, Const() as n if n == ZERO:
+            return ONE
+        case _, Const() as n if n == ONE:
+            return base
+        case Const() as c, Const() as n if n.is_integer and is_modest(c.real, c.imag, int(n.real)):
+            return _raised(c, int(n.real))
+        case Pow(inner, m), Const() as n if n.is_integer and not isinstance(m.type, Index):
+            return power(inner, mul(n, m))
+        case Call(), Const() as n if n.is_integer and not n.real % 2:
+            square = whole_square(base)
+            return Pow(base, n) if square is None else power(square[0], mul(n, HALF, square[1]))
+        case _, Const() as q if not q.is_integer and not q.imag:
+            of, factor = real_root(base)
+            return Pow(base, q) if of is base else power(of, _times(q, factor))
+        case _:
+            return Pow(base, exponent)

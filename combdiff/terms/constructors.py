@@ -1,0 +1,173 @@
+"""Constructors of terms in normal form, so that no pass has to see to it.
+
+Those of sums, products and powers are in `arithmetic.py`. Nothing here knows of differentiation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from combdiff.terms.arithmetic import mul, number, power, split_coefficient
+from combdiff.terms.merging import HALF, is_real_number
+from combdiff.terms.nodes import (
+    ONE,
+    ZERO,
+    App,
+    Call,
+    Conj,
+    Const,
+    Delta,
+    Diff,
+    Indicator,
+    Lam,
+    Let,
+    Mul,
+    Pow,
+    Proj,
+    Sum,
+    Term,
+    Tuple,
+    Var,
+    fresh,
+)
+from combdiff.terms.types import Index, Map, is_complex
+
+
+def conj(t: Term) -> Term:
+    """t'; real terms are their own conjugates."""
+    match t:
+        case Const(real, imag):
+            return Const(real, -imag) if imag else t
+        case Conj(inner):
+            return inner
+        case _:
+            return Conj(t) if is_complex(t.type) else t
+
+
+def call(primitive: str, *args: Term) -> Term:
+    """A scalar function of the language, by name."""
+    match primitive, args:
+        case "conj", (u,):
+            return conj(u)
+        case "real", (u,) if not is_complex(u.type):
+            return u
+        case "imag", (u,) if not is_complex(u.type):
+            return ZERO
+        case (("real" | "imag"), (Const(real, imag),)):
+            return Const(real if primitive == "real" else imag)
+        case (("real" | "imag"), (Mul((Const(_, imag) as c, *rest)),)) if not imag:
+            return mul(c, call(primitive, mul(*rest)))
+        case "abs2", (Const(real, imag),):
+            return Const(real * real + imag * imag)
+        case (("abs" | "sign"), (Const(real, imag),)) if not imag:
+            return Const(abs(real) if primitive == "abs" else Fraction((real > 0) - (real < 0)))
+        case "exp", (Const() as c,) if c == ZERO:
+            return ONE
+        case "sqrt", (Pow(base, Const(m, imag)) as u,) if not imag and is_real_number(base):
+            return power(Call("sqrt", (base,)), number(m)) if m.denominator == 1 and m % 2 else power(u, HALF)
+        case "log", (Pow(base, Const(m, imag)),) if not imag and m.denominator > 1 and is_real_number(base):
+            return mul(number(m), Call("log", (base,)))
+        case _:
+            return Call(primitive, args)
+
+
+PI = Call("pi", ())
+
+
+def total(indices: Sequence[Var], body: Term) -> Term:
+    """Σ over `indices`; nested sums become one, a number in front of the body comes in front of the sum."""
+    if not indices:
+        return body
+    if body == ZERO:
+        return ZERO
+    c, rest = split_coefficient(body)
+    if c != ONE and rest != ONE:
+        return mul(c, total(indices, rest))
+    if isinstance(body, Sum):
+        # an index that the inner sum binds anew does not occur in it: Σ_i Σ_i e is n Σ_i e
+        outer = (fresh(i.name, i.kind) if i in body.indices else i for i in indices)
+        return Sum((*outer, *body.indices), body.body)
+    return Sum(tuple(indices), body)
+
+
+def delta(left: Term, right: Term, body: Term) -> Term:
+    """`body` where left = right. For indices δ(i, i, e) = e; for real numbers it stays (Dirac)."""
+    if body == ZERO:
+        return ZERO
+    if left == right and (isinstance(left.type, Index) or isinstance(left, Const)):
+        return body
+    return Delta(left, right, body)
+
+
+def indicator(left: Term, right: Term, body: Term) -> Term:
+    """`body` where left ≤ right."""
+    if body == ZERO:
+        return ZERO
+    if left == right:
+        return body
+    if isinstance(left, Const) and isinstance(right, Const):
+        return body if left.real <= right.real else ZERO
+    return Indicator(left, right, body)
+
+
+def lam(params: Sequence[Var], body: Term) -> Term:
+    """(params) -> body; `i -> f(i)` is f itself."""
+    match body:
+        case App(Var(type=Map(kinds)) | Diff(type=Map(kinds)) | App(type=Map(kinds)) as f, args) if (
+            args == tuple(params) and f.free.isdisjoint(params) and kinds == tuple(p.kind for p in params)
+        ):
+            # `(t::R) -> f(t)` of a complex f is not f: the types differ
+            return f
+        case _:
+            return Lam(tuple(params), body)
+
+
+def diff(kind: str, of: Term) -> Term:
+    """`kind` of the map `of`; an adjoint of an adjoint, or an inverse of an inverse, is the map itself.
+
+    >>> from combdiff.terms.nodes import fresh
+    >>> from combdiff.terms.types import REAL
+    >>> D = fresh("D", Map((REAL,), REAL, linear=True))
+    >>> diff("adjoint", diff("adjoint", D)) is D
+    True
+    """
+    match of:
+        case Diff(same, inner) if kind == same and kind in ("adjoint", "inverse"):
+            return inner
+        case _:
+            return Diff(kind, of)
+
+
+def tuple_of(items: Sequence[Term]) -> Term:
+    """One item stays bare, several are a tuple."""
+    return items[0] if len(items) == 1 else Tuple(tuple(items))
+
+
+def proj(item: int, of: Term) -> Term:
+    """Item `item` (from 0) of `of`."""
+    match of:
+        case Tuple(items):
+            return items[item]
+        case Let(bindings, body):
+            return let(bindings, proj(item, body))
+        case Delta(left, right, body):
+            return delta(left, right, proj(item, body))
+        case Indicator(left, right, body):
+            return indicator(left, right, proj(item, body))
+        case _:
+            return Proj(item, of)
+
+
+def let(bindings: Sequence[tuple[Var, Term]], body: Term) -> Term:
+    """Bindings that nothing uses are dropped; nested lets become one."""
+    if isinstance(body, Let):
+        bindings = (*bindings, *body.bindings)
+        body = body.body
+    used = set(body.free)
+    kept: list[tuple[Var, Term]] = []
+    for var, value in reversed(bindings):
+        if var in used:
+            kept.append((var, value))
+            used |= value.free
+    return Let(tuple(reversed(kept)), body) if kept else body

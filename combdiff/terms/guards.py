@@ -1,0 +1,294 @@
+"""Conditions that guard what stands under them, and what may be taken out of a guard.
+
+    indicator(i + 1, j, q(i) / r(i, j))   is   q(i) * indicator(i + 1, j, 1 / r(i, j))   and no more than that
+
+A branch that is not taken never matters: `indicator(i, j, e)` and `delta(i, j, e)` are 0 where the condition does not
+hold, whatever e is there. So only what is finite wherever the data are is taken out of a guard (`is_finite`, the one
+notion that the calculus and code generation ask), and a function that is not gets `SAFE` for its argument there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from combdiff.terms.terms import (
+    ONE,
+    ZERO,
+    Add,
+    App,
+    Call,
+    Conj,
+    Const,
+    Delta,
+    Diff,
+    Indicator,
+    Lam,
+    Let,
+    Mul,
+    Pow,
+    Proj,
+    Sum,
+    Term,
+    Tuple,
+    Var,
+    add,
+    call,
+    conj,
+    delta,
+    indicator,
+    mul,
+    split_coefficient,
+    substitute,
+    total,
+)
+from combdiff.terms.types import Domain, Index, Map, is_complex
+
+SAFE = ONE
+"""Where every function of the language is finite with its derivatives, and every power."""
+
+_TOTAL = frozenset({"sin", "cos", "conj", "real", "imag", "abs2", "pi"})
+"""Functions that are finite with all their derivatives wherever their argument is."""
+
+_TOTAL_OF_REALS = frozenset({"tanh", "atan", "abs", "sign"})
+"""The same, of real arguments only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """left ≤ right, or left = right of two indices.
+
+    One that `counts` is no condition of the program: it says how many values an index has, or for how many others hold.
+    """
+
+    left: Term
+    right: Term
+    equal: bool = False
+    counts: bool = field(default=False, compare=False)
+
+    def over(self, body: Term) -> Term:
+        """`body` where the condition holds, else 0."""
+        return delta(self.left, self.right, body) if self.equal else indicator(self.left, self.right, body)
+
+    def at(self, values: Mapping[Var, Term]) -> Condition:
+        """The condition with variables replaced."""
+        return Condition(substitute(self.left, values), substitute(self.right, values), self.equal, self.counts)
+
+    @property
+    def free(self) -> frozenset[Var]:
+        """The variables that are compared."""
+        return self.left.free | self.right.free
+
+
+Guard = tuple[Condition, ...]
+"""Conditions that all have to hold."""
+
+
+def condition_of(t: Indicator | Delta) -> Condition:
+    """The condition of a guard."""
+    return Condition(t.left, t.right, isinstance(t, Delta))
+
+
+def both(one: Iterable[Condition], other: Iterable[Condition]) -> Guard:
+    """The conditions of two guards, each once."""
+    return tuple(dict.fromkeys((*one, *other)))
+
+
+def is_finite(t: Term, partial: Collection[Var] = ()) -> bool:
+    """Whether t, and what t is differentiated to, is finite wherever the data are.
+
+    >>> from combdiff.terms.terms import MINUS_ONE, TWO, fresh, power
+    >>> from combdiff.terms.types import REAL
+    >>> x = fresh("x", REAL)
+    >>> is_finite(call("sin", x)), is_finite(power(x, MINUS_ONE)), is_finite(power(add(ONE, power(x, TWO)), MINUS_ONE))
+    (True, False, True)
+
+    Products and sums count as finite: what they overflow from is out of reach. What stands under a condition of its own
+    is not: that condition need not hold where another one does not. `partial` are the values that may be infinite.
+    """
+    return Finite(partial)(t)
+
+
+class Finite:
+    """`is_finite` for many terms that have parts in common."""
+
+    def __init__(self, partial: Collection[Var] = ()) -> None:
+        self.partial = partial
+        self._known: dict[Term, bool] = {}
+        self._least: dict[Term, int] = {}
+
+    def __call__(self, t: Term) -> bool:
+        if t not in self._known:
+            self._known[t] = self.is_total(t) and all(map(self, _parts(t)))
+        return self._known[t]
+
+    def is_total(self, t: Term) -> bool:
+        """Whether the outermost operation of t is finite, with its derivatives, wherever its operands are."""
+        match t:
+            case Var():
+                return t not in self.partial
+            case App(Var(kind=Map() as kind) as f, args) if kind.is_tensor:
+                return f not in self.partial and all(isinstance(a.type, Index) or isinstance(a, Const) for a in args)
+            case Pow(base, Const() as n):
+                return (n.is_integer and n.real > 0) or self.least(base) > 0
+            case Call("exp", (u,)):
+                return self.least(_negated(u)) >= 0
+            case Call("sqrt" | "log", (u,)):
+                return self.least(u) > 0
+            case Call(name, args):
+                return name in _TOTAL or (name in _TOTAL_OF_REALS and not any(is_complex(a.type) for a in args))
+            case Pow() | App() | Diff():
+                return False
+            case _:
+                return True
+
+    def least(self, t: Term) -> int:
+        """1 for a number that is surely positive, 0 for one that is surely not negative, else −1."""
+        if t not in self._least:
+            self._least[t] = -1 if is_complex(t.type) else self._bound(t)
+        return self._least[t]
+
+    def _bound(self, t: Term) -> int:
+        match t:
+            case Const(real):
+                return 1 if real > 0 else 0 if real == 0 else -1
+            case Var(kind=Index(Domain() as d)):
+                return 0 if d.directions == 1 and not (d.symmetric or d.listed) and (d.lower or 0) >= 0 else -1
+            case Add(terms):
+                bounds = [*map(self.least, terms)]
+                return -1 if -1 in bounds else max(bounds)
+            case Mul(factors):
+                return min(map(self.least, factors))
+            case Sum(_, body) | Delta(_, _, body) | Indicator(_, _, body):
+                return min(self.least(body), 0)
+            case Pow(base, exponent):
+                even = isinstance(exponent, Const) and exponent.is_integer and exponent.real % 2 == 0
+                return max(self.least(base), 0 if even else -1)
+            case Call("abs" | "abs2" | "exp", _):
+                return 0
+            case Call("cosh" | "pi", _):
+                return 1
+            case Call("sqrt", (u,)):
+                return max(self.least(u), 0)
+            case _:
+                return -1
+
+
+def _parts(t: Term) -> tuple[Term, ...]:
+    """The numbers that t is made of; what is compared is not among them: what is no number is in no order."""
+    match t:
+        case Lam(_, body) | Sum(_, body) | Conj(body) | Proj(_, body) | Delta(_, _, body) | Indicator(_, _, body):
+            return (body,)
+        case Add(items) | Mul(items) | Tuple(items) | Call(_, items):
+            return items
+        case Pow(base, exponent):
+            return (base, exponent)
+        case Let(bindings, body):
+            return (*(value for _, value in bindings), body)
+        case _:
+            return ()
+
+
+def _negated(t: Term) -> Term:
+    if isinstance(t, Add):
+        return add(*map(_negated, t.terms))
+    c, rest = split_coefficient(t)
+    return mul(Const(-c.real, -c.imag), rest)
+
+
+# --- products -------------------------------------------------------------------------------------------------------
+
+
+def unguarded(t: Term) -> tuple[Guard, Term]:
+    """(guard, core): t is `core` where the guard holds, else 0, by what is linear around conditions of order.
+
+    >>> from combdiff.terms.terms import fresh
+    >>> from combdiff.terms.types import REAL
+    >>> x, y = fresh("x", REAL), fresh("y", REAL)
+    >>> guard, core = unguarded(mul(y, indicator(ONE, x, y)))
+    >>> guard == (Condition(ONE, x),), core == mul(y, y)
+    (True, True)
+    """
+    match t:
+        case Indicator(left, right, body):
+            guard, core = unguarded(body)
+            return both((Condition(left, right),), guard), core
+        case Mul(factors):
+            parts = [unguarded(f) for f in factors]
+            if not any(guard for guard, _ in parts):
+                return (), t
+            return tuple(dict.fromkeys(c for guard, _ in parts for c in guard)), mul(*(core for _, core in parts))
+        case Delta(left, right, body):
+            guard, core = unguarded(body)
+            return guard, delta(left, right, core) if guard else t
+        case Conj(body):
+            guard, core = unguarded(body)
+            return guard, conj(core) if guard else t
+        case Call("real" | "imag" as name, (body,)):
+            guard, core = unguarded(body)
+            return guard, call(name, core) if guard else t
+        case Sum(indices, body):
+            return _unguarded_sum(t, indices, body)
+        case Tuple(items):
+            return _unguarded_tuple(t, items)
+        case _:
+            return (), t
+
+
+def _unguarded_tuple(t: Term, items: Sequence[Term]) -> tuple[Guard, Term]:
+    """What guards all items of a tuple but those that are 0 anyway."""
+    parts = [((), item) if item == ZERO else unguarded(item) for item in items]
+    guards = [guard for (guard, _), item in zip(parts, items, strict=True) if item != ZERO]
+    common = tuple(c for c in guards[0] if all(c in guard for guard in guards)) if guards else ()
+    if not common:
+        return (), t
+    return common, Tuple(tuple(under([c for c in guard if c not in common], core) for guard, core in parts))
+
+
+def _unguarded_sum(t: Sum, indices: tuple[Var, ...], body: Term) -> tuple[Guard, Term]:
+    """What the sum's own indices are compared with stays in it."""
+    guard, core = unguarded(body)
+    outer = tuple(c for c in guard if c.free.isdisjoint(indices))
+    return outer, total(indices, under([c for c in guard if c not in outer], core)) if outer else t
+
+
+def under(guard: Iterable[Condition], t: Term) -> Term:
+    """t where all conditions hold, else 0: a number, or each number of a map or a tuple."""
+    match t:
+        case Lam(params, body):
+            return Lam(params, under(guard, body))
+        case Tuple(items):
+            return Tuple(tuple(under(guard, item) for item in items))
+        case _:
+            c, rest = split_coefficient(t)
+            for condition in reversed(tuple(guard)):
+                rest = condition.over(rest)
+            return mul(c, rest)
+
+
+def inside(condition: Condition, t: Term) -> Term:
+    """`t` where the condition holds, else 0, the condition under those around `t`, which guard what it compares."""
+    match t:
+        case Indicator(left, right, body):
+            return indicator(left, right, inside(condition, body))
+        case Mul(factors) if any(isinstance(f, Indicator) for f in factors):
+            n = next(n for n, f in enumerate(factors) if isinstance(f, Indicator))
+            return mul(*factors[:n], inside(condition, factors[n]), *factors[n + 1 :])
+        case _:
+            return under((condition,), t)
+
+
+def guarded(guard: Iterable[Condition], t: Term, partial: Collection[Var] = ()) -> Term:
+    """The same, what is finite in front: a·b/r is a·b·indicator(…, 1/r)."""
+    match t:
+        case Lam(params, body):
+            return Lam(params, guarded(guard, body, partial))
+        case Tuple(items):
+            return Tuple(tuple(guarded(guard, item, partial) for item in items))
+        case Add(terms) if not isinstance(t.type, Index):
+            return add(*(guarded(guard, u, partial) for u in terms))
+        case Mul(factors) if not isinstance(t.type, Index):
+            inside = [f for f in factors if not is_finite(f, partial)]
+            return mul(*(f for f in factors if f not in inside), under(guard, mul(*inside)))
+        case _:
+            return under(guard, t)

@@ -1,0 +1,61 @@
+"""ι: R → C, which stands wherever a real value meets a complex one and is never written; what it does to cotangents.
+
+In the real inner product Re⟨k, v⟩ its pullback is k ↦ Re k (paper, Eq. 44). A tensor, a map or a tuple of real numbers
+is included entry by entry, value by value, item by item.
+"""
+
+from __future__ import annotations
+
+from combdiff.terms.terms import Lam, Term, Tuple, apply, call, fresh, proj
+from combdiff.terms.types import COMPLEX, Index, Map, Number, Product, Type, is_complex
+
+
+def included(k: Term, value: Type) -> Term:
+    """The cotangent `k` of a value of this type: its real part where the value is real and `k` is not.
+
+    >>> from combdiff.terms.types import COMPLEX, REAL
+    >>> k = fresh("k", COMPLEX)
+    >>> included(k, REAL) == call("real", k), included(k, COMPLEX) == k
+    (True, True)
+    """
+    if not needs_inclusion(value, k.type):
+        return k
+    match value, k.type:
+        case Map(_, result), Map(params, _):
+            slots = tuple(fresh(f"d{n + 1}", p) for n, p in enumerate(params))
+            return Lam(slots, included(apply(k, *slots), result))
+        case Product(items), _:
+            return Tuple(tuple(included(proj(n, k), item) for n, item in enumerate(items)))
+        case _:
+            return call("real", k)
+
+
+def needs_inclusion(inner: Type, outer: Type) -> bool:
+    """Whether a real number `inner`, or a real entry of it, stands where a complex one of `outer` is made of it."""
+    match inner, outer:
+        case ((Number() | Index()), Number()):
+            return is_complex(outer) and not is_complex(inner)
+        case Map(_, ours), Map(_, theirs):
+            return needs_inclusion(ours, theirs)
+        case Product(ours), Product(theirs):
+            return any(map(needs_inclusion, ours, theirs))
+        case _:
+            return False
+
+
+def over_complex(kind: Type) -> Type:
+    """The type of what a value of this type, which may be that of an index, may be included in.
+
+    >>> from combdiff.terms.types import REAL
+    >>> over_complex(REAL).complex
+    True
+    """
+    match kind:
+        case Number() | Index():
+            return COMPLEX
+        case Map(params, result):
+            return Map(params, over_complex(result))
+        case Product(items):
+            return Product(tuple(map(over_complex, items)))
+        case _:
+            return kind

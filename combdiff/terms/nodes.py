@@ -1,0 +1,343 @@
+"""The nodes of terms: frozen, with their type, hash and free variables computed when they are made.
+
+A bound variable is an identity (`Var.uid`); its name is only for people. `arithmetic.py` and `constructors.py` make
+nodes in normal form, `traversal.py` walks them, `terms.py` is all of it together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cache
+from itertools import count
+
+from combdiff.terms.numerals import check_digits
+from combdiff.terms.types import COMPLEX, INTEGER, REAL, Index, Map, Product, Type, is_complex
+
+_uids = count(1)
+_set = object.__setattr__
+_NO_VARIABLES: frozenset[Var] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Term:
+    """What all nodes share. `type` is the term's type, `free` its free variables."""
+
+    type: Type = field(init=False, repr=False)
+    free: frozenset[Var] = field(init=False, repr=False)
+    _hash: int = field(init=False, repr=False)
+
+    def _seal(self, type_: Type, parts: tuple[object, ...], free: frozenset[Var]) -> None:
+        _set(self, "type", type_)
+        _set(self, "free", free)
+        _set(self, "_hash", hash((type(self).__name__, parts)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[object, ...]:
+        from combdiff.terms.archive import Archive, only
+
+        return only, (Archive.of([self]),)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Term) or self._hash != other._hash:
+            return False
+        # a stack, because comparing by recursion through tuples overflows C's on a term 10,000 deep
+        pairs: list[tuple[object, object]] = [(self, other)]
+        seen: set[tuple[int, int]] = set()
+        while pairs:
+            a, b = pairs.pop()
+            if a is b:
+                continue
+            if isinstance(a, tuple) and isinstance(b, tuple):
+                if len(a) != len(b):
+                    return False
+                pairs.extend(zip(a, b, strict=True))
+            elif isinstance(a, Var) or not isinstance(a, Term):
+                if a != b:
+                    return False
+            elif type(a) is not type(b) or not isinstance(b, Term) or a._hash != b._hash:
+                return False
+            elif (id(a), id(b)) not in seen:
+                # once a pair, though it may stand in many places
+                seen.add((id(a), id(b)))
+                names: tuple[str, ...] = type(a).__match_args__
+                pairs.extend([(getattr(a, name), getattr(b, name)) for name in names])
+        return True
+
+
+def _free(terms: Iterable[Term], bound: Iterable[Var] = ()) -> frozenset[Var]:
+    result = _NO_VARIABLES.union(*(t.free for t in terms))
+    return result.difference(bound) if result else result
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Var(Term):
+    """A variable; two variables are the same if their `uid` is."""
+
+    name: str
+    kind: Type
+    uid: int
+
+    def __post_init__(self) -> None:
+        _set(self, "type", self.kind)
+        _set(self, "_hash", self.uid)
+        _set(self, "free", frozenset((self,)))
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Var) and self.uid == other.uid)
+
+    def __hash__(self) -> int:
+        return self.uid
+
+
+def fresh(name: str, kind: Type) -> Var:
+    """A new variable, different from all others."""
+    return Var(name, kind, next(_uids))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Const(Term):
+    """An exact complex number with rational parts."""
+
+    real: Fraction
+    imag: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        parts = (self.real.numerator, self.real.denominator, self.imag.numerator, self.imag.denominator)
+        check_digits(*parts)
+        self._seal(COMPLEX if self.imag else REAL, parts, _NO_VARIABLES)
+
+    @property
+    def is_integer(self) -> bool:
+        return not self.imag and self.real.denominator == 1
+
+
+ZERO = Const(Fraction(0))
+ONE = Const(Fraction(1))
+MINUS_ONE = Const(Fraction(-1))
+TWO = Const(Fraction(2))
+IMAGINARY = Const(Fraction(0), Fraction(1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lam(Term):
+    """(x, y) -> body."""
+
+    params: tuple[Var, ...]
+    body: Term
+
+    def __post_init__(self) -> None:
+        kind = Map(tuple(p.kind for p in self.params), self.body.type)
+        self._seal(kind, (self.params, self.body), _free((self.body,), self.params))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class App(Term):
+    """f(x, y): an entry of a tensor, or a value of an unknown map."""
+
+    function: Term
+    args: tuple[Term, ...]
+
+    def __post_init__(self) -> None:
+        kind = self.function.type
+        assert isinstance(kind, Map), "only maps are applied"
+        self._seal(kind.result, (self.function, self.args), _free((self.function, *self.args)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tuple(Term):
+    """(a, b)."""
+
+    items: tuple[Term, ...]
+
+    def __post_init__(self) -> None:
+        self._seal(Product(tuple(t.type for t in self.items)), (self.items,), _free(self.items))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Proj(Term):
+    """Item number `item` (from 0) of a tuple."""
+
+    item: int
+    of: Term
+
+    def __post_init__(self) -> None:
+        assert isinstance(self.of.type, Product), "only tuples have items"
+        self._seal(self.of.type.items[self.item], (self.item, self.of), self.of.free)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Let(Term):
+    """Values computed once and shared; each binding may use the ones before it."""
+
+    bindings: tuple[tuple[Var, Term], ...]
+    body: Term
+
+    def __post_init__(self) -> None:
+        free = set(self.body.free)
+        for var, value in reversed(self.bindings):
+            free.discard(var)
+            free |= value.free
+        self._seal(self.body.type, (self.bindings, self.body), frozenset(free))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Add(Term):
+    """A flat sum; among indices, an affine form with its terms in the order of their variables."""
+
+    terms: tuple[Term, ...]
+
+    def __post_init__(self) -> None:
+        self._seal(_joined(self.terms), (self.terms,), _free(self.terms))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mul(Term):
+    """A flat product, a number (if any) first."""
+
+    factors: tuple[Term, ...]
+
+    def __post_init__(self) -> None:
+        self._seal(_joined(self.factors, product=True), (self.factors,), _free(self.factors))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pow(Term):
+    """base ^ exponent. A real base to a real power stays real (NumPy's branch)."""
+
+    base: Term
+    exponent: Term
+
+    def __post_init__(self) -> None:
+        kind = COMPLEX if is_complex(self.base.type) or is_complex(self.exponent.type) else REAL
+        self._seal(kind, (self.base, self.exponent), self.base.free | self.exponent.free)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Conj(Term):
+    """The complex conjugate."""
+
+    term: Term
+
+    def __post_init__(self) -> None:
+        self._seal(self.term.type, (self.term,), self.term.free)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call(Term):
+    """A scalar function of the language (`exp`, `abs2`, …), or the number `pi` (no argument)."""
+
+    primitive: str
+    args: tuple[Term, ...]
+
+    def __post_init__(self) -> None:
+        real = not any(is_complex(a.type) for a in self.args) or _is_real_valued(self.primitive)
+        self._seal(REAL if real else COMPLEX, (self.primitive, self.args), _free(self.args))
+
+
+@cache
+def _is_real_valued(primitive: str) -> bool:
+    # the table is made of terms, so it can be read only when a term asks for it
+    from combdiff.terms.scalars import SCALAR_FUNCTIONS
+
+    return SCALAR_FUNCTIONS[primitive].real_valued
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sum(Term):
+    """Σ over `indices` (∫ where an index is a real number)."""
+
+    indices: tuple[Var, ...]
+    body: Term
+
+    def __post_init__(self) -> None:
+        self._seal(_number(self.body.type), (self.indices, self.body), _free((self.body,), self.indices))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Delta(Term):
+    """`body` where left = right, else 0. Dirac's for real numbers, polymorphic in general (Eq. 27)."""
+
+    left: Term
+    right: Term
+    body: Term
+
+    def __post_init__(self) -> None:
+        parts = (self.left, self.right, self.body)
+        self._seal(_number(self.body.type), parts, _free(parts))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Indicator(Term):
+    """`body` where left ≤ right, else 0."""
+
+    left: Term
+    right: Term
+    body: Term
+
+    def __post_init__(self) -> None:
+        parts = (self.left, self.right, self.body)
+        self._seal(_number(self.body.type), parts, _free(parts))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Diff(Term):
+    """What a map f is turned into: `grad(f)`, `pullback(f)`, `adjoint(f)`, `inverse(f)`, `root(f)`.
+
+    A derivative is asked for, or that of an unknown map (∇R of Eq. 48). The gradient maps f's parameters to what has
+    their type; the pullback takes the cotangent of f's value as well. The adjoint and the inverse of a linear f map its
+    values to what has the type of its parameter, and are linear themselves. The root is a value x with f(x) = 0.
+    """
+
+    kind: str
+    of: Term
+
+    def __post_init__(self) -> None:
+        f = self.of.type
+        assert isinstance(f, Map), "only maps have derivatives"
+        self._seal(_transformed(self.kind, f), (self.kind, self.of), self.of.free)
+
+    @property
+    def is_derivative(self) -> bool:
+        """Whether it is a gradient or a pullback."""
+        return self.kind in ("grad", "pullback")
+
+
+def _transformed(kind: str, f: Map) -> Type:
+    """The type of what `kind` makes of a map of type `f`."""
+    argument = f.params[0] if len(f.params) == 1 else Product(f.params)
+    match kind:
+        case "root":
+            return argument
+        case "adjoint" | "inverse":
+            return Map((f.result,), argument, linear=True)
+        case "grad":
+            return Map(f.params, argument)
+        case _:
+            return Map((*f.params, f.result), argument)
+
+
+# --- types of sums and products -------------------------------------------------------------------------------------
+
+
+def _number(kind: Type) -> Type:
+    """The type of a sum of values of `kind`: an index in an arithmetic place is its integer value."""
+    return REAL if isinstance(kind, Index) else kind
+
+
+def _joined(terms: Sequence[Term], product: bool = False) -> Type:
+    indices = 0
+    for t in terms:
+        if isinstance(t.type, Index):
+            indices += 1
+        elif is_complex(t.type):
+            return COMPLEX
+    if indices and (indices == 1 or not product):
+        integral = all(isinstance(t.type, Index) or (isinstance(t, Const) and t.is_integer) for t in terms)
+        return INTEGER if integral else REAL
+    return REAL

@@ -1,0 +1,204 @@
+"""Conditions among indices as affine forms: what follows from what, and what is left when an index may be anything.
+
+    i + 1 ≤ j and j + 1 ≤ k for some j   is   i + 2 ≤ k        (Fourier and Motzkin, exact for integers of a range)
+    i + 1 ≤ j for some j                 is   i + 2 ≤ Σ_j 1
+
+A form d stands for 0 ≤ d. Only indices take part that are integers of a range, without arithmetic modulo its size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+
+from combdiff.terms.guards import Condition, Guard, under
+from combdiff.terms.terms import ONE, Add, Const, Sum, Term, Var, add, fresh, mul, number, split_coefficient, total
+from combdiff.terms.types import Domain, Index
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Σ coefficient · (index or size) + constant."""
+
+    coefficients: Mapping[Term, Fraction]
+    constant: Fraction
+
+    def plus(self, other: Form) -> Form:
+        """The sum."""
+        total = {u: self.of(u) + other.of(u) for u in (*self.coefficients, *other.coefficients)}
+        return Form({u: c for u, c in total.items() if c}, self.constant + other.constant)
+
+    def negative(self) -> Form:
+        """−d."""
+        return Form({u: -c for u, c in self.coefficients.items()}, -self.constant)
+
+    def of(self, u: Term) -> Fraction:
+        """The coefficient of an index or a size."""
+        return self.coefficients.get(u, Fraction(0))
+
+    def condition(self, equal: bool = False) -> Condition:
+        """0 ≤ d, or 0 = d, what is subtracted on the left."""
+        parts = [*self.coefficients.items(), (ONE, self.constant)]
+        left = add(*(mul(number(-c), u) for u, c in parts if c < 0))
+        right = add(*(mul(number(c), u) for u, c in parts if c > 0))
+        return Condition(left, right, equal, counts=any(isinstance(u, Sum) for u, _ in parts))
+
+    @property
+    def always(self) -> bool:
+        """Whether 0 ≤ d for all values of its indices, of which there is at least one."""
+        least = Form({u: c for u, c in self.coefficients.items() if isinstance(u, Sum)}, self.constant)
+        for v, c in self.coefficients.items():
+            if isinstance(v, Var):
+                bounds = range_of(v)
+                if bounds is None:
+                    return False
+                first, last = bounds
+                least = least.plus(_times(c, first if c > 0 else last))
+        return (
+            min(least.coefficients.values(), default=0) >= 0 and least.constant + sum(least.coefficients.values()) >= 0
+        )
+
+
+def _times(c: Fraction, f: Form) -> Form:
+    return Form({u: c * d for u, d in f.coefficients.items()}, c * f.constant)
+
+
+def form_of(c: Condition) -> Form | None:
+    """right − left, if the condition is one among indices that are integers of a range."""
+    sides = [_affine(c.right), _affine(c.left)]
+    return None if sides[0] is None or sides[1] is None else sides[0].plus(sides[1].negative())
+
+
+def _affine(t: Term) -> Form | None:
+    found: dict[Term, Fraction] = {}
+    constant = Fraction(0)
+    for u in t.terms if isinstance(t, Add) else (t,):
+        coefficient, rest = split_coefficient(u)
+        if coefficient.imag:
+            return None
+        if rest == ONE:
+            constant += coefficient.real
+        elif (isinstance(rest, Var) and range_of(rest) is not None) or _is_size(rest):
+            found[rest] = found.get(rest, Fraction(0)) + coefficient.real
+        else:
+            return None
+    return Form(found, constant)
+
+
+def range_of(v: Var) -> tuple[Form, Form] | None:
+    """The first and the last value of an index; None for one whose values are no integers of a range from a number."""
+    domain = v.kind.domain if isinstance(v.kind, Index) else None
+    if domain is None or domain.periodic or domain.listed or domain.directions > 1:
+        return None
+    if domain.symmetric and domain.lower is None:
+        return None
+    first = Form({}, Fraction(domain.lower or 0))
+    if domain.upper is not None:
+        return first, Form({}, Fraction(domain.upper))
+    return first, first.plus(Form({_size(domain): Fraction(1)}, Fraction(-1)))
+
+
+@cache
+def _size(domain: Domain) -> Term:
+    """How many values an index of the domain has: the same term whenever it is asked for."""
+    return Sum((fresh("i", Index(domain)),), ONE)
+
+
+def _is_size(t: Term) -> bool:
+    match t:
+        case Sum((Var(kind=Index(Domain() as domain)),), Const() as one):
+            return one == ONE and t == _size(domain)
+        case _:
+            return False
+
+
+def implies(one: Condition, other: Condition) -> bool:
+    """Whether one condition is known to hold only where the other one does."""
+    if one == other:
+        return True
+    a, b = form_of(one), form_of(other)
+    if a is None or b is None or other.equal:
+        return False
+    return b.plus(a.negative()).always or (one.equal and b.plus(a).always)
+
+
+def without(conditions: Collection[Condition], v: Var) -> Guard | None:
+    """What the conditions say of the other indices if v may be any value; None if that is no such condition.
+
+    Those that always hold are left out.
+    """
+    concerned = [c for c in conditions if v in c.free]
+    found = [(f, c.equal) for c in concerned for f in (form_of(c),) if f is not None]
+    bounds = range_of(v)
+    if len(found) < len(concerned) or bounds is None or any(abs(f.of(v)) != 1 for f, _ in found):
+        return None
+    own, (first, last) = Form({v: Fraction(1)}, Fraction(0)), bounds
+    found += [(own.plus(first.negative()), False), (last.plus(own.negative()), False)]
+    kept = [c for c in conditions if c not in concerned]
+    for f, equal in _eliminated(found, v):
+        condition = f.condition(equal)
+        trivial = f.always if not equal else not f.coefficients and not f.constant
+        if not trivial and not any(implies(c, condition) for c in kept):
+            kept.append(condition)
+    return tuple(kept)
+
+
+def _eliminated(forms: Sequence[tuple[Form, bool]], v: Var) -> list[tuple[Form, bool]]:
+    """Forms without v, of some that are to be 0, or not negative; all of them hold it as v or as −v."""
+    tie = next((f for f, equal in forms if equal), None)
+    if tie is not None:
+        return [(f.plus(_times(-f.of(v) * tie.of(v), tie)), equal) for f, equal in forms if f is not tie]
+    above, below = ([f for f, _ in forms if f.of(v) == side] for side in (1, -1))
+    return [(a.plus(b), False) for a in above for b in below]
+
+
+def existing(conditions: Guard, foreign: Collection[Var], ties: Collection[Condition] = ()) -> Guard:
+    """That the conditions hold for some values of the `foreign` variables, which the `ties` may be fixed by.
+
+    They are counted where they have to be: 1 ≤ Σ_j indicator(r(i, j), 2, 1). Of other variables than indices, nothing
+    is said.
+    """
+    for v in dict.fromkeys(v for c in conditions for v in sorted(c.free.intersection(foreign), key=_number)):
+        less = without(conditions, v)
+        if less is not None and not any(v in tie.free for tie in ties):
+            conditions = less
+    plain = [c for c in conditions if c.free.isdisjoint(foreign)]
+    left = [c for c in conditions if c not in plain]
+    for part in _parts([*left, *ties], foreign):
+        others = dict.fromkeys(v for c in part for v in sorted(c.free.intersection(foreign), key=_number))
+        if any(c in left for c in part) and all(isinstance(v.kind, Index) for v in others):
+            plain.append(Condition(ONE, total(tuple(others), under(part, ONE)), counts=True))
+    return tuple(plain)
+
+
+def _parts(conditions: Iterable[Condition], foreign: Collection[Var]) -> list[list[Condition]]:
+    """The conditions that speak of the same foreign variables, together."""
+    parts: list[list[Condition]] = []
+    for c in conditions:
+        near = [part for part in parts if any(not d.free.isdisjoint(c.free.intersection(foreign)) for d in part)]
+        parts = [*(part for part in parts if part not in near), [d for part in near for d in part] + [c]]
+    return parts
+
+
+def _number(v: Var) -> int:
+    return v.uid
+
+
+def united(guards: Iterable[Guard]) -> Guard:
+    """Where at least one of several guards holds; 1 ≤ the number of those that do, if nothing simpler says it."""
+    found: list[Guard] = []
+    for guard in guards:
+        if any(_within(guard, other) for other in found):
+            continue
+        found = [*(other for other in found if not _within(other, guard)), guard]
+    if len(found) < 2:
+        return found[0] if found else ()
+    common = tuple(c for c in found[0] if all(c in other for other in found))
+    parts = (under([c for c in guard if c not in common], ONE) for guard in found)
+    return (*common, Condition(ONE, add(*parts), counts=True))
+
+
+def _within(one: Guard, other: Guard) -> bool:
+    return all(any(implies(c, d) for c in one) for d in other)

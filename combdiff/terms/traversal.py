@@ -1,0 +1,382 @@
+"""Walks over terms: children, rebuilding, memoised traversal, substitution and renaming, equality up to names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import is_
+
+from combdiff.terms.arithmetic import add, mul, power, split_coefficient
+from combdiff.terms.constructors import call, conj, delta, diff, indicator, lam, let, proj, total
+from combdiff.terms.nodes import (
+    _NO_VARIABLES,
+    ONE,
+    ZERO,
+    Add,
+    App,
+    Call,
+    Conj,
+    Const,
+    Delta,
+    Diff,
+    Indicator,
+    Lam,
+    Let,
+    Mul,
+    Pow,
+    Proj,
+    Sum,
+    Term,
+    Tuple,
+    Var,
+    fresh,
+)
+from combdiff.terms.types import Index, Map, Number, is_complex
+
+
+def apply(function: Term, *args: Term) -> Term:
+    """f(args); a λ-term is applied by substitution into a renamed copy, a shared value keeps its bindings."""
+    match function:
+        case Lam(params, body):
+            assert len(params) == len(args), "as many arguments as parameters"
+            if params == args:
+                return body
+            values = dict(zip(params, args, strict=True))
+            wrapped = {p: fresh(p.name, p.kind) for p, a in values.items() if wraps(p, a, body)}
+            reduced = {**values, **wrapped}
+            result = renamed(body, reduced) if _exchanges(reduced, body) else refreshed(body, reduced)
+            for p, point in wrapped.items():
+                result = at_point(point, values[p], result)
+            return result
+        case Let(bindings, body):
+            return let(bindings, apply(body, *args))
+        case Diff("pullback", Term(type=Map(linear=True)) as of):
+            # the derivative of a linear map is itself, wherever it is taken
+            return apply(diff("adjoint", of), args[-1])
+        case _:
+            return _without_number(App(function, tuple(args)))
+
+
+def wraps(param: Var, argument: Term, body: Term) -> bool:
+    """Whether it matters that an index of a periodic domain is one of 0, …, N − 1: `body` reads it as a number.
+
+    f(−k) of f = i -> i * x(i) is (N − k) x(N − k), and not −k x(−k).
+    """
+    domain = param.kind.domain if isinstance(param.kind, Index) else None
+    if domain is None or not domain.periodic or argument == ZERO:
+        return False
+    return not (isinstance(argument, Var) and argument.kind == param.kind) and param in numbers_read(body)
+
+
+def numbers_read(t: Term) -> set[Var]:
+    """The index variables of t that stand in an arithmetic place, or are compared, and so are read as numbers."""
+    found: set[Var] = set()
+    stack: list[Term] = [t]
+    seen: set[Term] = set()
+    while stack:
+        u = stack.pop()
+        if u in seen:
+            continue
+        seen.add(u)
+        match u:
+            case Var(_, Index(), _):
+                found.add(u)
+            case App(f, args):
+                stack.append(f)
+                stack += [a for a in args if not isinstance(a.type, Index)]
+            case Delta(_, _, body):
+                stack.append(body)
+            case _:
+                stack += children(u)
+    return found
+
+
+def at_point(point: Var, argument: Term, t: Term) -> Term:
+    """`t` at the point that an argument is congruent to: Σ_point δ(point, argument, t)."""
+    match t:
+        case Lam(params, body):
+            return Lam(params, at_point(point, argument, body))
+        case Let(bindings, Lam(params, body)):
+            return Lam(params, at_point(point, argument, let(bindings, body)))
+        case Tuple(items):
+            return Tuple(tuple(at_point(point, argument, item) for item in items))
+        case _ if isinstance(t.type, Number):
+            return total((point,), delta(point, argument, t))
+        case _:
+            return substitute(t, {point: argument})
+
+
+def _without_number(t: App) -> Term:
+    """A linear map of c·x is c times that of x; a complex number passes where both spaces are complex."""
+    of = t.function.function if isinstance(t.function, App) else t.function
+    (x, *others) = t.function.args if isinstance(t.function, App) else t.args
+    if others or not (isinstance(of.type, Map) and of.type.linear) or isinstance(t.type, Map):
+        return t
+    c, rest = split_coefficient(x.body if isinstance(x, Lam) else x)
+    if c == ONE or (c.imag and not (is_complex(of.type.params[0]) and is_complex(of.type))):
+        return t
+    inner = App(of, (Lam(x.params, rest) if isinstance(x, Lam) else rest,))
+    return mul(c, App(inner, t.args) if isinstance(t.function, App) else inner)
+
+
+def children(t: Term) -> tuple[Term, ...]:
+    """The terms directly below `t`, bound variables not counted."""
+    match t:
+        case Var() | Const():
+            return ()
+        case Lam(_, body) | Sum(_, body):
+            return (body,)
+        case App(f, args):
+            return (f, *args)
+        case Tuple(items) | Add(items) | Mul(items) | Call(_, items):
+            return items
+        case Proj(_, of) | Diff(_, of) | Conj(of):
+            return (of,)
+        case Let(bindings, body):
+            return (*(value for _, value in bindings), body)
+        case Pow(base, exponent):
+            return (base, exponent)
+        case Delta(left, right, body) | Indicator(left, right, body):
+            return (left, right, body)
+    raise AssertionError(f"unknown node {type(t).__name__}")
+
+
+def rebuild(t: Term, parts: Sequence[Term]) -> Term:
+    """`t` with other children, made by the smart constructors."""
+    match t:
+        case Var() | Const():
+            return t
+        case Lam(params, _):
+            return lam(params, parts[0])
+        case Sum(indices, _):
+            return total(indices, parts[0])
+        case App():
+            return apply(parts[0], *parts[1:])
+        case Tuple():
+            return Tuple(tuple(parts))
+        case Add():
+            return add(*parts)
+        case Mul():
+            return mul(*parts)
+        case Call(primitive, _):
+            return call(primitive, *parts)
+        case Proj(item, _):
+            return proj(item, parts[0])
+        case Diff(kind, _):
+            return diff(kind, parts[0])
+        case Conj():
+            return conj(parts[0])
+        case Let(bindings, _):
+            return let([(var, value) for (var, _), value in zip(bindings, parts, strict=False)], parts[-1])
+        case Pow():
+            return power(parts[0], parts[1])
+        case Delta():
+            return delta(parts[0], parts[1], parts[2])
+        case Indicator():
+            return indicator(parts[0], parts[1], parts[2])
+    raise AssertionError(f"unknown node {type(t).__name__}")
+
+
+def reshaped(t: Term, parts: Sequence[Term], bound: tuple[Var, ...] = ()) -> Term:
+    """`t` with other children and, if given, other bound variables, in the very shape that it has."""
+    match t:
+        case App():
+            return App(parts[0], tuple(parts[1:]))
+        case Add() | Mul() | Tuple():
+            return type(t)(tuple(parts))
+        case Call(primitive, _):
+            return Call(primitive, tuple(parts))
+        case Sum(indices, _):
+            return Sum(bound or indices, parts[0])
+        case Lam(params, _):
+            return Lam(bound or params, parts[0])
+        case Let(bindings, _):
+            own = bound or [var for var, _ in bindings]
+            return Let(tuple(zip(own, parts, strict=False)), parts[-1])
+        case Conj():
+            return Conj(parts[0])
+        case Pow():
+            return Pow(parts[0], parts[1])
+        case Delta() | Indicator():
+            return type(t)(parts[0], parts[1], parts[2])
+        case Proj(item, _):
+            return Proj(item, parts[0])
+        case Diff(kind, _):
+            return Diff(kind, parts[0])
+    return t
+
+
+class Traverser:
+    """A memoised bottom-up walk: `visit` sees each node after its children; shared subterms are visited once.
+
+    >>> from combdiff.terms.terms import ONE, TWO
+    >>> from combdiff.terms.types import REAL
+    >>> double = Traverser(lambda t: mul(TWO, t) if isinstance(t, Const) else t)
+    >>> double(add(fresh("x", REAL), ONE)).terms[1].real
+    Fraction(2, 1)
+    """
+
+    def __init__(self, visit: Callable[[Term], Term], prune: Callable[[Term], bool] = lambda _: False) -> None:
+        self.visit = visit
+        self.prune = prune
+        self.seen: dict[Term, Term] = {}
+
+    def __call__(self, t: Term) -> Term:
+        if self.prune(t):
+            return t
+        known = self.seen.get(t)
+        if known is None:
+            below = children(t)
+            parts = [self(c) for c in below]
+            same = all(map(is_, parts, below))
+            known = self.seen[t] = self.visit(t if same else rebuild(t, parts))
+        return known
+
+
+def bound_by(t: Term) -> tuple[Var, ...]:
+    """The variables that the node `t` itself binds."""
+    match t:
+        case Lam(params, _):
+            return params
+        case Sum(indices, _):
+            return indices
+        case Let(bindings, _):
+            return tuple(var for var, _ in bindings)
+        case _:
+            return ()
+
+
+def subterms(t: Term) -> Iterable[Term]:
+    """Every distinct subterm of `t`, parents first."""
+    seen: set[Term] = set()
+    stack = [t]
+    while stack:
+        u = stack.pop()
+        known = len(seen)
+        seen.add(u)
+        if len(seen) > known:
+            yield u
+            stack.extend(reversed(children(u)))
+
+
+def substitute(t: Term, values: Mapping[Var, Term]) -> Term:
+    """`t` with free variables replaced; binders that would capture are renamed. Linear in the distinct subterms."""
+    values = {var: value for var, value in values.items() if var in t.free and var is not value}
+    if not values:
+        return t
+    entering = _NO_VARIABLES.union(*(value.free for value in values.values()))
+    memo: dict[Term, Term] = {}
+
+    def go(u: Term) -> Term:
+        if u.free.isdisjoint(values):
+            return u
+        known = memo.get(u)
+        if known is None:
+            known = memo[u] = step(u)
+        return known
+
+    def step(u: Term) -> Term:
+        if isinstance(u, Var):
+            return values[u]
+        bound = bound_by(u)
+        if not entering.isdisjoint(bound) or not values.keys().isdisjoint(bound):
+            u = refreshed(u)
+        return rebuild(u, [go(c) for c in children(u)])
+
+    return go(t)
+
+
+_NOTHING: Mapping[Var, Term] = {}
+
+
+def refreshed(t: Term, values: Mapping[Var, Term] = _NOTHING) -> Term:
+    """A copy of `t` that shares no binder with it: bound variables are renamed, free ones replaced by `values`."""
+    return _Renaming(values)(t, values) if values else renamed(t, values)
+
+
+def renamed(t: Term, names: Mapping[Var, Term]) -> Term:
+    """`t` with variables exchanged one for one: free ones by `names`, others of their kinds, bound ones by new ones."""
+    exchanged: dict[Term, Term] = {v: names.get(v, v) for v in t.free}
+
+    def go(u: Term) -> Term:
+        known = exchanged.get(u)
+        if known is None:
+            known = exchanged[u] = step(u)
+        return known
+
+    def step(u: Term) -> Term:
+        if isinstance(u, Var):
+            return fresh(u.name, u.kind)
+        below = children(u)
+        if not below:
+            return u
+        bound = tuple([v for v in map(go, bound_by(u)) if isinstance(v, Var)])
+        parts = [go(c) for c in below]
+        # what depends on the numbers of variables is the order of an affine form
+        affine = isinstance(u, Add) and isinstance(u.type, Index)
+        return rebuild(u, parts) if affine else reshaped(u, parts, bound)
+
+    return go(t)
+
+
+def _exchanges(values: Mapping[Var, Term], t: Term) -> bool:
+    """Whether `values` are variables that are different, of the kinds of those they replace, and new to `t`."""
+    new = {w for v, w in values.items() if isinstance(w, Var) and w.kind == v.kind}
+    return len(new) == len(values) and new.isdisjoint(t.free)
+
+
+class _Renaming:
+    """A subterm may stand inside a binder and outside of it, so what its names are now is part of the memo's key."""
+
+    def __init__(self, values: Mapping[Var, Term]) -> None:
+        self.values = values
+        self.seen: dict[tuple[Term, tuple[tuple[int, Term], ...]], Term] = {}
+
+    def __call__(self, t: Term, names: Mapping[Var, Term]) -> Term:
+        if isinstance(t, Var):
+            return names.get(t, t)
+        key = (t, tuple(sorted([(v.uid, names[v]) for v in t.free if v in names], key=_by_number)))
+        known = self.seen.get(key)
+        if known is None:
+            known = self.seen[key] = self.step(t, names)
+        return known
+
+    def step(self, t: Term, names: Mapping[Var, Term]) -> Term:
+        bound = bound_by(t)
+        below = children(t)
+        if not bound:
+            parts = [self(c, names) for c in below]
+            return t if all(map(is_, parts, below)) else rebuild(t, parts)
+        own = tuple([fresh(var.name, var.kind) for var in bound])
+        if isinstance(t, Let):
+            return self.let(t, own, names)
+        body = self(below[0], {**names, **dict(zip(bound, own, strict=True))})
+        # a body in which something was replaced may have lost its normal form
+        changed = not t.free.isdisjoint(self.values)
+        match t:
+            case Lam():
+                return lam(own, body) if changed else Lam(own, body)
+            case Sum():
+                return total(own, body) if changed else Sum(own, body)
+        raise AssertionError(f"{type(t).__name__} binds nothing")
+
+    def let(self, t: Let, own: tuple[Var, ...], names: Mapping[Var, Term]) -> Term:
+        scope = dict(names)
+        renamed = []
+        for new, (var, value) in zip(own, t.bindings, strict=True):
+            renamed.append((new, self(value, scope)))
+            scope[var] = new
+        return Let(tuple(renamed), self(t.body, scope))
+
+
+def _by_number(entry: tuple[int, Term]) -> int:
+    return entry[0]
+
+
+def is_tensor(t: Term) -> bool:
+    """Whether `t` is a λ-term of indices only."""
+    # its entries may be integers: (k::BZ) -> 1 - k
+    return (
+        isinstance(t, Lam)
+        and all(isinstance(p.kind, Index) for p in t.params)
+        and isinstance(t.body.type, Number | Index)
+    )
