@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from combdiff.arrays.plan import Plan
 from combdiff.arrays.shapes import sizes_of
 from combdiff.budget import NODES, SECONDS, Budget
 from combdiff.calculus.modes import differentiate, marked_program, parameters_of, without_derivatives
@@ -15,6 +16,7 @@ from combdiff.gate.gate import Gate
 from combdiff.language.inference.infer import infer
 from combdiff.language.parsing.parser import parse
 from combdiff.run.given import Given
+from combdiff.shown import Bundle, shown_by
 from combdiff.simplify.account import Progress, Step, Steps
 from combdiff.simplify.choose import index_names
 from combdiff.simplify.stages import CANCELS, Simplifier
@@ -24,7 +26,6 @@ from combdiff.terms.types import Map
 from combdiff.valued import note_on_value, with_value
 
 if TYPE_CHECKING:
-    from combdiff.arrays.plan import Plan
     from combdiff.checking import Report
     from combdiff.jupyter.explorer import Explorer
     from combdiff.minimizing import Problem
@@ -392,3 +393,29 @@ def _derived(text: str, mode: str, program: Term, simplifier: Simplifier) -> Der
         term = differentiate(program, mode, simplifier, simplifier.ask)
     steps = Steps(simplifier.steps)
     return Derivation(text, mode, program, term, steps, simplifier.expand, simplifier.seconds, simplifier.nodes)
+
+
+# what a notebook shows of values that know no pages themselves; the pages are imported when one is shown
+
+
+def _step_bundle(step: Step) -> Bundle:
+    from combdiff.jupyter.display import step_bundle
+
+    return step_bundle(step)
+
+
+def _steps_bundle(steps: Steps) -> Bundle:
+    from combdiff.jupyter.display import steps_bundle
+
+    return steps_bundle(steps)
+
+
+def _plan_bundle(plan: Plan) -> Bundle:
+    from combdiff.jupyter.display import plan_bundle
+
+    return plan_bundle(plan)
+
+
+shown_by(Step, _step_bundle)
+shown_by(Steps, _steps_bundle)
+shown_by(Plan, _plan_bundle)

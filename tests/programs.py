@@ -13,7 +13,7 @@ from combdiff.derivation import Derivation
 from tests.test_documents import SHOWN, name_of
 
 ROOT = Path(__file__).parent.parent
-SECTIONS = (ROOT / "tests" / "codegen" / "matrix_programs.txt").read_text(encoding="utf-8").strip().split("\n\n# ")
+SECTIONS = (ROOT / "tests" / "notation" / "matrix_programs.txt").read_text(encoding="utf-8").strip().split("\n\n# ")
 
 
 def _with_forms() -> dict[str, tuple[str, str]]:

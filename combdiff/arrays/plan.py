@@ -12,6 +12,7 @@ from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from combdiff.shown import Shown
 from combdiff.terms.types import Domain, Type
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ _ENTRYWISE = NUMBERS | {"unknown", "add", "mul", "power", "call", "conj", "sum",
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Shown):
     """The steps of a function in order, its arguments and outputs; `str(plan)` is a table of costs.
 
     `names` are the names that the user gave to intermediates (and to the indices behind index arrays); `loops` are over
@@ -273,11 +274,6 @@ class Plan:
         widths = [max(len(row[column]) for row in rows) for column in range(6)]
         lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
         return "\n".join([*lines, self.totals()])
-
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        from combdiff.jupyter.display import plan_bundle
-
-        return plan_bundle(self)
 
     def _shown(self) -> list[Step]:
         return [s for s in self.steps if s.op not in VIEWS]

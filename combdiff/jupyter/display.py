@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from html import escape
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from combdiff.language.printing.printer import expression_text
 from combdiff.notation.latex import columns, latex
+from combdiff.shown import Bundle
 from combdiff.terms.recursion import deep_recursion
 from combdiff.terms.terms import Term
 
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from combdiff.checking import Report
     from combdiff.derivation import Derivation
     from combdiff.simplify.account import Step, Steps
-
-Bundle: TypeAlias = dict[str, str]
 
 _PAGE = 80
 """Columns of a formula that a cell of a notebook shows without a scroll bar."""

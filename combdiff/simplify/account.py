@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from combdiff.shown import Shown
 from combdiff.simplify.contraction.egraph import Family
 from combdiff.terms.terms import Term
 
@@ -14,7 +15,7 @@ Progress: TypeAlias = Callable[[str, float], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Step(Shown):
     """One stage of a derivation: what it was, the term after it, the laws that fired, and how long it took.
 
     `seconds` is the time of the stage itself, `checking` that of its numerical check; `spent` says that the budget
@@ -50,21 +51,11 @@ class Step:
     def __repr__(self) -> str:
         return f"<{self.heading}>"
 
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        from combdiff.jupyter.display import step_bundle
 
-        return step_bundle(self)
-
-
-class Steps(tuple[Step, ...]):
+class Steps(tuple[Step, ...], Shown):
     """The steps of a derivation in order; prints all of them."""
 
     __slots__ = ()
 
     def __str__(self) -> str:
         return "\n\n".join(map(str, self))
-
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        from combdiff.jupyter.display import steps_bundle
-
-        return steps_bundle(self)

@@ -48,7 +48,7 @@ def _held_against(case: Case, backend: str, to: Callable[[Any], Any], back: Call
 
 def cupy(case: Case) -> None:
     """CuPy's code with NumPy in its place."""
-    from tests.codegen.array_libraries import stand_in
+    from tests.emit.array_libraries import stand_in
 
     if "cupy" not in sys.modules:
         if find_spec("cupy") is not None:

@@ -17,14 +17,19 @@ from tests.mutants.mutant import ROOT, Mutant, source
 TOKEN = re.compile(r'"[^"]*"|;[^\n]*|[()]|[^\s()";]+')
 
 ALONE = {
-    "matrix": ("tests/codegen/test_matrix_laws.py", "tests/codegen/test_tensor_laws.py"),
+    "matrix": ("tests/notation/test_matrix_laws.py", "tests/notation/test_tensor_laws.py"),
     "index": ("tests/simplify/test_index_laws.py",),
     "contract": ("tests/simplify/test_contract_laws.py",),
 }
 """The tests of each law by itself, where they are not in """
 TERMS = ("tests/simplify/test_laws.py",)
 DIRECT = {
-    "matrix": ("tests/codegen/test_matrix_programs.py", "tests/codegen/test_matrix.py", "tests/golden", "tests/paper"),
+    "matrix": (
+        "tests/notation/test_matrix_programs.py",
+        "tests/notation/test_matrix.py",
+        "tests/golden",
+        "tests/paper",
+    ),
     "nest": ("tests/simplify/test_nest.py", "tests/golden", "tests/paper"),
 }
 """The tests of a family of laws, and for all others: """

@@ -13,7 +13,7 @@ OF_SCALARS = (
     "tests/calculus/test_primitives.py",
     "tests/paper/test_scalar_functions.py",
     "tests/simplify",
-    "tests/codegen/test_backends.py",
+    "tests/emit/test_backends.py",
     "tests/language",
 )
 OF_PRIMITIVES = ("tests/calculus", "tests/paper/test_equations.py", "tests/golden", "tests/paper")

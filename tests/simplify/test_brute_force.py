@@ -8,8 +8,7 @@ from combdiff.canon.canonical import normal_form
 from combdiff.language.printing.printer import expression_text
 from combdiff.terms.terms import Term, fresh
 from combdiff.terms.types import Index
-
-from . import brute_force as brute
+from tests.simplify import brute_force as brute
 
 FREE = {n: fresh(n, Index(d)) for n, d in (("a", brute.N), ("c", brute.N), ("x", brute.X), ("f", brute.K))}
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from fractions import Fraction
 
-from tests.codegen.test_matrix_laws import LAWS as MATRIX
-from tests.codegen.test_tensor_laws import LAWS as TENSOR
 from tests.law_examples import (
     ROOT,
     Law,
@@ -27,6 +25,8 @@ from tests.law_examples import (
     rewriting,
     union,
 )
+from tests.notation.test_matrix_laws import LAWS as MATRIX
+from tests.notation.test_tensor_laws import LAWS as TENSOR
 from tests.simplify.law_vocabulary import (
     At,
     Call,

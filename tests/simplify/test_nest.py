@@ -35,8 +35,7 @@ from combdiff.terms.terms import (
     total,
 )
 from combdiff.terms.types import COMPLEX, HERMITIAN, REAL, Index
-
-from .simplify_oracle import ANTISYMMETRIC, K, N, Pool, Scramble, X, at, entries, index, tensor
+from tests.simplify.simplify_oracle import ANTISYMMETRIC, K, N, Pool, Scramble, X, at, entries, index, tensor
 
 SMALL = {N: 3, K: 7, X: 5}
 START, J = index("i", N), index("j", N)

@@ -1,0 +1,34 @@
+"""What a notebook shows richly: how is said by the face, as nothing below it knows pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+Bundle = dict[str, str]
+"""A text for each MIME type."""
+
+T = TypeVar("T", bound="Shown")
+
+_BUNDLES: dict[type, Callable[..., Bundle]] = {}
+
+
+class Shown:
+    """A class of values that a notebook shows by what was said of the class with `shown_by`."""
+
+    __slots__ = ()
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Bundle:
+        return _BUNDLES[type(self)](self)
+
+
+def shown_by(kind: type[T], bundle: Callable[[T], Bundle]) -> None:
+    """Let a notebook show values of a class so.
+
+    >>> class Point(Shown):
+    ...     pass
+    >>> shown_by(Point, lambda point: {"text/plain": "a point"})
+    >>> Point()._repr_mimebundle_()
+    {'text/plain': 'a point'}
+    """
+    _BUNDLES[kind] = bundle

@@ -1,0 +1,201 @@
+"""What is printed is read by a person: all printed formulas are read here, and evaluated against the term.
+
+The readers (`latex_reader.py`, `matrix_reader.py`, `page_reader.py`, `clause_reader.py`) share nothing with printers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+from combdiff.meaning.evaluate import evaluate
+from combdiff.meaning.sizes import default_sizes
+from combdiff.notation.matrix.expr import Named
+from combdiff.notation.matrix.forms import forms_within
+from combdiff.notation.matrix.parts import nodes
+from combdiff.notation.matrix.text import matrix_text
+from combdiff.terms.terms import Sum, Term, Var, subterms
+from combdiff.terms.types import Domain, Map, Number
+from tests.notation.clause_reader import holds
+from tests.notation.latex_reader import UnreadableError
+from tests.notation.matrix_reader import Reader, given
+from tests.notation.page_reader import Page, Values, values_for
+from tests.programs import PRODUCTS, PROGRAMS, derived, product
+
+FORMS = ["index", "matrix"]
+
+
+def small(term: Term) -> dict[Domain, int]:
+    """Sizes for loops: unequal ones, and a period that tells b from −b."""
+    sizes = default_sizes(term)
+    shorter = {4: 2, 5: 3, 7: 3 if any(domain.name.endswith(".2") for domain in sizes if domain.periodic) else 5}
+    found = {d: n if d.count is not None or hasattr(n, "rows") else shorter.get(n, n) for d, n in sizes.items()}
+    return default_sizes(term, found)  # with room for constant indices
+
+
+def has_numbers(term: Term) -> bool:
+    """Whether arrays and numbers make a value: no ∫ is left, and no linear map of functions of real numbers."""
+    integral = any(isinstance(t, Sum) and any(isinstance(v.kind, Number) for v in t.indices) for t in subterms(term))
+    linear = [v.kind for v in subterms(term) if isinstance(v, Var) and isinstance(v.kind, Map) and v.kind.linear]
+    return not integral and all(isinstance(k, Number) or k.is_tensor for kind in linear for k in kind.params)
+
+
+def assert_reads_as(term: Term, text: str, form: str) -> None:
+    sizes = small(term)
+    values, expected = values_for(term, sizes)
+    page = Page(term, values, sizes)
+    with np.errstate(all="ignore"):
+        found = page.latex(text, form)
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b.reshape(a.shape), rtol=1e-8, atol=1e-10 * max(1.0, np.abs(b).max(initial=0)))
+    for clause in page.clauses:
+        assert holds(clause, latex=True), clause
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_latex_of_a_derivative_says_what_it_is(name: str, form: str) -> None:
+    d = derived(name)
+    if has_numbers(d.term):
+        assert_reads_as(d.term, d.latex(form=form), form)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_the_latex_of_a_hessian_product_says_what_it_is(name: str, form: str) -> None:
+    d = product(name)
+    if has_numbers(d.term):
+        assert_reads_as(d.term, d.latex(form=form), form)
+
+
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if "examples" in name or "golden" in name])
+def test_lines_may_be_broken_anywhere(name: str) -> None:
+    d = derived(name)
+    if has_numbers(d.term):
+        for form in FORMS:
+            assert_reads_as(d.term, d.latex(form=form, width=30), form)
+
+
+def test_few_programs_have_no_numbers() -> None:
+    without = [name for name in PROGRAMS if not has_numbers(derived(name).term)]
+    assert len(without) == 3 and "tests/golden: convolution" in without
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_text_of_a_matrix_form_says_what_it_is(name: str) -> None:
+    d = derived(name)
+    sizes = small(d.term)
+    for unit, form in forms_within(d.term).items():
+        named = {node.var: node.value for node in nodes(form) if isinstance(node, Named)}
+        values, shown, clauses = read_text(unit, named, sizes)
+        expected = np.asarray(evaluate(unit, values, sizes))
+        np.testing.assert_allclose(shown, expected, rtol=1e-8, atol=1e-10 * max(1.0, np.abs(expected).max()))
+        for clause in clauses:
+            assert holds(clause, latex=False), clause
+
+
+def read_text(unit: Term, named: dict[Var, Term], sizes: dict[Domain, int]) -> tuple[Values, np.ndarray, list[str]]:
+    """The value that the text of a matrix form has, with the numbers that it was read for, and its where-clauses."""
+    values, (expected,) = values_for(unit, sizes, free=True)
+    page = Page(unit, values, sizes)
+    for key in sorted((key for key in values if isinstance(key, Var)), key=lambda v: v.uid):
+        page.know(key.name, key.kind, values[key], key)
+    text, *clauses = matrix_text(unit).split("\nwhere ")
+    definitions, signs = clauses[: len(named)], clauses[len(named) :]
+    for definition, (var, value) in zip(definitions, named.items(), strict=True):
+        # the name that the text gives it; the value is in the language, whose reader is tested for itself
+        page.know(definition.split(" = ")[0], var.kind, evaluate(value, values, sizes))
+    with np.errstate(all="ignore"):
+        return values, Reader(page.matrices, latex=False).read(text, expected.shape), signs
+
+
+# --- names that look like something else ----------------------------------------------------------------------------
+
+ALIKE = {
+    "a number and an entry": "(x1::R) -> (x::RV) -> x1 * x(1)^2",
+    "a number and the entry at an index": "(w_b::R) -> (w::RV) -> sum(b, w_b * w(b)^2)",
+    "a matrix and Kronecker's δ": "(δ::RM) -> (x::RM) -> sum((i, j), δ(i, j) * x(i, j)) + sum(i, x(i, i)^2)",
+    "a number and pi": "(π::R) -> (x::RV) -> pi * sum(i, π * x(i)^2)",
+    "a function and a diagonal matrix": "(diag::RF, A::RM, y::RV) -> (x::RV) -> "
+    "sum(i, diag(x(i))) + sum((i, j, k), x(i) * A(i, j) * y(j) * A(j, k) * x(k))",
+    "a function and a trace": "(tr::RF, A::RM) -> (B::RM, s::R) -> sum((i, j), A(i, j) * B(j, i)) * tr(s)",
+    "a vector and vec": "(vec::RV, A::RM) -> (K::(N, N, N, N) -> R) -> "
+    "sum((i, j, k, l), K(i, j, k, l) * vec(i) * vec(j) * A(k, l))",
+    "two of one name": "(A::RM, x::RV) -> (x::RV) -> sum((i, j), x(i) * A(i, j) * x(j))",
+    "an index and a number": "(i::R, A::RM) -> (x::RV) -> i * sum((j, k), A(j, k) * x(j) * x(k))",
+    "x1 and x₁": "(x1::RV, x₁::RV) -> (x::RV) -> sum(i, x1(i) * x(i)^2 * x₁(i))",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("what", ALIKE)
+def test_no_name_is_written_as_something_else(what: str, form: str) -> None:
+    d = cd.grad(ALIKE[what])
+    assert_reads_as(d.term, d.latex(form=form), form)
+
+
+def test_names_stay_where_nothing_is_written_alike() -> None:
+    d = cd.grad("(δ::RM, π::R, x1::RV) -> (x::RV) -> π * sum((i, j), x(i) * δ(i, j) * x1(j))")
+    assert d.latex(form="matrix") == r"(\delta, \pi, x_{1}) \mapsto x \mapsto \pi \delta x_{1}"
+
+
+# --- what the readers notice ------------------------------------------------------------------------------------------
+
+FOCK = "examples: hartree_fock"
+LOST = {
+    "a conjugate": (r"C_{r,j}^{*}", r"C_{r,j}"),
+    "a factor": ("4 ", ""),
+    "a sign": (r"\mapsto 4", r"\mapsto -4"),
+    "an index": (r"C_{q,i}", r"C_{q,j}"),
+    "the order of slots": (r"J_{p,q,r,s}", r"J_{q,p,r,s}"),
+    "a tensor": (r"\, C_{q,i}", ""),
+    "a sum": (r"\sum_{q,r,s,j}", r"\sum_{q,r,s}"),
+}
+LOST_IN_MATRICES = {
+    "a conjugate": ("C^{*}", "C"),
+    "a transpose": (r"^{\mathsf{T}}", ""),
+    "a factor": ("4 ", ""),
+    "brackets": (r"(J : C^{*} C^{\mathsf{T}}) C", r"J : C^{*} C^{\mathsf{T}} C"),
+    "an order": (r"C^{*} C^{\mathsf{T}}) C", r"C^{\mathsf{T}} C^{*}) C"),
+}
+
+
+@pytest.mark.parametrize(
+    ("form", "what"), [("index", what) for what in LOST] + [("matrix", what) for what in LOST_IN_MATRICES]
+)
+def test_what_is_lost_is_noticed(form: str, what: str) -> None:
+    d = derived(FOCK)
+    right = d.latex(form=form)
+    old, new = (LOST if form == "index" else LOST_IN_MATRICES)[what]
+    assert right.replace(old, new) != right
+    assert_reads_as(d.term, right, form)
+    with pytest.raises((AssertionError, UnreadableError)):
+        assert_reads_as(d.term, right.replace(old, new), form)
+
+
+@pytest.mark.parametrize("text", ["A + x", "A ∘ B ⊗ A", "A x x", "tr(x)", "A (x", "f x", "A^(-1/0)", "A ⊘ B ∘ A"])
+def test_what_says_nothing_is_refused(text: str) -> None:
+    rng = np.random.default_rng(0)
+    names = {"A": given(rng.random((2, 3))), "B": given(rng.random((2, 3))), "x": given(rng.random(3)), "f": abs}
+    with pytest.raises((UnreadableError, ZeroDivisionError, ValueError)):
+        Reader(names, latex=False).read(text, (2, 3))
+
+
+WRONG_CLAUSES = [
+    "(V : X)(i, j) = sum((k, l), V(i, j, l, k) * X(k, l))",
+    "(V : X)(i, j) = sum((k, l), V(k, l, i, j) * X(k, l))",
+    "V^(231)(i, j, k) = V(k, i, j)",
+    "(T_(2))(i, jk) = T(i, j, k)",
+    "(X ⊙ Y)(ij, k) = X(j, k) * Y(i, k)",
+    "(X ⊗ Y)(ij, kl) = X(i, j) * Y(k, l)",
+    "vec(X)(ji) = X(i, j)",
+]
+
+
+@pytest.mark.parametrize("clause", WRONG_CLAUSES)
+def test_a_wrong_clause_is_noticed(clause: str) -> None:
+    with contextlib.suppress(UnreadableError):  # sizes do not fit
+        assert not holds(clause, latex=False)

@@ -1,0 +1,122 @@
+"""The rooms of the house: what a file may import, and how much a folder holds.
+
+The rooms are in order: a room knows those before it. Imports inside of functions count, and those for types alone.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "combdiff"
+GROUND = ("errors", "resources", "optional", "budget", "shown")
+ROOMS = (
+    "terms",
+    "canon",
+    "language",
+    "meaning",
+    "calculus",
+    "simplify",
+    "arrays",
+    "gate",
+    "emit",
+    "notation",
+    "pictures",
+    "run",
+)
+FACE = len(ROOMS) + 1
+"""The files of the package itself, and `jupyter`: they may know everything."""
+
+MOST_FILES = 16
+
+
+def modules(package: Path) -> dict[str, Path]:
+    """The files of a package by their dotted names without the package's; `__init__` stands for its folder."""
+    found = {path.relative_to(package).with_suffix(""): path for path in package.rglob("*.py")}
+    return {".".join(p for p in name.parts if p != "__init__"): path for name, path in found.items()}
+
+
+def level(module: str) -> int:
+    """How high the room of a module is: 0 on the ground."""
+    room, *inside = module.split(".")
+    if not inside and room in GROUND:
+        return 0
+    return ROOMS.index(room) + 1 if room in ROOMS else FACE
+
+
+def imports(path: Path, package: Path, *, at_once: bool = False) -> Iterator[tuple[str, int]]:
+    """The modules that a file imports, with the lines; `at_once`: only those that it needs to be imported itself."""
+    known = modules(package)
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in tree.body if at_once else ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == package.name:
+            base = ".".join(node.module.split(".")[1:])
+            for alias in node.names:
+                inside = f"{base}.{alias.name}".lstrip(".")
+                yield (inside if inside in known else base), node.lineno
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.split(".")[0] == package.name:
+                    yield alias.name.partition(".")[2], node.lineno
+
+
+def upwards(package: Path) -> list[str]:
+    """The imports that point to a higher room."""
+    return [
+        f"{module}, line {line}: {target}"
+        for module, path in modules(package).items()
+        for target, line in imports(path, package)
+        if level(target) > level(module)
+    ]
+
+
+def circle(package: Path) -> list[str]:
+    """Modules that import one another, if there are such."""
+    graph = {
+        module: {target for target, _ in imports(path, package, at_once=True)} - {module}
+        for module, path in modules(package).items()
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_no_import_points_upwards() -> None:
+    assert upwards(PACKAGE) == []
+
+
+def test_no_modules_import_one_another() -> None:
+    assert circle(PACKAGE) == []
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent for path in PACKAGE.rglob("*.py")}), ids=lambda p: p.name)
+def test_a_folder_holds_what_can_be_overlooked(folder: Path) -> None:
+    assert len([path for path in folder.glob("*.py") if path.name != "__init__.py"]) <= MOST_FILES
+
+
+def test_every_room_is_there() -> None:
+    assert {module.split(".")[0] for module in modules(PACKAGE) if level(module) < FACE} == {*ROOMS, *GROUND}
+
+
+def test_an_import_that_points_upwards_is_seen(tmp_path: Path) -> None:
+    for_types = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import house.run\n"
+    for room, text in {
+        "terms": "def f():\n    from house.emit import writer\n",
+        "emit": f"from house.terms import inside\n{for_types}",
+        "run": "",
+    }.items():
+        (tmp_path / "house" / room).mkdir(parents=True)
+        (tmp_path / "house" / room / "inside.py").write_text(text)
+    (tmp_path / "house" / "emit" / "writer.py").write_text("from house.emit.inside import x\n")
+    (tmp_path / "house" / "run" / "__init__.py").write_text("")
+    found = upwards(tmp_path / "house")
+    assert sorted(found) == ["emit.inside, line 4: run", "terms.inside, line 2: emit.writer"]
+    assert circle(tmp_path / "house") == []
+    (tmp_path / "house" / "terms" / "inside.py").write_text("from house.emit.writer import y\n")
+    assert {"terms.inside", "emit.writer"} <= set(circle(tmp_path / "house"))
