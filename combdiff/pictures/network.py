@@ -15,6 +15,7 @@ from combdiff.notation.latex import columns
 from combdiff.notation.latex_names import Scope
 from combdiff.notation.latex_terms import POSTFIX, PRODUCT, number_latex, term_latex
 from combdiff.notation.signs import latex_signs
+from combdiff.terms.schema import reshaped
 from combdiff.terms.terms import (
     ONE,
     Add,
@@ -37,7 +38,7 @@ from combdiff.terms.terms import (
     number,
     split_coefficient,
 )
-from combdiff.terms.traversal import refreshed, reshaped
+from combdiff.terms.traversal import refreshed
 from combdiff.terms.types import Index, Map, Number
 
 TENSOR, CONDITION, ARITHMETIC, VALUE = "tensor", "condition", "arithmetic", "value"

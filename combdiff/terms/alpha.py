@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from combdiff.terms.nodes import Add, Call, Const, Diff, Proj, Term, Var
-from combdiff.terms.traversal import bound_by, children
+from combdiff.terms.nodes import Add, Term, Var
+from combdiff.terms.schema import bound_by, children, label
 from combdiff.terms.types import Index
 
 
@@ -44,7 +44,7 @@ class _Comparison:
         return True
 
     def _alike(self, u: Term, v: Term, names: Mapping[Var, Var]) -> bool:
-        if type(u) is not type(v) or _label(u) != _label(v):
+        if type(u) is not type(v) or label(u) != label(v):
             return False
         left, right = children(u), children(v)
         ours, theirs = bound_by(u), bound_by(v)
@@ -90,19 +90,6 @@ def alpha_hash(t: Term) -> int:
         below = [go(c) for c in children(u)]
         if isinstance(u, Add) and isinstance(u.type, Index):
             below.sort()
-        return hash((type(u), _label(u), *below))
+        return hash((type(u), label(u), *below))
 
     return go(t)
-
-
-def _label(t: Term) -> object:
-    """What tells a node from others of its kind, children and bound names aside."""
-    match t:
-        case Const(real, imag):
-            return (real, imag)
-        case Call(primitive, _) | Diff(primitive, _):
-            return primitive
-        case Proj(item, _):
-            return item
-        case _:
-            return None

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from combdiff.terms.nodes import Term, Var, fresh
-from combdiff.terms.traversal import bound_by, children
+from combdiff.terms.schema import bound_by, children
 from combdiff.terms.types import Type
 
 

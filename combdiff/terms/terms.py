@@ -32,12 +32,11 @@ from combdiff.terms.nodes import (
     Var,
     fresh,
 )
+from combdiff.terms.schema import bound_by, children
 from combdiff.terms.traversal import (
     Traverser,
     apply,
     at_point,
-    bound_by,
-    children,
     numbers_read,
     rebuild,
     refreshed,

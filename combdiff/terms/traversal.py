@@ -15,7 +15,6 @@ from combdiff.terms.nodes import (
     App,
     Call,
     Conj,
-    Const,
     Delta,
     Diff,
     Indicator,
@@ -30,6 +29,7 @@ from combdiff.terms.nodes import (
     Var,
     fresh,
 )
+from combdiff.terms.schema import SCHEMAS, bound_by, children, reshaped
 from combdiff.terms.types import Index, Map, Number, is_complex
 
 
@@ -118,97 +118,15 @@ def _without_number(t: App) -> Term:
     return mul(c, App(inner, t.args) if isinstance(t.function, App) else inner)
 
 
-def children(t: Term) -> tuple[Term, ...]:
-    """The terms directly below `t`, bound variables not counted."""
-    match t:
-        case Var() | Const():
-            return ()
-        case Lam(_, body) | Sum(_, body):
-            return (body,)
-        case App(f, args):
-            return (f, *args)
-        case Tuple(items) | Add(items) | Mul(items) | Call(_, items):
-            return items
-        case Proj(_, of) | Diff(_, of) | Conj(of):
-            return (of,)
-        case Let(bindings, body):
-            return (*(value for _, value in bindings), body)
-        case Pow(base, exponent):
-            return (base, exponent)
-        case Delta(left, right, body) | Indicator(left, right, body):
-            return (left, right, body)
-    raise AssertionError(f"unknown node {type(t).__name__}")
-
-
 def rebuild(t: Term, parts: Sequence[Term]) -> Term:
-    """`t` with other children, made by the smart constructors."""
-    match t:
-        case Var() | Const():
-            return t
-        case Lam(params, _):
-            return lam(params, parts[0])
-        case Sum(indices, _):
-            return total(indices, parts[0])
-        case App():
-            return apply(parts[0], *parts[1:])
-        case Tuple():
-            return Tuple(tuple(parts))
-        case Add():
-            return add(*parts)
-        case Mul():
-            return mul(*parts)
-        case Call(primitive, _):
-            return call(primitive, *parts)
-        case Proj(item, _):
-            return proj(item, parts[0])
-        case Diff(kind, _):
-            return diff(kind, parts[0])
-        case Conj():
-            return conj(parts[0])
-        case Let(bindings, _):
-            return let([(var, value) for (var, _), value in zip(bindings, parts, strict=False)], parts[-1])
-        case Pow():
-            return power(parts[0], parts[1])
-        case Delta():
-            return delta(parts[0], parts[1], parts[2])
-        case Indicator():
-            return indicator(parts[0], parts[1], parts[2])
-    raise AssertionError(f"unknown node {type(t).__name__}")
-
-
-def reshaped(t: Term, parts: Sequence[Term], bound: tuple[Var, ...] = ()) -> Term:
-    """`t` with other children and, if given, other bound variables, in the very shape that it has."""
-    match t:
-        case App():
-            return App(parts[0], tuple(parts[1:]))
-        case Add() | Mul() | Tuple():
-            return type(t)(tuple(parts))
-        case Call(primitive, _):
-            return Call(primitive, tuple(parts))
-        case Sum(indices, _):
-            return Sum(bound or indices, parts[0])
-        case Lam(params, _):
-            return Lam(bound or params, parts[0])
-        case Let(bindings, _):
-            own = bound or [var for var, _ in bindings]
-            return Let(tuple(zip(own, parts, strict=False)), parts[-1])
-        case Conj():
-            return Conj(parts[0])
-        case Pow():
-            return Pow(parts[0], parts[1])
-        case Delta() | Indicator():
-            return type(t)(parts[0], parts[1], parts[2])
-        case Proj(item, _):
-            return Proj(item, parts[0])
-        case Diff(kind, _):
-            return Diff(kind, parts[0])
-    return t
+    """`t` with other children, made by the constructor of its kind, which sees to normal form."""
+    return _CONSTRUCTORS[type(t)](*SCHEMAS[type(t)].arguments(t, parts)) if parts else t
 
 
 class Traverser:
     """A memoised bottom-up walk: `visit` sees each node after its children; shared subterms are visited once.
 
-    >>> from combdiff.terms.terms import ONE, TWO
+    >>> from combdiff.terms.terms import ONE, TWO, Const
     >>> from combdiff.terms.types import REAL
     >>> double = Traverser(lambda t: mul(TWO, t) if isinstance(t, Const) else t)
     >>> double(add(fresh("x", REAL), ONE)).terms[1].real
@@ -230,19 +148,6 @@ class Traverser:
             same = all(map(is_, parts, below))
             known = self.seen[t] = self.visit(t if same else rebuild(t, parts))
         return known
-
-
-def bound_by(t: Term) -> tuple[Var, ...]:
-    """The variables that the node `t` itself binds."""
-    match t:
-        case Lam(params, _):
-            return params
-        case Sum(indices, _):
-            return indices
-        case Let(bindings, _):
-            return tuple(var for var, _ in bindings)
-        case _:
-            return ()
 
 
 def subterms(t: Term) -> Iterable[Term]:
@@ -370,6 +275,25 @@ class _Renaming:
 
 def _by_number(entry: tuple[int, Term]) -> int:
     return entry[0]
+
+
+_CONSTRUCTORS: dict[type[Term], Callable[..., Term]] = {
+    Lam: lam,
+    App: apply,
+    Tuple: lambda *items: Tuple(items),
+    Proj: proj,
+    Let: let,
+    Add: add,
+    Mul: mul,
+    Pow: power,
+    Conj: conj,
+    Call: call,
+    Sum: total,
+    Delta: delta,
+    Indicator: indicator,
+    Diff: diff,
+}
+"""What makes a node of each kind, of its fields, each child of a row an argument of its own."""
 
 
 def is_tensor(t: Term) -> bool:

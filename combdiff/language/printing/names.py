@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 
 from combdiff.language.printing.anchors import domains_of
 from combdiff.language.vocabulary import WORDS
+from combdiff.terms.schema import reshaped
 from combdiff.terms.terms import Let, Term, Var, bound_by, children, fresh, subterms
-from combdiff.terms.traversal import reshaped
 
 
 def names_in(*terms: Term) -> set[str]:
