@@ -1,14 +1,8 @@
-"""A term as a flat product: number · Σ over indices · factors, none of which is itself a number, product or sum of one.
-
-    2 * sum(i, A(i, j) * sum(k, B(i, k)))   becomes   2, (i, k), (A(i, j), B(i, k))
-
-A sum of terms in a product stays one factor.
-"""
+"""Questions about products: which factors hang together, what equal terms have in common, the number of a sum."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd
 
@@ -18,82 +12,16 @@ from combdiff.terms.terms import (
     Call,
     Conj,
     Const,
-    Mul,
     Pow,
-    Sum,
     Term,
     Var,
     add,
     mul,
     number,
     reciprocal,
-    refreshed,
     split_coefficient,
-    total,
 )
 from combdiff.terms.types import Index
-
-
-@dataclass(frozen=True, slots=True)
-class Product:
-    """coefficient · Σ_indices factors."""
-
-    coefficient: Const
-    indices: tuple[Var, ...]
-    factors: tuple[Term, ...]
-
-    def term(self) -> Term:
-        """The product as a term."""
-        return mul(self.coefficient, total(self.indices, mul(*self.factors)))
-
-    def bare(self) -> Term:
-        """The term without its number."""
-        return total(self.indices, mul(*self.factors))
-
-
-def product_of(term: Term) -> Product:
-    """`term` as a flat product.
-
-    >>> from combdiff.terms.terms import App, Sum, fresh
-    >>> from combdiff.terms.types import REAL, Index, Map
-    >>> n = Index()
-    >>> x, i = fresh("x", Map((n,), REAL)), fresh("i", n)
-    >>> p = product_of(mul(ONE, Sum((i,), App(x, (i,)))))
-    >>> p.indices == (i,), p.factors == (App(x, (i,)),)
-    (True, True)
-    """
-    coefficient, bare = split_coefficient(term)
-    indices: list[Var] = []
-    factors: list[Term] = []
-    _flatten(bare, indices, factors)
-    numbers = [f for f in factors if isinstance(f, Const)]
-    if numbers:
-        coefficient, _ = split_coefficient(mul(coefficient, *numbers))
-        factors = [f for f in factors if not isinstance(f, Const)]
-    return Product(coefficient, tuple(indices), tuple(factors))
-
-
-def _flatten(t: Term, indices: list[Var], factors: list[Term]) -> None:
-    if t == ONE:
-        return
-    match t:
-        case Sum(bound, body) if not isinstance(body, Add):
-            if not set(bound).isdisjoint(indices):
-                t = refreshed(t)
-                assert isinstance(t, Sum), "new names change no node"
-                bound, body = t.indices, t.body
-            indices += bound
-            _flatten(body, indices, factors)
-        case Mul(parts):
-            for part in parts:
-                _flatten(part, indices, factors)
-        case _:
-            factors.append(t)
-
-
-def addends(t: Term) -> tuple[Term, ...]:
-    """The terms of a sum of terms; any other term is the only one of its own."""
-    return t.terms if isinstance(t, Add) and not isinstance(t.type, Index) else (t,)
 
 
 def connected_parts(factors: tuple[Term, ...], links: frozenset[Var], most: int) -> Iterator[tuple[int, ...]]:

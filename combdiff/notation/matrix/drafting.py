@@ -26,7 +26,15 @@ from combdiff.notation.matrix.expr import (
     scaled,
     summed,
 )
-from combdiff.notation.matrix.network import Book, Draft, Found, Network, NoMatrixFormError, flattened, in_own_slots
+from combdiff.notation.matrix.network import (
+    Book,
+    Draft,
+    FactorGraph,
+    Found,
+    NoMatrixFormError,
+    in_own_slots,
+    matrix_network,
+)
 from combdiff.notation.matrix.slots import of_more_slots, tensor_terms, unfolded
 from combdiff.notation.matrix.tensors import RELATIONS, Arrangement, arrangements, sum_arrangements
 from combdiff.simplify.contraction.egraph import session
@@ -49,7 +57,6 @@ from combdiff.terms.terms import (
     add,
     apply,
     fresh,
-    mul,
 )
 from combdiff.terms.types import HERMITIAN, SYMMETRIC, Index, Map, Number, is_complex
 
@@ -138,25 +145,19 @@ class Drafting:
         self.taken.add(latex_name(name))
         return Named(fresh(name, value.type), value)
 
-    def _network(self, term: Term, legs: tuple[Var, ...]) -> tuple[Const, list[Draft], Network]:
-        summed_over, factors = flattened(term)
-        coefficient = ONE
+    def _network(self, term: Term, legs: tuple[Var, ...]) -> tuple[Const, list[Draft], FactorGraph]:
+        product_ = matrix_network(term)
         scalars: list[Draft] = []
-        network = Network({v: self.book.index() for v in (*legs, *summed_over)}, self.book.index())
-        for factor in factors:
-            if isinstance(factor, Const):
-                product_ = mul(coefficient, factor)
-                assert isinstance(product_, Const), "numbers multiply to a number"
-                coefficient = product_
-                continue
-            free = [v for v in network.indices if v in factor.free]
+        graph = FactorGraph({v: self.book.index() for v in (*legs, *product_.indices)}, self.book.index())
+        for factor in product_.factors:
+            free = [v for v in graph.indices if v in factor.free]
             if len(free) < sum(isinstance(v.kind, Index) for v in factor.free):
                 raise NoMatrixFormError
             if free:
-                network.factors.append(self._factor(factor, tuple(free)))
+                graph.factors.append(self._factor(factor, tuple(free)))
             else:
                 scalars.append(self._scalar(factor))
-        return coefficient, scalars, network
+        return product_.coefficient, scalars, graph
 
     def _factor(self, factor: Term, free: tuple[Var, ...]) -> tuple[str | list[Arrangement], tuple[Var, ...]]:
         """A factor as egglog sees it, and the indices that it stands between."""

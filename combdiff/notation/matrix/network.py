@@ -32,6 +32,7 @@ from combdiff.notation.matrix.expr import (
 )
 from combdiff.notation.matrix.tensors import Arrangement
 from combdiff.terms.guards import is_finite
+from combdiff.terms.network import Network, network
 from combdiff.terms.terms import (
     ONE,
     App,
@@ -46,7 +47,6 @@ from combdiff.terms.terms import (
     Term,
     Var,
     conj,
-    refreshed,
 )
 from combdiff.terms.types import SYMMETRIC, Domain, Index, Map, same_range
 
@@ -97,7 +97,7 @@ class Book:
 
 
 @dataclass(slots=True)
-class Network:
+class FactorGraph:
     """The factors of one product between its indices; `end` is where vectors end."""
 
     indices: Mapping[Var, int]
@@ -159,35 +159,15 @@ def _connected(masks: Iterable[int]) -> list[int]:
     return sorted(parts, key=lambda part: part & -part)
 
 
-def flattened(term: Term) -> tuple[list[Var], list[Term]]:
-    """The indices and factors of Σ Π, inner sums drawn out; powers and |·|² of entries are products of them.
+def matrix_network(term: Term) -> Network:
+    """`term` as a product under Σ, powers and |·|² of entries and conditions taken apart.
 
     >>> from combdiff.terms.terms import fresh, mul
     >>> from combdiff.terms.types import REAL
-    >>> [f.name for f in flattened(mul(fresh("x", REAL), fresh("y", REAL)))[1]]
+    >>> [f.name for f in matrix_network(mul(fresh("x", REAL), fresh("y", REAL))).factors]
     ['x', 'y']
     """
-    indices: list[Var] = []
-    factors: list[Term] = []
-
-    def go(t: Term) -> None:
-        match t:
-            case Sum(bound, _) if not set(indices).isdisjoint(bound):
-                go(refreshed(t))
-            case Sum(bound, body):
-                indices.extend(bound)
-                go(body)
-            case Conj(Sum(bound, body)):
-                go(Sum(bound, conj(body)))
-            case _:
-                parts = _parts(t)
-                if parts is None:
-                    factors.append(t)
-                for part in parts or ():
-                    go(part)
-
-    go(term)
-    return indices, factors
+    return network(term, _parts, lambda _: True)
 
 
 def _parts(t: Term) -> Sequence[Term] | None:
@@ -197,6 +177,8 @@ def _parts(t: Term) -> Sequence[Term] | None:
             return factors
         case Conj(Mul(factors)):
             return [conj(f) for f in factors]
+        case Conj(Sum(bound, body)):
+            return [Sum(bound, conj(body))]
         # what may be infinite stays under its condition: 0 times infinity is no number
         case Indicator(left, right, body) if body != ONE and not isinstance(left.type, Index) and is_finite(body):
             return [Indicator(left, right, ONE), body]

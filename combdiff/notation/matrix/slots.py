@@ -20,8 +20,9 @@ from combdiff.notation.matrix.expr import (
     scaled,
     summed,
 )
-from combdiff.notation.matrix.network import Draft, NoMatrixFormError, flattened, in_own_slots
+from combdiff.notation.matrix.network import Draft, NoMatrixFormError, in_own_slots, matrix_network
 from combdiff.notation.matrix.tensors import plainest
+from combdiff.terms.network import Network
 from combdiff.terms.terms import ONE, Add, App, Conj, Const, Term, Var, mul, split_coefficient, total
 from combdiff.terms.types import Index
 
@@ -35,7 +36,8 @@ def of_more_slots(term: Term, legs: Legs, expression: Expression) -> Draft:
 
     Raises NoMatrixFormError for what is neither.
     """
-    summed_over, factors = flattened(term)
+    found = matrix_network(term)
+    summed_over, factors = found.indices, _with_number(found)
     numbers = [f for f in factors if not any(isinstance(v.kind, Index) for v in f.free)]
     match [f for f in factors if f not in numbers]:
         case [App(Var() as head, args) as entry] if _stands_at(entry, legs) and not summed_over:
@@ -52,7 +54,12 @@ def of_more_slots(term: Term, legs: Legs, expression: Expression) -> Draft:
             raise NoMatrixFormError
 
 
-def _two_matrices(summed_over: list[Var], factors: list[Term], legs: Legs, expression: Expression) -> Draft:
+def _with_number(product_: Network) -> list[Term]:
+    """The factors, the number among them."""
+    return [*([product_.coefficient] if product_.coefficient != ONE else []), *product_.factors]
+
+
+def _two_matrices(summed_over: Sequence[Var], factors: Sequence[Term], legs: Legs, expression: Expression) -> Draft:
     i, j, k, l = legs  # noqa: E741
     groups = _connected(summed_over, factors)
     for first, second, kronecker in (((i, k), (j, l), True), ((i, j), (k, l), False)):
@@ -85,20 +92,19 @@ def _sum_of(drafts: Sequence[Draft]) -> Draft:
 
 
 def _unfolded_term(term: Term, p: Var, others: Legs, expression: Expression) -> Draft:
-    summed_over, factors = flattened(term)
-    coefficient = mul(*(f for f in factors if isinstance(f, Const)))
-    assert isinstance(coefficient, Const), "numbers multiply to a number"
-    match [f for f in factors if not isinstance(f, Const)]:
+    product_ = matrix_network(term)
+    coefficient = product_.coefficient
+    match list(product_.factors):
         case [App(Var() as head, args) as entry] if (
             _stands_at(entry, (p, *others)) and tuple(a for a in args if a != p) == others
         ):
             unfolding = Unfolding(head, args.index(p) + 1)
             return lambda found: scaled(coefficient, [], unfolding)
         case _:
-            return _polyadic(summed_over, factors, (p, *others), expression)
+            return _polyadic(product_.indices, _with_number(product_), (p, *others), expression)
 
 
-def _polyadic(summed_over: list[Var], factors: list[Term], legs: Legs, expression: Expression) -> Draft:
+def _polyadic(summed_over: Sequence[Var], factors: Sequence[Term], legs: Legs, expression: Expression) -> Draft:
     """Σ_n A(p, n) B(r, n) C(s, n) is A (B ⊙ C)ᵀ."""
     p, r, s = legs
     for n in summed_over:
@@ -133,7 +139,7 @@ def _stands_at(entry: App, legs: Legs) -> bool:
     return set(entry.args) == set(legs) and len(entry.args) == len(legs) and in_own_slots(entry)
 
 
-def _connected(summed_over: list[Var], factors: list[Term]) -> list[list[Term]]:
+def _connected(summed_over: Sequence[Var], factors: Sequence[Term]) -> list[list[Term]]:
     """The factors in groups that no summed index joins."""
     groups: list[list[Term]] = []
     for factor in factors:
@@ -148,6 +154,6 @@ def _legs_of(group: list[Term], legs: Legs) -> set[Var]:
     return {v for v in legs if any(v in f.free for f in group)}
 
 
-def _joined(groups: list[list[Term]], summed_over: list[Var]) -> Term:
+def _joined(groups: list[list[Term]], summed_over: Sequence[Var]) -> Term:
     body = mul(*(f for g in groups for f in g))
     return total([v for v in summed_over if v in body.free], body)

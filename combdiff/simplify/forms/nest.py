@@ -21,7 +21,8 @@ from combdiff.simplify.contraction.egraph import Family, session
 from combdiff.simplify.forms.cost import rank, words
 from combdiff.simplify.forms.forms import Form, Reading, Vocabulary, best_form
 from combdiff.simplify.forms.intermediates import Intermediates
-from combdiff.simplify.products import Look, Product, addends, connected_parts, look, product_of
+from combdiff.simplify.products import Look, connected_parts, look
+from combdiff.terms.network import Network, addends, network
 from combdiff.terms.terms import (
     ONE,
     App,
@@ -94,7 +95,7 @@ class Shelf:
     symmetries: Symmetries
     unused: frozenset[Var]
     budget: Budget
-    products: list[Product] = field(default_factory=list)
+    products: list[Network] = field(default_factory=list)
     factors: list[Factor] = field(default_factory=list)
     product_numbers: dict[Hashable, tuple[int, Const]] = field(default_factory=dict)
     factor_numbers: dict[Hashable, tuple[int, Const]] = field(default_factory=dict)
@@ -106,9 +107,9 @@ class Shelf:
         """The variable that stands for an open slot: the same one for the same place and kind."""
         return self.open_slots.setdefault((place, kind), fresh(f"#{place}", kind))
 
-    def product(self, p: Product, slots: Mapping[Var, Term]) -> tuple[int, Const] | None:
+    def product(self, p: Network, slots: Mapping[Var, Term]) -> tuple[int, Const] | None:
         """The number of the product with `slots` for its open indices, and its ratio to it; None if it is zero."""
-        closed = Product(ONE, p.indices, tuple(substitute(f, slots) for f in p.factors))
+        closed = Network(ONE, p.indices, tuple(substitute(f, slots) for f in p.factors))
         form = normal_form(closed.bare(), self.symmetries, self.unused, self.budget)
         if not form.sign:
             return None
@@ -180,7 +181,7 @@ class Shelf:
         outer = tuple(sorted((v for v in without if _place(v) >= 0), key=_place))
         slots = {v: mul(number(sign), self.slot(n, v.kind)) for n, (v, sign) in enumerate(held)}
         slots |= {v: self.slot(len(held) + n, v.kind) for n, v in enumerate(outer)}
-        cofactor = self.product(Product(ONE, rest, outside), slots)
+        cofactor = self.product(Network(ONE, rest, outside), slots)
         if cofactor is None:
             return None
         scale = _product(number(closed.coefficient), number(closed.view.sign))
@@ -196,7 +197,7 @@ def _rank(factors: Sequence[Term]) -> int:
     return max((rank(f) for f in factors), default=0)
 
 
-def _is_entry(p: Product) -> bool:
+def _is_entry(p: Network) -> bool:
     """Whether it is an entry of a tensor, or its conjugate, that is not summed."""
     match p.factors:
         case (App() | Var() | Conj(),) if not p.indices:
@@ -231,7 +232,7 @@ def collected(t: Term, named: Intermediates) -> tuple[Term, dict[str, Family]]:
     slots = {v: shelf.slot(n, v.kind) for n, v in enumerate(opens)}
     sizes: dict[int, Const] = {}
     for u in addends(t):
-        found = shelf.product(product_of(u), slots)
+        found = shelf.product(network(u), slots)
         if found is not None:
             n, ratio = found
             sizes[n] = _sum(sizes.get(n), ratio)
@@ -298,7 +299,7 @@ class _Builder:
             front = self.named.name(front) if len(self.named.open_indices(front)) <= _MATRIX else front
         outer = [slots[_place(v)] for v in factor.outer]
         cofactor = self.term(form.parts[0], [*names, *outer], alone and not is_contraction)
-        return product_of(total(names, mul(front, cofactor))).term()
+        return network(total(names, mul(front, cofactor))).term()
 
     def _contracts(self, form: Form) -> bool:
         """Whether a contraction is among the factors in front of the sum that `form` is."""

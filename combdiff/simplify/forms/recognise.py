@@ -13,7 +13,8 @@ from itertools import islice, permutations
 
 from combdiff.canon.canonical import normal_form
 from combdiff.simplify.forms.intermediates import Intermediates
-from combdiff.simplify.products import Product, addends, connected_parts, look, product_of
+from combdiff.simplify.products import connected_parts, look
+from combdiff.terms.network import Network, addends, network
 from combdiff.terms.terms import (
     ZERO,
     Add,
@@ -73,10 +74,10 @@ def _replaced(t: Term, named: Intermediates) -> Term:
 
 def _in_product(t: Term, named: Intermediates) -> Term:
     """A named product in the place of the factors that it consists of."""
-    p = product_of(t)
+    p = network(t)
     if len(p.factors) < 2:
         return t
-    lengths = {len(product_of(v.entry).factors) for v in named.values.values()}
+    lengths = {len(network(v.entry).factors) for v in named.values.values()}
     links = frozenset(v for f in p.factors for v in f.free if isinstance(v.kind, Index))
     most = max(lengths) if len(p.factors) <= WIDEST else 2
     for part in connected_parts(p.factors, links, most):
@@ -87,7 +88,7 @@ def _in_product(t: Term, named: Intermediates) -> Term:
     return t
 
 
-def _part(p: Product, part: tuple[int, ...], named: Intermediates) -> Term | None:
+def _part(p: Network, part: tuple[int, ...], named: Intermediates) -> Term | None:
     inside = [p.factors[n] for n in part]
     outside = [f for n, f in enumerate(p.factors) if n not in part]
     without = frozenset().union(*(f.free for f in outside))

@@ -1,0 +1,88 @@
+"""The view of a term as a product under Σ: number · Σ over indices · factors, inner sums drawn out.
+
+    2 * sum(i, A(i, j) * sum(k, B(i, k)))   is   2, (i, k), (A(i, j), B(i, k))
+
+What counts as one factor is for whoever looks to say: `parts` tells what a term is a product of, `drawn` which sums are
+drawn out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from combdiff.terms.arithmetic import mul, split_coefficient
+from combdiff.terms.constructors import total
+from combdiff.terms.nodes import Add, Const, Mul, Sum, Term, Var
+from combdiff.terms.traversal import refreshed
+from combdiff.terms.types import Index
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """coefficient · Σ_indices factors, none of which is a number."""
+
+    coefficient: Const
+    indices: tuple[Var, ...]
+    factors: tuple[Term, ...]
+
+    def bare(self) -> Term:
+        """The term without its number."""
+        return total(self.indices, mul(*self.factors))
+
+    def term(self) -> Term:
+        """The product as a term."""
+        return mul(self.coefficient, self.bare())
+
+
+def factors_of(t: Term) -> Sequence[Term] | None:
+    """The factors of a product; None for what is no product."""
+    return t.factors if isinstance(t, Mul) else None
+
+
+def is_of_one_term(t: Sum) -> bool:
+    """Whether a sum is over no sum of terms."""
+    return not isinstance(t.body, Add)
+
+
+def network(
+    t: Term,
+    parts: Callable[[Term], Sequence[Term] | None] = factors_of,
+    drawn: Callable[[Sum], bool] = is_of_one_term,
+) -> Network:
+    """`t` as a product under Σ; sums that bind the same index get names of their own.
+
+    >>> from combdiff.terms.nodes import TWO, App, fresh
+    >>> from combdiff.terms.types import REAL, Index, Map
+    >>> n = Index()
+    >>> x, i = fresh("x", Map((n,), REAL)), fresh("i", n)
+    >>> found = network(mul(TWO, Sum((i,), App(x, (i,)))))
+    >>> found.coefficient == TWO, found.indices == (i,), found.factors == (App(x, (i,)),)
+    (True, True, True)
+    """
+    coefficient, bare = split_coefficient(t)
+    indices: list[Var] = []
+    factors: list[Term] = []
+    numbers: list[Const] = []
+    left = [bare]
+    while left:
+        u = left.pop()
+        if isinstance(u, Sum) and drawn(u):
+            own = u if set(u.indices).isdisjoint(indices) else refreshed(u)
+            assert isinstance(own, Sum), "new names change no node"
+            indices += own.indices
+            left.append(own.body)
+        elif isinstance(u, Const):
+            numbers.append(u)
+        elif (below := parts(u)) is not None:
+            left += reversed(below)
+        else:
+            factors.append(u)
+    if numbers:
+        coefficient, _ = split_coefficient(mul(coefficient, *numbers))
+    return Network(coefficient, tuple(indices), tuple(factors))
+
+
+def addends(t: Term) -> tuple[Term, ...]:
+    """The terms of a sum of terms; any other term is the only one of its own."""
+    return t.terms if isinstance(t, Add) and not isinstance(t.type, Index) else (t,)
