@@ -34,7 +34,7 @@ class Expressions(Products, PackedProducts, NumbersInText):
         """The expression that computes `step` from its operands."""
         cast = self._cast(step) if self.spelling.to_complex else ()
         read = tuple(o for o in step.operands if self._is_integer(o)) if self.spelling.to_real else ()
-        read = () if step.op in _INDEXING else read
+        read = () if step.op in _INDEXING or step.op == "root" else read  # an equation is given lists of offsets
         writer = self
         if cast or read:
             writer = Expressions(self.plan, self.spelling, self._casting(cast, read), self.extent, self.called)

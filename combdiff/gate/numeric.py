@@ -299,12 +299,31 @@ class Evaluation:
 
 def _fixed_by_delta(v: Var, others: Sequence[Var], body: Term) -> Term:
     """Σ over all numbers v: a δ(a, v, e) in the body says what v is (the polymorphic δ of Eq. 27)."""
-    for d in subterms(body):
-        if isinstance(d, Delta) and v in (d.left, d.right):
-            a = d.left if d.right == v else d.right
-            if v not in a.free:
-                return total(others, substitute(_without(body, d), {v: a}))
+    for inside in (False, True):
+        of = _with_inner_fixed(body) if inside else body
+        for d in subterms(of):
+            if isinstance(d, Delta) and v in (d.left, d.right):
+                a = d.left if d.right == v else d.right
+                # what is bound below is not known here
+                if v not in a.free and a.free <= of.free:
+                    return total(others, substitute(_without(of, d), {v: a}))
     raise UnsupportedError("a sum over all numbers that no δ fixes cannot be checked on numbers")
+
+
+def _with_inner_fixed(t: Term) -> Term:
+    """`t` without those sums over all numbers in it that a δ fixes."""
+
+    def visit(u: Term) -> Term:
+        match u:
+            case Sum((v, *others), body) if not isinstance(v.kind, Index):
+                try:
+                    return _fixed_by_delta(v, others, body)
+                except UnsupportedError:
+                    return u
+            case _:
+                return u
+
+    return Traverser(visit)(t)
 
 
 def _is_of_a_name(t: Term) -> bool:

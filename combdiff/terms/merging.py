@@ -11,18 +11,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from combdiff.terms.nodes import ONE, TWO, Call, Conj, Const, Pow, Term
+from combdiff.terms.nodes import ONE, TWO, Call, Conj, Const, Mul, Pow, Term
 from combdiff.terms.types import Index, is_complex
 
 HALF = Const(Fraction(1, 2))
 _SIGNED = frozenset({"abs", "sign"})
 _MEETING = _SIGNED | {"sqrt"}
+_PARTS = frozenset({"real", "imag"})
 
 
 def may_meet(base: Term) -> bool:
     """Whether a factor may become one with others: a root, a power that is no integer, |u|, sign(u)."""
     inner = base.term if isinstance(base, Conj) else base
-    return isinstance(inner, Pow) or (isinstance(inner, Call) and inner.primitive in _MEETING)
+    return isinstance(inner, Pow) or (isinstance(inner, Call) and inner.primitive in _MEETING) or _is_part(inner)
 
 
 def whole_square(base: Term) -> tuple[Term, Const] | None:
@@ -102,6 +103,8 @@ def none_meet(powers: dict[Term, int]) -> bool:
     (True, False)
     """
     bases: set[tuple[Term, bool]] = set()
+    if any(_taken_out(factor, powers) for factor in powers if _is_part(factor)):
+        return False
     for factor, times in powers.items():
         base, exponent, conjugated = power_of(factor)
         if not times:
@@ -188,6 +191,8 @@ def _without_sign(factor: Term, powers: dict[Term, int]) -> bool:
             return _sign_of_complex(factor, u, powers)
         case Call("sign", (u,)) if n > 0:
             return _sign_of_real(factor, u, powers)
+        case Call("real" | "imag", (Mul(inner),)) if n > 0:
+            return _without_real_powers(factor, inner, powers)
         case _:
             return False
 
@@ -220,6 +225,37 @@ def _sign_of_real(sign: Term, u: Term, powers: dict[Term, int]) -> bool:
         return _shift(powers, {u: -1, sign: -1, size: 1})
     beside = powers.get(u, 0) or any(isinstance(f, Pow) and f.base == size for f, times in powers.items() if times)
     return powers[sign] > (1 if beside else 2) and _shift(powers, {sign: -2})
+
+
+def _is_part(factor: Term) -> bool:
+    """Whether it is the real or the imaginary part of a product."""
+    return isinstance(factor, Call) and factor.primitive in _PARTS and isinstance(factor.args[0], Mul)
+
+
+def _taken_out(part: Term, powers: dict[Term, int]) -> list[Term]:
+    """The real factors in the real part of a product whose powers stand beside it, too: a of a^(-7/3) Re(a z)."""
+    assert isinstance(part, Call) and isinstance(part.args[0], Mul), "the part of a product"
+    beside = {power_of(factor)[0] for factor, times in powers.items() if times and not _is_part(factor)}
+    real = [f for f in part.args[0].factors if not isinstance(f, Const) and not is_complex(f.type)]
+    return [f for f in real if power_of(f)[0] in beside]
+
+
+def _without_real_powers(part: Term, inner: tuple[Term, ...], powers: dict[Term, int]) -> bool:
+    """x^p Re(x^q z) is x^p x^q Re(z) for a real x, so that no x^q under- or overflows which x^(p + q) does not."""
+    assert isinstance(part, Call), "a part"
+    shared = _taken_out(part, powers)
+    if not shared:
+        return False
+    rest = tuple(f for f in inner if f not in shared)
+    left = Call(part.primitive, (rest[0] if len(rest) == 1 else Mul(rest),))
+    _shift(powers, {part: -1, left: 1})
+    for f in shared:
+        whole = f.exponent if isinstance(f, Pow) else None
+        if isinstance(f, Pow) and isinstance(whole, Const) and whole.is_integer:
+            _shift(powers, {f.base: int(whole.real)})
+        else:
+            _shift(powers, {f: 1})
+    return True
 
 
 def _shift(powers: dict[Term, int], by: dict[Term, int]) -> bool:

@@ -140,6 +140,8 @@ class Case:
         counts = {r.count for r in found if r is not None}
         if len(counts) > 1:
             raise Skipped(f"{head} is two variables of different sizes")
+        if not counts:
+            raise Skipped(f"the size of {name} has that name in the result alone")
         return counts.pop()
 
     # --- the oracle -------------------------------------------------------------------------------------------------

@@ -41,6 +41,7 @@ from .syntax import (
     Sum,
     Tuple,
     Var,
+    is_zero,
 )
 
 NEWTON_STEPS = 12
@@ -166,6 +167,8 @@ def _value(e: Expr, scope: Scope) -> Any:
             return reduce(T.mul, [evaluate(factor, scope) for factor in factors])
         case Div(top, below):
             return T.div(evaluate(top, scope), _inverted(below, scope))
+        case Power(_, exponent) if is_zero(exponent):
+            return evaluate(Literal(Fraction(1)), scope)
         case Power(Call("abs", of), exponent) if is_even(constant(exponent)):
             # smooth where |x| is not
             square = T.call("abs2", evaluate(of, scope), over_complex(of.kind))

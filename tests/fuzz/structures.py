@@ -72,7 +72,9 @@ class Structures(Comparisons):
             uses = self.draw.one((0, 1, 1, 1, 2)) if v not in free(body) else self.draw.one((0, 0, 1))
             for _ in range(uses):
                 body = self.draw.one((Add, Mul, Mul))((self.use_of(v, inner), body))
-        return Block(tuple(definitions), body)
+        # what text is never put in tells no range
+        seen = free(body)
+        return Block(tuple(replace(d, textual=d.textual and not seen.isdisjoint(d.names)) for d in definitions), body)
 
     def definition(self, sight: Sight, budget: int) -> Definition:
         """A number, a tensor, a function, or two numbers at once."""

@@ -123,13 +123,19 @@ class Div(Expr):
         return _joined((self.top, self.below))
 
 
+def is_zero(e: Expr) -> bool:
+    """Whether an exponent is written 0."""
+    return isinstance(e, Literal) and not e.value
+
+
 @node
 class Power(Expr):
     base: Expr
     exponent: Expr
 
     def _kind(self) -> Type:
-        return _joined((self.base, self.exponent))
+        # z^0 is the real number 1
+        return Number(False) if is_zero(self.exponent) else _joined((self.base, self.exponent))
 
 
 @node

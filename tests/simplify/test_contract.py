@@ -229,6 +229,14 @@ def test_a_place_that_is_solved_for_twice_has_a_form(place: str, condition: str,
     assert d.check()
 
 
+@pytest.mark.parametrize(
+    "slots", ["j - i, j - i", "j - i, i - j", "2 * j - i, j - i", "j - i, i - j + 1", "i + j, j - i"]
+)
+def test_an_index_is_flat_before_a_condition_is_solved_for_it(slots: str) -> None:
+    zone = "@domain Z begin base = I; periodic = true end\n"
+    assert cd.grad(f"{zone}(A::(Z, Z) -> R) -> sum((i::Z, j::Z), A({slots}))").check()
+
+
 def test_what_laws_leave_for_one_another_is_not_read_out() -> None:
     zone = "@domain Z begin base = I; periodic = true end\n"
     shifted = "A(k - i + 1, i) / (1 + abs2(sum(l::Z, A(l - i + 1, i))))"

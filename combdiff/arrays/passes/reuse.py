@@ -7,6 +7,7 @@ found in the gradient.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, permutations, product
@@ -22,6 +23,10 @@ from combdiff.terms.terms import MINUS_ONE, Var
 _MOST = 512  # spellings of one contraction that are compared
 
 Key = tuple[tuple[tuple[int, bool, tuple[int, ...]], ...], tuple[int, ...]]
+
+
+Outline = tuple[tuple[int, tuple[tuple[bool, int], ...]], ...]
+"""Of each factor its number, and of each of its indices whether it is free and how often it occurs, in any order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +56,20 @@ class Made:
     def __init__(self, arrays: Arrays) -> None:
         self.arrays = arrays
         self._numbers: dict[Step, int] = {}
-        self._by_steps: dict[tuple[int, ...], list[tuple[Factors, int, Value]]] = {}
+        self._by_outline: dict[Outline, list[tuple[Factors, int, Value]]] = {}
         self._forms: dict[tuple[Factors, int], Form] = {}
 
     def add(self, factors: Factors, group: int, value: Value) -> None:
         """Note that `value` is the contraction of a set of factors."""
         if set(value.labels) == factors.free(group):
-            steps = self.step_numbers(factors.members(group))
-            self._by_steps.setdefault(steps, []).append((factors, group, value))
+            self._by_outline.setdefault(self._outline(factors, group), []).append((factors, group, value))
 
     def among(self, factors: Factors) -> dict[int, Value]:
         """The sets of two and more factors whose contraction is made already."""
         found = {}
-        for group in range(1, factors.all + 1 if self._by_steps else 0):
+        for group in range(1, factors.all + 1 if self._by_outline else 0):
             if group & (group - 1):
-                alike = self._by_steps.get(self.step_numbers(factors.members(group)), ())
+                alike = self._by_outline.get(self._outline(factors, group), ())
                 values = (self._recalled(factors, group, *other) for other in alike)
                 value = next((v for v in values if v is not None), None)
                 if value is not None:
@@ -110,6 +114,13 @@ class Made:
 
     def _number(self, step: Step) -> int:
         return self._numbers.setdefault(step, len(self._numbers))
+
+    def _outline(self, factors: Factors, group: int) -> Outline:
+        """What contractions that are one have in common, found without looking at their spellings."""
+        members, free = factors.members(group), factors.free(group)
+        often = Counter(x for v in members for x in v.labels)
+        rows = ((v, tuple(sorted((x in free, often[x]) for x in v.labels))) for v in members)
+        return tuple(sorted((self._number(base(v.step)), row) for v, row in rows))
 
     def step_numbers(self, values: Collection[Value]) -> tuple[int, ...]:
         """What contractions that are one have in common at least: their factors, conjugated or not."""

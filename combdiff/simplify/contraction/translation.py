@@ -134,7 +134,7 @@ class Translation:
             case Call(_, ()):
                 return f"(Var {self._free(t)})"
             case Const(real, imag):
-                return f"(Num {_rational(real)} {_rational(imag)})"
+                return f"(Num {rational(real)} {rational(imag)})"
             case Lam(params, body):
                 inner = {**scope, **{p: self._binder(p) for p in params}}
                 text = self.write(body, inner)
@@ -203,7 +203,7 @@ class Translation:
             if c.imag:
                 c, rest = ONE, u
             if c != ZERO:
-                monomials.append(f"(Mono {_rational(sign * c.real)} {self.write(rest, scope)})")
+                monomials.append(f"(Mono {rational(sign * c.real)} {self.write(rest, scope)})")
         return " ".join(monomials)
 
     def _free(self, t: Term) -> int:
@@ -233,7 +233,12 @@ class Translation:
         return Reader(dag, self.variables, self.continued)
 
 
-def _rational(q: Fraction) -> str:
+def rational(q: Fraction) -> str:
+    """An exact number of any size.
+
+    >>> rational(Fraction(1, 2)), rational(Fraction(2**62))
+    ('(bigrat (bigint 1) (bigint 2))', '(bigrat (from-string "4611686018427387904") (bigint 1))')
+    """
     return f"(bigrat {_integer(q.numerator)} {_integer(q.denominator)})"
 
 

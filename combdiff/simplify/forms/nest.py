@@ -18,6 +18,7 @@ from combdiff.canon.canonical import Symmetries, normal_form
 from combdiff.canon.closed import plain_form
 from combdiff.canon.skeleton import NOTHING
 from combdiff.simplify.contraction.egraph import Family, session
+from combdiff.simplify.contraction.translation import rational
 from combdiff.simplify.forms.cost import rank, words
 from combdiff.simplify.forms.forms import Form, Reading, Vocabulary, best_form
 from combdiff.simplify.forms.intermediates import Intermediates
@@ -265,7 +266,7 @@ def _combination(sizes: dict[int, Const]) -> str:
 
 
 def _rationals(c: Const) -> str:
-    return " ".join(f"(bigrat (bigint {x.numerator}) (bigint {x.denominator}))" for x in (c.real, c.imag))
+    return f"{rational(c.real)} {rational(c.imag)}"
 
 
 @dataclass(frozen=True, slots=True)
