@@ -263,3 +263,8 @@ def test_a_file_with_a_number_that_no_array_holds_is_refused(tmp_path, word: str
     path.write_text("\n".join(lines) + "\n")
     with pytest.raises(CombDiffError, match="stands where k1 k2 G1 G2 G3 should"):
         read_mmn(path)
+
+
+def test_a_number_of_any_size_stands_in_front_of_a_form() -> None:
+    d = cd.grad("(a::R) -> (a / abs(1/1000)^(7/2))^3 * a")
+    assert d.compile()(2.0) == pytest.approx(4 * 8.0 * 1000.0**10.5)

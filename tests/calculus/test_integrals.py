@@ -63,6 +63,7 @@ FORMULAS = {
         None,
     ),
     "(f::CF) -> (a::R) -> sum(x::R, delta(x, a, f(x)))": ("pullback(f)(a, 1)", None),
+    "(a::R) -> sum(b::R, delta(b, 1, sum(c::R, delta(c, b, a * c))))": ("1", "0"),
     "(a::R) -> sum(b::R, delta(b, a^2, root((c::R) -> c - 3 * b)))": ("6 * a", "6 * k"),
     "(a::R) -> (f::RF) -> sum(x::R, delta(x, a, f(x)))": ("(x::R) -> delta(x, a, 1)", "(x::R) -> 0"),
     "(a::R) -> (f::RF) -> sum(x::R, indicator(x, a, f(x)^2))": (

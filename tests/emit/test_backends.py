@@ -238,6 +238,13 @@ def test_jax_code_writes_nothing_in_place() -> None:
     assert ".at[p, p].set(y)" in text
 
 
+def test_torch_gives_an_equation_lists_of_offsets_as_they_are() -> None:
+    text = """@domain S begin base = I; list = true end
+        @domain Z begin base = I; periodic = true end
+        (X::(S, Z) -> R) -> sum(j, root((y::(S) -> R) -> m -> y(m)^3 + y(m) + sum(i, X(i, m + i)))(j))"""
+    assert "equation_y(x, X, S)" in cd.grad(text).source(backend="torch")
+
+
 def test_torch_casts_the_real_factor_only() -> None:
     text = source(_mixed(), backend="torch")
     assert "return (A + 0j) @ x" in text

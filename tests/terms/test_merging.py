@@ -109,6 +109,17 @@ def test_indices_in_exponents_stay_where_they_are() -> None:
     assert power(power(x, k), number(2)) == Pow(Pow(x, k), number(2))
 
 
+def test_real_powers_meet_those_in_the_real_part_of_a_product() -> None:
+    """a^(-7/3) is infinite for a tiny a where a^(-4/3) is not."""
+    a, z = fresh("a", REAL), fresh("z", COMPLEX)
+    found = mul(power(a, number(Fraction(-7, 3))), call("real", mul(a, z)))
+    assert expression_text(found) == "a^(-4/3) * real(z)"
+    inverse = mul(power(a, number(-1)), call("imag", mul(power(a, number(Fraction(1, 3))), z, z)))
+    assert expression_text(inverse) == "a^(-2/3) * imag(z^2)"
+    b = fresh("b", REAL)
+    assert expression_text(mul(b, call("real", mul(a, z)))) == "b * real(a * z)"
+
+
 def test_sizes_and_signs() -> None:
     size, sign = call("abs", x), call("sign", x)
     assert power(size, number(2)) == mul(size, size) == power(x, number(2))
