@@ -15,6 +15,7 @@ from combdiff.arrays.lower.signature import result_of
 from combdiff.errors import CombDiffError
 from combdiff.language.inference.infer import infer
 from combdiff.language.parsing.parser import parse
+from combdiff.language.parsing.syntax import Block, Expr, Lambda
 from combdiff.language.printing.anchors import domains_of
 from combdiff.language.printing.names import apart
 from combdiff.language.printing.spelling import Spelling
@@ -64,7 +65,8 @@ def _with_shared(t: Term, values: Values, sizes: Sizes) -> Values:
 def _of_text(d: Derivation, values: Values, result: Value, sizes: Sizes) -> dict[str, float]:
     """`str(d)`, read as a program of its own; its parameters stand in the same order."""
     try:
-        read = infer(parse(str(d), "<printed>"), keep=[var.name for var in _kept(d.term)])
+        module = parse(str(d), "<printed>")
+        read = infer(module, keep=_written(d.term, module.body))
         same = dict(zip(_given(d.term), _given(read), strict=True))
         taken = {_renamed(key, same): value for key, value in values.items() if _root(key) in same}
         return {"printed text": _apart(_value(read, taken, _sizes_of(read, d.term, same, sizes)), result)}
@@ -81,6 +83,25 @@ def _given(t: Term) -> tuple[Var, ...]:
 def _kept(t: Term) -> list[Var]:
     """The functions that a result defines and keeps unknown."""
     return [var for var, value in result_of(t).bindings if isinstance(value, Lam) and not _is_tensor(value)]
+
+
+def _written(t: Term, printed: Expr) -> list[str]:
+    """The names that the functions which a result keeps unknown have in its text: f₁, where another value is f."""
+    names: list[str] = []
+    while isinstance(printed, Lambda | Block):
+        if isinstance(printed, Block):
+            names += [name.text for definition in printed.definitions for name in definition.names]
+        printed = printed.body
+    bound = [var for var, _ in result_of(t).bindings]
+    found = []
+    for var in _kept(t):
+        namesakes = [v for v in bound if v.name.rstrip(SUBSCRIPTS) == var.name.rstrip(SUBSCRIPTS)]
+        alike = [name for name in names if name.rstrip(SUBSCRIPTS) == var.name.rstrip(SUBSCRIPTS)]
+        found.append(alike[namesakes.index(var)])
+    return found
+
+
+SUBSCRIPTS = "₀₁₂₃₄₅₆₇₈₉"
 
 
 def _is_tensor(t: Term) -> bool:

@@ -65,9 +65,27 @@ class Term:
             elif (id(a), id(b)) not in seen:
                 # once a pair, though it may stand in many places
                 seen.add((id(a), id(b)))
+                if isinstance(a, Add | Mul):
+                    pairs.append((_by_hash(a), _by_hash(b)))
+                    continue
                 names: tuple[str, ...] = type(a).__match_args__
                 pairs.extend([(getattr(a, name), getattr(b, name)) for name in names])
         return True
+
+
+def _in_any_order(terms: Sequence[Term]) -> int:
+    """A number that the terms have in common whatever their order is."""
+    return hash(tuple(sorted([t._hash for t in terms])))
+
+
+def _by_hash(t: Term) -> tuple[Term, ...]:
+    """The terms of a sum or the factors of a product, so that equal ones meet."""
+    parts = t.terms if isinstance(t, Add) else t.factors if isinstance(t, Mul) else ()
+    return tuple(sorted(parts, key=_hash_of))
+
+
+def _hash_of(t: Term) -> int:
+    return t._hash
 
 
 def _free(terms: Iterable[Term], bound: Iterable[Var] = ()) -> frozenset[Var]:
@@ -188,22 +206,22 @@ class Let(Term):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Add(Term):
-    """A flat sum; among indices, an affine form with its terms in the order of their variables."""
+    """A flat sum, equal to one in any other order; among indices, an affine form."""
 
     terms: tuple[Term, ...]
 
     def __post_init__(self) -> None:
-        self._seal(_joined(self.terms), (self.terms,), _free(self.terms))
+        self._seal(_joined(self.terms), (_in_any_order(self.terms),), _free(self.terms))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mul(Term):
-    """A flat product, a number (if any) first."""
+    """A flat product, equal to one in any other order; a number (if any) stands first."""
 
     factors: tuple[Term, ...]
 
     def __post_init__(self) -> None:
-        self._seal(_joined(self.factors, product=True), (self.factors,), _free(self.factors))
+        self._seal(_joined(self.factors, product=True), (_in_any_order(self.factors),), _free(self.factors))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,6 +17,7 @@ import numpy as np
 
 from .case import Case, Failure, Skipped
 from .data import Matrix, Wave
+from .kinds import Function
 from .modes import extra_arguments
 from .syntax import (
     Add,
@@ -274,6 +275,8 @@ def _alike(program: Program) -> list[Range]:
         parents += _below(e)
     if any(isinstance(a, Affine) and a.bare is None for u in walk(program.body) if isinstance(u, App) for a in u.args):
         return []
+    if any(isinstance(v.kind, Function) and any(isinstance(p, Tensor) for p in v.kind.params) for v in program.params):
+        return []  # a function of a tensor tells its entries by their places
     return sorted(ranges - told, key=lambda r: r.name)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 
 from combdiff.notation.matrix.expr import (
     Adjoint,
@@ -64,7 +64,7 @@ from combdiff.terms.terms import (
     proj,
     total,
 )
-from combdiff.terms.types import Index, Map, Type, same_ranges
+from combdiff.terms.types import Index, Map, Type, is_complex, same_ranges
 
 Legs = tuple[Var, ...]
 Kinds = tuple[Type, ...]
@@ -181,7 +181,7 @@ def _of_functions(expr: MatrixExpr) -> Entries:
         case AtMost(left, right):
             return _by_entry(lambda a, b: indicator(a, b, ONE), _spread([entries(left), entries(right)]))
         case Value(function, args, True):
-            return _by_entry(lambda *given: App(function, given), _spread([entries(arg) for arg in args]))
+            return _by_entry(partial(_applied, function), _spread([entries(arg) for arg in args]))
         case Value() | Item():
             return _of_term(_value(expr))
         case _:
@@ -281,6 +281,13 @@ def _of_term(term: Term) -> Entries:
 
 def _each(function: Callable[[Term], Term], of: Entries) -> Entries:
     return Entries(*of.shape, lambda rows, columns: function(of.at(rows, columns)))
+
+
+def _applied(function: Term, *given: Term) -> Term:
+    """A function of numbers; what it takes as real is real, though it is written with complex values: x̄ ∘ x."""
+    assert isinstance(function.type, Map), "functions are applied"
+    pairs = zip(given, function.type.params, strict=True)
+    return App(function, tuple(call("real", x) if is_complex(x.type) and not is_complex(k) else x for x, k in pairs))
 
 
 def _by_entry(function: Callable[..., Term], items: Sequence[Entries]) -> Entries:
