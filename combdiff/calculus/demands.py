@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from combdiff.calculus.naming import is_worth_a_name
-from combdiff.terms.guards import Condition, Guard, both, condition_of, is_finite, unguarded
-from combdiff.terms.ordering import existing, united
+from combdiff.terms.conditions.guards import Condition, Guard, both, condition_of, is_finite, unguarded
+from combdiff.terms.conditions.ordering import existing, united
 from combdiff.terms.terms import (
     App,
     Const,

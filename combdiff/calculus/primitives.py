@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from combdiff.errors import UnsupportedError
-from combdiff.terms.guards import condition_of, inside
+from combdiff.terms.conditions.guards import condition_of, inside
 from combdiff.terms.inclusion import included
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (

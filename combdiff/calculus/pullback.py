@@ -16,7 +16,7 @@ from collections.abc import Collection, Sequence
 
 from combdiff.calculus.combinators import B, C, Comb, Edge, Fork, I, K, Moving
 from combdiff.calculus.primitives import Primitive
-from combdiff.terms.guards import guarded, is_finite, unguarded
+from combdiff.terms.conditions.guards import guarded, is_finite, unguarded
 from combdiff.terms.terms import (
     ZERO,
     Add,

@@ -23,7 +23,7 @@ from combdiff.calculus.naming import name_arguments
 from combdiff.calculus.pullback import pull_back
 from combdiff.errors import UnsupportedError
 from combdiff.language.printing.names import names_in
-from combdiff.terms.guards import Guard, is_finite, under
+from combdiff.terms.conditions.guards import Guard, is_finite, under
 from combdiff.terms.inclusion import included
 from combdiff.terms.terms import (
     ONE,

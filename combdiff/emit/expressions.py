@@ -350,7 +350,11 @@ class Expressions(Products, PackedProducts, NumbersInText):
         if not self.spelling.put:
             return self._masked(step, name)
         template = self.spelling.zeros_complex if step.complex else self.spelling.zeros
-        index = ", ".join(self.aligned(o, p, rank).code for o, p in zip(step.operands[1:], places, strict=True))
+        alone = self.spelling.place if adds else "{0}"
+        index = ", ".join(
+            self.aligned(o, p, rank).code if o.rank else alone.format(self.refer(o).code)
+            for o, p in zip(step.operands[1:], places, strict=True)
+        )
         shape = self.shape(step.domains) if step.rank > 1 else self.extent(step.domains[0])
         lines = [f"{name} = {template.format(shape)}"]
         template = self.spelling.add_at if adds else self.spelling.put

@@ -8,7 +8,7 @@ indicator(i, j, 3 / a)                     becomes   3 * indicator(i, j, 1 / a)
 
 from __future__ import annotations
 
-from combdiff.terms.guards import Condition, condition_of, is_finite, under
+from combdiff.terms.conditions.guards import Condition, condition_of, is_finite, under
 from combdiff.terms.terms import (
     Add,
     Indicator,

@@ -46,9 +46,9 @@ class Archive:
         # affine forms have their terms in the order of their variables
         variables = sorted((t for t in parts if isinstance(t, Var)), key=lambda v: v.uid)
         nodes = [t for t in parts if not isinstance(t, Var)]
-        places: dict[Term, int] = {t: n for n, t in enumerate((*variables, *nodes))}
+        places = {_key(t): n for n, t in enumerate((*variables, *nodes))}
         rows = [(type(t), tuple(_written(part, places) for part in _fields(t))) for t in nodes]
-        return cls(tuple((v.name, v.kind) for v in variables), tuple(rows), tuple(places[t] for t in terms))
+        return cls(tuple((v.name, v.kind) for v in variables), tuple(rows), tuple(places[_key(t)] for t in terms))
 
     def terms(self) -> tuple[Term, ...]:
         """The terms, in variables of their own."""
@@ -58,18 +58,23 @@ class Archive:
         return tuple(made[n] for n in self.roots)
 
 
-def _in_order(terms: Sequence[Term]) -> dict[Term, None]:
+def _key(t: Term) -> int:
+    """A variable is its number; what is equal in another order is kept in its own."""
+    return -t.uid if isinstance(t, Var) else id(t)
+
+
+def _in_order(terms: Sequence[Term]) -> list[Term]:
     """All distinct parts of `terms`, the parts of each before it."""
-    found: dict[Term, None] = {}
+    found: dict[int, Term] = {}
     stack = [(t, False) for t in reversed(terms)]
     while stack:
         t, ready = stack.pop()
         if ready:
-            found[t] = None
-        elif t not in found:
+            found[_key(t)] = t
+        elif _key(t) not in found:
             stack.append((t, True))
             stack += [(part, False) for part in (*children(t), *bound_by(t))]
-    return found
+    return list(found.values())
 
 
 def _fields(t: Term) -> list[object]:
@@ -77,10 +82,10 @@ def _fields(t: Term) -> list[object]:
     return [getattr(t, name) for name in names]
 
 
-def _written(field: object, places: dict[Term, int]) -> object:
+def _written(field: object, places: dict[int, int]) -> object:
     match field:
         case Term():
-            return _Row(places[field])
+            return _Row(places[_key(field)])
         case tuple():
             return tuple(_written(part, places) for part in field)
         case _:

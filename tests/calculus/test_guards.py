@@ -17,8 +17,8 @@ from combdiff.language.inference.infer import infer
 from combdiff.language.parsing.parser import parse
 from combdiff.language.printing.printer import expression_text
 from combdiff.meaning.evaluate import evaluate
-from combdiff.terms.guards import SAFE, Condition, Finite, guarded, is_finite, under, unguarded
-from combdiff.terms.ordering import form_of, implies, united, without
+from combdiff.terms.conditions.guards import SAFE, Condition, Finite, guarded, is_finite, under, unguarded
+from combdiff.terms.conditions.ordering import form_of, implies, united, without
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     MINUS_ONE,

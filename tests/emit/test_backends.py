@@ -245,6 +245,15 @@ def test_torch_gives_an_equation_lists_of_offsets_as_they_are() -> None:
     assert "equation_y(x, X, S)" in cd.grad(text).source(backend="torch")
 
 
+def test_torch_adds_at_one_place_of_an_axis() -> None:
+    ring = "@domain Z begin base = I; periodic = true end\n"
+    d = cd.grad(ring + "(A::(Z, Z) -> R) -> sum(i::Z, A(0, 2 * i))")
+    assert "index_put_((torch.tensor(" in d.source(backend="torch")
+    torch = pytest.importorskip("torch")
+    A = np.zeros((4, 4))
+    np.testing.assert_array_equal(d.compile("torch")(torch.tensor(A)).numpy(), d.compile()(A))
+
+
 def test_torch_casts_the_real_factor_only() -> None:
     text = source(_mixed(), backend="torch")
     assert "return (A + 0j) @ x" in text

@@ -7,8 +7,11 @@ view is taken at the end where a result must have it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby, permutations, product
+from math import factorial, prod
+from operator import itemgetter
 
 from combdiff.arrays.layouts import Image, facing, images
 from combdiff.arrays.plan import Builder, Step
@@ -19,6 +22,9 @@ Labels = tuple[Var, ...]
 
 
 _PRODUCTS = frozenset({"tensordot", "batched", "einsum"})
+
+
+_MOST_ORDERS = 24  # of equal operands, which differ by their indices only
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +74,8 @@ class Arrays:
         self.integer_tensors: dict[Var, Step] = {}
         self.symmetries: dict[Step, tuple[Symmetry, ...]] = {}
         self._laid: dict[Step, tuple[int, ...]] = {}
+        self._numbers: dict[Step, int] = {}
+        self._commuted: dict[Hashable, tuple[Step, tuple[int, ...]]] = {}
 
     # --- single steps -------------------------------------------------------------------------------------------
 
@@ -107,11 +115,44 @@ class Arrays:
     def elementwise(
         self, op: str, spec: object, values: Sequence[Value], wanted: Sequence[Var] = (), complex: bool | None = None
     ) -> Value:
-        """`op` on aligned operands; `spec` is completed by how each operand is aligned."""
+        """`op` on aligned operands; `spec` is completed by how each operand is aligned.
+
+        Sums and products are made once, whatever the order of their operands and the names of their indices are.
+        """
+        key, numbered = self._in_any_order(op, spec, values, complex) if op in ("add", "mul") else (None, ())
+        if key is not None and key in self._commuted:
+            step, places = self._commuted[key]
+            return Value(step, tuple(numbered[place] for place in places))
         out = joint((v.labels for v in values), wanted)
         aligned = (spec, tuple(alignment(v.labels, out) for v in values))
         operands = tuple(v.step for v in values)
-        return Value(self.builder.step(op, operands, aligned, map(domain_of, out), complex), out)
+        value = Value(self.builder.step(op, operands, aligned, map(domain_of, out), complex), out)
+        if key is not None:
+            self._commuted[key] = value.step, tuple(numbered.index(label) for label in out)
+        return value
+
+    def _in_any_order(
+        self, op: str, spec: object, values: Sequence[Value], complex: bool | None
+    ) -> tuple[Hashable, Labels]:
+        """What equal sums (products) have in common, and the indices in the order in which it counts them."""
+        coefficients: Sequence[Const] = spec if op == "add" else [ONE] * len(values)  # type: ignore[assignment]
+        number = {v.step: self._numbers.setdefault(v.step, len(self._numbers)) for v in values}
+        rows = sorted(
+            ((number[v.step], c.real, c.imag, n) for n, (v, c) in enumerate(zip(values, coefficients, strict=True)))
+        )
+        ties = [[row[-1] for row in tie] for _, tie in groupby(rows, key=itemgetter(0, 1, 2))]
+        orders = product(*map(permutations, ties)) if prod(map(factorial, map(len, ties))) <= _MOST_ORDERS else [ties]
+        least: tuple[tuple[tuple[int, ...], ...], Labels] | None = None
+        for order in orders:
+            counted: dict[Var, int] = {}
+            pattern = tuple(
+                tuple([counted.setdefault(x, len(counted)) for x in values[n].labels]) for tie in order for n in tie
+            )
+            if least is None or pattern < least[0]:
+                least = pattern, tuple(counted)
+        assert least is not None, "there is an order at least"
+        front = None if op == "add" else spec
+        return (op, front, complex, tuple(row[:-1] for row in rows), least[0]), least[1]
 
     def product(self, coefficient: Const, values: Sequence[Value], wanted: Sequence[Var] = ()) -> Value:
         """coefficient · a · b · …, entry by entry."""

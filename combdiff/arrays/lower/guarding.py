@@ -17,8 +17,8 @@ from combdiff.arrays.lower.arrays import Arrays, Value, domain_of
 from combdiff.arrays.lower.conditions import compared_in, conditions_of, solution
 from combdiff.arrays.lower.indexing import affine, position
 from combdiff.arrays.passes.paths import Network
-from combdiff.terms.guards import SAFE, Condition, Finite, Guard, both, condition_of, under
-from combdiff.terms.ordering import existing
+from combdiff.terms.conditions.guards import SAFE, Condition, Finite, Guard, both, condition_of, under
+from combdiff.terms.conditions.ordering import existing
 from combdiff.terms.terms import ONE, ZERO, Const, Delta, Indicator, Pow, Term, Var
 from combdiff.terms.types import Index
 

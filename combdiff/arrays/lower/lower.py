@@ -42,7 +42,7 @@ from combdiff.arrays.passes.sharing import Shared
 from combdiff.arrays.plan import Plan, Step
 from combdiff.calculus.demands import demanded
 from combdiff.errors import UnsupportedError
-from combdiff.terms.guards import Guard, under
+from combdiff.terms.conditions.guards import Guard, under
 from combdiff.terms.terms import (
     ONE,
     Add,

@@ -77,6 +77,7 @@ class Spelling:
     # a scatter, as statements: array, index in brackets, values, index; if empty, values are masked and summed
     put: str = "{0}[{3}] = {2}"
     add_at: str
+    place: str = "{0}"  # one place among index arrays, where `add_at` takes arrays only
 
     # contractions; `inner` is of arrays of several axes, `real_inner` of real ones; `to_complex` a real operand of a
     # complex one, `to_real` an integer that is read as a number, where these are not mixed

@@ -37,6 +37,7 @@ SPELLING = Spelling(
     reverse="",
     flip="torch.flip({0}, ({1},))",
     add_at="{0}.index_put_({1}, {2}, accumulate=True)",
+    place="torch.tensor({0}, device=device)",
     tensordot="torch.tensordot({0}, {1}, dims={2})",
     vdot="torch.vdot({0}, {1})",
     inner="torch.vdot({0}.ravel(), {1}.ravel())",

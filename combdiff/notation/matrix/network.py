@@ -31,7 +31,7 @@ from combdiff.notation.matrix.expr import (
     product,
 )
 from combdiff.notation.matrix.tensors import Arrangement
-from combdiff.terms.guards import is_finite
+from combdiff.terms.conditions.guards import is_finite
 from combdiff.terms.network import Network, network
 from combdiff.terms.terms import (
     ONE,

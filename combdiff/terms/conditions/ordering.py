@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 
-from combdiff.terms.guards import Condition, Guard, under
+from combdiff.terms.conditions.guards import Condition, Guard, under
 from combdiff.terms.terms import ONE, Add, Const, Sum, Term, Var, add, fresh, mul, number, split_coefficient, total
 from combdiff.terms.types import Domain, Index
 

@@ -1,0 +1,1 @@
+"""Conditions: what stands under them, and what follows from them."""
