@@ -49,13 +49,16 @@ SPELLINGS = [
     f"{sign}{first} {middle} {second}"
     for e in ("exp(q(i)) * L(i, j)", "L(i, j) * exp(q(i))")
     for f in ("2 * L(j, i)", "L(j, i) * 2")
-    for sign, first, middle, second in (("", e, "-", f), ("-", f, "+", e))
+    for sign, first, middle, second in (("", e, "-", f), ("-", f, "+", e), ("", f"({e})", "-", f"({f})"))
 ]
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
-def test_a_function_is_computed_once_however_its_argument_is_spelled(spelling: str) -> None:
-    again = "-(L(j, i) * 2) + L(i, j) * exp(q(i))"
-    text = f"(q::RV{{n}}, L::RM{{n, n}}) -> (x::RV{{n}}) -> sum((i, j), x(i)^2 * x(j) * sin({spelling}) * sin({again}))"
-    code = cd.grad(text).source().partition('"""')[2].partition('"""')[2]
-    assert (code.count("np.exp("), code.count("np.sin(")) == (1, 1)
+@pytest.mark.parametrize("how", [{}, {"value": True}, {"value": True, "hvp": True}], ids=["gradient", "value", "hvp"])
+def test_a_function_is_computed_once_however_its_argument_is_spelled(spelling: str, how: dict[str, bool]) -> None:
+    text = f"""(q::RV{{n}}, x::RV{{n}}) -> (L::RM{{n, n}}) -> begin
+        Q = (i, j) -> {spelling}
+        sum((i, j), x(i) * exp(Q(i, j)) * x(j) + tanh(Q(i, j))^2 * L(j, i))
+    end"""
+    code = cd.grad(text).compile(**how).source.partition('"""')[2].partition('"""')[2]
+    assert (code.count("np.exp("), code.count("np.tanh(")) == (2, 1)

@@ -75,7 +75,7 @@ class Arrays:
         self.symmetries: dict[Step, tuple[Symmetry, ...]] = {}
         self._laid: dict[Step, tuple[int, ...]] = {}
         self._numbers: dict[Step, int] = {}
-        self._commuted: dict[Hashable, tuple[Step, tuple[int, ...]]] = {}
+        self._entrywise: dict[Hashable, tuple[Step, tuple[int, ...]]] = {}
 
     # --- single steps -------------------------------------------------------------------------------------------
 
@@ -117,30 +117,30 @@ class Arrays:
     ) -> Value:
         """`op` on aligned operands; `spec` is completed by how each operand is aligned.
 
-        Sums and products are made once, whatever the order of their operands and the names of their indices are.
+        What is equal is made once, whatever its indices are called, and sums and products in whatever order.
         """
-        key, numbered = self._in_any_order(op, spec, values, complex) if op in ("add", "mul") else (None, ())
-        if key is not None and key in self._commuted:
-            step, places = self._commuted[key]
+        key, numbered = self._in_any_order(op, spec, values, complex)
+        if key in self._entrywise:
+            step, places = self._entrywise[key]
             return Value(step, tuple(numbered[place] for place in places))
         out = joint((v.labels for v in values), wanted)
         aligned = (spec, tuple(alignment(v.labels, out) for v in values))
         operands = tuple(v.step for v in values)
         value = Value(self.builder.step(op, operands, aligned, map(domain_of, out), complex), out)
-        if key is not None:
-            self._commuted[key] = value.step, tuple(numbered.index(label) for label in out)
+        self._entrywise[key] = value.step, tuple(numbered.index(label) for label in out)
         return value
 
     def _in_any_order(
         self, op: str, spec: object, values: Sequence[Value], complex: bool | None
     ) -> tuple[Hashable, Labels]:
-        """What equal sums (products) have in common, and the indices in the order in which it counts them."""
+        """What equal values have in common, and the indices in the order in which it counts them."""
         coefficients: Sequence[Const] = spec if op == "add" else [ONE] * len(values)  # type: ignore[assignment]
         number = {v.step: self._numbers.setdefault(v.step, len(self._numbers)) for v in values}
-        rows = sorted(
-            ((number[v.step], c.real, c.imag, n) for n, (v, c) in enumerate(zip(values, coefficients, strict=True)))
-        )
-        ties = [[row[-1] for row in tie] for _, tie in groupby(rows, key=itemgetter(0, 1, 2))]
+        rows = [(number[v.step], c.real, c.imag, n) for n, (v, c) in enumerate(zip(values, coefficients, strict=True))]
+        ties = [[n] for n in range(len(rows))]
+        if op in ("add", "mul"):
+            rows.sort()
+            ties = [[row[-1] for row in tie] for _, tie in groupby(rows, key=itemgetter(0, 1, 2))]
         orders = product(*map(permutations, ties)) if prod(map(factorial, map(len, ties))) <= _MOST_ORDERS else [ties]
         least: tuple[tuple[tuple[int, ...], ...], Labels] | None = None
         for order in orders:
