@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -19,13 +20,14 @@ from combdiff.run.given import Given
 from combdiff.shown import Bundle, shown_by
 from combdiff.simplify.account import Progress, Step, Steps
 from combdiff.simplify.choose import index_names
-from combdiff.simplify.stages import CANCELS, Simplifier
+from combdiff.simplify.stages import CANCELS, COLLECT, Simplifier
 from combdiff.terms.recursion import deep_recursion, rare_collections
-from combdiff.terms.terms import Diff, Lam, Let, Term, apply, subterms
+from combdiff.terms.terms import Diff, Lam, Let, Term, Traverser, apply, subterms
 from combdiff.terms.types import Map
 from combdiff.valued import note_on_value, with_value
 
 if TYPE_CHECKING:
+    from combdiff.arrays.lower.forms import Forms
     from combdiff.checking import Report
     from combdiff.jupyter.explorer import Explorer
     from combdiff.minimizing import Problem
@@ -166,18 +168,19 @@ class Derivation:
         With `value`, `pack` and `memory` they are those of `compile` with the same; where the program has such a name,
         write `value_=True`. Raises BudgetError where `memory`, bytes or text such as "2 GB", is too little.
         """
-        from combdiff.arrays.lower.lower import guessed_sizes, lower
+        from combdiff.arrays.lower.lower import guessed_sizes
         from combdiff.arrays.passes.memory import bytes_of
         from combdiff.arrays.passes.packed_plan import packed
         from combdiff.arrays.passes.schedule import scheduled
         from combdiff.emit.emit import spelling_of
 
         given = Given.of(self.term, shapes)
-        term = self._runnable(given.option("value", value, False))
+        forms = self._runnable(given.option("value", value, False))
         pack, memory = given.option("pack", pack, ()), given.option("memory", memory, None)
         backend = given.keyword("backend", backend)
         with deep_recursion():
-            plan = lower(term, {**guessed_sizes(term), **sizes_of(term, given.rest)})
+            term = forms.formula
+            plan = forms.plan({**guessed_sizes(term), **sizes_of(term, given.rest)})
             return scheduled(packed(plan, self._names_to_pack(pack)), spelling_of(backend), bytes_of(memory))
 
     def source(
@@ -211,8 +214,8 @@ class Derivation:
             if hvp:
                 joint = self._joint(value)
                 return products_source(joint, backend, name, title, names, limit, sizes_of(joint.term, given.rest))
-            term = self._runnable(value)
-            return source(term, sizes_of(term, given.rest), backend, name, title, names, limit)
+            forms = self._runnable(value)
+            return source(forms, sizes_of(forms.formula, given.rest), backend, name, title, names, limit)
 
     def compile(
         self,
@@ -323,15 +326,29 @@ class Derivation:
         """A simplifier with a budget of its own, like the one that found this derivative."""
         return Simplifier(Gate(), expand, seconds=self.seconds, nodes=self.nodes, full_space=full_space)
 
-    def _runnable(self, value: bool) -> Term:
+    def _runnable(self, value: bool) -> Forms:
+        """The derivative in the forms that can be run, with the objective's `value` first."""
+        from combdiff.arrays.lower.forms import Forms
+
+        flat = self._flat
         if not value:
-            return self.term
+            return Forms(self.term, flat, _same)
         with deep_recursion():
             simplifier = self._simplifier(expand=False)
             f = without_derivatives(self.objective, simplifier, simplifier.ask)
             if self.expand and isinstance(f, Lam):
                 f = self._simplifier(expand=True).multiplied_out(f)
-            return with_value(self.term, f, Budget.of(self.seconds))
+            budget = Budget.of(self.seconds)
+            return Forms(with_value(self.term, f, budget), flat and with_value(flat, f, budget), _same)
+
+    @cached_property
+    def _flat(self) -> Term | None:
+        """The derivative before common factors were put in front and parts were named; None if that was not tried."""
+        collected = [n for n, step in enumerate(self.steps) if step.name == COLLECT]
+        if not collected or not isinstance(self.steps[collected[-1]].term, Lam):
+            return None
+        before, last = self.steps[collected[-1] - 1].term, self.steps[-1].term
+        return Traverser(lambda t: before if t == last else t)(self.term)
 
     def _title(self, value: bool) -> str:
         """What emitted code says of itself."""
@@ -347,13 +364,19 @@ class Derivation:
                 remedy="use cd.grad(text).compile(hvp=True), or cd.hvp(text) for the product alone",
             )
         with deep_recursion():
-            return joined(self._runnable(value), self.products.term)
+            return joined(self._runnable(value), self.products._runnable(value=False))
 
     def _function_name(self, value: bool, hvp: bool = False) -> str:
         name = {"grad": "gradient", "pullback": "pullback", "hvp": "hessian_vector_product"}[self.mode]
         if hvp:
             return f"value_{name}_and_hvp" if value else f"{name}_and_hvp"
         return f"value_and_{name}" if value else name
+
+
+def _same(before: Term, after: Term) -> None:
+    """Raise CheckError if what is chosen to be run does not have the value of what it was chosen for."""
+    with suppress(UnsupportedError, OverflowError):
+        Gate().same(before, after, "choosing what to run")
 
 
 def _restored(text: str, mode: str, archive: Archive, accounts: Sequence[Mapping[str, Any]], *how: Any) -> Derivation:

@@ -14,7 +14,7 @@ from importlib import import_module
 
 from combdiff.arrays.liveness import SHARE, held_by
 from combdiff.arrays.lower.arguments import called
-from combdiff.arrays.lower.lower import lower
+from combdiff.arrays.lower.forms import Forms
 from combdiff.arrays.lower.signature import described, slots
 from combdiff.arrays.lower.solving import Equation
 from combdiff.arrays.passes.overwriting import CAUTIOUS, Overwriting
@@ -45,7 +45,7 @@ _DIMENSIONS = "nmrstuv"
 
 
 def source(
-    term: Term,
+    term: Term | Forms,
     sizes: Mapping[Domain, int] | None = None,
     backend: str = "numpy",
     name: str = "gradient",
@@ -70,7 +70,8 @@ def source(
     """
     spelling = spelling_of(backend)
     with deep_recursion():
-        return emit(scheduled(packed(lower(term, sizes), pack), spelling, memory), spelling, name, title)
+        forms = term if isinstance(term, Forms) else Forms(term)
+        return emit(scheduled(packed(forms.plan(sizes), pack), spelling, memory), spelling, name, title)
 
 
 def spelling_of(backend: str) -> Spelling:

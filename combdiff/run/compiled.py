@@ -9,7 +9,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from combdiff.arrays.lower.argument_names import ArgumentNames, identifier
-from combdiff.arrays.lower.lower import lower
+from combdiff.arrays.lower.forms import Forms
 from combdiff.arrays.lower.signature import result_of
 from combdiff.arrays.passes.overwriting import CAUTIOUS, Overwriting
 from combdiff.arrays.passes.packed_plan import packed
@@ -92,7 +92,7 @@ class Compiled:
 
     def __init__(
         self,
-        term: Term,
+        term: Term | Forms,
         backend: str = "numpy",
         name: str = "gradient",
         title: str = "",
@@ -100,7 +100,8 @@ class Compiled:
         pack: tuple[str, ...] = (),
         memory: int | None = None,
     ) -> None:
-        self._term = term
+        self._forms = term if isinstance(term, Forms) else Forms(term)
+        term = self._forms.formula
         self._options = backend, name, title, check, pack, memory
         self._spelling = spelling_of(backend)
         self._library = library_of(backend)
@@ -135,7 +136,7 @@ class Compiled:
 
     def __reduce__(self) -> tuple[object, ...]:
         # what was learnt from arrays is of this process; the text is made anew from the formula
-        return type(self), (self._term, *self._options)
+        return type(self), (self._forms, *self._options)
 
     def __call__(self, /, *args: object, out: object = None, **named: object) -> object:
         from combdiff.meaning.points import offsets_of
@@ -331,7 +332,7 @@ class Compiled:
 
     def _lowered(self, sizes: Mapping[Domain, int] | None) -> Plan:
         with deep_recursion():
-            plan = packed(lower(self._term, sizes), self._pack, self._unchecked)
+            plan = packed(self._forms.plan(sizes), self._pack, self._unchecked)
             # a limit is for the sizes of a call, not for those that are guessed
             return self._scheduled(plan, None if sizes is None else self._memory)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
-from combdiff.arrays.lower.lower import lower
+from combdiff.arrays.lower.forms import Forms
 from combdiff.arrays.lower.signature import Result, result_of
 from combdiff.arrays.passes.overwriting import CAUTIOUS, Overwriting
 from combdiff.arrays.passes.packed_plan import packed
@@ -40,10 +40,17 @@ class Joint:
     term: Lam
     directions: tuple[Var, ...]
     first: int
+    flat: Lam | None = None
+    check: Callable[[Term, Term], object] | None = None
 
     def __reduce__(self) -> tuple[object, ...]:
         # the directions are parameters of the term, and are to be so again
-        return _rejoined, (self.term, len(self.directions), self.first)
+        return _rejoined, (self.term, len(self.directions), self.first, self.flat, self.check)
+
+    @property
+    def forms(self) -> Forms:
+        """What is lowered."""
+        return Forms(self.term, self.flat, self.check)
 
     @property
     def unknowns(self) -> tuple[Var, ...]:
@@ -52,16 +59,24 @@ class Joint:
         return self.term.params[-2 * count : -count]
 
 
-def joined(result: Term, products: Term) -> Joint:
+def joined(result: Forms, products: Forms) -> Joint:
     """The result of a gradient and that of its Hessian-vector product in one term, their definitions once.
 
     >>> from combdiff.terms.terms import TWO, fresh, mul, power
     >>> from combdiff.terms.types import REAL
     >>> x, k = fresh("x", REAL), fresh("k", REAL)
-    >>> joint = joined(Lam((x,), mul(TWO, x)), Lam((x, k), mul(TWO, k)))
+    >>> joint = joined(Forms(Lam((x,), mul(TWO, x))), Forms(Lam((x, k), mul(TWO, k))))
     >>> len(joint.term.params), joint.first, [v.name for v in joint.directions]
     (2, 1, ['k'])
     """
+    joint = _joined(result.formula, products.formula)
+    if result.flat is None and products.flat is None:
+        return joint
+    flat = _joined(result.flat or result.formula, products.flat or products.formula)
+    return replace(joint, flat=flat.term, check=result.check)
+
+
+def _joined(result: Term, products: Term) -> Joint:
     a, b = result_of(result), result_of(products)
     if b.params[: len(a.params)] != a.params:
         raise UnsupportedError(
@@ -73,8 +88,10 @@ def joined(result: Term, products: Term) -> Joint:
     return Joint(Lam(b.params, body), b.params[len(a.params) :], len(a.outputs))
 
 
-def _rejoined(term: Lam, directions: int, first: int) -> Joint:
-    return Joint(term, term.params[-directions:], first)
+def _rejoined(
+    term: Lam, directions: int, first: int, flat: Lam | None, check: Callable[[Term, Term], object] | None
+) -> Joint:
+    return Joint(term, term.params[-directions:], first, flat, check)
 
 
 def _merged(a: Result, b: Result) -> list[tuple[Var, Term]]:
@@ -95,7 +112,7 @@ def products_source(
     """Stand-alone source of a function that returns the outputs at a point, and `hvp`, the products there."""
     with deep_recursion():
         spelling = spelling_of(backend)
-        plan = packed(lower(joint.term, sizes), pack, [v.name for v in joint.directions])
+        plan = packed(joint.forms.plan(sizes), pack, [v.name for v in joint.directions])
         plan, varying = _split(plan, joint)
         plan = scheduled(plan, spelling, memory, varying)
         return emit_with_products(plan, plan.directions, joint.first, spelling, name, title)
@@ -139,7 +156,7 @@ class CompiledHessian(Compiled):
     ) -> None:
         self._joint = joint
         self._unchecked = tuple(v.name for v in joint.directions)
-        super().__init__(joint.term, backend, name, title, check, pack, memory)
+        super().__init__(joint.forms, backend, name, title, check, pack, memory)
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self._joint, *self._options)

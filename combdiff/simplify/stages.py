@@ -19,7 +19,7 @@ from combdiff.calculus.floating import unfold
 from combdiff.calculus.implicit import is_implicit
 from combdiff.canon.canonical import Symmetries
 from combdiff.canon.repeats import once_a_form
-from combdiff.errors import BudgetError, UnsupportedError
+from combdiff.errors import BudgetError, CheckError, UnsupportedError
 from combdiff.language.printing.anchors import domains_of
 from combdiff.simplify.account import Progress, Step
 from combdiff.simplify.check import Check
@@ -28,7 +28,7 @@ from combdiff.simplify.conditions import stated_once
 from combdiff.simplify.contraction.contract import contract
 from combdiff.simplify.contraction.culprit import accusation
 from combdiff.simplify.contraction.egraph import Family
-from combdiff.simplify.forms.sharing import nested
+from combdiff.simplify.graph.choice import chosen
 from combdiff.simplify.known import Known, entry_of, is_function, joined, parts_of, with_entry
 from combdiff.simplify.linear import real_parts_by_term
 from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
@@ -45,6 +45,10 @@ from combdiff.terms.types import Type
 
 CANCELS = """The value is multiplied out, too: near zero it is a difference of large terms, and loses their digits.
 Where a sum of squares is 1e-14 of its terms (a relative residual of 1e-7), rounding is 1 % of it."""
+
+
+COLLECT = "collect and name"
+"""The stage before which a derivative is a sum of products."""
 
 
 @dataclass(slots=True)
@@ -124,7 +128,7 @@ class Simplifier:
             f = self._stage("place cotangents", f, lambda body: self._placed(body, kept))
             f = self._stage("merge like terms", f, self._merged(unused))
         if last and not self.expand:
-            f = self._stage("collect and name", f, lambda body: self._nested(body, kept, unused))
+            f = self._stage(COLLECT, f, lambda body: self._nested(body, kept, unused))
         names = {**index_names(f), **self.names}
         return self._stage("order and names", f, lambda body: (self._ordered(body, order, names), {}))
 
@@ -186,6 +190,12 @@ class Simplifier:
 
         Raises OutOfTime if it takes longer than what is left.
         """
+        loose = sorted(v.name for v in after.free - before.free)
+        if loose:
+            raise CheckError(
+                f"{name} left {', '.join(loose)} without what binds it; this is a bug of combdiff",
+                remedy="report the program",
+            )
         gate = self.gate
         if gate is None or before is after:
             return []
@@ -233,7 +243,7 @@ class Simplifier:
             return body, {}
         bindings, results = parts_of(body)
         kept = {*kept, *(var for var, value in bindings if is_function(value))}
-        bindings, results, families = nested(bindings, results, kept, self.derived, unused, self.budget)
+        bindings, results, families = chosen(bindings, results, kept, self.derived, unused, self.names, self.budget)
         return let(bindings, tuple_of(results)), families
 
     def _expanded(self, body: Term) -> tuple[Term, dict[str, Family]]:

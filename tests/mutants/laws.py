@@ -30,7 +30,6 @@ DIRECT = {
         "tests/golden",
         "tests/paper",
     ),
-    "nest": ("tests/simplify/test_nest.py", "tests/golden", "tests/paper"),
 }
 """The tests of a family of laws, and for all others: """
 GENERAL = ("tests/simplify/test_contract.py", "tests/golden", "tests/paper", "tests/simplify", "tests/test_api.py")

@@ -46,7 +46,7 @@ def test_a_matrix_called_delta_is_not_kroneckers() -> None:
 
 def test_plain_text_tells_a_transposed_matrix_from_a_name() -> None:
     d = cd.grad("(Aᵀ::RM, A::RM) -> (x::RV) -> sum((i, j), x(i) * (Aᵀ(i, j) * x(j)^2 + A(i, j) * x(j)))")
-    assert set(d.matrix_text().split(" + ")) == {"Aᵀ1 x^∘2", "2 x ∘ (Aᵀ1ᵀ x)", "A x", "Aᵀ x"}
+    assert d.matrix_text() == "Aᵀ1 x^∘2 + (A + Aᵀ + 2 diag(x) Aᵀ1ᵀ) x"
     assert cd.grad("(π::R) -> (x::R) -> π * pi * x^2").matrix_text() == "2 π1 x π"
 
 

@@ -36,7 +36,7 @@ end""",
 }
 RESULTS = {
     "tucker": """u1 = (i, j, k) -> sum((a, b, c), A(i, a) * B(j, b) * C(k, c) * G(a, b, c)) - T(i, j, k)""",
-    "expanded CP": """P = (i, j, k) -> sum(f, X(i, f) * Y(j, f) * Z(k, f)) - T(i, j, k)
+    "expanded CP": """P = (i, j, k) -> sum(e, X(i, e) * Y(j, e) * Z(k, e)) - T(i, j, k)
   (
       (i, e) -> 2 * sum((j, k), P(i, j, k) * Y(j, e) * Z(k, e)),
       (j, e) -> 2 * sum((i, k), P(i, j, k) * X(i, e) * Z(k, e)),

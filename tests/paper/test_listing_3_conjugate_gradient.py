@@ -54,23 +54,15 @@ def test_eq_48_is_a_program_that_reads_back():
     assert str(theory()).startswith("(A::Sym, r::RV, p::RV, b::RV, x::RV) -> (alpha::R, beta::R) -> begin\n")
 
 
-def test_eq_49_the_derivative_by_the_first_step_size():
-    first = gradient(TEXT).matrix_text().removeprefix("(").split(", ")[0]
-    assert first == "(r + beta p)ᵀ (A (x + alpha (r + beta p)) - b)"
-
-
-def test_eq_49_the_derivative_by_the_second_step_size_has_alpha_in_front():
-    second = gradient(TEXT).matrix_text().removesuffix(")").split(", ")[1]
-    assert second in (
-        "alpha (pᵀ A (x + alpha (r + beta p)) - pᵀ b)",
-        "alpha (pᵀ A (x + alpha (r + beta p)) - bᵀ p)",
-    )
+def test_eq_49_names_the_residual_at_the_new_point():
+    residual, derivatives = gradient(TEXT).matrix_text().splitlines()
+    assert residual == "v = A (x + alpha (r + beta p)) - b"
+    assert derivatives == "((r + beta p)ᵀ v, alpha pᵀ v)"
 
 
 def test_eq_49_has_no_unknown_function_and_no_delta():
     assert "grad(" not in str(gradient(TEXT))
     assert not oracle.has_delta(gradient(TEXT))
-    assert oracle.opened(gradient(TEXT))[1] == {}
 
 
 @pytest.mark.parametrize("size", SIZES)

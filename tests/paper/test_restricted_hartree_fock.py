@@ -33,7 +33,7 @@ end"""
 
 def test_written_flat_the_fock_matrix_is_found():
     found = oracle.squeezed(cd.grad(FLAT))
-    assert oracle.squeezed("P = (r, s) -> sum(j, C(r, j) * C(s, j))") in found
+    assert oracle.squeezed("P = (p, q) -> sum(i, C(p, i) * C(q, i))") in found
     fock = "4 * sum(q, C(q, i) * (h(p, q) + sum((r, s), P(r, s) * (2 * V(p, q, r, s) - V(p, r, q, s)))))"
     assert oracle.squeezed(fock) in found
 

@@ -21,7 +21,6 @@ from tests.law_examples import (
     laws_of,
     multiset,
     put,
-    rational,
     rewriting,
     union,
 )
@@ -207,90 +206,7 @@ TERMS = (
     ),
 )
 
-# closed tensors have a vocabulary of their own: (Of a b x) is (a + ib) x in a sum, (FactorOf f x) is factor f times x
-FactorOf, Flat, holds, holds_entry, cofactor = constructors("With", "Flat", "holds", "holds-entry", "cofactor")
-
-
-def Of(x: str, real: int = 1, imaginary: int = 0) -> str:
-    """A complex number times a tensor, as a term of a sum."""
-    return f"(Of {rational(real)} {rational(imaginary)} {x})"
-
-
-def Scaled(x: str, real: int, imaginary: int) -> str:
-    """A complex number times a tensor."""
-    return f"(Scaled {rational(real)} {rational(imaginary)} {x})"
-
-
-def Combination(*terms: str) -> str:
-    """A sum of such terms."""
-    return f"(Combination {multiset(*terms)})"
-
-
-def known(f: int, term: str, left: str, entry: bool = False) -> tuple[str, ...]:
-    """What `look` finds out about a term that holds a factor, and leaves this cofactor, perhaps an entry."""
-    facts = put(holds(f, term), "()"), put(cofactor(f, term), left)
-    return (*facts, put(holds_entry(f, term), "()")) if entry else facts
-
-
-A, B, C = map(Flat, (1, 2, 3))
-fA, fB, gB = FactorOf(7, A), FactorOf(7, B), FactorOf(8, B)
-
-NEST = (
-    Law(
-        "look for factors",
-        given=(Of(fA, 2, 3),),
-        then=(holds(7, Of(fA, 2, 3)), equal(cofactor(7, Of(fA, 2, 3)), Of(A, 2, 3))),
-    ),
-    Law(
-        "look for entries",
-        given=("(entry 1)", Of(fA)),
-        then=(holds_entry(7, Of(fA)),),
-        unless={"only B is an entry": ("(entry 2)", Of(fA))},
-    ),
-    rewriting("scaled addend", Of(Scaled(A, 3, 5), 2, 1), Of(A, 6 - 5, 10 + 3)),
-    rewriting(
-        "collect from all",
-        Combination(Of(fA, 2), Of(fB)),
-        FactorOf(7, Combination(Of(A, 2), Of(B))),
-        *known(7, Of(fA, 2), Of(A, 2)),
-        *known(7, Of(fB), Of(B)),
-        unless={
-            "there is one term": (*known(7, Of(fA), Of(A)), Combination(Of(fA))),
-            "a term does not hold f": (
-                *known(7, Of(fA), Of(A)),
-                *known(8, Of(gB), Of(B)),
-                Combination(Of(fA), Of(gB)),
-            ),
-        },
-    ),
-    rewriting(
-        "collect from some",
-        Combination(Of(fA, 2), Of(fB), Of(C)),
-        Combination(Of(FactorOf(7, Combination(Of(A, 2), Of(B)))), Of(C)),
-        *known(7, Of(fA, 2), Of(A, 2), entry=True),
-        *known(7, Of(fB), Of(B), entry=True),
-        unless={
-            "only one term holds f": (*known(7, Of(fA), Of(A), entry=True), Combination(Of(fA), Of(C))),
-            "all terms hold f": (
-                *known(7, Of(fA), Of(A), entry=True),
-                *known(7, Of(fB), Of(B), entry=True),
-                Combination(Of(fA), Of(fB)),
-            ),
-            "no entry is left behind": (
-                *known(7, Of(fA), Of(A)),
-                *known(7, Of(fB), Of(B)),
-                Combination(Of(fA), Of(fB), Of(C)),
-            ),
-            "one leaves no entry": (
-                *known(7, Of(fA), Of(A), entry=True),
-                *known(7, Of(fB), Of(B)),
-                Combination(Of(fA), Of(fB), Of(C)),
-            ),
-        },
-    ),
-)
-
-LAWS = {"algebra": ALGEBRA, "conjugate": CONJUGATE, "substitute": SUBSTITUTE, "terms": TERMS, "nest": NEST}
+LAWS = {"algebra": ALGEBRA, "conjugate": CONJUGATE, "substitute": SUBSTITUTE, "terms": TERMS}
 
 
 @examples(LAWS)

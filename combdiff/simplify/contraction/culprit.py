@@ -21,11 +21,14 @@ from combdiff.simplify.pieces import parts_of
 from combdiff.terms.terms import Add, Lam, Term, mul, power, substitute, total
 from combdiff.terms.types import Index
 
+LAWS = ("collect", "part_of_sum", "reassociate")
+"""The laws of the graph of forms, each in a file of its name."""
+
 _CONTRACTING = ("contract", "expand", "place cotangents")
 _OTHER_WORK = {
     "merge like terms": "canonical names under symmetry (canonical.py) or the constructors' arithmetic",
     "place cotangents": "placing (choose.py)",
-    "collect and name": "recognition (recognise.py), closed forms (closed.py) or naming (sharing.py)",
+    "collect and name": "the graph of forms (simplify/graph/) or closed forms (closed.py)",
     "order and names": "reading order (order.py), plainest images (images.py) or names (choose.py)",
 }
 """What stages do that is no law of `rules/`."""
@@ -50,7 +53,9 @@ def _located(family: str) -> str:
     """The family and the file it stands in; what `solve` finds does not count before `meet` uses it."""
     if family == "meet":
         return "meet (rules/contract.egg) or solve (rules/index.egg)"
-    file = next(file for file in (*FAMILIES, "nest") if f"(ruleset {family})" in resource("rules", f"{file}.egg"))
+    if family in LAWS:
+        return f"{family} (simplify/graph/laws/{family}.py)"
+    file = next(file for file in FAMILIES if f"(ruleset {family})" in resource("rules", f"{file}.egg"))
     return f"{family} (rules/{file}.egg)"
 
 

@@ -1,0 +1,89 @@
+"""A result in equal forms, of which the one is run that is cheapest for the sizes at hand.
+
+    4 Σ_q C(q,i) (h(p,q) + …)   reads best; the same multiplied out, or with other parentheses and other parts that are
+    computed once, may take less time
+
+Three forms are lowered: the formula, what it was collected from, and what the graph of forms says is cheapest. The
+formula is run unless another one is clearly better, so that code looks like what is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from combdiff.arrays.lower.lower import lower
+from combdiff.arrays.lower.signature import guessed_sizes, result_of
+from combdiff.arrays.plan import Plan, Step
+from combdiff.budget import Budget
+from combdiff.errors import CombDiffError
+from combdiff.simplify.graph.running import BATCHED, BLAS, CALL, cheapest
+from combdiff.terms.terms import Lam, Term, let, tuple_of
+from combdiff.terms.types import Domain
+
+BETTER = 0.9
+"""Another form is run where it takes less than this share of the time of the formula."""
+
+SECONDS = 3.0
+"""The time that may go into finding the cheapest form."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """A result as it is read, and as it was before common factors were put in front, where that is to be tried.
+
+    `check` raises for two terms that do not have the same value: what is chosen is held against what it was chosen for.
+    """
+
+    formula: Term
+    flat: Term | None = None
+    check: Callable[[Term, Term], object] | None = None
+
+    def plan(self, sizes: Mapping[Domain, int] | None = None) -> Plan:
+        """The plan of the form that takes least time."""
+        plan = lower(self.formula, sizes)
+        if self.flat is None:
+            return plan
+        known = {**guessed_sizes(self.flat), **(sizes or {})}
+        result = result_of(self.flat)
+        found = cheapest(result.params, result.bindings, result.outputs, known, Budget.of(SECONDS))
+        best, least = plan, BETTER * seconds(plan)
+        chosen: Term = self.formula
+        for form in (self.flat, found):
+            if form is None or form == self.formula:
+                continue
+            try:
+                other = lower(form, sizes)
+            except CombDiffError:
+                continue  # the formula can be computed, and that is enough
+            if seconds(other) < least and _is_called_alike(plan, other):
+                best, least, chosen = other, seconds(other), form
+        if chosen is found and found is not None and self.check is not None:
+            self.check(Lam(result.params, let(result.bindings, tuple_of(result.outputs))), found)
+        return best
+
+
+def _is_called_alike(a: Plan, b: Plan) -> bool:
+    return [x.name for x in a.arguments] == [x.name for x in b.arguments] and a.tupled == b.tupled
+
+
+def seconds(plan: Plan) -> float:
+    """About how long a plan takes, in the time in which one entry of an array is read and written."""
+    return sum(_seconds(plan, step) for step in plan.steps)
+
+
+def _seconds(plan: Plan, step: Step) -> float:
+    written = plan.entries(step) * (2 if step.complex else 1)
+    match step.op:
+        case "tensordot" | "packed":
+            return plan.flops(step) / 2 * BLAS + written
+        case "batched" | "einsum":
+            return plan.flops(step) / 2 * BATCHED + written
+        case "call" | "unknown":
+            return CALL * written
+        case "add" | "mul" | "power" | "where" | "solve" | "sum" | "scatter":
+            return max(plan.flops(step), written)
+        case "laid":
+            return written
+        case _:
+            return 0.0

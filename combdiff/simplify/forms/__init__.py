@@ -1,1 +1,0 @@
-"""Which of equal forms is written: common factors, named values."""

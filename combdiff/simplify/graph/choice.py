@@ -1,0 +1,226 @@
+"""Stage c for a whole result: all of its values in one graph, from which the form that reads best is taken.
+
+4 Σ_q h(p,q) C(q,i) + Σ_qrsj (8 V(p,q,r,s) − 4 V(p,r,q,s)) C(q,i) C(r,j) C(s,j)   becomes
+P(r,s) = Σ_j C(r,j) C(s,j);  4 Σ_q C(q,i) (h(p,q) + Σ_rs P(r,s) (2 V(p,q,r,s) − V(p,r,q,s)))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from time import perf_counter
+
+from combdiff.budget import Budget, OutOfTime
+from combdiff.canon.canonical import Symmetries
+from combdiff.language.printing.names import names_in
+from combdiff.simplify.choose import Binding, index_names, place
+from combdiff.simplify.contraction.egraph import Family
+from combdiff.simplify.graph.extraction import Extraction
+from combdiff.simplify.graph.graph import Graph, Leaf, Node, Ref, Zero
+from combdiff.simplify.graph.laws.collect import collect
+from combdiff.simplify.graph.laws.part_of_sum import part_of_sum
+from combdiff.simplify.graph.laws.reassociate import reassociate
+from combdiff.simplify.graph.naming import Naming, signed_and_named
+from combdiff.simplify.graph.reading import Reader
+from combdiff.simplify.graph.writing import Writer
+from combdiff.terms.terms import Lam, Term, Var, fresh, tuple_of
+from combdiff.terms.types import Index, Number, Type
+
+ROUNDS = 8
+"""Rounds of laws: each looks into what the one before it left behind."""
+
+CLASSES = 6_000
+"""Classes beyond which no round is begun."""
+
+
+def chosen(
+    bindings: Sequence[Binding],
+    results: Sequence[Term],
+    kept: Collection[Var],
+    symmetries: Symmetries,
+    unused: Collection[Var],
+    names: Mapping[Type, Sequence[str]],
+    budget: Budget,
+) -> tuple[list[Binding], list[Term], dict[str, Family]]:
+    """The values of a result, common factors in front and repeated parts named; those in `kept` stay as they are.
+
+    `names` are those that the user gave to indices, by their type.
+    """
+    whole = [*(value for _, value in bindings), *results]
+    captured = set().union(*(t.free for t in whole)) - {var for var, _ in bindings}
+    reader = Reader(Graph(), captured, symmetries, frozenset(unused), budget)
+    choice = Choice(reader, [*bindings], [*results], kept, names, budget)
+    try:
+        choice.read()
+        choice.saturate()
+    except OutOfTime:
+        return [*bindings], [*results], choice.families
+    found = choice.written(Extraction(choice.graph, reader, choice.hidden()))
+    return *found, choice.families
+
+
+@dataclass(slots=True)
+class Choice:
+    reader: Reader
+    bindings: list[Binding]
+    results: list[Term]
+    kept: Collection[Var]
+    names: Mapping[Type, Sequence[str]]
+    budget: Budget
+    roots: list[Ref | None] = field(default_factory=list)
+    leaves: list[Leaf | None] = field(default_factory=list)
+    families: dict[str, Family] = field(default_factory=dict)
+
+    @property
+    def graph(self) -> Graph:
+        """The graph of all values."""
+        return self.reader.graph
+
+    def is_open(self, n: int) -> bool:
+        """Whether value number `n` may be written anew."""
+        return n >= len(self.bindings) or self.bindings[n][0] not in self.kept
+
+    def read(self) -> None:
+        """Read all values into the graph."""
+        for n, value in enumerate([*(value for _, value in self.bindings), *self.results]):
+            entry = value.body if isinstance(value, Lam) else value
+            indexed = not isinstance(value, Lam) or all(isinstance(p.kind, Index) for p in value.params)
+            root: Ref | None = None
+            if indexed and isinstance(entry.type, Number) and self.is_open(n):
+                try:
+                    root = self.reader(entry)
+                except Zero:
+                    root = None
+            self.roots.append(root)
+            if n < len(self.bindings):
+                var = self.bindings[n][0]
+                self.leaves.append(self.reader.define(var, value) if indexed else None)
+                self.reader.captured.add(var)
+
+    def saturate(self) -> None:
+        """Apply the laws until nothing is new."""
+        sums, products, parts = set[Node](), set[Node](), set[tuple[Node, Node]]()
+        named = [self.graph.frame(leaf).of for leaf in self.leaves if leaf is not None]
+        self.graph.rebuild()
+        for _ in range(ROUNDS):
+            if self.budget.over() or self.graph.made > CLASSES:
+                break
+            count = self._law("part_of_sum", lambda: part_of_sum(self.graph, named, parts))
+            count += self._law("collect", lambda: collect(self.graph, sums))
+            count += self._law("reassociate", lambda: reassociate(self.graph, products))
+            if not count:
+                break
+
+    def _law(self, name: str, apply: Callable[[], int]) -> int:
+        start = perf_counter()
+        count = apply()
+        self.graph.rebuild()
+        family = self.families.setdefault(name, Family())
+        family.matches += count
+        family.seconds += perf_counter() - start
+        return count
+
+    def written(
+        self, plain: Extraction, naming: type[Naming] = Naming, verbatim: bool = True
+    ) -> tuple[list[Binding], list[Term]]:
+        """The values in the forms that `plain` chooses, new ones with names among them.
+
+        What was read stays as it was, where that is no longer, if it is to be `verbatim`.
+        """
+        plain.run()
+        everything = plain.copy()
+        everything.show(*plain.hidden)
+        roots = [(r.of, self.leaves[n] if n < len(self.leaves) else None) for n, r in enumerate(self._now()) if r]
+        if verbatim:
+            self.reader.finish()
+        named = naming(self.reader, everything, roots, self.budget)
+        named.run()
+        values = [*(value for _, value in self.bindings), *self.results]
+        names = {**index_names(tuple_of(values)), **self.names}
+        first = {kind: own[0] for kind, own in names.items() if own}
+        later = {var for var, _ in self.bindings}
+        return Text(self, plain, named, first, later).all()
+
+    def hidden(self) -> set[Node]:
+        """The leaves of values, which are not written before the values are defined."""
+        return {leaf for leaf in self.leaves if leaf is not None}
+
+    def _now(self) -> list[Ref | None]:
+        return [self.graph.find(r) if r is not None else None for r in self.roots]
+
+    def taken(self) -> set[str]:
+        """The names that stand in the result."""
+        values = [*(value for _, value in self.bindings), *self.results]
+        return names_in(*values) | {var.name for var, _ in self.bindings}
+
+
+@dataclass(slots=True)
+class Text:
+    """The values, and the new ones, each written with what was defined before it."""
+
+    choice: Choice
+    plain: Extraction
+    naming: Naming
+    names: Mapping[Type, str]
+    later: set[Var]
+    ordered: list[Binding] = field(default_factory=list)
+    defined: set[Leaf] = field(default_factory=set)
+
+    def all(self) -> tuple[list[Binding], list[Term]]:
+        choice = self.choice
+        state = self.plain.copy()
+        state.show(*self.naming.leaves)
+        results = []
+        for n, value in enumerate([*(value for _, value in choice.bindings), *choice.results]):
+            root = choice.roots[n]
+            if root is not None:
+                with suppress(OutOfTime):
+                    value = self._value(value, root, state)
+            if n >= len(choice.bindings):
+                results.append(value)
+                continue
+            var = choice.bindings[n][0]
+            self.ordered.append((var, value))
+            self.later.discard(var)
+            leaf = choice.leaves[n]
+            if leaf is not None:
+                self.plain.show(leaf)
+                state.show(leaf)
+        # what only one other value mentions still is part of it
+        new = [*self.naming.leaves.values()]
+        bindings, results = place(self.ordered, results, {*choice.kept, *new})
+        return signed_and_named(bindings, results, new, choice.taken(), self.naming.letters)
+
+    def _value(self, value: Term, root: Ref, state: Extraction) -> Term:
+        params = value.params if isinstance(value, Lam) else ()
+        writer = Writer(state, self.choice.reader, self.names, self.later)
+        entry = writer(root, self._indices(root, params))
+        self._define(writer, state)
+        return Lam(params, entry) if params else entry
+
+    def _indices(self, root: Ref, params: Sequence[Var]) -> dict[int, Term]:
+        return {abs(label): self.choice.reader.indices[abs(label)] for label in self.choice.graph.find(root).labels}
+
+    def _define(self, writer: Writer, state: Extraction) -> None:
+        """Write the new values that were used, before what uses them."""
+        for leaf in writer.used:
+            if leaf not in self.naming.leaves or leaf in self.defined:
+                continue
+            self.defined.add(leaf)
+            own = self._without(leaf, state)
+            spelling = self.choice.reader.spelled[leaf.key]
+            slots = [fresh(self.names.get(v.kind, "i"), v.kind) for v in spelling.slots]
+            inner = Writer(own, self.choice.reader, self.names, self.later)
+            entry = inner(self.choice.graph.frame(leaf), dict(enumerate(slots, start=1)))
+            self._define(inner, state)
+            var = self.naming.leaves[leaf]
+            self.ordered.append((var, Lam(tuple(slots), entry) if slots else entry))
+
+    def _without(self, leaf: Leaf, state: Extraction) -> Extraction:
+        """The forms in which a new value is written: with names of what is smaller than itself."""
+        size = self.plain.best[self.choice.graph.frame(leaf).of].term
+        own = self.plain.copy()
+        names = self.naming.leaves
+        own.show(*(n for n in names if self.plain.best[self.choice.graph.frame(n).of].term < size))
+        return own

@@ -1,0 +1,32 @@
+"""How hard a term is to read: the names that are written, and the parentheses (design, section 6 c).
+
+sum(q, C(q, i) * h(p, q))   costs 7: the index of the sum, and two entries of a name and two indices each
+"""
+
+from __future__ import annotations
+
+from combdiff.terms.terms import Add, Call, Mul, Sum, Term, Var, children
+from combdiff.terms.types import Index
+
+PARENTHESES = 3.5
+"""A sum in parentheses is worth it where more than three names are saved: A x + A† x stays, h C + G C does not."""
+
+
+def words(t: Term, known: dict[Term, float]) -> float:
+    """The names that `t` is written with, and its parentheses; `known` keeps what was counted."""
+    if t not in known:
+        known[t] = own_words(t) + sum(words(c, known) for c in children(t))
+    return known[t]
+
+
+def own_words(t: Term) -> float:
+    """The names that a node is written with itself."""
+    match t:
+        case Var() | Call():
+            return 1.0
+        case Sum(indices, body):
+            return len(indices) + (PARENTHESES if isinstance(body, Add) else 0.0)
+        case Mul(factors):
+            return sum(PARENTHESES for f in factors if isinstance(f, Add) and not isinstance(f.type, Index))
+        case _:
+            return 0.0

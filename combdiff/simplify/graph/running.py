@@ -1,0 +1,155 @@
+"""The form of a result that is cheapest to compute for arrays of given sizes, taken from the same graph as the formula.
+
+    sum(k, G(k, c) * (P(k, i) * s(k) - P(k, i)' * z(k)))   for reading may be   G times two sums   for running
+
+Work is counted once for a class, however often it is used: a class with several users gets a name, and costs nothing
+where it is used. What a formula collects under one Σ is computed apart where that is less work.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from combdiff.budget import Budget, OutOfTime
+from combdiff.calculus.implicit import is_implicit
+from combdiff.simplify.choose import Binding
+from combdiff.simplify.graph.choice import Choice
+from combdiff.simplify.graph.extraction import NONE, Extraction
+from combdiff.simplify.graph.graph import BOUND, Con, Graph, Leaf, Lin, Node
+from combdiff.simplify.graph.naming import Naming
+from combdiff.simplify.graph.reading import Reader
+from combdiff.simplify.known import is_function
+from combdiff.terms.terms import Add, App, Call, Lam, Mul, Pow, Term, Var, let, subterms, tuple_of
+from combdiff.terms.types import Domain, Index, Type
+
+BLAS = 1 / 16
+"""The time of a multiplication in a product of matrices, by that of one entry of an array that is read and written."""
+
+BATCHED = 1 / 4
+"""The same in a product of many small matrices."""
+
+CALL = 16
+"""The time of a function such as exp, by the same."""
+
+ROUNDS = 4
+"""How often classes get names: with names for some, others turn out to be used more than once."""
+
+
+@dataclass(slots=True)
+class Work(Extraction):
+    """The forms of classes that take least time, for domains of these `sizes`."""
+
+    sizes: Mapping[Domain, int] = field(default_factory=dict)
+
+    def parentheses(self, of: int, node: Node) -> float:
+        """Nothing: a sum is computed alike wherever it stands."""
+        return 0.0
+
+    def cost(self, node: Node) -> tuple[float, int]:
+        """The time of a node with that of its children."""
+        if node not in self.own:
+            _, parts = self._parts(node)
+            self.own[node] = self.work(node), parts
+        own, parts = self.own[node]
+        return own + sum([self.best.get(of, NONE).term for of, _ in parts]), 0
+
+    def work(self, node: Node) -> float:
+        """The time of a node itself."""
+        size = self._size(self.graph.classes[self.graph.frame(node).of].kinds)
+        match node:
+            case Leaf(key=(("tensor" | "value" | "name" | "number"), _)):
+                return 1e-3
+            case Leaf(key=key):
+                return size * _operations(self.read.spelled[key].term)
+            case Lin(terms=terms):
+                return size * len(terms)
+            case Con(children=children):
+                extents = {
+                    abs(slot): self._size([kind])
+                    for c in children
+                    for slot, kind in zip(c.slots, self.graph.classes[c.of].kinds, strict=True)
+                }
+                whole = 1.0
+                for extent in extents.values():
+                    whole *= extent
+                if len(children) == 1 or not node.bound:
+                    return whole
+                both = {abs(s) for s in children[0].slots} & {abs(s) for s in children[1].slots}
+                return whole * (BATCHED if any(s < BOUND for s in both) else BLAS) + size
+            case _:
+                raise AssertionError("a node is a leaf, a product or a sum")
+
+    def _size(self, kinds: Sequence[Type]) -> float:
+        size = 1.0
+        for kind in kinds:
+            domain = kind.domain if isinstance(kind, Index) else None
+            for axis in domain.axes if domain is not None else ():
+                size *= max(1, self.sizes.get(axis, 1) if axis.count is None else axis.count)
+        return size
+
+
+def _operations(t: Term) -> float:
+    """The entries' worth of time that a leaf takes for each of its own."""
+    calls = sum(isinstance(u, Call | Pow) or (isinstance(u, App) and not u.type) for u in subterms(t))
+    return CALL * calls + sum(isinstance(u, Add | Mul) for u in subterms(t))
+
+
+@dataclass(slots=True)
+class Sharing(Naming):
+    """Gives names to all classes that have more than one user."""
+
+    letters: str = "t"
+
+    def run(self) -> None:
+        """Name classes until no other has two users."""
+        for _ in range(ROUNDS):
+            found = [of for of, n in self._users().items() if n > 1 and self._is_work(of)]
+            if not found:
+                return
+            self.chosen.show(*map(self._named, found))
+
+    def _users(self) -> Counter[int]:
+        """How many of the nodes that are computed mention a class."""
+        users: Counter[int] = Counter()
+        seen: set[int] = set()
+        todo = []
+        for root, own in [*self.roots, *((self.graph.frame(leaf).of, leaf) for leaf in self.leaves)]:
+            node = self._definition(root, own)
+            if node is not None:
+                todo.append(node)
+        while todo:
+            node = todo.pop()
+            for of, _ in self._below(node):
+                users[of] += 1
+                inner = self.chosen.best.get(of, NONE).term_node
+                if of not in seen and inner is not None:
+                    seen.add(of)
+                    todo.append(inner)
+        return users
+
+    def _is_work(self, of: int) -> bool:
+        best = self.chosen.best.get(of, NONE)
+        return best.term > 1 and not self.graph.classes[of].within and best.term_node not in self.leaves
+
+
+def cheapest(
+    params: Sequence[Var],
+    bindings: Sequence[Binding],
+    outputs: Sequence[Term],
+    sizes: Mapping[Domain, int],
+    budget: Budget,
+) -> Lam | None:
+    """A result in the form that is cheapest to compute; None where the budget ends before it is found."""
+    reader = Reader(Graph(), {*params}, {}, frozenset(), budget)
+    kept = {var for var, value in bindings if is_function(value) or is_implicit(value)}
+    choice = Choice(reader, [*bindings], [*outputs], kept, {}, budget)
+    try:
+        choice.read()
+        choice.saturate()
+    except OutOfTime:
+        return None
+    plain = Work(choice.graph, reader, choice.hidden(), sizes=sizes)
+    found, results = choice.written(plain, Sharing, verbatim=False)
+    return Lam(tuple(params), let(found, tuple_of(results)))

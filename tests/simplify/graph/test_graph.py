@@ -1,0 +1,116 @@
+"""The e-graph of forms: every node of every class has the value that the graph says, whatever laws were applied."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from combdiff.canon.canonical import merge_like_terms
+from combdiff.terms.terms import Lam, add, call, conj, mul, number, subterms, total
+from combdiff.terms.types import COMPLEX, HERMITIAN, REAL, SYMMETRIC
+from tests.simplify.graph.graph_oracle import disagreements, saturated
+from tests.simplify.simplify_oracle import ANTISYMMETRIC, SIZES, K, N, Pool, Scramble, X, at, index, tensor
+from tests.simplify.test_nest import expanded
+
+P, Q = index("i", N), index("j", N)
+TENSORS = [
+    tensor("A", (N, N)),
+    tensor("H", (N, N), COMPLEX, HERMITIAN),
+    tensor("D", (N, N), REAL, ANTISYMMETRIC),
+    tensor("S", (N, N), REAL, SYMMETRIC),
+    tensor("v", (N,)),
+]
+
+
+def random_sum(random: Random):
+    """A sum of products of sums, multiplied out and spelled at random."""
+
+    def entry(indices):
+        f = random.choice(TENSORS)
+        e = at(f, *(random.choice(indices) for _ in f.kind.params))
+        return conj(e) if random.random() < 0.3 else e
+
+    def factored(indices, depth):
+        if not depth or random.random() < 0.4:
+            return entry(indices)
+        terms = [mul(number(random.choice((1, -1, 2, 1j))), factored(indices, depth - 1)) for _ in "ab"]
+        return mul(entry(indices), add(*terms))
+
+    inner = index("s", N)
+    t = total((inner,), mul(factored([P, inner], 2), factored([inner, P], 1)))
+    return merge_like_terms(Scramble(random, [P])(expanded(t)), {}, ())
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_every_node_of_a_sum_of_products_is_worth_its_class(seed):
+    choice = saturated([Lam((P,), random_sum(Random(seed)))])
+    assert disagreements(choice, SIZES, seed) == []
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_every_node_of_terms_over_lattices_is_worth_its_class(seed):
+    pool = Pool(Random(seed))
+    t = merge_like_terms(expanded(add(pool.term(1), pool.term(1))), {}, ())
+    if t.free - set(pool.free) and sum(1 for _ in subterms(t)) < 150:
+        free = tuple(v for v in pool.free if v in t.free)
+        choice = saturated([Lam(free, t) if free else t])
+        assert disagreements(choice, SIZES, seed) == []
+
+
+def test_functions_of_sums_are_leaves_with_classes_in_them():
+    a, x = tensor("A", (N, N)), tensor("x", (N,))
+    k = index("k", N)
+    inner = add(total((k,), mul(at(a, P, k), at(x, k))), at(x, P))
+    choice = saturated([Lam((P,), mul(call("exp", inner), conj(call("exp", mul(number(2), inner))), at(x, P)))])
+    assert disagreements(choice, SIZES) == []
+
+
+def test_a_product_that_its_symmetries_make_zero_is_none():
+    d, s = tensor("D", (N, N), REAL, ANTISYMMETRIC), tensor("S", (N, N), REAL, SYMMETRIC)
+    choice = saturated([total((P, Q), mul(at(d, P, Q), at(s, P, Q)))])
+    assert choice.roots == [None]
+
+
+def test_a_transposed_product_is_the_same_class():
+    a, b = tensor("A", (N, N)), tensor("B", (N, N))
+    k, m = index("k", N), index("m", N)
+    one = Lam((P, Q), total((k,), mul(at(a, P, k), at(b, k, Q))))
+    other = Lam((P, Q), total((m,), mul(at(b, m, P), at(a, Q, m))))
+    first, second = saturated([one, other]).roots
+    assert first is not None
+    assert second is not None
+    assert first.of == second.of
+
+
+def test_a_product_of_a_matrix_with_its_adjoint_is_hermitian():
+    a, k = tensor("A", (N, N)), index("k", N)
+    choice = saturated([Lam((P, Q), total((k,), mul(at(a, P, k), conj(at(a, Q, k)))))])
+    group = choice.graph.classes[choice.graph.find(choice.roots[0]).of].group
+    assert any(m.slots == (2, 1) and m.conj and m.sign == 1 for m in group)
+
+
+@pytest.mark.parametrize("domain", [K, X])
+def test_reversed_indices_are_labels(domain):
+    f, g = tensor("f", (domain,)), tensor("g", (domain,))
+    k = index("k", domain)
+    one = total((k,), mul(at(f, k), at(g, mul(number(-1), k))))
+    other = total((k,), mul(at(f, mul(number(-1), k)), at(g, k)))
+    choice = saturated([one, other, add(one, at(f, index("z", domain)))][:2])
+    first, second = choice.roots
+    assert first == second
+    assert disagreements(choice, SIZES) == []
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_spellings_make_one_graph(seed):
+    random = Random(seed)
+    a, b, c = (tensor(name, (N, N), REAL) for name in "ABC")
+    k = index("k", N)
+    terms = [total((k,), mul(at(f, P, k), at(g, k, Q))) for f, g in ((a, b), (a, c), (b, c), (c, b))]
+    sizes = set()
+    for _ in range(6):
+        random.shuffle(terms)
+        choice = saturated([Lam((P, Q), Scramble(random, [P, Q])(add(*terms)))])
+        sizes.add((len(choice.graph.frames), len([c for c in choice.graph.classes if c not in choice.graph.moved])))
+    assert len(sizes) == 1
