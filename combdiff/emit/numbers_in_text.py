@@ -29,6 +29,6 @@ class NumbersInText(Writer):
 
     def floating(self, step: Step, text: Text) -> Text:
         """A number of Python in floating point, for an integer would make an array of integers."""
-        if not is_integer(step):
+        if not is_integer(step) or (step.op == "const" and not text.code.lstrip("-").isdigit()):
             return text
         return Text(f"{text.code}.0", text.level) if step.op == "const" else Text(f"float({text.code})", ATOM)

@@ -47,6 +47,6 @@ class Powers(Writer):
 
     def floating(self, step: Step, text: Text) -> Text:
         """A step in floating point, if code would compute it with integers."""
-        if not is_integer(step):
+        if not is_integer(step) or (step.op == "const" and not text.code.lstrip("-").isdigit()):
             return text
         return Text(f"{text.code}.0", text.level) if step.op == "const" else Text(f"1.0 * {text.at(UNARY)}", PRODUCT)

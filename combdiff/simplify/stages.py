@@ -190,16 +190,18 @@ class Simplifier:
 
         Raises OutOfTime if it takes longer than what is left.
         """
+        gate = self.gate
+        fired = [family for family, laws in families.items() if laws.matches]
         loose = sorted(v.name for v in after.free - before.free)
         if loose:
+            who = accusation(name, before, fired, gate.agree) if gate is not None else ""
             raise CheckError(
-                f"{name} left {', '.join(loose)} without what binds it; this is a bug of combdiff",
+                f"{name} changed the value of the derivative ({', '.join(loose)} without what binds it); "
+                f"{who}this is a bug of combdiff",
                 remedy="report the program",
             )
-        gate = self.gate
         if gate is None or before is after:
             return []
-        fired = [family for family, laws in families.items() if laws.matches]
         gate.budget.deadline = self.budget.deadline + self._allowance()
         gate.budget.check()
         try:

@@ -148,3 +148,14 @@ def test_a_number_is_written_where_it_is_used_and_takes_no_memory(backend: str) 
     assert sum(step.op == "named" for step in plan.steps) == 1
     assert all("named" not in cell for row in plan.rows() for cell in row)
     assert sum(line.count(".pi") for line in d.source(backend, value=True).splitlines()) == 3
+
+
+@pytest.mark.parametrize("backend", ["numpy", "torch", "jax"])
+def test_a_power_of_a_complex_zero_is_code(backend: str) -> None:
+    d = cd.grad("(v::CV) -> (y::CV) -> imag((0 * sum(i, v(i)))^4 * v(0) + sum(l, abs(y(l)) * v(l)))")
+    compile(d.source(backend, value=True), "source", "exec")
+    program = """(v::(N{K}) -> C) -> (Y::Her{K}) -> imag(begin
+      y = sum(β, pullback((y::(N{K}) -> C) -> sum(m, v(m)))(v, Y(0, 2))(β))
+      y * (y * y * y)
+    end + sum(l, abs(Y(l, l)) * v(l)))"""
+    compile(cd.grad(program).source(backend, value=True), "source", "exec")
