@@ -99,6 +99,8 @@ def times(a: Coefficient, b: Coefficient) -> Coefficient:
         return a
     if a is MINUS or b is MINUS:
         return opposite(b if a is MINUS else a)
+    if not a[1] and not b[1]:
+        return (a[0] * b[0], a[1])
     return (a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0])
 
 

@@ -16,6 +16,7 @@ from combdiff.canon.repeats import Repeats
 from combdiff.simplify.images import plainest
 from combdiff.simplify.products import content
 from combdiff.terms.terms import (
+    MINUS_ONE,
     ONE,
     Add,
     App,
@@ -37,12 +38,14 @@ from combdiff.terms.terms import (
     diff,
     lam,
     mul,
+    numbers_read,
     rebuild,
     split_coefficient,
+    substitute,
     subterms,
     total,
 )
-from combdiff.terms.types import Index
+from combdiff.terms.types import Index, Type
 
 Rank = Mapping[Var, tuple[int, int]]
 
@@ -133,11 +136,43 @@ class ReadingOrder:
 
     def _sum(self, indices: Sequence[Var], body: Term, met: Sequence[Var]) -> Term:
         outer, inner = _independent(indices, body)
-        inner = self(inner, (*met, *_bound_around(indices, body, met)))
+        inner = self._turned(indices, inner, (*met, *_bound_around(indices, body, met)))
         size, inner = content(inner) if self.collect else (ONE, inner)
         outer = [size, *outer] if size != ONE else outer
         summed = total(sorted(indices, key=_first_meeting(inner)), inner)
         return _product([*(self(f, met) for f in outer), summed], self.rank, met) if outer else summed
+
+    def _turned(self, indices: Sequence[Var], body: Term, met: Sequence[Var]) -> Term:
+        """`body` in order, indices reversed where that takes minus signs away.
+
+        Σ_b S(k - b) w(b) is Σ_b S(k + b) w(b) for an even w.
+        """
+        ordered = self(body, met)
+        signs = _minus_signs(ordered)
+        for i in indices:
+            if signs and _is_reversible(i.kind) and i not in numbers_read(body):
+                turned = self(substitute(body, {i: mul(MINUS_ONE, i)}), met)
+                if _minus_signs(turned) < signs:
+                    body, ordered, signs = substitute(body, {i: mul(MINUS_ONE, i)}), turned, _minus_signs(turned)
+        return ordered
+
+
+def _minus_signs(t: Term) -> int:
+    """The indices that stand with a minus in `t`."""
+    arguments = (a for u in subterms(t) if isinstance(u, App) for a in u.args if isinstance(a, Add | Mul))
+    return sum(split_coefficient(part)[0].real < 0 for a in arguments for part in _monomials(a))
+
+
+def _monomials(a: Term) -> tuple[Term, ...]:
+    if not isinstance(a.type, Index):
+        return ()
+    return a.terms if isinstance(a, Add) else (a,)
+
+
+def _is_reversible(kind: Type) -> bool:
+    """Whether an index runs over the same values as its negative."""
+    domain = kind.domain if isinstance(kind, Index) else None
+    return domain is not None and (domain.periodic or domain.symmetric)
 
 
 def _as_whole(value: Term) -> Term:

@@ -30,7 +30,7 @@ from combdiff.terms.types import Index, Number, Type
 ROUNDS = 8
 """Rounds of laws: each looks into what the one before it left behind."""
 
-CLASSES = 6_000
+CLASSES = 1_500
 """Classes beyond which no round is begun."""
 
 

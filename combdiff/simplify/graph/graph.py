@@ -145,7 +145,9 @@ def reciprocal(number: Coefficient) -> Coefficient:
     """1 / (a + ib)."""
     a, b = number
     if number in (UNIT, MINUS):
-        return number
+        return UNIT if a > 0 else MINUS
+    if not b:
+        return (1 / a, b)
     norm = a * a + b * b
     return (a / norm, -b / norm)
 

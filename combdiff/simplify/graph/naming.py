@@ -54,7 +54,7 @@ MATRIX = 2
 """The most slots of a contraction that gets a name where it stands in front of a sum."""
 
 TRIED = 16
-"""Classes that are tried for a name before the one that saves most gets it."""
+"""Classes that are tried for a name in vain, before no more are."""
 
 
 @dataclass(slots=True)
@@ -70,6 +70,8 @@ class Naming:
     roots: Sequence[tuple[int, Node | None]]
     budget: Budget
     leaves: dict[Leaf, Var] = field(default_factory=dict)
+    parts: dict[int, set[int]] = field(default_factory=dict)
+    in_vain: set[int] = field(default_factory=set)
     letters: str = ""
 
     @property
@@ -205,15 +207,77 @@ class Naming:
         return found
 
     def _worth_most(self) -> int | None:
-        """The class whose name makes the text shortest, if one is worth it."""
-        counts, _ = self._written()
-        rated: list[tuple[float, int]] = []
-        for of, n in counts.items():
-            if n > 1 and self._is_nameable(of):
-                saved = self._saved(of, n)
-                if saved > 0:
-                    rated.append((-saved, of))
-        return min(rated)[1] if rated else None
+        """The class whose name makes the text shortest, if one is worth it.
+
+        Of equal splits of a product one is written, and what two products have in common need not stand in it: such a
+        class is tried.
+        """
+        counts, nodes = self._written()
+        possible = self._possible(nodes) | counts
+        rated = [
+            (-saved, of)
+            for of, n in possible.items()
+            if n > 1 and self._is_nameable(of) and (saved := self._saved(of, n)) > 0
+        ]
+        for _, of in sorted(rated):
+            if counts[of] >= possible[of]:
+                return of
+            if of not in self.in_vain and len(self.in_vain) < TRIED:
+                if self._shortens(of):
+                    return of
+                self.in_vain.add(of)
+        return None
+
+    def _possible(self, nodes: Counter[tuple[int, Node]]) -> Counter[int]:
+        """How many of the products that are written have a class among their parts, in one of their splits."""
+        found: Counter[int] = Counter()
+        for (of, node), n in nodes.items():
+            if isinstance(node, Con):
+                for part in self._parts_of(of):
+                    found[part] += n
+        # a product within a product was counted with it, and alone
+        for (_, node), n in nodes.items():
+            for child, _ in self._below(node) if isinstance(node, Con) else ():
+                if isinstance(self.chosen.best.get(child, NONE).factor_node, Con):
+                    for part in self._parts_of(child):
+                        found[part] -= n
+        return +found
+
+    def _parts_of(self, of: int) -> set[int]:
+        """The products that a class is split into, in all its splits."""
+        if of not in self.parts:
+            found: set[int] = set()
+            todo = [of]
+            while todo:
+                for node in self.graph.classes[todo.pop()].nodes:
+                    for child in node.children if isinstance(node, Con) else ():
+                        part = self.graph.holder(child.of)
+                        if part not in found and any(isinstance(n, Con) for n in self.graph.classes[part].nodes):
+                            found.add(part)
+                            todo.append(part)
+            self.parts[of] = found
+        return self.parts[of]
+
+    def _shortens(self, of: int) -> bool:
+        """Whether all of the text is shorter with a name for a class, its definition counted."""
+        before = self._length(self.chosen)
+        leaf = self._named(of)
+        after = self.chosen.copy()
+        after.show(leaf)
+        definition = self.chosen.best[of].term + 2 * (1 + len(self.graph.classes[of].kinds)) - 1
+        shorter = self._length(after) + definition + WORTH < before
+        del self.leaves[leaf]
+        self.graph.frames.pop(leaf)
+        self.graph.classes[of].nodes.pop(leaf)
+        return shorter
+
+    def _length(self, chosen: Extraction) -> float:
+        """The names in all of the text, but for what is defined."""
+        length = 0.0
+        for root, own in [*self.roots, *((self.graph.frame(leaf).of, leaf) for leaf in self.leaves)]:
+            node = self._definition(root, own)
+            length += chosen.cost(node)[0] if node is not None else 0.0
+        return length
 
     def _saved(self, of: int, uses: int) -> float:
         own = self.graph.classes[of]

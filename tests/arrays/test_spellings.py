@@ -1,0 +1,53 @@
+"""One plan cost for all spellings of a program: its factors and terms in any order, for value, gradient and Hessian
+product.
+
+Up to one in a hundred: of equal orders of a contraction the first is taken, and the statements around it may differ by
+a sum over a matrix.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from combdiff.calculus.modes import marked_program
+from combdiff.derivation import Derivation, _derived
+from combdiff.gate.gate import Gate
+from combdiff.language.inference.infer import infer
+from combdiff.language.parsing.parser import parse
+from combdiff.simplify.stages import Simplifier
+from combdiff.terms.recursion import deep_recursion
+from tests.programs import ROOT
+from tests.terms.test_any_order import shuffled
+
+PROGRAMS = {
+    path.stem: path.read_text(encoding="utf-8")
+    for path in sorted((ROOT / "examples").glob("*.cd"))
+    if path.stem not in ("least_action", "wannier_neighbours", "wannier_lattice", "conjugate_gradient")
+} | {
+    "softmax": "(T::RM) -> (z::RM) -> -sum((n, k), T(n, k) * log(exp(z(n, k)) / sum(l, exp(z(n, l)))))",
+    "orbitals": """@space ERI begin type = (N, N, N, N) -> R
+      symmetries = (((2, 1, 3, 4), :id), ((1, 2, 4, 3), :id), ((3, 4, 1, 2), :id)) end
+    (h::Sym, V::ERI, D::Sym, G::ERI) -> (C::RM) -> sum((p, q, t, u), h(p, q) * C(p, t) * C(q, u) * D(t, u)) +
+      1/2 * sum((p, q, r, s, t, u, v, w),
+        V(p, q, r, s) * C(p, t) * C(q, u) * C(r, v) * C(s, w) * G(t, u, v, w))""",
+}
+
+
+def spelled(text: str, mode: str, seed: int) -> Derivation:
+    """The derivation of a program whose factors and terms stand in another order; as it is for seed 0."""
+    with deep_recursion():
+        program = marked_program(infer(parse(text)), ())
+        return _derived(text, mode, shuffled(program, seed) if seed else program, Simplifier(Gate()))
+
+
+def cost(d: Derivation, value: bool) -> int:
+    """The operations of the plan."""
+    plan = d.plan(value=value)
+    return sum(map(plan.flops, plan.steps))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(("mode", "value"), [("grad", False), ("grad", True), ("hvp", False)])
+def test_all_spellings_have_one_cost(name: str, mode: str, value: bool) -> None:
+    costs = [cost(spelled(PROGRAMS[name], mode, seed), value) for seed in range(4)]
+    assert max(costs) <= 1.01 * min(costs)
