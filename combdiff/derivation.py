@@ -180,8 +180,9 @@ class Derivation:
         backend = given.keyword("backend", backend)
         with deep_recursion():
             term = forms.formula
-            plan = forms.plan({**guessed_sizes(term), **sizes_of(term, given.rest)})
-            return scheduled(packed(plan, self._names_to_pack(pack)), spelling_of(backend), bytes_of(memory))
+            names, spelling, limit = self._names_to_pack(pack), spelling_of(backend), bytes_of(memory)
+            sizes = {**guessed_sizes(term), **sizes_of(term, given.rest)}
+            return scheduled(packed(forms.plan(sizes, limit), names), spelling, limit)
 
     def source(
         self,

@@ -71,7 +71,8 @@ def source(
     spelling = spelling_of(backend)
     with deep_recursion():
         forms = term if isinstance(term, Forms) else Forms(term)
-        return emit(scheduled(packed(forms.plan(sizes), pack), spelling, memory), spelling, name, title)
+        plan = scheduled(packed(forms.plan(sizes, memory), pack), spelling, memory)
+        return emit(plan, spelling, name, title)
 
 
 def spelling_of(backend: str) -> Spelling:

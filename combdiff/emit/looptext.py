@@ -90,7 +90,7 @@ class LoopText(ABC):
             return
         body = loop.body
         for operand in dict.fromkeys(uses_in(loop)):
-            if not (operand.op in VIEWS and operand.operands and self.texts[operand.operands[0]].code.isidentifier()):
+            if not self._is_view_of_a_name(operand):
                 self.name_now(operand)
         index = self.fresh(next((c for c in _LETTERS if c not in self.taken), "p"))
         self.turns[loop.block] = index if loop.width == 1 else self.fresh("block")
@@ -109,6 +109,12 @@ class LoopText(ABC):
         self._write(loop, body)
         inner = self.released(self.lines)
         self.lines = [*outer, self._head(loop, index), *(f"    {line}" for line in (*self._block(loop, index), *inner))]
+
+    def _is_view_of_a_name(self, step: Step) -> bool:
+        """Whether a step is a view of what has a name; one that another loop keeps has a name itself."""
+        if step in self.loops or step.op not in VIEWS or not step.operands:
+            return False
+        return self.texts[step.operands[0]].code.isidentifier()
 
     def _head(self, loop: Loop, index: str) -> str:
         extent = self.extent(loop.domain)

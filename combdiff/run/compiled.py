@@ -101,7 +101,7 @@ class Compiled:
         memory: int | None = None,
     ) -> None:
         self._forms = term if isinstance(term, Forms) else Forms(term)
-        term = self._forms.formula
+        self._term = term = self._forms.formula
         self._options = backend, name, title, check, pack, memory
         self._spelling = spelling_of(backend)
         self._library = library_of(backend)
@@ -332,9 +332,10 @@ class Compiled:
 
     def _lowered(self, sizes: Mapping[Domain, int] | None) -> Plan:
         with deep_recursion():
-            plan = packed(self._forms.plan(sizes), self._pack, self._unchecked)
             # a limit is for the sizes of a call, not for those that are guessed
-            return self._scheduled(plan, None if sizes is None else self._memory)
+            memory = None if sizes is None else self._memory
+            plan = packed(self._forms.plan(sizes, self._memory), self._pack, self._unchecked)
+            return self._scheduled(plan, memory)
 
     def _scheduled(self, plan: Plan, memory: int | None) -> Plan:
         return scheduled(plan, self._spelling, memory)

@@ -36,13 +36,13 @@ def test_a_definition_under_a_guard_is_computed_with_safe_arguments_once() -> No
     text = f"(x::RM) -> begin; {R}\nsum((i, j), indicator(i + 1, j, 1 / r(i, j))); end"
     assert lines(text) == [
         "n = x.shape[0]",
-        "t1 = x[:, :, None] - x.T",
+        "t = x[:, :, None] - x.T",
         "i = np.arange(n)",
         "i2 = i + 1",
-        'u1 = np.einsum("ijk,ijk->ik", t1, t1)',
-        "r = np.sqrt(np.where(i2[:, None] <= i, u1, 1))",
-        "u1_bar = -np.where(i2[:, None] <= i, 1 / r**3, 0) / 2",
-        'return 2 * np.einsum("ijk,ik->ij", t1, u1_bar + u1_bar.T)',
+        't1 = np.where(i2[:, None] <= i, np.einsum("ijk,ijk->ik", t, t), 1)',
+        "r = np.sqrt(t1)",
+        "t2 = np.where(i2[:, None] <= i, 1 / r**3, 0)",
+        'return 2 * np.einsum("ijk,ik->ij", t, -t2 / 2 - t2.T / 2)',
     ]
 
 

@@ -129,7 +129,7 @@ def test_the_polyadic_residual_is_made_in_one_array() -> None:
 def test_the_perceptron_applies_its_activation_in_place() -> None:
     d = cd.grad(PERCEPTRON)
     text = emit(d.plan(X=(256, 512), U=(512, 512), W=(512, 512)), SPELLING, over=Overwriting(alike=True))
-    assert "H = np.tanh(u1, out=u1)" in text
+    assert "H = X @ U\n    np.tanh(H, out=H)" in text
 
 
 # --- all programs ---------------------------------------------------------------------------------------------------

@@ -67,7 +67,7 @@ def compiled(name: str, kind: str) -> Compiled:
 @cache
 def term_of(name: str, kind: str) -> Term | Joint:
     d = derived(name)
-    return d._joint(True) if kind == "hvp" else d._runnable(True)
+    return d._joint(True) if kind == "hvp" else d._runnable(True).formula
 
 
 @cache

@@ -52,7 +52,7 @@ def test_hartree_fock_is_one_network() -> None:
 def test_an_index_of_many_slots_joins_them_all() -> None:
     definition, first, *_ = example("cp_loss")
     assert definition.head == "P(i, j, k)" and [t.minus for t in definition.terms] == [False, True]
-    assert joined(definition.terms[0]) == {("f", "X", "Y", "Z")}
+    assert joined(definition.terms[0]) == {("e", "X", "Y", "Z")}
     assert legs(first.terms[0])["e"] == ["Y", "Z"]
 
 
@@ -67,7 +67,7 @@ def test_a_sum_of_indices_is_a_node_that_joins_them() -> None:
 def test_a_bracket_has_a_name_and_a_row() -> None:
     P, gradient, bracket, inner = example("restricted_hartree_fock")
     assert [row.head for row in (P, gradient, bracket, inner)] == [
-        "P(r, s)",
+        "P(p, q)",
         "g1(p, i)",
         "u_{1}(p, q)",
         "u_{2}(p, q, r, s)",

@@ -10,6 +10,7 @@ formula is run unless another one is clearly better, so that code looks like wha
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from combdiff.arrays.lower.lower import lower
@@ -39,28 +40,35 @@ class Forms:
     flat: Term | None = None
     check: Callable[[Term, Term], object] | None = None
 
-    def plan(self, sizes: Mapping[Domain, int] | None = None) -> Plan:
-        """The plan of the form that takes least time."""
+    def plan(self, sizes: Mapping[Domain, int] | None = None, memory: int | None = None) -> Plan:
+        """The plan of the form that takes least time; under a limit of memory that of the formula.
+
+        What is quickest shares the most, and holds the most at once.
+        """
         plan = lower(self.formula, sizes)
-        if self.flat is None:
-            return plan
+        quicker = self._quicker(plan, sizes) if self.flat is not None and memory is None else None
+        return quicker or plan
+
+    def _quicker(self, plan: Plan, sizes: Mapping[Domain, int] | None) -> Plan | None:
+        """The plan of another form that takes clearly less time than that of the formula."""
+        assert self.flat is not None, "there is another form"
         known = {**guessed_sizes(self.flat), **(sizes or {})}
         result = result_of(self.flat)
         found = cheapest(result.params, result.bindings, result.outputs, known, Budget.of(SECONDS))
-        best, least = plan, BETTER * seconds(plan)
-        chosen: Term = self.formula
+        best: tuple[Plan, Term] | None = None
+        least = BETTER * seconds(plan)
         for form in (self.flat, found):
             if form is None or form == self.formula:
                 continue
-            try:
+            with suppress(CombDiffError):  # the formula can be computed, and that is enough
                 other = lower(form, sizes)
-            except CombDiffError:
-                continue  # the formula can be computed, and that is enough
-            if seconds(other) < least and _is_called_alike(plan, other):
-                best, least, chosen = other, seconds(other), form
-        if chosen is found and found is not None and self.check is not None:
-            self.check(Lam(result.params, let(result.bindings, tuple_of(result.outputs))), found)
-        return best
+                if seconds(other) < least and _is_called_alike(plan, other):
+                    best, least = (other, form), seconds(other)
+        if best is None:
+            return None
+        if best[1] is found and self.check is not None:
+            self.check(Lam(result.params, let(result.bindings, tuple_of(result.outputs))), best[1])
+        return best[0]
 
 
 def _is_called_alike(a: Plan, b: Plan) -> bool:

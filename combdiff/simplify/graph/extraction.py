@@ -21,6 +21,9 @@ from combdiff.terms.terms import App, Term, Var, children
 SLOTS = (0.4, 1.4)
 """What the third slot of a sum in parentheses costs, and each beyond it, unless it is a sum of entries."""
 
+BEYOND = 4.0
+"""What each slot costs that such a sum has more than any entry in it: it would have to be made to be read."""
+
 TIE = 1e-5
 """Of equal forms of a product the one is taken in which collected sums stand outside."""
 
@@ -34,6 +37,7 @@ class Best:
     term_node: Node | None = None
     factor_node: Node | None = None
     within: int = 0
+    rank: int = 0
 
 
 NONE = Best()
@@ -81,7 +85,7 @@ class Extraction:
                         heappush(waiting, (self.best[above].term, above))
 
     def _improve(self, of: int, node: Node) -> bool:
-        term, within = self.cost(node)
+        term, within, rank = self.cost(node)
         if term == inf:
             return False
         factor = term + self.parentheses(of, node)
@@ -95,6 +99,7 @@ class Extraction:
             node if better[0] else old.term_node,
             node if better[1] else old.factor_node,
             within if better[1] else old.within,
+            rank if better[1] else old.rank,
         )
         return True
 
@@ -105,10 +110,11 @@ class Extraction:
         if all(self._is_entry(c.of) for c, _ in node.terms):
             return PARENTHESES
         slots = len(self.graph.classes[of].kinds)
-        return PARENTHESES + SLOTS[0] * (slots > 2) + SLOTS[1] * max(0, slots - 3)
+        rank = max(2, *(self.best.get(self.graph.holder(c.of), NONE).rank for c, _ in node.terms))
+        return PARENTHESES + SLOTS[0] * (slots > 2) + SLOTS[1] * max(0, slots - 3) + BEYOND * max(0, slots - rank)
 
-    def cost(self, node: Node) -> tuple[float, int]:
-        """The names of a node with those of its children, and the sums in parentheses in it."""
+    def cost(self, node: Node) -> tuple[float, int, int]:
+        """The names of a node with those of its children, the sums in parentheses in it, and its longest entry."""
         if node not in self.own:
             self.own[node] = self._parts(node)
         own, parts = self.own[node]
@@ -117,11 +123,13 @@ class Extraction:
             found = [best.get(of, NONE) for of, _ in parts]
             inner = sum([b.within for b in found if isinstance(b.factor_node, Con)])
             sums = sum([isinstance(b.factor_node, Lin) for b in found])
-            return own + sum([b.factor for b in found]) + TIE * inner, inner + sums
+            return own + sum([b.factor for b in found]) + TIE * inner, inner + sums, max([b.rank for b in found])
+        rank = len(self.graph.classes[self.graph.frame(node).of].kinds) if isinstance(node, Leaf) else 0
         for of, plain in parts:
             b = best.get(of, NONE)
             own += b.term if plain else b.factor
-        return own, 0
+            rank = max(rank, b.rank)
+        return own, 0, rank
 
     def _parts(self, node: Node) -> tuple[float, tuple[tuple[int, bool], ...]]:
         """The names that a node is written with itself, and its children, each perhaps without parentheses."""

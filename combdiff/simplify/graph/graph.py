@@ -528,8 +528,7 @@ class Graph:
 
     def _again(self, node: Node) -> None:
         old = self.frames.pop(node)
-        now = self.find(old)
-        self.classes[now.of].nodes.pop(node, None)
+        self.classes[self.find(old).of].nodes.pop(node, None)
         for of in {*self.children(node)}:
             self.users[of].pop(node, None)
         with suppress(Zero):
@@ -537,8 +536,9 @@ class Graph:
             if made is not None:
                 self.union(made, old)
         # what could not be joined stays what its class is written with
-        if node not in self.frames and not self.classes[self.find(old).of].nodes:
-            self.put(node, self.find(old))
+        now = self.find(old)
+        if node not in self.frames and all(_is_name(n) for n in self.classes[now.of].nodes):
+            self.put(node, now)
 
     def _remade(self, node: Node, old: Ref) -> Ref | None:
         match node:
@@ -552,6 +552,11 @@ class Graph:
                 return self.respell(node)
             case _:
                 raise AssertionError("a node is a leaf, a product or a sum")
+
+
+def _is_name(node: Node) -> bool:
+    """Whether a node only says what a class is called."""
+    return isinstance(node, Leaf) and node.key[0] == "value"
 
 
 def _is_real(number: Coefficient) -> bool:

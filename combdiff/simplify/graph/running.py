@@ -47,13 +47,13 @@ class Work(Extraction):
         """Nothing: a sum is computed alike wherever it stands."""
         return 0.0
 
-    def cost(self, node: Node) -> tuple[float, int]:
+    def cost(self, node: Node) -> tuple[float, int, int]:
         """The time of a node with that of its children."""
         if node not in self.own:
             _, parts = self._parts(node)
             self.own[node] = self.work(node), parts
         own, parts = self.own[node]
-        return own + sum([self.best.get(of, NONE).term for of, _ in parts]), 0
+        return own + sum([self.best.get(of, NONE).term for of, _ in parts]), 0, 0
 
     def work(self, node: Node) -> float:
         """The time of a node itself."""
