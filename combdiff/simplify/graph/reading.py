@@ -213,7 +213,7 @@ class Reader:
     def _entry(self, t: App, f: Var, args: Sequence[Term]) -> Ref:
         """An entry of a tensor at indices that each stand in one slot, perhaps reversed; any other is a leaf."""
         assert isinstance(f.kind, Map), "what is applied is a map"
-        labels = [self._slot(a) for a in args]
+        labels = [self._slot(a, kind) for a, kind in zip(args, f.kind.params, strict=True)]
         if None in labels or len({abs(label) for label in labels if label}) < len(labels):
             return self._diagonal(t, f, args) if None not in labels else self._leaf_of(t)
         slots = tuple(label for label in labels if label is not None)
@@ -235,13 +235,16 @@ class Reader:
         labels = tuple(names[abs(label)] * (1 if label > 0 else -1) for label in plain.labels)
         return self.graph.con([Ref(plain.number, plain.conj, labels, plain.of)], {*names.values()})
 
-    def _slot(self, arg: Term) -> int | None:
-        """The label of an argument that is an open index, or a reversed one."""
+    def _slot(self, arg: Term, kind: Type) -> int | None:
+        """The label of an argument that is an open index, or a reversed one, of the kind that the slot has.
+
+        One of another kind, such as an offset of a list that is read on a lattice, is summed over other values.
+        """
         match arg:
-            case Var(kind=Index()) if arg not in self.captured:
+            case Var() if arg.kind == kind and isinstance(kind, Index) and arg not in self.captured:
                 return self.label(arg)
-            case Mul((Const() as c, Var(kind=Index(domain)) as v)) if c == MINUS_ONE and v not in self.captured:
-                return -self.label(v) if domain is not None and (domain.periodic or domain.symmetric) else None
+            case Mul((Const() as c, Var() as v)) if c == MINUS_ONE and v.kind == kind and v not in self.captured:
+                return -self.label(v) if _is_reversible(kind) else None
             case _:
                 return None
 
@@ -405,6 +408,11 @@ class Reader:
 def fixed_in(t: Term) -> frozenset[Var]:
     """The indices of `t` that are read as numbers, over periodic domains."""
     return frozenset(v for v in numbers_read(t) if v in t.free and _wraps(v.kind))
+
+
+def _is_reversible(kind: Type) -> bool:
+    """Whether an index runs over the same values as its negative."""
+    return isinstance(kind, Index) and kind.domain is not None and (kind.domain.periodic or kind.domain.symmetric)
 
 
 def _wraps(kind: Type) -> bool:
