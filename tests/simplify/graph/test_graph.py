@@ -114,3 +114,13 @@ def test_spellings_make_one_graph(seed):
         choice = saturated([Lam((P, Q), Scramble(random, [P, Q])(add(*terms)))])
         sizes.add((len(choice.graph.frames), len([c for c in choice.graph.classes if c not in choice.graph.moved])))
     assert len(sizes) == 1
+
+
+def test_sums_that_stand_beside_each_other_keep_their_indices_apart():
+    # Σ_k s(k) has an index of its own, which stands in one factor alone
+    a, s, z, w = tensor("A", (N, N), REAL), tensor("s", (X,), REAL), tensor("z", (N,), REAL), tensor("w", (N,), REAL)
+    k, m, n = index("k", X), index("m", N), index("n", N)
+    alone = total((k,), mul(at(s, k), at(s, k)))
+    terms = [total((m, n), mul(alone, at(a, P, m), at(a, m, n), at(f, n))) for f in (z, w)]
+    choice = saturated([Lam((P,), add(*terms, total((m,), mul(alone, at(a, P, m), at(z, m)))))])
+    assert disagreements(choice, SIZES) == []

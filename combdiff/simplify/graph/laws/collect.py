@@ -137,9 +137,13 @@ def _splits(graph: Graph, term: Ref) -> Iterator[tuple[Ref, Ref]]:
             yield factor, rest.times(number)
 
 
-def products(graph: Graph, ref: Ref) -> Iterator[tuple[Coefficient, tuple[Ref, Ref]]]:
-    """`ref` as number · product of two, over its labels and bound ones, for each such product in its class."""
-    bound = max((abs(label) + 1 for label in ref.labels), default=BOUND)
+def products(graph: Graph, ref: Ref, beside: Ref | None = None) -> Iterator[tuple[Coefficient, tuple[Ref, Ref]]]:
+    """`ref` as number · product of two, over its labels and bound ones, for each such product in its class.
+
+    The bound labels are none of `ref`, and none of what stands `beside` it.
+    """
+    around = (*ref.labels, *(beside.labels if beside is not None else ()))
+    bound = max((abs(label) + 1 for label in around), default=BOUND)
     for node in list(graph.classes[ref.of].nodes):
         if isinstance(node, Con) and len(node.children) == 2:
             frame = graph.frame(node)

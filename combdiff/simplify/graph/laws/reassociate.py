@@ -36,7 +36,7 @@ def _nested(graph: Graph, node: Con, sums: set[int]) -> list[tuple[Coefficient, 
         if product.of in sums:
             continue
         factor = graph.find(Ref(UNIT, other.conj, other.slots, other.of))
-        for number, parts in products(graph, product):
+        for number, parts in products(graph, product, factor):
             for beside, inner in (parts, parts[::-1]):
                 if graph.find(inner).of in sums:
                     found.append((number, factor, beside, inner))

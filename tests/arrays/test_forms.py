@@ -1,0 +1,64 @@
+"""Of the forms that are equal the quickest is run: it computes what the formula does, and what it saves is seen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+from combdiff.arrays.lower import forms as module
+from combdiff.arrays.lower.forms import Forms, seconds
+from combdiff.arrays.lower.lower import lower
+from combdiff.errors import CheckError
+from combdiff.run.compiled import Compiled
+from combdiff.terms.terms import Lam, Term
+
+RINGS = """@domain Ring begin base = I; lower = -1; upper = 1 end
+@domain Pair begin base = I; lower = -1; upper = 0 end
+@space Map begin type = (((Pair) -> R)) -> (Pair) -> R; linear = true end
+(s::RV, h::Map, v::(Pair) -> R) -> (x::(Ring) -> R) ->
+  sum(j::Pair, h((i::Pair) -> sum(k::N, s(k) * sum(m::Ring, tanh(x(m) / (1 + abs2(sum(l::Ring, x(l) * x(l)) / 3)))) / 3)
+    )(j) * v(j))"""
+EWALD = """(q::RV, G::RM, A::RV) -> (x::RM) ->
+  sum(k, A(k) * abs2(sum(i, q(i) * exp(im * sum(c, G(k, c) * x(i, c))))))"""
+
+
+def test_sums_over_other_indices_are_not_mixed_up() -> None:
+    rng = np.random.default_rng(0)
+    s, x, v, B, c = (rng.normal(size=n) for n in (4, 3, 2, (2, 2), 3))
+    d = cd.grad(RINGS)
+    f = d.compile(value=True, hvp=True)
+
+    def at(y: object) -> object:
+        return f(s, v, y, h=lambda u: B @ u, adjoint_h=lambda k: B.T @ k)
+
+    t = 1e-6
+    (_, ahead, _), (_, behind, _), (_, _, hvp) = at(x + t * c), at(x - t * c), at(x)
+    np.testing.assert_allclose(hvp(c), (ahead - behind) / (2 * t), rtol=1e-6)
+
+
+@pytest.mark.parametrize("sizes", [(1, 1, 1), (2, 3, 5), (7, 5, 3)])
+def test_the_quickest_form_computes_what_the_formula_does(sizes: tuple[int, int, int]) -> None:
+    k, i, c = sizes
+    rng = np.random.default_rng(1)
+    q, G, A, x, v = (rng.normal(size=n) for n in (i, (k, c), k, (i, c), (i, c)))
+    d = cd.hvp(EWALD)
+    forms = d._runnable(value=False)
+    assert forms.flat is not None
+    plain = Forms(forms.formula)
+    assert seconds(forms.plan()) <= seconds(plain.plan()) == seconds(lower(forms.formula))
+    np.testing.assert_allclose(Compiled(forms)(q, G, A, x, v), Compiled(plain)(q, G, A, x, v), rtol=1e-10)
+
+
+def test_a_form_with_another_value_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+
+    right = module.cheapest
+
+    def wrong(*args: object) -> Term | None:
+        found = right(*args)
+        # one term of two
+        return Lam(found.params, Lam(found.body.params, found.body.body.terms[0])) if found is not None else None
+
+    monkeypatch.setattr(module, "cheapest", wrong)
+    with pytest.raises(CheckError, match="choosing what to run changed the value"):
+        cd.grad("(A::RM) -> (x::RV) -> sum((i, j), x(i) * A(i, j) * x(j))").source()
