@@ -21,7 +21,7 @@ from combdiff.simplify.pieces import parts_of
 from combdiff.terms.terms import Add, Lam, Term, mul, power, substitute, total
 from combdiff.terms.types import Index
 
-LAWS = ("collect", "part_of_sum", "reassociate")
+LAWS = ("collect", "part_of_sum", "real_parts", "reassociate")
 """The laws of the graph of forms, each in a file of its name."""
 
 _CONTRACTING = ("contract", "expand", "place cotangents")

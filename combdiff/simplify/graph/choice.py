@@ -20,6 +20,7 @@ from combdiff.simplify.graph.extraction import Extraction
 from combdiff.simplify.graph.graph import Graph, Leaf, Node, Ref, Zero
 from combdiff.simplify.graph.laws.collect import collect
 from combdiff.simplify.graph.laws.part_of_sum import part_of_sum
+from combdiff.simplify.graph.laws.real_parts import real_parts
 from combdiff.simplify.graph.laws.reassociate import reassociate
 from combdiff.simplify.graph.naming import Naming, signed_and_named
 from combdiff.simplify.graph.reading import Reader
@@ -100,7 +101,7 @@ class Choice:
 
     def saturate(self) -> None:
         """Apply the laws until nothing is new."""
-        sums, products, parts = set[Node](), set[Node](), set[tuple[Node, Node]]()
+        sums, products, real, parts = set[Node](), set[Node](), set[Node](), set[tuple[Node, Node]]()
         named = [self.graph.frame(leaf).of for leaf in self.leaves if leaf is not None]
         self.graph.rebuild()
         for _ in range(ROUNDS):
@@ -108,6 +109,7 @@ class Choice:
                 break
             count = self._law("part_of_sum", lambda: part_of_sum(self.graph, named, parts))
             count += self._law("collect", lambda: collect(self.graph, sums))
+            count += self._law("real_parts", lambda: real_parts(self.graph, self.reader, real))
             count += self._law("reassociate", lambda: reassociate(self.graph, products))
             if not count:
                 break

@@ -18,13 +18,14 @@ from combdiff.simplify.choose import is_cheap
 from combdiff.simplify.graph.graph import Graph, Leaf, Ref, Zero
 from combdiff.simplify.graph.laws.split import split
 from combdiff.simplify.graph.reading_cost import words
-from combdiff.simplify.graph.slots import Move, generated, identity, moved, moves_of, symmetry_of
+from combdiff.simplify.graph.slots import Move, at, generated, identity, moved, moves_of, symmetry_of
 from combdiff.terms.network import addends, is_of_one_term, network
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,
     Add,
     App,
+    Call,
     Conj,
     Const,
     Diff,
@@ -393,6 +394,35 @@ class Reader:
         key = ("value", var)
         self._spell(key, Spelling(slots, App(var, slots) if slots else var, {}), self.values[var])
         return Leaf(key)
+
+    def real_part(self, ref: Ref) -> Ref:
+        """Re of `ref`, whose labels are slots."""
+        kinds = self.graph.classes[ref.of].kinds
+        slots = {
+            abs(label): fresh(f"d{n}", kind) for n, (label, kind) in enumerate(zip(ref.labels, kinds, strict=True))
+        }
+        hole = fresh("#", Map(tuple(kinds), COMPLEX) if kinds else COMPLEX)
+        args = [v if label > 0 else mul(MINUS_ONE, v) for label in ref.labels for v in [slots[abs(label)]]]
+        entry = App(hole, tuple(args)) if args else hole
+        holes = {hole: Ref(ref.number, ref.conj, _upto(kinds), ref.of)}
+        fixed = frozenset(slots[abs(ref.labels[n - 1])] for n in self.graph.classes[ref.of].fixed)
+        made = self._leaf(Call("real", (entry,)), [*slots.values()], holes, fixed)
+        names = {v.uid: label for label, v in slots.items()}
+        return Ref(made.number, made.conj, tuple(names[abs(n)] * (1 if n > 0 else -1) for n in made.labels), made.of)
+
+    def within_real_part(self, leaf: Leaf) -> Ref | None:
+        """What a leaf is the real part of, over the slots of the leaf; None if it is none."""
+        spelling = self.spelled[leaf.key]
+        match spelling.term:
+            case Call("real", (App(Var() as hole, args),)) if hole in spelling.holes and all(
+                isinstance(a, Var) and a in spelling.slots for a in args
+            ):
+                ref = spelling.holes[hole]
+                labels = tuple(spelling.slots.index(a) + 1 for a in args if isinstance(a, Var))
+                own = Ref(ref.number, ref.conj, at(labels, ref.labels), ref.of)
+                return None if self.graph.classes[self.graph.holder(ref.of)].within else self.graph.find(own)
+            case _:
+                return None
 
     def respelled(self, leaf: Leaf) -> Ref | None:
         """A leaf in which a class went up in another one, by the class that it now is; None if it stays."""

@@ -124,3 +124,13 @@ def test_sums_that_stand_beside_each_other_keep_their_indices_apart():
     terms = [total((m, n), mul(alone, at(a, P, m), at(a, m, n), at(f, n))) for f in (z, w)]
     choice = saturated([Lam((P,), add(*terms, total((m,), mul(alone, at(a, P, m), at(z, m)))))])
     assert disagreements(choice, SIZES) == []
+
+
+@pytest.mark.parametrize("kind", [REAL, COMPLEX])
+def test_a_real_part_is_taken_last_beside_what_is_real(kind):
+    g, z, w = tensor("G", (N, N), kind), tensor("Z", (N, N)), tensor("w", (N,))
+    k, m = index("k", N), index("m", N)
+    t = total((k, m), mul(at(g, k, P), call("real", mul(at(z, k, Q), at(w, m), conj(at(z, k, m))))))
+    choice = saturated([Lam((P, Q), t)])
+    assert disagreements(choice, SIZES) == []
+    assert choice.families["real_parts"].matches
