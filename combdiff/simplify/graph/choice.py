@@ -132,7 +132,7 @@ class Choice:
         """
         plain.run()
         everything = plain.copy()
-        everything.show(*plain.hidden)
+        everything.show(*(leaf for leaf in self.leaves if leaf is not None))
         roots = [(r.of, self.leaves[n] if n < len(self.leaves) else None) for n, r in enumerate(self._now()) if r]
         if verbatim:
             self.reader.finish()
