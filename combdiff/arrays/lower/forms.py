@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from combdiff.arrays.lower.lower import lower
 from combdiff.arrays.lower.signature import guessed_sizes, result_of
+from combdiff.arrays.liveness import peak
 from combdiff.arrays.plan import Plan, Step
 from combdiff.budget import Budget
 from combdiff.errors import CombDiffError
@@ -41,13 +42,15 @@ class Forms:
     check: Callable[[Term, Term], object] | None = None
 
     def plan(self, sizes: Mapping[Domain, int] | None = None, memory: int | None = None) -> Plan:
-        """The plan of the form that takes least time; under a limit of memory that of the formula.
+        """The plan of the form that takes least time; that of the formula where this one takes more than `memory`.
 
         What is quickest shares the most, and holds the most at once.
         """
         plan = lower(self.formula, sizes)
-        quicker = self._quicker(plan, sizes) if self.flat is not None and memory is None else None
-        return quicker or plan
+        quicker = self._quicker(plan, sizes) if self.flat is not None else None
+        if quicker is None or (memory is not None and peak(quicker).bytes > memory):
+            return plan
+        return quicker
 
     def _quicker(self, plan: Plan, sizes: Mapping[Domain, int] | None) -> Plan | None:
         """The plan of another form that takes clearly less time than that of the formula."""
