@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
+from combdiff.arrays.liveness import peak
 from combdiff.arrays.lower.lower import lower
 from combdiff.arrays.lower.signature import guessed_sizes, result_of
-from combdiff.arrays.liveness import peak
 from combdiff.arrays.plan import Plan, Step
 from combdiff.budget import Budget
 from combdiff.errors import CombDiffError
