@@ -31,6 +31,9 @@ from combdiff.terms.types import Index, Number, Type
 ROUNDS = 8
 """Rounds of laws: each looks into what the one before it left behind."""
 
+MANY = 24
+"""Values that are looked for where they stand written out; with more of them, layers of a network, names are enough."""
+
 CLASSES = 1_500
 """Classes beyond which no round is begun."""
 
@@ -96,7 +99,7 @@ class Choice:
             self.roots.append(root)
             if n < len(self.bindings):
                 var = self.bindings[n][0]
-                self.leaves.append(self.reader.define(var, value) if indexed else None)
+                self.leaves.append(self.reader.define(var, value) if indexed and len(self.bindings) <= MANY else None)
                 self.reader.captured.add(var)
 
     def saturate(self) -> None:

@@ -80,7 +80,12 @@ class Naming:
         return self.reader.graph
 
     def run(self) -> None:
-        """Name what is worth it, one class at a time, the best first."""
+        """Name what is worth it: functions that several forms hold, then one class at a time, the best first."""
+        while not self.budget.over():
+            functions = [of for of, n in self._users().items() if n > 1 and self._is_unnamed_function(of)]
+            if not functions:
+                break
+            self.chosen.show(*map(self._named, functions))
         while not self.budget.over():
             of = self._in_front_of_a_sum()
             if of is None:
@@ -126,6 +131,25 @@ class Naming:
             self._walk(self.graph.frame(leaf).of, leaf, counts, nodes)
         return counts, nodes
 
+    def _users(self) -> Counter[int]:
+        """How many of the nodes that are computed mention a class."""
+        users: Counter[int] = Counter()
+        seen: set[int] = set()
+        todo = []
+        for root, own in [*self.roots, *((self.graph.frame(leaf).of, leaf) for leaf in self.leaves)]:
+            node = self._definition(root, own)
+            if node is not None:
+                todo.append(node)
+        while todo:
+            node = todo.pop()
+            for of, _ in self._below(node):
+                users[of] += 1
+                inner = self.chosen.best.get(of, NONE).term_node
+                if of not in seen and inner is not None:
+                    seen.add(of)
+                    todo.append(inner)
+        return users
+
     def _walk(self, root: int, own: Node | None, counts: Counter[int], nodes: Counter[tuple[int, Node]]) -> None:
         first = self._definition(root, own)
         todo = [*self._below(first)] if first is not None else []
@@ -160,6 +184,11 @@ class Naming:
                 yield from ((self.graph.holder(r.of), False) for r in self.reader.spelled[key].holes.values())
 
     # --- what is worth a name
+
+    def _is_unnamed_function(self, of: int) -> bool:
+        """Whether it is a function of a contraction or of a value, with indices, which nobody computes twice."""
+        own = self.graph.classes[of]
+        return bool(own.kinds) and self._is_function(of) and self._is_function_of_work(of)
 
     def _is_nameable(self, of: int) -> bool:
         own = self.graph.classes[of]

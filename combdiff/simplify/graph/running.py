@@ -8,7 +8,6 @@ where it is used. What a formula collects under one Σ is computed apart where t
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -109,25 +108,6 @@ class Sharing(Naming):
             if not found:
                 return
             self.chosen.show(*map(self._named, found))
-
-    def _users(self) -> Counter[int]:
-        """How many of the nodes that are computed mention a class."""
-        users: Counter[int] = Counter()
-        seen: set[int] = set()
-        todo = []
-        for root, own in [*self.roots, *((self.graph.frame(leaf).of, leaf) for leaf in self.leaves)]:
-            node = self._definition(root, own)
-            if node is not None:
-                todo.append(node)
-        while todo:
-            node = todo.pop()
-            for of, _ in self._below(node):
-                users[of] += 1
-                inner = self.chosen.best.get(of, NONE).term_node
-                if of not in seen and inner is not None:
-                    seen.add(of)
-                    todo.append(inner)
-        return users
 
     def _is_work(self, of: int) -> bool:
         best = self.chosen.best.get(of, NONE)
