@@ -94,14 +94,14 @@ class Simplifier:
 
         Raises BudgetError if even that takes longer than all of it may.
         """
-        if perf_counter() > self.budget.deadline + 2 * self._allowance():
+        if perf_counter() > self.budget.deadline + self._allowance():
             raise BudgetError(
                 "differentiation takes more than its budget of time allows",
                 remedy="allow more seconds, or give names to parts of the program: a = …, b = f(a), …",
             )
 
     def _allowance(self) -> float:
-        """Seconds beyond the budget that may go into checks, and as long again into the derivative itself."""
+        """Seconds beyond the budget that may go into checks and into the derivative itself, which is whole or nothing."""
         return (self.seconds + 1) / 4
 
     def __call__(self, f: Lam, unused: Collection[Var]) -> Lam:
