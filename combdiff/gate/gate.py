@@ -170,10 +170,14 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What became of a comparison: how the terms differ (empty if they agree), and whether a value was finite."""
+    """What became of a comparison: how the terms differ (empty if they agree), and whether a value was finite.
+
+    `noise`: what they differ by is rounding and nothing else.
+    """
 
     difference: str = ""
     finite: bool = True
+    noise: bool = field(default=False, compare=False)
 
 
 AGREE = Comparison()
@@ -268,7 +272,8 @@ class Gate:
             if doubt:
                 return Comparison(doubt)
             raise
-        return result if result.finite or result.difference else Comparison(doubt, finite=False)
+        decided = result.finite or result.difference or result.noise
+        return result if decided else Comparison(doubt, finite=False)
 
     def compared(self, before: Term, after: Term, doubtful: bool = False) -> Comparison:
         """Both evaluated at two sets of sizes, each with a draw of its own; in floats where exact numbers say nothing.
@@ -277,7 +282,7 @@ class Gate:
             doubtful: whether numbers are drawn more than once, and small ones may not differ by the tolerance itself.
         """
         self._make_room(before, after)
-        finite = False
+        finite = noise = False
         for second in (False, True):
             result = self._exact(before, after, second)
             for positive in (False, True):
@@ -287,7 +292,8 @@ class Gate:
             if result.difference:
                 return result
             finite |= result.finite
-        return Comparison(finite=finite)
+            noise |= result.noise
+        return Comparison(finite=finite, noise=noise)
 
     def _exactly(self, before: Term, after: Term) -> Comparison:
         """The comparison on exact numbers alone."""
@@ -309,17 +315,18 @@ class Gate:
     def _floating(self, before: Term, after: Term, second: bool, doubtful: bool, positive: bool = False) -> Comparison:
         import numpy as np
 
-        finite = False
+        finite = noise = False
         for draw in range(DRAWS if doubtful or has_conditions(before) or has_conditions(after) else 1):
             sample = self._sample(second, Floating(), positive, draw)
             results = list(self._both(sample, before, after))
             difference = next((d for a, b in results if (d := _distance(a, b, _SMALL if doubtful else 1.0))), "")
             if difference and _is_rounding(sample, (before, after), results):
+                noise = True
                 continue
             finite |= not results or any(b.size == 0 or np.isfinite(b).any() for _, b in results)
             if difference:
                 return Comparison(difference)
-        return Comparison(finite=finite)
+        return Comparison(finite=finite, noise=noise)
 
     def _both(self, sample: Sample, before: Term, after: Term) -> Iterator[tuple[Array, Array]]:
         return zip(sample.outputs(before), sample.outputs(after), strict=True)
@@ -373,9 +380,12 @@ def _is_rounding(sample: Sample, terms: tuple[Term, Term], results: Sequence[tup
             np.max([np.abs(outputs[n] - exact) for outputs in runs], axis=0)
             for runs, exact in zip(moved, pair, strict=True)
         )
-        # no number at all, as of a singular matrix, is as unsure as can be; what was changed may not become such
+        # no number at all, as of a singular matrix, is as unsure as can be; what was changed may become such only where
+        # there was rounding and nothing else, as in the sign of what is always zero
         unsure = np.maximum(np.nan_to_num(first, nan=np.inf), np.nan_to_num(second, nan=0.0, posinf=0.0))
-        if not (np.abs(a - b)[np.isfinite(a)] <= _SPARED * unsure[np.isfinite(a)]).all():
+        noise = ~np.isfinite(b) & (first > np.abs(a) / _SPARED)
+        held = np.isfinite(a) & ~noise
+        if not (np.abs(a - b)[held] <= _SPARED * unsure[held]).all():
             return False
     return True
 

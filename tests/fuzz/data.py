@@ -240,7 +240,8 @@ def projected(array: Array, slots: Sequence[Range], laws: Sequence[Law], c: bool
             flat = np.where(stays, 0, flat)
     result = np.zeros_like(flat)
     for at, sign, conj in elements:
-        image = sign * (flat[at].conj() if conj else flat[at])
+        # a zero that is turned around has a sign, and says on which side of a branch cut it lies
+        image = sign * (flat[at].conj() if conj else flat[at]) + 0.0
         result = np.where(at == least, image, result)
     return result.reshape(array.shape)
 

@@ -13,14 +13,16 @@ from combdiff.errors import ArrayError, BudgetError, CombDiffError, UnsupportedE
 from combdiff.meaning.sizes import FEWEST, evaluation_steps, two_sizes
 from combdiff.terms.types import Index
 
-from . import libraries
+from . import libraries, oracle
 from .arguments import as_taken, extra_arguments
 from .broken import breakable, broken
 from .case import Case, Failure, Skipped
 from .data import EXTREMES, SUPPLIED
 from .kinds import Function, Number, Tensor, over_complex
-from .oracle import result_kinds
 from .syntax import Block, Var, walk
+
+LARGEST_OF_SINGLE = 1e12
+"""Beyond, squares and products of three such numbers leave single precision."""
 
 
 def gradient(case: Case) -> None:
@@ -33,7 +35,7 @@ def value(case: Case) -> None:
     """The value before the gradient."""
     f = case.derivation.compile(value=True)
     found = case.run(f, extra=extra_arguments(case, f))
-    count = len(result_kinds(case.program))
+    count = len(oracle.result_kinds(case.program))
     case.compare_values(found[:count], "value=True")
     case.compare(tuple(found[count:]), "gradient with value=True")
 
@@ -100,6 +102,8 @@ def single(case: Case) -> None:
     """Arrays in single precision."""
     if case.weather in EXTREMES or any(isinstance(x, SUPPLIED) for x in case.arrays.values()):
         raise Skipped("no single precision here")
+    if oracle.largest(case.program, case.data)[0] > LARGEST_OF_SINGLE:
+        raise Skipped("single precision overflows")
     f = case.derivation.compile()
 
     def halved(name: str, x: Any) -> Any:
