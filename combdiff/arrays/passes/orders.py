@@ -149,8 +149,9 @@ class Factors:
                 ways[group] = Way()
                 continue
             best: Way | None = None
-            self.looked += 1 << group.bit_count() - 1
-            for left, right in _halves(group):
+            plain = self._entry_by_entry(group) if not any(k & group == k for k in known) else None
+            self.looked += 1 if plain else 1 << group.bit_count() - 1
+            for left, right in [plain] if plain else _halves(group):
                 a, b = ways.get(left), ways.get(right)
                 if a is None or b is None or not self.labels(left) & self.labels(right):
                     continue
@@ -161,6 +162,17 @@ class Factors:
             if best is not None:
                 ways[group] = best
         return ways
+
+    def _entry_by_entry(self, group: int) -> tuple[int, int] | None:
+        """Two parts of factors with the same indices, none of which is summed: no others cost less."""
+        members = [n for n in range(len(self.values)) if group >> n & 1]
+        row = self._rows[members[0]]
+        if any(self._rows[n] != row for n in members) or self.labels(group) != row:
+            return None
+        real = sum(1 << n for n in members if not self.values[n].step.complex)
+        # real numbers are multiplied first, which takes half of what a real and a complex one take
+        first = real if real & group & -group and real != group else group & -group
+        return first, group ^ first
 
     def _joined(self, found: Ways, whole: int) -> Ways:
         """The ways found, and one to make `whole`: parts that share no index are multiplied last, small ones first."""

@@ -15,7 +15,7 @@ from combdiff.arrays.passes.orders import Cost, Factors, Ways, in_order, leaves
 from combdiff.arrays.passes.reuse import Key, Made
 
 _WORTHWHILE = 50  # a gain of less than this share of the whole is not sought
-_WORK = 3_000_000  # steps that the search may take, a few seconds; what is most promising is looked at first
+_WORK = 1_000_000  # steps that the search may take, a second or two; what is most promising is looked at first
 
 Shared = Mapping[int, frozenset[int]]
 

@@ -224,8 +224,9 @@ class Text:
 
     def _without(self, leaf: Leaf, state: Extraction) -> Extraction:
         """The forms in which a new value is written: with names of what is smaller than itself."""
-        size = self.plain.best[self.choice.graph.frame(leaf).of].term
+        of = self.choice.graph.frame(leaf).of
+        size = self.plain.best[of].term
         own = self.plain.copy()
-        names = self.naming.leaves
-        own.show(*(n for n in names if self.plain.best[self.choice.graph.frame(n).of].term < size))
+        smaller = [n for n in self.naming.leaves if self.plain.best[self.choice.graph.frame(n).of].term < size]
+        own.show(*smaller, among=own.below(of))
         return own

@@ -6,7 +6,7 @@ more than two indices: a sum of matrices in front of a matrix reads well, a puzz
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from math import inf
@@ -61,12 +61,23 @@ class Extraction:
         """One that can go its own way."""
         return replace(self, hidden=set(self.hidden), best=dict(self.best))
 
-    def show(self, *leaves: Node) -> None:
-        """Let leaves that were hidden be written."""
+    def show(self, *leaves: Node, among: Container[int] | None = None) -> None:
+        """Let leaves that were hidden be written; the best forms are looked for in the classes `among` alone."""
         self.hidden.difference_update(leaves)
-        self.relax(leaves)
+        self.relax([n for n in leaves if among is None or self.graph.frame(n).of in among], among)
 
-    def relax(self, nodes: Iterable[Node]) -> None:
+    def below(self, of: int) -> set[int]:
+        """A class with all that its forms are made of."""
+        found = {of}
+        waiting = [of]
+        while waiting:
+            for node in self.graph.classes[waiting.pop()].nodes:
+                new = {part for part, _ in self._own(node)[1]} - found
+                found |= new
+                waiting += new
+        return found
+
+    def relax(self, nodes: Iterable[Node], among: Container[int] | None = None) -> None:
         """Take `nodes` where they are better than what is known, and what gets better with them, the cheapest first."""
         frames, users = self.graph.frames, self.graph.users
         waiting: list[tuple[float, int]] = []
@@ -81,7 +92,7 @@ class Extraction:
             for user in users[of]:
                 if user in frames and user not in self.hidden:
                     above = self.graph.holder(frames[user].of)
-                    if self._improve(above, user):
+                    if (among is None or above in among) and self._improve(above, user):
                         heappush(waiting, (self.best[above].term, above))
 
     def _improve(self, of: int, node: Node) -> bool:
@@ -115,9 +126,7 @@ class Extraction:
 
     def cost(self, node: Node) -> tuple[float, int, int]:
         """The names of a node with those of its children, the sums in parentheses in it, and its longest entry."""
-        if node not in self.own:
-            self.own[node] = self._parts(node)
-        own, parts = self.own[node]
+        own, parts = self._own(node)
         best = self.best
         if isinstance(node, Con):
             found = [best.get(of, NONE) for of, _ in parts]
@@ -130,6 +139,12 @@ class Extraction:
             own += b.term if plain else b.factor
             rank = max(rank, b.rank)
         return own, 0, rank
+
+    def _own(self, node: Node) -> tuple[float, tuple[tuple[int, bool], ...]]:
+        """What a node costs itself, and its children, each perhaps without parentheses."""
+        if node not in self.own:
+            self.own[node] = self._parts(node)
+        return self.own[node]
 
     def _parts(self, node: Node) -> tuple[float, tuple[tuple[int, bool], ...]]:
         """The names that a node is written with itself, and its children, each perhaps without parentheses."""

@@ -48,11 +48,13 @@ class Work(Extraction):
 
     def cost(self, node: Node) -> tuple[float, int, int]:
         """The time of a node with that of its children."""
-        if node not in self.own:
-            _, parts = self._parts(node)
-            self.own[node] = self.work(node), parts
-        own, parts = self.own[node]
+        own, parts = self._own(node)
         return own + sum([self.best.get(of, NONE).term for of, _ in parts]), 0, 0
+
+    def _parts(self, node: Node) -> tuple[float, tuple[tuple[int, bool], ...]]:
+        """The time of a node itself, and its children."""
+        _, parts = Extraction._parts(self, node)
+        return self.work(node), parts
 
     def work(self, node: Node) -> float:
         """The time of a node itself."""
