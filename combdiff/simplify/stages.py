@@ -101,7 +101,7 @@ class Simplifier:
             )
 
     def _allowance(self) -> float:
-        """Seconds beyond the budget that may go into checks and into the derivative itself, which is whole or nothing."""
+        """Seconds beyond the budget that may go into checks, and into the derivative itself: it is whole or nothing."""
         return (self.seconds + 1) / 4
 
     def __call__(self, f: Lam, unused: Collection[Var]) -> Lam:

@@ -68,6 +68,7 @@ class Factors:
         self._rows = [sum(bits[x] for x in v.labels) for v in self.values]
         self._kept = sum(bits[x] for x in self.kept if x in bits)
         self._extents = [max(self.sizes[domain_of(x)], 1) for x in self.variables]
+        self._complex = sum(1 << n for n, v in enumerate(self.values) if v.step.complex)
         self.all = (1 << len(self.values)) - 1
 
     @property
@@ -112,7 +113,7 @@ class Factors:
         return self._costs[left, right]
 
     def _product(self, left: int, right: int) -> Cost:
-        weight = prod(2 for side in (left, right) if any(v.step.complex for v in self.members(side)))
+        weight = (2 if left & self._complex else 1) * (2 if right & self._complex else 1)
         joint = self.entries(self.labels(left) | self.labels(right))
         places = {left: self._placement(left, right), right: self._placement(right, left)}
         moved = sum(self.entries(self.labels(group)) for group, place in places.items() if place == MOVED)
@@ -120,9 +121,11 @@ class Factors:
 
     def _placement(self, group: int, partner: int) -> int:
         """How a factor of three axes or more lies for a matrix product with what another set has made."""
+        if group & (group - 1):
+            return TRAILING
         here, there = self.labels(group), self.labels(partner)
         over = here & there & ~self.labels(group | partner)
-        if group & (group - 1) or not over or over != here & there or here.bit_count() < 3:
+        if not over or over != here & there or here.bit_count() < 3:
             return TRAILING
         v = self.values[group.bit_length() - 1]
         summed = {x for n, x in enumerate(self.variables) if over >> n & 1}
@@ -169,7 +172,7 @@ class Factors:
         row = self._rows[members[0]]
         if any(self._rows[n] != row for n in members) or self.labels(group) != row:
             return None
-        real = sum(1 << n for n in members if not self.values[n].step.complex)
+        real = group & ~self._complex
         # real numbers are multiplied first, which takes half of what a real and a complex one take
         first = real if real & group & -group and real != group else group & -group
         return first, group ^ first
