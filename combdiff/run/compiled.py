@@ -24,6 +24,7 @@ from combdiff.run.executing import compile_source, run
 from combdiff.run.fitting import (
     are_alike,
     as_array,
+    as_number,
     as_size,
     check_constants,
     check_out,
@@ -36,7 +37,7 @@ from combdiff.run.libraries import library_of, looked_at
 from combdiff.run.packed_arrays import Pack, PackedArrays
 from combdiff.terms.recursion import deep_recursion
 from combdiff.terms.terms import Term
-from combdiff.terms.types import Domain, Index, Map
+from combdiff.terms.types import Domain, Index, Map, Number
 
 if TYPE_CHECKING:
     import numpy as np
@@ -121,6 +122,7 @@ class Compiled:
         self._solves = any(step.op in ("root", "solve") for step in self._plan.steps)
         self._names = [a.name for a in self._plan.arguments]
         self._listed = [n for n, a in enumerate(self._plan.arguments) if a.offsets is not None]
+        self._numbers = frozenset(n for n, a in enumerate(self._plan.arguments) if isinstance(a.kind, Number))
         self._calls: dict[Hashable, Known] = {}
         self._lock = RLock()
         kinds = [None if name in self._plan.packed else self._kinds.get(name) for name in self._names]
@@ -213,19 +215,23 @@ class Compiled:
                 return None
         for place, rows in known.offsets.items():
             values[place] = rows
+        for place in self._numbers:
+            values[place] = as_number(values[place])
         return known.function, values, known.sizes
 
     def _key(self, values: Sequence[object]) -> Hashable:
         """What two calls have in common that need the same function: forms of arrays, and what lists hold."""
-        return forms_of(values), contents_of([values[place] for place in self._listed])
+        return forms_of(values, self._numbers), contents_of([values[place] for place in self._listed])
 
     def _remember(
         self, function: Callable[..., object], given: Sequence[object], fitted: Sequence[object], sizes: Sizes
     ) -> None:
-        if all(a is b or n in self._listed for n, (a, b) in enumerate(zip(given, fitted, strict=True))):
+        converted = {*self._listed, *self._numbers}
+        # lists that only checks need are looked at whenever they are given, or are not
+        if not self._lists and all(a is b or n in converted for n, (a, b) in enumerate(zip(given, fitted, strict=True))):
             if len(self._calls) >= _MOST_CALLS:
                 self._calls.clear()
-            if None not in forms_of(given):
+            if None not in forms_of(given, self._numbers):
                 offsets = {place: fitted[place] for place in self._listed}
                 self._calls[self._key(given)] = Known(function, offsets, contents_of_lists(sizes), sizes)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from operator import index
 from typing import TYPE_CHECKING
 
@@ -121,13 +121,43 @@ def filled(out: object, result: object) -> object:
     return tuple(arrays) if several else out
 
 
-def forms_of(values: Sequence[object]) -> tuple[Hashable, ...]:
-    """Shape and dtype of arrays, one form for all functions; None for what may have to be converted."""
+def forms_of(values: Sequence[object], numbers: Collection[int] = ()) -> tuple[Hashable, ...]:
+    """Shape and dtype of arrays, one form for all functions; None for what may have to be converted.
+
+    `numbers` are the places of what `as_number` converts.
+    """
+    return tuple(_form(v) or (_number_form(v) if n in numbers else None) for n, v in enumerate(values))
+
+
+def _form(value: object) -> Hashable:
     import numpy as np
 
-    return tuple(
-        (v.shape, v.dtype.char) if type(v) is np.ndarray else ("function" if callable(v) else None) for v in values
-    )
+    if type(value) is np.ndarray:
+        return value.shape, value.dtype.char
+    return "function" if callable(value) else None
+
+
+def _number_form(value: object) -> Hashable:
+    """The dtype that a number is converted to; None where it is none, or none that has its place in an array."""
+    import numpy as np
+
+    if isinstance(value, np.generic):
+        return value.dtype.char
+    if type(value) is int:
+        return "d" if abs(value) < 1 << 63 else None
+    return {float: "d", complex: "D"}.get(type(value))
+
+
+def as_number(value: object) -> object:
+    """A number of Python, or an array without axes, as the code takes it: a scalar of NumPy.
+
+    >>> as_number(2), as_number(1j)
+    (np.float64(2.0), np.complex128(1j))
+    """
+    import numpy as np
+
+    array = np.asarray(value)
+    return (array.astype(np.float64) if array.dtype.kind in "biu" else array)[()]
 
 
 def contents_of(values: Sequence[object]) -> tuple[Hashable, ...]:

@@ -409,3 +409,33 @@ def test_a_number_that_is_zero_has_the_shape_of_the_result() -> None:
     found = Compiled(Lam((C,), Lam((p, i), ZERO)))(np.ones((3, 2)))
     assert found.shape == (3, 2)
     assert not found.any()
+
+
+@pytest.mark.parametrize("number", [2, 0.5, np.float64(0.5), np.float32(0.5), np.array(0.5), np.array(2), True])
+def test_a_number_is_taken_alike_by_every_call(number: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    f = cd.grad("(a::R) -> (x::RV) -> a * sum(i, x(i)^2)").compile()
+    x = np.array([1.0, -2.0, 3.0])
+    first = f(number, x)
+    if type(number) is not bool:
+        # what fits an argument to the code is only asked where something new is given
+        monkeypatch.setattr(type(f), "_fitted", None)
+    again = f(number, x)
+    assert first.dtype == again.dtype and np.array_equal(first, again)
+    np.testing.assert_allclose(again, 2 * float(np.asarray(number)) * x)
+
+
+def test_a_number_that_does_not_fit_is_refused_after_one_that_does() -> None:
+    f = cd.grad("(a::R) -> (x::RV) -> a * sum(i, x(i)^2)").compile()
+    x = np.ones(2)
+    f(1, x)
+    for wrong in (1j, "1", 10**400, np.ones(2), np.complex128(1), None):
+        with pytest.raises(ArrayError):
+            f(wrong, x)
+    np.testing.assert_allclose(f(3, x), [6, 6])
+
+
+def test_a_complex_number_is_taken_after_a_real_one() -> None:
+    f = cd.grad("(a::C) -> (x::CV) -> real(a * sum(i, x(i)^2))").compile()
+    x = np.array([1.0, 2.0j])
+    for a in (2, 0.5, 1 + 2j, np.complex128(3j), 2):
+        np.testing.assert_allclose(f(a, x), np.conj(2 * a * x))

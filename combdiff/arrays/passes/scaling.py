@@ -1,4 +1,4 @@
-"""Numbers where they cost least: 4 · (A B) as (4 · A) B, if A is much smaller than the product."""
+"""Numbers where they cost least: 4 · (A B) as (4 · A) B, if A is much smaller than the product; 2 (s a) as (2 s) a."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from combdiff.arrays.passes.overwriting import LARGE
 from combdiff.arrays.plan import Step, ordered
-from combdiff.terms.terms import ONE, mul
+from combdiff.terms.terms import ONE, Const, mul
 from combdiff.terms.types import Domain
 
 _SMALLER = 2  # times: by which what is multiplied is smaller than the product for this to pay
@@ -33,9 +33,26 @@ def scaled_early(
         made = step if operands == step.operands else replace(step, operands=operands)
         if step.op == "mul" and operands[-1].op in _CONTRACTIONS and operands[-1] in free:
             made = _Scaling(made, free, sizes).result(large)
+        if step.op == "add":
+            made = _with_scaled_terms(made, free)
         new[step] = made
         free |= {made} if step in free else set()
     return tuple(new[o] for o in outputs), {new.get(step, step): name for step, name in names.items()}
+
+
+def _with_scaled_terms(total: Step, free: set[Step]) -> Step:
+    """A sum whose products hold the numbers before them, so that numbers meet numbers before they meet arrays."""
+    spec: Any = total.spec
+    coefficients, places = list(spec[0]), spec[1]
+    operands = list(total.operands)
+    for n, (term, c) in enumerate(zip(operands, coefficients, strict=True)):
+        if term.op == "mul" and term in free and term.rank and not c.imag and abs(c.real) != 1:
+            inner: Any = term.spec
+            size = Const(abs(c.real))
+            operands[n] = replace(term, spec=(mul(size, inner[0]), inner[1]))
+            coefficients[n] = Const(c.real / size.real)
+            free.add(operands[n])
+    return replace(total, operands=tuple(operands), spec=(tuple(coefficients), places))
 
 
 @dataclass
