@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 ALTERED = """
 import numpy as np
@@ -27,6 +29,7 @@ def python(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=300)
 
 
+@pytest.mark.slow
 def test_emitted_code_and_its_peers_agree_on_every_row() -> None:
     """Contenders that disagree by more than 10⁻¹⁰ end the run with 1."""
     done = python("-m", "benchmarks", "--quick")

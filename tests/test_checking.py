@@ -30,12 +30,14 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
 def test_a_right_derivative_passes(text: str) -> None:
     assert cd.grad(text).check()
     assert cd.grad(text).check(seed=3)
 
 
+@pytest.mark.slow
 def test_a_steep_function_passes_on_whatever_is_drawn() -> None:
     d = cd.grad("(a::R) -> sin((3 + abs2(a))^(7/3))")
     assert all(d.check(seed) for seed in range(30))
@@ -51,6 +53,7 @@ def test_loops_over_a_lattice_are_short() -> None:
     assert d.check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [PROGRAMS["a real unknown inside complex values"], PROGRAMS["constant indices"]])
 def test_a_right_hessian_product_passes(text: str) -> None:
     assert cd.hvp(text).check()
@@ -65,6 +68,7 @@ def changed(d: object, factor: Term) -> object:
     return dataclasses.replace(d, term=scaled(d.term))  # type: ignore[type-var,attr-defined]  # a Derivation
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [number(2), number(-1), number(1j)])
 def test_a_wrong_factor_is_noticed(factor: Term) -> None:
     d = cd.grad("(A::Her) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j))")
@@ -90,6 +94,7 @@ def test_a_report_says_what_was_compared() -> None:
         assert what in report
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("old", "new"), [("2 * ", ""), ("- b(i)", "+ b(i)"), ("A(i, j)'", "A(i, j)")])
 def test_a_text_that_says_something_else_is_noticed(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> None:
     d = cd.grad("(A::CM, b::CV) -> (x::CV) -> sum(i, abs2(sum(j, A(i, j) * x(j)) - b(i)))")
@@ -107,6 +112,7 @@ def test_a_text_that_does_not_read_back_is_a_row_that_says_why(monkeypatch: pyte
     assert "printed text, which does not read back (<printed>:1:" in str(report) and "unknown name y" in str(report)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", [(), ("R",)])
 def test_a_function_that_is_kept_unknown_reads_back(keep: tuple[str, ...]) -> None:
     text = (ROOT / "examples" / "conjugate_gradient.cd").read_text(encoding="utf-8")
@@ -189,6 +195,7 @@ def test_what_is_infinite_in_formula_and_code_agrees() -> None:
         assert checking._distance(moved, one) > 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -221,6 +228,7 @@ def test_no_slope_is_compared_with_differences_that_do_not_settle() -> None:
     assert "finite differences" not in {finding.what for finding in report.findings}
 
 
+@pytest.mark.slow
 def test_what_overflows_on_the_way_is_drawn_anew_or_not_compared() -> None:
     for text in ("(x::R) -> atan(sinh(10 * x^9))", "(x::RV) -> sum(i, atan(x(i)^1000))"):
         assert all(cd.grad(text).check(seed) for seed in range(8)), text
@@ -228,6 +236,7 @@ def test_what_overflows_on_the_way_is_drawn_anew_or_not_compared() -> None:
     assert report and "too steep" in report.notes[0]
 
 
+@pytest.mark.slow
 def test_no_slope_is_compared_on_a_branch_cut() -> None:
     """The trace of a Hermitian matrix is real and may be negative, where the root jumps: it has no derivative there."""
     d = cd.grad("(A::Her) -> sqrt(sum(i, A(i, i)))")
@@ -236,6 +245,7 @@ def test_no_slope_is_compared_on_a_branch_cut() -> None:
     assert not any(wrong.check(seed) for seed in range(8))
 
 
+@pytest.mark.slow
 def test_values_that_are_shared_are_those_of_the_program_in_matrix_form() -> None:
     """The logarithm of v = exp(x) is real; of random numbers in the place of v it is not."""
     d = cd.grad("(x::CV) -> (A::RM) -> sum((i, j), A(i, j) * (log(exp(real(x(j)))) * exp(real(x(j)))^2))")
@@ -246,6 +256,7 @@ def test_fractions_are_drawn_where_nothing_else_is_finite() -> None:
     assert cd.grad("(χ::R) -> (φ::RV) -> sum(i, φ(i) * log(φ(i)) + (1 - φ(i)) * log(1 - φ(i)) + χ * φ(i)^2)").check()
 
 
+@pytest.mark.slow
 def test_a_map_that_has_no_inverse_at_some_sizes_is_checked_at_others() -> None:
     d = cd.grad("""(S::Sym, H::Sym) -> pullback((C::RM) -> begin
       M = (i, j) -> sum((p, q), C(p, i) * S(p, q) * C(q, j))
@@ -255,6 +266,7 @@ def test_a_map_that_has_no_inverse_at_some_sizes_is_checked_at_others() -> None:
     assert all(d.check(seed) for seed in range(3))
 
 
+@pytest.mark.slow
 def test_the_loops_of_a_check_are_short_whatever_a_result_sums_over() -> None:
     zones = "@domain Y begin base = I; periodic = true end\n@domain Z begin base = I; periodic = true end\n"
     summand = "u(j, n) * y(k, m) * y(k + j, n + m)"

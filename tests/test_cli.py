@@ -117,6 +117,7 @@ def test_a_budget_that_products_spent_is_told(run):
     assert "--seconds 1e-09" in alone and both.startswith(alone) and both.count("\n") > alone.count("\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["grad", "pullback", "hvp"])
 def test_the_mode_says_which_derivative_is_planned_explained_and_checked(run, mode):
     expected = run(mode, QUADRATIC)[1]
@@ -125,6 +126,7 @@ def test_the_mode_says_which_derivative_is_planned_explained_and_checked(run, mo
     assert run("plan", QUADRATIC, "--mode", mode)[1] == f"{getattr(cd, mode)(Path(QUADRATIC).read_text()).plan()}\n"
 
 
+@pytest.mark.slow
 def test_the_seed_of_a_check_chooses_its_data(run):
     reports = {run("check", HARTREE_FOCK, "--seed", seed)[1] for seed in ("0", "1")}
     assert len(reports) == 2
@@ -135,6 +137,7 @@ def test_the_readme_shows_the_code_that_its_first_command_prints(run):
     assert f"```text\n{run('grad', HARTREE_FOCK, '--format', 'python')[1]}```" in readme
 
 
+@pytest.mark.slow
 def test_check_prints_derivation_and_report(run):
     status, out, err = run("check", HARTREE_FOCK)
     assert (status, err) == (0, "")
@@ -171,17 +174,20 @@ def test_names_are_given_to_keep_and_wrt(run):
     assert run("grad", "-", "--wrt", "A", text=text)[1].rstrip().endswith("x(i)^3")
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_early_is_no_error():
     out, err = shell(f"combdiff explain {HARTREE_FOCK} | head -0; echo ${{PIPESTATUS[0]}}")
     assert (out, err) == ("0\n", "")
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_told():
     out, err = shell(f"combdiff grad {QUADRATIC} > /dev/full; echo $?")
     assert out == "2\n"
     assert err.startswith("cannot write the result") and "Traceback" not in err
 
 
+@pytest.mark.slow
 def test_greek_letters_are_printed_whatever_the_locale():
     out, _ = shell('echo "(ψ::RV) -> sum(μ, ψ(μ)^2)" | combdiff grad -', PYTHONIOENCODING="ascii", LC_ALL="C")
     assert out == "(ψ::RV) -> μ -> 2 * ψ(μ)\n"
@@ -207,6 +213,7 @@ def test_what_is_no_program_text_is_refused(run, text, message):
     assert "remedy: " in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -230,6 +237,7 @@ def test_nesting_of_any_depth_is_refused(run, text):
     assert "nested more than 200 levels deep" in refused(run("grad", "-", text=text))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sign, result", [("+", "20001"), ("*", "20001 * x^20000")])
 def test_a_chain_of_any_length_is_no_nesting(run, sign, result):
     assert run("grad", "-", text="(x::R) -> x" + f"{sign}x" * 20_000)[1] == f"(x::R) -> {result}\n"

@@ -46,6 +46,7 @@ def programs() -> Iterator[tuple[Path, str, str, str]]:
 SHOWN = list(programs())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "program", "kind", "answer"), SHOWN, ids=[f"{name_of(p)}-{n}" for n, (p, *_) in enumerate(SHOWN, 1)]
 )
@@ -64,6 +65,7 @@ def test_a_program_has_the_answer_that_is_shown(path: Path, program: str, kind: 
         assert "real line" in str(error)  # no finite list of numbers is such a function
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
 def test_the_python_of_a_document_runs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A block that shows a session (`>>>`) must print what it shows; others must run."""

@@ -27,6 +27,7 @@ OF_TENSORS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", NESTED.values(), ids=NESTED)
 @pytest.mark.parametrize("mode", [cd.grad, cd.pullback, cd.hvp])
 def test_a_nested_derivative_is_explained_and_checked(program, mode):

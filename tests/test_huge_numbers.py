@@ -56,6 +56,7 @@ def shown(d: cd.Derivation) -> None:
     assert str(infer(parse(str(d)))) and pickle.loads(pickle.dumps(d)).term is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("expand", [False, True])
 @pytest.mark.parametrize("name", LARGE)
 def test_a_program_with_huge_numbers_is_shown_or_refused_in_words(name: str, expand: bool) -> None:
@@ -123,6 +124,7 @@ def test_sympy_is_not_asked_to_work_out_what_has_no_end() -> None:
 # --- exact numbers --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.fractions(max_denominator=10**6), st.integers(-200, 200))
 def test_powers_of_numbers_are_exact_where_they_are_worked_out(base: Fraction, n: int) -> None:
@@ -161,6 +163,7 @@ def exact(t: Term, at: Fraction) -> Fraction:
             return at
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(
     st.lists(
@@ -234,6 +237,7 @@ HELD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HELD)
 @pytest.mark.parametrize("backend", ["numpy", "jax", "torch", "dask"])
 def test_what_floating_point_holds_is_computed_in_every_library(name: str, backend: str) -> None:

@@ -41,6 +41,7 @@ def several() -> Problem:
 PROBLEMS = {"real": real, "complex": complex_, "several": several, "complex and real": mixed}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_gradient_and_hessian_in_the_packed_unknowns_against_differences(name: str) -> None:
     p = PROBLEMS[name]()
@@ -52,6 +53,7 @@ def test_gradient_and_hessian_in_the_packed_unknowns_against_differences(name: s
     np.testing.assert_allclose(hessian, hessian.T, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["BFGS", "L-BFGS-B", "Newton-CG", "trust-ncg"])
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_minima(name: str, method: str) -> None:

@@ -73,6 +73,7 @@ def test_another_library_has_the_same_rule() -> None:
         f(out=A, x=X, out_=np.empty(2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", WORDS)
 def test_any_word_names_an_array_wherever_arrays_are_named(word: str) -> None:
     d = cd.grad(f"({word}::RM) -> (x::RV) -> sum((i, j), {word}(i, j) * x(i)^2 * x(j))")
@@ -91,6 +92,7 @@ def test_an_unknown_may_have_such_a_name_too() -> None:
     assert np.allclose(p.jac(p.x0), 4 * A * X**3) and np.allclose(p.hessp(p.x0, X), 12 * A * X**3)
 
 
+@pytest.mark.slow
 def test_options_are_called_with_an_underscore_next_to_such_names() -> None:
     quadratic = "sum((i, j), value(i) * pack(i, j) * memory * x(i) * x(j))"
     d = cd.grad(f"(value::RV, pack::Sym, memory::R) -> (x::RV) -> {quadratic}")

@@ -24,6 +24,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.cd"))
 CUBIC = "(A::CM) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j)^2) + sum(i, abs2(x(i))^2)"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_a_pickled_derivation_is_the_same(path: Path) -> None:
     d = cd.grad(path.read_text(encoding="utf-8"))
@@ -33,6 +34,7 @@ def test_a_pickled_derivation_is_the_same(path: Path) -> None:
     assert list(map(str, back.steps)) == list(map(str, d.steps))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", [copy.copy, copy.deepcopy], ids=["copy", "deepcopy"])
 def test_a_copied_derivation_can_do_what_the_first_can(made: object) -> None:
     d = made(cd.grad(CUBIC))  # type: ignore[operator]
@@ -40,6 +42,7 @@ def test_a_copied_derivation_can_do_what_the_first_can(made: object) -> None:
     assert str(d.gradient) == str(cd.grad(CUBIC).gradient)
 
 
+@pytest.mark.slow
 def test_a_derivation_is_read_in_another_process() -> None:
     d = cd.grad(CUBIC)
     code = "import pickle, sys; d = pickle.load(sys.stdin.buffer); print(d); sys.exit(not d.check())"
@@ -51,6 +54,7 @@ def test_a_derivation_is_read_in_another_process() -> None:
     assert done.stdout.decode().strip() == str(d)
 
 
+@pytest.mark.slow
 def test_compiled_functions_pickle() -> None:
     rng = np.random.default_rng(0)
     A, x, k = (rng.normal(size=s) + 1j * rng.normal(size=s) for s in ((3, 3), 3, 3))
@@ -63,6 +67,7 @@ def test_compiled_functions_pickle() -> None:
     assert np.allclose(hvp(k), g(A, x)[2](k))
 
 
+@pytest.mark.slow
 def test_compiled_functions_go_to_other_processes() -> None:
     f = cd.grad("(x::RV) -> sum(i, x(i)^3)").compile()
     with multiprocessing.get_context("spawn").Pool(1) as pool:
@@ -79,6 +84,7 @@ def test_what_terms_share_is_shared_again() -> None:
     assert len(list(subterms(back))) == len(list(subterms(t)))
 
 
+@pytest.mark.slow
 def test_a_deep_term_is_written_and_read() -> None:
     t: Term = (x := fresh("x", REAL))
     for _ in range(20_000):
@@ -86,6 +92,7 @@ def test_a_deep_term_is_written_and_read() -> None:
     assert len(list(subterms(pickle.loads(pickle.dumps(t))))) == len(list(subterms(t)))
 
 
+@pytest.mark.slow
 @given(programs())
 def test_any_program_is_read_as_it_was_written(program: Term) -> None:
     (back,) = Archive.of([program]).terms()

@@ -71,6 +71,7 @@ IGNORING = ("sh", "-c", 'trap \'\' INT; exec "$0" "$@"')
 """Runs a command as one that a script starts with &."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", [(), IGNORING], ids=["as usual", "where signals are ignored"])
 def test_a_signal_stops_a_long_derivation(start: tuple[str, ...]) -> None:
     code = (

@@ -86,6 +86,7 @@ def test_a_file_of_laws_says_why_it_terminates(path: Path) -> None:
     assert re.search(r"\bterminates\b", "\n".join(lines[:end]), re.IGNORECASE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", command_lines(), ids=" ".join)
 def test_a_command_of_the_readme_runs(arguments: tuple[str, ...]) -> None:
     code = f"import sys; sys.argv = {['combdiff', *arguments]!r}; from combdiff.cli import main; sys.exit(main())"

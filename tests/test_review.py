@@ -30,6 +30,7 @@ def doubled(d: Derivation) -> Derivation:
     return dataclasses.replace(d, term=twice(d.term))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [cd.grad, cd.pullback, cd.hvp])
 @pytest.mark.parametrize("text", KEPT.values(), ids=KEPT)
 def test_a_definition_that_is_kept_unknown_is_checked(text: str, mode: Callable[..., Derivation]) -> None:

@@ -58,6 +58,7 @@ def _texts(program: str) -> list[str]:
     return [str(d), d.latex(), d.latex(form="matrix"), source]
 
 
+@pytest.mark.slow
 def test_derivations_in_threads_are_those_of_one_thread() -> None:
     with ThreadPoolExecutor(THREADS) as pool:
         found = list(pool.map(_texts, EXAMPLES))
@@ -69,6 +70,7 @@ def _process(code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
 
 
+@pytest.mark.slow
 def test_the_first_derivations_of_a_process_may_be_taken_at_once() -> None:
     done = _process(
         "import sys, threading, combdiff as cd\n"
@@ -84,6 +86,7 @@ def test_the_first_derivations_of_a_process_may_be_taken_at_once() -> None:
     assert (done.stdout, done.stderr) == ("6 1\n", "")
 
 
+@pytest.mark.slow
 def test_threads_that_have_derived_leave_no_message_at_the_end() -> None:
     done = _process(
         "import threading, time, combdiff as cd\n"
@@ -101,6 +104,7 @@ def test_threads_that_have_derived_leave_no_message_at_the_end() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
 def test_a_process_that_was_forked_after_a_derivation_is_told_what_to_do() -> None:
     code = (
@@ -211,6 +215,7 @@ def test_a_compiled_function_may_be_called_by_threads_at_once() -> None:
     assert all(_at_once(work))
 
 
+@pytest.mark.slow
 def test_products_with_the_hessian_may_be_computed_by_threads_at_once() -> None:
     for _ in range(5):
         f = cd.grad(QUARTIC).compile(hvp=True)
@@ -253,6 +258,7 @@ def test_what_a_problem_returns_is_of_the_point_that_was_asked_for(monkeypatch: 
     assert np.isclose(p.fun(known), a.sum())
 
 
+@pytest.mark.slow
 def test_a_problem_may_be_asked_by_threads_at_once() -> None:
     a = _symmetric(3)
     p = cd.grad(QUARTIC).problem(A=a, x=np.ones(3))

@@ -47,6 +47,7 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_wheel_carries_the_grammar_the_rules_and_the_type_marker(wheel: Path) -> None:
     wanted = {f"combdiff/_resources/grammar/{path.name}" for path in (ROOT / "grammar").glob("*.lark")}
     wanted |= {f"combdiff/_resources/rules/{path.name}" for path in (ROOT / "rules").glob("*.egg")}
@@ -54,12 +55,14 @@ def test_the_wheel_carries_the_grammar_the_rules_and_the_type_marker(wheel: Path
     assert wanted | {"combdiff/py.typed"} <= set(zipfile.ZipFile(wheel).namelist())
 
 
+@pytest.mark.slow
 def test_the_installed_wheel_derives_a_gradient_outside_the_repository(environment: Path, tmp_path: Path) -> None:
     place, *result = run(environment / BIN / "python", "-c", DERIVE, cwd=tmp_path).splitlines()
     assert Path(place).resolve().is_relative_to(environment.resolve())
     assert "2 * x(" in " ".join(result)
 
 
+@pytest.mark.slow
 def test_the_installed_command_derives_a_gradient_outside_the_repository(environment: Path, tmp_path: Path) -> None:
     result = run(environment / BIN / "combdiff", "grad", "-", cwd=tmp_path, text="(x::RV) -> sum(i, x(i)^2)\n")
     assert "2 * x(" in result

@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from threading import RLock
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
@@ -122,7 +123,6 @@ class Compiled:
         self._solves = any(step.op in ("root", "solve") for step in self._plan.steps)
         self._names = [a.name for a in self._plan.arguments]
         self._listed = [n for n, a in enumerate(self._plan.arguments) if a.offsets is not None]
-        self._numbers = frozenset(n for n, a in enumerate(self._plan.arguments) if isinstance(a.kind, Number))
         self._calls: dict[Hashable, Known] = {}
         self._lock = RLock()
         kinds = [None if name in self._plan.packed else self._kinds.get(name) for name in self._names]
@@ -171,6 +171,11 @@ class Compiled:
             self._remember(function, [given[name] for name in self._names], fitted, extent.sizes)
         result = run(function, fitted, self._solves, self._library)
         return self._returned(result) if out is None else filled(out, result)
+
+    @cached_property
+    def _numbers(self) -> frozenset[int]:
+        """The places of the arguments that are numbers."""
+        return frozenset(n for n, a in enumerate(self._plan.arguments) if isinstance(a.kind, Number))
 
     def _returned(self, result: object) -> object:
         """Results as arrays of the library; what is left to be called stays as it is."""
@@ -226,14 +231,15 @@ class Compiled:
     def _remember(
         self, function: Callable[..., object], given: Sequence[object], fitted: Sequence[object], sizes: Sizes
     ) -> None:
-        converted = {*self._listed, *self._numbers}
         # lists that only checks need are looked at whenever they are given, or are not
-        if not self._lists and all(a is b or n in converted for n, (a, b) in enumerate(zip(given, fitted, strict=True))):
+        if self._lists or None in forms_of(given, self._numbers):
+            return
+        converted = {*self._listed, *self._numbers}
+        if all(a is b or n in converted for n, (a, b) in enumerate(zip(given, fitted, strict=True))):
             if len(self._calls) >= _MOST_CALLS:
                 self._calls.clear()
-            if None not in forms_of(given, self._numbers):
-                offsets = {place: fitted[place] for place in self._listed}
-                self._calls[self._key(given)] = Known(function, offsets, contents_of_lists(sizes), sizes)
+            offsets = {place: fitted[place] for place in self._listed}
+            self._calls[self._key(given)] = Known(function, offsets, contents_of_lists(sizes), sizes)
 
     # --- arguments --------------------------------------------------------------------------------------------------
 

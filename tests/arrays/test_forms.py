@@ -23,6 +23,7 @@ EWALD = """(q::RV, G::RM, A::RV) -> (x::RM) ->
   sum(k, A(k) * abs2(sum(i, q(i) * exp(im * sum(c, G(k, c) * x(i, c))))))"""
 
 
+@pytest.mark.slow
 def test_sums_over_other_indices_are_not_mixed_up() -> None:
     rng = np.random.default_rng(0)
     s, x, v, B, c = (rng.normal(size=n) for n in (4, 3, 2, (2, 2), 3))
@@ -37,6 +38,7 @@ def test_sums_over_other_indices_are_not_mixed_up() -> None:
     np.testing.assert_allclose(hvp(c), (ahead - behind) / (2 * t), rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(1, 1, 1), (2, 3, 5), (7, 5, 3)])
 def test_the_quickest_form_computes_what_the_formula_does(sizes: tuple[int, int, int]) -> None:
     k, i, c = sizes

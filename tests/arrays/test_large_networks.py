@@ -49,6 +49,7 @@ def test_a_path_is_the_same_every_time() -> None:
     assert len({str(path_of_large(rows, frozenset(), sizes)) for _ in range(3)}) == 1
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**9))
 def test_a_path_contracts_all_that_there_is(seed: int) -> None:
@@ -65,6 +66,7 @@ def test_a_path_contracts_all_that_there_is(seed: int) -> None:
     assert left == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("installed", [pytest.param(True, marks=cotengra), False])
 def test_a_gradient_of_a_large_network_is_that_of_its_differences(
     monkeypatch: pytest.MonkeyPatch, installed: bool

@@ -202,6 +202,7 @@ def test_a_scatter_that_adds_repeats_what_it_adds(rows: list[int]) -> None:
     assert np.allclose(d.compile("numpy")(x=x, y=y, X=rows), expected)
 
 
+@pytest.mark.slow
 def test_an_equation_is_given_the_size_of_a_list_that_it_only_sums_over() -> None:
     text = """@domain X begin base = I; list = true end
     (S::(X) -> R, g::((X, X) -> R) -> R) -> (a::R) -> sum(i, S(i)) * root((w::R) -> w^3 + w + g((i::X, m::X) -> a))"""

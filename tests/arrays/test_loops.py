@@ -165,6 +165,7 @@ def contractions(draw: st.DrawFn) -> tuple[Term, tuple[Var, ...], tuple[Term, ..
     return Lam((A,), Lam((B,), Lam((c,), body))), (A, B, c), tuple(results)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(contractions(), st.sampled_from((0, 1, 2, 3)), st.booleans(), st.integers(0, 10**6))
 def test_images_and_slabs_agree_with_the_oracle(
@@ -236,6 +237,7 @@ def test_an_image_keeps_its_sign_and_conjugation(action: str, conjugated: bool) 
     np.testing.assert_allclose(f(*values.values()), np.asarray(evaluate(result, values)), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_what_is_contracted_with_one_array_is_added_first() -> None:
     """The Hessian product of Hartree–Fock needs J twice: for the density, and for its change."""
     J = "@space J begin type = (N, N, N, N) -> C; symmetries = (((2, 1, 4, 3), :conj), ((3, 4, 1, 2), :id)) end\n"
@@ -259,6 +261,7 @@ def one_loop(plan: Plan, rng: random.Random) -> Plan:
     return plan if group is None else with_loop(plan, group, rng.choice((1, 1, 2, 3)))
 
 
+@pytest.mark.slow
 @example(51734, 1, 0, 1)  # a conjugate that only an inner product reads, which is cut
 @settings(max_examples=250, deadline=None)
 @given(st.integers(0, 10**9), st.sampled_from((1, 2, 3)), st.sampled_from((0, 1, 2)), st.sampled_from((1, 2, 3, 5)))
@@ -307,6 +310,7 @@ def test_what_a_loop_reads_is_there_and_nothing_else_is_made() -> None:
         np.testing.assert_allclose(f(a.reshape(*sizes, *sizes)), expected.conj().reshape(*sizes, *sizes), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_what_loops_of_a_closure_read_stands_before_it() -> None:
     text = """@domain Z begin base = (I, I, I); periodic = true end
 (y::(Z) -> R) -> (A::(Z, Z) -> C) -> sum((i, j), abs2(A(i, j) * (y(-i) * 5 * A(2 * j - i, j + 2 * i))))"""

@@ -77,6 +77,7 @@ def measured(f: Callable[..., object], arrays: Sequence[Array]) -> tuple[int, li
     return taken, [np.asarray(r) for r in (results if isinstance(results, tuple) else (results,))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS, ids=["kernel", "products", "spread", "distances"])
 @pytest.mark.parametrize("share", [2, 3, 5])
 def test_a_limit_is_kept(program: str, share: int) -> None:
@@ -91,6 +92,7 @@ def test_a_limit_is_kept(program: str, share: int) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9 * np.abs(other).max())
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from(list(PROGRAMS)), st.integers(0, 9), st.integers(0, 9), st.integers(2, 40), st.booleans())
 def test_code_within_a_limit_computes_the_same(program: str, n: int, m: int, share: int, value: bool) -> None:
@@ -115,6 +117,7 @@ def test_a_plan_within_a_limit_says_its_peak() -> None:
     assert "at a time" in str(plan) and "at once" in str(plan)
 
 
+@pytest.mark.slow
 def test_what_the_least_is_works() -> None:
     """The remedy's number is enough."""
     arrays = kernel(np.random.default_rng(0), 300, 301)
@@ -208,6 +211,7 @@ def test_libraries_without_loops_refuse_a_limit(backend: str) -> None:
         cd.grad(KERNEL).plan(backend, memory="1 GB")
 
 
+@pytest.mark.slow
 def test_torch_within_a_limit() -> None:
     torch = pytest.importorskip("torch")
     arrays = distances(np.random.default_rng(0), 101, 103)

@@ -166,6 +166,7 @@ def results(plan: Plan, values: list[object], sizes: Mapping[Domain, int], over:
     return tuple(map(np.asarray, found if isinstance(found, tuple) else (found,)))
 
 
+@pytest.mark.slow
 @settings(max_examples=250, deadline=None)
 @given(
     st.integers(0, 10**9),
@@ -261,6 +262,7 @@ def test_empty_arrays_and_arrays_of_one_entry(side: int) -> None:
     np.testing.assert_array_equal(compile_source(text)(*arrays), np.full((side, side), 1.0))
 
 
+@pytest.mark.slow
 def test_products_with_the_hessian_do_not_change_what_the_next_one_needs() -> None:
     d = cd.grad("(T::RM) -> (A::RM, B::RM) -> sum((i, j), tanh(T(i, j) - sum(k, A(i, k) * B(k, j)))^2)")
     T, A, B, k, h = (square(seed) / 10 for seed in range(5))

@@ -165,6 +165,7 @@ def partners(draw: st.DrawFn, B: Var, c: Var, summed: tuple[Var, ...], extra: li
     return mul(x, *vectors, *rest)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(contractions(), st.sampled_from((0, 1, 2, 3)), st.sampled_from("CFS"), st.integers(0, 10**6))
 def test_rows_give_what_the_tensor_does(
@@ -215,6 +216,7 @@ def test_rows_are_counted(data: st.DataObject, rank: int, size: int) -> None:
     assert orbits(tuple(group), (size,) * rank) == len(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [0, 1, 2, 5])
 @pytest.mark.parametrize("text", [HF, RHF, CUBIC, PLAIN])
 def test_value_gradient_and_products(text: str, n: int) -> None:
@@ -330,6 +332,7 @@ def test_what_is_packed_is_checked_by_the_offsets_that_are_given() -> None:
         f(A.copy(), 2.0)
 
 
+@pytest.mark.slow
 def test_an_array_is_packed_once_and_forgotten_with_it() -> None:
     J, other, C = integrals(4), integrals(4, seed=5), orbitals(4, 2)
     f, plain = cd.grad(HF).compile(pack="J"), cd.grad(HF).compile()
@@ -348,6 +351,7 @@ def test_an_array_is_packed_once_and_forgotten_with_it() -> None:
     assert kept(f) == []
 
 
+@pytest.mark.slow
 def test_one_layout_serves_gradient_and_products() -> None:
     for text in (HF, RHF):
         name = "J" if text is HF else "V"
@@ -465,6 +469,7 @@ def test_an_argument_that_is_not_read_is_not_packed() -> None:
     same(d.compile(pack=("A", "B"))(np.eye(3), B, np.ones(3)), 2 * np.ones(3))
 
 
+@pytest.mark.slow
 def test_a_pickled_function_packs_again() -> None:
     J, C = integrals(4), orbitals(4, 2)
     for hvp in (False, True):
@@ -475,6 +480,7 @@ def test_a_pickled_function_packs_again() -> None:
         assert len(kept(again)) == 1
 
 
+@pytest.mark.slow
 def test_a_minimiser_reads_packed_integrals() -> None:
     d = cd.grad(HF)
     J, C = integrals(4), orbitals(4, 2)
@@ -486,6 +492,7 @@ def test_a_minimiser_reads_packed_integrals() -> None:
 # --- other libraries ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [HF, RHF])
 def test_other_libraries_pack_too(library: Numbers, text: str) -> None:
     eightfold = (((2, 1, 3, 4), "id"), ((1, 2, 4, 3), "id"), ((3, 4, 1, 2), "id"))

@@ -95,6 +95,7 @@ def tensors() -> tuple[list[Var], list[Array]]:
     return [fresh(name, kind) for name, kind in zip("xAHW", kinds, strict=True)], [x, A, H, W]
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.lists(networks(), min_size=2, max_size=4), st.integers(2, 3))
 def test_contractions_that_share_parts_have_the_numbers_of_einsum(
@@ -123,6 +124,7 @@ def test_contractions_that_share_parts_have_the_numbers_of_einsum(
         np.testing.assert_allclose(result, expected, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.lists(st.sampled_from(range(6)), min_size=2, max_size=6), min_size=2, max_size=4))
 def test_products_of_what_shares_no_index_are_shared_and_right(several: list[list[int]]) -> None:
@@ -201,6 +203,7 @@ def _least(factors: Factors, groups: list[int]) -> int:
     )
 
 
+@pytest.mark.slow
 def test_a_product_of_sums_that_share_no_index_is_shared() -> None:
     """Of ring sums over one domain, the gradient shares products of two of them."""
     d = cd.pullback(

@@ -6,6 +6,7 @@ import random
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -70,6 +71,7 @@ def test_a_large_factor_is_not_scaled() -> None:
     assert body(Lam((C, A), Lam((p, i), product))) == ["return 3 * (C @ A)"]
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.integers(0, 10**9), st.sampled_from((1, 2, 3)), st.sampled_from((1, 3, 5)))
 def test_the_place_of_numbers_changes_no_result(seed: int, n: int, bz: int) -> None:

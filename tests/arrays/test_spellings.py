@@ -46,6 +46,7 @@ def cost(d: Derivation, value: bool) -> int:
     return sum(map(plan.flops, plan.steps))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize(("mode", "value"), [("grad", False), ("grad", True), ("hvp", False)])
 def test_all_spellings_have_one_cost(name: str, mode: str, value: bool) -> None:

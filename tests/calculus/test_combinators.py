@@ -34,6 +34,7 @@ def _rebuilt(comb: Comb) -> Term:
     raise AssertionError("no combinator")
 
 
+@pytest.mark.slow
 @given(programs(depth=2))
 @settings(max_examples=60)
 def test_the_combinator_form_has_the_value_of_the_lambda_term(program: Lam) -> None:

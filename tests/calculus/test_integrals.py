@@ -73,6 +73,7 @@ FORMULAS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", FORMULAS)
 def test_the_derivative_by_a_compared_number(text: str) -> None:
     gradient, product = FORMULAS[text]
@@ -158,17 +159,20 @@ COUPLED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_gradient_agrees_with_quadrature(name: str) -> None:
     d = cd.grad(PROGRAMS[name])
     assert error(d) < TIGHT and error(d, seed=4) < TIGHT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(PROGRAMS.keys() - WITHOUT_HVP))
 def test_a_product_with_the_hessian_agrees_with_quadrature(name: str) -> None:
     assert error(cd.hvp(PROGRAMS[name])) < TIGHT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COUPLED)
 def test_a_condition_on_two_variables_of_integrals_agrees_with_quadrature(name: str) -> None:
     assert error(cd.grad(COUPLED[name])) < TIGHT
@@ -202,6 +206,7 @@ def integrands(draw: st.DrawFn) -> str:
 ENTRIES = np.array([-0.71, 0.33, 1.17, -1.43, 0.02, 0.58, -0.21])
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(integrands())
 def test_random_integrands_agree_with_quadrature(text: str) -> None:
@@ -316,6 +321,7 @@ def test_a_function_that_is_continuous_at_an_unknown_place_has_a_gradient_and_no
 # --- other ways to the same derivative ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a product of conditions", "a slope of a δ", "a sum in a square", "two places"])
 def test_a_derivative_is_told_and_found_without_laws_too(name: str) -> None:
     text = PROGRAMS.get(name, "(f::RF) -> (a::R) -> sum((x::R, y::R), delta(x, a, f(x)) * delta(y, a + x, f(y)))")

@@ -50,6 +50,7 @@ def test_inner_arguments_are_named_before_outer_ones() -> None:
     assert isinstance(body, Let)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

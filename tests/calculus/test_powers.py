@@ -78,6 +78,7 @@ def test_the_quotient_at_the_smallest_numbers() -> None:
 FACTORS = st.lists(st.tuples(st.integers(-5, 5).filter(bool), st.sampled_from((1, 2, 3))), min_size=1, max_size=3)
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(FACTORS, FACTORS)
 def test_products_over_products_of_powers(above: list[tuple[int, int]], below: list[tuple[int, int]]) -> None:

@@ -88,6 +88,7 @@ def test_an_unknown_map_of_tensors_to_tensors_is_given_its_whole_cotangent() -> 
     assert pulled and all(t.kind == "pullback" for t in pulled)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -180,6 +181,7 @@ def test_a_variable_s_own_value_is_its_cotangent() -> None:
 # --- real values among complex ones -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "program",
     [
@@ -219,6 +221,7 @@ def test_a_real_value_takes_the_cotangent_of_a_complex_one(program: str, text: s
     assert str(d).endswith(text) and d.check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "program",
     [

@@ -45,6 +45,7 @@ DEFINED = {
 PROGRAMS = {f"sum(i, {text})": found for text, found in ENTRIES.items()} | DEFINED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", PROGRAMS)
 def test_derivatives_of_real_sizes_and_signs_are_finite_and_right_at_zero(text: str) -> None:
     slope, curvature = PROGRAMS[text]
@@ -116,6 +117,7 @@ def test_an_absolute_residual_is_right_where_a_residual_is_zero() -> None:
     np.testing.assert_allclose(cd.hvp(program).compile()(A, b, x, k), A.T @ A @ k)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "seed"), list(product((1, 2, 3, 5, 7), (0, 1))))
 def test_sizes_of_residuals_agree_with_differences(size: int, seed: int) -> None:
     rng = np.random.default_rng([size, seed])

@@ -92,6 +92,7 @@ def close(one: oracle.Array, other: oracle.Array) -> bool:
     return bool(np.allclose(one, other, rtol=1e-8, atol=1e-8 * max(1.0, np.abs(one).max())))
 
 
+@pytest.mark.slow
 def test_terms_of_one_key_are_equal_and_zeros_are_zero(pool: oracle.Pool, arrays: dict[Var, oracle.Array]) -> None:
     seen: dict[object, list[oracle.Array]] = defaultdict(list)
     merged = zeros = 0
@@ -114,6 +115,7 @@ def test_terms_of_one_key_are_equal_and_zeros_are_zero(pool: oracle.Pool, arrays
     assert zeros > 300
 
 
+@pytest.mark.slow
 def test_a_scrambled_product_keeps_its_key_and_sign(pool: oracle.Pool) -> None:
     scramble = oracle.Scramble(Random(3), pool.free)
     for _ in range(2000):
@@ -122,6 +124,7 @@ def test_a_scrambled_product_keeps_its_key_and_sign(pool: oracle.Pool) -> None:
         assert one.sign == other.sign == 0 or oracle.signed(one) == oracle.signed(other)
 
 
+@pytest.mark.slow
 def test_a_scrambled_tree_keeps_its_value_where_it_keeps_its_key(
     pool: oracle.Pool, arrays: dict[Var, oracle.Array]
 ) -> None:

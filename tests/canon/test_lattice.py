@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -142,6 +143,7 @@ def mixed(t: Term, bound: list[Var], rng: Random) -> Term:
     return Sum(tuple(rng.sample(bound, len(bound))), body)
 
 
+@pytest.mark.slow
 def test_a_unimodular_change_keeps_key_and_sign() -> None:
     rng = Random(8)
     scramble = oracle.Scramble(rng, [f, x])
@@ -151,6 +153,7 @@ def test_a_unimodular_change_keeps_key_and_sign() -> None:
         assert one.sign == other.sign == 0 or oracle.signed(one) == oracle.signed(other)
 
 
+@pytest.mark.slow
 def test_sums_of_one_key_have_one_value() -> None:
     rng = Random(9)
     arrays = {t: oracle.entries(t, np.random.default_rng(n)) for n, t in enumerate(TENSORS)}

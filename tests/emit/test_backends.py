@@ -164,6 +164,7 @@ def assert_close(found: object, wanted: object, to: Numbers) -> None:
         assert f.dtype.kind == w.dtype.kind or w.dtype.kind in "iu"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plain", [3, 1, 0])
 @pytest.mark.parametrize("mode", ["grad", "hvp"])
 @pytest.mark.parametrize("name", TEXTS)
@@ -179,6 +180,7 @@ def test_a_backend_agrees_with_numpy(library: Numbers, name: str, mode: str, pla
     assert_close(compiled(name, mode, library.name)(**converted(values, library)), wanted, library)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TEXTS)
 def test_jax_compiles_the_emitted_function(name: str) -> None:
     jax = pytest.importorskip("jax")
@@ -197,6 +199,7 @@ def test_jax_compiles_the_emitted_function(name: str) -> None:
         assert_close(jitted({k: to.to(v) for k, v in rest.items()}), wanted, to)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.integers(0, 10**9), st.sampled_from((1, 2, 3)), st.sampled_from((1, 2, 3, 5)), st.sampled_from((1, 3)))
 def test_random_terms_agree_with_numpy(library: Numbers, seed: int, n: int, bz: int, x: int) -> None:
@@ -238,6 +241,7 @@ def test_jax_code_writes_nothing_in_place() -> None:
     assert ".at[p, p].set(y)" in text
 
 
+@pytest.mark.slow
 def test_torch_gives_an_equation_lists_of_offsets_as_they_are() -> None:
     text = """@domain S begin base = I; list = true end
         @domain Z begin base = I; periodic = true end
@@ -316,6 +320,7 @@ def test_arrays_that_do_not_fit_are_refused(library: Numbers) -> None:
     assert "declared real" in refusal(real, library.to(np.eye(3, dtype=complex)), x)
 
 
+@pytest.mark.slow
 def test_a_large_array_is_held_against_its_symmetry_on_a_sample(library: Numbers) -> None:
     f = derived("quadratic", "grad").compile(library.name)
     large = np.zeros((120, 120))
@@ -325,6 +330,7 @@ def test_a_large_array_is_held_against_its_symmetry_on_a_sample(library: Numbers
     assert "symmetry" in refusal(f, library.to(broken, chunks=60), x)
 
 
+@pytest.mark.slow
 def test_a_large_array_over_a_lattice_is_checked_too(library: Numbers) -> None:
     d = cd.grad(TEXTS["wannier_lattice"])
     f = d.compile(library.name)
@@ -403,6 +409,7 @@ def _missing(name: str, backend: str) -> None:
         raise ModuleNotFoundError(f"No module named {name!r}")
 
 
+@pytest.mark.slow
 def test_a_root_that_is_not_found_is_an_error(library: Numbers) -> None:
     if library.name == "dask":
         pytest.skip("Dask solves no equations here")
@@ -416,6 +423,7 @@ def test_equations_are_not_solved_in_chunks() -> None:
         derived("implicit", "grad").source("dask")
 
 
+@pytest.mark.slow
 def test_the_command_line_knows_all_backends() -> None:
     for backend in BACKENDS:
         command = [sys.executable, "-m", "combdiff.cli", "grad", "-", "--format", "python", "--backend", backend]
@@ -440,6 +448,7 @@ def test_a_guarded_number_is_taken_by_functions_of_the_library(library: Numbers,
         assert_close(d.compile(library.name)(2.0, library.to(np.ones(n))), wanted, library)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["quadratic", "cubic", "functions", "delta", "two unknowns", "numbers"])
 def test_products_with_the_hessian_are_those_of_numpy(library: Numbers, name: str) -> None:
     d, rng = cd.grad(TEXTS[name]), np.random.default_rng(4)

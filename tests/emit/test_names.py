@@ -189,12 +189,14 @@ def with_products(found: tuple[object, ...], kind: str, to: Numbers) -> tuple[ob
     return (value, *gradients, *(products if isinstance(products, tuple) else (products,)))
 
 
+@pytest.mark.slow
 @given(choice=choices("numpy"))
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 def test_numpy_code_is_right_whatever_a_program_calls_things(choice: tuple[str, str, dict[str, str]]) -> None:
     assert_same(*choice, None)
 
 
+@pytest.mark.slow
 @given(data=st.data())
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 def test_code_for_other_libraries_is_right_whatever_a_program_calls_things(
@@ -255,6 +257,7 @@ EQUATION = """(W::RM{{{size}, {size}}}, {g}::RF) -> (b::RV) -> begin
 end"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("x", "g", "size"),
     [
@@ -282,6 +285,7 @@ def test_equations_call_nothing_by_a_name_that_is_another(x: str, g: str, size: 
             assert np.allclose(a, c)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", ["X", "X_offsets", "n_K", "n_x_1", "start_x", "grad_g", "grad_g2"])
 def test_an_argument_that_the_program_does_not_name_gets_another_name(word: str) -> None:
     text = "@domain K begin base = I end\n@domain X begin base = I; list = true end\n"
@@ -325,6 +329,7 @@ def test_released_arrays_may_have_names_with_marks() -> None:
     compile(code, "<source>", "exec")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -370,6 +375,7 @@ def gradients_at(d: cd.Derivation, values: dict[str, object]) -> tuple[object, .
     return tuple(gradients)
 
 
+@pytest.mark.slow
 def test_a_size_that_no_array_shows_has_a_name_and_is_said_in_words() -> None:
     text = "(y::RV) -> (m::R) -> sum(n, root((y::RV) -> j -> y(j)^3 + y(j) - sin(m))(n)) + sum(i, y(i) * m)"
     f = cd.grad(text).compile()

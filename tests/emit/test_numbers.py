@@ -105,12 +105,14 @@ def test_code_gives_what_the_formula_says(name: str, mode: str) -> None:
             np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["grad", "hvp"])
 @pytest.mark.parametrize("name", TEXTS)
 def test_every_derivative_passes_its_own_check(name: str, mode: str) -> None:
     assert derived(name, mode).check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_library_agrees_with_numpy(library: Numbers, name: str) -> None:
     if library.name == "dask" and "root" in TEXTS[name]:

@@ -284,7 +284,10 @@ def broken_symmetry(case: Case) -> None:
 
 def again(case: Case) -> None:
     """Deriving twice gives one text."""
-    if str(case.derive(case.program.mode)) != str(case.derivation):
+    second = case.derive(case.program.mode)
+    if any(step.spent for d in (case.derivation, second) for step in d.steps):
+        raise Skipped("what a budget of time leaves depends on the clock")
+    if str(second) != str(case.derivation):
         raise Failure("wrong", "the same program has two results")
 
 

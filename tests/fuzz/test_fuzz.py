@@ -81,6 +81,7 @@ def test_supplied_derivatives_are_those_of_the_function() -> None:
 # --- programs -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_program_is_the_same_in_every_process() -> None:
     code = "from tests.fuzz.case import Case; from tests.fuzz.programs import program; print(Case(program(9, 7)).text)"
     texts = set()
@@ -122,6 +123,7 @@ RARE = (
 )
 
 
+@pytest.mark.slow
 def test_rare_constructs_are_drawn() -> None:
     counts = [constructs(program(6, n)) for n in range(800)]
     assert {name: sum(name in c for c in counts) for name in RARE if sum(name in c for c in counts) < 4} == {}
@@ -147,6 +149,7 @@ def _is_log(e: Expr) -> bool:
     return isinstance(e, Call) and e.name == "log"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number_", range(10))
 def test_candidates_that_are_well_formed_can_be_written(number_: int) -> None:
     p = program(10, number_)
@@ -208,6 +211,7 @@ def test_a_fault_of_the_package_is_found_and_made_small(monkeypatch: pytest.Monk
 # --- a short run ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_command_line_runs_a_program_again() -> None:
     command = [sys.executable, "-W", "ignore", "-m", "tests.fuzz", "--program", "1:3", "--shrink", "0"]
     done = subprocess.run(

@@ -81,6 +81,7 @@ def residues(value: Value) -> Array:
     return np.asarray(parts).reshape(np.shape(value))  # type: ignore[arg-type]  # a number or an array
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(programs(depth=2))
 def test_polynomials_are_worth_in_the_field_what_they_are_on_gaussian_integers(program: Lam) -> None:
@@ -183,6 +184,7 @@ def changed(draw: st.DrawFn, t: Term) -> Term:
     return Traverser(lambda u: wrong if u == chosen else u)(t)
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(st.data())
 def test_a_change_is_seen_where_the_oracle_sees_one_and_nowhere_else(data: st.DataObject) -> None:

@@ -112,6 +112,7 @@ WRONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", WRONG)
 def test_a_wrong_law_is_seen_and_its_family_named(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     family, right, wrong, program = WRONG[what]
@@ -377,6 +378,7 @@ def test_rounding_hides_no_difference_beside_it() -> None:
     assert not gate_for(before).agree(before, add(steep, mul(number(2), b)))
 
 
+@pytest.mark.slow
 def test_rounding_beside_an_exact_zero_is_no_difference() -> None:
     """|a| + a is 0 for half of all a, and multiplied out it is rounding, whatever a is."""
     text = "(a::R) -> begin rho = abs(a); rho * (a + rho) end^2"

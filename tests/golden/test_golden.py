@@ -7,6 +7,7 @@ import pytest
 from tests.golden.transcripts import PROGRAMS, WRONG, printed, sections
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", [*PROGRAMS, *WRONG], ids=lambda program: program.stem)
 def test_the_command_line_prints_what_is_recorded(program):
     recorded = sections(program.with_suffix(".txt").read_text(encoding="utf-8"))

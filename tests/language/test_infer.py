@@ -362,18 +362,21 @@ def test_a_chain_of_two_thousand_functions_is_inlined() -> None:
     assert isinstance(term, Lam) and isinstance(term.body, Mul) and term.body.factors[0] == number(2001)
 
 
+@pytest.mark.slow
 def test_a_sum_of_five_thousand_terms_is_read() -> None:
     text = " + ".join(f"x(i)^{n}" for n in range(2, 5002))
     (total,) = (u for u in subterms(read(f"(x::RV) -> sum(i, {text})")) if isinstance(u, Sum))
     assert len(total.body.terms) == 5000  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_a_term_of_depth_two_thousand_is_no_crash() -> None:
     lines = "\n".join(f"f{n} = (x::R) -> exp(f{n - 1}(x))" for n in range(1, 2001))
     term = read(f"begin\n f0 = (x::R) -> x\n{lines}\n (y::R) -> f2000(y) + f2000(y) end")
     assert isinstance(term, Lam) and isinstance(term.body, Mul) and term.body.factors[0] == number(2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

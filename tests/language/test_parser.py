@@ -208,6 +208,7 @@ def render(tree: tuple) -> str:
     raise AssertionError(tree)
 
 
+@pytest.mark.slow
 @given(_trees)
 @settings(max_examples=200, deadline=None)
 def test_a_rendered_tree_is_read_back(tree: tuple) -> None:
@@ -218,6 +219,7 @@ _SIGNS = ["@space", "@domain", *"=()[]{},;▷+-*/^'$²λ#\n\0", "::", ":=", "->"
 _words = st.sampled_from(["begin", "end", "let", "sum", "type", *_SIGNS])
 
 
+@pytest.mark.slow
 @given(st.lists(_words, max_size=25).map(" ".join))
 @settings(max_examples=300, deadline=None)
 def test_any_text_is_read_or_refused_with_a_place_and_a_remedy(text: str) -> None:
@@ -327,6 +329,7 @@ def test_a_clash_names_both_places(text: str, here: tuple[int, int], there: tupl
     assert (error.also[1].line, error.also[1].column) == there
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -52,12 +52,14 @@ def reread(term, keep=()):
     return infer(parse(program_text(term)), keep=keep)
 
 
+@pytest.mark.slow
 @given(programs())
 @settings(max_examples=150, deadline=None)
 def test_a_program_parses_back_to_the_same_term(program):
     assert alpha_equal(standard(program, joined=True), standard(reread(program), joined=True))
 
 
+@pytest.mark.slow
 @given(programs(), st.integers(0, 99))
 @settings(max_examples=50, deadline=None)
 def test_a_program_that_is_read_back_has_the_same_value_on_the_same_arrays(program, seed):
@@ -93,6 +95,7 @@ def _below(term, count):
     raise AssertionError("too few parameters")
 
 
+@pytest.mark.slow
 @given(programs())
 @settings(max_examples=50, deadline=None)
 def test_text_is_stable(program):
@@ -105,6 +108,7 @@ def test_an_example_parses_back_to_the_very_same_term(path):
     assert alpha_equal(term, reread(term))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("derivative", [grad, hvp])
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_a_result_parses_back_to_the_same_term(path, derivative):
@@ -262,6 +266,7 @@ def test_long_programs_are_wrapped_and_still_parse():
     assert alpha_equal(standard(reread(program)), standard(program))
 
 
+@pytest.mark.slow
 @given(programs(), st.integers(20, 80))
 @settings(max_examples=60, deadline=None)
 def test_text_of_any_width_says_the_same(program, width):

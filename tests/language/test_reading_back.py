@@ -32,6 +32,7 @@ LARGE = {"wannier", "wannier_lattice", "wannier_neighbours", "hartree_fock_gener
 CLOSE = (*"nmixNRT", "n_3", "n_4", "n₁", "i₁", "i1", "t1", "t2", "x1", "A1", "exp", "sum", "end", "pi")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["grad", "pullback", "hvp"])
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_a_result_reads_back(path: Path, mode: str) -> None:
@@ -46,6 +47,7 @@ def readable(name: str) -> str:
     return unique_name(name, ())
 
 
+@pytest.mark.slow
 @given(program=programs(), data=st.data())
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 def test_a_program_reads_back_whatever_it_calls_things(program: Lam, data: st.DataObject) -> None:
@@ -57,6 +59,7 @@ def test_a_program_reads_back_whatever_it_calls_things(program: Lam, data: st.Da
     assert_reads_back(called(program, lambda stem: new.get(stem, stem)))
 
 
+@pytest.mark.slow
 @given(program=programs(depth=2), mode=st.sampled_from(("grad", "pullback", "hvp")), expand=st.booleans())
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 def test_a_derivative_of_any_program_reads_back(program: Lam, mode: str, expand: bool) -> None:
@@ -73,6 +76,7 @@ PARTS = """(t::(N, N) -> C, g::(N, N) -> C) -> (n::(N) -> C) -> begin
 end"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrt", ["n", "g", ("g", "n"), ("t", "g", "n")])
 @pytest.mark.parametrize("mode", ["grad", "pullback", "hvp"])
 def test_parts_that_were_copied_say_each_how_far_their_index_ranges(mode: str, wrt: str) -> None:

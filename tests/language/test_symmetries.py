@@ -121,6 +121,7 @@ def rows_of(rank):
     )
 
 
+@pytest.mark.slow
 @given(st.integers(1, 12).flatmap(rows_of), st.sampled_from((1, -1)), st.booleans())
 @settings(max_examples=150, deadline=None)
 def test_the_text_of_a_symmetry_reads_back_as_the_same_symmetry(rows, sign, conj):

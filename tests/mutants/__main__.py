@@ -94,7 +94,20 @@ def _first_failure(place: Path, tests: Sequence[str]) -> str:
 
 def _failure(place: Path, tests: str, seconds: float) -> str:
     """The first test in a file or folder that fails; empty if all pass."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "--tb=no", "-p", "no:cacheprovider", tests]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-m",
+        "",
+        "-x",
+        "-q",
+        "--no-header",
+        "--tb=no",
+        "-p",
+        "no:cacheprovider",
+        tests,
+    ]
     environment = {**os.environ, "PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         done = subprocess.run(

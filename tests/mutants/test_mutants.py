@@ -53,12 +53,14 @@ def test_conditions_are_all_premises_but_those_that_the_law_cannot_be_written_wi
     assert without == ["(= f (& f 3))", "(= n (width q))", "(kind n k)", "(waits d v)"]
 
 
+@pytest.mark.slow
 def test_tests_are_run_in_the_order_in_which_they_are_named(tmp_path: Path) -> None:
     for name in ("first", "second"):
         (tmp_path / f"test_{name}.py").write_text("def test_it():\n    assert False\n", encoding="utf-8")
     assert "test_second.py::test_it" in _first_failure(tmp_path, ("test_second.py", "."))
 
 
+@pytest.mark.slow
 def test_a_fault_is_noticed() -> None:
     file = "combdiff/errors.py"
     broken = Mutant("errors cannot be imported", file, "raise SystemExit\n", ("tests/calculus/test_naming.py",))

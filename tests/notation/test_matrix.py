@@ -224,6 +224,7 @@ def networks(draw: st.DrawFn) -> Term:
     return Lam(tuple(reversed(legs)), summed) if legs else summed
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(networks())
 def test_a_matrix_form_means_what_the_term_means(term: Term) -> None:
@@ -232,6 +233,7 @@ def test_a_matrix_form_means_what_the_term_means(term: Term) -> None:
         assert_means_the_same(term, found)
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(st.lists(st.tuples(st.sampled_from((A, C, S, H, Z)), st.booleans(), st.booleans()), min_size=1, max_size=6))
 def test_every_chain_of_matrices_has_a_form_without_diagonals(links: list[tuple[Var, bool, bool]]) -> None:
@@ -260,6 +262,7 @@ def _matrices(expr: MatrixExpr) -> int:
             return sum(_matrices(part) for part in parts(expr))
 
 
+@pytest.mark.slow
 def test_the_form_does_not_depend_on_the_order_of_hashing() -> None:
     program = (
         "from tests.notation.test_matrix import KNOWN, matrix_form, algebra_text;"

@@ -138,6 +138,7 @@ def test_every_node_is_tried() -> None:
     assert {type(expr) for case, _ in CASES.values() for expr in nodes(case)} == set(get_args(MatrixExpr))
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(matrices() | vectors() | numbers())
 def test_an_expression_means_what_numpy_makes_of_it(expr: MatrixExpr) -> None:
@@ -216,6 +217,7 @@ def test_a_wrong_law_does_not_print(broken) -> None:
     assert d.latex() == cd.grad(LEAST_SQUARES).latex()
 
 
+@pytest.mark.slow
 def test_a_wrong_law_is_a_row_of_the_check(broken) -> None:
     d = cd.grad(LEAST_SQUARES)
     assert [f.passed for f in d.check().findings if f.what == "matrix form"] == [True]
@@ -251,6 +253,7 @@ def test_what_cannot_be_compared_is_printed_in_index_form() -> None:
     assert d.matrix_text().startswith("i -> sum(j, A(i, j) * x(j))")
 
 
+@pytest.mark.slow
 def test_bounds_do_not_make_a_form_too_large_to_be_compared() -> None:
     text = "@domain K begin base = I; lower = -3; upper = 10^8 end\n(x::(K) -> R) -> sum(i::K, x(i)^2)"
     assert cd.grad(text.replace("10^8", str(10**8))).matrix_text() == "2 x"
@@ -259,6 +262,7 @@ def test_bounds_do_not_make_a_form_too_large_to_be_compared() -> None:
 # --- all programs -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_form_of_a_program_is_confirmed(name: str) -> None:
     found = forms_found(derived(name).term)

@@ -200,6 +200,7 @@ def entry_by_entry(function: Term):
     return lambda of: each(lambda array: VALUES[function](array.real), of)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("latex", [False, True], ids=["text", "latex"])
 @settings(max_examples=100, deadline=None)
 @given(expr=st.integers(0, 2).flatmap(expressions))

@@ -58,6 +58,7 @@ def values_of(term: Term, values: dict[Term, object], sizes: dict[Domain, int]) 
             yield term, evaluate(term, values, sizes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("title", WITH_FORMS)
 @pytest.mark.parametrize("smallest", [1, 2])
 def test_a_matrix_form_means_what_the_index_form_means(title: str, smallest: int) -> None:
@@ -141,6 +142,7 @@ def products(draw: st.DrawFn, anywhere: bool = False) -> Term:
     return Lam(tuple(draw(st.permutations(free))), summed) if free else summed
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(products())
 def test_a_product_with_tensors_means_what_the_term_means(term: Term) -> None:
@@ -149,6 +151,7 @@ def test_a_product_with_tensors_means_what_the_term_means(term: Term) -> None:
         assert_means_the_same(term, found)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(products(anywhere=True))
 @example(total((i, j), mul(App(T3, (i, j, j)), App(POOL[0], (j,)))))

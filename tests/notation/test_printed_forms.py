@@ -55,6 +55,7 @@ def assert_reads_as(term: Term, text: str, form: str) -> None:
         assert holds(clause, latex=True), clause
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_latex_of_a_derivative_says_what_it_is(name: str, form: str) -> None:
@@ -63,6 +64,7 @@ def test_the_latex_of_a_derivative_says_what_it_is(name: str, form: str) -> None
         assert_reads_as(d.term, d.latex(form=form), form)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_the_latex_of_a_hessian_product_says_what_it_is(name: str, form: str) -> None:
@@ -71,6 +73,7 @@ def test_the_latex_of_a_hessian_product_says_what_it_is(name: str, form: str) ->
         assert_reads_as(d.term, d.latex(form=form), form)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if "examples" in name or "golden" in name])
 def test_lines_may_be_broken_anywhere(name: str) -> None:
     d = derived(name)
@@ -84,6 +87,7 @@ def test_few_programs_have_no_numbers() -> None:
     assert len(without) == 3 and "tests/golden: convolution" in without
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_text_of_a_matrix_form_says_what_it_is(name: str) -> None:
     d = derived(name)

@@ -89,6 +89,7 @@ def scopes(term: Lam, scope: Scope) -> list[Scope]:
     return found
 
 
+@pytest.mark.slow
 @given(program=programs(), data=st.data(), plain=st.booleans())
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 def test_no_two_variables_in_sight_are_written_alike(program: Lam, data: st.DataObject, plain: bool) -> None:

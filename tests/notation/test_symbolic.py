@@ -93,11 +93,13 @@ def agrees(d: Derivation, inline: bool) -> None:
         np.testing.assert_allclose(computed(equation, given), value, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", FINITE, ids=lambda path: path.stem)
 def test_a_file_has_the_value_in_sympy_that_evaluate_gives(path: Path) -> None:
     agrees(cd.grad(path.read_text(encoding="utf-8")), inline=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["restricted_hartree_fock", "wannier", "wannier_neighbours", "quadratic"])
 def test_values_can_stand_where_they_are_used(name: str) -> None:
     agrees(cd.grad((ROOT / "examples" / f"{name}.cd").read_text(encoding="utf-8")), inline=True)

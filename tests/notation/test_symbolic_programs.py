@@ -97,6 +97,7 @@ def assert_agrees_or_is_refused(d: Derivation) -> None:
         agrees(d, s)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_derivative_has_the_value_in_sympy_that_it_has(name: str) -> None:
     assert_agrees_or_is_refused(derived(name))
@@ -106,6 +107,7 @@ OF_SEVERAL = [name for name, (text, _) in PROGRAMS.items() if "RO" in text]
 """Second derivatives of a function of several numbers: SymPy's `Derivative` is by one of them."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in PRODUCTS if name not in OF_SEVERAL])
 def test_a_hessian_product_has_the_value_in_sympy_that_it_has(name: str) -> None:
     assert_agrees_or_is_refused(product(name))

@@ -42,6 +42,7 @@ def reference(atom: str) -> float:
     raise AssertionError("PySCF found no stable solution")
 
 
+@pytest.mark.slow
 def test_the_gradient_reads_4fc_and_4xfc_in_another_basis(notebook: Any) -> None:
     assert r"\mathbf{in}\ 4 F C \\" in notebook.value("d.latex(form='matrix')")
     assert r"\mathbf{in}\ 4 X F^{\mathsf{T}} C \\" in notebook.value("on_manifold.latex(form='matrix')")
@@ -52,6 +53,7 @@ def test_the_checks_pass_and_the_code_is_printed(notebook: Any) -> None:
     assert "def value_gradient_and_hvp(h, V, X, Y):" in notebook.printed()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("iterates", ATOMS)
 def test_the_energy_is_that_of_pyscf_made_stable(notebook: Any, iterates: str) -> None:
     assert abs(notebook.value(f"{iterates}[-1].energy") - reference(ATOMS[iterates])) < 1e-8
@@ -92,6 +94,7 @@ def test_gradient_and_hessian_of_the_manifold_are_differences_of_energies_along_
     assert (ahead - 2 * here + behind) / t**2 == pytest.approx(curvature, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_it_is_stored_as_it_ran(notebook: Any) -> None:
     cells = [c for c in notebook.stored.cells if c.cell_type == "code"]
     assert [c.execution_count for c in cells] == list(range(1, len(cells) + 1))

@@ -19,6 +19,7 @@ def tour(executed: Callable[[str], Any]) -> Any:
     return executed("tour")
 
 
+@pytest.mark.slow
 def test_gradients_agree_with_differences(tour: Any) -> None:
     assert abs(tour.value("complex(ours)") - tour.value("complex(differences)")) < 1e-8
 
@@ -38,6 +39,7 @@ def test_every_check_that_is_shown_is_good(tour: Any) -> None:
     assert "unknown name y" in tour.printed()
 
 
+@pytest.mark.slow
 def test_the_stored_formulas_are_those_of_this_run(tour: Any) -> None:
     def formulas(notebook: Any) -> list[str]:
         outputs = (o for cell in notebook.cells for o in cell.get("outputs", ()))

@@ -22,6 +22,7 @@ def wannier(executed: Callable[[str], Any]) -> Any:
     return executed("wannier")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "example"), [("d", "wannier"), ("d3", "wannier_lattice")])
 def test_the_formula_is_that_of_the_example(wannier: Any, name: str, example: str) -> None:
     """Eq. 58: one sum over q and b, with rho kept."""
@@ -129,6 +130,7 @@ def test_silicon_has_a_function_on_every_bond(wannier: Any) -> None:
     assert np.allclose(weights[0].sum(0), 0.5, atol=1e-6)  # both atoms of a bond are alike
 
 
+@pytest.mark.slow
 def test_the_gradient_on_the_group_is_the_slope(wannier: Any) -> None:
     slope, ahead, behind, t = (wannier.value(name) for name in ("slope", "ahead", "behind", "t"))
     assert np.isclose((ahead - behind) / (2 * t), slope, rtol=1e-6)

@@ -87,6 +87,7 @@ def test_multiplied_out_it_is_the_same(seed):
     oracle.close(t.run(), by_hand(t))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_the_gradients_by_jax(seed):
     jnp = pytest.importorskip("jax.numpy")

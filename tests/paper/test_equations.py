@@ -224,6 +224,7 @@ def test_eq_43_a_step_along_the_gradient_is_the_steepest_ascent(seed):
         assert along <= steepest + 1e-8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_eq_43_the_gradient_is_the_conjugate_of_what_jax_returns(seed):
     jnp = pytest.importorskip("jax.numpy")

@@ -62,6 +62,7 @@ def test_the_gradient_as_numbers(seed, sizes, expand):
     oracle.agrees_with_differences(t)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_the_gradient_by_jax(seed):
     jnp = pytest.importorskip("jax.numpy")

@@ -100,6 +100,7 @@ def test_a_missing_adjoint_is_asked_for_by_what_it_is():
     assert "Re⟨adjoint_D(k), x⟩ = Re⟨k, D(x)⟩" in refusal.value.remedy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("derive", [cd.grad, cd.hvp])
 @pytest.mark.parametrize("text", [OVER_ARRAYS, ON_A_RING])
 @pytest.mark.parametrize("seed", oracle.SEEDS)

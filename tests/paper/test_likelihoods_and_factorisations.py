@@ -65,6 +65,7 @@ def test_an_exponential_is_written_once(name: str) -> None:
     assert str(gradient(TEXTS[name])).count("exp(") == EXPONENTIALS[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TEXTS)
 def test_the_gradients_agree_with_finite_differences_and_with_the_code(name: str) -> None:
     assert gradient(TEXTS[name]).check()

@@ -96,6 +96,7 @@ def test_eq_50_and_51_the_step_sizes_of_conjugate_gradients_are_stationary(seed)
     oracle.close(gradient(TEXT).compile("numpy")(a, r, p, b, x, alpha, beta), (0.0, 0.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_both_step_sizes_by_jax(seed):
     t = oracle.trial(gradient(TEXT), seed, A=(3, 3))

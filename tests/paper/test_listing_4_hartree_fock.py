@@ -96,6 +96,7 @@ def test_eq_53_as_numbers(seed, sizes):
     oracle.agrees_with_differences(t)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_the_gradient_without_symmetries_as_numbers(seed, sizes):
@@ -105,6 +106,7 @@ def test_the_gradient_without_symmetries_as_numbers(seed, sizes):
     oracle.agrees_with_differences(t)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [SYMMETRIC, GENERAL])
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_the_pullback_with_a_complex_cotangent(seed, text):
@@ -113,6 +115,7 @@ def test_the_pullback_with_a_complex_cotangent(seed, text):
     oracle.agrees_with_differences(t)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_eq_54_as_numbers(seed, sizes):
@@ -123,6 +126,7 @@ def test_eq_54_as_numbers(seed, sizes):
     oracle.agrees_with_second_differences(t)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_the_hessian_vector_product_without_symmetries_as_numbers(seed):
     t = oracle.trial(hessian(GENERAL), seed, **shapes(2, 3))

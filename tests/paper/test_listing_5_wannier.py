@@ -161,12 +161,14 @@ def test_complex_weights_as_numbers(seed, sizes):
     oracle.agrees_with_differences(t)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_complex_weights_multiplied_out_as_numbers(seed):
     t = oracle.trial(gradient(COMPLEX_WEIGHTS, expand=True), seed, **shapes(2, 1, 3, 3))
     oracle.close(t.run(), by_hand(t["S"], t["w"], t["U"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [ANY_WEIGHTS, ANY_OVERLAPS])
 @pytest.mark.parametrize("sizes", SMALL)
 @pytest.mark.parametrize("seed", oracle.SEEDS)
@@ -184,6 +186,7 @@ def test_the_pullback_with_a_complex_cotangent(seed, text):
     oracle.agrees_with_differences(t)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("expand", [False, True])
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_the_hessian_vector_product_of_the_spread(seed, expand):
@@ -208,6 +211,7 @@ def test_eq_56_the_density_that_is_kept_is_the_one_that_the_user_wrote():
     assert isinstance(shared["rho"], Lam) and shared["rho"].body.type != REAL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [REAL_WEIGHTS, COMPLEX_WEIGHTS])
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_the_gradient_is_the_conjugate_of_what_jax_returns(seed, text):

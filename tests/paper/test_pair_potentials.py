@@ -160,6 +160,7 @@ def close(found: object, wanted: object, accuracy: float) -> None:
     np.testing.assert_allclose(found, wanted, rtol=0, atol=accuracy * scale)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("name", POTENTIALS)
 def test_value_gradient_and_hessian_product_are_those_of_loops_over_pairs(name: str, n: int) -> None:
@@ -173,6 +174,7 @@ def test_value_gradient_and_hessian_product_are_those_of_loops_over_pairs(name: 
     close(hvp(direction), (ahead - behind) / (2 * h), 1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in POTENTIALS if "cut off" not in name])
 def test_coinciding_points_do_not_matter_where_no_pair_of_them_is_taken(name: str) -> None:
     x, given = data(name, 3)
@@ -183,6 +185,7 @@ def test_coinciding_points_do_not_matter_where_no_pair_of_them_is_taken(name: st
     assert np.isfinite(value) and np.isfinite(gradient).all() and np.isfinite(hvp(np.ones(x.shape))).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["lennard-jones", "springs", "log gas", "yukawa, cut off"])
 def test_jax_finds_the_same(name: str) -> None:
     jax = pytest.importorskip("jax")
@@ -209,6 +212,7 @@ def test_jax_finds_the_same(name: str) -> None:
     close(hvp(direction), jax.jvp(jax.grad(total), (x,), (direction,))[1], 1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in POTENTIALS if name != "cut off first"])
 def test_jax_differentiates_the_code_for_jax(name: str) -> None:
     jax = pytest.importorskip("jax")
@@ -236,6 +240,7 @@ def test_single_precision_keeps_to_the_guard(name: str) -> None:
     close(found[1], gradient, 1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SOME)
 def test_loops_that_save_memory_keep_to_the_guard(name: str) -> None:
     x, given = data(name, 60)
@@ -248,6 +253,7 @@ def test_loops_that_save_memory_keep_to_the_guard(name: str) -> None:
     close(found[1], gradient, 1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SOME)
 def test_what_is_multiplied_out_stays_under_its_guard(name: str) -> None:
     x, given = data(name, 5)
@@ -257,11 +263,13 @@ def test_what_is_multiplied_out_stays_under_its_guard(name: str) -> None:
     close(found[1], gradient, 1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", POTENTIALS)
 def test_the_check_agrees(name: str) -> None:
     assert cd.grad(POTENTIALS[name][0]).check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", POTENTIALS)
 def test_results_are_programs_with_the_same_code(name: str) -> None:
     x, given = data(name, 3)
@@ -275,6 +283,7 @@ def test_results_are_programs_with_the_same_code(name: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_three_bodies() -> None:
     text = (
         f"(x::RM) -> begin; {R}\n"

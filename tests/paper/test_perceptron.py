@@ -134,6 +134,7 @@ def test_the_pullback_of_the_output_as_numbers(seed):
     oracle.agrees_with_differences(t)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_the_gradients_by_jax(seed):
     jnp = pytest.importorskip("jax.numpy")

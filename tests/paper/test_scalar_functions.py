@@ -174,6 +174,7 @@ def in_general_position(names, z):
     return bool(np.isfinite(z)) and abs(z) < 10
 
 
+@pytest.mark.slow
 @settings(max_examples=80)
 @given(
     names=st.lists(st.sampled_from(sorted(CHAIN)), min_size=2, max_size=3),
@@ -191,6 +192,7 @@ def test_eq_44_holds_for_compositions(names, z, k):
     oracle.close(d.compile()(z, k), differences(f, z, k), 1e-6)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     left=st.sampled_from(sorted(CHAIN)),

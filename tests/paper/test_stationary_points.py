@@ -83,6 +83,7 @@ def test_the_curvature_of_the_root_of_a_cubic():
     oracle.close(cd.hvp(CUBIC).compile()(y**3 + y, k), -6 * y * k / (3 * y**2 + 1) ** 3)
 
 
+@pytest.mark.slow
 def test_roots_in_a_sum_are_those_of_one_equation():
     d = gradient(CUBICS)
     assert "u1 = root((x::RV) -> i -> x(i) + x(i)^3 - a(i))" in str(d)
@@ -90,6 +91,7 @@ def test_roots_in_a_sum_are_those_of_one_equation():
     oracle.close(d.compile(value=True)(y**3 + y), (np.sum(y**2), 2 * y / (3 * y**2 + 1)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", (1, 2, 5))
 @pytest.mark.parametrize("text", [MINIMISER, SOLUTION])
 @pytest.mark.parametrize("seed", oracle.SEEDS)
@@ -109,6 +111,7 @@ def test_code_for_a_linear_system_is_what_one_would_write():
     assert "newton" not in lines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_an_implicit_layer(seed):
     rng = np.random.default_rng(seed)
@@ -123,6 +126,7 @@ def test_an_implicit_layer(seed):
     oracle.close((by_W, by_b), (np.outer(adjoint * slope, x), adjoint * slope))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_the_envelope_theorem(seed):
     """The gradient of min f(x, p) by p is that of f at the minimum, the minimum held fixed."""
@@ -142,6 +146,7 @@ def test_a_start_chooses_the_root():
     assert run(4.0, start_x=-1.0) == pytest.approx(-0.25)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", (0, 1))
 def test_equations_of_no_unknowns_and_of_one(size):
     y = np.linspace(0.5, 1.0, size)
@@ -150,6 +155,7 @@ def test_equations_of_no_unknowns_and_of_one(size):
     oracle.close(gradient(SOLUTION).compile()(np.ones(size), A, b), (-np.outer(b / 2, b / 2), b / 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", [None, 1.0])
 def test_an_equation_without_a_root_is_told(start):
     run = gradient("(a::R) -> root((x::R) -> x^2 + a)").compile()
@@ -163,12 +169,14 @@ def test_a_singular_system_is_told():
         gradient(SOLUTION).compile()(np.ones(2), np.ones((2, 2)), np.ones(2))
 
 
+@pytest.mark.slow
 def test_emitted_solvers_stand_alone():
     text = gradient(CONJUGATING).source()
     assert [line for line in text.splitlines() if "import" in line] == ["import numpy as np"]
     assert text.count("def newton_of_parts(") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_every_implicit_gradient_agrees_with_differences(seed, name):
@@ -177,6 +185,7 @@ def test_every_implicit_gradient_agrees_with_differences(seed, name):
     assert report and compared[:2] == ["finite differences", "emitted NumPy code"], str(report)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["cubic", "cubics", "layer", "solution", "conjugating", "nested"])
 def test_second_derivatives_agree_with_differences(name):
     assert cd.hvp(PROGRAMS[name]).check()
@@ -193,6 +202,7 @@ def test_every_stage_of_an_implicit_gradient_was_checked(name):
     assert [step.note for step in gradient(PROGRAMS[name]).steps if "not checked" in step.note] == []
 
 
+@pytest.mark.slow
 def test_a_root_by_jax():
     jax = pytest.importorskip("jax")
     jax.config.update("jax_enable_x64", True)

@@ -75,6 +75,7 @@ def test_the_hessian_vector_product_as_numbers(seed):
     oracle.agrees_with_second_differences(t)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_the_gradient_by_jax(seed):
     jnp = pytest.importorskip("jax.numpy")

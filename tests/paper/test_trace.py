@@ -53,6 +53,7 @@ def test_eq_13_as_numbers(seed, sizes):
     oracle.agrees_with_differences(t)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_eq_7_by_jax(seed):
     jnp = pytest.importorskip("jax.numpy")

@@ -42,6 +42,7 @@ def spread_by_hand(m, w, u, x):
     return value, gradient
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [LATTICE, PLANE, LINE])
 @pytest.mark.parametrize("expand", [False, True])
 def test_the_gradient_is_one_term_with_factor_four(text, expand):
@@ -97,6 +98,7 @@ def test_the_gradient_in_three_directions_agrees_with_differences(orbitals, func
     oracle.agrees_with_differences(oracle.trial(gradient(LATTICE), 0, lists={"X": steps}, **shapes))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [[1, -1], [[2], [0], [-2]], [0, 3, -3, -1, 1]])
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_the_gradient_in_one_direction_as_numbers(seed, steps):
@@ -115,6 +117,7 @@ def test_a_list_of_all_steps_is_a_symmetric_domain(seed):
     oracle.close(near, t.run())
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(st.sampled_from([(2, 3), (3, 2), (1, 5), (3, 4)]), st.integers(0, 50), st.lists(st.integers(1, 5), max_size=2))
 def test_a_lattice_of_coprime_sizes_is_a_ring(zone, seed, ahead):
@@ -146,6 +149,7 @@ def test_overlaps_without_the_law_are_refused():
         f(M=t["M"] + 1j, w=t["w"], U=t["U"], X=SQUARE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_the_hessian_vector_product_in_three_directions(seed):
     t = oracle.trial(hessian(LATTICE), seed, lists={"X": SQUARE}, M=(1, 1, 3, 2, 1, 4), U=(1, 2, 3, 2, 1))

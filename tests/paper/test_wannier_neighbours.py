@@ -57,6 +57,7 @@ def test_without_the_law_there_are_two_terms():
     assert set(oracle.factors_in_front(body)) == {2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("expand", [False, True])
 @pytest.mark.parametrize("seed", oracle.SEEDS)
@@ -67,6 +68,7 @@ def test_the_gradient_as_numbers(seed, expand, sizes):
     oracle.agrees_with_differences(t)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", SIZES)
 def test_it_is_the_gradient_over_overlaps_of_all_pairs(sizes):
     t, s, m = drawn(gradient(NEIGHBOURS), 0, *sizes)

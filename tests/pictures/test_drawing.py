@@ -44,6 +44,7 @@ def boxes(figure: Figure) -> list[tuple[str, np.ndarray]]:
     return [(t.get_text(), t.get_window_extent(renderer).get_points() / figure.dpi) for t in texts]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_no_label_lies_on_another_or_outside(name: str) -> None:
     figure = cd.grad(PROGRAMS[name]).picture()
@@ -79,6 +80,7 @@ def test_a_picture_has_the_size_that_it_says_and_shows_itself() -> None:
     assert image[..., :3].min() < 0.3 and image[0, 0, :3].min() == 1.0
 
 
+@pytest.mark.slow
 def test_a_long_sum_is_continued_below() -> None:
     terms = " + ".join(f"sum(i, a(i)^{n} * x(i)^{n})" for n in (2, 3, 4))
     text = f"(a::RV) -> (x::RV) -> ({terms}) * sum((i, j), a(i) * x(j)) + sum(i, exp(x(i)) + sin(x(i)) * a(i))"
@@ -86,6 +88,7 @@ def test_a_long_sum_is_continued_below() -> None:
     assert width < 14
 
 
+@pytest.mark.slow
 def test_drawing_leaves_pyplot_alone() -> None:
     import subprocess
     import sys

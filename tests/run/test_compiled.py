@@ -74,6 +74,7 @@ def compare(t: Term, sizes: Mapping[Domain, int], seed: int = 0) -> None:
 # --- random terms ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(
     st.integers(0, 10**9),
@@ -87,6 +88,7 @@ def test_the_code_of_a_random_term_computes_its_meaning(seed: int, n: int, m: in
     compare(term, {rt.N: n, rt.M: m, rt.BZ: bz, rt.X: x}, seed)
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(st.integers(0, 10**9))
 def test_empty_arrays_are_arrays_too(seed: int) -> None:

@@ -36,6 +36,7 @@ def factors(complex: bool, sides: tuple[int, int, int], rank: int, seed: int = 0
     return [np.asarray(a) for a in drawn]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [REAL, COMPLEX, NAMED])
 @pytest.mark.parametrize("sides", [(2, 3, 4), (1, 1, 1), (0, 2, 3), (5, 1, 2)])
 @pytest.mark.parametrize("rank", [0, 1, 3])
@@ -49,6 +50,7 @@ def test_the_value_is_that_of_the_residual(text: str, sides: tuple[int, int, int
         np.testing.assert_allclose(found, kept, atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [REAL, COMPLEX, NAMED])
 def test_no_array_of_the_size_of_the_residual_is_made(text: str) -> None:
     f = cd.grad(text, expand=True).compile(value=True)
@@ -81,6 +83,7 @@ def test_digits_are_lost_near_convergence_as_the_code_says() -> None:
     assert abs(expanded - wanted) < 1e-13 * (product**2).sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [p.stem for p in EXAMPLES.glob("*.cd") if p.stem not in ("least_action", "implicit")])
 def test_the_values_of_the_examples_are_the_same(name: str) -> None:
     text = (EXAMPLES / f"{name}.cd").read_text(encoding="utf-8")

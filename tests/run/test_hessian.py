@@ -60,6 +60,7 @@ def several(found: object) -> tuple[np.ndarray, ...]:
     return found if isinstance(found, tuple) else (np.asarray(found),)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_value_gradient_and_products_against_differences(case: str) -> None:
     """The value and gradient are those of `value=True`; products are differences of the gradient."""
@@ -79,6 +80,7 @@ def test_value_gradient_and_products_against_differences(case: str) -> None:
             np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-6 * (1 + np.abs(b).max(initial=0)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_products_are_those_of_the_hessian_product_alone(case: str) -> None:
     text, _, unknowns = CASES[case]
@@ -111,6 +113,7 @@ def is_work(node: ast.AST) -> bool:
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult | ast.Pow)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_source_stands_alone_and_the_closure_holds_only_what_the_direction_reaches(case: str) -> None:
     text, _, unknowns = CASES[case]
@@ -129,6 +132,7 @@ def test_source_stands_alone_and_the_closure_holds_only_what_the_direction_reach
         reached |= {t.id for t in getattr(line, "targets", ()) if isinstance(t, ast.Name)}
 
 
+@pytest.mark.slow
 def test_the_products_keep_to_what_the_gradient_was_derived_with() -> None:
     """`expand`, and the budget: what is found on the way to code is that of cd.hvp with the same options."""
     assert str(cd.grad(SHARED, expand=True).products) == str(cd.hvp(SHARED, expand=True)) != str(cd.hvp(SHARED))
@@ -223,6 +227,7 @@ def test_arrays_that_were_checked_are_not_checked_again_and_others_are() -> None
         f(np.eye(2, dtype=complex), y=np.ones(2, dtype=complex))
 
 
+@pytest.mark.slow
 def test_equations_are_solved_once() -> None:
     """y^3 + y = a: y' = 1/(3y² + 1), y'' = −6 y y'^3; Newton's method runs outside of the closure."""
     d = cd.grad("(a::R) -> begin y = root((x::R) -> x^3 + x - a); y end")
@@ -231,6 +236,7 @@ def test_equations_are_solved_once() -> None:
     assert "newton(" not in d.source(hvp=True).split("def hvp")[1]
 
 
+@pytest.mark.slow
 def test_a_lattice_of_two_directions() -> None:
     rng = np.random.default_rng(6)
     d, steps = cd.grad(LATTICE), np.array([[1, 0], [-1, 2]])
@@ -256,6 +262,7 @@ def test_a_name_that_is_taken() -> None:
     np.testing.assert_array_equal(products(np.ones(2)), [2, 4])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("directions", "message"),
     [

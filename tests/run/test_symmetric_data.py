@@ -77,6 +77,7 @@ def test_rounding_is_taken(library: Numbers, how: dict[str, object], size: int) 
         assert "A[0, 1] is 0.001" in refusal(library, rows, **how) or "A[1, 0]" in refusal(library, rows, **how)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [{"check": "sample"}, {"check": "full"}], ids=str)
 def test_rounding_over_a_lattice_is_taken(library: Numbers, how: dict[str, object]) -> None:
     """The slices through an entry are those of slots, which may have more axes than one."""
@@ -106,6 +107,7 @@ def test_masked_arrays_are_refused(library: Numbers) -> None:
             f(library.module.ma.masked_equal(library.to(np.eye(3)), 0.0), library.to(np.ones(3)))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The PyTorch API of MaskedTensors")
 def test_sparse_and_masked_tensors_are_refused() -> None:
     torch = pytest.importorskip("torch")

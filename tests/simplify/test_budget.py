@@ -90,6 +90,7 @@ OVER_THE_REALS = ("least_action",)
 """Examples that no arrays hold."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limits", [{"seconds": 1e-9}, {"nodes": 5}], ids=str)
 @pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.cd")), ids=lambda file: file.stem)
 def test_contraction_without_a_budget_is_correct_compiles_and_is_marked(file: Path, limits: dict[str, float]) -> None:
@@ -104,6 +105,7 @@ def test_contraction_without_a_budget_is_correct_compiles_and_is_marked(file: Pa
         assert d.check()
 
 
+@pytest.mark.slow
 @given(programs(depth=2), st.one_of(st.just(1), st.integers(20, 400)))
 @settings(max_examples=25)
 def test_any_budget_of_nodes_gives_a_correct_result(program: Lam, nodes: int) -> None:
@@ -124,6 +126,7 @@ def _unmapped(*terms: Term) -> list[Term]:
     return _unmapped(first.body, *(apply(t, *first.params) for t in others))
 
 
+@pytest.mark.slow
 def test_what_is_too_large_to_multiply_out_stays_as_it_was() -> None:
     factors = " * ".join(f"(a{n} + b{n} * x)" for n in range(12))
     unknowns = ", ".join(f"a{n}::R, b{n}::R" for n in range(12))
@@ -136,6 +139,7 @@ def test_what_is_too_large_to_multiply_out_stays_as_it_was() -> None:
     assert str(d).count("(a5 + b5 * x)") > 20 and d.check()
 
 
+@pytest.mark.slow
 def test_the_clock_is_looked_at_while_a_product_is_multiplied_out() -> None:
     factors = " * ".join(f"(a{n} + b{n} * x)" for n in range(11))
     unknowns = ", ".join(f"a{n}::R, b{n}::R" for n in range(11))

@@ -137,6 +137,7 @@ def test_a_long_chain_of_values_stays_a_chain() -> None:
     assert len(str(d)) < 8_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "program",
     [

@@ -48,6 +48,7 @@ def every_occurrence(rows: list[tuple[Term, ...]]) -> tuple[list[Term], list[lis
     return common, [[f for f in row if not among(f, common)] for row in rows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
 def test_a_repeated_factor_is_taken_out_as_often_as_all_terms_have_it(text: str) -> None:
     for derive in (cd.grad, cd.hvp):

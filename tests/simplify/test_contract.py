@@ -185,6 +185,7 @@ def test_an_integral_over_all_complex_numbers_that_no_delta_ends_is_refused() ->
         contract([total([t], mul(t, call("exp", t)))])
 
 
+@pytest.mark.slow
 @given(programs(depth=2, lets=False))
 @settings(max_examples=40)
 def test_contraction_keeps_the_value_of_any_body(program: Lam) -> None:
@@ -194,6 +195,7 @@ def test_contraction_keeps_the_value_of_any_body(program: Lam) -> None:
         contracted(f.body, expand)
 
 
+@pytest.mark.slow
 @given(programs(depth=2))
 @settings(max_examples=25)
 def test_every_derivative_of_any_program_passes_the_gate(program: Lam) -> None:
@@ -218,6 +220,7 @@ def test_a_condition_on_steps_holds_modulo_the_size_of_the_ring(n: int) -> None:
     assert np.allclose(d.compile()(v, z, w), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["a", "2 * a - 1", "a + g", "a^2", "g * a"])
 @pytest.mark.parametrize("condition", ["3 * t, c", "c, 3 * t", "t - c, 0", "3 * t + 1, c", "-t, 2 * c"])
 @pytest.mark.parametrize("body", ["abs({0})", "sin(real({0})) * {0}"])
@@ -237,6 +240,7 @@ def test_an_index_is_flat_before_a_condition_is_solved_for_it(slots: str) -> Non
     assert cd.grad(f"{zone}(A::(Z, Z) -> R) -> sum((i::Z, j::Z), A({slots}))").check()
 
 
+@pytest.mark.slow
 def test_what_laws_leave_for_one_another_is_not_read_out() -> None:
     zone = "@domain Z begin base = I; periodic = true end\n"
     shifted = "A(k - i + 1, i) / (1 + abs2(sum(l::Z, A(l - i + 1, i))))"

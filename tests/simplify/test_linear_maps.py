@@ -177,6 +177,7 @@ def test_what_an_equation_does_not_make_zero_stays():
     assert list(vanishing([(y, root), (z, add(power(y, number(3)), y))])) == []
 
 
+@pytest.mark.slow
 def test_the_gradient_of_a_minimum_has_nothing_to_solve():
     d = cd.grad("""(p::RV) -> begin
       f = (x::RV, p::RV) -> sum(i, x(i)^4 + exp(p(i) * x(i)))

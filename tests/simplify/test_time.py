@@ -76,6 +76,7 @@ LONG_PROGRAMS: dict[str, tuple[str, Callable[[float], float], float]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["grad", "hvp"])
 @pytest.mark.parametrize("what", LONG_PROGRAMS)
 def test_a_long_derivative_keeps_to_its_budget_and_is_right(what: str, mode: str) -> None:
@@ -98,6 +99,7 @@ def test_a_long_derivative_keeps_to_its_budget_and_is_right(what: str, mode: str
     assert math.isclose(found, first if mode == "grad" else second, rel_tol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["grad", "hvp"])
 @pytest.mark.parametrize(
     "text",
@@ -116,6 +118,7 @@ def test_sums_keep_to_their_budget(text: str, mode: str) -> None:
 
 
 # what getrusage tells begins with the memory of the process that started this one
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not tell a process's own memory")
 @pytest.mark.parametrize("mode", ["grad", "hvp"])
 def test_a_tower_of_powers_takes_little_memory(mode: str) -> None:
@@ -169,6 +172,7 @@ sum((i, j, k), indicator(i + 1, j, indicator(j + 1, k, w(i) * w(j) * w(k) / (r2(
 end"""
 
 
+@pytest.mark.slow
 def test_parts_to_share_are_sought_in_counted_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     import numpy as np
 

@@ -29,6 +29,7 @@ def shuffled(t: Term, seed: int) -> Term:
     return Traverser(visit)(t)
 
 
+@pytest.mark.slow
 @given(programs(), st.integers(0, 1000))
 @settings(max_examples=100, deadline=None)
 def test_a_term_is_equal_to_itself_in_any_order(program: Lam, seed: int) -> None:
@@ -53,6 +54,7 @@ SPELLINGS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spelling", SPELLINGS)
 @pytest.mark.parametrize("how", [{}, {"value": True}, {"value": True, "hvp": True}], ids=["gradient", "value", "hvp"])
 def test_a_function_is_computed_once_however_its_argument_is_spelled(spelling: str, how: dict[str, bool]) -> None:

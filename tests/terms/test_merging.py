@@ -43,6 +43,7 @@ def real_value(kind: str, exponent: Fraction, at: float) -> float:
 KINDS = st.sampled_from(["power", "root", "size", "sign"])
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(KINDS, HALVES | THIRDS), min_size=1, max_size=5))
 def test_real_products_keep_their_value(parts: list[tuple[str, Fraction]]) -> None:
     factors = [real_factor(*part) for part in parts]
@@ -54,6 +55,7 @@ def test_real_products_keep_their_value(parts: list[tuple[str, Fraction]]) -> No
             assert evaluate(product, {x: at}) == pytest.approx(expected, rel=1e-12), expression_text(product)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.sampled_from(["power", "root", "size", "square", "sign"]), THIRDS, st.booleans()), max_size=5)
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pytest
 from hypothesis import given, settings
 
 import combdiff as cd
@@ -25,6 +26,7 @@ def parts(t: Term) -> list[Term]:
     return [u for u in subterms(t) if children(u)]
 
 
+@pytest.mark.slow
 @given(programs())
 @settings(max_examples=100, deadline=None)
 def test_a_node_is_its_kind_with_its_label_children_and_bound_variables(program: Lam) -> None:
@@ -35,6 +37,7 @@ def test_a_node_is_its_kind_with_its_label_children_and_bound_variables(program:
         assert (same.type, same.free, label(same)) == (t.type, t.free, label(t))
 
 
+@pytest.mark.slow
 @given(programs())
 @settings(max_examples=100, deadline=None)
 def test_the_constructors_leave_what_is_in_normal_form(program: Lam) -> None:

@@ -77,6 +77,7 @@ def close(a, b):
 SIZES = {ROWS: 2}
 
 
+@pytest.mark.slow
 @given(open_terms(), st.data())
 @settings(max_examples=60, deadline=None)
 def test_substituting_a_term_is_evaluating_with_its_value(drawn, chosen):
@@ -90,6 +91,7 @@ def test_substituting_a_term_is_evaluating_with_its_value(drawn, chosen):
         assert close(evaluate(substitute(term, {replaced: value}), values, SIZES), direct)
 
 
+@pytest.mark.slow
 @given(open_terms())
 @settings(max_examples=60, deadline=None)
 def test_substituting_a_tensor_is_evaluating_with_its_array(drawn):
@@ -101,6 +103,7 @@ def test_substituting_a_tensor_is_evaluating_with_its_array(drawn):
     assert close(evaluate(substitute(term, {vector: tensor}), values, SIZES), direct)
 
 
+@pytest.mark.slow
 @given(programs())
 @settings(max_examples=60, deadline=None)
 def test_a_refreshed_program_is_equal_up_to_names_and_shares_no_binder(program):
@@ -110,6 +113,7 @@ def test_a_refreshed_program_is_equal_up_to_names_and_shares_no_binder(program):
     assert alpha_equal(program, copy) and ours.isdisjoint(theirs)
 
 
+@pytest.mark.slow
 @given(programs(), st.integers(0, 1000))
 @settings(max_examples=60, deadline=None)
 def test_a_refreshed_program_has_the_same_values(program, seed):
@@ -128,12 +132,14 @@ def leading(program):
     return params
 
 
+@pytest.mark.slow
 @given(programs())
 @settings(max_examples=60, deadline=None)
 def test_a_walk_that_changes_nothing_gives_an_equal_term(program):
     assert Traverser(lambda t: t)(program) == program
 
 
+@pytest.mark.slow
 @given(programs())
 @settings(max_examples=60, deadline=None)
 def test_programs_are_closed(program):
@@ -158,6 +164,7 @@ def test_a_map_applied_twice_binds_each_time_anew():
     assert isinstance(a, Sum) and isinstance(b, Sum) and a.indices != b.indices and alpha_equal(a, b)
 
 
+@pytest.mark.slow
 @given(open_terms(), open_terms())
 @settings(max_examples=40, deadline=None)
 def test_sums_and_products_mean_what_they_say(one, other):
@@ -171,6 +178,7 @@ def test_sums_and_products_mean_what_they_say(one, other):
     assert close(evaluate(conj(a), known, SIZES), np.conj(left))
 
 
+@pytest.mark.slow
 @given(open_terms())
 @settings(max_examples=40, deadline=None)
 def test_a_coefficient_split_off_multiplies_back(drawn):
@@ -212,6 +220,7 @@ def test_unused_bindings_are_dropped_and_used_ones_stay_in_order():
     assert isinstance(term, Let) and [var for var, _ in term.bindings] == [a, c]
 
 
+@pytest.mark.slow
 def test_terms_of_great_depth_are_hashed_and_compared():
     def tower():
         t = X

@@ -42,12 +42,14 @@ def random_sum(random: Random):
     return merge_like_terms(Scramble(random, [P])(expanded(t)), {}, ())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(30))
 def test_every_node_of_a_sum_of_products_is_worth_its_class(seed):
     choice = saturated([Lam((P,), random_sum(Random(seed)))])
     assert disagreements(choice, SIZES, seed) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_every_node_of_terms_over_lattices_is_worth_its_class(seed):
     pool = Pool(Random(seed))
