@@ -21,6 +21,7 @@ from combdiff.shown import Bundle, shown_by
 from combdiff.simplify.account import Progress, Step, Steps
 from combdiff.simplify.choose import index_names
 from combdiff.simplify.stages import CANCELS, COLLECT, Simplifier
+from combdiff.terms.conditions.guards import divides_by_zero
 from combdiff.terms.recursion import deep_recursion, rare_collections
 from combdiff.terms.terms import Diff, Lam, Let, Term, Traverser, apply, subterms
 from combdiff.terms.types import Map
@@ -415,6 +416,11 @@ def _derived(text: str, mode: str, program: Term, simplifier: Simplifier) -> Der
         simplifier.steps.append(Step("program", program, note=note))
         simplifier.announce("differentiate")
         term = differentiate(program, mode, simplifier, simplifier.ask)
+        if divides_by_zero(term):
+            raise UnsupportedError(
+                "the derivative divides by zero, whatever the arrays hold",
+                remedy="look for a part of the program that is always zero, by a declared symmetry perhaps",
+            )
     steps = Steps(simplifier.steps)
     return Derivation(text, mode, program, term, steps, simplifier.expand, simplifier.seconds, simplifier.nodes)
 

@@ -22,6 +22,10 @@ DOCUMENTED = {
     r"has no unique solution \(it is not finite\)": "no solution",
     # docs/language.md: "moves with what is differentiated and meets no integral is refused"
     r"this δ does not meet its integral": "δ that moves",
+    # docs/language.md: "a derivative that divides by zero whatever the arrays hold"
+    r"divides by zero, whatever the arrays hold": "division by zero",
+    # docs/language.md: "that floating point cannot hold is derived with, and refused where code is made"
+    r"is beyond those of floating point": "huge number",
     # docs/code.md: within a limit of memory, or refused before
     r"bytes are needed|memory is limited": "memory",
 }

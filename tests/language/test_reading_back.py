@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import combdiff as cd
 from combdiff.calculus.modes import differentiate, marked_program
-from combdiff.errors import CombDiffError, LanguageError
+from combdiff.errors import CombDiffError, LanguageError, UnsupportedError
 from combdiff.gate.gate import Gate
 from combdiff.language.inference.infer import infer
 from combdiff.language.parsing.parser import parse
@@ -195,3 +195,15 @@ def test_an_index_that_a_derivation_adds_is_not_called_as_a_size_is() -> None:
     d = cd.grad("(B::Sym{d}) -> (M::Sym{d}) -> sum((k, l), B(k, l)) * M(0, 0)^2")
     assert "d::" not in str(d).replace("N{d}", "") and "d1" in str(d)
     assert_reads_back(d.term)
+
+
+def test_what_divides_by_zero_under_a_condition_reads_back() -> None:
+    d = cd.grad("(x::CV{n}) -> sum((i, j), real(indicator(i + 1, 0, delta(j, i, x(j) / abs2(x(i) - x(j))))))")
+    assert "/ 0" in str(d)
+    assert_reads_back(d.term)
+
+
+def test_a_derivative_that_always_divides_by_zero_is_refused() -> None:
+    """A sum over a Hermitian matrix is real, so that its imaginary part is zero."""
+    with pytest.raises(UnsupportedError, match="divides by zero, whatever the arrays hold"):
+        cd.grad("(A::Her) -> log(imag(sum((i, j), A(i, j))))")

@@ -105,7 +105,7 @@ def _builtin(el: Elaborator, name: str, args: Sequence[Argument], scope: Scope, 
     _count(name, 3 if name in COMPARISONS else 1, "argument", args, span, None)
     if name in OF_MAPS:
         return operators.of_map(el, name, args[0], scope)
-    values = [el.number(arg, scope) for arg in args]
+    values = [(el.guarded if n == 2 else el.number)(arg, scope) for n, arg in enumerate(args)]
     match name:
         case "delta":
             return terms.delta(*values)

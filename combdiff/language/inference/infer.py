@@ -95,6 +95,7 @@ class Elaborator:
         self.places: dict[Var, Span] = {}
         self.points: dict[Term, int] = {}  # how many arguments of a pullback, or of an item of one, are no cotangents
         self._inlining = 0
+        self._guards = 0
         self._size = 0
         for name in sorted(keep):
             if name not in self.defined():
@@ -166,7 +167,7 @@ class Elaborator:
                 return terms.mul(*[self._factor(below, part, scope) for below, part in parts])
             case Caret(base, exponent):
                 below, above = self.number(base, scope), self.number(exponent, scope)
-                if below == terms.ZERO and isinstance(above, Const) and above.real < 0:
+                if below == terms.ZERO and isinstance(above, Const) and above.real < 0 and not self._guards:
                     raise _division_by_zero(e.span)
                 return terms.power(below, above)
             case Prime(of):
@@ -178,9 +179,17 @@ class Elaborator:
 
     def _factor(self, below: bool, part: Expr, scope: Scope) -> Term:
         term = self.number(part, scope)
-        if below and term == terms.ZERO:
+        if below and term == terms.ZERO and not self._guards:
             raise _division_by_zero(part.span)
         return terms.power(term, terms.MINUS_ONE) if below else term
+
+    def guarded(self, e: Expr | Ready, scope: Scope) -> Term:
+        """The term of a number that counts only under a condition: where that never holds, it may be no number."""
+        self._guards += 1
+        try:
+            return self.number(e, scope)
+        finally:
+            self._guards -= 1
 
     def number(self, e: Expr | Ready, scope: Scope) -> Term:
         """The term of an expression that has to be a number; an index is its integer value."""

@@ -34,6 +34,7 @@ from combdiff.terms.terms import (
     Var,
     add,
     call,
+    children,
     conj,
     delta,
     indicator,
@@ -194,6 +195,29 @@ def _negated(t: Term) -> Term:
         return add(*map(_negated, t.terms))
     c, rest = split_coefficient(t)
     return mul(Const(-c.real, -c.imag), rest)
+
+
+def divides_by_zero(t: Term) -> bool:
+    """Whether a power of 0 below 0 stands in t where no condition keeps it away.
+
+    >>> from combdiff.terms.terms import MINUS_ONE, ZERO, delta, fresh, power
+    >>> from combdiff.terms.types import INTEGER
+    >>> i, j, inverse = fresh("i", INTEGER), fresh("j", INTEGER), power(ZERO, MINUS_ONE)
+    >>> divides_by_zero(inverse), divides_by_zero(delta(i, j, inverse))
+    (True, False)
+    """
+    seen: set[Term] = set()
+    waiting = [t]
+    while waiting:
+        match waiting.pop():
+            case Pow(Const() as base, Const() as exponent) if base == ZERO and exponent.real < 0:
+                return True
+            case Indicator(left, right) | Delta(left, right):
+                waiting += [left, right]
+            case other if other not in seen:
+                seen.add(other)
+                waiting += children(other)
+    return False
 
 
 # --- products -------------------------------------------------------------------------------------------------------
