@@ -38,6 +38,7 @@ from combdiff.arrays.lower.solving import Solving, with_equations
 from combdiff.arrays.numbers import check_power
 from combdiff.arrays.passes.paths import WIDEST, Contractions, Network
 from combdiff.arrays.passes.scaling import scaled_early
+from combdiff.arrays.passes.translations import translated
 from combdiff.arrays.passes.sharing import Shared
 from combdiff.arrays.plan import Plan, Step
 from combdiff.calculus.demands import demanded
@@ -153,6 +154,7 @@ class _Lowering(Solving, Guarding):
         self.guards = ()
         outputs = tuple(self.array(t) for t in self.result.outputs)
         outputs, self.names = scaled_early(outputs, self.names, self.sizes)
+        outputs, self.names = translated(outputs, self.names, self.sizes)
         taken = self.parameters.used(self.taken(arguments, outputs), outputs)
         return Plan((*taken, *self.optional_starts()), outputs, self.result.tupled, self.sizes, self.names)
 

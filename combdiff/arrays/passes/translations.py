@@ -1,0 +1,176 @@
+"""What differs by a shift of a periodic index is computed once: f(x(i + 1)) is f(x(i)), shifted.
+
+The gradient of Σ f(x(i + 1) − x(i)) over a ring holds f′ at i and at i − 1: one of them is the other, rolled. Steps are
+told apart up to shifts, outer ones first; the one that comes first is kept, where rolling it takes less time than what
+the other one alone needs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+from typing import Any
+
+from combdiff.arrays.plan import Step, ordered
+from combdiff.terms.types import Domain
+
+_ENTRYWISE = frozenset({"add", "mul", "power", "call", "where"})
+_CALL, _ROLL = 1.0, 6.0
+"""Microseconds that NumPy takes to be called for an operation, and to roll an array without entries."""
+
+_ENTRY: Mapping[str, float] = {"call": 8e-3, "power": 4e-3, "roll": 1e-3}
+"""Microseconds for an entry, where it is not that of a sum or a product."""
+
+_PLAIN = 5e-4
+
+Offsets = tuple[int, ...]
+
+
+def translated(
+    outputs: Sequence[Step], names: Mapping[Step, str], sizes: Mapping[Domain, int]
+) -> tuple[tuple[Step, ...], dict[Step, str]]:
+    """The outputs and the names of steps after what differs by shifts is computed once.
+
+    >>> from combdiff.arrays.plan import Builder
+    >>> n, make = Domain("n", periodic=True), Builder().step
+    >>> x = make("input", (), "x", (n,), False)
+    >>> e, f = (make("call", (o,), ("exp", ((0,),)), (n,)) for o in (x, make("roll", (x,), (0, 1), (n,))))
+    >>> (one, other), _ = translated((e, f), {}, {n: 10_000})
+    >>> other.op, other.operands == (one,)
+    ('roll', True)
+    """
+    steps = ordered(outputs)
+    if not any(step.op == "roll" for step in steps):
+        return tuple(outputs), dict(names)
+    found = _Translations(steps, outputs, sizes)
+    found.choose()
+    new = {step: found.made(step) for step in steps if found.uses[step]}
+    return tuple(new[o] for o in outputs), {new.get(step, step): name for step, name in names.items()}
+
+
+@dataclass
+class _Translations:
+    """Steps by what they are up to shifts, and those that are to be another one, rolled."""
+
+    steps: Sequence[Step]
+    outputs: Sequence[Step]
+    sizes: Mapping[Domain, int]
+    forms: dict[Step, tuple[int, Offsets]] = field(default_factory=dict)
+    rolled: dict[Step, Step] = field(default_factory=dict)
+    _numbers: dict[Hashable, int] = field(default_factory=dict)
+    _made: dict[Step, Step] = field(default_factory=dict)
+    _rolls: dict[tuple[Step, int, int], Step] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.uses = Counter([o for s in self.steps for o in s.operands] + list(self.outputs))
+        for step in self.steps:
+            self.forms[step] = self._form(step)
+
+    def _form(self, step: Step) -> tuple[int, Offsets]:
+        """The number of what a step is up to shifts, and how far it is shifted along each axis."""
+        spec: Any = step.spec
+        match step.op:
+            case "roll":
+                number, offsets = self.forms[step.operands[0]]
+                axis, by = spec
+                return number, (*offsets[:axis], offsets[axis] + by, *offsets[axis + 1 :])
+            case "conj":
+                number, offsets = self.forms[step.operands[0]]
+                return self._number(("conj", number)), offsets
+            case op if op in _ENTRYWISE:
+                return self._entrywise(step)
+            case _:
+                return self._number(step), (0,) * step.rank
+
+    def _entrywise(self, step: Step) -> tuple[int, Offsets]:
+        spec: Any = step.spec
+        head, places = spec
+        least: dict[int, int] = {}
+        for operand, at in zip(step.operands, places, strict=True):
+            for axis, offset in zip(at, self.forms[operand][1], strict=True):
+                least[axis] = min(least.get(axis, offset), offset)
+        parts: list[Hashable] = []
+        for n, (operand, at) in enumerate(zip(step.operands, places, strict=True)):
+            number, offsets = self.forms[operand]
+            own = head[n] if step.op == "add" else None
+            parts.append((number, tuple(o - least[a] for o, a in zip(offsets, at, strict=True)), at, own))
+        # sums and products are equal in any order
+        operands = frozenset(Counter(parts).items()) if step.op in ("add", "mul") else tuple(parts)
+        rest = None if step.op == "add" else head
+        offsets = tuple(least.get(axis, 0) for axis in range(step.rank))
+        return self._number((step.op, rest, operands, step.domains, step.complex)), offsets
+
+    def _number(self, key: Hashable) -> int:
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    # --- what is kept -----------------------------------------------------------------------------------------------
+
+    def choose(self) -> None:
+        """Find the steps that are to be another one, rolled: large ones first, for what is in them goes with them."""
+        alike: dict[int, list[Step]] = defaultdict(list)
+        for step in self.steps:
+            if step.op in _ENTRYWISE and step.rank:
+                alike[self.forms[step][0]].append(step)
+        for step in reversed(self.steps):
+            others = alike.get(self.forms[step][0], ()) if step.op in _ENTRYWISE else ()
+            first = next((s for s in others if self.uses[s]), step)
+            if first is step or not self.uses[step]:
+                continue
+            gone = Counter(self._only_for(step))
+            shifts = sum(1 for _ in self._shifts(first, step))
+            if sum(map(self._time, gone)) > shifts * self._time(step, "roll"):
+                self.rolled[step] = first
+                self.uses[first] += 1
+                for other in gone:
+                    for operand in other.operands:
+                        self.uses[operand] -= 1
+
+    def _only_for(self, step: Step) -> Iterator[Step]:
+        """A step with all that nothing else needs."""
+        left = Counter(self.uses)
+        waiting = [step]
+        while waiting:
+            gone = waiting.pop()
+            yield gone
+            for operand in gone.operands:
+                left[operand] -= 1
+                if not left[operand]:
+                    waiting.append(operand)
+
+    def _shifts(self, first: Step, step: Step) -> Iterator[tuple[int, int]]:
+        """The axes along which `step` is `first` rolled, each with how far."""
+        for axis, (a, b) in enumerate(zip(self.forms[first][1], self.forms[step][1], strict=True)):
+            if a != b:
+                yield axis, b - a
+
+    def _time(self, step: Step, op: str = "") -> float:
+        op = op or step.op
+        if op not in _ENTRYWISE | {"roll", "conj"}:
+            return 0.0
+        entries = prod(self.sizes.get(d, 1) for d in step.domains)
+        passes = max(1, len(step.operands) - 1) if op in ("add", "mul") else 1
+        return (_ROLL if op == "roll" else _CALL * passes) + entries * passes * _ENTRY.get(op, _PLAIN)
+
+    # --- what is made -----------------------------------------------------------------------------------------------
+
+    def made(self, step: Step) -> Step:
+        """The step to take for `step`, which is needed; what it is made of comes before it."""
+        if step not in self._made:
+            first = self.rolled.get(step)
+            if first is not None:
+                result = self.made(first)
+                for axis, by in self._shifts(first, step):
+                    result = self._roll(result, axis, by)
+            else:
+                operands = tuple(self.made(o) for o in step.operands)
+                result = step if operands == step.operands else replace(step, operands=operands)
+            self._made[step] = result
+        return self._made[step]
+
+    def _roll(self, step: Step, axis: int, by: int) -> Step:
+        key = step, axis, by
+        if key not in self._rolls:
+            self._rolls[key] = Step("roll", (step,), (axis, by), step.domains, step.complex)
+        return self._rolls[key]
