@@ -274,3 +274,11 @@ def test_the_loops_of_a_check_are_short_whatever_a_result_sums_over() -> None:
     assert max(evaluation_steps(d.term, sizes) for sizes in two_sizes(d.term, few=1)) > 2 * 10**5
     assert max(evaluation_steps(d.term, sizes) for sizes in two_sizes(d.term, few=FEWEST)) < 10**4
     assert d.check()
+
+
+def test_no_slope_is_compared_where_the_function_is_nowhere_finite_nearby() -> None:
+    """a^x of a negative a is real at the integers only; an entry on the diagonal of A is one, 0."""
+    d = cd.grad(
+        "@space T begin type = (N, N) -> R; symmetries = (((2, 1), :neg),) end\n(a::R, A::T) -> sum(i, a^A(i, i))"
+    )
+    assert all(d.check(seed) for seed in range(6))

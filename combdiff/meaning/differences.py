@@ -76,7 +76,8 @@ def off_slope(found: float, k: Value, along: Callable[[float], Value], spared: i
     other than with what was found: the function is too steep here, or has a kink, and its differences say nothing.
     """
     if not np.isfinite(found):
-        return float("inf")
+        # nor is the function to be finite nearby, as a^x of a negative number a
+        return float("inf") if any(np.isfinite(inner(k, slope(along, h))) for h in _STEPS) else None
     size = spared * float(np.finfo(float).eps) * sum(float(np.sum(np.abs(x))) for x in items_of(along(0.0)))
     before = float("nan")
     for h in _STEPS:
