@@ -338,8 +338,8 @@ class Derivation:
         with deep_recursion():
             simplifier = self._simplifier(expand=False)
             f = without_derivatives(self.objective, simplifier, simplifier.ask)
-            if self.expand and isinstance(f, Lam):
-                f = self._simplifier(expand=True).multiplied_out(f)
+            if isinstance(f, Lam):
+                f = self._simplifier(self.expand).value(f)
             budget = Budget.of(self.seconds)
             return Forms(with_value(self.term, f, budget), flat and with_value(flat, f, budget), _same)
 

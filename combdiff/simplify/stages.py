@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 
 from combdiff.budget import NODES, SECONDS, SPENT, Budget, OutOfTime
-from combdiff.calculus.floating import unfold
+from combdiff.calculus.floating import float_lets, unfold
 from combdiff.calculus.implicit import is_implicit
 from combdiff.canon.canonical import Symmetries
 from combdiff.canon.repeats import once_a_form
@@ -132,10 +132,17 @@ class Simplifier:
         names = {**index_names(f), **self.names}
         return self._stage("order and names", f, lambda body: (self._ordered(body, order, names), {}))
 
-    def multiplied_out(self, f: Lam) -> Lam:
-        """A value with its products and shared values multiplied out, as `expand` does it to a derivative."""
-        f = self._stage("expand", f, self._expanded, CANCELS)
-        f = self._stage("expand", f, lambda body: (real_parts_by_term(body), {}))
+    def value(self, f: Lam) -> Lam:
+        """The value of an objective in the form that its derivatives have, so that what both need is computed once.
+
+        exp(-s / (2 h^2)) and its derivative by h, which holds exp(-1/2 s / h^2), take one exponential.
+        """
+        bindings, results = float_lets(f.body)
+        f = Lam(f.params, let(bindings, results))
+        f = self._stage("contract", f, lambda body: self._contracted(body, expand=False))
+        if self.expand:
+            f = self._stage("expand", f, self._expanded, CANCELS)
+            f = self._stage("expand", f, lambda body: (real_parts_by_term(body), {}))
         return self._stage("merge like terms", f, self._merged(()))
 
     def _stage(

@@ -52,3 +52,21 @@ def cost(d: Derivation, value: bool) -> int:
 def test_all_spellings_have_one_cost(name: str, mode: str, value: bool) -> None:
     costs = [cost(spelled(PROGRAMS[name], mode, seed), value) for seed in range(4)]
     assert max(costs) <= 1.01 * min(costs)
+
+
+EXPONENTS = (
+    "-sum(d, (x(i, d) - x(j, d))^2) / (2 * h^2)",
+    "-(1/2) * sum(d, (x(i, d) - x(j, d))^2) / h^2",
+    "-(2 * h^2)^-1 * sum(d, (x(j, d) - x(i, d))^2)",
+    "-sum(d, ((x(i, d) - x(j, d)) / h)^2) / 2",
+    "-sum(d, (x(i, d) - x(j, d))^2 / h^2) / 2",
+)
+
+
+@pytest.mark.parametrize("exponent", EXPONENTS)
+@pytest.mark.parametrize(("given", "varied"), [("x::RM", "h::R"), ("h::R", "x::RM")])
+def test_a_value_and_its_gradient_share_a_function_however_its_argument_is_spelled(
+    exponent: str, given: str, varied: str
+) -> None:
+    d = cd.grad(f"(a::RV, {given}) -> ({varied}) -> sum((i, j), a(i) * a(j) * exp({exponent}))")
+    assert d.source(value=True).count("np.exp(") == 1

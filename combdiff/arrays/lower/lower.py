@@ -38,8 +38,8 @@ from combdiff.arrays.lower.solving import Solving, with_equations
 from combdiff.arrays.numbers import check_power
 from combdiff.arrays.passes.paths import WIDEST, Contractions, Network
 from combdiff.arrays.passes.scaling import scaled_early
-from combdiff.arrays.passes.translations import translated
 from combdiff.arrays.passes.sharing import Shared
+from combdiff.arrays.passes.translations import translated
 from combdiff.arrays.plan import Plan, Step
 from combdiff.calculus.demands import demanded
 from combdiff.errors import UnsupportedError
