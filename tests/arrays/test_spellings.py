@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pytest
 
+import combdiff as cd
 from combdiff.calculus.modes import marked_program
 from combdiff.derivation import Derivation, _derived
 from combdiff.gate.gate import Gate
