@@ -330,11 +330,19 @@ class Derivation:
 
     def _runnable(self, value: bool) -> Forms:
         """The derivative in the forms that can be run, with the objective's `value` first."""
+        return self._with_value if value else self._without_value
+
+    @cached_property
+    def _without_value(self) -> Forms:
+        from combdiff.arrays.lower.forms import Forms
+
+        return Forms(self.term, self._flat, _same)
+
+    @cached_property
+    def _with_value(self) -> Forms:
         from combdiff.arrays.lower.forms import Forms
 
         flat = self._flat
-        if not value:
-            return Forms(self.term, flat, _same)
         with deep_recursion():
             simplifier = self._simplifier(expand=False)
             f = without_derivatives(self.objective, simplifier, simplifier.ask)

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import combdiff as cd
-from combdiff.arrays.lower import forms as module
 from combdiff.arrays.lower.forms import Forms, seconds
 from combdiff.arrays.lower.lower import lower
 from combdiff.errors import CheckError
 from combdiff.run.compiled import Compiled
-from combdiff.terms.terms import Lam, Term
+from combdiff.simplify.graph.running import AllForms
+from combdiff.terms.terms import Lam
 
 RINGS = """@domain Ring begin base = I; lower = -1; upper = 1 end
 @domain Pair begin base = I; lower = -1; upper = 0 end
@@ -54,13 +54,23 @@ def test_the_quickest_form_computes_what_the_formula_does(sizes: tuple[int, int,
 
 def test_a_form_with_another_value_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
-    right = module.cheapest
+    right = AllForms.cheapest
 
-    def wrong(*args: object) -> Term | None:
+    def wrong(*args: object) -> Lam:
         found = right(*args)
         # one term of two
-        return Lam(found.params, Lam(found.body.params, found.body.body.terms[0])) if found is not None else None
+        return Lam(found.params, Lam(found.body.params, found.body.body.terms[0]))
 
-    monkeypatch.setattr(module, "cheapest", wrong)
+    monkeypatch.setattr(AllForms, "cheapest", wrong)
     with pytest.raises(CheckError, match="choosing what to run changed the value"):
         cd.grad("(A::RM) -> (x::RV) -> sum((i, j), x(i) * A(i, j) * x(j))").source()
+
+
+@pytest.mark.parametrize("text", [EWALD, RINGS])
+def test_what_was_run_for_other_sizes_does_not_matter(text: str) -> None:
+    """The forms are found once, and chosen from for each set of sizes."""
+    forms = cd.grad(text)._runnable(value=True)
+    domains = sorted(forms.plan().sizes, key=lambda d: d.name)
+    rows = [{d: n + k for k, d in enumerate(domains) if d.count is None} for n in (2, 300, 7)]
+    alone = [str(Forms(forms.formula, forms.flat).plan(sizes)) for sizes in rows]
+    assert [str(forms.plan(sizes)) for sizes in (*rows, *rows)] == [*alone, *alone]

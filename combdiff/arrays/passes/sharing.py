@@ -15,6 +15,7 @@ from combdiff.arrays.passes.orders import Cost, Factors, Ways, in_order, leaves
 from combdiff.arrays.passes.reuse import Key, Made
 
 _WORTHWHILE = 50  # a gain of less than this share of the whole is not sought
+_LEAST = 10_000  # multiplications that are over sooner than it takes to call for one array operation or two
 _WORK = 1_000_000  # steps that the search may take, a second or two; what is most promising is looked at first
 
 Shared = Mapping[int, frozenset[int]]
@@ -48,6 +49,8 @@ def shared_parts(networks: Sequence[Factors], made: Made, total: Cost) -> Shared
 
     `total` is what they cost as they were made, one after the other.
     """
+    if total.products < _LEAST:
+        return {}
     alone = [f.cheapest()[f.all].cost if f.exact else Cost() for f in networks]
     gain = total.products // _WORTHWHILE
     if total.products - max((cost.products for cost in alone), default=0) <= gain:

@@ -244,6 +244,11 @@ class Graph:
         for child in self.children(node):
             self.users[child][node] = None
 
+    def drop(self, leaf: Leaf) -> None:
+        """Forget a leaf, which no node mentions."""
+        frame = self.frames.pop(leaf)
+        self.classes[self.find(frame).of].nodes.pop(leaf)
+
     def children(self, node: Node) -> list[int]:
         """The classes in a node of sums and products."""
         match node:

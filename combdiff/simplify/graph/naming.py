@@ -296,8 +296,7 @@ class Naming:
         definition = self.chosen.best[of].term + 2 * (1 + len(self.graph.classes[of].kinds)) - 1
         shorter = self._length(after) + definition + WORTH < before
         del self.leaves[leaf]
-        self.graph.frames.pop(leaf)
-        self.graph.classes[of].nodes.pop(leaf)
+        self.graph.drop(leaf)
         return shorter
 
     def _length(self, chosen: Extraction) -> float:

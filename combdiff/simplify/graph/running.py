@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from threading import Lock
 
 from combdiff.budget import Budget, OutOfTime
 from combdiff.calculus.implicit import is_implicit
@@ -116,22 +117,40 @@ class Sharing(Naming):
         return best.term > 1 and not self.graph.classes[of].within and best.term_node not in self.leaves
 
 
-def cheapest(
-    params: Sequence[Var],
-    bindings: Sequence[Binding],
-    outputs: Sequence[Term],
-    sizes: Mapping[Domain, int],
-    budget: Budget,
-) -> Lam | None:
-    """A result in the form that is cheapest to compute; None where the budget ends before it is found."""
-    reader = Reader(Graph(), {*params}, {}, frozenset(), budget)
-    kept = {var for var, value in bindings if is_function(value) or is_implicit(value)}
-    choice = Choice(reader, [*bindings], [*outputs], kept, {}, budget)
-    try:
-        choice.read()
-        choice.saturate()
-    except OutOfTime:
-        return None
-    plain = Work(choice.graph, reader, choice.hidden(), sizes=sizes)
-    found, results = choice.written(plain, Sharing, verbatim=False)
-    return Lam(tuple(params), let(found, tuple_of(results)))
+@dataclass(slots=True)
+class AllForms:
+    """All forms of a result; the cheapest is taken for one set of sizes after another, in any number of threads."""
+
+    params: Sequence[Var]
+    choice: Choice
+    lock: Lock = field(default_factory=Lock)
+
+    @classmethod
+    def of(
+        cls, params: Sequence[Var], bindings: Sequence[Binding], outputs: Sequence[Term], budget: Budget
+    ) -> AllForms | None:
+        """Those of a result; None where the budget ends before they are found."""
+        reader = Reader(Graph(), {*params}, {}, frozenset(), budget)
+        kept = {var for var, value in bindings if is_function(value) or is_implicit(value)}
+        choice = Choice(reader, [*bindings], [*outputs], kept, {}, budget)
+        try:
+            choice.read()
+            choice.saturate()
+        except OutOfTime:
+            return None
+        return cls(params, choice)
+
+    def cheapest(self, sizes: Mapping[Domain, int], budget: Budget) -> Lam:
+        """The form that is cheapest to compute for domains of these sizes."""
+        choice = self.choice
+        with self.lock:
+            choice.budget = budget
+            plain = Work(choice.graph, choice.reader, choice.hidden(), sizes=sizes)
+            known = {*choice.graph.frames}
+            try:
+                found, results = choice.written(plain, Sharing, verbatim=False)
+            finally:
+                # names are for these sizes alone
+                for leaf in [n for n in choice.graph.frames if isinstance(n, Leaf) and n not in known]:
+                    choice.graph.drop(leaf)
+        return Lam(tuple(self.params), let(found, tuple_of(results)))
