@@ -29,6 +29,11 @@ def run(
     """What `function` returns; it `solves` equations, or only computes."""
     try:
         return solved(function, arrays, library) if solves else function(*arrays)
+    except ZeroDivisionError as problem:  # of sizes, which are Python's numbers
+        raise ArrayError(
+            "the program divides by how many values a domain has, and that is 0 (or by a power of it)",
+            remedy="give arrays that hold something",
+        ) from problem
     except OverflowError as problem:  # of Python's numbers; arrays become infinite
         raise ArrayError(
             f"a number is too large for the code to compute with ({problem})",
@@ -53,5 +58,7 @@ def solved(function: Callable[..., object], fitted: list[object], library: Libra
             f"a linear system of the result has no unique solution ({problem})",
             remedy="give arrays for which the equation has one solution, or start Newton's method elsewhere (start_…)",
         ) from problem
+    except ZeroDivisionError:
+        raise
     except ArithmeticError as problem:
         raise ArrayError(str(problem), remedy="start it near a root: the arguments start_… say where") from problem

@@ -441,3 +441,12 @@ def test_a_complex_number_is_taken_after_a_real_one() -> None:
     x = np.array([1.0, 2.0j])
     for a in (2, 0.5, 1 + 2j, np.complex128(3j), 2):
         np.testing.assert_allclose(f(a, x), np.conj(2 * a * x))
+
+
+def test_the_mean_of_nothing_is_refused_in_words_and_has_no_gradient() -> None:
+    d = cd.grad("(y::RV{n}) -> (x::RV{n}) -> sum(i, (x(i) - y(i))^2) / sum(i::N{n}, 1)")
+    nothing = np.empty(0)
+    with pytest.raises(ArrayError, match="divides by how many values a domain has") as problem:
+        d.compile(value=True)(nothing, nothing)
+    assert "arrays that hold something" in str(problem.value)
+    assert d.compile()(nothing, nothing).shape == (0,)
