@@ -83,8 +83,10 @@ def numbers_read(t: Term) -> set[Var]:
             case App(f, args):
                 stack.append(f)
                 stack += [a for a in args if not isinstance(a.type, Index)]
-            case Delta(_, _, body):
-                stack.append(body)
+            case Delta(left, right, body):
+                # two indices are compared where they stand, all else by value
+                places = isinstance(left.type, Index) and isinstance(right.type, Index)
+                stack += [body] if places else [left, right, body]
             case _:
                 stack += children(u)
     return found

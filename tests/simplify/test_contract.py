@@ -246,3 +246,13 @@ def test_what_laws_leave_for_one_another_is_not_read_out() -> None:
     shifted = "A(k - i + 1, i) / (1 + abs2(sum(l::Z, A(l - i + 1, i))))"
     d = cd.hvp(f"{zone}(A::(Z, Z) -> R) -> sum((i, j::Z), sum(k, tanh({shifted}) * A(k, j - k)))")
     assert d.check()
+
+
+@pytest.mark.parametrize("number", ["C", "R"])
+def test_an_index_in_a_number_that_a_dirac_delta_compares_is_read_as_a_number(number: str) -> None:
+    """Where i is 1 − j on a ring, i as a number is that of the ring, and not 1 − j."""
+    text = (
+        f"@domain Z begin base = I; periodic = true end\n(x::(Z) -> {number}) -> sum(i, abs2(x(i) * (x(-i + 1) - i)))"
+    )
+    assert cd.grad(text).check()
+    assert cd.hvp(text).check()
