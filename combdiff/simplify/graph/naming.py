@@ -166,13 +166,14 @@ class Naming:
                 nodes[of, node] += 1
                 todo += self._below(node)
 
-    def _definition(self, of: int, own: Node | None) -> Node | None:
+    def _definition(self, of: int, own: Node | None, chosen: Extraction | None = None) -> Node | None:
         """The node that the class is defined with, where the leaf `own` is its name."""
-        best = self.chosen.best.get(of, NONE)
+        chosen = chosen or self.chosen
+        best = chosen.best.get(of, NONE)
         if own is None or best.term_node != own:
             return best.term_node
-        nodes = [n for n in self.graph.classes[of].nodes if n not in self.chosen.hidden and n != own]
-        return min(nodes, key=lambda n: self.chosen.cost(n)[0], default=None)
+        nodes = [n for n in self.graph.classes[of].nodes if n not in chosen.hidden and n != own]
+        return min(nodes, key=lambda n: chosen.cost(n)[0], default=None)
 
     def _below(self, node: Node) -> Iterator[tuple[int, bool]]:
         match node:
@@ -303,7 +304,7 @@ class Naming:
         """The names in all of the text, but for what is defined."""
         length = 0.0
         for root, own in [*self.roots, *((self.graph.frame(leaf).of, leaf) for leaf in self.leaves)]:
-            node = self._definition(root, own)
+            node = self._definition(root, own, chosen)
             length += chosen.cost(node)[0] if node is not None else 0.0
         return length
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from threading import Lock
 
 from combdiff.budget import Budget, OutOfTime
@@ -32,6 +33,12 @@ BATCHED = 1 / 4
 
 CALL = 16
 """The time of a function such as exp, by the same."""
+
+TRIED = 24
+"""Classes that are tried for a name."""
+
+CLEARLY = 0.97
+"""The share of the time that is left where a name pays."""
 
 ROUNDS = 4
 """How often classes get names: with names for some, others turn out to be used more than once."""
@@ -59,7 +66,9 @@ class Work(Extraction):
 
     def work(self, node: Node) -> float:
         """The time of a node itself."""
-        size = self._size(self.graph.classes[self.graph.frame(node).of].kinds)
+        classes = self.graph.classes
+        own = classes[self.graph.frame(node).of]
+        size = self._size(own.kinds) * (1 if own.real else 2)
         match node:
             case Leaf(key=(("tensor" | "value" | "name" | "number"), _)):
                 return 1e-3
@@ -71,9 +80,10 @@ class Work(Extraction):
                 extents = {
                     abs(slot): self._size([kind])
                     for c in children
-                    for slot, kind in zip(c.slots, self.graph.classes[c.of].kinds, strict=True)
+                    for slot, kind in zip(c.slots, classes[c.of].kinds, strict=True)
                 }
-                whole = 1.0
+                # a product of complex numbers is four of real ones
+                whole = prod(1.0 if classes[c.of].real else 2.0 for c in children)
                 for extent in extents.values():
                     whole *= extent
                 if len(children) == 1 or not node.bound:
@@ -105,12 +115,44 @@ class Sharing(Naming):
     letters: str = "t"
 
     def run(self) -> None:
-        """Name classes until no other has two users."""
+        """Name classes until no other has two users, then those that several products could be made with."""
+        self._name_the_shared()
+        tried: set[int] = set()
+        while len(tried) < TRIED and not self.budget.over():
+            of = next((of for of in self._promising() if of not in tried), None)
+            if of is None:
+                return
+            tried.add(of)
+            if self._quickens(of):
+                self.chosen.show(self._named(of))
+                self._name_the_shared()
+
+    def _name_the_shared(self) -> None:
         for _ in range(ROUNDS):
             found = [of for of, n in self._users().items() if n > 1 and self._is_work(of)]
             if not found:
                 return
             self.chosen.show(*map(self._named, found))
+
+    def _promising(self) -> list[int]:
+        """Classes that more than one product can be made with, be it not in its quickest split: dear ones first."""
+        _, nodes = self._written()
+        parts = {part for of, node in nodes if isinstance(node, Con) for part in self._parts_of(of)}
+        shared = [of for of in parts if len(self.graph.users[of]) > 1 and self._is_work(of)]
+        return sorted(shared, key=lambda of: (-self.chosen.best[of].term, of))
+
+    def _quickens(self, of: int) -> bool:
+        """Whether everything takes clearly less time if a class is computed once and used wherever it can be."""
+        before, once = self._length(self.chosen), self.chosen.best[of].term
+        if once > before:
+            return False
+        leaf = self._named(of)
+        after = self.chosen.copy()
+        after.show(leaf)
+        quicker = self._length(after) < CLEARLY * before
+        del self.leaves[leaf]
+        self.graph.drop(leaf)
+        return quicker
 
     def _is_work(self, of: int) -> bool:
         best = self.chosen.best.get(of, NONE)
