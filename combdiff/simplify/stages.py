@@ -17,6 +17,7 @@ from time import perf_counter
 from combdiff.budget import NODES, SECONDS, SPENT, Budget, OutOfTime
 from combdiff.calculus.floating import float_lets, unfold
 from combdiff.calculus.implicit import is_implicit
+from combdiff.calculus.naming import name_arguments
 from combdiff.canon.canonical import Symmetries
 from combdiff.canon.repeats import once_a_form
 from combdiff.errors import BudgetError, CheckError, UnsupportedError
@@ -137,7 +138,7 @@ class Simplifier:
 
         exp(-s / (2 h^2)) and its derivative by h, which holds exp(-1/2 s / h^2), take one exponential.
         """
-        bindings, results = float_lets(f.body)
+        bindings, results = name_arguments(f.params, *float_lets(f.body), self.ask)
         f = Lam(f.params, let(bindings, results))
         f = self._stage("contract", f, lambda body: self._contracted(body, expand=False))
         if self.expand:

@@ -71,3 +71,12 @@ def test_a_value_and_its_gradient_share_a_function_however_its_argument_is_spell
 ) -> None:
     d = cd.grad(f"(a::RV, {given}) -> ({varied}) -> sum((i, j), a(i) * a(j) * exp({exponent}))")
     assert d.source(value=True).count("np.exp(") == 1
+
+
+@pytest.mark.parametrize("residual", ["sum(j, A(i, j) * x(j)) - b(i)", "r(i)", "-(b(i) - sum(j, x(j) * A(i, j)))"])
+def test_a_value_takes_the_root_that_its_gradient_takes(residual: str) -> None:
+    definition = "r = i -> sum(j, A(i, j) * x(j)) - b(i); " if residual == "r(i)" else ""
+    d = cd.grad(
+        f"(A::RM, b::RV, d::R) -> (x::RV) -> begin {definition}sum(i, d^2 * (sqrt(1 + (({residual}) / d)^2) - 1)) end"
+    )
+    assert d.source(value=True).count("np.sqrt(") == 1
