@@ -74,3 +74,15 @@ def test_what_was_run_for_other_sizes_does_not_matter(text: str) -> None:
     rows = [{d: n + k for k, d in enumerate(domains) if d.count is None} for n in (2, 300, 7)]
     alone = [str(Forms(forms.formula, forms.flat).plan(sizes)) for sizes in rows]
     assert [str(forms.plan(sizes)) for sizes in (*rows, *rows)] == [*alone, *alone]
+
+
+def test_a_value_whose_terms_cancel_may_be_shared() -> None:
+    """Residuals of a mean add up to 0, which is seen where their sum is written."""
+    text = (
+        "(A::RM{n, m}) -> sum((i, j), "
+        "A(i, j) * (sum(k, A(k, j) - sum(l, A(l, j)) / sum(l::N{n}, 1)) / sum(k::N{n}, 1)))"
+    )
+    value, gradient, product = cd.grad(text).compile(value=True, hvp=True)(np.random.default_rng(2).random((3, 2)))
+    np.testing.assert_allclose(value, 0, atol=1e-12)
+    np.testing.assert_allclose(gradient, 0, atol=1e-12)
+    np.testing.assert_allclose(product(np.ones((3, 2))), 0, atol=1e-12)

@@ -23,6 +23,7 @@ from combdiff.simplify.products import content
 from combdiff.terms.network import addends
 from combdiff.terms.terms import (
     MINUS_ONE,
+    ZERO,
     Add,
     App,
     Call,
@@ -117,6 +118,8 @@ class Naming:
         slots = {n: fresh(f"d{n}", kind) for n, kind in enumerate(self.graph.classes[of].kinds, start=1)}
         whole = Ref(UNIT, False, tuple(slots), of)
         size, _ = content(Writer(self.chosen, self.reader, {})(whole, slots))
+        if size == ZERO:
+            return whole  # its terms cancel, which is seen where they are written
         return whole.times(reciprocal((size.real, size.imag)))
 
     # --- what is written
