@@ -15,6 +15,7 @@ from combdiff.terms.nodes import (
     App,
     Call,
     Conj,
+    Const,
     Delta,
     Diff,
     Indicator,
@@ -84,8 +85,8 @@ def numbers_read(t: Term) -> set[Var]:
                 stack.append(f)
                 stack += [a for a in args if not isinstance(a.type, Index)]
             case Delta(left, right, body):
-                # two indices are compared where they stand, all else by value
-                places = isinstance(left.type, Index) and isinstance(right.type, Index)
+                # indices, and constants among them, are compared by where they stand, all else by value
+                places = all(isinstance(side.type, Index) or isinstance(side, Const) for side in (left, right))
                 stack += [body] if places else [left, right, body]
             case _:
                 stack += children(u)
