@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from combdiff.canon.canonical import merge_like_terms
+from combdiff.simplify.graph.graph import Leaf
 from combdiff.terms.terms import Lam, add, call, conj, mul, number, subterms, total
 from combdiff.terms.types import COMPLEX, HERMITIAN, REAL, SYMMETRIC
 from tests.simplify.graph.graph_oracle import disagreements, saturated
@@ -136,3 +137,32 @@ def test_a_real_part_is_taken_last_beside_what_is_real(kind):
     choice = saturated([Lam((P, Q), t)])
     assert disagreements(choice, SIZES) == []
     assert choice.families["real_parts"].matches
+
+
+def named_sum(*factors):
+    """A value F = A + 2i B − S with a name, and a sum that holds the terms of F', each times one of the `factors`."""
+    a, b, s, v = (tensor(name, (N, N) if name != "v" else (N,)) for name in "ABSv")
+    f = tensor("F", (N, N))
+    numbers = (number(1), number(2j), number(-1))
+    entries = [at(t, P, Q) for t in (a, b, s)]
+    own = add(*(mul(c, e) for c, e in zip(numbers, entries, strict=True)))
+    terms = [mul(c, conj(mul(n, e))) for c, n, e in zip(factors, numbers, entries, strict=True)]
+    others = [mul(number(5), at(a, P, Q)), mul(number(7), at(b, P, Q)), mul(at(v, P), at(v, Q))]
+    return saturated([Lam((P, Q), add(*terms, *others))], [(f, Lam((P, Q), own))])
+
+
+def wrong(choice):
+    """The nodes that are not worth their classes, but for names, whose values are drawn."""
+    return [n for n in disagreements(choice, SIZES) if not isinstance(n, Leaf)]
+
+
+def test_a_conjugated_multiple_of_a_named_sum_is_found_in_a_longer_one():
+    choice = named_sum(*3 * [number(3j)])
+    assert wrong(choice) == []
+    assert choice.families["part_of_sum"].matches == 1
+
+
+def test_terms_that_are_no_one_multiple_of_a_named_sum_are_not_taken_for_it():
+    choice = named_sum(number(3), number(3), number(6))
+    assert wrong(choice) == []
+    assert not choice.families["part_of_sum"].matches

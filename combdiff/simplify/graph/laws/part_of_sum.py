@@ -84,10 +84,13 @@ def _put(graph: Graph, part: Lin, node: Lin, ratio: Coefficient, names: dict[int
         )
         for c, number in part.terms
     ]
+    before = len(graph.frames)
     try:
         slots = range(1, len(frame.labels) + 1)
         rest = graph.lin([*refs, *taken], slots)
         whole = graph.lin([front.times(ratio), rest], slots, frame)
     except Zero:
         return False
-    return graph.find(whole) != graph.find(frame) and graph.union(whole, frame)
+    if graph.find(whole) != graph.find(frame):
+        return graph.union(whole, frame)
+    return len(graph.frames) > before

@@ -54,9 +54,12 @@ def _joined(graph: Graph, node: Con, number: Coefficient, factor: Ref, beside: R
     opens = {label for label in front if label in is_open or label in within}
     if len(opens) > len(within) + 1:
         return False
+    before = len(graph.frames)
     try:
         joined = graph.con([factor.times(number), beside], opens)
         whole = graph.con([joined, inner], is_open, frame)
     except Zero:
         return False
-    return graph.find(whole) != graph.find(frame) and graph.union(whole, frame)
+    if graph.find(whole) != graph.find(frame):
+        return graph.union(whole, frame)
+    return len(graph.frames) > before
