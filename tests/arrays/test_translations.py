@@ -78,3 +78,13 @@ def test_the_code_of_any_stencil_computes_its_meaning(body: str, sizes: tuple[in
     assert callable(given)
     right = given(w)(x)
     np.testing.assert_allclose(found, right, rtol=1e-9, atol=1e-12)
+
+
+def test_a_difference_and_a_sum_of_neighbours_are_two_things() -> None:
+    text = RING + "(x::(Z) -> R) -> sum(i::Z, exp(x(i + 1) - x(i)) * exp(2 * x(i + 1) + x(i)))"
+    x = np.random.default_rng(4).standard_normal(20_000) / 3
+    value, _ = cd.grad(text).compile(value=True)(x)
+    assert np.isclose(value, np.exp(3 * np.roll(x, -1)).sum())
+    text = RING + "(x::(Z) -> R) -> sum(i::Z, sin(x(i + 1) - x(i)) * sin(x(i) + 2 * x(i - 1)))"
+    value, _ = cd.grad(text).compile(value=True)(x)
+    assert np.isclose(value, (np.sin(np.roll(x, -1) - x) * np.sin(x + 2 * np.roll(x, 1))).sum())
