@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from traceback import walk_tb
 from typing import TYPE_CHECKING
 
 from combdiff.arrays.lower.argument_names import identifier
@@ -12,6 +13,10 @@ if TYPE_CHECKING:
     from combdiff.run.libraries import Library
 
 
+_FILE = "<combdiff "
+"""What the names of files of emitted code begin with."""
+
+
 def compile_source(text: str, name: str = "gradient") -> Callable[..., object]:
     """The function that generated source text defines, without any checks.
 
@@ -19,7 +24,7 @@ def compile_source(text: str, name: str = "gradient") -> Callable[..., object]:
     6
     """
     namespace: dict[str, Callable[..., object]] = {}
-    exec(compile(text, f"<combdiff {name}>", "exec"), namespace)
+    exec(compile(text, f"{_FILE}{name}>", "exec"), namespace)
     return namespace[identifier(name)]
 
 
@@ -29,16 +34,24 @@ def run(
     """What `function` returns; it `solves` equations, or only computes."""
     try:
         return solved(function, arrays, library) if solves else function(*arrays)
-    except ZeroDivisionError as problem:  # of sizes, which are Python's numbers
-        raise ArrayError(
-            "the program divides by how many values a domain has, and that is 0 (or by a power of it)",
-            remedy="give arrays that hold something",
-        ) from problem
-    except OverflowError as problem:  # of Python's numbers; arrays become infinite
+    except (ZeroDivisionError, OverflowError) as problem:  # of Python's numbers; arrays become infinite
+        if not _is_of_the_code(problem):
+            raise
+        if isinstance(problem, ZeroDivisionError):
+            raise ArrayError(
+                "the program divides by how many values a domain has, and that is 0 (or by a power of it)",
+                remedy="give arrays that hold something",
+            ) from problem
         raise ArrayError(
             f"a number is too large for the code to compute with ({problem})",
             remedy="scale the program, or the numbers and sizes that it is given",
         ) from problem
+
+
+def _is_of_the_code(problem: BaseException) -> bool:
+    """Whether emitted code raised it, and no function of the user that it calls."""
+    *_, last = walk_tb(problem.__traceback__)
+    return last[0].f_code.co_filename.startswith(_FILE)
 
 
 def solved(function: Callable[..., object], fitted: list[object], library: Library | None = None) -> object:
@@ -58,7 +71,7 @@ def solved(function: Callable[..., object], fitted: list[object], library: Libra
             f"a linear system of the result has no unique solution ({problem})",
             remedy="give arrays for which the equation has one solution, or start Newton's method elsewhere (start_…)",
         ) from problem
-    except ZeroDivisionError:
+    except (ZeroDivisionError, OverflowError):
         raise
     except ArithmeticError as problem:
         raise ArrayError(str(problem), remedy="start it near a root: the arguments start_… say where") from problem

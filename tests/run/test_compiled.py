@@ -450,3 +450,19 @@ def test_the_mean_of_nothing_is_refused_in_words_and_has_no_gradient() -> None:
         d.compile(value=True)(nothing, nothing)
     assert "arrays that hold something" in str(problem.value)
     assert d.compile()(nothing, nothing).shape == (0,)
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, OverflowError])
+@pytest.mark.parametrize(
+    "program",
+    [
+        "(f::RF) -> (x::RV) -> sum(i, f(x(i)))",
+        "(f::RF) -> (x::RV) -> sum(i, f(x(i)) * root((y::R) -> y + y^3 - x(i)))",
+    ],
+)
+def test_what_a_function_of_the_user_raises_is_theirs(program: str, error: type[Exception]) -> None:
+    def f(x: object) -> object:
+        raise error("mine")
+
+    with pytest.raises(error, match="mine"):
+        cd.grad(program).compile(value=True)(np.ones(2), f=f, grad_f=np.cos)
