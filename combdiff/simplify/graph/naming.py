@@ -292,19 +292,22 @@ class Naming:
         return self.parts[of]
 
     def _shortens(self, of: int) -> bool:
-        """Whether all of the text is shorter with a name for a class, its definition counted."""
-        before = self._length(self.chosen)
+        """Whether all of the text is shorter with a name for a class, what defines it counted."""
+        entry = 1 + len(self.graph.classes[of].kinds)
+        return self._length_with(of) + 2 * entry - 1 + WORTH < self._length(self.chosen)
+
+    def _length_with(self, of: int) -> float:
+        """The names in all of the text if a class had a name, in the forms that are best then."""
         leaf = self._named(of)
         after = self.chosen.copy()
         after.show(leaf)
-        definition = self.chosen.best[of].term + 2 * (1 + len(self.graph.classes[of].kinds)) - 1
-        shorter = self._length(after) + definition + WORTH < before
+        length = self._length(after)
         del self.leaves[leaf]
         self.graph.drop(leaf)
-        return shorter
+        return length
 
     def _length(self, chosen: Extraction) -> float:
-        """The names in all of the text, but for what is defined."""
+        """The names in all of the text, but for those that definitions begin with."""
         length = 0.0
         for root, own in [*self.roots, *((self.graph.frame(leaf).of, leaf) for leaf in self.leaves)]:
             node = self._definition(root, own, chosen)

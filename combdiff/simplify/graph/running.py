@@ -143,16 +143,8 @@ class Sharing(Naming):
 
     def _quickens(self, of: int) -> bool:
         """Whether everything takes clearly less time if a class is computed once and used wherever it can be."""
-        before, once = self._length(self.chosen), self.chosen.best[of].term
-        if once > before:
-            return False
-        leaf = self._named(of)
-        after = self.chosen.copy()
-        after.show(leaf)
-        quicker = self._length(after) < CLEARLY * before
-        del self.leaves[leaf]
-        self.graph.drop(leaf)
-        return quicker
+        before = self._length(self.chosen)
+        return self.chosen.best[of].term <= before and self._length_with(of) < CLEARLY * before
 
     def _is_work(self, of: int) -> bool:
         best = self.chosen.best.get(of, NONE)
