@@ -60,6 +60,7 @@ class Simplifier:
     `full_space` leaves the symmetries of the unknowns unused in the last derivative too, so that it holds outside of
     the symmetric subspace; `seconds` and `nodes` are the budget; `names`, `definitions` and `rank` are the user's index
     names, the names of the user's definitions, and the parameters in order; `progress` is told of a stage that runs.
+    `end` is when the time is up for all of it, the deadline of the budget for what is at work.
     """
 
     gate: Check | None = None
@@ -74,9 +75,11 @@ class Simplifier:
     budget: Budget = field(init=False)
     derived: Symmetries = field(default_factory=dict)
     progress: Progress | None = None
+    end: float = field(init=False)
 
     def __post_init__(self) -> None:
         self.budget = Budget.of(self.seconds, self.nodes)
+        self.end = self.budget.deadline
         if self.gate is not None:
             self.gate.budget = Budget(self.budget.deadline)
 
@@ -95,7 +98,17 @@ class Simplifier:
 
         Raises BudgetError if even that takes longer than all of it may.
         """
-        if perf_counter() > self.budget.deadline + self._allowance():
+        self._demand(self._allowance())
+
+    def _ask_again(self) -> None:
+        """Called while sums over numbers leave a derivative for which time is up; that cannot be left half done either.
+
+        There is as much time again as for the derivative: else no derivative that took its whole time would be of use.
+        """
+        self._demand(2 * self._allowance())
+
+    def _demand(self, more: float) -> None:
+        if perf_counter() > self.end + more:
             raise BudgetError(
                 "differentiation takes more than its budget of time allows",
                 remedy="allow more seconds, or give names to parts of the program: a = …, b = f(a), …",
@@ -239,7 +252,7 @@ class Simplifier:
         families: dict[str, Family] = {}
 
         def rewrite(entries: list[Term]) -> list[Term]:
-            terms, account = contract(entries, expand=expand, budget=self.budget)
+            terms, account = contract(entries, expand=expand, budget=self.budget, ask=self._ask_again)
             families.update(account)
             return [*map(stated_once, terms)]
 

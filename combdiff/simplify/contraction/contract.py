@@ -6,7 +6,7 @@ the schedule; every law is in `rules/`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from combdiff.budget import Budget, OutOfTime
 from combdiff.errors import BudgetError, UnsupportedError
@@ -33,22 +33,26 @@ _LARGEST = 150
 
 
 def contract(
-    terms: Sequence[Term], *, expand: bool = False, budget: Budget | None = None
+    terms: Sequence[Term],
+    *,
+    expand: bool = False,
+    budget: Budget | None = None,
+    ask: Callable[[], None] = lambda: None,
 ) -> tuple[list[Term], dict[str, Family]]:
     """`terms` with every δ contracted that can be, and conj at the leaves; with `expand`, products multiplied out.
 
     Returns the terms, and how often each family of laws fired. Where the budget ends first, a term stays as it is, but
-    for sums over numbers.
+    for sums over numbers; `ask` is called in between then, and may raise.
 
     Raises:
         UnsupportedError: if a sum over all numbers is left (a δ that no law solves).
         BudgetError: if one is left where the budget was spent, or a term is nested too deep.
     """
     budget = budget or Budget()
-    results, account = _contracted(terms, expand, budget)
+    results, account = _contracted(terms, expand, budget, ask)
     while not budget.spent and any(_waits_on_a_line(t) for t in results):
         # a variable that stood in the δ of another one as well is free to be solved for once that one is gone
-        again, more = _contracted(results, expand, budget)
+        again, more = _contracted(results, expand, budget, ask)
         _account(account, more)
         if all(alpha_equal(a, b) for a, b in zip(again, results, strict=True)):
             break
@@ -75,7 +79,9 @@ def _account(into: dict[str, Family], families: dict[str, Family]) -> None:
         total.seconds += family.seconds
 
 
-def _contracted(terms: Sequence[Term], expand: bool, budget: Budget) -> tuple[list[Term], dict[str, Family]]:
+def _contracted(
+    terms: Sequence[Term], expand: bool, budget: Budget, ask: Callable[[], None]
+) -> tuple[list[Term], dict[str, Family]]:
     later = (_OUTWARD, _EXPAND) if expand else (_OUTWARD,)
     summands = [u.terms if isinstance(u, Add) and not isinstance(u.type, Index) else (u,) for u in terms]
     contracted: list[Term] = []
@@ -87,7 +93,10 @@ def _contracted(terms: Sequence[Term], expand: bool, budget: Budget) -> tuple[li
         if fits and not budget.over():
             found = _by_laws(batch, expand, later, budget, account)
         budget.spent |= found is None
-        contracted += map(without_number_sums, batch) if found is None else found
+        for t in batch if found is None else ():
+            ask()
+            contracted.append(without_number_sums(t))
+        contracted += found or ()
     left = iter(contracted)
     return [add(*(next(left) for _ in group)) for group in summands], account
 
