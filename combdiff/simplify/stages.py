@@ -103,9 +103,9 @@ class Simplifier:
     def _ask_again(self) -> None:
         """Called while sums over numbers leave a derivative for which time is up; that cannot be left half done either.
 
-        There is as much time again as for the derivative: else no derivative that took its whole time would be of use.
+        There is half as much time again: else no derivative that took its whole time would be of use.
         """
-        self._demand(2 * self._allowance())
+        self._demand(1.5 * self._allowance())
 
     def _demand(self, more: float) -> None:
         if perf_counter() > self.end + more:
