@@ -86,3 +86,19 @@ def test_a_value_whose_terms_cancel_may_be_shared() -> None:
     np.testing.assert_allclose(value, 0, atol=1e-12)
     np.testing.assert_allclose(gradient, 0, atol=1e-12)
     np.testing.assert_allclose(product(np.ones((3, 2))), 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+@pytest.mark.parametrize("function", ["sqrt", "log"])
+def test_what_is_real_by_its_symmetry_alone_keeps_its_complex_type(function: str, n: int) -> None:
+    # the root of Σ Re(x) A is i √3 at −3, and nan if the sum were taken for a real number
+    of = {"sqrt": np.sqrt, "log": np.log}[function]
+    gradient = cd.grad(f"(A::Her{{n}}) -> (x::CV{{n}}) -> abs2({function}(sum(i, real(x(i)) * A(i, i))))").compile()
+    rng = np.random.default_rng(n)
+    A = rng.normal(size=(n, n)) + 1j * rng.normal(size=(n, n))
+    A = (A + A.conj().T) / 2
+    x, v = (rng.normal(size=n) + 1j * rng.normal(size=n) for _ in range(2))
+    for at in (x, -x):
+        ahead, behind = (abs(of(A.diagonal() @ (at + t * v).real)) ** 2 for t in (1e-6, -1e-6))
+        slope = (ahead - behind) / 2e-6
+        assert np.allclose((gradient(A, at).conj() @ v).real, slope, rtol=1e-6)

@@ -473,13 +473,16 @@ class Graph:
     # --- equal classes
 
     def union(self, a: Ref, b: Ref) -> bool:
-        """Note that `a` equals `b`, over the same labels; whether that is new."""
+        """Note that `a` equals `b`, over the same labels, and is of one type with it; whether that is new."""
         a, b = self.find(a), self.find(b)
         sizes = [sorted(map(abs, r.labels)) for r in (a, b)]
         if sizes[0] != sizes[1] or len(set(sizes[0])) != len(sizes[0]):
             return False
         if a.of == b.of:
             return self._union_with_itself(a, b)
+        if self.classes[a.of].typed != self.classes[b.of].typed:
+            # the root of -1 is none where its type says that it is real, and i where it does not
+            return False
         if len(self.users[a.of]) > len(self.users[b.of]):
             a, b = b, a
         # a.number · A(a.labels) = b.number · B(b.labels), conjugated each: A = (b / a.number)^conj in the slots of A
@@ -490,7 +493,6 @@ class Graph:
         self.moved[a.of] = Ref(conjugate(scale) if a.conj else scale, a.conj != b.conj, slots, b.of)
         new.nodes |= old.nodes
         new.within &= old.within
-        new.typed = new.typed or old.typed
         new.fixed |= {n for n, s in enumerate(slots, start=1) if abs(s) in old.fixed}
         self.users[b.of] |= self.users[a.of]
         self.stale |= {a.of, b.of}
