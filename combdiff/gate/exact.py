@@ -16,7 +16,7 @@ from zlib import crc32
 from combdiff.errors import UnsupportedError
 from combdiff.gate.labelled import Labelled, all_axes
 from combdiff.gate.residues import HALF, centred, inverted, raised, residue, times
-from combdiff.terms.scalars import SCALAR_FUNCTIONS, ScalarFunction
+from combdiff.terms.scalars import SCALAR_FUNCTIONS, ScalarFunction, leaves_the_real_numbers
 from combdiff.terms.terms import Call, Const, Indicator, Pow, Term, subterms
 from combdiff.terms.types import Index
 
@@ -52,9 +52,9 @@ def _is_opaque(t: Term) -> bool:
             return False
 
 
-def has_conditions(t: Term) -> bool:
-    """Whether `t` holds a condition of numbers that are not integers."""
-    return any(_is_condition_of_numbers(u) for u in subterms(t))
+def has_sides(t: Term) -> bool:
+    """Whether `t` holds a condition of numbers that are not integers, or a complex function with a cut."""
+    return any(_is_condition_of_numbers(u) or leaves_the_real_numbers(u) for u in subterms(t))
 
 
 def _is_condition_of_numbers(t: Term) -> bool:
@@ -91,7 +91,7 @@ class Exact:
         b, e = base.reduced().over(axes), exponent.reduced().over(axes)
         r, s, *_ = _coefficients("^")
         mixture = centred(times(b, centred(1 + times(s, e))) + times(r, e))
-        return Labelled(_without_properties("^", mixture), axes, HALF)
+        return Labelled(_off_the_real_numbers(_without_properties("^", mixture)), axes, HALF)
 
     def call(self, name: str, argument: Labelled) -> Labelled:
         row = SCALAR_FUNCTIONS[name]
@@ -104,6 +104,7 @@ class Exact:
             value = _function_of_the_norm(row, z)
         else:
             value = _holomorphic(row, z)
+            value = _off_the_real_numbers(value) if row.cut else value
         return Labelled(value, argument.axes, HALF)
 
     def pi(self) -> Labelled:
@@ -189,6 +190,13 @@ def _holomorphic(row: ScalarFunction, z: Array) -> Array:
 def _without_properties(name: str, z: Array) -> Array:
     """A function that is real for real z, and has no other property."""
     return _twisted(_polynomial(name, z), z)
+
+
+def _off_the_real_numbers(value: Array) -> Array:
+    """A complex value that no argument makes real: below zero, a logarithm or a root is none."""
+    import numpy as np
+
+    return centred(value + 1j) if np.iscomplexobj(value) else value
 
 
 def _twisted(value: Array, z: Array, odd: bool = False) -> Array:

@@ -18,7 +18,7 @@ from combdiff.budget import Budget, OutOfTime
 from combdiff.canon.repeats import form
 from combdiff.errors import CheckError, UnsupportedError
 from combdiff.gate.arithmetic import Arithmetic, Floating
-from combdiff.gate.exact import Exact, InexactError, has_conditions, is_transparent
+from combdiff.gate.exact import Exact, InexactError, has_sides, is_transparent
 from combdiff.gate.labelled import TooLargeError
 from combdiff.gate.numeric import Evaluation
 from combdiff.gate.unknown import RandomMap
@@ -316,7 +316,7 @@ class Gate:
         import numpy as np
 
         finite = noise = False
-        for draw in range(DRAWS if doubtful or has_conditions(before) or has_conditions(after) else 1):
+        for draw in range(DRAWS if doubtful or has_sides(before) or has_sides(after) else 1):
             sample = self._sample(second, Floating(), positive, draw)
             results = list(self._both(sample, before, after))
             difference = next((d for a, b in results if (d := _distance(a, b, _SMALL if doubtful else 1.0))), "")

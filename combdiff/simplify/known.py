@@ -14,6 +14,7 @@ from combdiff.calculus.floating import float_lets
 from combdiff.canon.canonical import is_real, merge_like_terms
 from combdiff.canon.closed import derived_symmetries
 from combdiff.canon.repeats import form
+from combdiff.simplify.branches import at_least_zero, taken_for_real
 from combdiff.simplify.choose import Binding
 from combdiff.simplify.definitions import may_be_seen_through, seen_through
 from combdiff.simplify.linear import linear_laws
@@ -30,7 +31,6 @@ from combdiff.terms.terms import (
     fresh,
     let,
     renamed,
-    substitute,
     tuple_of,
 )
 from combdiff.terms.types import REAL, Index, Map, Symmetry, Type, is_complex
@@ -49,6 +49,7 @@ class _Settled:
     value: Term | None
     symmetries: tuple[Symmetry, ...]
     real: bool
+    positive: bool
 
 
 @dataclass(slots=True)
@@ -62,6 +63,7 @@ class Known:
     budget: Budget = field(default_factory=Budget)
     derived: dict[Var, tuple[Symmetry, ...]] = field(default_factory=dict)
     real: dict[Var, Term] = field(default_factory=dict)
+    positive: set[Term] = field(default_factory=set)
     transparent: dict[Var, Term] = field(default_factory=dict)
     settled: dict[Hashable, _Settled] = field(default_factory=dict)
 
@@ -81,7 +83,16 @@ class Known:
     def settle(self, var: Var, value: Term) -> Term:
         """The merged value of `var`, whose properties are used in all that follows."""
         spelled, variables = form(value)
-        alike = [(self.derived.get(v, ()), v in self.unused, v in self.real, self._seen(v)) for v in variables]
+        alike = [
+            (
+                self.derived.get(v, ()),
+                v in self.unused,
+                v in self.real,
+                self.real.get(v) in self.positive,
+                self._seen(v),
+            )
+            for v in variables
+        ]
         key = (var.kind, spelled, tuple(alike))
         known = self.settled.get(key)
         if known is None:
@@ -96,6 +107,8 @@ class Known:
         if known.real:
             twin = fresh(var.name, _real_kind(var.kind))
             self.real[var] = twin
+            if known.positive:
+                self.positive.add(twin)
             self.derived[twin] = known.symmetries
         return value
 
@@ -105,11 +118,15 @@ class Known:
         if isinstance(result, Lam):
             symmetries = derived_symmetries(result, self.derived, self.unused, self.budget)
         real = is_complex(kind) and self.is_real(result)
-        return _Settled(variables, None if result is value else result, symmetries, real)
+        positive = real and not isinstance(kind, Map) and at_least_zero(self._as_real(result), self.positive)
+        return _Settled(variables, None if result is value else result, symmetries, real, positive)
 
     def is_real(self, value: Term) -> bool:
         """Whether it is provably real, where values that are known to be real stand for real variables."""
-        return is_real(substitute(entry_of(value), self.real), self.derived, self.unused, self.budget)
+        return is_real(self._as_real(value), self.derived, self.unused, self.budget)
+
+    def _as_real(self, value: Term) -> Term:
+        return taken_for_real(entry_of(value), self.real, self.positive)
 
     def _seen(self, v: Var) -> Var | None:
         """What a value that is seen through is made of depends on its name."""

@@ -17,6 +17,7 @@ from combdiff.terms.terms import (
     TWO,
     ZERO,
     Call,
+    Const,
     Pow,
     Term,
     add,
@@ -38,6 +39,7 @@ class ScalarFunction:
 
     A pullback that is a sum has the cotangent k in each term, for it is taken term by term.
     `commutes`: f(z') = f(z)' for all z, branch cuts included. `real_valued`: the value is real for complex z too.
+    `cut`: as a complex function it is not real at real numbers below zero.
     `parity`: 1 where f(−z) = f(z), −1 where f(−z) = −f(z), else 0.
     `sympy`: what SymPy calls it, if not by our name; `written_out`: an equal term, where SymPy does not know it.
     """
@@ -48,6 +50,7 @@ class ScalarFunction:
     derivative: Callable[[Term], Term] | None = None
     pullback: Callable[[Term, Term], Term] | None = None
     commutes: bool = False
+    cut: bool = False
     real_valued: bool = False
     parity: int = 0
     sympy: str = ""
@@ -69,7 +72,7 @@ def _phase_pullback(z: Term, k: Term) -> Term:
 
 _ROWS = (
     ScalarFunction("exp", "exp", r"\exp", lambda z: call("exp", z), commutes=True),
-    ScalarFunction("log", "log", r"\log", lambda z: power(z, MINUS_ONE)),
+    ScalarFunction("log", "log", r"\log", lambda z: power(z, MINUS_ONE), cut=True),
     ScalarFunction("sin", "sin", r"\sin", lambda z: call("cos", z), commutes=True, parity=-1),
     ScalarFunction("cos", "cos", r"\cos", lambda z: neg(call("sin", z)), commutes=True, parity=1),
     ScalarFunction("tan", "tan", r"\tan", lambda z: add(ONE, power(call("tan", z), TWO)), commutes=True, parity=-1),
@@ -79,7 +82,7 @@ _ROWS = (
         "tanh", "tanh", r"\tanh", lambda z: add(ONE, neg(power(call("tanh", z), TWO))), commutes=True, parity=-1
     ),
     ScalarFunction("atan", "arctan", r"\arctan", lambda z: power(add(ONE, power(z, TWO)), MINUS_ONE), parity=-1),
-    ScalarFunction("sqrt", "sqrt", r"\sqrt", lambda z: mul(HALF, power(call("sqrt", z), MINUS_ONE))),
+    ScalarFunction("sqrt", "sqrt", r"\sqrt", lambda z: mul(HALF, power(call("sqrt", z), MINUS_ONE)), cut=True),
     ScalarFunction(
         "conj", "conj", r"\overline", pullback=lambda z, k: conj(k), commutes=True, parity=-1, sympy="conjugate"
     ),
@@ -118,3 +121,14 @@ _ROWS = (
 )
 
 SCALAR_FUNCTIONS = {row.name: row for row in _ROWS}
+
+
+def leaves_the_real_numbers(t: Term) -> bool:
+    """Whether it is a complex function whose value at a negative number is no real one."""
+    match t:
+        case Call(name, _):
+            return is_complex(t.type) and SCALAR_FUNCTIONS[name].cut
+        case Pow(_, exponent):
+            return is_complex(t.type) and not (isinstance(exponent, Const) and exponent.is_integer)
+        case _:
+            return False

@@ -1,0 +1,78 @@
+"""Functions with a branch cut of what is real by its symmetry alone, on either side of zero."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+from combdiff.gate.gate import Gate
+from combdiff.simplify.branches import at_least_zero, taken_for_real
+from combdiff.terms.terms import Call, add, call, conj, fresh, mul, number, power
+from combdiff.terms.types import COMPLEX, REAL
+
+FORM = "sum((i::N{n}, j::N{n}), x(i)' * x(j) * A(i, j))"
+OBJECTIVES: dict[str, Callable[[complex], complex]] = {
+    "abs2(log(@))": lambda u: abs(np.log(u)) ** 2,
+    "abs2(log(@ - 2))": lambda u: abs(np.log(u - 2)) ** 2,
+    "real(log(@) * log(2 * @))": lambda u: (np.log(u) * np.log(2 * u)).real,
+    "real((@)^(1/3))": lambda u: (u ** (1 / 3)).real,
+    "abs2((@)^(1/3))": lambda u: abs(u ** (1 / 3)) ** 2,
+    "real(sqrt(@) * (1 + im))": lambda u: (np.sqrt(u) * (1 + 1j)).real,
+    "abs2(sqrt(@) + im)": lambda u: abs(np.sqrt(u) + 1j) ** 2,
+    "real(exp(im * log(@)))": lambda u: np.exp(1j * np.log(u)).real,
+}
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_a_function_of_a_hermitian_form_has_its_gradient_on_either_side_of_zero(objective: str, n: int) -> None:
+    gradient = cd.grad(f"(A::Her{{n}}) -> (x::CV{{n}}) -> {objective.replace('@', FORM)}").compile()
+    rng = np.random.default_rng(n)
+    A = rng.normal(size=(n, n)) + 1j * rng.normal(size=(n, n))
+    A, identity = (A + A.conj().T) / 20, np.eye(n)
+    x, v = (rng.normal(size=n) + 1j * rng.normal(size=n) for _ in range(2))
+    for sign in (1, -1):
+        form = A + sign * identity
+
+        def value(h: float, side: float, form: np.ndarray = form) -> float:
+            y = x + h * v
+            return float(OBJECTIVES[objective](complex((y.conj() @ form @ y).real, side)).real)
+
+        # where the value differs on both sides of the cut, rounding decides which one is met
+        slopes = [(value(1e-6, side) - value(-1e-6, side)) / 2e-6 for side in (0.0, -0.0)]
+        found = (gradient(form, x).conj() @ v).real
+        assert any(np.isclose(found, slope, rtol=1e-6) for slope in slopes)
+
+
+def test_a_logarithm_of_what_is_real_is_not_its_own_conjugate_to_the_gate() -> None:
+    z = fresh("z", COMPLEX)
+    for f in (call("log", add(z, conj(z))), power(add(z, conj(z)), number(0.5))):
+        assert not Gate().agree(f, conj(f))
+    for f in (call("exp", add(z, conj(z))), call("log", mul(z, conj(z)))):
+        assert Gate().agree(f, conj(f))
+
+
+def test_what_is_not_negative_may_go_into_a_root() -> None:
+    u, z, r = fresh("u", COMPLEX), fresh("z", COMPLEX), fresh("r", REAL)
+    assert taken_for_real(call("sqrt", add(mul(z, conj(z)), u)), {u: r}, ()) == call("sqrt", add(mul(z, conj(z)), u))
+    assert taken_for_real(call("sqrt", add(mul(z, conj(z)), u)), {u: r}, {r}) == call("sqrt", add(mul(z, conj(z)), r))
+    assert taken_for_real(power(u, number(3)), {u: r}, ()) == power(r, number(3))
+
+
+@pytest.mark.parametrize("negative", [False, True])
+def test_what_may_be_negative_is_not_said_not_to_be(negative: bool) -> None:
+    z, r = fresh("z", COMPLEX), fresh("r", REAL)
+    other = number(-1) if negative else number(1)
+    for t in (
+        mul(other, z, conj(z)),
+        mul(other, call("abs2", z)),
+        mul(other, power(r, number(2))),
+        mul(other, Call("exp", (r,))),
+        mul(other, power(mul(z, conj(z)), number(-0.5))),
+    ):
+        assert at_least_zero(t) != negative
+    for t in (r, z, mul(z, z), power(r, number(3)), power(z, number(2)), Call("exp", (z,)), mul(z, conj(z), r)):
+        assert not at_least_zero(t)
