@@ -80,6 +80,9 @@ def _faults(row: ast.Call, written: str, text: str) -> Iterator[tuple[str, str]]
             yield f"{flag} is not said", written.replace(f"{flag}=True", f"{flag}=False")
         else:
             yield f"{flag} is said", f"{written[:-1].rstrip().rstrip(',')}, {flag}=True)"
+    if "cut" in flags:
+        # of other functions, a row that says it costs terms and is not wrong
+        yield "cut is not said", written.replace("cut=True", "cut=False")
     parity = int(flags.get("parity") or 0)
     for wrong in {-1, 0, 1} - {parity}:
         changed = written.replace(f"parity={parity}", f"parity={wrong}")
