@@ -6,13 +6,13 @@ A step is read back as a term over its axes, and two views of it are equal if th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
-from combdiff.arrays.plan import Step, contraction_labels
+from combdiff.arrays import ops
+from combdiff.arrays.plan import Step
 from combdiff.budget import Budget
 from combdiff.canon.canonical import NormalForm, normal_form
-from combdiff.terms.terms import App, Const, Term, Var, add, call, conj, fresh, mul, power, total
+from combdiff.terms.terms import App, Term, Var, add, call, conj, fresh, mul, power, total
 from combdiff.terms.types import COMPLEX, REAL, Domain, Index, Map, Symmetry
 
 _DEEPEST = 6
@@ -24,8 +24,8 @@ class Derived:
 
     >>> from combdiff.arrays.plan import Builder
     >>> make, n = Builder().step, Domain("n")
-    >>> x = make("input", (), "x", (n,), True)
-    >>> P = make("einsum", (make("conj", (x,), None, (n,)), x), ((0,), (1,), (0, 1)), (n, n))
+    >>> x = make(ops.Input("x"), (), (n,), True)
+    >>> P = make(ops.Einsum((0,), (1,), (0, 1)), (make(ops.Conj(), (x,), (n,)), x), (n, n))
     >>> derived = Derived({})
     >>> derived.sign(P, (0, 1), (1, 0), True), derived.sign(P, (0, 1), (1, 0), False)
     (1, 0)
@@ -64,50 +64,49 @@ class Derived:
 
     def _entry(self, step: Step, labels: Sequence[Var], depth: int) -> Term:
         """The entry at `labels` as a term; beyond some depth, where shared steps would be written out often, a leaf."""
-        spec: Any = step.spec
 
         def operand(n: int, at: Sequence[Var]) -> Term:
             return self._entry(step.operands[n], at, depth + 1)
 
-        def aligned(places: Sequence[Sequence[int]]) -> list[Term]:
+        def aligned(places: ops.Rows) -> list[Term]:
             return [operand(n, [labels[p] for p in at]) for n, at in enumerate(places)]
 
-        match step.op if depth < _DEEPEST else "":
-            case "const":
-                assert isinstance(spec, Const), "a number"
-                return spec
-            case "named":
-                return call(spec)
-            case "conj":
+        match step.op if depth < _DEEPEST else None:
+            case ops.Constant(value):
+                return value
+            case ops.Named(name):
+                return call(name)
+            case ops.Conj():
                 return conj(operand(0, labels))
-            case "permute":
-                return operand(0, [labels[spec.index(axis)] for axis in range(step.rank)])
-            case "add":
-                return add(*(mul(c, t) for c, t in zip(spec[0], aligned(spec[1]), strict=True)))
-            case "mul":
-                return mul(spec[0], *aligned(spec[1]))
-            case "power" if isinstance(step.operands[1].spec, Const):
-                return power(*aligned(spec[1]))
-            case "call":
-                return call(spec[0], *aligned(spec[1]))
-            case "sum":
+            case ops.Permute(order):
+                return operand(0, [labels[order.index(axis)] for axis in range(step.rank)])
+            case ops.Add(coefficients) as op:
+                return add(*(mul(c, t) for c, t in zip(coefficients, aligned(op.places), strict=True)))
+            case ops.Mul(coefficient) as op:
+                return mul(coefficient, *aligned(op.places))
+            case ops.Power() as op if isinstance(step.operands[1].op, ops.Constant):
+                return power(*aligned(op.places))
+            case ops.Call(function) as op:
+                return call(function, *aligned(op.places))
+            case ops.Sum(axes):
                 rows = iter(labels)
-                at = [fresh("s", Index(d)) if n in spec else next(rows) for n, d in enumerate(step.operands[0].domains)]
-                return total([at[n] for n in spec], operand(0, at))
-            case "tensordot" | "batched" | "einsum":
+                domains = enumerate(step.operands[0].domains)
+                at = [fresh("s", Index(d)) if n in axes else next(rows) for n, d in domains]
+                return total([at[n] for n in axes], operand(0, at))
+            case ops.Contraction():
                 return self._product(step, labels, operand)
         return self._leaf(step, labels)
 
-    def _product(self, step: Step, labels: Sequence[Var], operand: Any) -> Term:
-        rows = contraction_labels(step)
-        names: dict[int, Var] = dict(zip(rows[2], labels, strict=True))
+    def _product(self, step: Step, labels: Sequence[Var], operand: Callable[[int, Sequence[Var]], Term]) -> Term:
+        *rows, out = step.rows
+        names: dict[int, Var] = dict(zip(out, labels, strict=True))
         summed = []
-        for row, of in zip(rows, step.operands, strict=False):
+        for row, of in zip(rows, step.operands, strict=True):
             for label, domain in zip(row, of.domains, strict=True):
                 if label not in names:
                     names[label] = fresh("s", Index(domain))
                     summed.append(names[label])
-        return total(summed, mul(*(operand(n, [names[x] for x in rows[n]]) for n in (0, 1))))
+        return total(summed, mul(*(operand(n, [names[x] for x in row]) for n, row in enumerate(rows))))
 
     def _leaf(self, step: Step, labels: Sequence[Var]) -> Term:
         if step not in self._leaves:

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from combdiff.arrays import ops
 from combdiff.arrays.layouts import placement
-from combdiff.arrays.lower.solving import Equation
-from combdiff.arrays.plan import VIEWS, Loop, Plan, Step
-from combdiff.arrays.uses import is_inner_product, uses_in, uses_of
-from combdiff.terms.terms import Const
+from combdiff.arrays.plan import Loop, Plan, Step
+from combdiff.arrays.uses import is_abs2, is_inner_product, uses_in, uses_of
 
 SHARE = 256  # arrays of less than this part of a limit are not released one by one
 BUFFER = 16 * 8192  # what NumPy takes for an operand whose entries it must bring together
@@ -50,7 +49,7 @@ def _copies(plan: Plan) -> int:
     copies, shown = 0, set[Step]()
     for step in plan.outputs:
         base = storage(step)
-        if base is None or base in shown or step.op == "broadcast":
+        if base is None or base in shown or isinstance(step.op, ops.Broadcast):
             copies += _size(plan, step)
         if base is not None:
             shown.add(base)
@@ -114,9 +113,9 @@ def _turn(plan: Plan, loop: Loop) -> Peak:
 
 def storage(step: Step) -> Step | None:
     """The step whose array is shown; None for parts of arguments, and for numbers."""
-    while step.op in VIEWS | {"broadcast"} and step.operands:
+    while isinstance(step.op, (*ops.SHOWING, ops.Broadcast)) and step.operands:
         step = step.operands[0]
-    return None if step.op in VIEWS else step
+    return None if isinstance(step.op, ops.SHOWING) else step
 
 
 def _size(plan: Plan, step: Step) -> int:
@@ -125,39 +124,37 @@ def _size(plan: Plan, step: Step) -> int:
 
 def held_by(plan: Plan, step: Step) -> int:
     """The bytes that stay after a step: |z|² is the real part of a complex array."""
-    if step.op in VIEWS:
+    if isinstance(step.op, ops.SHOWING):
         return 0
-    return _size(plan, step) * (2 if _is_abs2(step) else 1)
-
-
-def _is_abs2(step: Step) -> bool:
-    return step.op == "call" and isinstance(step.spec, tuple) and step.spec[0] == "abs2" and step.operands[0].complex
+    return _size(plan, step) * (2 if is_abs2(step) else 1)
 
 
 def _workspace(plan: Plan, step: Step) -> int:
     """What is made on the way to a step and gone after it: intermediate results of an expression, copies, buffers."""
-    size, spec = _size(plan, step), step.spec
-    match step.op, spec:
-        case "einsum", _:
+    size = _size(plan, step)
+    match step.op:
+        case ops.Einsum():
             return _buffers(plan, step)
-        case (("tensordot" | "batched"), _):
-            return _copied(plan, step)
-        case "add", (tuple() as coefficients, _):
+        case ops.Tensordot(left, right):
+            return _copied(plan, step, ((), ()), (left, right))
+        case ops.Batched(batch, axes):
+            return _copied(plan, step, batch, axes)
+        case ops.Add(coefficients):
             scaled = sum(abs(c.real) != 1 or bool(c.imag) for c in coefficients)
             return size * min(int(scaled) + (len(coefficients) > 2), 2) + _buffers(plan, step)
-        case "mul", (Const() as c, _):
+        case ops.Mul(c):
             factors = len(step.operands) + (c.real.numerator != 1) + (c.real.denominator != 1)
             return size * (factors > 2 or bool(c.imag)) + _buffers(plan, step)
-        case "call", _ if _is_abs2(step):
+        case ops.Call() if is_abs2(step):
             return 4 * size
-        case (("where" | "position" | "solve"), _):
+        case ops.Where() | ops.Position() | ops.Solve():
             return 2 * sum(_size(plan, s) for s in (step, *step.operands))
-        case "power", _:
+        case ops.Power():
             return size + _buffers(plan, step)
-        case "scatter", _:
+        case ops.Scatter():
             return sum(_size(plan, o) for o in step.operands)
-        case "root", Equation():
-            inner = spec.plan
+        case ops.Root(equation):
+            inner = equation.plan
             return sum(held_by(inner, s) + _workspace(inner, s) for s in inner.steps)
         case _:
             return 0
@@ -168,31 +165,30 @@ def _buffers(plan: Plan, step: Step) -> int:
     return sum(min(_size(plan, s), BUFFER) for s in (step, *step.operands))
 
 
-def _copied(plan: Plan, step: Step) -> int:
+def _copied(plan: Plan, step: Step, batch: tuple[ops.Row, ops.Row], over: tuple[ops.Row, ops.Row]) -> int:
     """The operands of a product that are copied for it: to have their axes in another order, or as complex numbers."""
     copies = 0
     for side, operand in enumerate(step.operands):
         if operand.rank and step.complex and not operand.complex:
             copies += 2 * _size(plan, operand)
-        if not _reads(step, side):
+        if not _reads(step, side, batch[side], over):
             copies += _size(plan, operand)
     return copies
 
 
-def _reads(step: Step, side: int) -> bool:
+def _reads(step: Step, side: int, batch: ops.Row, over: tuple[ops.Row, ops.Row]) -> bool:
     """Whether the product reads an operand as it lies."""
-    operand, spec = step.operands[side], step.spec
-    assert isinstance(spec, tuple), "how axes are contracted"
+    operand = step.operands[side]
     if operand.rank < 2:
         return True
-    if step.op == "batched":
-        return _is_stack(operand, spec[side], spec[2 + side], first=side == 0)
+    if isinstance(step.op, ops.Batched):
+        return _is_stack(operand, batch, over[side], first=side == 0)
     if is_inner_product(step):
-        return is_ordered(operand.operands[0] if operand.op == "conj" else operand)
+        return is_ordered(operand.operands[0] if isinstance(operand.op, ops.Conj) else operand)
     if all(o.rank <= 2 for o in step.operands):
-        return operand.op != "slice" or is_ordered(operand)
-    whole = len(spec[1 - side]) == step.operands[1 - side].rank
-    return placement(spec[side], operand.rank, whole) <= 2 and is_ordered(operand)
+        return not isinstance(operand.op, ops.Slice) or is_ordered(operand)
+    whole = len(over[1 - side]) == step.operands[1 - side].rank
+    return placement(over[side], operand.rank, whole) <= 2 and is_ordered(operand)
 
 
 def _is_stack(operand: Step, batch: tuple[int, ...], over: tuple[int, ...], first: bool) -> bool:
@@ -202,17 +198,20 @@ def _is_stack(operand: Step, batch: tuple[int, ...], over: tuple[int, ...], firs
     return len(free) == len(over) == 1 or (order == tuple(range(operand.rank)) and is_ordered(operand))
 
 
+_IN_ORDER = (ops.Input, ops.Contraction, ops.Scatter, ops.Roll, ops.Solve, ops.Unknown)
+
+
 def is_ordered(step: Step) -> bool:
     """Whether an array surely lies in the order of its axes, without gaps."""
-    match step.op, step.spec:
-        case (("input" | "tensordot" | "einsum" | "batched" | "scatter" | "roll" | "solve" | "unknown"), _):
+    match step.op:
+        case op if isinstance(op, _IN_ORDER):
             return True
-        case "slice", (0, _):
+        case ops.Slice(0):
             return is_ordered(step.operands[0])
-        case "conj", _:
+        case ops.Conj():
             return is_ordered(step.operands[0])
-        case (("add" | "mul" | "power" | "call" | "where"), (_, tuple() as places)):
-            pairs = zip(step.operands, places, strict=True)
+        case ops.Add() | ops.Mul() | ops.Power() | ops.Call() | ops.Where():
+            pairs = zip(step.operands, step.rows, strict=False)
             return all(at == tuple(range(step.rank)) and is_ordered(o) for o, at in pairs if o.rank == step.rank)
         case _:
-            return step.rank < 2 and step.op not in VIEWS
+            return step.rank < 2 and not isinstance(step.op, ops.SHOWING)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from math import log10
 from sys import float_info
-from typing import Any
 
-from combdiff.arrays.plan import NUMBERS, Step
+from combdiff.arrays import ops
+from combdiff.arrays.plan import Step
 from combdiff.errors import UnsupportedError
 from combdiff.terms.numerals import order
 from combdiff.terms.terms import ONE, ZERO, Add, Const, Mul, Pow, Term
@@ -21,20 +21,20 @@ def is_plain(step: Step) -> bool:
 
     >>> from combdiff.arrays.plan import Builder
     >>> make = Builder().step
-    >>> pi = make("named", (), "pi", ())
-    >>> is_plain(pi), is_plain(make("call", (pi,), ("exp", ((),)), ()))
+    >>> pi = make(ops.Named("pi"), (), ())
+    >>> is_plain(pi), is_plain(make(ops.Call("exp", places=((),)), (pi,), ()))
     (True, False)
     """
-    if step.op in NUMBERS:
+    if isinstance(step.op, ops.Number):
         return True
-    made = step.op in ("add", "mul", "position", "where") or is_whole_power(step) or _is_square(step)
+    by_operators = isinstance(step.op, ops.Add | ops.Mul | ops.Position | ops.Where)
+    made = by_operators or is_whole_power(step) or _is_square(step)
     return made and not step.rank and all(map(is_plain, step.operands))
 
 
 def _is_square(step: Step) -> bool:
     """Whether a step is |x|² of a real number, which is written x**2."""
-    spec: Any = step.spec
-    return step.op == "call" and spec[0] == "abs2" and not step.operands[0].complex
+    return isinstance(step.op, ops.Call) and step.op.function == "abs2" and not step.operands[0].complex
 
 
 def is_integer(step: Step) -> bool:
@@ -43,19 +43,19 @@ def is_integer(step: Step) -> bool:
     >>> from combdiff.arrays.plan import Builder
     >>> from combdiff.terms.terms import number
     >>> make = Builder().step
-    >>> is_integer(make("const", (), number(3), ())), is_integer(make("named", (), "pi", ()))
+    >>> is_integer(make(ops.Constant(number(3)), (), ())), is_integer(make(ops.Named("pi"), (), ()))
     (True, False)
     """
-    spec: Any = step.spec
     match step.op:
-        case "size":
+        case ops.Size():
             return True
-        case "const":
-            return isinstance(spec, Const) and spec.is_integer
-        case "add" | "mul" if not step.rank:
-            numbers = spec[0] if step.op == "add" else (spec[0],)
-            return all(c.is_integer for c in numbers) and all(map(is_integer, step.operands))
-        case "power" if not step.rank:
+        case ops.Constant(value):
+            return value.is_integer
+        case ops.Add(coefficients) if not step.rank:
+            return all(c.is_integer for c in coefficients) and all(map(is_integer, step.operands))
+        case ops.Mul(coefficient) if not step.rank:
+            return coefficient.is_integer and all(map(is_integer, step.operands))
+        case ops.Power() if not step.rank:
             return exponent_of(step.operands[1]) == HIGHEST_OF_INTEGERS and is_integer(step.operands[0])
         case _:
             return False
@@ -63,7 +63,7 @@ def is_integer(step: Step) -> bool:
 
 def is_whole_power(step: Step) -> bool:
     """Whether a step is a power that is written with `**`, and not with a function of the library."""
-    exponent = exponent_of(step.operands[1]) if step.op == "power" else None
+    exponent = exponent_of(step.operands[1]) if isinstance(step.op, ops.Power) else None
     return exponent is not None and exponent.denominator == 1
 
 
@@ -98,8 +98,8 @@ def beyond() -> UnsupportedError:
 
 def exponent_of(step: Step) -> Fraction | None:
     """The number that an exponent is, if it is one."""
-    match step.op, step.spec:
-        case "const", Const(real, imag) if not imag:
+    match step.op:
+        case ops.Constant(Const(real, imag)) if not imag:
             return real
         case _:
             return None

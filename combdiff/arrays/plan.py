@@ -1,7 +1,7 @@
 """Plans: what a lowered term computes, as steps over whole arrays, with what each step costs.
 
-A step is an operation on earlier steps. Equal steps are one step (`Builder` interns them), so an array that several
-terms need is computed once. A plan knows nothing of the language that it will be written in.
+A step is an operation (`ops.py`) on earlier steps. Equal steps are one step (`Builder` interns them), so an array that
+several terms need is computed once. A plan knows nothing of the language that it will be written in.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from combdiff.arrays import ops
 from combdiff.shown import Shown
 from combdiff.terms.types import Domain, Type
 
@@ -21,20 +22,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:
-    """One array: `op` applied to `operands`; an axis for each of `domains`. `complex`: whether entries may be complex.
+    """One array: `op` applied to `operands`, with an axis for each of `domains`; `complex` if its entries may be."""
 
-    `spec` says how the operation is meant (which axes are contracted, which function is called, …).
-    """
-
-    op: str
+    op: ops.Op
     operands: tuple[Step, ...]
-    spec: Hashable
     domains: tuple[Domain, ...]
     complex: bool
 
     @property
     def rank(self) -> int:
         return len(self.domains)
+
+    @property
+    def rows(self) -> ops.Rows:
+        """The index that each axis of its operands carries, and each of its own."""
+        return self.op.rows([o.rank for o in self.operands], self.rank)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,7 +105,7 @@ class Builder:
 
     >>> from combdiff.terms.types import Domain
     >>> builder, n = Builder(), Domain("n")
-    >>> builder.step("range", (), n, (n,)) is builder.step("range", (), n, (n,))
+    >>> builder.step(ops.Range(n), (), (n,)) is builder.step(ops.Range(n), (), (n,))
     True
     """
 
@@ -112,24 +114,23 @@ class Builder:
 
     def step(
         self,
-        op: str,
+        op: ops.Op,
         operands: tuple[Step, ...],
-        spec: Hashable,
         domains: Iterable[Domain],
         complex: bool | None = None,
     ) -> Step:
         """The step of this operation; complex if an operand is, unless said otherwise."""
         complex = any(o.complex for o in operands) if complex is None else complex
         domains = tuple(domains)
-        key = (op, operands, spec, domains, complex)
+        key = (op, operands, domains, complex)
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = Step(op, operands, spec, domains, complex)
+            known = self._known[key] = Step(op, operands, domains, complex)
         return known
 
-    def known(self, op: str, operands: tuple[Step, ...], spec: Hashable, domains: tuple[Domain, ...]) -> Step | None:
+    def known(self, op: ops.Op, operands: tuple[Step, ...], domains: tuple[Domain, ...]) -> Step | None:
         """The step of this operation if there is one already."""
-        return self._known.get((op, operands, spec, domains, any(o.complex for o in operands)))
+        return self._known.get((op, operands, domains, any(o.complex for o in operands)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,12 +151,8 @@ class Argument:
     made: tuple[str, str] | None = None
 
 
-# what a plan starts from besides arrays: an exact number, the size of a domain, a number with a name (π)
-NUMBERS = frozenset({"const", "size", "named"})
-VIEWS = NUMBERS | {"input", "permute", "pick", "flip", "diagonal", "item", "slice"}
-_INDEX_STEPS = frozenset({"range", "numbers", "place", "position", "opposite"})
 _CALL_FLOPS = 10
-_ENTRYWISE = NUMBERS | {"unknown", "add", "mul", "power", "call", "conj", "sum", "item", "input"}
+_SIZELESS = (ops.Number, ops.Unknown, ops.Add, ops.Mul, ops.Power, ops.Call, ops.Conj, ops.Sum, ops.Item, ops.Input)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,31 +191,30 @@ class Plan(Shown):
 
     def bytes(self, step: Step) -> int:
         """The memory that `step` takes for its result (a view takes none)."""
-        if step.op in VIEWS:
+        if isinstance(step.op, ops.SHOWING):
             return 0
         return self.entries(step) * (16 if step.complex else 8)
 
     def flops(self, step: Step) -> int:
         """Floating-point operations on real numbers; a complex product counts as a few."""
+        parts = 2 if step.complex else 1
         match step.op:
-            case "tensordot" | "batched" | "einsum":
+            case ops.Contraction():
                 a, b = step.operands
                 weight = (2 if a.complex else 1) * (2 if b.complex else 1)
                 return 2 * weight * self.entries(step) * self._contracted(step)
-            case "packed":
+            case ops.Packed(layout):
                 (x,) = step.operands
-                layout: Any = step.spec
                 weight = (2 if layout.complex else 1) * (2 if x.complex else 1)
                 return 2 * weight * self.entries(step) * prod(self.sizes.get(d, 1) for d in layout.column_axes)
-            case "add" | "mul" | "power" | "where":
-                width = max(len(step.operands) - 1, 1)
-                return width * self.entries(step) * (2 if step.complex else 1)
-            case "solve":
+            case ops.Add() | ops.Mul() | ops.Power() | ops.Where():
+                return max(len(step.operands) - 1, 1) * self.entries(step) * parts
+            case ops.Solve():
                 return 2 * self.entries(step) ** 3 * (4 if step.complex else 1) // 3
-            case "call" | "unknown":
+            case ops.Call() | ops.Unknown():
                 return _CALL_FLOPS * self.entries(step)
-            case "sum" | "scatter":
-                return self.entries(step.operands[0]) * (2 if step.complex else 1)
+            case ops.Sum() | ops.Scatter():
+                return self.entries(step.operands[0]) * parts
             case _:
                 return 0
 
@@ -231,31 +227,28 @@ class Plan(Shown):
     def kind(self, step: Step) -> str:
         """What the step is called in the table: which product of BLAS, or which operation on arrays."""
         match step.op:
-            case "tensordot":
+            case ops.Tensordot(left, right):
                 a, b = step.operands
-                contracted = len(step.spec[0])  # type: ignore[index]  # the spec of a tensordot is two tuples
-                free = (a.rank > contracted) + (b.rank > contracted)
-                return ("DOT", "GEMV", "GEMM")[free]
-            case "packed":
-                layout: Any = step.spec
+                return ("DOT", "GEMV", "GEMM")[(a.rank > len(left)) + (b.rank > len(right))]
+            case ops.Packed(layout):
                 free = len(step.operands[0].domains) > len(layout.contracted)
                 return f"{('GEMV', 'GEMM')[free]}, {layout.name} packed"
-            case "batched":
+            case ops.Batched():
                 return "batched GEMM"
-            case "einsum":
-                return "einsum"
-            case "sum":
+            case ops.Sum():
                 return "reduce"
-            case "add" | "mul" | "power" | "where" | "conj" | "call":
+            case ops.Add() | ops.Mul() | ops.Power() | ops.Where() | ops.Conj() | ops.Call():
                 return "elementwise"
-            case "unknown":
+            case ops.Unknown():
                 return "user's function"
-            case "root":
+            case ops.Root():
                 return "Newton's method"
-            case "laid":
+            case ops.LaidOut():
                 return "layout copy"
+            case ops.Counting() | ops.Position() | ops.Opposite():
+                return "index array"
             case op:
-                return "index array" if op in _INDEX_STEPS else op
+                return op.name
 
     def rows(self) -> list[tuple[str, ...]]:
         """The table of costs: its titles, then a row for each step that is no view."""
@@ -276,7 +269,7 @@ class Plan(Shown):
         return "\n".join([*lines, self.totals()])
 
     def _shown(self) -> list[Step]:
-        return [s for s in self.steps if s.op not in VIEWS]
+        return [s for s in self.steps if not isinstance(s.op, ops.SHOWING)]
 
     def _parts(self) -> dict[Step, Step]:
         """What is held of the steps that never exist whole."""
@@ -308,33 +301,10 @@ class Plan(Shown):
 
 def batch_axes(step: Step) -> tuple[int, ...]:
     """The axes of the first operand that a contraction keeps in step with the second."""
-    match step.op, step.spec:
-        case "batched", (tuple() as axes, *_):
-            return axes
-        case "einsum", (tuple() as left, tuple() as right, tuple() as out):
-            return tuple(axis for axis, label in enumerate(left) if label in right and label in out)
-        case _:
-            return ()
-
-
-def contraction_labels(step: Step) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """A contraction in the terms of einsum: a number for each axis of both operands, and of the result.
-
-    >>> make, n = Builder().step, Domain("n")
-    >>> A, x = make("input", (), "A", (n, n), False), make("input", (), "x", (n,), False)
-    >>> contraction_labels(make("tensordot", (A, x), ((1,), (0,)), (n,)))
-    ((0, 1), (1,), (0,))
-    """
-    spec: Any = step.spec
-    if step.op == "einsum":
-        return spec[0], spec[1], spec[2]
-    a, b = step.operands
-    batch_a, batch_b, over_a, over_b = spec if step.op == "batched" else ((), (), *spec)
-    same = dict(zip((*batch_b, *over_b), (*batch_a, *over_a), strict=True))
-    row_a = tuple(range(a.rank))
-    row_b = tuple(same.get(axis, a.rank + axis) for axis in range(b.rank))
-    free = [x for x in row_a if x not in (*batch_a, *over_a)] + [x for x in row_b if x >= a.rank]
-    return row_a, row_b, (*batch_a, *free)
+    if not isinstance(step.op, ops.Contraction):
+        return ()
+    left, right, out = step.rows
+    return tuple(axis for axis, label in enumerate(left) if label in right and label in out)
 
 
 class WaitingError(Exception):
@@ -367,14 +337,14 @@ def ordered(outputs: Iterable[Step], loops: Iterable[Loop] = ()) -> tuple[Step, 
 
 def is_slice(step: Step, block: Domain) -> bool:
     """Whether a step is a part of an array for one turn of the loop over blocks like this."""
-    return step.op == "slice" and isinstance(step.spec, tuple) and step.spec[1] is block
+    return isinstance(step.op, ops.Slice) and step.op.block is block
 
 
 def _is_sizeless(step: Step) -> bool:
     """Whether the text of a step mentions no size, so that what a function of the user returns may have any."""
-    if step.op == "tensordot":
+    if isinstance(step.op, ops.Tensordot):
         return all(o.rank <= 2 for o in step.operands) and step.rank <= 2
-    return step.op in _ENTRYWISE
+    return isinstance(step.op, _SIZELESS)
 
 
 def unseen_sizes(steps: Iterable[Step], arguments: Iterable[Argument]) -> list[Domain]:
@@ -382,11 +352,12 @@ def unseen_sizes(steps: Iterable[Step], arguments: Iterable[Argument]) -> list[D
     shown = {d for a in arguments if a.step is not None for d in a.step.domains}
     needed: dict[Domain, None] = {}
     steps = list(steps)
-    told = {d for step in steps if step.op == "unknown" for d in step.domains}
+    told = {d for step in steps if isinstance(step.op, ops.Unknown) for d in step.domains}
     told -= {d for step in steps if not _is_sizeless(step) for o in (step, *step.operands) for d in o.domains}
     shown |= told
     for step in steps:
-        for d in (*step.domains, *([step.spec] if isinstance(step.spec, Domain) else [])):
+        own = (step.op.domain,) if isinstance(step.op, ops.Size | ops.Counting) else ()
+        for d in (*step.domains, *own):
             if d not in shown and d.count is None:
                 needed.setdefault(d)
     return list(needed)
@@ -395,9 +366,9 @@ def unseen_sizes(steps: Iterable[Step], arguments: Iterable[Argument]) -> list[D
 def _label(step: Step, labels: Mapping[Step, str]) -> str:
     if step in labels:
         return labels[step]
-    if step.op == "input":
-        return str(step.spec)
-    if step.op in NUMBERS:
+    if isinstance(step.op, ops.Input):
+        return step.op.argument
+    if isinstance(step.op, ops.Number):
         return "number"
     return _label(step.operands[0], labels)
 

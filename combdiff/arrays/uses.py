@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
-from combdiff.arrays.plan import VIEWS, Loop, Step
+from combdiff.arrays import ops
+from combdiff.arrays.plan import Loop, Step
 
 
 def is_inner_product(step: Step) -> bool:
     """Σ a' b on whole arrays, which does not need a' (and Σ a b over several axes, where a is real)."""
-    if step.op != "tensordot" or step.rank:
+    if not isinstance(step.op, ops.Tensordot) or step.rank:
         return False
     a, _ = step.operands
-    spec: Any = step.spec
-    return bool(spec[0] == spec[1] and (a.op == "conj" or (a.rank > 1 and not a.complex)))
+    return step.op.left == step.op.right and (isinstance(a.op, ops.Conj) or (a.rank > 1 and not a.complex))
 
 
 def is_matmul(step: Step) -> bool:
     """Whether a contraction is written with `@` between two matrices or vectors."""
-    return step.op == "tensordot" and all(o.rank <= 2 for o in step.operands)
+    return isinstance(step.op, ops.Tensordot) and all(o.rank <= 2 for o in step.operands)
+
+
+def is_abs2(step: Step) -> bool:
+    """|z|² of complex numbers, which is written with z twice."""
+    return isinstance(step.op, ops.Call) and step.op.function == "abs2" and step.operands[0].complex
 
 
 def uses_of(step: Step) -> Iterable[Step]:
     """The operands that the text of a step mentions, as often as it does."""
-    if step.op == "call" and isinstance(step.spec, tuple) and step.spec[0] == "abs2" and step.operands[0].complex:
+    if is_abs2(step):
         return (*step.operands, *step.operands)
-    if is_inner_product(step) and step.operands[0].op == "conj":
+    if is_inner_product(step) and isinstance(step.operands[0].op, ops.Conj):
         return (step.operands[0].operands[0], step.operands[1])
     return step.operands
 
@@ -38,8 +42,8 @@ def uses_in(loop: Loop) -> Sequence[Step]:
     return tuple(o for o in mentioned if o not in inside)
 
 
-def origin(step: Step, through: Collection[str] = ()) -> Step:
+def origin(step: Step, *through: type[ops.Op]) -> Step:
     """The array that `step` shows, or shows a part of; what the operations in `through` are made of."""
-    while (step.op in VIEWS | {"broadcast"} or step.op in through) and step.operands:
+    while isinstance(step.op, (*ops.SHOWING, ops.Broadcast, *through)) and step.operands:
         step = step.operands[0]
     return step

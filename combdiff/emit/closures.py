@@ -12,15 +12,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
+from combdiff.arrays import ops
 from combdiff.arrays.passes.overwriting import CAUTIOUS, Overwriting
-from combdiff.arrays.plan import VIEWS, Argument, Plan, Step
+from combdiff.arrays.plan import Argument, Plan, Step
 from combdiff.arrays.uses import origin, uses_in, uses_of
 from combdiff.emit.backends.spelling import Spelling
 from combdiff.emit.emit import FunctionText, needed_by
 from combdiff.emit.modules import Module
 from combdiff.emit.statements import writes
 
-_FREE = VIEWS - {"item"}
+_FREE = (ops.Number, ops.Input, ops.Permute, ops.Pick, ops.Flip, ops.Diagonal, ops.Slice)
 
 
 def emit_with_products(
@@ -38,8 +39,7 @@ def emit_with_products(
     >>> from combdiff.arrays.plan import Builder
     >>> from combdiff.terms.types import REAL
     >>> make = Builder().step
-    >>> x, k = (make("input", (), name, (), False) for name in "xk")
-    >>> e = make("call", (x,), ("exp", False), (), False)
+    >>> x, k = (make(ops.Input(name), (), (), False) for name in "xk")
     >>> plan = Plan((Argument("x", REAL, step=x),), (x, k), True, {})
     >>> print(emit_with_products(plan, (Argument("k", REAL, step=k),), 1, SPELLING, "both").splitlines()[-1].strip())
     return x, hvp
@@ -59,7 +59,7 @@ def reached_by(directions: Sequence[Argument], plan: Plan) -> dict[Step, None]:
     found: dict[Step, None] = {}
     for step in plan.steps:
         needed = home[step].reads if step in home else step.operands
-        if (step.op == "input" and step.spec in names) or any(o in found for o in needed):
+        if (isinstance(step.op, ops.Input) and step.op.argument in names) or any(o in found for o in needed):
             found[step] = None
     return found
 
@@ -115,9 +115,9 @@ class _WithProducts(FunctionText):
     def _kept(self, step: Step) -> None:
         """A value that the closure sees gets its name outside; a view of one that has a name costs nothing."""
         viewed = step
-        while viewed.op in _FREE and viewed.operands and not self.texts[viewed].code.isidentifier():
+        while isinstance(viewed.op, _FREE) and viewed.operands and not self.texts[viewed].code.isidentifier():
             viewed = viewed.operands[0]
-        if not viewed.operands and viewed.op in _FREE:
+        if not viewed.operands and isinstance(viewed.op, _FREE):
             return
         if not self.texts[viewed].code.isidentifier():
             self.name_now(step)

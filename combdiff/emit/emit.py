@@ -12,19 +12,19 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 
+from combdiff.arrays import ops
 from combdiff.arrays.liveness import SHARE, held_by
 from combdiff.arrays.lower.arguments import called
 from combdiff.arrays.lower.forms import Forms
 from combdiff.arrays.lower.signature import described, slots
-from combdiff.arrays.lower.solving import Equation
 from combdiff.arrays.passes.overwriting import CAUTIOUS, Overwriting
 from combdiff.arrays.passes.packed_plan import packed
 from combdiff.arrays.passes.schedule import scheduled
-from combdiff.arrays.plan import NUMBERS, VIEWS, Argument, Plan, Step
+from combdiff.arrays.plan import Argument, Plan, Step
 from combdiff.arrays.uses import is_matmul, origin, uses_in, uses_of
 from combdiff.emit.backends import BACKENDS
 from combdiff.emit.backends.spelling import Spelling
-from combdiff.emit.kernels import Kernel, with_definitions
+from combdiff.emit.kernels import definition, with_definitions
 from combdiff.emit.looptext import LoopText, wrapped
 from combdiff.emit.modules import Module
 from combdiff.emit.names import Called, Names
@@ -40,7 +40,7 @@ from combdiff.terms.types import Domain, Index
 _INLINE = 60
 _WORTHWHILE = 16
 _WIDEST = 110
-_CONTRACTIONS = frozenset({"tensordot", "batched", "einsum", "packed", "unpacked"})
+_CONTRACTIONS = (ops.Contraction, ops.Packed, ops.Unpacked)
 _DIMENSIONS = "nmrstuv"
 
 
@@ -98,14 +98,16 @@ def needed_by(plan: Plan, module: Module, late: Collection[Step] = ()) -> Plan:
     """
     module.add_packers(plan)
     plan = with_definitions(plan, module.spelling.kernel, module.names.taken, late)
-    module.add({s.spec.name: s.spec.text(module.spelling.kernel) for s in plan.steps if isinstance(s.spec, Kernel)})
+    kernels = [step.op for step in plan.steps if isinstance(step.op, ops.Fused)]
+    module.add({kernel.function: definition(kernel, module.spelling.kernel) for kernel in kernels})
     for step in plan.steps:
         name = solver_of(step)
         if name:
             module.add({name: solver_text(name, module.spelling)})
-        if isinstance(step.spec, Equation) and step.spec not in module.equations:
-            equation = module.equations[step.spec] = module.names.fresh(step.spec.name)
-            inner = needed_by(step.spec.plan, module)
+        if isinstance(step.op, ops.Root) and step.op.equation not in module.equations:
+            solved = step.op.equation
+            equation = module.equations[solved] = module.names.fresh(solved.name)
+            inner = needed_by(solved.plan, module)
             title = "The residual of an equation, and its Jacobian matrix."
             module.add({equation: FunctionText(inner, module, equation).text(title).rstrip()})
     return plan
@@ -178,18 +180,18 @@ class FunctionText(LoopText):
 
     def add(self, step: Step) -> None:
         """Write a step: a line of its own, or kept for the expression that uses it."""
-        if step.op == "input":
-            self.texts[step] = Text(self.packed.whole(str(step.spec)) or self.arguments[str(step.spec)], ATOM)
-        elif step.op == "scatter":
-            values = self.expressions.scatter_values(step)
+        if isinstance(step.op, ops.Input):
+            self.texts[step] = Text(self.packed.whole(step.op.argument) or self.arguments[step.op.argument], ATOM)
+        elif isinstance(step.op, ops.Scatter):
+            values = self.expressions.scatter_values(step, step.op)
             name = self.new_name(step)
-            self.lines += self.expressions.scattered(step, values, name)
+            self.lines += self.expressions.scattered(step, step.op, values, name)
             self.note_large(step, name)
             self.texts[step] = Text(name, ATOM)
         elif step in self.loops:
             self.add_loop(self.loops[step])
-        elif step.op == "slice":
-            self.add_slice(step)
+        elif isinstance(step.op, ops.Slice):
+            self.add_slice(step, step.op)
         else:
             text = self.shortened(step)
             if step in self.over and not self._takes_over(step):
@@ -211,14 +213,14 @@ class FunctionText(LoopText):
     def shortened(self, step: Step) -> Text:
         """The expression of a step; where it grows too long, its longest operands get lines of their own."""
         for operand in uses_of(step):
-            chained = step.op == "unpacked" or (is_matmul(step) and is_matmul(operand))
-            if step.op in _CONTRACTIONS and operand.op in _CONTRACTIONS and not chained:
+            chained = isinstance(step.op, ops.Unpacked) or (is_matmul(step) and is_matmul(operand))
+            if isinstance(step.op, _CONTRACTIONS) and isinstance(operand.op, _CONTRACTIONS) and not chained:
                 self.name_now(operand)
         if self.expressions.multiplies(step):
             self.name_now(step.operands[0])
         text = self.expressions.text(step)
         # a long sum is put on a line a term instead
-        while step.op != "add" and len(text.code) > _INLINE + 20:
+        while not isinstance(step.op, ops.Add) and len(text.code) > _INLINE + 20:
             inside = [o for o in uses_of(step) if len(self.texts[o].code) > _WORTHWHILE and self.is_inside(o)]
             if not inside:
                 break
@@ -227,7 +229,7 @@ class FunctionText(LoopText):
         return text
 
     def is_inside(self, step: Step) -> bool:
-        return step.op not in NUMBERS | {"input"} and not self.texts[step].code.isidentifier()
+        return not isinstance(step.op, ops.Number | ops.Input) and not self.texts[step].code.isidentifier()
 
     def name_now(self, step: Step) -> None:
         if self.is_inside(step):
@@ -240,9 +242,10 @@ class FunctionText(LoopText):
             or (step in self.becomes and not self.expressions.elides(self.becomes[step], step, text))
         ):
             return False
-        if step.op in NUMBERS or (step.op == "position" and not step.operands):
+        if isinstance(step.op, ops.Number) or (isinstance(step.op, ops.Position) and not step.operands):
             return True
-        if step.op in VIEWS and step.op != "item" and self.texts[step.operands[0]].code.isidentifier():
+        view = isinstance(step.op, ops.View) and not isinstance(step.op, ops.Item)
+        if view and self.texts[step.operands[0]].code.isidentifier():
             return True
         return self.uses[step] == 1 and len(text.code) <= (_INLINE if step not in self.plan.outputs else _WIDEST)
 
@@ -275,21 +278,26 @@ class FunctionText(LoopText):
     def _telling_name(self, step: Step) -> str:
         """A name made of the operands' names, if it is short: `JP`, `C_conj`, `U_kb`."""
         match step.op:
-            case "conj":
+            case ops.Conj():
                 base = self._code(step.operands[0])
                 return f"{base}_conj" if base.isidentifier() else ""
-            case "tensordot" | "batched" | "einsum":
+            case ops.Contraction():
                 letters = [self._letters(o) for o in step.operands]
                 name = "".join(letters)
                 return name if all(letters) and len(name) <= 4 else ""
-            case "packed" | "unpacked":
-                return telling_name(step, self._letters)
-            case "laid":
+            case ops.Packed(layout) if layout.selects_rows:
+                name = telling_name(layout, step, self._letters)
+                return f"{name}_rows" if name else ""
+            case ops.Packed(layout):
+                return telling_name(layout, step, self._letters)
+            case ops.Unpacked(layout):
+                return telling_name(layout, step.operands[0], self._letters)
+            case ops.LaidOut():
                 base = self._code(step.operands[0])
                 return f"{base}_laid" if base.isidentifier() else ""
-            case "gather":
-                base = self._code(origin(step.operands[0], through=("laid",)))
-                places = [self._code(o) for o in step.operands[1:] if o.op == "position"]
+            case ops.Gather():
+                base = self._code(origin(step.operands[0], ops.LaidOut))
+                places = [self._code(o) for o in step.operands[1:] if isinstance(o.op, ops.Position)]
                 name = "_".join([base, *places])
                 return name if places and name.isidentifier() and len(name) <= 12 else ""
             case _:
@@ -300,10 +308,10 @@ class FunctionText(LoopText):
         return self.texts[step].code if step in self.texts else ""
 
     def _letters(self, step: Step) -> str:
-        while step.op in ("conj", "permute"):
+        while isinstance(step.op, ops.Conj | ops.Permute):
             step = step.operands[0]
         code = self._code(step)
-        if step.op in _CONTRACTIONS and not code.isidentifier():
+        if isinstance(step.op, _CONTRACTIONS) and not code.isidentifier():
             return "".join(map(self._letters, step.operands))
         return code if code.isidentifier() and code.isalpha() and len(code) <= 3 else ""
 
@@ -314,7 +322,7 @@ class FunctionText(LoopText):
         for step in outputs:
             root = origin(step)
             text = self.texts[step]
-            if step.rank and (root.op == "input" or root in given):
+            if step.rank and (isinstance(root.op, ops.Input) or root in given):
                 text = Text(self.spelling.copy.format(text.at(ATOM)), ATOM)
             else:
                 text = self.expressions.result(step, text)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
 
+from combdiff.arrays import ops
 from combdiff.arrays.numbers import as_float, exponent_of
-from combdiff.arrays.plan import VIEWS, Step
+from combdiff.arrays.plan import Step
 from combdiff.emit.texts import ATOM, CHOICE, PRODUCT, SUM, UNARY, Text, chained
-from combdiff.terms.terms import Const, mul
+from combdiff.terms.terms import Const, times
 
 _LARGEST_POWER = 8  # what is multiplied out, exact also where a complex base is zero
 _LONG = 60
@@ -24,24 +24,23 @@ _RESERVED = (
 )
 _RESERVED |= {"auto", "bool", "char", "const", "do", "for", "if", "new", "this", "using", "void", "while", "case"}
 _RESERVED |= {"short", "signed", "static", "struct", "switch", "union", "else", "enum", "goto", "delete", "template"}
-_SHOWN = VIEWS | {"roll", "gather", "broadcast"}
-_INDICES = frozenset({"range", "place", "position", "opposite"})
+_SHOWN = (ops.View, ops.Roll, ops.Gather, ops.Broadcast)
+_INDICES = (ops.Range, ops.Place, ops.Position, ops.Opposite)
 
 
 def is_written(step: Step) -> bool:
     """Whether an array is computed entry by entry, by what C++ says as NumPy does."""
-    spec: Any = step.spec
     match step.op:
-        case "add" | "mul" | "conj":
+        case ops.Add() | ops.Mul() | ops.Conj():
             return bool(step.rank)
-        case "power":
+        case ops.Power():
             n = exponent_of(step.operands[1])
             whole = n is not None and ((n.denominator == 1 and abs(n) <= _LARGEST_POWER) or abs(n) == Fraction(1, 2))
             return bool(step.rank) and (whole or not step.complex)
-        case "call":
-            return bool(step.rank) and spec[0] in _FUNCTIONS | _OTHERS
-        case "where":
-            return bool(step.rank) and spec[0][1] is None
+        case ops.Call(function):
+            return bool(step.rank) and function in _FUNCTIONS | _OTHERS
+        case ops.Where(_, modulo, _):
+            return bool(step.rank) and modulo is None
         case _:
             return False
 
@@ -58,7 +57,7 @@ class KernelText:
         self._given = names
         self._uses = Counter(o for step in members for o in step.operands)
         self._taken = set(_RESERVED)
-        arguments = {str(o.spec) for o in self._uses if o.op == "input"}
+        arguments = {o.op.argument for o in self._uses if isinstance(o.op, ops.Input)}
         self._letters = [letter for letter in _LETTERS if letter not in arguments]
         self._texts: dict[Step, Text] = {}
         self._operands: dict[tuple[Step, tuple[int, ...]], str] = {}
@@ -89,9 +88,9 @@ class KernelText:
 
     def _is_index(self, step: Step) -> bool:
         """Whether an array holds integers: places in other arrays, or offsets."""
-        if step.op in _SHOWN and step.operands:
+        if isinstance(step.op, _SHOWN):
             return self._is_index(step.operands[0])
-        return step.op in _INDICES or step in self._lists
+        return isinstance(step.op, _INDICES) or step in self._lists
 
     # --- names ------------------------------------------------------------------------------------------------------
 
@@ -104,7 +103,7 @@ class KernelText:
 
     def _wishes(self, step: Step) -> list[str]:
         given = [self._given[step]] if step in self._given else []
-        return [*given, str(step.spec)] if step.op == "input" else given
+        return [*given, step.op.argument] if isinstance(step.op, ops.Input) else given
 
     def _local(self, step: Step, text: Text) -> Text:
         if text.level == ATOM and text.code.isidentifier():
@@ -115,12 +114,10 @@ class KernelText:
 
     def _operand(self, step: Step, at: Sequence[int]) -> Text:
         """An operand: a number, a parameter, or what was computed before."""
-        if step.op == "const" and isinstance(step.spec, Const):
-            return _number(step.spec)
-        if step.op == "position" and not step.operands:
-            spec: Any = step.spec
-            _, constant, modulo, shift = spec[0]
-            if modulo is shift is None:
+        match step.op:
+            case ops.Constant(value):
+                return _number(value)
+            case ops.Position(_, constant, None, None) if not step.operands:
                 return _double(Fraction(constant))
         if step not in self._inside:
             key = (step, tuple(at))
@@ -142,29 +139,39 @@ class KernelText:
     # --- operations -------------------------------------------------------------------------------------------------
 
     def _written(self, step: Step) -> Text:
-        write: Callable[[Step, Any], Text] = getattr(self, f"_{step.op}")
-        return write(step, step.spec)
+        match step.op:
+            case ops.Add():
+                return self._add(step, step.op)
+            case ops.Mul(coefficient) as op:
+                return self._product(coefficient, list(zip(step.operands, op.places, strict=True)))
+            case ops.Power():
+                return self._power(step, step.op)
+            case ops.Conj():
+                return Text(f"conj({self._operand(step.operands[0], range(step.rank)).code})", ATOM)
+            case ops.Call():
+                return self._call(step, step.op)
+            case ops.Where():
+                return self._where(step, step.op)
+        raise AssertionError("only these are computed entry by entry")
 
-    def _add(self, step: Step, spec: Any) -> Text:
+    def _add(self, step: Step, op: ops.Add) -> Text:
         parts = []
-        for c, operand, at in zip(spec[0], step.operands, spec[1], strict=True):
+        for c, operand, at in zip(op.coefficients, step.operands, op.places, strict=True):
             negative = not c.imag and c.real < 0
             text = self._product(Const(-c.real) if negative else c, [(operand, at)])
             parts.append(("-" if negative else "+", text.at(PRODUCT)))
         return chained(parts)
 
-    def _mul(self, step: Step, spec: Any) -> Text:
-        return self._product(spec[0], list(zip(step.operands, spec[1], strict=True)))
-
     def _product(self, c: Const, factors: Sequence[tuple[Step, Sequence[int]]]) -> Text:
         above, below = [], []
         for operand, at in factors:
-            if operand.op == "const" and isinstance(operand.spec, Const):
-                c = times(c, operand.spec)
+            if isinstance(operand.op, ops.Constant):
+                c = times(c, operand.op.value)
                 continue
-            n = exponent_of(operand.operands[1]) if operand.op == "power" and operand in self._inside else None
-            if n is not None and n < 0 and not self._texts[operand].code.isidentifier():
-                below.append(self._raised(operand, -n).at(UNARY))
+            op = operand.op if operand in self._inside else None
+            n = exponent_of(operand.operands[1]) if isinstance(op, ops.Power) else None
+            if isinstance(op, ops.Power) and n is not None and n < 0 and not self._texts[operand].code.isidentifier():
+                below.append(self._raised(operand, op, -n).at(UNARY))
             else:
                 above.append(self._operand(operand, at))
         negative = not c.imag and c.real < 0
@@ -182,31 +189,28 @@ class KernelText:
         code += "".join(f" / {t}" for t in below)
         return Text(f"-{code}" if negative else code, PRODUCT)
 
-    def _raised(self, step: Step, n: Fraction) -> Text:
+    def _raised(self, step: Step, op: ops.Power, n: Fraction) -> Text:
         """The base of a power, multiplied by itself, or its root."""
-        spec: Any = step.spec
+        at = op.places[0]
         if n == 1:
-            return self._operand(step.operands[0], spec[1][0])
+            return self._operand(step.operands[0], at)
         if n.denominator == 1 and n <= _LARGEST_POWER:
-            base = self._named(step.operands[0], spec[1][0]).at(UNARY)
+            base = self._named(step.operands[0], at).at(UNARY)
             return Text(" * ".join([base] * n.numerator), PRODUCT)
-        base = self._operand(step.operands[0], spec[1][0]).code
+        base = self._operand(step.operands[0], at).code
         base = f"complex<double>({base})" if step.complex and not step.operands[0].complex else base
         return Text(f"sqrt({base})" if n == Fraction(1, 2) else f"pow({base}, {_double(n).code})", ATOM)
 
-    def _power(self, step: Step, spec: Any) -> Text:
+    def _power(self, step: Step, op: ops.Power) -> Text:
         n = exponent_of(step.operands[1])
         if n is None:
-            base, exponent = (self._operand(o, at).code for o, at in zip(step.operands, spec[1], strict=True))
+            base, exponent = (self._operand(o, at).code for o, at in zip(step.operands, op.places, strict=True))
             return Text(f"pow({base}, {exponent})", ATOM)
-        text = self._raised(step, abs(n))
+        text = self._raised(step, op, abs(n))
         return text if n > 0 else Text(f"1.0 / {text.at(UNARY)}", PRODUCT)
 
-    def _conj(self, step: Step, spec: None) -> Text:
-        return Text(f"conj({self._operand(step.operands[0], range(step.rank)).code})", ATOM)
-
-    def _call(self, step: Step, spec: Any) -> Text:
-        name, (at,) = spec
+    def _call(self, step: Step, op: ops.Call) -> Text:
+        name, (at,) = op.function, op.places
         z = step.operands[0]
         match name, z.complex:
             case "abs2", False:
@@ -226,20 +230,12 @@ class KernelText:
                 spelled = "norm" if name == "abs2" else "fabs" if name == "abs" and not z.complex else name
                 return Text(f"{spelled}({self._operand(z, at).code})", ATOM)
 
-    def _where(self, step: Step, spec: Any) -> Text:
-        (relation, _, otherwise), places = spec
-        left, right, body = (self._operand(o, at) for o, at in zip(step.operands, places, strict=True))
+    def _where(self, step: Step, op: ops.Where) -> Text:
+        left, right, body = (self._operand(o, at) for o, at in zip(step.operands, op.places, strict=True))
         if step.complex and not step.operands[2].complex:
             body = Text(f"complex<double>({body.code})", ATOM)
-        other = f"complex<double>({_number(otherwise).code})" if step.complex else _number(otherwise).code
-        return Text(f"{left.at(SUM)} {relation} {right.at(SUM)} ? {body.at(SUM)} : {other}", CHOICE)
-
-
-def times(a: Const, b: Const) -> Const:
-    """The product of two numbers."""
-    product = mul(a, b)
-    assert isinstance(product, Const), "the product of two numbers"
-    return product
+        other = f"complex<double>({_number(op.otherwise).code})" if step.complex else _number(op.otherwise).code
+        return Text(f"{left.at(SUM)} {op.relation} {right.at(SUM)} ? {body.at(SUM)} : {other}", CHOICE)
 
 
 def _number(c: Const) -> Text:

@@ -11,35 +11,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
+from combdiff.arrays import ops
 from combdiff.arrays.plan import Plan, Step
 from combdiff.emit.kernel_text import KernelText, is_written
 
 _MOST_OPERANDS = 16  # what a kernel is called with has to fit in a few kilobytes
 
 
-@dataclass(frozen=True, slots=True)
-class Kernel:
-    """A kernel's name, its operands and result (`float64 x, complex128 z`), and statements; the `spec` of its step.
-
-    `places` says which axes of the result the axes of each operand are.
-    """
-
-    name: str
-    operands: str
-    result: str
-    statements: tuple[str, ...]
-    places: tuple[tuple[int, ...], ...]
-
-    def text(self, template: str) -> str:
-        """The definition, in the spelling of a library."""
-        body = f'"{self.statements[0]}"'
-        if len(self.statements) > 1 or "\n" in body:
-            lines = [f"    {line}" for statement in self.statements for line in f"{statement};".split("\n")]
-            body = "\n".join(['"""', *lines, '    """'])
-        return template.format(self.name, self.operands, self.result, body)
+def definition(kernel: ops.Fused, template: str) -> str:
+    """The text of a kernel, in the spelling of a library."""
+    body = f'"{kernel.statements[0]}"'
+    if len(kernel.statements) > 1 or "\n" in body:
+        lines = [f"    {line}" for statement in kernel.statements for line in f"{statement};".split("\n")]
+        body = "\n".join(['"""', *lines, '    """'])
+    return template.format(kernel.function, kernel.parameters, kernel.result, body)
 
 
 def with_kernels(plan: Plan, taken: Collection[str] = (), late: Collection[Step] = ()) -> Plan:
@@ -49,10 +36,10 @@ def with_kernels(plan: Plan, taken: Collection[str] = (), late: Collection[Step]
     >>> from combdiff.terms.terms import TWO
     >>> from combdiff.terms.types import REAL, Domain, Index, Map
     >>> make, n = Builder().step, Domain("n")
-    >>> x = make("input", (), "x", (n,), False)
-    >>> y = make("mul", (make("call", (x,), ("exp", ((0,),)), (n,)),), (TWO, ((0,),)), (n,))
+    >>> x = make(ops.Input("x"), (), (n,), False)
+    >>> y = make(ops.Mul(TWO, places=((0,),)), (make(ops.Call("exp", places=((0,),)), (x,), (n,)),), (n,))
     >>> plan = with_kernels(Plan((Argument("x", Map((Index(n),), REAL), step=x),), (y,), False, {}))
-    >>> plan.outputs[0].spec.name, plan.outputs[0].spec.statements
+    >>> plan.outputs[0].op.function, plan.outputs[0].op.statements
     ('kernel', ('out = 2.0 * exp(x)',))
 
     No kernel gets a name that is `taken`, and no stretch joins steps that are `late` with others.
@@ -68,9 +55,9 @@ def with_kernels(plan: Plan, taken: Collection[str] = (), late: Collection[Step]
             content = (text.parameters, step.complex, text.statements)
             called = known.setdefault(content, _called(plan.names.get(step, ""), {*known.values(), *taken}))
             result = "complex128 out" if step.complex else "float64 out"
-            spec = Kernel(called, text.parameters, result, text.statements, text.places)
+            op = ops.Fused(called, text.parameters, result, text.statements, places=text.places)
             operands = tuple(made[o] for o in text.operands)
-            made[step] = Step("kernel", operands, spec, step.domains, step.complex)
+            made[step] = Step(op, operands, step.domains, step.complex)
         elif step not in inside:
             operands = tuple(made[o] for o in step.operands)
             made[step] = step if operands == step.operands else replace(step, operands=operands)
@@ -109,7 +96,7 @@ def _stretches(plan: Plan, late: Collection[Step]) -> dict[Step, list[Step]]:
             if all(home[u] is root for u in own) and (step in late) == (root in late):
                 home[step] = root
                 continue
-        if step.op != "conj":  # what is conjugated last is conjugated by the product that it enters
+        if not isinstance(step.op, ops.Conj):  # what is conjugated last is conjugated by the product that it enters
             home[step] = step
     found: dict[Step, list[Step]] = defaultdict(list)
     for step in plan.steps:
@@ -129,7 +116,5 @@ def _outside(members: Iterable[Step]) -> set[Step]:
 
 def _in_place(user: Step, step: Step) -> bool:
     """Whether every entry of `user` needs the same entry of `step`."""
-    spec: Any = user.spec
-    places = [tuple(range(step.rank))] if user.op == "conj" else spec[1]
-    found = [tuple(at) for o, at in zip(user.operands, places, strict=True) if o is step]
+    found = [at for o, at in zip(user.operands, user.rows, strict=False) if o is step]
     return step.domains == user.domains and all(at == tuple(range(step.rank)) for at in found)

@@ -6,8 +6,9 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 
+from combdiff.arrays import ops
 from combdiff.arrays.numbers import is_plain
-from combdiff.arrays.plan import VIEWS, Loop, Member, Step
+from combdiff.arrays.plan import Loop, Member, Step
 from combdiff.arrays.uses import uses_in, uses_of
 from combdiff.emit.backends.spelling import Spelling
 from combdiff.emit.names import words
@@ -112,7 +113,7 @@ class LoopText(ABC):
 
     def _is_view_of_a_name(self, step: Step) -> bool:
         """Whether a step is a view of what has a name; one that another loop keeps has a name itself."""
-        if step in self.loops or step.op not in VIEWS or not step.operands:
+        if step in self.loops or not isinstance(step.op, ops.View):
             return False
         return self.texts[step.operands[0]].code.isidentifier()
 
@@ -144,7 +145,7 @@ class LoopText(ABC):
                 step in results
                 and self.uses[step] == 1
                 and step not in self.loops
-                and step.op not in ("slice", "scatter")
+                and not isinstance(step.op, ops.Slice | ops.Scatter)
             ):
                 self.texts[step] = self.shortened(step)
             elif self.uses[step]:
@@ -157,13 +158,10 @@ class LoopText(ABC):
                     place = ", ".join([":"] * m.axis + [self.turns[loop.block]])
                     self.lines += wrapped(f"{name}[{place}] = ", text)
 
-    def add_slice(self, step: Step) -> None:
+    def add_slice(self, step: Step, op: ops.Slice) -> None:
         """A part of an array; it has a name where it is used more than once, or is a matrix at least."""
-        array, spec = step.operands[0], step.spec
-        assert isinstance(spec, tuple), "an axis, and the block"
-        axis, block = spec
-        turn = self.turns[block]
-        text = Text(f"{self.texts[array].at(ATOM)}[{', '.join([':'] * axis + [turn])}]", ATOM)
+        array, turn = step.operands[0], self.turns[op.block]
+        text = Text(f"{self.texts[array].at(ATOM)}[{', '.join([':'] * op.axis + [turn])}]", ATOM)
         if self.uses[step] > 1 or step.rank > 2:
             base = self.texts[array].code
             name = self.fresh(f"{base}_{turn}" if base.isidentifier() else "part")
@@ -188,9 +186,9 @@ def _leaves(part: Step, body: frozenset[Step], written: Collection[Step]) -> Ite
     stack, seen = [part], {part}
     while stack:
         step = stack.pop()
-        if step not in body or step.op == "slice":
+        if step not in body or isinstance(step.op, ops.Slice):
             chain = [step]
-            while chain[-1].op in VIEWS | {"conj"} and chain[-1].operands:
+            while isinstance(chain[-1].op, ops.View | ops.Conj):
                 chain.append(chain[-1].operands[0])
             # what is conjugated need not exist where its conjugate does, nor what a loop takes slices of apart
             base = next((s for s in reversed(chain) if s in written), None)
@@ -198,8 +196,8 @@ def _leaves(part: Step, body: frozenset[Step], written: Collection[Step]) -> Ite
                 yield from () if is_plain(base) else (base,)
                 continue
             step = chain[-1]
-        data = step.operands[:1] if step.op in ("gather", "scatter") else step.operands
-        data = data[2:] if step.op == "where" else data
+        data = step.operands[:1] if isinstance(step.op, ops.Gather | ops.Scatter) else step.operands
+        data = data[2:] if isinstance(step.op, ops.Where) else data
         stack += [o for o in reversed(data) if o not in seen]
         seen.update(data)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from combdiff.arrays import ops
 from combdiff.arrays.numbers import is_integer, is_plain
 from combdiff.arrays.plan import Step
 from combdiff.emit.texts import ATOM, Text, Writer, filled
@@ -19,16 +20,18 @@ class NumbersInText(Writer):
 
     def result(self, step: Step, text: Text) -> Text:
         """What is returned for a step: a fresh array in floating point."""
-        operand = step.operands[0] if step.op == "broadcast" else step
+        repeated = isinstance(step.op, ops.Broadcast)
+        operand = step.operands[0] if repeated else step
         if not is_plain(operand):
-            return text if step.op != "broadcast" else filled(self.spelling.copy, text)
-        if step.op == "broadcast" and self.spelling.full:
+            return filled(self.spelling.copy, text) if repeated else text
+        if repeated and self.spelling.full:
             number = self.floating(operand, self.refer(operand)).code
             return Text(self.spelling.full.format(self.shape(step.domains), number), ATOM)
-        return filled(self.spelling.copy, text) if step.op == "broadcast" else self.floating(step, text)
+        return filled(self.spelling.copy, text) if repeated else self.floating(step, text)
 
     def floating(self, step: Step, text: Text) -> Text:
         """A number of Python in floating point, for an integer would make an array of integers."""
-        if not is_integer(step) or (step.op == "const" and not text.code.lstrip("-").isdigit()):
+        written = isinstance(step.op, ops.Constant)
+        if not is_integer(step) or (written and not text.code.lstrip("-").isdigit()):
             return text
-        return Text(f"{text.code}.0", text.level) if step.op == "const" else Text(f"float({text.code})", ATOM)
+        return Text(f"{text.code}.0", text.level) if written else Text(f"float({text.code})", ATOM)

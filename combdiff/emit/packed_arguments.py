@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
+from combdiff.arrays import ops
 from combdiff.arrays.passes.packing import Layout
 from combdiff.arrays.plan import Plan, Step
 from combdiff.emit.packed_text import item_names
@@ -23,7 +23,7 @@ class PackedArguments:
             for name, packing in self.packings.items()
             if (found := item_names(packing, fresh))
         }
-        inputs = {s.spec: s for s in plan.steps if s.op == "input"}
+        inputs = {s.op.argument: s for s in plan.steps if isinstance(s.op, ops.Input)}
         self._whole = {name: inputs[name] for name in self.packings if name in inputs}
 
     @property
@@ -54,12 +54,8 @@ class PackedArguments:
         return f"what {self._packers[name]} returns for {name}, a " if name in self.packings else ""
 
 
-def telling_name(step: Step, letters: Callable[[Step], str]) -> str:
-    """A name made of the tensor's and its partner's, if it is short: `JP`, and `JP_rows` for the product with rows."""
-    spec: Any = step.spec
-    layout, product = (spec, step) if step.op == "packed" else (spec[0], step.operands[0])
+def telling_name(layout: Layout, product: Step, letters: Callable[[Step], str]) -> str:
+    """A name made of the tensor's and its partner's, `JP`, if it is short."""
     partner = letters(product.operands[0])
     name = f"{layout.name}{partner}"
-    if not partner or len(name) > 4:
-        return ""
-    return f"{name}_rows" if step.op == "packed" and layout.selects_rows else name
+    return name if partner and len(name) <= 4 else ""

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from typing import Any
 
+from combdiff.arrays import ops
 from combdiff.arrays.passes.packing import Layout, Order, Packing, inverse
 from combdiff.arrays.plan import Step
 from combdiff.emit.backends.spelling import Spelling
@@ -43,8 +43,8 @@ def item_names(packing: Packing, fresh: Callable[[str], str]) -> dict[tuple[Layo
 class PackedProducts(Writer):
     """Writes products with packed rows."""
 
-    def _packed(self, step: Step, layout: Layout) -> Text:
-        (x,) = step.operands
+    def _packed(self, step: Step, op: ops.Packed) -> Text:
+        (x,), layout = step.operands, op.layout
         count = len(layout.contracted)
         joined = [" * ".join(map(self.extent, group)) for group in (x.domains[:count], x.domains[count:])]
         free = x.rank - count
@@ -63,9 +63,9 @@ class PackedProducts(Writer):
             return product
         return self._shaped(product, step.domains)
 
-    def _unpacked(self, step: Step, spec: Any) -> Text:
-        layout, parts = spec
-        texts = [self._told(o, *part) for o, part in zip(step.operands, parts, strict=True)]
+    def _unpacked(self, step: Step, op: ops.Unpacked) -> Text:
+        layout = op.layout
+        texts = [self._told(o, *part) for o, part in zip(step.operands, op.parts, strict=True)]
         whole = texts[0]
         if len(texts) > 1:
             whole = Text(self.spelling.concatenate.format(", ".join(t.code for t in texts)), ATOM)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from combdiff.arrays import ops
 from combdiff.arrays.numbers import HIGHEST_OF_INTEGERS, exponent_of, is_integer
 from combdiff.arrays.passes.overwriting import LARGE
 from combdiff.arrays.plan import Step
@@ -24,19 +24,18 @@ class Powers(Writer):
 
     def multiplies(self, step: Step) -> bool:
         """Whether a power above a square is of so many numbers that it is written with products."""
-        n = exponent_of(step.operands[1]) if step.op == "power" else None
+        n = exponent_of(step.operands[1]) if isinstance(step.op, ops.Power) else None
         return n is not None and n.denominator == 1 and abs(n) > 2 and 8 * self.plan.entries(step) >= LARGE
 
     def inverse(self, operand: Step, at: Sequence[int], rank: int) -> Text | None:
         """x^n, if `operand` is x^(−n) and has no name of its own."""
-        if operand.op != "power" or self.refer(operand).level == ATOM:
+        if not isinstance(operand.op, ops.Power) or self.refer(operand).level == ATOM:
             return None
         base, exponent = operand.operands
         n = exponent_of(exponent)
         if n is None or n.denominator != 1 or n >= 0:
             return None
-        spec: Any = operand.spec
-        text = self.aligned(base, tuple(at[axis] for axis in spec[1][0]), rank)
+        text = self.aligned(base, tuple(at[axis] for axis in operand.op.places[0]), rank)
         return self.whole_power(text, -n.numerator, operand)
 
     def whole_power(self, base: Text, n: int, step: Step) -> Text:
@@ -47,6 +46,7 @@ class Powers(Writer):
 
     def floating(self, step: Step, text: Text) -> Text:
         """A step in floating point, if code would compute it with integers."""
-        if not is_integer(step) or (step.op == "const" and not text.code.lstrip("-").isdigit()):
+        written = isinstance(step.op, ops.Constant)
+        if not is_integer(step) or (written and not text.code.lstrip("-").isdigit()):
             return text
-        return Text(f"{text.code}.0", text.level) if step.op == "const" else Text(f"1.0 * {text.at(UNARY)}", PRODUCT)
+        return Text(f"{text.code}.0", text.level) if written else Text(f"1.0 * {text.at(UNARY)}", PRODUCT)

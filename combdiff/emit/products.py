@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import permutations
-from typing import Any
 
-from combdiff.arrays.plan import Step, contraction_labels
+from combdiff.arrays import ops
+from combdiff.arrays.plan import Step
 from combdiff.arrays.uses import is_inner_product
 from combdiff.emit.powers import Powers
 from combdiff.emit.texts import ATOM, PRODUCT, UNARY, Text, filled
@@ -15,43 +15,40 @@ from combdiff.emit.texts import ATOM, PRODUCT, UNARY, Text, filled
 class Products(Powers):
     """Writes contractions."""
 
-    def _sum(self, step: Step, axes: tuple[int, ...]) -> Text:
-        operand = step.operands[0]
-        if operand.op == "diagonal" and not self.refer(operand).code.isidentifier():
+    def _sum(self, step: Step, op: ops.Sum) -> Text:
+        operand, axes = step.operands[0], op.axes
+        if isinstance(operand.op, ops.Diagonal) and not self.refer(operand).code.isidentifier():
             return filled(self.spelling.trace, self.refer(operand.operands[0]))
         array = self.atom(step.operands[0])
         if not step.rank:
             return Text(f"{array}.sum()", ATOM)
         return Text(f"{array}.sum(axis={axes[0] if len(axes) == 1 else axes})", ATOM)
 
-    def _tensordot(self, step: Step, spec: Any) -> Text:
+    def _tensordot(self, step: Step, op: ops.Tensordot) -> Text:
         a, b = step.operands
-        over_a, over_b = spec
+        over_a, over_b = op.axes
         if is_inner_product(step):
-            first = self.refer(a.operands[0] if a.op == "conj" else a)
-            spelling = self.spelling
-            several = (
-                (spelling.inner if a.op == "conj" else spelling.real_inner or spelling.inner) if b.rank > 1 else ""
-            )
-            return filled(several or spelling.vdot, first, self.refer(b))
+            conjugated, spelling = isinstance(a.op, ops.Conj), self.spelling
+            left = self.refer(a.operands[0] if conjugated else a)
+            several = (spelling.inner if conjugated else spelling.real_inner or spelling.inner) if b.rank > 1 else ""
+            return filled(several or spelling.vdot, left, self.refer(b))
         if a.rank <= 2 and b.rank <= 2 and len(over_a) == 1:
             return self._matmul(a, b, over_a[0], over_b[0])
         if not self.spelling.joins_axes:
-            return self._axes(a, b, spec)
+            return self._axes(a, b, op)
         if len(over_a) == a.rank == b.rank:
-            left = self._flat(a, over_a)
-            return Text(f"{left} @ {self._flat(b, over_b)}", PRODUCT)
-        for (large, axes), (small, over) in permutations(zip(step.operands, spec, strict=True)):
+            return Text(f"{self._flat(a, over_a)} @ {self._flat(b, over_b)}", PRODUCT)
+        for (large, axes), (small, over) in permutations(zip(step.operands, op.axes, strict=True)):
             first = axes[0]
             if len(over) != small.rank or tuple(axes) != tuple(range(first, first + len(axes))):
                 continue
             if first + len(axes) == large.rank or not first:
                 return self._flattened(step, large, small, over, trailing=first > 0)
             return self._in_the_middle(step, large, axes, self._vector(small, over))
-        return self._axes(a, b, spec)
+        return self._axes(a, b, op)
 
-    def _axes(self, a: Step, b: Step, spec: Any) -> Text:
-        over_a, over_b = spec
+    def _axes(self, a: Step, b: Step, op: ops.Tensordot) -> Text:
+        over_a, over_b = op.axes
         count = len(over_a)
         neighbours = tuple(over_a) == tuple(range(a.rank - count, a.rank)) and tuple(over_b) == tuple(range(count))
         axes = str(count) if neighbours else f"({list(over_a)}, {list(over_b)})"
@@ -97,12 +94,12 @@ class Products(Powers):
     def _vector(self, step: Step, order: Sequence[int]) -> str:
         return self.atom(step) if step.rank == 1 else self._flat(step, order)
 
-    def _batched(self, step: Step, spec: Any) -> Text:
+    def _batched(self, step: Step, op: ops.Batched) -> Text:
         """A product for each value of the indices that stay in step: these axes first, the rest as matrices."""
         a, b = step.operands
-        batch_a, batch_b, over_a, over_b = spec
         if not self.spelling.joins_axes:
-            return self._batched_einsum(step)
+            return self._by_labels(step)
+        (batch_a, batch_b), (over_a, over_b) = op.batch, op.axes
         free_a = [n for n in range(a.rank) if n not in batch_a and n not in over_a]
         free_b = [n for n in range(b.rank) if n not in batch_b and n not in over_b]
         lead = [self.extent(a.domains[n]) for n in batch_a]
@@ -113,9 +110,6 @@ class Products(Powers):
             return Text(f"({product}).reshape({', '.join(map(self.extent, step.domains))})", ATOM)
         return Text(product, PRODUCT, (left, f"@ {right}"))
 
-    def _batched_einsum(self, step: Step) -> Text:
-        return self._einsum(step, contraction_labels(step))
-
     def _stacked(
         self, step: Step, batch: Sequence[int], rows: Sequence[int], columns: Sequence[int], lead: list[str]
     ) -> str:
@@ -125,8 +119,11 @@ class Products(Powers):
         groups = [" * ".join(self.extent(step.domains[n]) for n in group) for group in (rows, columns)]
         return f"{text.at(ATOM)}.reshape({', '.join([*lead, *groups])})"
 
-    def _einsum(self, step: Step, spec: Any) -> Text:
-        rows = ["".join("ijklmnopqrstuvwxyz"[label] for label in row) for row in spec]
+    def _einsum(self, step: Step, op: ops.Einsum) -> Text:
+        return self._by_labels(step)
+
+    def _by_labels(self, step: Step) -> Text:
+        rows = ["".join("ijklmnopqrstuvwxyz"[label] for label in row) for row in step.rows]
         pattern = f"{rows[0]},{rows[1]}->{rows[2]}"
         a, b = (self.refer(o).code for o in step.operands)
         return Text(self.spelling.einsum.format(pattern, a, b), ATOM)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from combdiff.arrays.lower.solving import Equation
+from combdiff.arrays import ops
 from combdiff.arrays.plan import Step
 from combdiff.emit.backends.spelling import Spelling
 
@@ -58,10 +58,10 @@ def solver_text(name: str, spelling: Spelling) -> str:
 
 def solver_of(step: Step) -> str:
     """The name of the solver that the text of a step calls, empty if none."""
-    match step.op, step.spec:
-        case "root", Equation() as equation:
+    match step.op:
+        case ops.Root(equation):
             return "newton" if len(equation.plan.outputs) == 2 else "newton_of_parts"
-        case "solve", _ if len(step.operands) > 2:
+        case ops.Solve() if len(step.operands) > 2:
             return "solve_of_parts"
         case _:
             return ""

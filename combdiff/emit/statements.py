@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from combdiff.arrays import ops
+from combdiff.arrays.numbers import exponent_of
 from combdiff.arrays.plan import Step
 from combdiff.emit.backends.spelling import Spelling
 from combdiff.emit.expressions import Expressions
 from combdiff.emit.texts import ATOM, PRODUCT, Text, filled, number_text
 from combdiff.terms.terms import MINUS_ONE, ONE, Const
 
-_CONTRACTIONS = frozenset({"tensordot", "batched", "einsum"})
 _OPERATORS = {"add": "+", "subtract": "-", "multiply": "*", "power": "**"}
 
 
@@ -32,22 +32,36 @@ class Statements(Expressions):
         NumPy does so where an operand of an operator is held by nothing else and owns its memory: one on the left, of
         the shape of the result; for others, and for functions, there is a fresh array.
         """
-        view = buffer.op in _CONTRACTIONS and (text or self.refer(buffer)).level != PRODUCT
-        if not self.spelling.elides or view or step.op not in ("add", "mul", "power"):
+        view = isinstance(buffer.op, ops.Contraction) and (text or self.refer(buffer)).level != PRODUCT
+        if not self.spelling.elides or view or not isinstance(step.op, ops.Add | ops.Mul | ops.Power):
             return False
         rest = [o for o in step.operands if o is not buffer]
-        if step.op == "mul":
+        if isinstance(step.op, ops.Mul):
             return not any(o.rank for o in rest)
         return step.operands[0] is buffer and all(o.domains in ((), step.domains) for o in rest)
 
     def overwriting(self, step: Step, buffer: Step, name: str = "") -> list[str]:
         """The statements that put `step` in the place of `buffer`, and call it `name` if that is a name of its own."""
         array = self.refer(buffer)
-        updates = getattr(self, f"_{step.op}_over")(step, buffer)
+        updates = self._updates(step, buffer)
         lines = [self._spelled(update, array) for update in updates]
         if name:
             lines[-1] = f"{name} = {self._as_call(updates[-1], array)}"
         return lines
+
+    def _updates(self, step: Step, buffer: Step) -> list[_Update]:
+        match step.op:
+            case ops.Add():
+                return self._add_over(step, step.op, buffer)
+            case ops.Mul():
+                return self._mul_over(step, step.op, buffer)
+            case ops.Power():
+                return [_Update("power", (None, Text("2", ATOM)))] * (_whole_exponent(step).bit_length() - 1)
+            case ops.Conj():
+                return [_Update("conjugate", (None,))]
+            case ops.Call(function):
+                return [_Update(self.spelling.functions[function], (None,))]
+        raise AssertionError("only these are written over an operand")
 
     def _spelled(self, update: _Update, array: Text) -> str:
         """As `u -= T` where the buffer stands first and there is an operator."""
@@ -63,10 +77,8 @@ class Statements(Expressions):
             return filled(update.function[:-1] + ", out={1})", array, array).code
         return self.spelling.overwrite.format(update.function, operands, array.code)
 
-    def _add_over(self, step: Step, buffer: Step) -> list[_Update]:
-        spec: Any = step.spec
-        coefficients, places = spec
-        terms = list(zip(coefficients, step.operands, places, strict=True))
+    def _add_over(self, step: Step, op: ops.Add, buffer: Step) -> list[_Update]:
+        terms = list(zip(op.coefficients, step.operands, op.places, strict=True))
         own = next(c for c, o, _ in terms if o is buffer)
         others = [(c, o, at) for c, o, at in terms if o is not buffer]
         others.sort(key=lambda term: _is_negative(term[0]))
@@ -82,29 +94,22 @@ class Statements(Expressions):
             updates.append(_Update("subtract" if _is_negative(c) else "add", (None, text)))
         return updates
 
-    def _mul_over(self, step: Step, buffer: Step) -> list[_Update]:
+    def _mul_over(self, step: Step, op: ops.Mul, buffer: Step) -> list[_Update]:
         """What is small is multiplied first, with the number; each large factor has a statement of its own."""
-        spec: Any = step.spec
-        coefficient, places = spec
-        others = [(o, at) for o, at in zip(step.operands, places, strict=True) if o is not buffer]
+        others = [(o, at) for o, at in zip(step.operands, op.places, strict=True) if o is not buffer]
         large = [pair for pair in others if self.plan.entries(pair[0]) == self.plan.entries(step)]
         small = [pair for pair in others if pair not in large]
         updates = []
-        if small or coefficient != ONE:
-            updates.append(_Update("multiply", (None, self._times(coefficient, small, step.rank))))
+        if small or op.coefficient != ONE:
+            updates.append(_Update("multiply", (None, self._times(op.coefficient, small, step.rank))))
         updates += [_Update("multiply", (None, self._times(ONE, [pair], step.rank))) for pair in large]
         return updates
 
-    def _power_over(self, step: Step, buffer: Step) -> list[_Update]:
-        exponent: Any = step.operands[1].spec
-        return [_Update("power", (None, Text("2", ATOM)))] * (exponent.real.numerator.bit_length() - 1)
 
-    def _conj_over(self, step: Step, buffer: Step) -> list[_Update]:
-        return [_Update("conjugate", (None,))]
-
-    def _call_over(self, step: Step, buffer: Step) -> list[_Update]:
-        spec: Any = step.spec
-        return [_Update(self.spelling.functions[spec[0]], (None,))]
+def _whole_exponent(step: Step) -> int:
+    """The exponent of a power, or 0 if it is no whole number."""
+    exponent = exponent_of(step.operands[1])
+    return exponent.numerator if exponent is not None and exponent.denominator == 1 else 0
 
 
 def _is_negative(c: Const) -> bool:
@@ -113,16 +118,14 @@ def _is_negative(c: Const) -> bool:
 
 def writes(spelling: Spelling, step: Step) -> bool:
     """Whether the operation has a form that takes `out=`."""
-    spec: Any = step.spec
     if not spelling.overwrite:
         return False
     match step.op:
-        case "call":
-            template = spelling.functions.get(spec[0], "")
+        case ops.Call(function):
+            template = spelling.functions.get(function, "")
             special = spelling.branched if step.operands[0].complex else spelling.of_real
-            return template.endswith("({0})") and "." in template and spec[0] not in special
-        case "power":
-            exponent = step.operands[1].spec
-            return isinstance(exponent, Const) and exponent.is_integer and exponent.real in (2, 4, 8)
+            return template.endswith("({0})") and "." in template and function not in special
+        case ops.Power():
+            return _whole_exponent(step) in (2, 4, 8)
         case _:
             return True

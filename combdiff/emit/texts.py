@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
+from combdiff.arrays import ops
 from combdiff.arrays.numbers import as_float
 from combdiff.arrays.plan import Plan, Step
 from combdiff.emit.backends.spelling import Spelling
@@ -133,5 +133,4 @@ class Writer:
 
 def _ends_in_entry(step: Step) -> bool:
     """Whether `step` is an array with a constant in the last slot, X[:, 0], where more axes may follow."""
-    spec: Any = step.spec
-    return step.op == "pick" and spec[-1][0] == step.operands[0].rank - 1
+    return isinstance(step.op, ops.Pick) and step.op.fixed[-1][0] == step.operands[0].rank - 1

@@ -9,6 +9,7 @@ from functools import cached_property
 from threading import RLock
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
+from combdiff.arrays import ops
 from combdiff.arrays.lower.argument_names import ArgumentNames, identifier
 from combdiff.arrays.lower.forms import Forms
 from combdiff.arrays.lower.signature import result_of
@@ -120,7 +121,7 @@ class Compiled:
         self._known: dict[str, tuple[Callable[..., object], list[tuple[Packing, Pack]]]] = {}
         self._by_sizes: dict[Hashable, Callable[..., object]] = {}
         self._seen: dict[tuple[str, int, tuple[bytes, ...]], weakref.ref[object]] = {}
-        self._solves = any(step.op in ("root", "solve") for step in self._plan.steps)
+        self._solves = any(isinstance(step.op, ops.Root | ops.Solve) for step in self._plan.steps)
         self._names = [a.name for a in self._plan.arguments]
         self._listed = [n for n, a in enumerate(self._plan.arguments) if a.offsets is not None]
         self._calls: dict[Hashable, Known] = {}

@@ -6,6 +6,7 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from operator import index
 from typing import TYPE_CHECKING
 
+from combdiff.arrays import ops
 from combdiff.arrays.plan import Argument, Plan, ordered
 from combdiff.errors import ArrayError
 from combdiff.terms.types import Domain, Index, is_complex
@@ -186,13 +187,13 @@ def contents_of_lists(sizes: Mapping[Domain, int]) -> tuple[bytes, ...]:
 def check_constants(plan: Plan, sizes: Mapping[Domain, int]) -> None:
     """A constant index must lie in the range that the arrays give its slot."""
     for step in ordered(plan.outputs):
-        if step.op != "pick" or not isinstance(step.spec, tuple):
+        if not isinstance(step.op, ops.Pick):
             continue
-        for axis, constant, domain in step.spec:
+        for axis, constant, domain in step.op.fixed:
             size = domain.extent(sizes)
             inside = 0 <= constant - domain.first(size) < size
             if size == 0 or not (inside or domain.periodic):
-                array = next((o.spec for o in step.operands if o.op == "input"), "a tensor")
+                array = next((o.op.argument for o in step.operands if isinstance(o.op, ops.Input)), "a tensor")
                 raise ArrayError(
                     f"the index {constant} is out of range in slot {axis + 1} of {array}, which has {size} values",
                     remedy="give larger arrays, or use an index that they have",

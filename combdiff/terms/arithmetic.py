@@ -25,7 +25,8 @@ def number(value: int | Fraction | complex | tuple[Fraction, Fraction]) -> Const
             return Const(Fraction(value))
 
 
-def _times(a: Const, b: Const) -> Const:
+def times(a: Const, b: Const) -> Const:
+    """a·b."""
     if a is ONE or b is ONE:
         return b if a is ONE else a
     if not a.imag and not b.imag:
@@ -47,9 +48,9 @@ def _raised(c: Const, n: int) -> Const:
     square, n = (c, n) if n > 0 else (reciprocal(c), -n)
     result = ONE
     while n:
-        result = _times(result, square) if n % 2 else result
+        result = times(result, square) if n % 2 else result
         n //= 2
-        square = _times(square, square) if n else square
+        square = times(square, square) if n else square
     return result
 
 
@@ -111,7 +112,7 @@ def mul(*factors: Term) -> Term:
         flat.extend(f.factors if isinstance(f, Mul) else (f,))
     for f in flat:
         if isinstance(f, Const):
-            coefficient = f if coefficient is ONE else _times(coefficient, f)
+            coefficient = f if coefficient is ONE else times(coefficient, f)
             continue
         base, n = _integer_power(f)
         powers[base] = powers.get(base, 0) + n
@@ -171,11 +172,11 @@ def _worked_out(coefficient: Const, powers: dict[Term, int]) -> tuple[Const, dic
         within = None if is_held(c.real, c.imag, n) else next(alike, None)
         if within is not None:
             shared = min(n, powers[within], key=abs)
-            for base, times in ((c, -shared), (within, -shared), (mul(c, within), shared)):
-                powers[base] = powers.get(base, 0) + times
+            for base, more in ((c, -shared), (within, -shared), (mul(c, within), shared)):
+                powers[base] = powers.get(base, 0) + more
         result = power(c, number(powers[c]))
         if isinstance(result, Const):
-            coefficient = _times(coefficient, result)
+            coefficient = times(coefficient, result)
             del powers[c]
     return coefficient, powers
 
@@ -206,6 +207,6 @@ def power(base: Term, exponent: Term) -> Term:
             return Pow(base, n) if square is None else power(square[0], mul(n, HALF, square[1]))
         case _, Const() as q if not q.is_integer and not q.imag:
             of, factor = real_root(base)
-            return Pow(base, q) if of is base else power(of, _times(q, factor))
+            return Pow(base, q) if of is base else power(of, times(q, factor))
         case _:
             return Pow(base, exponent)

@@ -5,7 +5,7 @@ The nodes (`nodes.py`), what makes them in normal form (`arithmetic.py`: `add`, 
 """
 
 from combdiff.terms.alpha import alpha_equal, alpha_hash
-from combdiff.terms.arithmetic import add, mul, neg, number, power, reciprocal, split_coefficient, sub
+from combdiff.terms.arithmetic import add, mul, neg, number, power, reciprocal, split_coefficient, sub, times
 from combdiff.terms.constructors import PI, call, conj, delta, diff, indicator, lam, let, proj, total, tuple_of
 from combdiff.terms.nodes import (
     IMAGINARY,
@@ -100,6 +100,7 @@ __all__ = [
     "sub",
     "substitute",
     "subterms",
+    "times",
     "total",
     "tuple_of",
     "wraps",

@@ -13,6 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import combdiff as cd
+from combdiff.arrays import ops
 from combdiff.arrays.layouts import images
 from combdiff.arrays.lower.lower import lower
 from combdiff.arrays.lower.signature import result_of
@@ -215,7 +216,7 @@ def test_what_needs_a_whole_result_comes_after_the_loop() -> None:
     plan = scheduled(lower(term, {N: 3}), NUMPY, costs=EAGER)
     assert plan.loops
     for loop in plan.loops:
-        assert sum(o.spec == "A" for step in loop.steps for o in step.operands) <= 2
+        assert sum(o.op == ops.Input("A") for step in loop.steps for o in step.operands) <= 2
     a, b = arrays.values()
     second = np.einsum("pts,sqr,qr->pt", a, a, b)
     np.testing.assert_allclose(found[1], second, atol=1e-12)  # type: ignore[index]
@@ -244,7 +245,7 @@ def test_what_is_contracted_with_one_array_is_added_first() -> None:
     energy = "C(p, i)' * C(q, i) * C(r, j)' * C(s, j) * J(p, q, r, s)"
     d = cd.hvp(f"{J}(J::J) -> (C::CM) -> sum((i, j, p, q, r, s), {energy})")
     plan = d.plan(J=(4,) * 4, C=(4, 2))
-    assert sum(any(o.spec == "J" for o in step.operands) for step in plan.steps) == 2
+    assert sum(any(o.op == ops.Input("J") for o in step.operands) for step in plan.steps) == 2
     assert d.check()
 
 
@@ -273,7 +274,7 @@ def test_a_loop_over_any_index_computes_the_same(seed: int, n: int, m: int, bz: 
     sizes = {rt.N: n, rt.M: m, rt.BZ: bz, rt.X: 3}
     values = {v: random_value(v.kind, sizes, np.random.default_rng(seed)) for v in result_of(term).params}
     plan = lower(term, sizes)
-    if any(isinstance(s.spec, tuple) and s.op == "pick" and 0 in (sizes[d] for _, _, d in s.spec) for s in plan.steps):
+    if any(isinstance(s.op, ops.Pick) and 0 in (sizes[d] for _, _, d in s.op.fixed) for s in plan.steps):
         return
     plan = one_loop(one_loop(plan, rng), rng)
     text = emit(plan, NUMPY)

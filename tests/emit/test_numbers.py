@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import combdiff as cd
+from combdiff.arrays import ops
 from combdiff.arrays.lower.signature import result_of
 from combdiff.emit.backends import BACKENDS
 from combdiff.meaning.evaluate import evaluate
@@ -147,7 +148,7 @@ def test_large_arrays_are_written_over_where_numbers_take_part(name: str, memory
 def test_a_number_is_written_where_it_is_used_and_takes_no_memory(backend: str) -> None:
     d = derived("a given name", "grad")
     plan = d.plan(backend, value=True)
-    assert sum(step.op == "named" for step in plan.steps) == 1
+    assert sum(isinstance(step.op, ops.Named) for step in plan.steps) == 1
     assert all("named" not in cell for row in plan.rows() for cell in row)
     assert sum(line.count(".pi") for line in d.source(backend, value=True).splitlines()) == 3
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from combdiff.arrays import ops
 from combdiff.arrays.layouts import exchanges
 from combdiff.arrays.lower.argument_names import ArgumentNames
 from combdiff.arrays.lower.arrays import Arrays
 from combdiff.arrays.lower.components import Components, offsets_kind
 from combdiff.arrays.lower.signature import slots
-from combdiff.arrays.lower.solving import Equation
 from combdiff.arrays.plan import Argument, Step, ordered, unseen_sizes
 from combdiff.terms.terms import Diff, Term, Var
 from combdiff.terms.types import Domain, Index, Map, Product, Type, is_complex
@@ -27,7 +27,7 @@ class Parameters:
         for domain, var in parts.offsets.items():
             self._tensor(var, self.offsets(domain))
         for domain, var in parts.opposite.items():
-            step = arrays.builder.step("opposite", (self.offsets(domain),), None, domain.axes)
+            step = arrays.builder.step(ops.Opposite(), (self.offsets(domain),), domain.axes)
             arrays.names[step] = "opposite"
             self._tensor(var, step)
 
@@ -36,14 +36,14 @@ class Parameters:
 
     def offsets(self, domain: Domain) -> Step:
         """The list of offsets of a domain."""
-        return self.arrays.builder.step("input", (), self.lists[domain], slots(offsets_kind(domain)))
+        return self.arrays.builder.step(ops.Input(self.lists[domain]), (), slots(offsets_kind(domain)))
 
     def take(self, var: Var) -> Argument:
         """The argument for a parameter of the program."""
         of_integers = isinstance(var.kind, Map) and isinstance(var.kind.result, Index)
         if isinstance(var.kind, Map) and not (var.kind.is_tensor or of_integers):
             return Argument(var.name, var.kind, callable=True)
-        step = self.arrays.builder.step("input", (), var.name, slots(var.kind), is_complex(var.kind))
+        step = self.arrays.builder.step(ops.Input(var.name), (), slots(var.kind), is_complex(var.kind))
         self.known[var] = step
         if of_integers:
             # a list of offsets, which an equation is given
@@ -71,7 +71,7 @@ class Parameters:
 def _sizes_asked(steps: Sequence[Step], found: Sequence[Argument]) -> list[Domain]:
     """The domains whose sizes no array among the arguments shows, those that equations ask for among them."""
     shown = {d for a in found if a.step is not None for d in a.step.domains}
-    inner = [a.kind for s in steps if isinstance(s.spec, Equation) for a in s.spec.plan.arguments]
+    inner = [a.kind for s in steps if isinstance(s.op, ops.Root) for a in s.op.equation.plan.arguments]
     asked = [kind.domain for kind in inner if isinstance(kind, Index) and kind.domain is not None]
     return list(dict.fromkeys([*unseen_sizes(steps, found), *(d for d in asked if d not in shown)]))
 

@@ -13,15 +13,13 @@ from itertools import groupby, permutations, product
 from math import factorial, prod
 from operator import itemgetter
 
+from combdiff.arrays import ops
 from combdiff.arrays.layouts import Image, facing, images
 from combdiff.arrays.plan import Builder, Step
 from combdiff.terms.terms import MINUS_ONE, ONE, Const, Var, number
 from combdiff.terms.types import Domain, Index, Symmetry
 
 Labels = tuple[Var, ...]
-
-
-_PRODUCTS = frozenset({"tensordot", "batched", "einsum"})
 
 
 _MOST_ORDERS = 24  # of equal operands, which differ by their indices only
@@ -43,7 +41,7 @@ def domain_of(var: Var) -> Domain:
 
 def base(step: Step) -> Step:
     """The array itself, if `step` is its conjugate."""
-    return step.operands[0] if step.op == "conj" else step
+    return step.operands[0] if isinstance(step.op, ops.Conj) else step
 
 
 def alignment(labels: Labels, out: Labels) -> tuple[int, ...]:
@@ -80,25 +78,25 @@ class Arrays:
     # --- single steps -------------------------------------------------------------------------------------------
 
     def number(self, value: Const) -> Value:
-        return Value(self.builder.step("const", (), value, (), bool(value.imag)), ())
+        return Value(self.builder.step(ops.Constant(value), (), (), bool(value.imag)), ())
 
     def named(self, name: str) -> Value:
         """A number that has a name: `pi`."""
-        return Value(self.builder.step("named", (), name, ()), ())
+        return Value(self.builder.step(ops.Named(name), (), ()), ())
 
     def size(self, domain: Domain) -> Value:
         """How many values `domain` has, as a number."""
         if domain.count is not None:
             return self.number(number(domain.count))
-        return Value(self.builder.step("size", (), domain, ()), ())
+        return Value(self.builder.step(ops.Size(domain), (), ()), ())
 
-    def integers(self, var: Var, op: str = "range") -> Value:
-        """The values of an index (`range`; `numbers`: as floats), or where they lie in arrays (`place`)."""
+    def integers(self, var: Var, op: type[ops.Counting] = ops.Range) -> Value:
+        """The values of an index (`Range`; `Numbers`: as floats), or where they lie in arrays (`Place`)."""
         domain = domain_of(var)
-        if op == "place" and not (domain.symmetric or domain.lower):
-            op = "range"
-        step = self.builder.step(op, (), domain, (domain,))
-        if op != "numbers":
+        if op is ops.Place and not (domain.symmetric or domain.lower):
+            op = ops.Range
+        step = self.builder.step(op(domain), (), (domain,))
+        if op is not ops.Numbers:
             self.names.setdefault(step, var.name)
         return Value(step, (var,))
 
@@ -106,39 +104,39 @@ class Arrays:
         step = a.step
         if not step.complex:
             return a
-        if step.op == "conj":
-            return Value(step.operands[0], a.labels)
-        if step.op == "const" and isinstance(step.spec, Const):
-            return self.number(Const(step.spec.real, -step.spec.imag))
-        return Value(self.builder.step("conj", (step,), None, step.domains), a.labels)
+        match step.op:
+            case ops.Conj():
+                return Value(step.operands[0], a.labels)
+            case ops.Constant(value):
+                return self.number(Const(value.real, -value.imag))
+            case _:
+                return Value(self.builder.step(ops.Conj(), (step,), step.domains), a.labels)
 
     def elementwise(
-        self, op: str, spec: object, values: Sequence[Value], wanted: Sequence[Var] = (), complex: bool | None = None
+        self, op: ops.Aligned, values: Sequence[Value], wanted: Sequence[Var] = (), complex: bool | None = None
     ) -> Value:
-        """`op` on aligned operands; `spec` is completed by how each operand is aligned.
+        """`op` on these operands, which it is told how to align.
 
         What is equal is made once, whatever its indices are called, and sums and products in whatever order.
         """
-        key, numbered = self._in_any_order(op, spec, values, complex)
+        key, numbered = self._in_any_order(op, values, complex)
         if key in self._entrywise:
             step, places = self._entrywise[key]
             return Value(step, tuple(numbered[place] for place in places))
         out = joint((v.labels for v in values), wanted)
-        aligned = (spec, tuple(alignment(v.labels, out) for v in values))
+        aligned = op.placed(tuple(alignment(v.labels, out) for v in values))
         operands = tuple(v.step for v in values)
-        value = Value(self.builder.step(op, operands, aligned, map(domain_of, out), complex), out)
+        value = Value(self.builder.step(aligned, operands, map(domain_of, out), complex), out)
         self._entrywise[key] = value.step, tuple(numbered.index(label) for label in out)
         return value
 
-    def _in_any_order(
-        self, op: str, spec: object, values: Sequence[Value], complex: bool | None
-    ) -> tuple[Hashable, Labels]:
+    def _in_any_order(self, op: ops.Aligned, values: Sequence[Value], complex: bool | None) -> tuple[Hashable, Labels]:
         """What equal values have in common, and the indices in the order in which it counts them."""
-        coefficients: Sequence[Const] = spec if op == "add" else [ONE] * len(values)  # type: ignore[assignment]
+        coefficients = op.coefficients if isinstance(op, ops.Add) else [ONE] * len(values)
         number = {v.step: self._numbers.setdefault(v.step, len(self._numbers)) for v in values}
         rows = [(number[v.step], c.real, c.imag, n) for n, (v, c) in enumerate(zip(values, coefficients, strict=True))]
         ties = [[n] for n in range(len(rows))]
-        if op in ("add", "mul"):
+        if isinstance(op, ops.Add | ops.Mul):
             rows.sort()
             ties = [[row[-1] for row in tie] for _, tie in groupby(rows, key=itemgetter(0, 1, 2))]
         orders = product(*map(permutations, ties)) if prod(map(factorial, map(len, ties))) <= _MOST_ORDERS else [ties]
@@ -151,8 +149,8 @@ class Arrays:
             if least is None or pattern < least[0]:
                 least = pattern, tuple(counted)
         assert least is not None, "there is an order at least"
-        front = None if op == "add" else spec
-        return (op, front, complex, tuple(row[:-1] for row in rows), least[0]), least[1]
+        front = ops.Add if isinstance(op, ops.Add) else op
+        return (front, complex, tuple(row[:-1] for row in rows), least[0]), least[1]
 
     def product(self, coefficient: Const, values: Sequence[Value], wanted: Sequence[Var] = ()) -> Value:
         """coefficient · a · b · …, entry by entry."""
@@ -161,7 +159,7 @@ class Arrays:
         if len(values) == 1 and coefficient == ONE:
             return values[0]
         complex = bool(coefficient.imag) or any(v.step.complex for v in values)
-        return self.elementwise("mul", coefficient, values, wanted, complex)
+        return self.elementwise(ops.Mul(coefficient), values, wanted, complex)
 
     def total(self, terms: Sequence[tuple[Const, Value]], wanted: Sequence[Var] = ()) -> Value:
         """Σ coefficient · value, entry by entry."""
@@ -172,7 +170,7 @@ class Arrays:
         terms = sorted(terms, key=lambda pair: pair[0] == MINUS_ONE) if terms[0][0] == MINUS_ONE else terms
         coefficients = tuple(c for c, _ in terms)
         complex = any(c.imag or v.step.complex for c, v in terms)
-        return self.elementwise("add", coefficients, [v for _, v in terms], wanted, complex)
+        return self.elementwise(ops.Add(coefficients), [v for _, v in terms], wanted, complex)
 
     def _collected(self, terms: Sequence[tuple[Const, Value]]) -> list[tuple[Const, Value]]:
         """c·(A x) + c·(A y) as c·(A (x + y)): the sum is made before it is contracted, which reads A once."""
@@ -190,20 +188,19 @@ class Arrays:
 
     def _joined(self, a: Step, b: Step) -> Step | None:
         """a + b as one contraction, if both contract one array that is no smaller than what it is contracted with."""
-        if a is b or a.op != "tensordot" or b.op != "tensordot" or (a.spec, a.domains) != (b.spec, b.domains):
+        if a is b or not isinstance(a.op, ops.Tensordot) or (a.op, a.domains) != (b.op, b.domains):
             return None
         for side in (0, 1):
             one, x, y = a.operands[side], a.operands[1 - side], b.operands[1 - side]
             if b.operands[side] is one and x is not y and one.rank >= max(x.rank, 2) and x.domains == y.domains:
                 inside = self._joined(x, y) or self._plus(x, y)
                 operands = (one, inside) if side == 0 else (inside, one)
-                return self.builder.step("tensordot", operands, a.spec, a.domains)
+                return self.builder.step(a.op, operands, a.domains)
         return None
 
     def _plus(self, a: Step, b: Step) -> Step:
         axes = tuple(range(a.rank))
-        spec = ((ONE, ONE), (axes, axes))
-        return self.builder.step("add", (a, b), spec, a.domains, a.complex or b.complex)
+        return self.builder.step(ops.Add((ONE, ONE), places=(axes, axes)), (a, b), a.domains, a.complex or b.complex)
 
     def reduce(self, a: Value, over: Collection[Var]) -> Value:
         """Σ over some axes."""
@@ -211,9 +208,9 @@ class Arrays:
         if not axes:
             return a
         rest = tuple(label for label in a.labels if label not in over)
-        if a.step.op == "conj":
+        if isinstance(a.step.op, ops.Conj):
             return self.conj(self.reduce(self.conj(a), over))
-        return Value(self.builder.step("sum", (a.step,), axes, map(domain_of, rest)), rest)
+        return Value(self.builder.step(ops.Sum(axes), (a.step,), map(domain_of, rest)), rest)
 
     def arranged(self, a: Value, labels: Labels) -> Step:
         """The array with exactly these axes: transposed, and repeated along indices that it does not depend on."""
@@ -221,19 +218,19 @@ class Arrays:
         present = tuple(label for label in labels if label in have)
         if present != have:
             order = tuple(have.index(label) for label in present)
-            step = self.builder.step("permute", (step,), order, map(domain_of, present))
+            step = self.builder.step(ops.Permute(order), (step,), map(domain_of, present))
         if present != labels:
-            step = self.builder.step("broadcast", (step,), alignment(present, labels), map(domain_of, labels))
+            step = self.builder.step(ops.Broadcast(alignment(present, labels)), (step,), map(domain_of, labels))
         return step
 
     def permuted(self, array: Step, order: tuple[int, ...]) -> Step:
         """A view with the axes in another order."""
-        return self.builder.step("permute", (array,), order, [array.domains[axis] for axis in order])
+        return self.builder.step(ops.Permute(order), (array,), [array.domains[axis] for axis in order])
 
     def laid_out(self, array: Step, order: tuple[int, ...]) -> Step:
         """The same as an array that lies in memory so, which what is made later is made of, too."""
         self._laid.setdefault(array, order)
-        return self.builder.step("laid", (array,), order, [array.domains[axis] for axis in order])
+        return self.builder.step(ops.LaidOut(order), (array,), [array.domains[axis] for axis in order])
 
     def _as_laid(self, v: Value) -> Value:
         """`v` made of the array that was laid out, if one was."""
@@ -265,14 +262,14 @@ class Arrays:
     def _well_placed(self, a: Value, b: Value, over: list[Var], wanted: Sequence[Var]) -> Value:
         """A matrix product that reads the larger array in the image, under its symmetries, that lies best for it."""
         large, small = (a, b) if self._leads(a) >= self._leads(b) else (b, a)
-        conjugated = large.step.op == "conj"
-        base = large.step.operands[0] if conjugated else large.step
-        if not self.symmetries.get(base):
+        conjugated = isinstance(large.step.op, ops.Conj)
+        array = base(large.step)
+        if not self.symmetries.get(array):
             return self._matrix_product(a, b, over, wanted)
-        image = facing(large.labels, self.symmetries[base], over, small.labels, conjugated)
+        image = facing(large.labels, self.symmetries[array], over, small.labels, conjugated)
         if image.conj:
             # T = T'(image): Σ T x = (Σ T(image) x')', which conjugates the small arrays; T' x is Σ T(image) x
-            placed = Value(base, image.labels)
+            placed = Value(array, image.labels)
             value = self._matrix_product(placed, small if conjugated else self.conj(small), over, wanted)
             value = value if conjugated else self.conj(value)
         else:
@@ -282,31 +279,31 @@ class Arrays:
 
     def _leads(self, v: Value) -> tuple[int, bool]:
         """The larger array chooses its image; of two of one rank, one that has others."""
-        base = v.step.operands[0] if v.step.op == "conj" else v.step
-        return len(v.labels), bool(self.symmetries.get(base))
+        return len(v.labels), bool(self.symmetries.get(base(v.step)))
 
     def _matrix_product(self, a: Value, b: Value, over: list[Var], wanted: Sequence[Var]) -> Value:
         free_a = [x for x in a.labels if x not in over]
         free_b = [x for x in b.labels if x not in over]
         out, swapped = (*free_a, *free_b), (*free_b, *free_a)
-        straight = self._pairing(self._turned(a, over, 1), self._turned(b, over, 0), over)
-        crossed = self._pairing(self._turned(b, over, 1), self._turned(a, over, 0), over)
+        straight = ops.Tensordot(*self._pairing(self._turned(a, over, 1), self._turned(b, over, 0), over))
+        crossed = ops.Tensordot(*self._pairing(self._turned(b, over, 1), self._turned(a, over, 0), over))
         domains = tuple(map(domain_of, swapped))
         if not free_a and not free_b:
-            prefers = a.step.op != "conj" and (b.step.op == "conj" or b.step.op in _PRODUCTS)
+            second = isinstance(b.step.op, ops.Conj | ops.Contraction)
+            prefers = second and not isinstance(a.step.op, ops.Conj)
         elif not free_a or not free_b:
             # the smaller stands on the side where the larger is contracted, which then need not be moved in memory
             larger = b if not free_a else a
             prefers = (larger is a) == (set(larger.labels[: len(over)]) == set(over))
-        elif self.builder.known("tensordot", (a.step, b.step), straight, tuple(map(domain_of, out))):
+        elif self.builder.known(straight, (a.step, b.step), tuple(map(domain_of, out))):
             prefers = False
-        elif self.builder.known("tensordot", (b.step, a.step), crossed, domains):
+        elif self.builder.known(crossed, (b.step, a.step), domains):
             prefers = True
         else:
             prefers = _agrees(swapped, wanted) and not _agrees(out, wanted)
         if prefers:
-            return Value(self.builder.step("tensordot", (b.step, a.step), crossed, domains), swapped)
-        return Value(self.builder.step("tensordot", (a.step, b.step), straight, map(domain_of, out)), out)
+            return Value(self.builder.step(crossed, (b.step, a.step), domains), swapped)
+        return Value(self.builder.step(straight, (a.step, b.step), map(domain_of, out)), out)
 
     def _turned(self, v: Value, over: list[Var], axis: int) -> Value:
         """A symmetric matrix with its contracted index on this axis: A X, and not A Xᵀ."""
@@ -328,14 +325,12 @@ class Arrays:
         free_b = tuple(x for x in b.labels if x not in batch and x not in over)
         if _agrees((*lead, *free_b, *free_a), wanted) and not _agrees((*lead, *free_a, *free_b), wanted):
             a, b, free_a, free_b = b, a, free_b, free_a
-        spec = (
-            alignment(lead, a.labels),
-            alignment(lead, b.labels),
-            alignment(tuple(over), a.labels),
-            alignment(tuple(over), b.labels),
+        op = ops.Batched(
+            (alignment(lead, a.labels), alignment(lead, b.labels)),
+            (alignment(tuple(over), a.labels), alignment(tuple(over), b.labels)),
         )
         out = (*lead, *free_a, *free_b)
-        return Value(self.builder.step("batched", (a.step, b.step), spec, map(domain_of, out)), out)
+        return Value(self.builder.step(op, (a.step, b.step), map(domain_of, out)), out)
 
     def _einsum(self, a: Value, b: Value, kept: Collection[Var], wanted: Sequence[Var]) -> Value:
         a, b = (v if len(v.labels) > len(other.labels) else self._as_laid(v) for v, other in ((a, b), (b, a)))
@@ -345,8 +340,8 @@ class Arrays:
         large = len(joint(rows_kept)) + 1 >= max(map(len, rows))
         out = joint(rows_kept, () if large else wanted)
         names = {label: n for n, label in enumerate(dict.fromkeys(x for row in rows for x in row))}
-        spec = tuple(tuple(names[x] for x in labels) for labels in (a.labels, b.labels, out))
-        return Value(self.builder.step("einsum", (a.step, b.step), spec, map(domain_of, out)), out)
+        op = ops.Einsum(*(tuple(names[x] for x in labels) for labels in (a.labels, b.labels, out)))
+        return Value(self.builder.step(op, (a.step, b.step), map(domain_of, out)), out)
 
 
 def _common_last(a: Labels, b: Labels) -> Labels:
@@ -357,7 +352,7 @@ def _common_last(a: Labels, b: Labels) -> Labels:
 
 def _leading(batch: Sequence[Var], a: Value, b: Value, wanted: Sequence[Var]) -> Labels:
     """The order of the axes that stay in step: as in an operand that was made for it, else as wanted."""
-    made = next((v for v in (b, a) if v.step.op in ("gather", *_PRODUCTS)), None)
+    made = next((v for v in (b, a) if isinstance(v.step.op, ops.Gather | ops.Contraction)), None)
     order = wanted if made is None else made.labels
     return tuple(sorted(batch, key=lambda x: order.index(x) if x in order else len(order)))
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from combdiff.arrays import ops
 from combdiff.arrays.liveness import peak
 from combdiff.arrays.lower.lower import lower
 from combdiff.arrays.lower.signature import guessed_sizes, result_of
@@ -94,15 +95,15 @@ def seconds(plan: Plan) -> float:
 def _seconds(plan: Plan, step: Step) -> float:
     written = plan.entries(step) * (2 if step.complex else 1)
     match step.op:
-        case "tensordot" | "packed":
+        case ops.Tensordot() | ops.Packed():
             return plan.flops(step) / 2 * BLAS + written
-        case "batched" | "einsum":
+        case ops.Contraction():
             return plan.flops(step) / 2 * BATCHED + written
-        case "call" | "unknown":
+        case ops.Call() | ops.Unknown():
             return CALL * written
-        case "add" | "mul" | "power" | "where" | "solve" | "sum" | "scatter":
+        case ops.Add() | ops.Mul() | ops.Power() | ops.Where() | ops.Solve() | ops.Sum() | ops.Scatter():
             return max(plan.flops(step), written)
-        case "laid":
+        case ops.LaidOut():
             return written
         case _:
             return 0.0

@@ -11,8 +11,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
+from combdiff.arrays import ops
 from combdiff.arrays.lower.arrays import Arrays, Value, domain_of
 from combdiff.arrays.lower.conditions import compared_in, conditions_of, solution
 from combdiff.arrays.lower.indexing import affine, position
@@ -93,10 +93,10 @@ class Guarding(ABC):
         modulo = None
         if c.equal:
             modulo = next((d for v in (*left.labels, *right.labels) if (d := domain_of(v)).periodic), None)
-        kind = ("==" if c.equal else "<=", modulo, otherwise)
+        kind = ops.Where("==" if c.equal else "<=", modulo, otherwise)
         if otherwise == SAFE and _is_chosen(body, left, right, kind):
             return body
-        return self.arrays.elementwise("where", kind, (left, right, body), wanted, body.step.complex)
+        return self.arrays.elementwise(kind, (left, right, body), wanted, body.step.complex)
 
     def _side(self, t: Term) -> Value:
         if isinstance(t.type, Index) or (isinstance(t, Const) and t.is_integer):
@@ -115,21 +115,22 @@ class Guarding(ABC):
                 network.operands[home] = self._where(mask, network.operands[home], ZERO)
 
 
-def _is_chosen(value: Value, left: Value, right: Value, kind: object) -> bool:
+def _is_chosen(value: Value, left: Value, right: Value, kind: ops.Where) -> bool:
     """Whether `value` is SAFE already where the condition does not hold: a root or a power of what was chosen so."""
     step, labels = value.step, value.labels
     while True:
-        spec: Any = step.spec
+        if not isinstance(step.op, ops.Aligned):
+            return False
+        operands = [
+            Value(o, tuple(labels[axis] for axis in at)) for o, at in zip(step.operands, step.op.places, strict=True)
+        ]
         match step.op:
-            case "where" if spec[0][2] == SAFE:
-                pairs = zip(step.operands, spec[1], strict=True)
-                *sides, body = (Value(o, tuple(labels[axis] for axis in at)) for o, at in pairs)
-                if spec[0] == kind and sides == [left, right]:
+            case ops.Where(_, _, otherwise) if otherwise == SAFE:
+                *sides, body = operands
+                if step.op.placed(()) == kind and sides == [left, right]:
                     return True
                 step, labels = body.step, body.labels
-            case "power":
-                step, labels = step.operands[0], tuple(labels[axis] for axis in spec[1][0])
-            case "call" if spec[0] == "sqrt":
-                step, labels = step.operands[0], tuple(labels[axis] for axis in spec[1][0])
+            case ops.Power() | ops.Call("sqrt"):
+                step, labels = operands[0].step, operands[0].labels
             case _:
                 return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from combdiff.arrays import ops
 from combdiff.arrays.lower.arrays import Arrays, Labels, Value, alignment, domain_of
 from combdiff.arrays.plan import Step
 from combdiff.errors import UnsupportedError
@@ -79,7 +80,7 @@ def position(arrays: Arrays, form: Affine, slot: Domain | None) -> Value:
     """An integer array: where in an array's axis of domain `slot` the entry lies; the plain value if it is None."""
     bare = form.bare
     if bare is not None and (slot is None or domain_of(bare) == slot):
-        return arrays.integers(bare, "range" if slot is None else "place")
+        return arrays.integers(bare, ops.Range if slot is None else ops.Place)
     if form.entry is not None and (slot is None or form.entry.type == Index(slot)):
         return _integers(arrays, form.entry)
     # one order of the variables, so that k + b and b + k are one index array
@@ -88,12 +89,12 @@ def position(arrays: Arrays, form: Affine, slot: Domain | None) -> Value:
     shift = slot if slot is not None and slot.symmetric and slot.count is None else None
     lower = 0 if slot is None or slot.lower is None else slot.lower
     coefficients = tuple(c for _, c in form.coefficients)
-    spec = (coefficients, form.constant - lower, modulo, shift)
+    op = ops.Position(coefficients, form.constant - lower, modulo, shift)
     if not form.coefficients:
-        return Value(arrays.builder.step("position", (), (spec, ()), ()), ())
+        return Value(arrays.builder.step(op, (), ()), ())
     values = [_integers(arrays, atom) for atom, _ in form.coefficients]
     steps_first = sorted(form.variables, key=lambda v: domain_of(v) == slot)
-    value = arrays.elementwise("position", spec, values, steps_first)
+    value = arrays.elementwise(op, values, steps_first)
     arrays.names.setdefault(value.step, "".join(v.name for v in form.variables))
     return value
 
@@ -128,7 +129,7 @@ def entry(arrays: Arrays, array: Step, forms: Sequence[Affine]) -> Value:
         if len(set(labels)) == len(labels):
             return Value(array, labels)
         if len(labels) == 2:
-            return Value(arrays.builder.step("diagonal", (array,), None, array.domains[:1]), labels[:1])
+            return Value(arrays.builder.step(ops.Diagonal(), (array,), array.domains[:1]), labels[:1])
     return _gather(arrays, array, forms)
 
 
@@ -139,7 +140,7 @@ def _pick(arrays: Arrays, array: Step, forms: Sequence[Affine]) -> tuple[Step, S
         return array, forms
     rest = [axis for axis, f in enumerate(forms) if f.coefficients]
     picked = tuple((axis, c, array.domains[axis]) for axis, c in fixed)
-    step = arrays.builder.step("pick", (array,), picked, [array.domains[axis] for axis in rest])
+    step = arrays.builder.step(ops.Pick(picked), (array,), [array.domains[axis] for axis in rest])
     return step, [forms[axis] for axis in rest]
 
 
@@ -153,9 +154,9 @@ def _turn(arrays: Arrays, array: Step, forms: Sequence[Affine]) -> tuple[Step, S
         if not isinstance(var, Var) or domain_of(var) != domain or sum(var in f.variables for f in forms) > 1:
             continue
         if domain.symmetric and factor == -1 and not form.constant:
-            array = arrays.builder.step("flip", (array,), axis, array.domains)
+            array = arrays.builder.step(ops.Flip(axis), (array,), array.domains)
         elif domain.periodic and factor == 1 and form.constant:
-            array = arrays.builder.step("roll", (array,), (axis, -form.constant), array.domains)
+            array = arrays.builder.step(ops.Roll(axis, -form.constant), (array,), array.domains)
         else:
             continue
         turned[axis] = Affine(((var, 1),))
@@ -171,16 +172,15 @@ def _gather(arrays: Arrays, array: Step, forms: Sequence[Affine]) -> Value:
         slots = list(zip(forms, array.domains, strict=True))
         advanced = list(range(len(advanced)))
     places = {axis: position(arrays, forms[axis], slots[axis][1]) for axis in advanced}
-    spec = tuple(alignment(places[axis].labels, order) if axis in places else None for axis in range(len(slots)))
+    at = tuple(alignment(places[axis].labels, order) if axis in places else None for axis in range(len(slots)))
+    op = ops.Gather(at, len(order))
     kept = dict(_untouched(forms, places))
     # NumPy puts the gathered axes where the index arrays stand if these are neighbours, and first otherwise
-    neighbours = advanced[-1] - advanced[0] + 1 == len(advanced)
-    before = [v for axis, v in kept.items() if neighbours and axis < advanced[0]]
-    after = [v for axis, v in kept.items() if not neighbours or axis > advanced[-1]]
+    before = [v for axis, v in kept.items() if op.neighbours and axis < advanced[0]]
+    after = [v for axis, v in kept.items() if not op.neighbours or axis > advanced[-1]]
     labels = (*before, *order, *after)
     operands = (array, *(places[axis].step for axis in advanced))
-    spec_ = (spec, len(order))
-    return Value(arrays.builder.step("gather", operands, spec_, map(domain_of, labels), array.complex), labels)
+    return Value(arrays.builder.step(op, operands, map(domain_of, labels), array.complex), labels)
 
 
 def _gathered(slots: Sequence[tuple[Affine, Domain]], advanced: Sequence[int]) -> Labels:
@@ -277,9 +277,9 @@ def scatter(arrays: Arrays, a: Value, solved: Sequence[tuple[Var, Affine]], kept
     if adds and not set(sources) <= set(a.labels):
         # NumPy's add.at reads beyond values that it would have to repeat (seen in 2.4)
         a = Value(arrays.arranged(a, (*sources, *rest)), (*sources, *rest))
-    places = [arrays.integers(v, "place") for v in stay]
+    places = [arrays.integers(v, ops.Place) for v in stay]
     places += [position(arrays, form, domain_of(v)) for v, form in solved]
-    spec = (
+    op = ops.Scatter(
         alignment(a.labels, (*sources, *rest)),
         tuple(alignment(p.labels, sources) for p in places),
         len(sources),
@@ -287,4 +287,4 @@ def scatter(arrays: Arrays, a: Value, solved: Sequence[tuple[Var, Affine]], kept
     )
     out = (*stay, *(v for v, _ in solved), *rest)
     operands = (a.step, *(p.step for p in places))
-    return Value(arrays.builder.step("scatter", operands, spec, map(domain_of, out), a.step.complex), out)
+    return Value(arrays.builder.step(op, operands, map(domain_of, out), a.step.complex), out)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from combdiff.arrays import ops
 from combdiff.arrays.lower.argument_names import ArgumentNames
 from combdiff.arrays.lower.arguments import Parameters, derivative
 from combdiff.arrays.lower.arrays import Arrays, Labels, Value, domain_of
@@ -203,7 +204,7 @@ class _Lowering(Solving, Guarding):
             case Const():
                 return self.arrays.number(t)
             case Var() if isinstance(t.kind, Index):
-                return self.arrays.integers(t, "numbers")
+                return self.arrays.integers(t, ops.Numbers)
             case Var():
                 return Value(self.known[t], ())
             case Diff("root", _):
@@ -221,12 +222,12 @@ class _Lowering(Solving, Guarding):
                 if isinstance(base, Const) and isinstance(exponent, Const):
                     check_power(base, exponent)
                 values = self.operands(t, (base, exponent), wanted)
-                return self.arrays.elementwise("power", None, values, wanted, is_complex(t.type))
+                return self.arrays.elementwise(ops.Power(), values, wanted, is_complex(t.type))
             case Call(name, ()):
                 return self.arrays.named(name)
             case Call(primitive, args):
                 values = self.operands(t, args, wanted)
-                return self.arrays.elementwise("call", primitive, values, wanted, is_complex(t.type))
+                return self.arrays.elementwise(ops.Call(primitive), values, wanted, is_complex(t.type))
             case Delta() | Indicator():
                 return self.guarded(t, wanted)
             case Let():
@@ -243,7 +244,7 @@ class _Lowering(Solving, Guarding):
             case Proj(item, of):
                 value = self._call(of)
                 domains = (*map(domain_of, value.labels), *slots(t.type))
-                step = self.arrays.builder.step("item", (value.step,), item, domains, is_complex(t.type))
+                step = self.arrays.builder.step(ops.Item(item), (value.step,), domains, is_complex(t.type))
                 return Value(step, value.labels)
             case App(Diff("inverse", Lam()), _):
                 return self.solve(t)
@@ -264,10 +265,10 @@ class _Lowering(Solving, Guarding):
         numbers = all(isinstance(a.type, Number | Index) for a in args)
         if numbers and not slots(t.type):
             values = self.operands(t, args)
-            return self.arrays.elementwise("unknown", name, values, complex=is_complex(t.type))
+            return self.arrays.elementwise(ops.Unknown(name), values, complex=is_complex(t.type))
         operands = tuple(self.array(a) for a in args)
-        spec = (name, tuple(tuple(range(o.rank)) for o in operands))
-        step = self.arrays.builder.step("unknown", operands, spec, slots(t.type), is_complex(t.type))
+        op = ops.Unknown(name, arrays=True)
+        step = self.arrays.builder.step(op, operands, slots(t.type), is_complex(t.type))
         return Value(step, ())
 
     # --- products and sums ----------------------------------------------------------------------------------------
@@ -299,7 +300,7 @@ class _Lowering(Solving, Guarding):
         summary = self.contractions.total(operands, kept, wanted)
         value = self.arrays.product(network.coefficient, [*factors, summary], wanted)
         if value.step.complex and not is_complex(body.type):
-            value = self.arrays.elementwise("call", "real", [value], wanted, complex=False)
+            value = self.arrays.elementwise(ops.Call("real"), [value], wanted, complex=False)
         return value
 
     def _collect(self, t: Term, conjugated: bool, network: Network) -> None:

@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from combdiff.arrays import ops
 from combdiff.arrays.lower.argument_names import ArgumentNames, unlike
 from combdiff.arrays.lower.arrays import Arrays, Value
 from combdiff.arrays.lower.signature import Result, slots
@@ -94,7 +95,7 @@ class Solving(ABC):
         _refuse_loops(t, "a linear system")
         operands = [self.array(part) for part in _matrices(t.function.of)]
         operands.append(self.array(t.args[0]))
-        step = self.arrays.builder.step("solve", tuple(operands), None, slots(t.type), is_complex(t.type))
+        step = self.arrays.builder.step(ops.Solve(), tuple(operands), slots(t.type), is_complex(t.type))
         return Value(step, ())
 
     def root(self, t: Diff) -> Step:
@@ -104,7 +105,7 @@ class Solving(ABC):
             return self.equations[form]
         if not isinstance(t.of, Lam):
             name = self.argument_names.of(t)
-            step = self.arrays.builder.step("input", (), name, slots(t.type), is_complex(t.type))
+            step = self.arrays.builder.step(ops.Input(name), (), slots(t.type), is_complex(t.type))
             self.starts.append(Argument(name, t.type, step=step))
         else:
             _refuse_loops(t, "an equation")
@@ -137,19 +138,19 @@ class Solving(ABC):
         plan = replace(plan, outputs=tuple(map(self._as_array, plan.outputs)))
         start = self.argument_names.start(name)
         self.starts.append(Argument(start, kind, optional=True))
-        spec = Equation(f"equation_{name}", plan, x.name, start, tuple(v.name for v in values))
+        op = ops.Root(Equation(f"equation_{name}", plan, x.name, start, tuple(v.name for v in values)))
         operands = tuple(self.known[v] for v in captured)
-        return self.arrays.builder.step("root", operands, spec, slots(kind), is_complex(kind))
+        return self.arrays.builder.step(op, operands, slots(kind), is_complex(kind))
 
     def _as_array(self, step: Step) -> Step:
         """A result that solvers take: of a number, which a slope may be, an array of the library."""
-        return self.arrays.builder.step("array", (step,), None, ()) if is_plain(step) else step
+        return self.arrays.builder.step(ops.AsArray(), (step,), ()) if is_plain(step) else step
 
     def taken(self, arguments: Sequence[Argument], outputs: Sequence[Step]) -> tuple[Argument, ...]:
         """What is an argument: arrays, the functions that are called, and what a size is read off."""
         steps = ordered(outputs)
-        called = {s.spec[0] for s in steps if s.op == "unknown" and isinstance(s.spec, tuple)}
-        plans = [s.spec.plan for s in steps if isinstance(s.spec, Equation)]
+        called = {s.op.function for s in steps if isinstance(s.op, ops.Unknown)}
+        plans = [s.op.equation.plan for s in steps if isinstance(s.op, ops.Root)]
         asked = {a.name: a for plan in plans for a in plan.arguments if a.callable}
         functions = [a for a in arguments if a.callable and a.name in called | asked.keys()]
         functions += [a for name, a in asked.items() if name not in {f.name for f in functions}]

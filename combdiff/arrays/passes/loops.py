@@ -16,9 +16,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from combdiff.arrays import ops
 from combdiff.arrays.layouts import BY_SLABS, placement
 from combdiff.arrays.passes.cuts import Cut, cuts, part
-from combdiff.arrays.plan import VIEWS, Builder, Loop, Member, Plan, Step
+from combdiff.arrays.plan import Builder, Loop, Member, Plan, Step
 from combdiff.terms.types import Domain
 
 
@@ -218,14 +219,14 @@ def _slice(
     make: Builder, array: Step, axis: int, block: Domain, own: Domain | None, elsewhere: Collection[Step]
 ) -> Step:
     """A slice of an array from outside; of a view or a conjugate, which is perhaps never made, that of a slice."""
-    if array.op in (VIEWS | {"conj"}) - {"item"} and array.operands and array not in elsewhere:
+    if isinstance(array.op, ops.View | ops.Conj) and not isinstance(array.op, ops.Item) and array not in elsewhere:
         found = next((c for c in cuts(array) if c.axis == axis), None)
         if found is not None and found.slices[0] is not None:
             inside = _slice(make, array.operands[0], found.slices[0], block, own, elsewhere)
             return part(make, array, found, (inside,), own)
     kept = (own,) if own is not None else ()
     domains = (*array.domains[:axis], *kept, *array.domains[axis + 1 :])
-    return make.step("slice", (array,), (axis, block), domains, array.complex)
+    return make.step(ops.Slice(axis, block), (array,), domains, array.complex)
 
 
 # --- which loops pay ------------------------------------------------------------------------------------------------
@@ -240,7 +241,7 @@ def _seeds(plan: Plan, costs: Costs) -> Iterable[Mapping[Step, Cut]]:
         if found:
             yield found
     for step in steps:
-        if step.op not in VIEWS and _bytes(plan, step) >= costs.large:
+        if not isinstance(step.op, ops.SHOWING) and _bytes(plan, step) >= costs.large:
             for cut in cuts(step):
                 if cut.axis is not None and plan.sizes.get(step.domains[cut.axis], 0) > 1:
                     yield {step: cut}
@@ -248,7 +249,7 @@ def _seeds(plan: Plan, costs: Costs) -> Iterable[Mapping[Step, Cut]]:
 
 def _light(plan: Plan, step: Step, array: Step, costs: Costs) -> Cut | None:
     """The cut of a contraction along the first axis of a large array, whose partner and result are small beside it."""
-    if step.op != "tensordot" or step.operands.count(array) != 1:
+    if not isinstance(step.op, ops.Tensordot) or step.operands.count(array) != 1:
         return None
     side = step.operands.index(array)
     rest = (step, step.operands[1 - side])
@@ -264,7 +265,8 @@ def gain(plan: Plan, group: Group, costs: Costs) -> float:
     turns = -(-extent // width)
     if turns <= 1 or width * _slices(plan, group) > costs.cache:
         return 0.0
-    unmade = [s for s in group.cuts if s not in group.kept and s.op not in VIEWS and _is_large(plan, s, costs)]
+    large = [s for s in group.cuts if s not in group.kept and _is_large(plan, s, costs)]
+    unmade = [s for s in large if not isinstance(s.op, ops.SHOWING)]
     saved = sum(2.0 * _bytes(plan, s) for s in unmade)
     readers: dict[Step, list[int]] = {}
     for step, cut in group.cuts.items():
@@ -303,17 +305,15 @@ def _width(plan: Plan, group: Group, costs: Costs) -> int:
 
 def _becomes_vector(step: Step, cut: Cut) -> bool:
     """Whether a product of matrices is cut into products of one of them with vectors."""
-    if step.op != "tensordot":
+    if not isinstance(step.op, ops.Tensordot):
         return False
-    spec: tuple[tuple[int, ...], tuple[int, ...]] = step.spec  # type: ignore[assignment]  # of a tensordot
-    free = [o.rank - len(over) for o, over in zip(step.operands, spec, strict=True)]
+    free = [o.rank - len(over) for o, over in zip(step.operands, step.op.axes, strict=True)]
     return min(free) > 0 and any(n == 1 and s is not None for n, s in zip(free, cut.slices, strict=True))
 
 
 def _copies(step: Step, array: Step) -> bool:
     """Whether the contracted axes lie so that the array would be copied for the product."""
-    if step.op != "tensordot" or array.rank < 3:
+    if not isinstance(step.op, ops.Tensordot) or array.rank < 3:
         return False
-    spec: tuple[tuple[int, ...], tuple[int, ...]] = step.spec  # type: ignore[assignment]  # of a tensordot
-    side = step.operands.index(array)
-    return placement(spec[side], array.rank, len(spec[1 - side]) == step.operands[1 - side].rank) >= BY_SLABS
+    side, axes = step.operands.index(array), step.op.axes
+    return placement(axes[side], array.rank, len(axes[1 - side]) == step.operands[1 - side].rank) >= BY_SLABS

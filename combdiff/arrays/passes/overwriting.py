@@ -9,20 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from combdiff.arrays import ops
 from combdiff.arrays.numbers import is_plain, is_whole_power
-from combdiff.arrays.plan import NUMBERS, Plan, Step, ordered
+from combdiff.arrays.plan import Plan, Step, ordered
 from combdiff.terms.terms import ONE, Const
 
 LARGE = 256 << 10  # bytes; smaller arrays are had again from memory that was freed
 
 Kinds: TypeAlias = frozenset[Hashable]
 
-_FRESH = frozenset({"tensordot", "batched", "einsum", "sum", "roll", "scatter", "solve"})
-_ENTRYWISE = frozenset({"add", "mul", "power", "call", "conj"})
-_COUNTED = frozenset({"range", "place", "position", "opposite"})
-_VIEWING = frozenset({"permute", "pick", "flip", "diagonal", "gather", "roll"})
+_FRESH = (ops.Contraction, ops.Sum, ops.Roll, ops.Scatter, ops.Solve)
+_ENTRYWISE = (ops.Add, ops.Mul, ops.Power, ops.Call, ops.Conj)
+_COUNTED = (ops.Range, ops.Place, ops.Position, ops.Opposite)
+_VIEWING = (ops.Permute, ops.Pick, ops.Flip, ops.Diagonal, ops.Gather, ops.Roll)
+_SUMS = (ops.Add, ops.Mul, ops.Power, ops.Call, ops.Conj, ops.Sum, ops.Contraction, ops.Solve)
 _REAL, _COMPLEX, _DOUBLE, _WHOLE = "real", "complex", "double", "whole"
 
 
@@ -49,7 +51,7 @@ class Overwriting:
         found: dict[Step, Step] = {}
         for step in ordered(plan.outputs):
             kinds[step] = _kinds(step, kinds, self.alike)
-            entrywise = step.op in _ENTRYWISE and step in single and writes(step)
+            entrywise = isinstance(step.op, _ENTRYWISE) and step in single and writes(step)
             buffer = _buffer(step, uses, kinds) if entrywise and plan.bytes(step) >= self.large else None
             if buffer is not None:
                 found[step] = buffer
@@ -65,49 +67,40 @@ def _buffer(step: Step, uses: Mapping[Step, int], kinds: Mapping[Step, Kinds]) -
     whole = tuple(range(step.rank))
     fit = [
         (_coefficient(step, n) != ONE, n)
-        for n, (o, places) in enumerate(zip(step.operands, _places(step), strict=True))
+        for n, (o, places) in enumerate(zip(step.operands, step.rows, strict=False))
         if places == whole and uses[o] == 1 and o.complex == step.complex and _is_fresh(o) and _holds(kinds[o], rest)
     ]
     return step.operands[min(fit)[1]] if fit else None
 
 
-def _places(step: Step) -> tuple[tuple[int, ...], ...]:
-    """The axes of the result that those of each operand are."""
-    spec: Any = step.spec
-    return (tuple(range(step.rank)),) if step.op == "conj" else tuple(map(tuple, spec[1]))
-
-
 def _coefficient(step: Step, operand: int) -> Const:
-    spec: Any = step.spec
-    coefficient = spec[0][operand] if step.op == "add" else ONE
-    assert isinstance(coefficient, Const), "sums have a number for each operand"
-    return coefficient
+    return step.op.coefficients[operand] if isinstance(step.op, ops.Add) else ONE
 
 
 def _is_fresh(step: Step) -> bool:
     """Whether the text of a step makes a new array whatever its operands are."""
-    spec: Any = step.spec
     if not step.rank:
         return False
     match step.op:
-        case "add":
-            return len(step.operands) > 1 or spec[0][0] != ONE
-        case "mul":
-            factors = [o for o in step.operands if o.op != "const" or o.spec != ONE]
-            return len(factors) > 1 or spec[0] != ONE
-        case "power":
-            return isinstance(step.operands[1].spec, Const) and step.operands[1].spec != ONE
-        case "call":
-            return spec[0] not in ("real", "imag", "conj")
+        case ops.Add(coefficients):
+            return len(step.operands) > 1 or coefficients[0] != ONE
+        case ops.Mul(coefficient):
+            factors = [o for o in step.operands if o.op != ops.Constant(ONE)]
+            return len(factors) > 1 or coefficient != ONE
+        case ops.Power():
+            exponent = step.operands[1].op
+            return isinstance(exponent, ops.Constant) and exponent.value != ONE
+        case ops.Call(function):
+            return function not in ("real", "imag", "conj")
         case op:
-            return op in _FRESH
+            return isinstance(op, _FRESH)
 
 
 def _holds(buffer: Kinds, values: set[Hashable]) -> bool:
     """Whether an array of these kinds is of a dtype that holds those values."""
     known = buffer | {_part(kind) for kind in buffer}
-    is_float = any(kind in (_REAL, _DOUBLE) or (isinstance(kind, Step) and kind.op == "input") for kind in known)
-    return is_float and values <= known
+    given = any(isinstance(kind, Step) and isinstance(kind.op, ops.Input) for kind in known)
+    return (given or not known.isdisjoint({_REAL, _DOUBLE})) and values <= known
 
 
 def _part(kind: Hashable) -> Hashable:
@@ -117,8 +110,12 @@ def _part(kind: Hashable) -> Hashable:
 
 def _of_coefficients(step: Step) -> Kinds:
     """What the numbers of a sum or a product bring: nothing, unless they are complex."""
-    spec: Any = step.spec
-    numbers = spec[0] if step.op == "add" else (spec[0],) if step.op == "mul" else ()
+    numbers: tuple[Const, ...] = ()
+    match step.op:
+        case ops.Add(coefficients):
+            numbers = coefficients
+        case ops.Mul(coefficient):
+            numbers = (coefficient,)
     return frozenset({_COMPLEX} if any(c.imag for c in numbers) else ())
 
 
@@ -129,32 +126,31 @@ def _kinds(step: Step, known: Mapping[Step, Kinds], alike: bool) -> Kinds:
     """
     of_operands = frozenset().union(*(known[o] for o in step.operands), _of_coefficients(step))
     of_python = of_operands <= {_COMPLEX}
-    spec: Any = step.spec
     match step.op:
-        case op if op in NUMBERS:
+        case ops.Number():
             return frozenset({_COMPLEX} if step.complex else ())
-        case "input" if alike:
+        case ops.Input() if alike:
             return frozenset({_REAL, _COMPLEX} if step.complex else {_REAL})
-        case "numbers":
+        case ops.Numbers():
             return frozenset({_DOUBLE})
-        case op if op in _COUNTED:
+        case op if isinstance(op, _COUNTED):
             return of_operands if is_plain(step) else frozenset({_WHOLE})
-        case op if op in _VIEWING:
+        case op if isinstance(op, _VIEWING):
             return known[step.operands[0]]
-        case "scatter":
+        case ops.Scatter():
             return of_operands | ({_DOUBLE, _COMPLEX} if step.complex else {_DOUBLE})
-        case "where" if step.rank and not known[step.operands[2]] <= {_COMPLEX}:
+        case ops.Where() if step.rank and not known[step.operands[2]] <= {_COMPLEX}:
             return known[step.operands[2]]
-        case "call" | "conj" | "power" if of_python and not is_whole_power(step):
+        case ops.Call() | ops.Conj() | ops.Power() if of_python and not is_whole_power(step):
             # NumPy's functions make numbers of Python its own, which have a dtype
             return of_operands | {_DOUBLE}
-        case "call" if not step.complex and step.operands[0].complex:
+        case ops.Call() if not step.complex and step.operands[0].complex:
             return frozenset(_part(kind) for kind in of_operands if kind != _COMPLEX)
-        case "call" if step.complex and spec[0] in ("sqrt", "log"):
+        case ops.Call("sqrt" | "log") if step.complex:
             return of_operands | {_DOUBLE, _COMPLEX}
-        case "power" if step.complex and not is_whole_power(step):
+        case ops.Power() if step.complex and not is_whole_power(step):
             return of_operands | {_DOUBLE, _COMPLEX}
-        case "add" | "mul" | "power" | "call" | "conj" | "sum" | "tensordot" | "batched" | "einsum" | "solve":
+        case op if isinstance(op, _SUMS):
             return of_operands
         case _:
             return frozenset({step})

@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
+from combdiff.arrays import ops
 from combdiff.arrays.derived import Derived
 from combdiff.arrays.layouts import exchanges, placement
 from combdiff.arrays.passes.packed_uses import Part, Tensor, Use, analysed, joined, layout_of, use_of
@@ -94,7 +95,8 @@ class _Packed:
 
     def _join(self) -> None:
         """Contractions of one tensor with one partner that are only ever added, 2J − K: one use, if that keeps less."""
-        groups = [group for step in self.old.steps if step.op == "add" for group in self._addends(step)]
+        sums = [(step, step.op) for step in self.old.steps if isinstance(step.op, ops.Add)]
+        groups = [group for step, op in sums for group in self._addends(step, op)]
         members = {s for _, group in groups for _, s, _ in group}
         while True:
             counts = Counter(s for _, group in groups for _, s, _ in group)
@@ -117,11 +119,10 @@ class _Packed:
         uses = [(c, at, use_of(s, self.tensors)) for c, s, at in group]
         return analysed(joined([(c, at, use) for c, at, use in uses if use is not None]), self.derived)
 
-    def _addends(self, total: Step) -> list[tuple[Step, list[tuple[Const, Step, Order]]]]:
+    def _addends(self, total: Step, op: ops.Add) -> list[tuple[Step, list[tuple[Const, Step, Order]]]]:
         """Terms of a sum that may be one contraction, with their coefficients and where their axes go."""
-        spec: Any = total.spec
         groups: dict[object, list[tuple[Const, Step, Order]]] = {}
-        for c, operand, at in zip(spec[0], total.operands, spec[1], strict=True):
+        for c, operand, at in zip(op.coefficients, total.operands, op.places, strict=True):
             use = self.uses.get(operand)
             if use is not None:
                 place = at
@@ -170,7 +171,7 @@ class _Packed:
 
     def _is_read_otherwise(self, tensor: Step) -> bool:
         """Whether something is no contraction of the tensor: all of its entries are then needed as they are."""
-        views = {s for s in self.old.steps if s.op == "conj" and s.operands[0] is tensor}
+        views = {s for s in self.old.steps if isinstance(s.op, ops.Conj) and s.operands[0] is tensor}
         members = {m for found in self.sums.values() for m in found}
         contractions = {*self.uses, *members, *views}
         read = {o for s in self.old.steps if s not in contractions for o in s.operands} | {*self.old.outputs}
@@ -203,25 +204,24 @@ class _Packed:
             use = self.uses[step]
             layout = self.homes.get(id(use))
             self.new[step] = self._product(use, layout) if layout else self._of_whole(step)
-        elif step in self.sums:
-            self._rewrite_sum(step)
+        elif step in self.sums and isinstance(step.op, ops.Add):
+            self._rewrite_sum(step, step.op)
         elif all(o in self.new for o in step.operands):
             operands = tuple(self.new[o] for o in step.operands)
-            self.new[step] = self.builder.step(step.op, operands, step.spec, step.domains, step.complex)
+            self.new[step] = self.builder.step(step.op, operands, step.domains, step.complex)
 
     def _input(self, step: Step) -> Step:
         domains = step.domains
         order = self.whole.get(step)
         if order is not None:
             domains = tuple(domains[n] for n in order)
-        return self.builder.step("input", (), step.spec, domains, step.complex)
+        return self.builder.step(step.op, (), domains, step.complex)
 
-    def _rewrite_sum(self, step: Step) -> None:
+    def _rewrite_sum(self, step: Step, op: ops.Add) -> None:
         """A sum in which several contractions are one."""
-        spec: Any = step.spec
         done: set[int] = set()
         parts: list[tuple[Const, Step, Order]] = []
-        for c, operand, at in zip(spec[0], step.operands, spec[1], strict=True):
+        for c, operand, at in zip(op.coefficients, step.operands, op.places, strict=True):
             use, place = self.sums[step].get(operand, (None, at))
             layout = self.homes.get(id(use))
             if use is None:
@@ -235,31 +235,32 @@ class _Packed:
         if len(parts) == 1 and parts[0][0] == ONE:
             self.new[step] = self._permuted(parts[0][1], inverse(parts[0][2]))
             return
-        spec = (tuple(c for c, _, _ in parts), tuple(at for _, _, at in parts))
+        rest = ops.Add(tuple(c for c, _, _ in parts), places=tuple(at for _, _, at in parts))
         operands = tuple(o for _, o, _ in parts)
-        self.new[step] = self.builder.step("add", operands, spec, step.domains, step.complex)
+        self.new[step] = self.builder.step(rest, operands, step.domains, step.complex)
 
     def _of_whole(self, step: Step) -> Step:
         """A contraction of the copy of a tensor, whose axes are in another order."""
-        spec: Any = step.spec
+        assert isinstance(step.op, ops.Tensordot), "what has a use is a contraction"
         side = next(n for n, o in enumerate(step.operands) if _base(o) in self.tensors)
         tensor = _base(step.operands[side])
         order = self.whole[tensor]
         assert order is not None, "there is a copy of all of it"
         large = self._input(tensor)
-        large = self._conj(large) if step.operands[side].op == "conj" else large
-        axes = [list(row) for row in spec]
-        pairs = sorted(zip((order.index(n) for n in spec[side]), spec[1 - side], strict=True))
-        axes[side], axes[1 - side] = [a for a, _ in pairs], [b for _, b in pairs]
+        large = self._conj(large) if isinstance(step.operands[side].op, ops.Conj) else large
+        over, others = step.op.axes[side], step.op.axes[1 - side]
+        axes = [over, others]
+        pairs = sorted(zip((order.index(n) for n in over), others, strict=True))
+        axes[side], axes[1 - side] = tuple(a for a, _ in pairs), tuple(b for _, b in pairs)
         operands = tuple(large if n == side else self.new[o] for n, o in enumerate(step.operands))
         rows = [[d for axis, d in enumerate(o.domains) if axis not in axes[n]] for n, o in enumerate(operands)]
-        made = self.builder.step("tensordot", operands, tuple(map(tuple, axes)), [d for row in rows for d in row])
+        made = self.builder.step(ops.Tensordot(*axes), operands, [d for row in rows for d in row])
         # the free axes of the copy, as they stood before
-        free = [n for n in order if n not in spec[side]]
+        free = [n for n in order if n not in over]
         first = len(rows[0]) if side else 0
         moved = [first + free.index(n) for n in sorted(free)]
-        others = len(rows[1 - side])
-        return self._permuted(made, (*range(others), *moved) if side else (*moved, *range(len(free), made.rank)))
+        before = len(rows[1 - side])
+        return self._permuted(made, (*range(before), *moved) if side else (*moved, *range(len(free), made.rank)))
 
     def _product(self, use: Use, layout: Layout) -> Step:
         """The rows times each factor, and the result told by the products."""
@@ -271,13 +272,13 @@ class _Packed:
             y = self._averaged(use, self._conj(y) if factor.conj else y, factor.order)
             free = y.domains[len(use.contracted) :]
             complex = layout.complex or y.complex
-            products.append(self.builder.step("packed", (y,), layout, (*layout.row_axes, *free), complex))
+            products.append(self.builder.step(ops.Packed(layout), (y,), (*layout.row_axes, *free), complex))
         made = products[0]
         if layout.selects_rows:
             told = [use.parts[block[0]] for block in layout.blocks]
-            spec = (layout, tuple((part.sign, part.conj) for part in told))
+            op = ops.Unpacked(layout, tuple((part.sign, part.conj) for part in told))
             operands = tuple(products[part.factor] for part in told)
-            made = self.builder.step("unpacked", operands, spec, (*layout.free, *made.domains[1:]))
+            made = self.builder.step(op, operands, (*layout.free, *made.domains[1:]))
         made = self._conj(made) if use.conjugated else made
         count = len(layout.free)
         return self._permuted(made, (*range(count, made.rank), *range(count))) if use.swapped else made
@@ -293,25 +294,25 @@ class _Packed:
         views = tuple(self._permuted(y, (*p, *free)) for p in columns)
         signs = tuple(Const(ONE.real * sign) for sign in columns.values())
         axes = tuple(range(y.rank))
-        total = self.builder.step("add", views, (signs, (axes,) * len(views)), y.domains, y.complex)
-        share = Const(ONE.real / len(columns))
-        return self.builder.step("mul", (total,), (share, (axes,)), y.domains, y.complex)
+        total = self.builder.step(ops.Add(signs, places=(axes,) * len(views)), views, y.domains, y.complex)
+        share = ops.Mul(Const(ONE.real / len(columns)), places=(axes,))
+        return self.builder.step(share, (total,), y.domains, y.complex)
 
     def _permuted(self, step: Step, order: Sequence[int]) -> Step:
         """A view whose axis n is the axis order[n] of `step`."""
         order = tuple(order)
-        if step.op == "permute" and isinstance(step.spec, tuple):
-            order = tuple(step.spec[n] for n in order)
+        if isinstance(step.op, ops.Permute):
+            order = tuple(step.op.order[n] for n in order)
             step = step.operands[0]
         if order == tuple(range(step.rank)):
             return step
-        return self.builder.step("permute", (step,), order, (step.domains[n] for n in order))
+        return self.builder.step(ops.Permute(order), (step,), (step.domains[n] for n in order))
 
     def _conj(self, step: Step) -> Step:
-        if not step.complex:
-            return step
-        return step.operands[0] if step.op == "conj" else self.builder.step("conj", (step,), None, step.domains)
+        if isinstance(step.op, ops.Conj):
+            return step.operands[0]
+        return self.builder.step(ops.Conj(), (step,), step.domains) if step.complex else step
 
 
 def _base(step: Step) -> Step:
-    return step.operands[0] if step.op == "conj" else step
+    return step.operands[0] if isinstance(step.op, ops.Conj) else step

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
 
+from combdiff.arrays import ops
 from combdiff.arrays.derived import Derived
 from combdiff.arrays.passes.packing import (
     Addend,
@@ -36,7 +36,7 @@ class Tensor:
 
     @property
     def name(self) -> str:
-        return str(self.step.spec)
+        return self.step.op.argument if isinstance(self.step.op, ops.Input) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +95,14 @@ class Use:
 
 def use_of(step: Step, tensors: Mapping[Step, Tensor]) -> Use | None:
     """A step as a contraction of one of the tensors; None if it is none."""
-    if step.op != "tensordot":
+    if not isinstance(step.op, ops.Tensordot):
         return None
     sides = [n for n, o in enumerate(step.operands) if _base(o) in tensors]
     if len(sides) != 1:
         return None
     (side,) = sides
-    spec: Any = step.spec
     large, partner = step.operands[side], step.operands[1 - side]
-    over, over_partner = spec[side], spec[1 - side]
+    over, over_partner = step.op.axes[side], step.op.axes[1 - side]
     tensor = tensors[_base(large)]
     free_axes = [n for n in range(large.rank) if n not in over]
     rows = sorted(over_partner)
@@ -120,13 +119,13 @@ def use_of(step: Step, tensors: Mapping[Step, Tensor]) -> Use | None:
         tuple(large.domains[n] for n in free_axes),
         tuple(partner.domains[n] for n in rows),
         order,
-        large.op == "conj",
+        isinstance(large.op, ops.Conj),
         side == 1,
     )
 
 
 def _base(step: Step) -> Step:
-    return step.operands[0] if step.op == "conj" else step
+    return step.operands[0] if isinstance(step.op, ops.Conj) else step
 
 
 def joined(uses: Sequence[tuple[Const, Order, Use]]) -> Use:

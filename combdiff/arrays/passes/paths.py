@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
 
+from combdiff.arrays import ops
 from combdiff.arrays.lower.arrays import Arrays, Value, domain_of
 from combdiff.arrays.passes.orders import Cost, Factors, Ways, guessed, in_order, leaves
 from combdiff.arrays.passes.reuse import Made
 from combdiff.arrays.passes.sharing import Shared, shared_parts
-from combdiff.arrays.plan import VIEWS, Step
+from combdiff.arrays.plan import Step
 from combdiff.terms.terms import ONE, Const, Delta, Indicator, Term, Var, mul
 from combdiff.terms.types import Domain
 
@@ -120,7 +120,7 @@ def _contract(
         if addends:
             parts = [(c, _contract(arrays, v, small, kept, sizes, wanted)) for c, v in addends]
             return arrays.total(parts, wanted)
-    conjugated = [v for v in (a, b) if v.step.op == "conj"]
+    conjugated = [v for v in (a, b) if isinstance(v.step.op, ops.Conj)]
     if conjugated and any(x not in kept for x in a.labels if x in b.labels):
         out = {x for x in (*a.labels, *b.labels) if x in kept}
         spared = sum(_entries(v.labels, sizes) for v in conjugated)
@@ -136,26 +136,24 @@ def _addends(large: Value, small: Value, kept: Collection[Var]) -> list[tuple[Co
     The sum would take the memory of another argument, and reading these twice costs no more than making it.
     """
     contracted = [x for x in small.labels if x not in kept]
-    if large.step.op != "add" or not contracted or len(small.labels) >= len(large.labels):
+    if not isinstance(large.step.op, ops.Add) or not contracted or len(small.labels) >= len(large.labels):
         return []
-    spec: Any = large.step.spec
-    coefficients, alignments = spec
     if not set(small.labels) <= set(large.labels) or not all(map(_is_argument, large.step.operands)):
         return []
     values = [
         Value(step, tuple(large.labels[axis] for axis in axes))
-        for step, axes in zip(large.step.operands, alignments, strict=True)
+        for step, axes in zip(large.step.operands, large.step.op.places, strict=True)
     ]
     if not all(set(small.labels) <= set(v.labels) for v in values):
         return []
-    return list(zip(coefficients, values, strict=True))
+    return list(zip(large.step.op.coefficients, values, strict=True))
 
 
 def _is_argument(step: Step) -> bool:
     """Whether it is an argument, or its conjugate, as it lies in memory."""
-    while step.op in VIEWS | {"conj"} and step.operands:
+    while isinstance(step.op, ops.View | ops.Conj):
         step = step.operands[0]
-    return step.op == "input"
+    return isinstance(step.op, ops.Input)
 
 
 def _entries(labels: Collection[Var], sizes: Mapping[Domain, int]) -> int:

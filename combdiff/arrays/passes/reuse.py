@@ -14,6 +14,7 @@ from itertools import groupby, permutations, product
 from math import prod
 from operator import attrgetter, itemgetter
 
+from combdiff.arrays import ops
 from combdiff.arrays.layouts import images
 from combdiff.arrays.lower.arrays import Arrays, Labels, Value, base
 from combdiff.arrays.passes.orders import Factors
@@ -108,7 +109,7 @@ class Made:
         step = base(v.step)
         number = self._number(step)
         return [
-            _Reading(number, step.complex, i.labels, i.sign, step.complex and i.conj != (v.step.op == "conj"))
+            _Reading(number, step.complex, i.labels, i.sign, step.complex and i.conj != isinstance(v.step.op, ops.Conj))
             for i in images(v.labels, self.arrays.symmetries.get(step, ()))
         ]
 

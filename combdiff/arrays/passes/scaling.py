@@ -6,15 +6,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any
 
+from combdiff.arrays import ops
 from combdiff.arrays.passes.overwriting import LARGE
 from combdiff.arrays.plan import Step, ordered
-from combdiff.terms.terms import ONE, Const, mul
+from combdiff.terms.terms import ONE, Const, times
 from combdiff.terms.types import Domain
 
 _SMALLER = 2  # times: by which what is multiplied is smaller than the product for this to pay
-_CONTRACTIONS = frozenset({"tensordot", "batched", "einsum"})
 
 
 def scaled_early(
@@ -31,28 +30,25 @@ def scaled_early(
     for step in steps:
         operands = tuple(new[o] for o in step.operands)
         made = step if operands == step.operands else replace(step, operands=operands)
-        if step.op == "mul" and operands[-1].op in _CONTRACTIONS and operands[-1] in free:
-            made = _Scaling(made, free, sizes).result(large)
-        if step.op == "add":
-            made = _with_scaled_terms(made, free)
+        if isinstance(made.op, ops.Mul) and isinstance(operands[-1].op, ops.Contraction) and operands[-1] in free:
+            made = _Scaling(made, made.op, free, sizes).result(large)
+        if isinstance(made.op, ops.Add):
+            made = _with_scaled_terms(made, made.op, free)
         new[step] = made
         free |= {made} if step in free else set()
     return tuple(new[o] for o in outputs), {new.get(step, step): name for step, name in names.items()}
 
 
-def _with_scaled_terms(total: Step, free: set[Step]) -> Step:
+def _with_scaled_terms(total: Step, op: ops.Add, free: set[Step]) -> Step:
     """A sum whose products hold the numbers before them, so that numbers meet numbers before they meet arrays."""
-    spec: Any = total.spec
-    coefficients, places = list(spec[0]), spec[1]
-    operands = list(total.operands)
+    coefficients, operands = list(op.coefficients), list(total.operands)
     for n, (term, c) in enumerate(zip(operands, coefficients, strict=True)):
-        if term.op == "mul" and term in free and term.rank and not c.imag and abs(c.real) != 1:
-            inner: Any = term.spec
+        if isinstance(term.op, ops.Mul) and term in free and term.rank and not c.imag and abs(c.real) != 1:
             size = Const(abs(c.real))
-            operands[n] = replace(term, spec=(mul(size, inner[0]), inner[1]))
+            operands[n] = replace(term, op=replace(term.op, coefficient=times(size, term.op.coefficient)))
             coefficients[n] = Const(c.real / size.real)
             free.add(operands[n])
-    return replace(total, operands=tuple(operands), spec=(tuple(coefficients), places))
+    return replace(total, operands=tuple(operands), op=replace(op, coefficients=tuple(coefficients)))
 
 
 @dataclass
@@ -60,14 +56,14 @@ class _Scaling:
     """numbers · contraction, to be made another way; `free` are steps that nothing else needs."""
 
     product: Step
+    op: ops.Mul
     free: set[Step]
     sizes: Mapping[Domain, int]
 
     def result(self, large: int) -> Step:
         """The contraction of something with the numbers on it; the product as it is if that does not pay."""
         *numbers, contraction = self.product.operands
-        spec: Any = self.product.spec
-        self.coefficient, places = spec
+        self.coefficient, places = self.op.coefficient, self.op.places
         self.numbers = tuple(numbers)
         complex = self.coefficient.imag or any(o.complex for o in numbers)
         spread = any(o.rank for o in numbers) or len(places[-1]) != self.product.rank
@@ -78,41 +74,39 @@ class _Scaling:
         made = self._with_numbers(contraction)
         order = tuple(sorted(range(made.rank), key=lambda axis: places[-1][axis]))
         straight = order == tuple(range(made.rank))
-        return made if straight else Step("permute", (made,), order, self.product.domains, made.complex)
+        return made if straight else Step(ops.Permute(order), (made,), self.product.domains, made.complex)
 
     def _cost(self, step: Step) -> int:
         """The bytes of what is multiplied where the numbers go into `step`."""
-        spec: Any = step.spec
-        match step.op if step in self.free else "":
-            case "tensordot" | "batched" | "einsum":
+        match step.op if step in self.free else None:
+            case ops.Contraction():
                 return min(map(self._cost, step.operands))
-            case "permute":
+            case ops.Permute():
                 return self._cost(step.operands[0])
-            case "mul":
-                return 0 if spec[0] != ONE else min(map(self._bytes, step.operands))
+            case ops.Mul(coefficient):
+                return 0 if coefficient != ONE else min(map(self._bytes, step.operands))
             case _:
                 return self._bytes(step)
 
     def _with_numbers(self, step: Step) -> Step:
         """The same, times the numbers, which go where they cost least."""
-        spec: Any = step.spec
-        match step.op if step in self.free else "":
-            case "tensordot" | "batched" | "einsum":
+        match step.op if step in self.free else None:
+            case ops.Contraction():
                 side = min((0, 1), key=lambda side: self._cost(step.operands[side]))
                 step = step if step.operands[side] in self.free else _faced(step, side)
                 operands = list(step.operands)
                 operands[side] = self._with_numbers(operands[side])
                 return replace(step, operands=tuple(operands))
-            case "permute":
+            case ops.Permute():
                 return replace(step, operands=(self._with_numbers(step.operands[0]),))
-            case "mul":
-                places = (*(() for _ in self.numbers), *spec[1])
-                return replace(
-                    step, operands=(*self.numbers, *step.operands), spec=(mul(spec[0], self.coefficient), places)
-                )
+            case ops.Mul(coefficient) as op:
+                places = (*(() for _ in self.numbers), *op.places)
+                scaled = ops.Mul(times(coefficient, self.coefficient), places=places)
+                return replace(step, operands=(*self.numbers, *step.operands), op=scaled)
             case _:
                 places = (*(() for _ in self.numbers), tuple(range(step.rank)))
-                made = Step("mul", (*self.numbers, step), (self.coefficient, places), step.domains, step.complex)
+                scaled = ops.Mul(self.coefficient, places=places)
+                made = Step(scaled, (*self.numbers, step), step.domains, step.complex)
                 self.free.add(made)
                 return made
 
@@ -123,11 +117,13 @@ class _Scaling:
 def _faced(contraction: Step, side: int) -> Step:
     """The same product of matrices, with a transpose that is spelled before the number: 2 * A.T @ B."""
     matrix, inner = contraction.operands[side], 1 - side
-    spec: Any = contraction.spec
-    if contraction.op != "tensordot" or matrix.rank != 2 or len(spec[side]) != 1 or spec[side] == (inner,):
+    if not isinstance(contraction.op, ops.Tensordot) or matrix.rank != 2:
         return contraction
-    turned = Step("permute", (matrix,), (1, 0), matrix.domains[::-1], matrix.complex)
+    axes = [*contraction.op.axes]
+    if len(axes[side]) != 1 or axes[side] == (inner,):
+        return contraction
+    turned = Step(ops.Permute((1, 0)), (matrix,), matrix.domains[::-1], matrix.complex)
     left, right = contraction.operands
     operands = (turned, right) if side == 0 else (left, turned)
-    axes = ((inner,), spec[1]) if side == 0 else (spec[0], (inner,))
-    return replace(contraction, operands=operands, spec=axes)
+    axes[side] = (inner,)
+    return replace(contraction, operands=operands, op=ops.Tensordot(*axes))

@@ -11,16 +11,16 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Any
 
+from combdiff.arrays import ops
 from combdiff.arrays.plan import Step, ordered
 from combdiff.terms.types import Domain
 
-_ENTRYWISE = frozenset({"add", "mul", "power", "call", "where"})
+_ENTRYWISE = (ops.Add, ops.Mul, ops.Power, ops.Call, ops.Where)
 _CALL, _ROLL = 1.0, 6.0
 """Microseconds that NumPy takes to be called for an operation, and to roll an array without entries."""
 
-_ENTRY: Mapping[str, float] = {"call": 8e-3, "power": 4e-3, "roll": 1e-3}
+_ENTRY: Mapping[type[ops.Op], float] = {ops.Call: 8e-3, ops.Power: 4e-3, ops.Roll: 1e-3}
 """Microseconds for an entry, where it is not that of a sum or a product."""
 
 _PLAIN = 5e-4
@@ -35,14 +35,14 @@ def translated(
 
     >>> from combdiff.arrays.plan import Builder
     >>> n, make = Domain("n", periodic=True), Builder().step
-    >>> x = make("input", (), "x", (n,), False)
-    >>> e, f = (make("call", (o,), ("exp", ((0,),)), (n,)) for o in (x, make("roll", (x,), (0, 1), (n,))))
+    >>> x = make(ops.Input("x"), (), (n,), False)
+    >>> e, f = (make(ops.Call("exp", places=((0,),)), (o,), (n,)) for o in (x, make(ops.Roll(0, 1), (x,), (n,))))
     >>> (one, other), _ = translated((e, f), {}, {n: 10_000})
     >>> other.op, other.operands == (one,)
-    ('roll', True)
+    (Roll(axis=0, by=1), True)
     """
     steps = ordered(outputs)
-    if not any(step.op == "roll" for step in steps):
+    if not any(isinstance(step.op, ops.Roll) for step in steps):
         return tuple(outputs), dict(names)
     found = _Translations(steps, outputs, sizes)
     found.choose()
@@ -70,37 +70,33 @@ class _Translations:
 
     def _form(self, step: Step) -> tuple[int, Offsets]:
         """The number of what a step is up to shifts, and how far it is shifted along each axis."""
-        spec: Any = step.spec
         match step.op:
-            case "roll":
+            case ops.Roll(axis, by):
                 number, offsets = self.forms[step.operands[0]]
-                axis, by = spec
                 return number, (*offsets[:axis], offsets[axis] + by, *offsets[axis + 1 :])
-            case "conj":
+            case ops.Conj():
                 number, offsets = self.forms[step.operands[0]]
-                return self._number(("conj", number)), offsets
-            case op if op in _ENTRYWISE:
-                return self._entrywise(step)
+                return self._number((ops.Conj, number)), offsets
+            case ops.Aligned() as op if isinstance(op, _ENTRYWISE):
+                return self._entrywise(step, op)
             case _:
                 return self._number(step), (0,) * step.rank
 
-    def _entrywise(self, step: Step) -> tuple[int, Offsets]:
-        spec: Any = step.spec
-        head, places = spec
+    def _entrywise(self, step: Step, op: ops.Aligned) -> tuple[int, Offsets]:
         least: dict[int, int] = {}
-        for operand, at in zip(step.operands, places, strict=True):
+        for operand, at in zip(step.operands, op.places, strict=True):
             for axis, offset in zip(at, self.forms[operand][1], strict=True):
                 least[axis] = min(least.get(axis, offset), offset)
         parts: list[Hashable] = []
-        for n, (operand, at) in enumerate(zip(step.operands, places, strict=True)):
+        for n, (operand, at) in enumerate(zip(step.operands, op.places, strict=True)):
             number, offsets = self.forms[operand]
-            own = head[n] if step.op == "add" else None
+            own = op.coefficients[n] if isinstance(op, ops.Add) else None
             parts.append((number, tuple(o - least[a] for o, a in zip(offsets, at, strict=True)), at, own))
         # sums and products are equal in any order
-        operands = frozenset(Counter(parts).items()) if step.op in ("add", "mul") else tuple(parts)
-        rest = None if step.op == "add" else head
+        operands = frozenset(Counter(parts).items()) if isinstance(op, ops.Add | ops.Mul) else tuple(parts)
+        rest = ops.Add if isinstance(op, ops.Add) else op.placed(())
         offsets = tuple(least.get(axis, 0) for axis in range(step.rank))
-        return self._number((step.op, rest, operands, step.domains, step.complex)), offsets
+        return self._number((rest, operands, step.domains, step.complex)), offsets
 
     def _number(self, key: Hashable) -> int:
         return self._numbers.setdefault(key, len(self._numbers))
@@ -111,16 +107,16 @@ class _Translations:
         """Find the steps that are to be another one, rolled: large ones first, for what is in them goes with them."""
         alike: dict[int, list[Step]] = defaultdict(list)
         for step in self.steps:
-            if step.op in _ENTRYWISE and step.rank:
+            if isinstance(step.op, _ENTRYWISE) and step.rank:
                 alike[self.forms[step][0]].append(step)
         for step in reversed(self.steps):
-            others = alike.get(self.forms[step][0], ()) if step.op in _ENTRYWISE else ()
+            others = alike.get(self.forms[step][0], ()) if isinstance(step.op, _ENTRYWISE) else ()
             first = next((s for s in others if self.uses[s]), step)
             if first is step or not self.uses[step]:
                 continue
             gone = Counter(self._only_for(step))
             shifts = sum(1 for _ in self._shifts(first, step))
-            if sum(map(self._time, gone)) > shifts * self._time(step, "roll"):
+            if sum(map(self._time, gone)) > shifts * self._time(step, ops.Roll):
                 self.rolled[step] = first
                 self.uses[first] += 1
                 for other in gone:
@@ -145,13 +141,13 @@ class _Translations:
             if a != b:
                 yield axis, b - a
 
-    def _time(self, step: Step, op: str = "") -> float:
-        op = op or step.op
-        if op not in _ENTRYWISE | {"roll", "conj"}:
+    def _time(self, step: Step, kind: type[ops.Op] | None = None) -> float:
+        kind = kind or type(step.op)
+        if not issubclass(kind, (*_ENTRYWISE, ops.Roll, ops.Conj)):
             return 0.0
         entries = prod(self.sizes.get(d, 1) for d in step.domains)
-        passes = max(1, len(step.operands) - 1) if op in ("add", "mul") else 1
-        return (_ROLL if op == "roll" else _CALL * passes) + entries * passes * _ENTRY.get(op, _PLAIN)
+        passes = max(1, len(step.operands) - 1) if issubclass(kind, ops.Add | ops.Mul) else 1
+        return (_ROLL if kind is ops.Roll else _CALL * passes) + entries * passes * _ENTRY.get(kind, _PLAIN)
 
     # --- what is made -----------------------------------------------------------------------------------------------
 
@@ -172,5 +168,5 @@ class _Translations:
     def _roll(self, step: Step, axis: int, by: int) -> Step:
         key = step, axis, by
         if key not in self._rolls:
-            self._rolls[key] = Step("roll", (step,), (axis, by), step.domains, step.complex)
+            self._rolls[key] = Step(ops.Roll(axis, by), (step,), step.domains, step.complex)
         return self._rolls[key]

@@ -1,0 +1,503 @@
+"""The operations of array programs: what each is told, and which index each axis of its operands and result carries.
+
+    W(p, i) = Σ_q A(p, q) B(q, i)      Tensordot((1,), (0,)) of A and B: rows (0, 1), (1, 2) and (0, 2)
+    y(i, j) = x(j) + A(j, i)           Add((1, 1), ((1,), (1, 0))) of x and A: rows (1,), (1, 0) and (0, 1)
+
+`rows` is the one fact from which the rest follows: along which indices an operation can be cut into parts
+(`passes/cuts.py`), whether shapes fit (`verify.py`), how a contraction is written as an einsum. An axis that is `WHOLE`
+carries no index: an entry needs, or is one of, several values along it that only exist together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias
+
+from combdiff.terms.terms import Const
+from combdiff.terms.types import Domain
+
+if TYPE_CHECKING:
+    from combdiff.arrays.lower.solving import Equation
+    from combdiff.arrays.passes.packing import Layout
+
+WHOLE = -1
+
+Row: TypeAlias = tuple[int, ...]
+Rows: TypeAlias = tuple[Row, ...]
+"""A label for each axis: the rows of the operands, then that of the result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """What a step does with its operands; `name` is what its text form calls it."""
+
+    name: ClassVar[str] = ""
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        """The labels of the axes of operands of these `ranks`, and of a result of this `rank`."""
+        return (*((WHOLE,) * r for r in ranks), (WHOLE,) * rank)
+
+
+# --- what a program starts from -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Number(Op):
+    """A number of Python's, which is no array."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constant(Number):
+    """An exact number."""
+
+    name: ClassVar[str] = "const"
+    value: Const
+
+
+@dataclass(frozen=True, slots=True)
+class Named(Number):
+    """A number that has a name: `pi`."""
+
+    name: ClassVar[str] = "named"
+    of: str
+
+
+@dataclass(frozen=True, slots=True)
+class Size(Number):
+    """How many values a domain has."""
+
+    name: ClassVar[str] = "size"
+    domain: Domain
+
+
+@dataclass(frozen=True, slots=True)
+class Input(Op):
+    """An argument."""
+
+    name: ClassVar[str] = "input"
+    argument: str
+
+
+@dataclass(frozen=True, slots=True)
+class Counting(Op):
+    """Integers that stand for the values of an index."""
+
+    domain: Domain
+
+
+@dataclass(frozen=True, slots=True)
+class Range(Counting):
+    """The values of an index."""
+
+    name: ClassVar[str] = "range"
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers(Counting):
+    """The values of an index in floating point."""
+
+    name: ClassVar[str] = "numbers"
+
+
+@dataclass(frozen=True, slots=True)
+class Place(Counting):
+    """Where the values of an index lie in arrays, from 0."""
+
+    name: ClassVar[str] = "place"
+
+
+@dataclass(frozen=True, slots=True)
+class Opposite(Op):
+    """Where the negative of each offset of a list lies."""
+
+    name: ClassVar[str] = "opposite"
+
+
+# --- views ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class View(Op):
+    """Shows its operand, or a part of it, without a copy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Permute(View):
+    """Axis n is the operand's axis order[n]."""
+
+    name: ClassVar[str] = "permute"
+    order: Row
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        return tuple(self.order.index(axis) for axis in range(rank)), tuple(range(rank))
+
+
+@dataclass(frozen=True, slots=True)
+class Pick(View):
+    """Some axes at a constant: `fixed` has the axis, the index and the domain of each."""
+
+    name: ClassVar[str] = "pick"
+    fixed: tuple[tuple[int, int, Domain], ...]
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        gone = {axis for axis, _, _ in self.fixed}
+        labels = iter(range(rank))
+        return tuple(WHOLE if axis in gone else next(labels) for axis in range(ranks[0])), tuple(range(rank))
+
+
+@dataclass(frozen=True, slots=True)
+class Flip(View):
+    """An axis read backwards."""
+
+    name: ClassVar[str] = "flip"
+    axis: int
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        return _but(self.axis, rank), _but(self.axis, rank)
+
+
+@dataclass(frozen=True, slots=True)
+class Diagonal(View):
+    """The entries of a matrix whose two indices are equal."""
+
+    name: ClassVar[str] = "diagonal"
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        return (0, 0), (0,)
+
+
+@dataclass(frozen=True, slots=True)
+class Item(View):
+    """An item of what a function of the user returns, from 0."""
+
+    name: ClassVar[str] = "item"
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Slice(View):
+    """The part along an axis that a turn of the loop over `block` works on; of one value, without the axis."""
+
+    name: ClassVar[str] = "slice"
+    axis: int
+    block: Domain
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        row = _but(self.axis, ranks[0])
+        return row, row if rank == ranks[0] else tuple(label for label in row if label != WHOLE)
+
+
+def _but(axis: int, rank: int) -> Row:
+    return tuple(WHOLE if n == axis else n for n in range(rank))
+
+
+# --- copies ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Roll(Op):
+    """Entry k + by is the operand's entry k along a periodic axis."""
+
+    name: ClassVar[str] = "roll"
+    axis: int
+    by: int
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        return _but(self.axis, rank), _but(self.axis, rank)
+
+
+@dataclass(frozen=True, slots=True)
+class Broadcast(Op):
+    """The operand repeated along new axes; its axes lie at `places`."""
+
+    name: ClassVar[str] = "broadcast"
+    places: Row
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        return self.places, tuple(range(rank))
+
+
+@dataclass(frozen=True, slots=True)
+class LaidOut(Op):
+    """A copy whose axis n is the operand's axis order[n], and which lies in memory so."""
+
+    name: ClassVar[str] = "laid"
+    order: Row
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        return tuple(self.order.index(axis) for axis in range(rank)), tuple(range(rank))
+
+
+@dataclass(frozen=True, slots=True)
+class AsArray(Op):
+    """A number of Python's as one of the library's."""
+
+    name: ClassVar[str] = "array"
+
+
+@dataclass(frozen=True, slots=True)
+class Gather(Op):
+    """T(form₁, …): an index array for each slot that is not None, whose axes lie at these places of the first `rank`.
+
+    The gathered axes stand where those slots stand if they are neighbours, and else first.
+    """
+
+    name: ClassVar[str] = "gather"
+    slots: tuple[Row | None, ...]
+    rank: int
+
+    @property
+    def gathered(self) -> Row:
+        """The slots that index arrays stand in."""
+        return tuple(axis for axis, slot in enumerate(self.slots) if slot is not None)
+
+    @property
+    def neighbours(self) -> bool:
+        """Whether these slots stand side by side."""
+        return self.gathered[-1] - self.gathered[0] + 1 == len(self.gathered)
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        first = self.gathered[0] if self.neighbours else 0
+        rest = iter([*range(first), *range(first + self.rank, rank)])
+        array = tuple(next(rest) if slot is None else WHOLE for slot in self.slots)
+        places = (tuple(first + axis for axis in slot) for slot in self.slots if slot is not None)
+        return array, *places, tuple(range(rank))
+
+
+@dataclass(frozen=True, slots=True)
+class Scatter(Op):
+    """Zeros with the operand's entries at the places that index arrays say; `adds` where some may coincide.
+
+    The index arrays range over `rank` indices, at `places`; the operand over these and those that stay, at `at`.
+    """
+
+    name: ClassVar[str] = "scatter"
+    at: Row
+    places: Rows
+    rank: int
+    adds: bool
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        rest = tuple(self.rank + n for n in range(rank - len(self.places)))
+        return self.at, *self.places, (*((WHOLE,) * len(self.places)), *rest)
+
+
+# --- entry by entry -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Conj(Op):
+    """The complex conjugate."""
+
+    name: ClassVar[str] = "conj"
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        return tuple(range(rank)), tuple(range(rank))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aligned(Op):
+    """Works entry by entry; the axes of each operand lie at its `places` among those of the result."""
+
+    places: Rows = ()
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        return *self.places, tuple(range(rank))
+
+    def placed(self, places: Rows) -> Self:
+        """The same with the operands at other places."""
+        return replace(self, places=places)
+
+
+@dataclass(frozen=True, slots=True)
+class Add(Aligned):
+    """Σ coefficient · operand."""
+
+    name: ClassVar[str] = "add"
+    coefficients: tuple[Const, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Mul(Aligned):
+    """coefficient · Π operand."""
+
+    name: ClassVar[str] = "mul"
+    coefficient: Const
+
+
+@dataclass(frozen=True, slots=True)
+class Power(Aligned):
+    """The first operand to the power of the second."""
+
+    name: ClassVar[str] = "power"
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Aligned):
+    """A scalar function of the language."""
+
+    name: ClassVar[str] = "call"
+    function: str
+
+
+@dataclass(frozen=True, slots=True)
+class Where(Aligned):
+    """The third operand where the first two are in the `relation`, modulo the size of a domain; else a number."""
+
+    name: ClassVar[str] = "where"
+    relation: str
+    modulo: Domain | None
+    otherwise: Const
+
+
+@dataclass(frozen=True, slots=True)
+class Position(Aligned):
+    """Σ coefficient · index + constant, modulo a domain's size, from where the middle of the domain `shift` lies."""
+
+    name: ClassVar[str] = "position"
+    coefficients: tuple[int, ...]
+    constant: int
+    modulo: Domain | None
+    shift: Domain | None
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown(Aligned):
+    """A function of the user: of numbers, entry by entry; or of `arrays` as they are."""
+
+    name: ClassVar[str] = "unknown"
+    function: str
+    arrays: bool = False
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        return Op.rows(self, ranks, rank) if self.arrays else Aligned.rows(self, ranks, rank)
+
+
+@dataclass(frozen=True, slots=True)
+class Fused(Aligned):
+    """Several operations that work entry by entry, in one pass over memory: the kernel `function`.
+
+    `parameters` and `result` are what it takes and what it makes (`float64 x, complex128 z`), `statements` are C++.
+    """
+
+    name: ClassVar[str] = "kernel"
+    function: str
+    parameters: str
+    result: str
+    statements: tuple[str, ...]
+
+
+# --- sums and products ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Sum(Op):
+    """Σ over some axes."""
+
+    name: ClassVar[str] = "sum"
+    axes: Row
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        row = tuple(range(ranks[0]))
+        return row, tuple(label for label in row if label not in self.axes)
+
+
+@dataclass(frozen=True, slots=True)
+class Contraction(Op):
+    """Σ over the indices of two operands that the result does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tensordot(Contraction):
+    """Axes of the left operand contracted with axes of the right one; what is left of both, in order."""
+
+    name: ClassVar[str] = "tensordot"
+    left: Row
+    right: Row
+
+    @property
+    def axes(self) -> tuple[Row, Row]:
+        """The contracted axes of both."""
+        return self.left, self.right
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        return _paired(ranks, ((), ()), self.axes)
+
+
+@dataclass(frozen=True, slots=True)
+class Batched(Contraction):
+    """A product of matrices for each value of the `batch`, axes of both operands that stay in step and come first."""
+
+    name: ClassVar[str] = "batched"
+    batch: tuple[Row, Row]
+    axes: tuple[Row, Row]
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        return _paired(ranks, self.batch, self.axes)
+
+
+@dataclass(frozen=True, slots=True)
+class Einsum(Contraction):
+    """A contraction by its labels."""
+
+    name: ClassVar[str] = "einsum"
+    left: Row
+    right: Row
+    result: Row
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        return self.left, self.right, self.result
+
+
+def _paired(ranks: Sequence[int], batch: tuple[Row, Row], over: tuple[Row, Row]) -> Rows:
+    """The labels where axes of both operands are paired: those of the left one count, and go on in the right one."""
+    same = dict(zip((*batch[1], *over[1]), (*batch[0], *over[0]), strict=True))
+    left = tuple(range(ranks[0]))
+    new = iter(range(ranks[0], ranks[0] + ranks[1]))
+    right = tuple(same[axis] if axis in same else next(new) for axis in range(ranks[1]))
+    free = [label for label in left if label not in (*batch[0], *over[0])]
+    return left, right, (*batch[0], *free, *(label for label in right if label >= ranks[0]))
+
+
+@dataclass(frozen=True, slots=True)
+class Packed(Op):
+    """The rows that are kept of a symmetric tensor, times the operand."""
+
+    name: ClassVar[str] = "packed"
+    layout: Layout
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        free = tuple(range(ranks[0] - len(self.layout.contracted)))
+        return (*((WHOLE,) * (ranks[0] - len(free))), *free), (*((WHOLE,) * (rank - len(free))), *free)
+
+
+@dataclass(frozen=True, slots=True)
+class Unpacked(Op):
+    """The whole of a product from the rows that were computed, each with a sign and perhaps conjugated."""
+
+    name: ClassVar[str] = "unpacked"
+    layout: Layout
+    parts: tuple[tuple[int, bool], ...]
+
+
+# --- equations ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Solve(Op):
+    """A linear system, with one matrix, or with two where it conjugates."""
+
+    name: ClassVar[str] = "solve"
+
+
+@dataclass(frozen=True, slots=True)
+class Root(Op):
+    """What Newton's method finds for an equation."""
+
+    name: ClassVar[str] = "root"
+    equation: Equation
+
+
+SHOWING = (Number, Input, View)
+"""What takes no memory of its own: numbers, arguments, and views."""
