@@ -10,6 +10,7 @@ from tests.mutants.mutant import Mutant, inside, source
 SCALARS = "combdiff/terms/scalars.py"
 PRIMITIVES = "combdiff/calculus/primitives.py"
 OF_SCALARS = (
+    "tests/terms/test_scalars.py",
     "tests/calculus/test_primitives.py",
     "tests/paper/test_scalar_functions.py",
     "tests/simplify",
