@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -162,12 +162,15 @@ class Derivation:
         value: bool = False,
         pack: str | Sequence[str] = (),
         memory: int | str | None = None,
+        ir: bool = False,
         **shapes: object,
     ) -> Plan:
         """The statements that compute the result, for arrays of the shapes given; prints as a table of costs.
 
-        With `value`, `pack` and `memory` they are those of `compile` with the same; where the program has such a name,
-        write `value_=True`. Raises BudgetError where `memory`, bytes or text such as "2 GB", is too little.
+        With `ir` it prints as the array program that code is written from, a line an operation, which
+        `combdiff.arrays.text.read` makes a plan of again. With `value`, `pack` and `memory` the statements are those of
+        `compile` with the same; where the program has such a name, write `value_=True`. Raises BudgetError where
+        `memory`, bytes or text such as "2 GB", is too little.
         """
         from combdiff.arrays.lower.lower import guessed_sizes
         from combdiff.arrays.passes.memory import bytes_of
@@ -178,12 +181,14 @@ class Derivation:
         given = Given.of(self.term, shapes)
         forms = self._runnable(given.option("value", value, False))
         pack, memory = given.option("pack", pack, ()), given.option("memory", memory, None)
+        as_text = bool(given.option("ir", ir, False))
         backend = given.keyword("backend", backend)
         with deep_recursion():
             term = forms.formula
             names, spelling, limit = self._names_to_pack(pack), spelling_of(backend), bytes_of(memory)
             sizes = {**guessed_sizes(term), **sizes_of(term, given.rest)}
-            return scheduled(packed(forms.plan(sizes, limit), names), spelling, limit)
+            plan = scheduled(packed(forms.plan(sizes, limit), names), spelling, limit)
+            return replace(plan, as_text=True) if as_text else plan
 
     def source(
         self,

@@ -142,7 +142,7 @@ class Pick(View):
 
     def rows(self, ranks: Sequence[int], rank: int) -> Rows:
         gone = {axis for axis, _, _ in self.fixed}
-        labels = iter(range(rank))
+        labels = iter(range(ranks[0]))
         return tuple(WHOLE if axis in gone else next(labels) for axis in range(ranks[0])), tuple(range(rank))
 
 
@@ -259,7 +259,7 @@ class Gather(Op):
 
     def rows(self, ranks: Sequence[int], rank: int) -> Rows:
         first = self.gathered[0] if self.neighbours else 0
-        rest = iter([*range(first), *range(first + self.rank, rank)])
+        rest = iter([*range(first), *range(first + self.rank, first + self.rank + len(self.slots))])
         array = tuple(next(rest) if slot is None else WHOLE for slot in self.slots)
         places = (tuple(first + axis for axis in slot) for slot in self.slots if slot is not None)
         return array, *places, tuple(range(rank))

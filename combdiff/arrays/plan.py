@@ -162,7 +162,8 @@ class Plan(Shown):
     `names` are the names that the user gave to intermediates (and to the indices behind index arrays); `loops` are over
     steps that are not computed for all values of an index at once. `packings` are the arguments that are taken packed.
     `memory` is a limit in bytes that the order and the loops were chosen for; where there is one, arrays are released
-    when they are no longer needed. `directions` are arguments of a function that the code returns.
+    when they are no longer needed. `directions` are arguments of a function that the code returns. One that is shown
+    `as_text` prints as what `text.py` writes.
     """
 
     arguments: tuple[Argument, ...]
@@ -174,6 +175,7 @@ class Plan(Shown):
     packings: tuple[Packing, ...] = ()
     memory: int | None = None
     directions: tuple[Argument, ...] = ()
+    as_text: bool = False
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -263,6 +265,10 @@ class Plan(Shown):
         return rows
 
     def __str__(self) -> str:
+        if self.as_text:
+            from combdiff.arrays.text import text
+
+            return text(self).rstrip()
         rows = self.rows()
         widths = [max(len(row[column]) for row in rows) for column in range(6)]
         lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]

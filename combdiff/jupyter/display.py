@@ -81,7 +81,9 @@ def term_html(term: Term) -> str:
 
 
 def plan_bundle(plan: Plan) -> Bundle:
-    """The table of costs."""
+    """The table of costs, or the lines of the array program."""
+    if plan.as_text:
+        return _with_html({"text/plain": str(plan)}, _framed(f"<pre>{escape(str(plan))}</pre>"))
     (*titles,), *rows = plan.rows()
     head = _row("th", titles)
     body = "".join(_row("td", row) for row in rows)

@@ -16,6 +16,8 @@ DOCUMENTED = {
     r"solves equations, which is not done in dask": "equations in Dask",
     # docs/language.md: "unless R depends on what is differentiated, which is refused"
     r"that is kept unknown depends on the variable": "keep",
+    # docs/language.md: "a map of numbers and of indices at once, whose derivative cannot be written"
+    r"a map of numbers and of indices at once": "map of numbers and indices",
     # docs/language.md: "and says so if there is none"
     r"Newton's method finds no root": "no root",
     # docs/language.md: "it says so where the system has no solution that is finite"

@@ -1,0 +1,160 @@
+"""What holds of every plan, whichever pass has made it: shapes fit labels, and what is mentioned is there.
+
+Passes need not ask; tests run this after each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from combdiff.arrays import ops
+from combdiff.arrays.plan import Loop, Plan, Step, ordered
+from combdiff.errors import CombDiffError
+from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.types import Domain
+
+
+class PlanError(CombDiffError):
+    """A plan does not say what arrays it makes."""
+
+
+def verify(plan: Plan) -> None:
+    """Raise PlanError, with all that is wrong, unless the plan is sound.
+
+    >>> import combdiff as cd
+    >>> verify(cd.grad("(A::RM) -> (x::RV) -> sum((i, j), A(i, j) * x(i) * x(j))").plan(x=(3,)))
+    """
+    found = [*_of_plan(plan)]
+    if found:
+        raise PlanError("; ".join(found))
+
+
+def _of_plan(plan: Plan) -> Iterator[str]:
+    blocks = _blocks(plan.loops)
+    arguments = (*plan.arguments, *plan.directions)
+    arrays = {a.name for a in arguments if a.step is not None}
+    functions = {a.name for a in arguments if a.callable}
+    for step in _all_steps(plan):
+        wrong = [*_of_step(step, blocks)]
+        match step.op:
+            case ops.Input(name) if name not in arrays:
+                wrong.append(f"{name} is no argument")
+            case ops.Unknown(name) if name not in functions:
+                wrong.append(f"{name} is no function that is given")
+            case ops.Slice(_, block) if block not in blocks:
+                wrong.append("no loop is over its block")
+            case ops.Root(equation):
+                wrong += [f"in {equation.name}: {problem}" for problem in _of_plan(equation.plan)]
+        yield from (f"{step.op.name} {step.op}: {problem}" for problem in wrong)
+    for loop in plan.loops:
+        yield from _of_loop(loop)
+    strangers = [name for step, name in plan.names.items() if not name]
+    yield from ("a name is empty" for _ in strangers)
+
+
+def _blocks(loops: tuple[Loop, ...]) -> dict[Domain, Domain]:
+    """The blocks of all loops, with the domain that each is a part of."""
+    found = {loop.block: loop.domain for loop in loops}
+    for loop in loops:
+        found |= _blocks(loop.inner)
+    return found
+
+
+def _all_steps(plan: Plan) -> Iterator[Step]:
+    seen = dict.fromkeys(plan.steps)
+    yield from seen
+    loops = [*plan.loops]
+    while loops:
+        loop = loops.pop()
+        loops += loop.inner
+        for step in loop.body:
+            if step not in seen:
+                seen[step] = None
+                yield step
+
+
+def _of_step(step: Step, blocks: dict[Domain, Domain]) -> Iterator[str]:
+    ranks = [o.rank for o in step.operands]
+    try:
+        rows = step.rows
+    except (IndexError, ValueError, StopIteration):
+        yield f"its operands are of ranks {ranks}, which it has no labels for"
+        return
+    found = [len(row) for row in rows]
+    if found != [*ranks, step.rank]:
+        yield f"its labels are for ranks {found}, and these are {[*ranks, step.rank]}"
+        return
+    domains: dict[int, Domain] = {}
+    for row, of in zip(rows, (*step.operands, step), strict=True):
+        for label, domain in zip(row, of.domains, strict=True):
+            # what a loop computes on a block of an index ranges over that index
+            whole = blocks.get(domain, domain)
+            if label != ops.WHOLE and blocks.get(domains.setdefault(label, domain), domains[label]) != whole:
+                yield f"label {label} ranges over {domains[label].name} and {domain.name}"
+    yield from _of_numbers(step)
+    yield from _of_fields(step)
+
+
+def _of_numbers(step: Step) -> Iterator[str]:
+    """Where a result is complex, or is not."""
+    given = any(o.complex for o in step.operands)
+    match step.op:
+        case ops.Call(name):
+            row = SCALAR_FUNCTIONS.get(name)
+            if step.complex and row is not None and row.real_valued:
+                yield f"{name} is real"
+        case ops.Add(coefficients):
+            if step.complex != (given or any(c.imag for c in coefficients)):
+                yield "it is complex where its terms are"
+        case ops.Mul(coefficient):
+            if step.complex != (given or bool(coefficient.imag)):
+                yield "it is complex where its factors are"
+        case ops.Contraction() | ops.Sum() | ops.Conj() | ops.View() | ops.Roll() | ops.Broadcast() | ops.LaidOut():
+            if step.complex != given and not isinstance(step.op, ops.Item):
+                yield "it is complex where what it is made of is"
+        case ops.Gather() | ops.Scatter():
+            if step.complex != step.operands[0].complex:
+                yield "it is complex where what it is made of is"
+        case ops.Counting() | ops.Position() | ops.Opposite() | ops.Size():
+            if step.complex:
+                yield "places are real"
+
+
+def _of_fields(step: Step) -> Iterator[str]:
+    """What an operation is told, against how many operands and axes there are."""
+    ranks = [o.rank for o in step.operands]
+    match step.op:
+        case ops.Add(coefficients) if len(coefficients) != len(ranks):
+            yield f"{len(coefficients)} coefficients are for {len(ranks)} terms"
+        case ops.Position(coefficients) if len(coefficients) != len(ranks):
+            yield f"{len(coefficients)} coefficients are for {len(ranks)} indices"
+        case ops.Permute(order) | ops.LaidOut(order) if sorted(order) != list(range(step.rank)):
+            yield f"{order} is no order of {step.rank} axes"
+        case ops.Pick(fixed) if not all(0 <= axis < ranks[0] for axis, _, _ in fixed):
+            yield "an axis that is fixed is not there"
+        case ops.Pick(fixed) if any(step.operands[0].domains[axis] != domain for axis, _, domain in fixed):
+            yield "an index that is fixed is of another domain"
+        case ops.Sum(axes) if not axes or not all(0 <= axis < ranks[0] for axis in axes):
+            yield f"axes {axes} are not summed over"
+        case ops.Flip(axis) | ops.Roll(axis) if not 0 <= axis < step.rank:
+            yield f"axis {axis} is not there"
+        case ops.Gather(slots, rank) if any(slot and max(slot) >= rank for slot in slots):
+            yield f"the index arrays have more than {rank} axes"
+
+
+def _of_loop(loop: Loop) -> Iterator[str]:
+    """The parts of a loop put together are the steps that it computes."""
+    body = set(loop.body)
+    for m in loop.members:
+        kept = loop.width > 1
+        expected = tuple(
+            loop.block if kept and n == m.axis else d for n, d in enumerate(m.step.domains) if kept or n != m.axis
+        )
+        if m.part.domains != expected:
+            yield f"loop over {loop.domain.name}: a part of {m.step.op} has other axes"
+        if m.axis is not None and m.step.domains[m.axis] != loop.domain:
+            yield f"loop over {loop.domain.name}: axis {m.axis} of {m.step.op} ranges over another index"
+        if m.kept and m.part not in body and m.part in ordered([m.part]):
+            yield f"loop over {loop.domain.name}: what is kept of {m.step.op} does not depend on the turn"
+    for inner in loop.inner:
+        yield from _of_loop(inner)

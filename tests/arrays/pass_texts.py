@@ -1,0 +1,120 @@
+"""What each pass makes of an array program, recorded as text before and after: `python -m tests.arrays.pass_texts`.
+
+The texts are read back and verified in `test_text.py`; in a change of a pass they are read as a diff.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from unittest.mock import patch
+
+import combdiff as cd
+from combdiff.arrays import ops
+from combdiff.arrays.lower import lower as lowering
+from combdiff.arrays.passes.memory import within
+from combdiff.arrays.passes.packed_plan import packed
+from combdiff.arrays.passes.schedule import scheduled
+from combdiff.arrays.plan import Plan, Step
+from combdiff.arrays.text import text
+from combdiff.emit.emit import spelling_of
+from combdiff.emit.kernels import with_kernels
+from combdiff.terms.types import Domain
+
+SHOWN = Path(__file__).parent / "passes_shown"
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+Outputs = tuple[tuple[Step, ...], dict[Step, str]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program, the shapes of its arrays, and the pass that is shown."""
+
+    program: str
+    shapes: Mapping[str, tuple[int, ...]]
+    shown: Callable[[Plan], Plan] | str | None = None
+
+    def plans(self) -> list[Plan]:
+        """The plan before the pass and after it; of a lowering there is one."""
+        d = cd.grad(self.program)
+        if isinstance(self.shown, str):
+            return self._inside(d, self.shown)
+        plan = d.plan(**self.shapes)
+        return [plan] if self.shown is None else [plan, self.shown(plan)]
+
+    def _inside(self, d: cd.derivation.Derivation, name: str) -> list[Plan]:
+        """The outputs before and after a pass that is part of lowering, as plans with the arguments of the whole."""
+        found: list[Outputs] = []
+        run = getattr(lowering, name)
+
+        def recorded(outputs: Sequence[Step], names: Mapping[Step, str], sizes: Mapping[Domain, int]) -> Outputs:
+            after = run(outputs, names, sizes)
+            found[:] = [(tuple(outputs), dict(names)), after]
+            return after
+
+        with patch.object(lowering, name, recorded):
+            plan = d.plan(**self.shapes)
+        # several forms are lowered, each with inputs of its own
+        plans = [Plan(plan.arguments, outputs, plan.tupled, plan.sizes, names) for outputs, names in found]
+        inputs = [{s.op.argument: s for s in p.steps if isinstance(s.op, ops.Input)} for p in plans]
+        return [
+            replace(p, arguments=tuple(replace(a, step=own.get(a.name, a.step)) for a in p.arguments))
+            for p, own in zip(plans, inputs, strict=True)
+        ]
+
+
+def _memory(plan: Plan) -> Plan:
+    return within(plan, 200_000, ())
+
+
+RING = "@domain Z begin base = I; periodic = true end\n"
+PAIRS = """(x::RM) -> sum((i, j), indicator(i + 1, j, 1 / sqrt(sum(c, (x(i, c) - x(j, c))^2))))"""
+CASES: dict[str, Case] = {
+    "lower_hartree_fock": Case(
+        (EXAMPLES / "hartree_fock.cd").read_text(encoding="utf-8"), {"J": (6, 6, 6, 6), "C": (6, 2)}
+    ),
+    "lower_guarded_pair_sum": Case(PAIRS, {"x": (5, 3)}),
+    "lower_gather_and_scatter": Case(
+        RING + "(w::(Z) -> R) -> (x::(Z) -> R) -> sum((i::Z, j::Z), w(j) * x(i + j) * x(2 * i))", {"x": (6,)}
+    ),
+    "lower_equation": Case(
+        "(b::RV) -> begin; u = root((u::RV) -> i -> u(i) + u(i)^3 - b(i)); sum(i, u(i)^2); end", {"b": (4,)}
+    ),
+    "scaling": Case(
+        "(A::RM, B::RM) -> (x::RM) -> sum((i, j, k), A(i, k) * B(k, j) * x(i, j)^2) * 4",
+        {"A": (400, 300), "B": (300, 500), "x": (400, 500)},
+        "scaled_early",
+    ),
+    "translations": Case(RING + "(x::(Z) -> R) -> sum(i::Z, cos(x(i + 1) - x(i)))", {"x": (10_000,)}, "translated"),
+    "packing": Case(
+        (EXAMPLES / "hartree_fock.cd").read_text(encoding="utf-8"),
+        {"J": (30, 30, 30, 30), "C": (30, 5)},
+        lambda plan: packed(plan, ["J"]),
+    ),
+    "loops": Case(
+        "(V::(N, N, N, N) -> R) -> (C::RM) -> sum((p, q, r, s), V(p, q, r, s)^2 * C(p, q) * C(r, s))",
+        {"V": (60, 60, 60, 60), "C": (60, 60)},
+        lambda plan: scheduled(plan, spelling_of("numpy")),
+    ),
+    "memory": Case(
+        "(x::RM, y::RM) -> sum((i, j), exp(-sum(c, (x(i, c) - y(j, c))^2)))", {"x": (300, 3), "y": (400, 3)}, _memory
+    ),
+    "kernels": Case("(a::R) -> (x::RV) -> sum(i, exp(-a * x(i)^2) * sin(x(i)))", {"x": (1000,)}, with_kernels),
+}
+
+
+def shown(name: str) -> str:
+    """The texts of a case: the program, then each plan."""
+    case = CASES[name]
+    titles = ["after lowering"] if case.shown is None else ["before", "after"]
+    parts = [f"# {line}" for line in case.program.strip().splitlines()]
+    for title, plan in zip(titles, case.plans(), strict=True):
+        parts += ["", f"# --- {title}", text(plan).rstrip()]
+    return "\n".join(parts) + "\n"
+
+
+if __name__ == "__main__":
+    for name in CASES:
+        (SHOWN / f"{name}.txt").write_text(shown(name), encoding="utf-8")
