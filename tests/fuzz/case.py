@@ -382,9 +382,9 @@ class Case:
             nudged = {x: _nudged(y, np.random.default_rng(6)) for x, y in self.data.items()}
             near = oracle.value(self.program, nudged)[n]
             allowed = (np.abs(double - expected) * 1e3 + np.abs(near - expected) * 1e-5).max()
-            if self.weather in EXTREMES:
-                noisy = oracle.value(self.program, self.data, noise=np.random.default_rng(7))[n]
-                allowed += _rounding(noisy, expected).max()
+            # what is exactly zero in the oracle's order of operations need not be so in another one
+            noisy = oracle.value(self.program, self.data, noise=np.random.default_rng(7))[n]
+            allowed += _rounding(noisy, expected).max()
             if not np.isfinite(allowed):
                 raise Skipped("badly conditioned: double precision is not finite")
             if not bool((np.abs(array - expected) <= TOLERANCE * scale + allowed).all()):
