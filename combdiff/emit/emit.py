@@ -24,14 +24,17 @@ from combdiff.arrays.plan import Argument, Plan, Step
 from combdiff.arrays.uses import is_matmul, origin, uses_in, uses_of
 from combdiff.emit.backends import BACKENDS
 from combdiff.emit.backends.spelling import Spelling
+from combdiff.emit.entrywise import multiplies
+from combdiff.emit.expressions import expression
+from combdiff.emit.indexing import scatter_values, scattered
 from combdiff.emit.kernels import definition, with_definitions
 from combdiff.emit.looptext import LoopText, wrapped
 from combdiff.emit.modules import Module
 from combdiff.emit.names import Called, Names
 from combdiff.emit.packed_arguments import PackedArguments, telling_name
 from combdiff.emit.solvers import solver_of, solver_text
-from combdiff.emit.statements import Statements, writes
-from combdiff.emit.texts import ATOM, Text
+from combdiff.emit.statements import elides, overwriting, writes
+from combdiff.emit.texts import ATOM, Text, Writer
 from combdiff.errors import UnsupportedError
 from combdiff.terms.recursion import deep_recursion
 from combdiff.terms.terms import Term
@@ -136,7 +139,7 @@ class FunctionText(LoopText):
         outside = (o for s in steps if s not in self.loops for o in uses_of(s))
         self.uses = Counter([*outside, *(o for loop in plan.loops for o in uses_in(loop)), *plan.outputs])
         own = Called(self.arguments, module.equations, self.packed.items)
-        self.expressions = Statements(plan, self.spelling, self.texts.__getitem__, self.extent, own)
+        self.writer = Writer(plan, self.spelling, self.texts.__getitem__, self.extent, own)
         self.over = over.of(plan, partial(writes, self.spelling), self.uses)
         self.becomes = {buffer: step for step, buffer in self.over.items()}
 
@@ -183,9 +186,9 @@ class FunctionText(LoopText):
         if isinstance(step.op, ops.Input):
             self.texts[step] = Text(self.packed.whole(step.op.argument) or self.arguments[step.op.argument], ATOM)
         elif isinstance(step.op, ops.Scatter):
-            values = self.expressions.scatter_values(step, step.op)
+            values = scatter_values(self.writer, step, step.op)
             name = self.new_name(step)
-            self.lines += self.expressions.scattered(step, step.op, values, name)
+            self.lines += scattered(self.writer, step, step.op, values, name)
             self.note_large(step, name)
             self.texts[step] = Text(name, ATOM)
         elif step in self.loops:
@@ -202,12 +205,12 @@ class FunctionText(LoopText):
     def _takes_over(self, step: Step) -> bool:
         """Whether the library itself writes an expression over the operand that it holds."""
         buffer = self.over[step]
-        return self.is_inside(buffer) and self.expressions.elides(step, buffer)
+        return self.is_inside(buffer) and elides(self.writer, step, buffer)
 
     def _write_over(self, step: Step, buffer: Step) -> None:
         """Write a step in the place of an operand, under a name of its own only if both have been given one."""
         name, old = self.pinned.get(step, ""), self.texts[buffer]
-        self.lines += self.expressions.overwriting(step, buffer, name if name != old.code else "")
+        self.lines += overwriting(self.writer, step, buffer, name if name != old.code else "")
         self.texts[step] = Text(name, ATOM) if name else old
 
     def shortened(self, step: Step) -> Text:
@@ -216,16 +219,16 @@ class FunctionText(LoopText):
             chained = isinstance(step.op, ops.Unpacked) or (is_matmul(step) and is_matmul(operand))
             if isinstance(step.op, _CONTRACTIONS) and isinstance(operand.op, _CONTRACTIONS) and not chained:
                 self.name_now(operand)
-        if self.expressions.multiplies(step):
+        if multiplies(self.writer, step):
             self.name_now(step.operands[0])
-        text = self.expressions.text(step)
+        text = expression(self.writer, step)
         # a long sum is put on a line a term instead
         while not isinstance(step.op, ops.Add) and len(text.code) > _INLINE + 20:
             inside = [o for o in uses_of(step) if len(self.texts[o].code) > _WORTHWHILE and self.is_inside(o)]
             if not inside:
                 break
             self.name_now(max(inside, key=lambda o: len(self.texts[o].code)))
-            text = self.expressions.text(step)
+            text = expression(self.writer, step)
         return text
 
     def is_inside(self, step: Step) -> bool:
@@ -239,7 +242,7 @@ class FunctionText(LoopText):
         if (
             step in self.pinned
             or self.is_large(step)
-            or (step in self.becomes and not self.expressions.elides(self.becomes[step], step, text))
+            or (step in self.becomes and not elides(self.writer, self.becomes[step], step, text))
         ):
             return False
         if isinstance(step.op, ops.Number) or (isinstance(step.op, ops.Position) and not step.operands):
@@ -325,7 +328,7 @@ class FunctionText(LoopText):
             if step.rank and (isinstance(root.op, ops.Input) or root in given):
                 text = Text(self.spelling.copy.format(text.at(ATOM)), ATOM)
             else:
-                text = self.expressions.result(step, text)
+                text = self.writer.result(step, text)
             given.add(root)
             results.append(text)
         if sum(len(t.code) for t in results) > _WIDEST - 8:

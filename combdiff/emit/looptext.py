@@ -12,8 +12,7 @@ from combdiff.arrays.plan import Loop, Member, Step
 from combdiff.arrays.uses import uses_in, uses_of
 from combdiff.emit.backends.spelling import Spelling
 from combdiff.emit.names import words
-from combdiff.emit.statements import Statements
-from combdiff.emit.texts import ATOM, Text
+from combdiff.emit.texts import ATOM, Text, Writer
 from combdiff.terms.types import Domain
 
 _LETTERS = "pqijkl"
@@ -24,7 +23,7 @@ class LoopText(ABC):
     """The part of a function's text that writes loops."""
 
     spelling: Spelling
-    expressions: Statements
+    writer: Writer
     texts: dict[Step, Text]
     lines: list[str]
     uses: Counter[Step]
@@ -173,7 +172,7 @@ class LoopText(ABC):
         """The array that a result is written to, or added up in; of the type that the operands have."""
         if not m.step.rank:
             return "0.0"
-        shape = self.expressions.shape(m.step.domains)
+        shape = self.writer.shape(m.step.domains)
         made = dict.fromkeys(_leaves(m.part, frozenset(body), self.texts))
         types = self.spelling.complex_type if m.step.complex else self.spelling.float_type
         if self.spelling.types and made and any(o.complex for o in made) == m.step.complex:

@@ -40,47 +40,47 @@ def item_names(packing: Packing, fresh: Callable[[str], str]) -> dict[tuple[Layo
     return found
 
 
-class PackedProducts(Writer):
-    """Writes products with packed rows."""
+def packed(w: Writer, step: Step, op: ops.Packed) -> Text:
+    (x,), layout = step.operands, op.layout
+    count = len(layout.contracted)
+    joined = [" * ".join(map(w.extent, group)) for group in (x.domains[:count], x.domains[count:])]
+    free = x.rank - count
+    factor = w.refer(x)
+    if not free:
+        factor = factor if count == 1 else Text(f"{factor.at(ATOM)}.ravel()", ATOM)
+    elif (count, free) != (1, 1):
+        factor = Text(f"{factor.at(ATOM)}.reshape({', '.join(joined)})", ATOM)
+    if layout.columns:
+        factor = Text(f"{factor.at(ATOM)}[{w.items[layout, 'columns']}]", ATOM)
+    rows = Text(w.items[layout, "rows"], ATOM)
+    if step.complex and not layout.complex and w.spelling.to_complex:
+        rows = Text(f"({w.spelling.to_complex.format(rows.code)})", ATOM)
+    product = Text(f"{rows.code} @ {factor.at(UNARY)}", PRODUCT)
+    if layout.selects_rows or (len(layout.free) <= 1 and free <= 1):
+        return product
+    return _shaped(w, product, step.domains)
 
-    def _packed(self, step: Step, op: ops.Packed) -> Text:
-        (x,), layout = step.operands, op.layout
-        count = len(layout.contracted)
-        joined = [" * ".join(map(self.extent, group)) for group in (x.domains[:count], x.domains[count:])]
-        free = x.rank - count
-        factor = self.refer(x)
-        if not free:
-            factor = factor if count == 1 else Text(f"{factor.at(ATOM)}.ravel()", ATOM)
-        elif (count, free) != (1, 1):
-            factor = Text(f"{factor.at(ATOM)}.reshape({', '.join(joined)})", ATOM)
-        if layout.columns:
-            factor = Text(f"{factor.at(ATOM)}[{self.items[layout, 'columns']}]", ATOM)
-        rows = Text(self.items[layout, "rows"], ATOM)
-        if step.complex and not layout.complex and self.spelling.to_complex:
-            rows = Text(f"({self.spelling.to_complex.format(rows.code)})", ATOM)
-        product = Text(f"{rows.code} @ {factor.at(UNARY)}", PRODUCT)
-        if layout.selects_rows or (len(layout.free) <= 1 and free <= 1):
-            return product
-        return self._shaped(product, step.domains)
 
-    def _unpacked(self, step: Step, op: ops.Unpacked) -> Text:
-        layout = op.layout
-        texts = [self._told(o, *part) for o, part in zip(step.operands, op.parts, strict=True)]
-        whole = texts[0]
-        if len(texts) > 1:
-            whole = Text(self.spelling.concatenate.format(", ".join(t.code for t in texts)), ATOM)
-        text = Text(f"{whole.at(ATOM)}[{self.items[layout, 'place']}]", ATOM)
-        return self._shaped(text, step.domains) if step.rank > len(layout.free) + 1 else text
+def unpacked(w: Writer, step: Step, op: ops.Unpacked) -> Text:
+    layout = op.layout
+    texts = [_told(w, o, *part) for o, part in zip(step.operands, op.parts, strict=True)]
+    whole = texts[0]
+    if len(texts) > 1:
+        whole = Text(w.spelling.concatenate.format(", ".join(t.code for t in texts)), ATOM)
+    text = Text(f"{whole.at(ATOM)}[{w.items[layout, 'place']}]", ATOM)
+    return _shaped(w, text, step.domains) if step.rank > len(layout.free) + 1 else text
 
-    def _told(self, product: Step, sign: int, conj: bool) -> Text:
-        text = self.refer(product)
-        if conj and product.complex:
-            text = Text(self.spelling.conj.format(text.at(ATOM)), ATOM)
-        return text if sign > 0 else Text(f"-{text.at(UNARY)}", UNARY)
 
-    def _shaped(self, text: Text, domains: Sequence[Domain]) -> Text:
-        shape = ", ".join(map(self.extent, domains)) or "()"
-        return Text(f"{text.at(ATOM)}.reshape({shape})", ATOM)
+def _told(w: Writer, product: Step, sign: int, conj: bool) -> Text:
+    text = w.refer(product)
+    if conj and product.complex:
+        text = Text(w.spelling.conj.format(text.at(ATOM)), ATOM)
+    return text if sign > 0 else Text(f"-{text.at(UNARY)}", UNARY)
+
+
+def _shaped(w: Writer, text: Text, domains: Sequence[Domain]) -> Text:
+    shape = ", ".join(map(w.extent, domains)) or "()"
+    return Text(f"{text.at(ATOM)}.reshape({shape})", ATOM)
 
 
 def pack_text(packing: Packing, spelling: Spelling, name: str) -> str:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from combdiff.arrays import ops
-from combdiff.arrays.plan import Step
+from combdiff.arrays.plan import Argument, Step
 from combdiff.emit.backends.spelling import Spelling
+from combdiff.emit.names import words
+from combdiff.emit.texts import ATOM, Text, Writer
+from combdiff.errors import UnsupportedError
+from combdiff.terms.types import Index
 
 NEWTON = '''def newton(equation, x, steps=60):
     """The x at which the residual is 0; equation(x) is the residual and its Jacobian matrix."""
@@ -65,3 +71,52 @@ def solver_of(step: Step) -> str:
             return "solve_of_parts"
         case _:
             return ""
+
+
+def _refuse_equations(w: Writer) -> None:
+    if not w.spelling.solve:
+        raise UnsupportedError(
+            f"the result solves equations, which is not done in {w.spelling.name}",
+            remedy='choose another backend, such as "numpy"',
+        )
+
+
+def solution(w: Writer, step: Step, op: ops.Solve) -> Text:
+    _refuse_equations(w)
+    *matrices, k = (w.refer(o) for o in step.operands)
+    if len(matrices) > 1:
+        return Text(f"solve_of_parts({', '.join(t.code for t in (*matrices, k))})", ATOM)
+    matrix = matrices[0]
+    if step.rank == 1:
+        return Text(w.spelling.solve.format(matrix.code, k.code), ATOM)
+    shape = [w.extent(d) for d in step.domains]
+    size = " * ".join(shape)
+    flat = w.spelling.solve.format(f"{matrix.at(ATOM)}.reshape({size}, {size})", f"{k.at(ATOM)}.ravel()")
+    return Text(f"{flat}.reshape({', '.join(shape)})", ATOM)
+
+
+def root(w: Writer, step: Step, op: ops.Root) -> Text:
+    _refuse_equations(w)
+    solved = op.equation
+    captured = dict(zip(solved.captured, (w.refer(o).code for o in step.operands), strict=True))
+    others = [a for a in solved.plan.arguments if a.name != solved.unknown and not a.optional]
+    given = [_given(w, a, captured) for a in others]
+    equation = w.called.equations[solved]
+    mentioned = words(" ".join([equation, *given]))
+    x = next(n for n in ("x", "y", "z", "u", "v", "w", *(f"x{m}" for m in range(2, 1 << 20))) if n not in mentioned)
+    # the unknown is the first argument of the residual
+    call = f"{equation}({', '.join([x, *given])})"
+    zeros = w.spelling.zeros_complex if step.complex else w.spelling.zeros
+    number = w.spelling.number_complex.format("0j") if step.complex else w.spelling.number.format("0.0")
+    zero = zeros.format(w.shape(step.domains)) if step.rank else number
+    start = w.called.arguments[solved.start]
+    return Text(f"{solver_of(step)}(lambda {x}: {call}, {zero} if {start} is None else {start})", ATOM)
+
+
+def _given(w: Writer, argument: Argument, captured: Mapping[str, str]) -> str:
+    """What an equation is given for one of its arguments."""
+    if argument.name in captured:
+        return captured[argument.name]
+    if isinstance(argument.kind, Index) and argument.kind.domain is not None:
+        return w.extent(argument.kind.domain)
+    return w.called.arguments[argument.name]

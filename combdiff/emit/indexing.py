@@ -1,0 +1,170 @@
+"""Places, views, gathers and scatters as text: `x[i[:, None] + j]`, `np.roll(x, 1, 0)`, `t[(k, l)] = u`."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from combdiff.arrays import ops
+from combdiff.arrays.plan import Step
+from combdiff.emit.texts import ATOM, PRODUCT, SUM, Text, Writer, chained, filled, signed
+from combdiff.terms.types import Domain
+
+
+def size(w: Writer, step: Step, op: ops.Size) -> Text:
+    return Text(w.extent(op.domain), ATOM)
+
+
+def index_values(w: Writer, step: Step, op: ops.Range) -> Text:
+    return Text(w.spelling.arange.format(_bounds(w, op.domain)), ATOM)
+
+
+def float_values(w: Writer, step: Step, op: ops.Numbers) -> Text:
+    return Text(w.spelling.arange_float.format(_bounds(w, op.domain)), ATOM)
+
+
+def index_places(w: Writer, step: Step, op: ops.Place) -> Text:
+    return Text(w.spelling.arange.format(w.extent(op.domain)), ATOM)
+
+
+def _bounds(w: Writer, domain: Domain) -> str:
+    if domain.lower and domain.upper is not None:
+        return f"{domain.lower}, {domain.upper + 1}"
+    n = w.extent(domain)
+    return f"-({n} // 2), {n} // 2 + 1" if domain.symmetric else n
+
+
+def position(w: Writer, step: Step, op: ops.Position) -> Text:
+    texts = w.operands(step, op.places)
+    parts = [signed(Fraction(c), text) for c, text in zip(op.coefficients, texts, strict=True)]
+    if op.shift is not None:
+        parts.append(("+", f"{w.extent(op.shift)} // 2"))
+    if op.constant or not parts:
+        parts.append(("-" if op.constant < 0 else "+", str(abs(op.constant))))
+    text = chained(parts)
+    return Text(f"{text.at(ATOM)} % {w.extent(op.modulo)}", PRODUCT) if op.modulo is not None else text
+
+
+def opposite(w: Writer, step: Step, op: ops.Opposite) -> Text:
+    offsets = w.atom(step.operands[0])
+    same = f"({offsets}[:, None] == -{offsets})" + (".all(axis=2)" if step.operands[0].rank > 1 else "")
+    if w.spelling.to_real:
+        places = Text(w.spelling.arange.format(w.extent(step.domains[0])), ATOM)
+        chosen = filled(w.spelling.where, Text(same, ATOM), places, Text("0", ATOM))
+        return Text(f"{chosen.code}.sum(axis=1)", ATOM)
+    return Text(f"{same} @ {w.spelling.arange.format(w.extent(step.domains[0]))}", PRODUCT)
+
+
+def pick(w: Writer, step: Step, op: ops.Pick) -> Text:
+    marks = [":"] * step.operands[0].rank
+    for axis, constant, domain in op.fixed:
+        marks[axis] = _fixed(w, constant, domain)
+    return _indexed(w, step.operands[0], marks)
+
+
+def _fixed(w: Writer, constant: int, domain: Domain) -> str:
+    if domain.lower is not None:
+        return str(constant - domain.lower)
+    if domain.symmetric:
+        sign = "-" if constant < 0 else "+"
+        return f"{w.extent(domain)} // 2" + (f" {sign} {abs(constant)}" if constant else "")
+    return f"{constant} % {w.extent(domain)}" if domain.periodic and constant else str(constant)
+
+
+def _indexed(w: Writer, array: Step, marks: list[str]) -> Text:
+    while len(marks) > 1 and marks[-1] == ":":
+        marks.pop()
+    return Text(f"{w.atom(array)}[{', '.join(marks)}]", ATOM)
+
+
+def flip(w: Writer, step: Step, op: ops.Flip) -> Text:
+    if w.spelling.flip:
+        return Text(w.spelling.flip.format(w.refer(step.operands[0]).code, op.axis), ATOM)
+    return _indexed(w, step.operands[0], [":"] * op.axis + ["::-1"])
+
+
+def roll(w: Writer, step: Step, op: ops.Roll) -> Text:
+    return Text(w.spelling.roll.format(w.refer(step.operands[0]).code, op.by, op.axis), ATOM)
+
+
+def diagonal(w: Writer, step: Step, op: ops.Diagonal) -> Text:
+    return filled(w.spelling.diagonal, w.refer(step.operands[0]))
+
+
+def gather(w: Writer, step: Step, op: ops.Gather) -> Text:
+    rank = op.rank
+    places = iter(step.operands[1:])
+    marks = [":" if slot is None else w.aligned(next(places), slot, rank).code for slot in op.slots]
+    if not w.spelling.points or (len(step.operands) == 2 and step.operands[1].rank == 1):
+        return _indexed(w, step.operands[0], marks)
+    text = Text(w.spelling.points.format(w.atom(step.operands[0]), ", ".join(marks)), ATOM)
+    before = op.gathered[0] if op.neighbours else 0
+    order = (*range(rank, rank + before), *range(rank), *range(rank + before, step.rank))
+    return w.transposed(text, order)
+
+
+def permuted(w: Writer, step: Step, op: ops.Permute) -> Text:
+    return w.transposed(w.refer(step.operands[0]), op.order)
+
+
+def laid_out(w: Writer, step: Step, op: ops.LaidOut) -> Text:
+    return filled(w.spelling.laid, w.transposed(w.refer(step.operands[0]), op.order))
+
+
+def repeated(w: Writer, step: Step, op: ops.Broadcast) -> Text:
+    operand = step.operands[0]
+    text = w.as_array(operand, w.floating(operand, w.aligned(operand, op.places, step.rank)))
+    return Text(w.spelling.broadcast.format(text.code, w.shape(step.domains)), ATOM)
+
+
+def item(w: Writer, step: Step, op: ops.Item) -> Text:
+    return Text(f"{w.atom(step.operands[0])}[{op.number}]", ATOM)
+
+
+def scattered(w: Writer, step: Step, op: ops.Scatter, values: Text, name: str) -> list[str]:
+    """The statements that put `values` into a fresh array of zeros."""
+    if not w.spelling.put:
+        return _masked(w, step, op, name)
+    template = w.spelling.zeros_complex if step.complex else w.spelling.zeros
+    alone = w.spelling.place if op.adds else "{0}"
+    index = ", ".join(
+        w.aligned(o, p, op.rank).code if o.rank else alone.format(w.refer(o).code)
+        for o, p in zip(step.operands[1:], op.places, strict=True)
+    )
+    shape = w.shape(step.domains) if step.rank > 1 else w.extent(step.domains[0])
+    lines = [f"{name} = {template.format(shape)}"]
+    template = w.spelling.add_at if op.adds else w.spelling.put
+    where = f"({index},)" if len(op.places) == 1 else f"({index})"
+    return [*lines, template.format(name, where, values.code, index)]
+
+
+def _masked(w: Writer, step: Step, op: ops.Scatter, name: str) -> list[str]:
+    """A scatter where nothing is written in place: values stand where an index has its place, and are summed."""
+    places, rank, own = op.places, op.rank, 0
+    while own < rank and places[own : own + 1] == ((own,),) and _counts(step.operands[own + 1]):
+        own += 1
+    if not set(range(own)) <= {axis for p in places[own:] for axis in p}:
+        own = 0
+    new = len(places) - own
+    whole = rank + new + step.rank - len(places)
+    masks = []
+    for n, (place, p) in enumerate(zip(step.operands[own + 1 :], places[own:], strict=True)):
+        axis = Text(w.spelling.arange.format(w.extent(step.domains[own + n])), ATOM)
+        marks = [":" if m == rank + n else "None" for m in range(rank + n, whole)]
+        across = f"{axis.code}[{', '.join(marks)}]" if len(marks) > 1 else axis.code
+        masks.append(f"{w.aligned(place, p, whole).at(SUM)} == {across}")
+    mask = masks[0] if len(masks) == 1 else " & ".join(f"({m})" for m in masks)
+    values = w.aligned(step.operands[0], [axis if axis < rank else axis + new for axis in op.at], whole)
+    text = w.spelling.where.format(mask, w.as_array(step.operands[0], values).code, 0)
+    summed = ", ".join(map(str, range(own, rank)))
+    return [f"{name} = {text}" + (f".sum(axis=({summed},))" if summed else "")]
+
+
+def scatter_values(w: Writer, step: Step, op: ops.Scatter) -> Text:
+    """What a scatter puts down, its axes aligned to the index arrays and then to the rest."""
+    whole = op.rank + step.rank - len(op.places)
+    return w.as_array(step.operands[0], w.aligned(step.operands[0], op.at, whole))
+
+
+def _counts(step: Step) -> bool:
+    """Whether a step says where the values of an index lie."""
+    return isinstance(step.op, ops.Range | ops.Place)
