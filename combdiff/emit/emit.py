@@ -28,9 +28,9 @@ from combdiff.emit.entrywise import multiplies
 from combdiff.emit.expressions import expression
 from combdiff.emit.indexing import scatter_values, scattered
 from combdiff.emit.kernels import definition, with_definitions
-from combdiff.emit.looptext import LoopText, wrapped
+from combdiff.emit.looptext import add_loop, add_slice, wrapped
 from combdiff.emit.modules import Module
-from combdiff.emit.names import Called, Names
+from combdiff.emit.names import Called, Names, words
 from combdiff.emit.packed_arguments import PackedArguments, telling_name
 from combdiff.emit.solvers import solver_of, solver_text
 from combdiff.emit.statements import elides, overwriting, writes
@@ -116,12 +116,13 @@ def needed_by(plan: Plan, module: Module, late: Collection[Step] = ()) -> Plan:
     return plan
 
 
-class FunctionText(LoopText):
+class FunctionText:
     """The text of one function; its statements are written in the order of the plan's steps."""
 
     def __init__(self, plan: Plan, module: Module, name: str, over: Overwriting = CAUTIOUS) -> None:
-        super().__init__()
         self.plan = plan
+        self.turns: dict[Domain, str] = {}
+        self.releasable: dict[str, None] = {}  # the names of large arrays, where there is a limit
         self.spelling = module.spelling
         self.name = name
         names = Names(module.names.taken)
@@ -192,9 +193,9 @@ class FunctionText(LoopText):
             self.note_large(step, name)
             self.texts[step] = Text(name, ATOM)
         elif step in self.loops:
-            self.add_loop(self.loops[step])
+            add_loop(self, self.loops[step])
         elif isinstance(step.op, ops.Slice):
-            self.add_slice(step, step.op)
+            add_slice(self, step, step.op)
         else:
             text = self.shortened(step)
             if step in self.over and not self._takes_over(step):
@@ -339,6 +340,34 @@ class FunctionText(LoopText):
         name = self.fresh("result" if len(self.plan.outputs) == 1 else f"result{number}")
         self.lines += wrapped(f"{name} = ", text)
         return Text(name, ATOM)
+
+    def note_large(self, step: Step, name: str) -> None:
+        """Remember the name of an array that is to be released."""
+        if self.is_large(step):
+            self.releasable[name] = None
+
+    def released(self, lines: list[str], outside: str = "") -> list[str]:
+        """The lines, with statements that release large arrays after their last use where a limit asks for it.
+
+        What is mentioned `outside` is left, and what the last line returns.
+        """
+        statements: list[list[str]] = []
+        for line in lines:
+            if statements and line.startswith((" ", ")")):
+                statements[-1].append(line)
+            else:
+                statements.append([line])
+        last: dict[str, int] = {}
+        for n, statement in enumerate(statements):
+            mentioned = words("\n".join(statement))
+            made = statement[0].partition(" = ")[0]
+            last |= {name: n for name in self.releasable if name in mentioned and (name in last or made == name)}
+        kept = words(outside)
+        for n, statement in enumerate(statements):
+            names = [name for name, at in last.items() if at == n and name not in kept]
+            if names and not statement[0].startswith("return "):
+                statement.append(f"del {', '.join(names)}")
+        return [line for statement in statements for line in statement]
 
     # --- what stands above ----------------------------------------------------------------------------------------
 
