@@ -29,6 +29,7 @@ from combdiff.valued import note_on_value, with_value
 
 if TYPE_CHECKING:
     from combdiff.arrays.lower.forms import Forms
+    from combdiff.arrays.passes.distances import Distances
     from combdiff.checking import Report
     from combdiff.jupyter.explorer import Explorer
     from combdiff.minimizing import Problem
@@ -162,15 +163,16 @@ class Derivation:
         value: bool = False,
         pack: str | Sequence[str] = (),
         memory: int | str | None = None,
+        distances: Distances = "differences",
         ir: bool = False,
         **shapes: object,
     ) -> Plan:
         """The statements that compute the result, for arrays of the shapes given; prints as a table of costs.
 
         With `ir` it prints as the array program that code is written from, a line an operation, which
-        `combdiff.arrays.text.read` makes a plan of again. With `value`, `pack` and `memory` the statements are those of
-        `compile` with the same; where the program has such a name, write `value_=True`. Raises BudgetError where
-        `memory`, bytes or text such as "2 GB", is too little.
+        `combdiff.arrays.text.read` makes a plan of again. With `value`, `pack`, `memory` and `distances` the statements
+        are those of `compile` with the same; where the program has such a name, write `value_=True`. Raises BudgetError
+        where `memory`, bytes or text such as "2 GB", is too little.
         """
         from combdiff.arrays.lower.lower import guessed_sizes
         from combdiff.arrays.passes.memory import bytes_of
@@ -179,7 +181,7 @@ class Derivation:
         from combdiff.emit.emit import spelling_of
 
         given = Given.of(self.term, shapes)
-        forms = self._runnable(given.option("value", value, False))
+        forms = self._runnable(given.option("value", value, False), given.option("distances", distances, "differences"))
         pack, memory = given.option("pack", pack, ()), given.option("memory", memory, None)
         as_text = bool(given.option("ir", ir, False))
         backend = given.keyword("backend", backend)
@@ -199,13 +201,15 @@ class Derivation:
         hvp: bool = False,
         pack: str | Sequence[str] = (),
         memory: int | str | None = None,
+        distances: Distances = "differences",
         **shapes: object,
     ) -> str:
         """Stand-alone source text; with `value` it returns the objective's value, or values, before the derivative.
 
         With `hvp` it returns last a function of a direction, the Hessian-vector product at that point. With
         `pack=("J",)` it defines `pack_J`, and its function takes `pack_J(J)` in the place of J; see `compile`.
-        Contractions are in the order that is best for arrays of the `shapes` given, within `memory`, as for `plan`.
+        Contractions are in the order that is best for arrays of the `shapes` given, within `memory`, as for `plan`, and
+        `distances` are those of `compile`.
         """
         from combdiff.arrays.passes.memory import bytes_of
         from combdiff.emit.emit import source
@@ -214,14 +218,15 @@ class Derivation:
         given = Given.of(self.term, shapes)
         value, hvp = given.option("value", value, False), given.option("hvp", hvp, False)
         pack, memory = given.option("pack", pack, ()), given.option("memory", memory, None)
+        distances = given.option("distances", distances, "differences")
         backend = given.keyword("backend", backend)
         names, limit = self._names_to_pack(pack), bytes_of(memory)
         name, title = self._function_name(value, hvp), self._title(value)
         with deep_recursion():
             if hvp:
-                joint = self._joint(value)
+                joint = self._joint(value, distances)
                 return products_source(joint, backend, name, title, names, limit, sizes_of(joint.term, given.rest))
-            forms = self._runnable(value)
+            forms = self._runnable(value, distances)
             return source(forms, sizes_of(forms.formula, given.rest), backend, name, title, names, limit)
 
     def compile(
@@ -233,6 +238,7 @@ class Derivation:
         check: Check = "sample",
         pack: str | Sequence[str] = (),
         memory: int | str | None = None,
+        distances: Distances = "differences",
     ) -> Compiled:
         """A callable of arrays, in the order of the arguments: captured ones, the differentiated, cotangents.
 
@@ -242,6 +248,10 @@ class Derivation:
         entries), "full" or False. `memory`, bytes or text such as "2 GB", limits what the arrays that a call makes take
         at once, results among them: what is too large is computed in loops over an index. Raises ArrayError for arrays
         that do not fit, and BudgetError before any work is done where no loops keep to the limit.
+
+        A squared distance Σ (x − y)² is made of differences. With `distances="expanded"` it is Σ x² + Σ y² − 2 Σ x y,
+        whose product of matrices is several times faster; digits are lost where points are near one another, and what
+        is positive may come out a little below zero.
 
         `pack=("J",)` makes a packed copy of J at the first call with an array, and only that is read in calls with the
         same array afterwards: where J has symmetries, the rows that the others follow from. The docstring of `pack_J`
@@ -257,8 +267,8 @@ class Derivation:
         names, limit = self._names_to_pack(pack), bytes_of(memory)
         name, title = self._function_name(value, hvp), self._title(value)
         if hvp:
-            return CompiledHessian(self._joint(value), backend, name, title, check, names, limit)
-        return Compiled(self._runnable(value), backend, name, title, check, names, limit)
+            return CompiledHessian(self._joint(value, distances), backend, name, title, check, names, limit)
+        return Compiled(self._runnable(value, distances), backend, name, title, check, names, limit)
 
     def _names_to_pack(self, pack: str | Sequence[str]) -> tuple[str, ...]:
         from combdiff.run.packed_arrays import names_to_pack
@@ -333,9 +343,12 @@ class Derivation:
         """A simplifier with a budget of its own, like the one that found this derivative."""
         return Simplifier(Gate(), expand, seconds=self.seconds, nodes=self.nodes, full_space=full_space)
 
-    def _runnable(self, value: bool) -> Forms:
+    def _runnable(self, value: bool, distances: Distances = "differences") -> Forms:
         """The derivative in the forms that can be run, with the objective's `value` first."""
-        return self._with_value if value else self._without_value
+        if distances not in ("differences", "expanded"):
+            raise UnsupportedError(f"distances is {distances!r}", remedy='give "differences" or "expanded"')
+        forms = self._with_value if value else self._without_value
+        return replace(forms, distances=distances)
 
     @cached_property
     def _without_value(self) -> Forms:
@@ -369,7 +382,7 @@ class Derivation:
         """What emitted code says of itself."""
         return f"{self}\n\n{CANCELS}" if self.expand and value else str(self)
 
-    def _joint(self, value: bool) -> Joint:
+    def _joint(self, value: bool, distances: Distances = "differences") -> Joint:
         """The derivative, and the Hessian-vector product of the same program."""
         from combdiff.run.hessian import joined
 
@@ -379,7 +392,8 @@ class Derivation:
                 remedy="use cd.grad(text).compile(hvp=True), or cd.hvp(text) for the product alone",
             )
         with deep_recursion():
-            return joined(self._runnable(value), self.products._runnable(value=False))
+            joint = joined(self._runnable(value), self.products._runnable(value=False))
+            return replace(joint, distances=self._runnable(value, distances).distances)
 
     def _function_name(self, value: bool, hvp: bool = False) -> str:
         name = {"grad": "gradient", "pullback": "pullback", "hvp": "hessian_vector_product"}[self.mode]

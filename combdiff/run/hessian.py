@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from combdiff.arrays.lower.forms import Forms
 from combdiff.arrays.lower.signature import Result, result_of
+from combdiff.arrays.passes.distances import Distances
 from combdiff.arrays.passes.overwriting import CAUTIOUS, Overwriting
 from combdiff.arrays.passes.packed_plan import packed
 from combdiff.arrays.passes.schedule import scheduled
@@ -42,15 +43,16 @@ class Joint:
     first: int
     flat: Lam | None = None
     check: Callable[[Term, Term], object] | None = None
+    distances: Distances = "differences"
 
     def __reduce__(self) -> tuple[object, ...]:
         # the directions are parameters of the term, and are to be so again
-        return _rejoined, (self.term, len(self.directions), self.first, self.flat, self.check)
+        return _rejoined, (self.term, len(self.directions), self.first, self.flat, self.check, self.distances)
 
     @property
     def forms(self) -> Forms:
         """What is lowered."""
-        return Forms(self.term, self.flat, self.check)
+        return Forms(self.term, self.flat, self.check, self.distances)
 
     @property
     def unknowns(self) -> tuple[Var, ...]:
@@ -89,9 +91,14 @@ def _joined(result: Term, products: Term) -> Joint:
 
 
 def _rejoined(
-    term: Lam, directions: int, first: int, flat: Lam | None, check: Callable[[Term, Term], object] | None
+    term: Lam,
+    directions: int,
+    first: int,
+    flat: Lam | None,
+    check: Callable[[Term, Term], object] | None,
+    distances: Distances,
 ) -> Joint:
-    return Joint(term, term.params[-directions:], first, flat, check)
+    return Joint(term, term.params[-directions:], first, flat, check, distances)
 
 
 def _merged(a: Result, b: Result) -> list[tuple[Var, Term]]:

@@ -17,6 +17,7 @@ from combdiff.arrays import ops
 from combdiff.arrays.liveness import peak
 from combdiff.arrays.lower.lower import lower
 from combdiff.arrays.lower.signature import guessed_sizes, result_of
+from combdiff.arrays.passes.distances import Distances, expanded
 from combdiff.arrays.plan import Plan, Step
 from combdiff.budget import Budget
 from combdiff.errors import CombDiffError
@@ -36,27 +37,33 @@ class Forms:
     """A result as it is read, and as it was before common factors were put in front, where that is to be tried.
 
     `check` raises for two terms that do not have the same value: what is chosen is held against what it was chosen for.
+    `distances` says whether squared distances are made of differences or multiplied out.
     """
 
     formula: Term
     flat: Term | None = None
     check: Callable[[Term, Term], object] | None = None
+    distances: Distances = "differences"
     _found: list[AllForms | None] = field(default_factory=list, compare=False, repr=False)
 
     def __reduce__(self) -> tuple[object, ...]:
         # what was found is found again
-        return type(self), (self.formula, self.flat, self.check)
+        return type(self), (self.formula, self.flat, self.check, self.distances)
 
     def plan(self, sizes: Mapping[Domain, int] | None = None, memory: int | None = None) -> Plan:
         """The plan of the form that takes least time; that of the formula where this one takes more than `memory`.
 
         What is quickest shares the most, and holds the most at once.
         """
-        plan = lower(self.formula, sizes)
+        plan = self._lowered(self.formula, sizes)
         quicker = self._quicker(plan, sizes) if self.flat is not None else None
         if quicker is None or (memory is not None and peak(quicker).bytes > memory):
             return plan
         return quicker
+
+    def _lowered(self, form: Term, sizes: Mapping[Domain, int] | None) -> Plan:
+        plan = lower(form, sizes)
+        return expanded(plan) if self.distances == "expanded" else plan
 
     def _quicker(self, plan: Plan, sizes: Mapping[Domain, int] | None) -> Plan | None:
         """The plan of another form that takes clearly less time than that of the formula."""
@@ -73,7 +80,7 @@ class Forms:
             if form is None or form == self.formula:
                 continue
             with suppress(CombDiffError):  # the formula can be computed, and that is enough
-                other = lower(form, sizes)
+                other = self._lowered(form, sizes)
                 if seconds(other) < least and _is_called_alike(plan, other):
                     best, least = (other, form), seconds(other)
         if best is None:
