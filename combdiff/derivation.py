@@ -175,8 +175,8 @@ class Derivation:
         where `memory`, bytes or text such as "2 GB", is too little.
         """
         from combdiff.arrays.lower.lower import guessed_sizes
+        from combdiff.arrays.packing.packed_plan import packed
         from combdiff.arrays.passes.memory import bytes_of
-        from combdiff.arrays.passes.packed_plan import packed
         from combdiff.arrays.passes.schedule import scheduled
         from combdiff.emit.emit import spelling_of
 

@@ -19,7 +19,7 @@ from combdiff.terms.types import Domain
 
 if TYPE_CHECKING:
     from combdiff.arrays.lower.solving import Equation
-    from combdiff.arrays.passes.packing import Layout
+    from combdiff.arrays.packing.layout import Layout
 
 WHOLE = -1
 

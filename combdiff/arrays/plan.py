@@ -17,7 +17,7 @@ from combdiff.shown import Shown
 from combdiff.terms.types import Domain, Type
 
 if TYPE_CHECKING:
-    from combdiff.arrays.passes.packing import Packing
+    from combdiff.arrays.packing.layout import Packing
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -23,7 +23,7 @@ from typing import Any
 
 from combdiff.arrays import ops
 from combdiff.arrays.lower.solving import Equation
-from combdiff.arrays.passes.packing import Addend, Layout, Packing
+from combdiff.arrays.packing.layout import Addend, Layout, Packing
 from combdiff.arrays.plan import Argument, Builder, Loop, Member, Plan, Step
 from combdiff.errors import CombDiffError
 from combdiff.terms.terms import Const

@@ -17,8 +17,8 @@ from combdiff.arrays.liveness import SHARE, held_by
 from combdiff.arrays.lower.arguments import called
 from combdiff.arrays.lower.forms import Forms
 from combdiff.arrays.lower.signature import described, slots
+from combdiff.arrays.packing.packed_plan import packed
 from combdiff.arrays.passes.overwriting import CAUTIOUS, Overwriting
-from combdiff.arrays.passes.packed_plan import packed
 from combdiff.arrays.passes.schedule import scheduled
 from combdiff.arrays.plan import Argument, Plan, Step
 from combdiff.arrays.uses import is_matmul, origin, uses_in, uses_of

@@ -17,7 +17,7 @@ from combdiff.arrays.lower.argument_names import identifier
 
 if TYPE_CHECKING:
     from combdiff.arrays.lower.solving import Equation
-    from combdiff.arrays.passes.packing import Layout
+    from combdiff.arrays.packing.layout import Layout
 
 _BUILTINS = frozenset(name for name, value in vars(builtins).items() if getattr(value, "__module__", "") == "builtins")
 _RESERVED = _BUILTINS | {"_", "__debug__"}

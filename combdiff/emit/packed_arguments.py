@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from combdiff.arrays import ops
-from combdiff.arrays.passes.packing import Layout
+from combdiff.arrays.packing.layout import Layout
 from combdiff.arrays.plan import Plan, Step
 from combdiff.emit.packed_text import item_names
 from combdiff.terms.types import Domain

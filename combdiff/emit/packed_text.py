@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
 from combdiff.arrays import ops
-from combdiff.arrays.passes.packing import Layout, Order, Packing, inverse
+from combdiff.arrays.packing.layout import Layout, Order, Packing, inverse
 from combdiff.arrays.plan import Step
 from combdiff.emit.backends.spelling import Spelling
 from combdiff.emit.names import Names, words

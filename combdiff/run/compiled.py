@@ -13,8 +13,8 @@ from combdiff.arrays import ops
 from combdiff.arrays.lower.argument_names import ArgumentNames, identifier
 from combdiff.arrays.lower.forms import Forms
 from combdiff.arrays.lower.signature import result_of
+from combdiff.arrays.packing.packed_plan import packed
 from combdiff.arrays.passes.overwriting import CAUTIOUS, Overwriting
-from combdiff.arrays.passes.packed_plan import packed
 from combdiff.arrays.passes.schedule import check_memory, scheduled
 from combdiff.arrays.plan import Argument, Plan
 from combdiff.emit.emit import emit, spelling_of
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from combdiff.arrays.passes.packing import Packing
+    from combdiff.arrays.packing.layout import Packing
     from combdiff.meaning.values import Extent
     from combdiff.run.libraries import Foreign
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, cast
 
 from combdiff.arrays.lower.forms import Forms
 from combdiff.arrays.lower.signature import Result, result_of
+from combdiff.arrays.packing.packed_plan import packed
 from combdiff.arrays.passes.distances import Distances
 from combdiff.arrays.passes.overwriting import CAUTIOUS, Overwriting
-from combdiff.arrays.passes.packed_plan import packed
 from combdiff.arrays.passes.schedule import scheduled
 from combdiff.arrays.plan import Argument, Plan, Step
 from combdiff.emit.closures import emit_with_products

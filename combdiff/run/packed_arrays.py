@@ -14,7 +14,7 @@ from combdiff.terms.terms import Term, Var
 from combdiff.terms.types import Domain, Map, Type
 
 if TYPE_CHECKING:
-    from combdiff.arrays.passes.packing import Packing
+    from combdiff.arrays.packing.layout import Packing
     from combdiff.run.libraries import Foreign, Library
 
 Pack = Callable[[object], object]

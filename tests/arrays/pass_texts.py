@@ -13,8 +13,8 @@ from unittest.mock import patch
 import combdiff as cd
 from combdiff.arrays import ops
 from combdiff.arrays.lower import lower as lowering
+from combdiff.arrays.packing.packed_plan import packed
 from combdiff.arrays.passes.memory import within
-from combdiff.arrays.passes.packed_plan import packed
 from combdiff.arrays.passes.schedule import scheduled
 from combdiff.arrays.plan import Plan, Step
 from combdiff.arrays.text import text

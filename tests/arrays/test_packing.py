@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import combdiff as cd
-from combdiff.arrays.passes.packed_plan import packed
-from combdiff.arrays.passes.packing import Addend, group_of, merged, orbits
+from combdiff.arrays.packing.layout import Addend, group_of, merged, orbits
+from combdiff.arrays.packing.packed_plan import packed
 from combdiff.cli import main
 from combdiff.errors import ArrayError, UnsupportedError
 from combdiff.meaning.evaluate import evaluate

@@ -12,7 +12,7 @@ import combdiff as cd
 from combdiff.arrays import ops
 from combdiff.arrays.liveness import peak
 from combdiff.arrays.lower.lower import guessed_sizes
-from combdiff.arrays.passes.packed_plan import packed
+from combdiff.arrays.packing.packed_plan import packed
 from combdiff.arrays.passes.schedule import scheduled
 from combdiff.arrays.plan import Plan
 from combdiff.arrays.text import OPERATIONS, PlanTextError, read, text

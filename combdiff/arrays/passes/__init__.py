@@ -1,1 +1,1 @@
-"""Plans to better plans: order, reuse, scale, packing, loops, memory, in place."""
+"""Plans to better plans: order, reuse, scale, translations, outer products, distances, loops, memory, in place."""

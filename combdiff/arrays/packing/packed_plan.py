@@ -14,8 +14,8 @@ from typing import Any
 from combdiff.arrays import ops
 from combdiff.arrays.derived import Derived
 from combdiff.arrays.layouts import exchanges, placement
-from combdiff.arrays.passes.packed_uses import Part, Tensor, Use, analysed, joined, layout_of, use_of
-from combdiff.arrays.passes.packing import Layout, Order, Packing, group_of, inverse
+from combdiff.arrays.packing.layout import Layout, Order, Packing, group_of, inverse
+from combdiff.arrays.packing.uses import Part, Tensor, Use, analysed, joined, layout_of, use_of
 from combdiff.arrays.plan import Argument, Builder, Plan, Step
 from combdiff.terms.terms import ONE, Const
 from combdiff.terms.types import Domain, Map

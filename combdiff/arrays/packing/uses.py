@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from combdiff.arrays import ops
 from combdiff.arrays.derived import Derived
-from combdiff.arrays.passes.packing import (
+from combdiff.arrays.packing.layout import (
     Addend,
     Element,
     Group,
