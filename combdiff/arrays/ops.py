@@ -230,6 +230,17 @@ class LaidOut(Op):
 
 
 @dataclass(frozen=True, slots=True)
+class Stack(Op):
+    """Arrays of one shape along a new first axis."""
+
+    name: ClassVar[str] = "stack"
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        row = tuple(range(rank - 1))
+        return (*(row for _ in ranks), (WHOLE, *row))
+
+
+@dataclass(frozen=True, slots=True)
 class AsArray(Op):
     """A number of Python's as one of the library's."""
 

@@ -189,7 +189,7 @@ class Plan(Shown):
 
     def entries(self, step: Step) -> int:
         """How many numbers the array of `step` holds."""
-        return prod(self.sizes.get(d, 1) for d in step.domains)
+        return prod(self.sizes.get(d, d.count or 1) for d in step.domains)
 
     def bytes(self, step: Step) -> int:
         """The memory that `step` takes for its result (a view takes none)."""
@@ -245,7 +245,7 @@ class Plan(Shown):
                 return "user's function"
             case ops.Root():
                 return "Newton's method"
-            case ops.LaidOut():
+            case ops.LaidOut() | ops.Stack():
                 return "layout copy"
             case ops.Counting() | ops.Position() | ops.Opposite():
                 return "index array"
@@ -259,7 +259,7 @@ class Plan(Shown):
         rows: list[tuple[str, ...]] = [("step", "kind", "operands", "shape", "FLOPs", "bytes")]
         for s in shown:
             operands = ", ".join(_label(o, labels) for o in s.operands)
-            shape = "×".join(str(self.sizes.get(d, "?")) for d in s.domains) or "1"
+            shape = "×".join(str(self.sizes.get(d, d.count or "?")) for d in s.domains) or "1"
             size = _figure(self.bytes(parts.get(s, s)))
             rows.append((labels[s], self.kind(s), operands, shape, _figure(self.flops(s)), size))
         return rows

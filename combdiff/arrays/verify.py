@@ -109,7 +109,16 @@ def _of_numbers(step: Step) -> Iterator[str]:
         case ops.Mul(coefficient):
             if step.complex != (given or bool(coefficient.imag)):
                 yield "it is complex where its factors are"
-        case ops.Contraction() | ops.Sum() | ops.Conj() | ops.View() | ops.Roll() | ops.Broadcast() | ops.LaidOut():
+        case (
+            ops.Contraction()
+            | ops.Sum()
+            | ops.Conj()
+            | ops.View()
+            | ops.Roll()
+            | ops.Broadcast()
+            | ops.LaidOut()
+            | ops.Stack()
+        ):
             if step.complex != given and not isinstance(step.op, ops.Item):
                 yield "it is complex where what it is made of is"
         case ops.Gather() | ops.Scatter():

@@ -31,6 +31,7 @@ WRITTEN: Mapping[type[ops.Op], Callable[[Writer, Step, Any], Text]] = {
     ops.Permute: indexing.permuted,
     ops.LaidOut: indexing.laid_out,
     ops.Broadcast: indexing.repeated,
+    ops.Stack: indexing.stack,
     ops.Item: indexing.item,
     ops.Conj: entrywise.conjugate,
     ops.Add: entrywise.sum_of_terms,
@@ -77,7 +78,7 @@ def _cast(w: Writer, step: Step) -> tuple[Step, ...]:
     """The real operands that a library which does not mix real with complex must be given as complex ones."""
     reals = tuple(o for o in step.operands if not o.complex)
     match step.op:
-        case ops.Contraction() | ops.Solve() | ops.Scatter() | ops.Packed() if step.complex:
+        case ops.Contraction() | ops.Solve() | ops.Scatter() | ops.Packed() | ops.Stack() if step.complex:
             return reals
         case ops.Power() | ops.Call() if step.complex and len(reals) == len(step.operands):
             return reals[:1]

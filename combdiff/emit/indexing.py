@@ -116,6 +116,11 @@ def repeated(w: Writer, step: Step, op: ops.Broadcast) -> Text:
     return Text(w.spelling.broadcast.format(text.code, w.shape(step.domains)), ATOM)
 
 
+def stack(w: Writer, step: Step, op: ops.Stack) -> Text:
+    parts = [w.as_array(o, w.refer(o)).code for o in step.operands]
+    return Text(w.spelling.stack.format(", ".join(parts)), ATOM)
+
+
 def item(w: Writer, step: Step, op: ops.Item) -> Text:
     return Text(f"{w.atom(step.operands[0])}[{op.number}]", ATOM)
 

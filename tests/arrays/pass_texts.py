@@ -88,6 +88,12 @@ CASES: dict[str, Case] = {
         "scaled_early",
     ),
     "translations": Case(RING + "(x::(Z) -> R) -> sum(i::Z, cos(x(i + 1) - x(i)))", {"x": (10_000,)}, "translated"),
+    "outer_products": Case(
+        "(x::RV) -> (K::RM{n, n}) -> begin; y = i -> sum(j, K(i, j) * x(j)); z = i -> sum(j, K(i, j) * sin(y(j)));"
+        " sum((i, j), x(i) * K(i, j) * z(j)); end",
+        {"K": (200, 200), "x": (200,)},
+        "stacked",
+    ),
     "packing": Case(
         (EXAMPLES / "hartree_fock.cd").read_text(encoding="utf-8"),
         {"J": (30, 30, 30, 30), "C": (30, 5)},

@@ -110,7 +110,7 @@ def _seconds(plan: Plan, step: Step) -> float:
             return CALL * written
         case ops.Add() | ops.Mul() | ops.Power() | ops.Where() | ops.Solve() | ops.Sum() | ops.Scatter():
             return max(plan.flops(step), written)
-        case ops.LaidOut():
+        case ops.LaidOut() | ops.Stack():
             return written
         case _:
             return 0.0

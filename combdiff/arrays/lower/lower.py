@@ -37,6 +37,7 @@ from combdiff.arrays.lower.signature import (
 )
 from combdiff.arrays.lower.solving import Solving, with_equations
 from combdiff.arrays.numbers import check_power
+from combdiff.arrays.passes.outer_products import stacked
 from combdiff.arrays.passes.paths import WIDEST, Contractions, Network
 from combdiff.arrays.passes.scaling import scaled_early
 from combdiff.arrays.passes.sharing import Shared
@@ -156,6 +157,7 @@ class _Lowering(Solving, Guarding):
         outputs = tuple(self.array(t) for t in self.result.outputs)
         outputs, self.names = scaled_early(outputs, self.names, self.sizes)
         outputs, self.names = translated(outputs, self.names, self.sizes)
+        outputs, self.names = stacked(outputs, self.names, self.sizes)
         taken = self.parameters.used(self.taken(arguments, outputs), outputs)
         return Plan((*taken, *self.optional_starts()), outputs, self.result.tupled, self.sizes, self.names)
 

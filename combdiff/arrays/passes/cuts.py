@@ -17,7 +17,7 @@ from combdiff.terms.types import Domain
 
 _ALIGNED = (ops.Add, ops.Mul, ops.Power, ops.Call, ops.Where, ops.Position)
 _MOVED = (ops.Permute, ops.Broadcast, ops.Flip, ops.Roll, ops.Pick)
-_CUT = (*_ALIGNED, *_MOVED, ops.Conj, ops.Contraction, ops.Sum, ops.Gather)
+_CUT = (*_ALIGNED, *_MOVED, ops.Conj, ops.Contraction, ops.Sum, ops.Gather, ops.Stack)
 
 
 @dataclass(frozen=True, slots=True)

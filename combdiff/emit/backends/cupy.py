@@ -40,6 +40,7 @@ SPELLING = Spelling(
     vdot="cp.vdot({0}, {1})",
     einsum='cp.einsum("{0}", {1}, {2})',
     concatenate="cp.concatenate([{0}])",
+    stack="cp.stack([{0}])",
     from_numpy="cp.asarray({0})",
     contiguous="cp.ascontiguousarray({0})",
     solve="cp.linalg.solve({0}, {1})",

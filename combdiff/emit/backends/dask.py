@@ -30,6 +30,7 @@ SPELLING = Spelling(
     points="{0}.vindex[{1}]",
     put="",
     add_at="",
+    stack="da.stack([{0}])",
     tensordot="da.tensordot({0}, {1}, axes={2})",
     vdot="({0}.conj() * {1}).sum()",
     einsum='da.einsum("{0}", {1}, {2})',

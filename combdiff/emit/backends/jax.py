@@ -61,6 +61,7 @@ SPELLING = Spelling(
     real_inner="jnp.sum({0} * {1})",
     einsum='jnp.einsum("{0}", {1}, {2})',
     concatenate="jnp.concatenate([{0}])",
+    stack="jnp.stack([{0}])",
     from_numpy="jnp.asarray({0})",
     contiguous="jnp.asarray({0})",
     solve="jnp.linalg.solve({0}, {1})",

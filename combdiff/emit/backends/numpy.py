@@ -42,6 +42,7 @@ SPELLING = Spelling(
     scalar_complex="np.complex128({0})",
     add_at="np.add.at({0}, {1}, {2})",
     concatenate="np.concatenate([{0}])",
+    stack="np.stack([{0}])",
     contiguous="np.ascontiguousarray({0})",
     solve="np.linalg.solve({0}, {1})",
     power="np.power({0}, {1})",

@@ -82,6 +82,7 @@ class Spelling:
     # contractions; `inner` is of arrays of several axes, `real_inner` of real ones; `to_complex` a real operand of a
     # complex one, `to_real` an integer that is read as a number, where these are not mixed
     tensordot: str
+    stack: str
     vdot: str
     inner: str = ""
     real_inner: str = ""

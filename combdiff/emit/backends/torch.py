@@ -45,6 +45,7 @@ SPELLING = Spelling(
     to_complex="{0} + 0j",
     to_real="{0}.to(torch.float64)",
     concatenate="torch.cat([{0}])",
+    stack="torch.stack([{0}])",
     from_numpy="torch.as_tensor({0}, device={1}.device)",
     contiguous="{0}.contiguous()",
     solve="torch.linalg.solve({0}, {1})",
