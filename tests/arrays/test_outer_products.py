@@ -18,6 +18,12 @@ RECURRENT = """(x::{M}, h0::{V}) -> (W::{M}) -> begin
   real(sum(i, h4(i)^2))
 end"""
 REAL = RECURRENT.format(M="RM", V="RV", f="tanh")
+ROUNDS = """(x::RM, h0::RV) -> (W::RM) -> begin
+  y = i -> x(0, i) / sum(j, (W(i, j)^2 + 1) * h0(j)^2)
+  z = j -> h0(j) / sum(i, (W(i, j)^2 + 1) * y(i)^2)
+  sum((i, j), x(1, i) * W(i, j) * z(j)) - 3 * sum((i, j), y(i) * W(i, j) * z(j))
+    + sum((i, j), x(2, i) * W(i, j) * h0(j)) / 7
+end"""
 COMPLEX = RECURRENT.format(M="CM", V="CV", f="sin")
 
 
@@ -33,7 +39,7 @@ def by_terms(text: str, monkeypatch: pytest.MonkeyPatch) -> cd.derivation.Deriva
     return cd.grad(text)
 
 
-@pytest.mark.parametrize("text", [REAL, COMPLEX])
+@pytest.mark.parametrize("text", [REAL, COMPLEX, ROUNDS])
 @pytest.mark.parametrize("n", [3, 130])
 def test_the_gradient_of_weights_is_that_of_the_terms(text: str, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     d = cd.grad(text)
