@@ -21,8 +21,8 @@ REAL = RECURRENT.format(M="RM", V="RV", f="tanh")
 ROUNDS = """(x::RM, h0::RV) -> (W::RM) -> begin
   y = i -> x(0, i) / sum(j, (W(i, j)^2 + 1) * h0(j)^2)
   z = j -> h0(j) / sum(i, (W(i, j)^2 + 1) * y(i)^2)
-  sum((i, j), x(1, i) * W(i, j) * z(j)) - 3 * sum((i, j), y(i) * W(i, j) * z(j))
-    + sum((i, j), x(2, i) * W(i, j) * h0(j)) / 7
+  sum((i, j), x(1, i) * W(i, j) * z(j)) - 3 * sum((i, j), y(i) * W(i, j) * z(j)) +
+    sum((i, j), x(2, i) * W(i, j) * h0(j)) / 7
 end"""
 COMPLEX = RECURRENT.format(M="CM", V="CV", f="sin")
 
