@@ -79,7 +79,7 @@ def times(w: Writer, c: Const, factors: Sequence[tuple[Step, Sequence[int]]], ra
             below.append(Text(str(size.real.denominator), ATOM))
     if len(above) == 1 and not below and not negative:
         return above[0]
-    scaled = len(above) - 1 if _scales(w, factors, above, below) else None
+    scaled = len(above) - 1 if _scales(w, size, factors, above, below) else None
     code = " * ".join(t.at(PRODUCT if n in (0, scaled) else UNARY) for n, t in enumerate(above))
     code += "".join(f" / {t.at(UNARY)}" for t in below)
     return Text(f"-{code}", PRODUCT) if negative else Text(code, PRODUCT)
@@ -90,10 +90,17 @@ def _turn(w: Writer, factor: Step, whole: int) -> int:
     return 0 if not factor.rank else 1 if 8 * whole >= LARGE and 2 * entries <= whole else 2
 
 
-def _scales(w: Writer, factors: list[tuple[Step, Sequence[int]]], above: list[Text], below: list[Text]) -> bool:
-    """Whether `4 * F @ C` may stand for `4 * (F @ C)`: one matrix product, whose first factor is no larger."""
+def _scales(
+    w: Writer, size: Const, factors: list[tuple[Step, Sequence[int]]], above: list[Text], below: list[Text]
+) -> bool:
+    """Whether `4 * F @ C` may stand for `4 * (F @ C)`: one matrix product, whose first factor is no larger.
+
+    A complex number before a real matrix would make the whole product one of complex matrices.
+    """
     arrays = [operand for operand, _ in factors if operand.rank]
     if len(arrays) != 1 or below or not isinstance(arrays[0].op, ops.Tensordot) or " @ " not in above[-1].code:
+        return False
+    if not arrays[0].complex and (size.imag or any(o.complex for o, _ in factors)):
         return False
     left, right = arrays[0].operands
     return left.rank == right.rank and w.plan.entries(left) <= w.plan.entries(arrays[0])

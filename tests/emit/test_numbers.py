@@ -162,3 +162,18 @@ def test_a_power_of_a_complex_zero_is_code(backend: str) -> None:
       y * (y * y * y)
     end + sum(l, abs(Y(l, l)) * v(l)))"""
     compile(cd.grad(program).source(backend, value=True), "source", "exec")
+
+
+@pytest.mark.parametrize("backend", ["numpy", "torch", "jax"])
+def test_a_complex_number_does_not_make_a_product_of_real_matrices_complex(backend: str) -> None:
+    pytest.importorskip(backend)
+    d = cd.grad("(A::RM{n, n}, z::C) -> (X::CM{n, n}) -> real(z * sum((i, j, k), A(i, j) * A(k, j) * X(i, k)))")
+    assert "* (A @ A.T)" in d.source(backend)
+    A, z = np.random.default_rng(1).normal(size=(3, 3)), np.complex128(1 + 2j)
+    if backend == "torch":
+        import torch
+
+        found = d.compile(backend)(torch.asarray(A), torch.asarray(z), torch.zeros((3, 3), dtype=torch.complex128))
+    else:
+        found = d.compile()(A, z, np.zeros((3, 3), complex))
+    assert np.allclose(np.asarray(found), z.conj() * (A @ A.T))
