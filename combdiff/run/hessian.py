@@ -119,7 +119,6 @@ def products_source(
     """Stand-alone source of a function that returns the outputs at a point, and `hvp`, the products there."""
     with deep_recursion():
         spelling = spelling_of(backend)
-
         plan = packed(joint.forms.plan(sizes, memory), pack, [v.name for v in joint.directions])
         plan, varying = _split(plan, joint)
         plan = scheduled(plan, spelling, memory, varying)

@@ -114,7 +114,7 @@ class _Translations:
             first = next((s for s in others if self.uses[s]), step)
             if first is step or not self.uses[step]:
                 continue
-            gone = Counter(self._only_for(step))
+            gone = [*self._only_for(step)]
             shifts = sum(1 for _ in self._shifts(first, step))
             if sum(map(self._time, gone)) > shifts * self._time(step, ops.Roll):
                 self.rolled[step] = first
