@@ -102,3 +102,19 @@ def test_what_is_real_by_its_symmetry_alone_keeps_its_complex_type(function: str
         ahead, behind = (abs(of(A.diagonal() @ (at + t * v).real)) ** 2 for t in (1e-6, -1e-6))
         slope = (ahead - behind) / 2e-6
         assert np.allclose((gradient(A, at).conj() @ v).real, slope, rtol=1e-6)
+
+
+@pytest.mark.parametrize("outside", ["{}", "log({})", "sqrt({})", "1 / {}"])
+@pytest.mark.parametrize(
+    "norm",
+    [
+        "sum((i, j, k, l), A(i, j) * B(j, k) * A(i, l)' * B(l, k)')",
+        "sum((i, j, k, l), A(i, j) * B(j, k) * A(k, l)' * B(l, i)')",
+        "sum((i, j, k, l), A(i, j) * B(j, k) * A(l, k)' * B(i, l)')",
+    ],
+)
+def test_the_real_part_of_a_sum_that_is_real_anyway_is_taken_last(norm: str, outside: str) -> None:
+    d = cd.grad(f"(B::CM) -> (A::CM) -> {outside.format(f'real({norm})')}")
+    plan = d.plan(value=True, A=(60, 60), B=(60, 60))
+    assert max(step.rank for step in plan.steps) == 2, "matrices, and no outer products of them"
+    assert d.check()

@@ -538,13 +538,15 @@ class Graph:
         self.classes[self.find(old).of].nodes.pop(node, None)
         for of in {*self.children(node)}:
             self.users[of].pop(node, None)
+        stays = False
         with suppress(Zero):
             made = self._remade(node, old)
+            stays = made is None
             if made is not None:
                 self.union(made, old)
         # what could not be joined stays what its class is written with
         now = self.find(old)
-        if node not in self.frames and all(_is_name(n) for n in self.classes[now.of].nodes):
+        if node not in self.frames and (stays or all(_is_name(n) for n in self.classes[now.of].nodes)):
             self.put(node, now)
 
     def _remade(self, node: Node, old: Ref) -> Ref | None:
