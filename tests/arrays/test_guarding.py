@@ -214,3 +214,22 @@ def test_a_program_of_the_users_own_infinity_stays_what_it_is() -> None:
     f = value_of("(x::RV) -> sum(i, indicator(1, i, x(i)) / x(i))")
     with np.errstate(all="ignore"):
         assert np.isnan(f(np.array([0.0, 1.0]))), "what stands beside a guard is not guarded"
+
+
+MASKED = """(X::RM, G::RM) -> (q::RM, k::RM) -> begin
+  e = (t, s) -> exp(sum(a, q(t, a) * k(s, a)))
+  o = (t, a) -> sum(s, indicator(s, t, e(t, s) * X(s, a))) / sum(s, indicator(s, t, e(t, s)))
+  sum((t, a), (o(t, a) - G(t, a))^2)
+end"""
+QUOTIENT = """(v::RV, g::RV) -> (x::RM) ->
+  sum(t, g(t) * sum(s, indicator(s, t, x(t, s) * v(s))) / sum(s, indicator(s, t, x(t, s))))"""
+
+
+@pytest.mark.parametrize("text", [MASKED, QUOTIENT])
+def test_what_a_guard_does_not_compare_is_summed_within_it(text: str) -> None:
+    d = cd.grad(text)
+    shapes = {
+        a.name: (50,) if a.name in "vg" else (50, 50) if a.name == "x" else (50, 8) for a in d.compile().arguments
+    }
+    assert max(step.rank for step in d.plan(**shapes).steps) == 2, "matrices of pairs, and nothing larger"
+    assert d.check()

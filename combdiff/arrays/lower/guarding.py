@@ -19,7 +19,7 @@ from combdiff.arrays.lower.indexing import affine, position
 from combdiff.arrays.passes.paths import Network
 from combdiff.terms.conditions.guards import SAFE, Condition, Finite, Guard, both, condition_of, under
 from combdiff.terms.conditions.ordering import existing
-from combdiff.terms.terms import ONE, ZERO, Const, Delta, Indicator, Pow, Term, Var
+from combdiff.terms.terms import ONE, ZERO, Const, Delta, Indicator, Mul, Pow, Term, Var, indicator, mul, total
 from combdiff.terms.types import Index
 
 
@@ -80,6 +80,23 @@ class Guarding(ABC):
             with self.under(outside):
                 value = self._where(condition, value, SAFE)
         return value
+
+    def summed_within(self, summed: Sequence[Var], body: Term) -> Term | None:
+        """Σ of a product with a guard as a guard around the Σ, over the indices that its condition does not have.
+
+        Σ_k f(i, k) · [i ≤ j] g(k) is [i ≤ j] Σ_k f(i, k) g(k): what may be infinite is not made for all i, j and k.
+        None where no guard is that of fewer indices.
+        """
+        factors = body.factors if isinstance(body, Mul) else (body,)
+        for n, guard in enumerate(factors):
+            if isinstance(guard, Indicator) and not self.finite(guard.body):
+                compared = guard.left.free | guard.right.free
+                inner = tuple(v for v in summed if v not in compared)
+                if inner:
+                    within = total(inner, mul(*factors[:n], guard.body, *factors[n + 1 :]))
+                    outer = tuple(v for v in summed if v in compared)
+                    return total(outer, indicator(guard.left, guard.right, within))
+        return None
 
     @contextmanager
     def under(self, guards: Guard) -> Iterator[None]:

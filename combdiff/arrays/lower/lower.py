@@ -67,6 +67,8 @@ from combdiff.terms.terms import (
     apply,
     conj,
     delta,
+    indicator,
+    mul,
     refreshed,
     split_coefficient,
     substitute,
@@ -280,6 +282,9 @@ class _Lowering(Solving, Guarding):
         spread = distributed(summed, body)
         if spread is not None:
             return self.scalar(spread, wanted)
+        within = self.summed_within(summed, body)
+        if within is not None:
+            return self.scalar(within, wanted)
         if self.has_delta:
             conditions, rest = conditions_of(body)
             if conditions:
@@ -326,6 +331,12 @@ class _Lowering(Solving, Guarding):
             case Delta() | Indicator() if network.summed and self.finite(t.body):
                 network.masks.append(t)
                 self._collect(t.body, conjugated, network)
+            case Indicator(left, right, Mul(factors)) if network.summed and any(map(self.finite, factors)):
+                # Σ_s [s ≤ t] X(s, a) e(t, s) is a product of matrices: only what may be infinite stays under the guard
+                for f in filter(self.finite, factors):
+                    self._collect(f, conjugated, network)
+                guarded = indicator(left, right, mul(*(f for f in factors if not self.finite(f))))
+                network.operands.append(self._factor(guarded, conjugated, network.order(guarded.free)))
             case _:
                 network.operands.append(self._factor(t, conjugated, network.order(t.free)))
 
