@@ -182,7 +182,7 @@ def _image(u: Term) -> _Image | None:
     inner, slots = (rest.function, rest.args) if isinstance(rest.function, App) else (rest, ())
     assert isinstance(inner, App), "an application"
     kind = inner.function.type
-    if not (isinstance(kind, Map) and kind.linear) or (c.imag and not is_complex(kind.params[0])):
+    if not (isinstance(kind, Map) and kind.linear) or c.imag:
         return None
     return _Image(c, inner.function, inner.args[0], slots)
 
