@@ -6,8 +6,8 @@ several terms need is computed once. A plan knows nothing of the language that i
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING
@@ -128,9 +128,35 @@ class Builder:
             known = self._known[key] = Step(op, operands, domains, complex)
         return known
 
+    def first(self, step: Step) -> Step:
+        """`step`, or the one that is equal to it and was made before."""
+        return self._known.setdefault((step.op, step.operands, step.domains, step.complex), step)
+
     def known(self, op: ops.Op, operands: tuple[Step, ...], domains: tuple[Domain, ...]) -> Step | None:
         """The step of this operation if there is one already."""
         return self._known.get((op, operands, domains, any(o.complex for o in operands)))
+
+
+def interned(outputs: Sequence[Step], names: Mapping[Step, str]) -> tuple[tuple[Step, ...], dict[Step, str]]:
+    """The outputs and the names of steps with equal steps as one, which passes may have made of different ones.
+
+    >>> n = Domain("n")
+    >>> x = Builder().step(ops.Input("x"), (), (n,))
+    >>> one, other = (Step(ops.Conj(), (x,), (n,), False) for _ in range(2))
+    >>> (a, b), _ = interned((one, other), {})
+    >>> one is other, a is b
+    (False, True)
+    """
+    builder = Builder()
+    new: dict[Step, Step] = {}
+    for step in ordered(outputs):
+        operands = tuple(new[o] for o in step.operands)
+        made = step if operands == step.operands else replace(step, operands=operands)
+        new[step] = builder.first(made)
+    kept: dict[Step, str] = {}
+    for step, name in names.items():
+        kept.setdefault(new.get(step, step), name)
+    return tuple(new[o] for o in outputs), kept
 
 
 @dataclass(frozen=True, slots=True)

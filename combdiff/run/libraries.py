@@ -172,8 +172,9 @@ class Library:
         return self.made(_number(value))
 
     def check_devices(self, arrays: Sequence[tuple[str, Foreign]]) -> None:
-        """All arrays must lie in one place."""
-        found = {self.device(array): name for name, array in reversed(arrays) if array.shape}
+        """All arrays must lie in one place; where a traced one lies is known when the traced code runs."""
+        placed = [(self.device(array), name) for name, array in reversed(arrays) if array.shape]
+        found = {device: name for device, name in placed if device}
         if len(found) > 1:
             (here, first), (there, second) = list(found.items())[:2]
             raise ArrayError(

@@ -187,3 +187,15 @@ def test_numbers_in_a_text_are_exact() -> None:
         and str(step.op.coefficient.real) == "1/3"
         and str(step.op.coefficient.imag) == "-2/7"
     )
+
+
+def test_equal_steps_are_one_after_all_passes() -> None:
+    # numbers that are put early make two steps equal that were not
+    d = cd.grad(
+        "(m::RV, c::R, q::RV) -> (p::RM, A::RM) -> "
+        "sum(i, sqrt(m(i)^2 + c^2 * sum(k, (p(i, k) - q(i) * A(i, k))^2))) + sum(i, q(i) / sqrt(1 - sum(k, A(i, k)^2)))"
+    )
+    plan = d.plan()
+    keys = [(step.op, step.operands, step.domains) for step in plan.steps]
+    assert len(set(keys)) == len(keys)
+    is_sound_and_reads_back(plan)

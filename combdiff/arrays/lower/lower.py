@@ -42,7 +42,7 @@ from combdiff.arrays.passes.paths import WIDEST, Contractions, Network
 from combdiff.arrays.passes.scaling import scaled_early
 from combdiff.arrays.passes.sharing import Shared
 from combdiff.arrays.passes.translations import translated
-from combdiff.arrays.plan import Plan, Step
+from combdiff.arrays.plan import Plan, Step, interned
 from combdiff.calculus.demands import demanded
 from combdiff.errors import UnsupportedError
 from combdiff.terms.conditions.guards import Guard, under
@@ -160,6 +160,7 @@ class _Lowering(Solving, Guarding):
         outputs, self.names = scaled_early(outputs, self.names, self.sizes)
         outputs, self.names = translated(outputs, self.names, self.sizes)
         outputs, self.names = stacked(outputs, self.names, self.sizes)
+        outputs, self.names = interned(outputs, self.names)
         taken = self.parameters.used(self.taken(arguments, outputs), outputs)
         return Plan((*taken, *self.optional_starts()), outputs, self.result.tupled, self.sizes, self.names)
 
