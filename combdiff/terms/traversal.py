@@ -82,8 +82,10 @@ def numbers_read(t: Term) -> set[Var]:
             case Var(_, Index(), _):
                 found.add(u)
             case App(f, args):
+                # an index in a slot is a place; given to a function of numbers, it is one
                 stack.append(f)
-                stack += [a for a in args if not isinstance(a.type, Index)]
+                places_of = f.type.params if isinstance(f.type, Map) else ()
+                stack += [a for a, kind in zip(args, places_of, strict=True) if not isinstance(kind, Index)]
             case Delta(left, right, body):
                 # indices, and constants among them, are compared by where they stand, all else by value
                 places = all(isinstance(side.type, Index) or isinstance(side, Const) for side in (left, right))

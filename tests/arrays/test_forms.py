@@ -118,3 +118,18 @@ def test_the_real_part_of_a_sum_that_is_real_anyway_is_taken_last(norm: str, out
     plan = d.plan(value=True, A=(60, 60), B=(60, 60))
     assert max(step.rank for step in plan.steps) == 2, "matrices, and no outer products of them"
     assert d.check()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 7])
+def test_an_index_given_to_a_function_of_numbers_wraps_round_first(n: int) -> None:
+    # rho(i + 2) is f of (i + 2) mod n, and f(i + 2) is not
+    d = cd.hvp(
+        "@domain Z begin base = I; periodic = true end\n"
+        "(f::RF) -> (x::(Z) -> R) -> begin; rho = (i::Z) -> f(i) * x(i); sin(sum(i::Z, rho(i + 2)))^3; end"
+    )
+    rng = np.random.default_rng(n)
+    x, k = rng.normal(size=n), rng.normal(size=n)
+    w = np.cos(np.arange(n))
+    s = w @ x
+    second = 3 * np.sin(s) * (2 * np.cos(s) ** 2 - np.sin(s) ** 2)
+    assert np.allclose(d.compile()(x, k, f=np.cos), second * (w @ k) * w)

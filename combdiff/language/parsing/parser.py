@@ -132,11 +132,15 @@ _REMEDIES = {
     "×": "write * for a product",
     "·": "write * for a product",
     "⋅": "write * for a product",
-    "|": "write f ▷ g to apply f, then g",
+    "|": "write abs(x) for |x|, and f ▷ g to apply f, then g",
     "→": "write -> for a map",
     "↦": "write -> for a map",
     "≤": "write indicator(i, j, e) for e where i ≤ j",
     "<": "write indicator(i, j, e) for e where i ≤ j",
+    ">": "write indicator(i, j, e) for e where i ≤ j, so indicator(0, x, e) for e where x ≥ 0",
+    "≥": "write indicator(i, j, e) for e where i ≤ j, so indicator(0, x, e) for e where x ≥ 0",
+    "?": "write indicator(i, j, e) for e where i ≤ j, and 0 elsewhere",
+    "&": "put one indicator into the other: indicator(i, j, indicator(k, l, e))",
     ":": "write x::T for a type, :conj for an action",
 }
 
