@@ -305,6 +305,10 @@ def test_a_wrong_text_is_refused_in_words_at_its_place(text: str, line: int, col
         (_SPACE.format("((p, q) -> T(q, p),)"), "names the tensor, then its indices"),
         (_SPACE.format("(T -> T(q, p),)"), "names the tensor, then its indices"),
         ("(x::N{M}{K}) -> 1", "sizes with names stand in types"),
+        ("(x:RV) -> sum(i, x(i))", "x::RV"),
+        ("(x::RV) -> begin\nreturn x(0)\nend", "leave return out"),
+        ("(x::R) -> |x|", "abs(x)"),
+        ("(x::RV) -> sum(i, indicator(x(i) > 0, x(i)))", "indicator(0, x, e)"),
     ],
 )
 def test_a_common_slip_is_told_how_to_mend(text: str, remedy: str) -> None:

@@ -73,6 +73,8 @@ def _applied(el: Elaborator, f: Term, args: Sequence[Argument], scope: Scope, sp
     if not isinstance(kind, Map):
         hides = scope.meanings(name) > 1
         remedy = f"rename it: it hides another {name}" if hides else "write * for a product"
+        if not hides and isinstance(kind, Index):
+            remedy = f"give it a type where it is a parameter, {name}::RV, or {remedy}"
         raise LanguageError(f"{name} is {in_words(kind)} and cannot be applied", span=span, remedy=remedy)
     declared = el.places.get(f) if isinstance(f, Var) else None
     _count(name, len(kind.params), "index" if kind.is_tensor else "argument", args, span, declared)

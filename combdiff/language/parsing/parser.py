@@ -247,6 +247,10 @@ def _remedy(token: Token, wanted: frozenset[str], text: str) -> str:
             return "write a product with *: 2 * x"
         case "STAR", "*":
             return "write powers with ^: x^2"
+        case "ACTION", _ if before.isalnum():
+            return f"write :: between a name and its type: x:{token}"
+        case "NAME", _ if re.search(r"\breturn *$", text[: token.start_pos]):
+            return "leave return out: the last line of begin … end is its value"
         case "EQUALS", "=":
             return "write delta(i, j, e) for e where i = j"
         case "LPAR", _ if "ARROW" in wanted and _among_symmetries(text[: token.start_pos]):
