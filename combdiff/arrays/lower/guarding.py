@@ -121,7 +121,10 @@ class Guarding(ABC):
         return self.scalar(t)
 
     def place_masks(self, network: Network) -> None:
-        """A mask goes on the smallest factor that has its indices; else it is a factor of its own."""
+        """A mask goes on the smallest factor that has its indices, wherever it stands; else it is a factor of its own.
+
+        Of a square both factors are masked, so that nan in data that the condition excludes comes to nothing.
+        """
         for mask in map(condition_of, network.masks):
             labels = {*self._side(mask.left).labels, *self._side(mask.right).labels}
             homes = [n for n, v in enumerate(network.operands) if labels <= set(v.labels)]
@@ -129,7 +132,8 @@ class Guarding(ABC):
             if home is None:
                 network.operands.append(self._where(mask, self.arrays.number(ONE), ZERO))
             else:
-                network.operands[home] = self._where(mask, network.operands[home], ZERO)
+                masked, bare = self._where(mask, network.operands[home], ZERO), network.operands[home]
+                network.operands = [masked if v == bare else v for v in network.operands]
 
 
 def _is_chosen(value: Value, left: Value, right: Value, kind: ops.Where) -> bool:
