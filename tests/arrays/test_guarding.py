@@ -233,3 +233,25 @@ def test_what_a_guard_does_not_compare_is_summed_within_it(text: str) -> None:
     }
     assert max(step.rank for step in d.plan(**shapes).steps) == 2, "matrices of pairs, and nothing larger"
     assert d.check()
+
+
+@pytest.mark.parametrize("missing", [np.nan, np.inf])
+def test_data_that_a_condition_excludes_may_be_no_number(missing: float) -> None:
+    seen = np.array([1.0, 0.0, 1.0])
+    y, x = np.array([1.0, missing, -2.0]), np.array([0.5, 2.0, 1.0])
+    f = cd.grad("(y::RV, m::RV) -> (x::RV) -> sum(i, indicator(1, m(i), (y(i) - x(i))^2))").compile(value=True)
+    value, gradient = f(y, seen, x)
+    assert value == 9.25 and np.array_equal(gradient, [-1.0, 0.0, 6.0])
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+def test_missing_entries_of_a_matrix_are_left_out_of_its_factors(n: int) -> None:
+    rng = np.random.default_rng(n)
+    Y, U, V = rng.normal(size=(n, 4)), rng.normal(size=(n, 2)), rng.normal(size=(4, 2))
+    W = (rng.random((n, 4)) < 0.5).astype(float)
+    text = "sum((i, j), indicator(1, W(i, j), (Y(i, j) - sum(k, U(i, k) * V(j, k)))^2))"
+    d = cd.grad(f"(Y::RM, W::RM) -> (U::RM, V::RM) -> {text}")
+    value, by_U, by_V = d.compile(value=True)(np.where(W == 1, Y, np.nan), W, U, V)
+    R = W * (Y - U @ V.T)
+    assert np.isclose(value, (R**2).sum())
+    assert np.allclose(by_U, -2 * R @ V) and np.allclose(by_V, -2 * R.T @ U)

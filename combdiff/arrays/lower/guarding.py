@@ -88,6 +88,12 @@ class Guarding(ABC):
         None where no guard is that of fewer indices.
         """
         factors = body.factors if isinstance(body, Mul) else (body,)
+        marks = [f for f in factors if isinstance(f, Indicator) and f.body == ONE]
+        if marks and not summed and len(factors) > 1 and all(map(self.finite, factors)):
+            # what is marked by a condition is chosen by it: nan in data that it excludes comes to nothing
+            rest = list(factors)
+            rest.remove(marks[0])
+            return indicator(marks[0].left, marks[0].right, mul(*rest))
         for n, guard in enumerate(factors):
             if isinstance(guard, Indicator) and not self.finite(guard.body):
                 compared = guard.left.free | guard.right.free
