@@ -104,6 +104,7 @@ def test_what_is_real_by_its_symmetry_alone_keeps_its_complex_type(function: str
         assert np.allclose((gradient(A, at).conj() @ v).real, slope, rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("outside", ["{}", "log({})", "sqrt({})", "1 / {}"])
 @pytest.mark.parametrize(
     "norm",

@@ -40,7 +40,7 @@ def by_terms(text: str, monkeypatch: pytest.MonkeyPatch) -> cd.derivation.Deriva
 
 
 @pytest.mark.parametrize("text", [REAL, COMPLEX, ROUNDS])
-@pytest.mark.parametrize("n", [3, 130])
+@pytest.mark.parametrize("n", [pytest.param(3, marks=pytest.mark.slow), 130])
 def test_the_gradient_of_weights_is_that_of_the_terms(text: str, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     d = cd.grad(text)
     given = arrays(text, n)
@@ -58,6 +58,7 @@ def test_the_gradient_of_weights_is_one_product_of_matrices() -> None:
     assert not any(isinstance(s.op, ops.Stack) for s in cd.grad(REAL).plan(x=(5, 20), h0=(20,), W=(20, 20)).steps)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["torch", "jax", "dask"])
 def test_other_libraries_stack_too(backend: str) -> None:
     pytest.importorskip({"dask": "dask.array"}.get(backend, backend))
