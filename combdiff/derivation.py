@@ -392,8 +392,7 @@ class Derivation:
                 remedy="use cd.grad(text).compile(hvp=True), or cd.hvp(text) for the product alone",
             )
         with deep_recursion():
-            joint = joined(self._runnable(value), self.products._runnable(value=False))
-            return replace(joint, distances=self._runnable(value, distances).distances)
+            return joined(self._runnable(value, distances), self.products._runnable(value=False))
 
     def _function_name(self, value: bool, hvp: bool = False) -> str:
         name = {"grad": "gradient", "pullback": "pullback", "hvp": "hessian_vector_product"}[self.mode]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from combdiff.arrays import ops
 from combdiff.arrays.layouts import placement
-from combdiff.arrays.plan import Loop, Plan, Step
+from combdiff.arrays.plan import Loop, Plan, Root, Step
 from combdiff.arrays.uses import is_abs2, is_inner_product, uses_in, uses_of
 
 SHARE = 256  # arrays of less than this part of a limit are not released one by one
@@ -153,7 +153,7 @@ def _workspace(plan: Plan, step: Step) -> int:
             return size + _buffers(plan, step)
         case ops.Scatter():
             return sum(_size(plan, o) for o in step.operands)
-        case ops.Root(equation):
+        case Root(equation):
             inner = equation.plan
             return sum(held_by(inner, s) + _workspace(inner, s) for s in inner.steps)
         case _:

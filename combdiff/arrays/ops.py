@@ -18,7 +18,6 @@ from combdiff.terms.terms import Const
 from combdiff.terms.types import Domain
 
 if TYPE_CHECKING:
-    from combdiff.arrays.lower.solving import Equation
     from combdiff.arrays.packing.layout import Layout
 
 WHOLE = -1
@@ -492,7 +491,7 @@ class Unpacked(Op):
     parts: tuple[tuple[int, bool], ...]
 
 
-# --- equations ------------------------------------------------------------------------------------------------------
+# --- linear systems ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -500,14 +499,6 @@ class Solve(Op):
     """A linear system, with one matrix, or with two where it conjugates."""
 
     name: ClassVar[str] = "solve"
-
-
-@dataclass(frozen=True, slots=True)
-class Root(Op):
-    """What Newton's method finds for an equation."""
-
-    name: ClassVar[str] = "root"
-    equation: Equation
 
 
 SHOWING = (Number, Input, View)

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from combdiff.arrays import ops
 from combdiff.shown import Shown
@@ -269,7 +269,7 @@ class Plan(Shown):
                 return "elementwise"
             case ops.Unknown():
                 return "user's function"
-            case ops.Root():
+            case Root():
                 return "Newton's method"
             case ops.LaidOut() | ops.Stack():
                 return "layout copy"
@@ -329,6 +329,25 @@ class Plan(Shown):
         share = f", {100 * products // flops} % of them in BLAS" if flops else ""
         held = f"largest intermediate {_figure(largest)} bytes, about {_figure(peak(self).bytes)} at once"
         return "\n".join([*self._looped(self.loops, labels), f"total {_figure(flops)} FLOPs{share}; {held}"])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Equation:
+    """g(x) = 0: a plan of x and of what g captures, for the residual and the Jacobian matrix (or its two parts)."""
+
+    name: str
+    plan: Plan
+    unknown: str
+    start: str
+    captured: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Root(ops.Op):
+    """What Newton's method finds for an equation; the one operation that holds a plan."""
+
+    name: ClassVar[str] = "root"
+    equation: Equation
 
 
 def batch_axes(step: Step) -> tuple[int, ...]:

@@ -22,9 +22,8 @@ from keyword import iskeyword
 from typing import Any
 
 from combdiff.arrays import ops
-from combdiff.arrays.lower.solving import Equation
 from combdiff.arrays.packing.layout import Addend, Layout, Packing
-from combdiff.arrays.plan import Argument, Builder, Loop, Member, Plan, Step
+from combdiff.arrays.plan import Argument, Builder, Equation, Loop, Member, Plan, Root, Step
 from combdiff.errors import CombDiffError
 from combdiff.terms.terms import Const
 from combdiff.terms.types import Domain, Index, Map, Number, Product, Symmetry
@@ -187,7 +186,7 @@ class _Writer:
         for operand in step.operands:
             # a loop may work on slices of what is then never made itself
             yield from self.step(operand)
-        if isinstance(step.op, ops.Root) and step.op.equation not in self.equations:
+        if isinstance(step.op, Root) and step.op.equation not in self.equations:
             yield from self.equation(step.op.equation)
         label = self.labels[step] = self.fresh(self.names.get(step) or f"t{len(self.labels) + 1}")
         facts = [self.labels[o] for o in step.operands]
@@ -250,7 +249,7 @@ class _Reader:
         self.packings: list[Packing] = []
         self.memory: int | None = None
         self.outputs: tuple[Step, ...] = ()
-        self.tupled = False
+        self.tupled = self.returns = False
 
     def plan(self, body: ast.FunctionDef) -> Plan:
         """The plan that the lines of a function say."""
@@ -261,6 +260,8 @@ class _Reader:
                 if isinstance(problem, PlanTextError):
                     raise
                 raise PlanTextError(f"line {line.lineno - 1} is no step: {ast.unparse(line)}: {problem}") from None
+        if not self.returns:
+            raise PlanTextError("a plan ends with what it returns: return t1")
         arguments = [a for label, a in self.arguments.items() if label not in self.directions]
         directions = tuple(self.arguments[label] for label in self.directions)
         return Plan(
@@ -292,7 +293,7 @@ class _Reader:
             case ast.For():
                 self.loops.append(self.loop(line))
             case ast.Return(value):
-                self.tupled = isinstance(value, ast.Tuple)
+                self.returns, self.tupled = True, isinstance(value, ast.Tuple)
                 items = value.elts if isinstance(value, ast.Tuple) else [value]
                 self.outputs = tuple(self.operand(v) for v in items)
             case _:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from combdiff.arrays import ops
-from combdiff.arrays.plan import Loop, Plan, Step, ordered
+from combdiff.arrays.plan import Loop, Plan, Root, Step
 from combdiff.errors import CombDiffError
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.types import Domain
@@ -43,13 +43,11 @@ def _of_plan(plan: Plan) -> Iterator[str]:
                 wrong.append(f"{name} is no function that is given")
             case ops.Slice(_, block) if block not in blocks:
                 wrong.append("no loop is over its block")
-            case ops.Root(equation):
+            case Root(equation):
                 wrong += [f"in {equation.name}: {problem}" for problem in _of_plan(equation.plan)]
         yield from (f"{step.op.name} {step.op}: {problem}" for problem in wrong)
     for loop in plan.loops:
         yield from _of_loop(loop)
-    strangers = [name for step, name in plan.names.items() if not name]
-    yield from ("a name is empty" for _ in strangers)
 
 
 def _blocks(loops: tuple[Loop, ...]) -> dict[Domain, Domain]:
@@ -163,7 +161,7 @@ def _of_loop(loop: Loop) -> Iterator[str]:
             yield f"loop over {loop.domain.name}: a part of {m.step.op} has other axes"
         if m.axis is not None and m.step.domains[m.axis] != loop.domain:
             yield f"loop over {loop.domain.name}: axis {m.axis} of {m.step.op} ranges over another index"
-        if m.kept and m.part not in body and m.part in ordered([m.part]):
+        if m.kept and m.part not in body:
             yield f"loop over {loop.domain.name}: what is kept of {m.step.op} does not depend on the turn"
     for inner in loop.inner:
         yield from _of_loop(inner)

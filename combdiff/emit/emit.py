@@ -20,7 +20,7 @@ from combdiff.arrays.lower.signature import described, slots
 from combdiff.arrays.packing.packed_plan import packed
 from combdiff.arrays.passes.overwriting import CAUTIOUS, Overwriting
 from combdiff.arrays.passes.schedule import scheduled
-from combdiff.arrays.plan import Argument, Plan, Step
+from combdiff.arrays.plan import Argument, Plan, Root, Step
 from combdiff.arrays.uses import is_matmul, origin, uses_in, uses_of
 from combdiff.emit.backends import BACKENDS
 from combdiff.emit.backends.spelling import Spelling
@@ -107,7 +107,7 @@ def needed_by(plan: Plan, module: Module, late: Collection[Step] = ()) -> Plan:
         name = solver_of(step)
         if name:
             module.add({name: solver_text(name, module.spelling)})
-        if isinstance(step.op, ops.Root) and step.op.equation not in module.equations:
+        if isinstance(step.op, Root) and step.op.equation not in module.equations:
             solved = step.op.equation
             equation = module.equations[solved] = module.names.fresh(solved.name)
             inner = needed_by(solved.plan, module)

@@ -44,7 +44,7 @@ def sum_of_terms(w: Writer, step: Step, op: ops.Add) -> Text:
     first = step.operands[0]
     imaginary = op.coefficients[0].imag or (isinstance(first.op, ops.Constant) and first.op.value.imag)
     if w.spelling.scalar_complex and not step.rank and is_plain(first) and imaginary:
-        parts = [*parts[1:], parts[0]]  # see _times
+        parts = [*parts[1:], parts[0]]  # see `times`
     return chained(parts)
 
 
@@ -59,11 +59,11 @@ def times(w: Writer, c: Const, factors: Sequence[tuple[Step, Sequence[int]]], ra
     factors = [(o, at) for o, at in factors if o.op != ops.Constant(ONE)]
     whole = max((w.plan.entries(o) for o, _ in factors), default=1)
     for operand, at in sorted(factors, key=lambda pair: _turn(w, pair[0], whole)):
-        below_one = inverse(w, operand, at, rank)
-        if below_one is None:
+        divisor = inverse(w, operand, at, rank)
+        if divisor is None:
             above.append(w.aligned(operand, at, rank))
         else:
-            below.append(below_one)
+            below.append(divisor)
     negative = not c.imag and c.real < 0
     size = Const(-c.real) if negative else c
     if size.imag and not rank and w.spelling.scalar_complex and not all(is_plain(o) for o, _ in factors):
@@ -191,8 +191,8 @@ def choice(w: Writer, step: Step, op: ops.Where) -> Text:
     if op.modulo is not None:
         condition = f"({left.at(SUM)} - {right.at(PRODUCT)}) % {w.extent(op.modulo)} == 0"
     if as_choice:
-        choice = "{0}" if is_plain(step.operands[2]) else w.spelling.choice
-        number = choice.format(op.otherwise.real)
+        template = "{0}" if is_plain(step.operands[2]) else w.spelling.choice
+        number = template.format(op.otherwise.real)
         return Text(f"{body.at(SUM)} if {condition} else {number}", CHOICE)
     return Text(w.spelling.where.format(condition, body.code, op.otherwise.real), ATOM)
 

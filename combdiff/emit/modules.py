@@ -11,8 +11,7 @@ from combdiff.emit.packed_text import pack_text
 from combdiff.emit.solvers import SOLVERS
 
 if TYPE_CHECKING:
-    from combdiff.arrays.lower.solving import Equation
-    from combdiff.arrays.plan import Plan
+    from combdiff.arrays.plan import Equation, Plan
     from combdiff.emit.backends.spelling import Spelling
 
 

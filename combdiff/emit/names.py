@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from combdiff.arrays.lower.argument_names import identifier
 
 if TYPE_CHECKING:
-    from combdiff.arrays.lower.solving import Equation
     from combdiff.arrays.packing.layout import Layout
+    from combdiff.arrays.plan import Equation
 
 _BUILTINS = frozenset(name for name, value in vars(builtins).items() if getattr(value, "__module__", "") == "builtins")
 _RESERVED = _BUILTINS | {"_", "__debug__"}

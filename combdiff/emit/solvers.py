@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from combdiff.arrays import ops
-from combdiff.arrays.plan import Argument, Step
+from combdiff.arrays.plan import Argument, Root, Step
 from combdiff.emit.backends.spelling import Spelling
 from combdiff.emit.names import words
 from combdiff.emit.texts import ATOM, Text, Writer
@@ -65,7 +65,7 @@ def solver_text(name: str, spelling: Spelling) -> str:
 def solver_of(step: Step) -> str:
     """The name of the solver that the text of a step calls, empty if none."""
     match step.op:
-        case ops.Root(equation):
+        case Root(equation):
             return "newton" if len(equation.plan.outputs) == 2 else "newton_of_parts"
         case ops.Solve() if len(step.operands) > 2:
             return "solve_of_parts"
@@ -95,7 +95,7 @@ def solution(w: Writer, step: Step, op: ops.Solve) -> Text:
     return Text(f"{flat}.reshape({', '.join(shape)})", ATOM)
 
 
-def root(w: Writer, step: Step, op: ops.Root) -> Text:
+def root(w: Writer, step: Step, op: Root) -> Text:
     _refuse_equations(w)
     solved = op.equation
     captured = dict(zip(solved.captured, (w.refer(o).code for o in step.operands), strict=True))

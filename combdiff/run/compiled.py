@@ -16,7 +16,7 @@ from combdiff.arrays.lower.signature import result_of
 from combdiff.arrays.packing.packed_plan import packed
 from combdiff.arrays.passes.overwriting import CAUTIOUS, Overwriting
 from combdiff.arrays.passes.schedule import check_memory, scheduled
-from combdiff.arrays.plan import Argument, Plan
+from combdiff.arrays.plan import Argument, Plan, Root
 from combdiff.emit.emit import emit, spelling_of
 from combdiff.emit.modules import Module
 from combdiff.errors import ArrayError
@@ -121,7 +121,7 @@ class Compiled:
         self._known: dict[str, tuple[Callable[..., object], list[tuple[Packing, Pack]]]] = {}
         self._by_sizes: dict[Hashable, Callable[..., object]] = {}
         self._seen: dict[tuple[str, int, tuple[bytes, ...]], weakref.ref[object]] = {}
-        self._solves = any(isinstance(step.op, ops.Root | ops.Solve) for step in self._plan.steps)
+        self._solves = any(isinstance(step.op, Root | ops.Solve) for step in self._plan.steps)
         self._names = [a.name for a in self._plan.arguments]
         self._listed = [n for n, a in enumerate(self._plan.arguments) if a.offsets is not None]
         self._calls: dict[Hashable, Known] = {}

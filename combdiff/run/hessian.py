@@ -71,7 +71,7 @@ def joined(result: Forms, products: Forms) -> Joint:
     >>> len(joint.term.params), joint.first, [v.name for v in joint.directions]
     (2, 1, ['k'])
     """
-    joint = _joined(result.formula, products.formula)
+    joint = replace(_joined(result.formula, products.formula), distances=result.distances)
     if result.flat is None and products.flat is None:
         return joint
     flat = _joined(result.flat or result.formula, products.flat or products.formula)

@@ -77,6 +77,11 @@ def test_the_hessian_product_next_to_a_gradient_is_multiplied_out_too() -> None:
     assert "y @" in g.source or "@ y.T" in g.source
 
 
+def test_a_sum_with_an_array_of_its_own_size_is_left_as_it_is() -> None:
+    text = "(A::RM, b::RV) -> (x::RV) -> sum(i, tanh(sum(j, (A(i, j) + b(j)) * x(j))))"
+    assert cd.grad(text).source(distances="expanded") == cd.grad(text).source()
+
+
 def test_a_way_that_there_is_not_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="distances is 'fast'"):
         cd.grad(GRAVITY).compile(distances="fast")  # type: ignore[arg-type]

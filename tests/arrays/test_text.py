@@ -94,6 +94,7 @@ def test_a_plan_is_a_table_of_costs_or_its_text() -> None:
         ("t1: real[n] = add(y, places=((0,),), coefficients=(1,))", "'y'"),
         ("return y", "'y'"),
         ("while True: pass", "line 2 is no step"),
+        ("size(n, 3)", "ends with what it returns"),
     ],
 )
 def test_what_is_no_plan_is_refused_with_its_line(line: str, said: str) -> None:

@@ -10,7 +10,7 @@ from combdiff.arrays.lower.argument_names import ArgumentNames
 from combdiff.arrays.lower.arrays import Arrays
 from combdiff.arrays.lower.components import Components, offsets_kind
 from combdiff.arrays.lower.signature import slots
-from combdiff.arrays.plan import Argument, Step, ordered, unseen_sizes
+from combdiff.arrays.plan import Argument, Root, Step, ordered, unseen_sizes
 from combdiff.terms.terms import Diff, Term, Var
 from combdiff.terms.types import Domain, Index, Map, Product, Type, is_complex
 
@@ -71,7 +71,7 @@ class Parameters:
 def _sizes_asked(steps: Sequence[Step], found: Sequence[Argument]) -> list[Domain]:
     """The domains whose sizes no array among the arguments shows, those that equations ask for among them."""
     shown = {d for a in found if a.step is not None for d in a.step.domains}
-    inner = [a.kind for s in steps if isinstance(s.op, ops.Root) for a in s.op.equation.plan.arguments]
+    inner = [a.kind for s in steps if isinstance(s.op, Root) for a in s.op.equation.plan.arguments]
     asked = [kind.domain for kind in inner if isinstance(kind, Index) and kind.domain is not None]
     return list(dict.fromkeys([*unseen_sizes(steps, found), *(d for d in asked if d not in shown)]))
 

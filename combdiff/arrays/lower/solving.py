@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from combdiff.arrays import ops
 from combdiff.arrays.lower.argument_names import ArgumentNames, unlike
 from combdiff.arrays.lower.arrays import Arrays, Value
 from combdiff.arrays.lower.signature import Result, slots
 from combdiff.arrays.numbers import is_plain
-from combdiff.arrays.plan import Argument, Plan, Step, ordered
+from combdiff.arrays.plan import Argument, Equation, Plan, Root, Step, ordered
 from combdiff.calculus.floating import unfold
 from combdiff.calculus.naming import name_equations
 from combdiff.calculus.reverse import pullback_of
@@ -48,17 +48,6 @@ from combdiff.terms.terms import (
 from combdiff.terms.types import Index, Map, Type, is_complex
 
 Lower = Callable[[Lam, set[str]], Plan]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Equation:
-    """g(x) = 0: a plan of x and of what g captures, for the residual and the Jacobian matrix (or its two parts)."""
-
-    name: str
-    plan: Plan
-    unknown: str
-    start: str
-    captured: tuple[str, ...]
 
 
 class Solving(ABC):
@@ -138,7 +127,7 @@ class Solving(ABC):
         plan = replace(plan, outputs=tuple(map(self._as_array, plan.outputs)))
         start = self.argument_names.start(name)
         self.starts.append(Argument(start, kind, optional=True))
-        op = ops.Root(Equation(f"equation_{name}", plan, x.name, start, tuple(v.name for v in values)))
+        op = Root(Equation(f"equation_{name}", plan, x.name, start, tuple(v.name for v in values)))
         operands = tuple(self.known[v] for v in captured)
         return self.arrays.builder.step(op, operands, slots(kind), is_complex(kind))
 
@@ -150,7 +139,7 @@ class Solving(ABC):
         """What is an argument: arrays, the functions that are called, and what a size is read off."""
         steps = ordered(outputs)
         called = {s.op.function for s in steps if isinstance(s.op, ops.Unknown)}
-        plans = [s.op.equation.plan for s in steps if isinstance(s.op, ops.Root)]
+        plans = [s.op.equation.plan for s in steps if isinstance(s.op, Root)]
         asked = {a.name: a for plan in plans for a in plan.arguments if a.callable}
         functions = [a for a in arguments if a.callable and a.name in called | asked.keys()]
         functions += [a for name, a in asked.items() if name not in {f.name for f in functions}]

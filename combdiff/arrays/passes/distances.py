@@ -112,7 +112,8 @@ def _holds_pairs(step: Step) -> bool:
     """Whether an array is a sum of smaller ones, or a product with such, which a contraction goes through."""
     match step.op:
         case ops.Add():
-            return any(o.rank < step.rank for o in step.operands) and step.rank > 1
+            # of an array as large as the sum, nothing is spared
+            return step.rank > 1 and all(o.rank < step.rank for o in step.operands)
         case ops.Conj() | ops.Permute():
             return _holds_pairs(step.operands[0])
         case ops.Power():
