@@ -157,6 +157,8 @@ def power(w: Writer, step: Step, op: ops.Power) -> Text:
 def function_call(w: Writer, step: Step, op: ops.Call) -> Text:
     operands = w.operands(step, op.places)
     of_complex = step.operands[0].complex
+    if op.function == "complex":
+        return Text(f"{operands[0].at(SUM)} + 0j", SUM)
     if op.function == "abs2":
         return _abs2(w, step.operands[0], operands[0])
     return _function(w, op.function, of_complex, w.as_array(step.operands[0], operands[0]))

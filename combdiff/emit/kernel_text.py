@@ -17,7 +17,7 @@ _LONG = 60
 _WIDEST = 100
 _LETTERS = "xyzuvwabcdfgh"
 _FUNCTIONS = frozenset({"exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "atan", "sqrt", "abs"})
-_OTHERS = frozenset({"conj", "real", "imag", "abs2", "sign"})
+_OTHERS = frozenset({"conj", "real", "imag", "abs2", "sign", "complex"})
 # besides names of C++: `i` and `n` are CuPy's own
 _RESERVED = (
     _FUNCTIONS | _OTHERS | {"i", "n", "out", "fabs", "norm", "pow", "arg", "complex", "double", "float", "int", "long"}
@@ -216,6 +216,8 @@ class KernelText:
             case "abs2", False:
                 square = self._named(z, at).at(UNARY)
                 return Text(f"{square} * {square}", PRODUCT)
+            case "complex", _:
+                return Text(f"complex<double>({self._operand(z, at).code})", ATOM)
             case (("conj" | "real"), False):
                 return self._operand(z, at)
             case "imag", False:

@@ -84,6 +84,8 @@ class Floating:
     def call(self, name: str, argument: Labelled) -> Labelled:
         import numpy as np
 
+        if name == "complex":
+            return Labelled(argument.array.astype(complex), argument.axes)
         if name == "abs2":
             return Labelled(np.abs(argument.array) ** 2, argument.axes)
         return Labelled(getattr(np, SCALAR_FUNCTIONS[name].numpy)(argument.array), argument.axes)

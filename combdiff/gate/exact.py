@@ -16,7 +16,8 @@ from zlib import crc32
 from combdiff.errors import UnsupportedError
 from combdiff.gate.labelled import Labelled, all_axes
 from combdiff.gate.residues import HALF, centred, inverted, raised, residue, times
-from combdiff.terms.scalars import SCALAR_FUNCTIONS, ScalarFunction, leaves_the_real_numbers
+from combdiff.terms.branches import leaves_the_real_numbers
+from combdiff.terms.scalars import SCALAR_FUNCTIONS, ScalarFunction
 from combdiff.terms.terms import Call, Const, Indicator, Pow, Term, subterms
 from combdiff.terms.types import Index
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 HIGHEST = 2**62
 """Powers up to this one are worked out. (In a field of p elements the p-th power is the conjugate.)"""
 
-_FIELD_FUNCTIONS = ("abs2", "real", "imag")
+FIELD_FUNCTIONS = ("abs2", "real", "imag", "complex")
 
 
 class InexactError(UnsupportedError):
@@ -43,7 +44,7 @@ def is_transparent(t: Term) -> bool:
 def _is_opaque(t: Term) -> bool:
     match t:
         case Call(name, _):
-            return name not in _FIELD_FUNCTIONS
+            return name not in FIELD_FUNCTIONS
         case Pow(_, exponent):
             return not is_whole(exponent)
         case Indicator():
@@ -96,7 +97,9 @@ class Exact:
     def call(self, name: str, argument: Labelled) -> Labelled:
         row = SCALAR_FUNCTIONS[name]
         z = argument.reduced().array
-        if name == "abs2":
+        if name == "complex":
+            value = z
+        elif name == "abs2":
             value = _norm(z)
         elif name in ("real", "imag"):
             value = z.real if name == "real" else z.imag

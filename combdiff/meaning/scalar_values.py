@@ -57,6 +57,8 @@ def scalar_value(name: str, args: Sequence[Scalar], over_complex: bool) -> Scala
         match name:
             case "abs2":
                 return float(z.real * z.real + z.imag * z.imag)
+            case "complex":
+                return complex(z)
             case "sign":
                 return (z / abs(z)).item() if z else 0
             case _:

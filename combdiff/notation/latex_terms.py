@@ -178,7 +178,12 @@ def _subscript(index: Term, scope: Scope) -> str:
     return term_latex(index, scope).replace(" + ", "+").replace(" - ", "-")
 
 
-_ROUND = {"sqrt": (r"\sqrt{", "}", ATOM), "abs": (r"\left|", r"\right|", ATOM), "abs2": (r"\left|", r"\right|^{2}", 3)}
+_ROUND = {
+    "sqrt": (r"\sqrt{", "}", ATOM),
+    "abs": (r"\left|", r"\right|", ATOM),
+    "abs2": (r"\left|", r"\right|^{2}", 3),
+    "complex": ("", r" + 0 \mathrm{i}", SUM),
+}
 
 
 def _called(name: str, args: tuple[Term, ...], scope: Scope) -> tuple[str, int]:

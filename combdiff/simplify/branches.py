@@ -7,12 +7,10 @@ known not to be negative either, as z' z is.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
-from combdiff.terms.scalars import leaves_the_real_numbers
-from combdiff.terms.terms import Add, Call, Conj, Const, Mul, Pow, Sum, Term, Var, children, conj, rebuild
-from combdiff.terms.types import is_complex
+from combdiff.terms.branches import at_least_zero, leaves_the_real_numbers
+from combdiff.terms.terms import Call, Pow, Term, Var, call, children, power, rebuild
 
 
 def taken_for_real(t: Term, twins: Mapping[Var, Term], positive: Collection[Term]) -> Term:
@@ -40,48 +38,18 @@ def taken_for_real(t: Term, twins: Mapping[Var, Term], positive: Collection[Term
         if u not in known:
             below = [go(c) for c in children(u)]
             cut = leaves_the_real_numbers(u) and not at_least_zero(below[0], positive)
-            known[u] = u if cut else rebuild(u, below)
+            known[u] = u if cut else _made(u, below)
         return known[u]
 
     return go(t)
 
 
-def at_least_zero(t: Term, positive: Collection[Term] = ()) -> bool:
-    """Whether `t` is provably real and not negative, where the terms in `positive` are not.
-
-    >>> from combdiff.terms.terms import add, fresh, mul, number
-    >>> from combdiff.terms.types import COMPLEX
-    >>> z = fresh("z", COMPLEX)
-    >>> at_least_zero(add(mul(number(2), z, conj(z)), number(1))), at_least_zero(add(mul(z, conj(z)), number(-1)))
-    (True, False)
-    """
-    if t in positive:
-        return True
+def _made(t: Term, parts: Sequence[Term]) -> Term:
+    """`t` with other children; where a function has a cut, its argument is not negative."""
     match t:
-        case Const(real, imag):
-            return real >= 0 and not imag
-        case Call(name, args):
-            return name in ("abs", "abs2", "pi") or (name == "exp" and not is_complex(args[0].type))
-        case Pow(base, Const() as n) if n.is_integer and not n.real % 2:
-            return not is_complex(base.type) or at_least_zero(base, positive)
-        case Pow(base, exponent):
-            return not is_complex(exponent.type) and at_least_zero(base, positive)
-        case Add(terms):
-            return all(at_least_zero(u, positive) for u in terms)
-        case Sum(_, body):
-            return at_least_zero(body, positive)
-        case Mul(factors):
-            return all(at_least_zero(u, positive) for u in _unpaired(factors))
+        case Call(name, _):
+            return call(name, *parts)
+        case Pow():
+            return power(*parts)
         case _:
-            return False
-
-
-def _unpaired(factors: tuple[Term, ...]) -> list[Term]:
-    """The factors that are left without those that stand beside their conjugates."""
-    left = Counter(factors)
-    for f in factors:
-        partner = f.term if isinstance(f, Conj) else conj(f)
-        if partner != f and left[f] > 0 and left[partner] > 0:
-            left[f] -= 1
-            left[partner] -= 1
-    return [*left.elements()]
+            return rebuild(t, parts)

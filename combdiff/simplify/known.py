@@ -14,10 +14,11 @@ from combdiff.calculus.floating import float_lets
 from combdiff.canon.canonical import is_real, merge_like_terms
 from combdiff.canon.closed import derived_symmetries
 from combdiff.canon.repeats import form
-from combdiff.simplify.branches import at_least_zero, taken_for_real
+from combdiff.simplify.branches import taken_for_real
 from combdiff.simplify.choose import Binding
 from combdiff.simplify.definitions import may_be_seen_through, seen_through
 from combdiff.simplify.linear import linear_laws
+from combdiff.terms.branches import at_least_zero
 from combdiff.terms.terms import (
     App,
     Conj,

@@ -35,6 +35,7 @@ from combdiff.simplify.linear import real_parts_by_term
 from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
 from combdiff.simplify.stationary import vanishing
 from combdiff.simplify.unfinished import INDISPENSABLE, UNDONE, undone
+from combdiff.terms.inclusion import written_where_needed
 from combdiff.terms.terms import (
     Lam,
     Term,
@@ -252,6 +253,7 @@ class Simplifier:
         families: dict[str, Family] = {}
 
         def rewrite(entries: list[Term]) -> list[Term]:
+            entries = [*map(written_where_needed, entries)]
             terms, account = contract(entries, expand=expand, budget=self.budget, ask=self._ask_again)
             families.update(account)
             return [*map(stated_once, terms)]

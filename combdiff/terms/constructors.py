@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from combdiff.terms.arithmetic import mul, number, power, split_coefficient
+from combdiff.terms.branches import at_least_zero
 from combdiff.terms.merging import HALF, is_real_number
 from combdiff.terms.nodes import (
     ONE,
@@ -41,6 +42,8 @@ def conj(t: Term) -> Term:
             return Const(real, -imag) if imag else t
         case Conj(inner):
             return inner
+        case Call("complex"):
+            return t
         case _:
             return Conj(t) if is_complex(t.type) else t
 
@@ -54,6 +57,12 @@ def call(primitive: str, *args: Term) -> Term:
             return u
         case "imag", (u,) if not is_complex(u.type):
             return ZERO
+        case "complex", (u,) if is_complex(u.type):
+            return u
+        case (("real" | "imag" | "abs" | "abs2" | "sign"), (Call("complex", (u,)),)):
+            return call(primitive, u)
+        case _, (Call("complex", (u,)),) if at_least_zero(u):
+            return call(primitive, u)
         case (("real" | "imag"), (Const(real, imag),)):
             return Const(real if primitive == "real" else imag)
         case (("real" | "imag"), (Mul((Const(_, imag) as c, *rest)),)) if not imag:

@@ -1,4 +1,6 @@
-"""ι: R → C, which stands wherever a real value meets a complex one and is never written; what it does to cotangents.
+"""ι: R → C, which stands wherever a real value meets a complex one; what it does to cotangents.
+
+It is written, as `complex(x)`, only where something depends on it (`branches.py`).
 
 In the real inner product Re⟨k, v⟩ its pullback is k ↦ Re k (paper, Eq. 44). A tensor, a map or a tuple of real numbers
 is included entry by entry, value by value, item by item.
@@ -6,7 +8,9 @@ is included entry by entry, value by value, item by item.
 
 from __future__ import annotations
 
-from combdiff.terms.terms import Lam, Term, Tuple, apply, call, fresh, proj
+from collections.abc import Sequence
+
+from combdiff.terms.terms import Call, Const, Lam, Term, Traverser, Tuple, apply, call, fresh, proj
 from combdiff.terms.types import COMPLEX, Index, Map, Number, Product, Type, is_complex
 
 
@@ -41,6 +45,41 @@ def needs_inclusion(inner: Type, outer: Type) -> bool:
             return any(map(needs_inclusion, ours, theirs))
         case _:
             return False
+
+
+def written_where_needed(t: Term) -> Term:
+    """`t` without ι, but under functions with a branch cut.
+
+    >>> from combdiff.terms.types import REAL
+    >>> x = fresh("x", REAL)
+    >>> written_where_needed(call("exp", call("complex", x))) == call("exp", x)
+    True
+    >>> written_where_needed(call("log", call("complex", x))) == call("log", call("complex", x))
+    True
+    """
+    return Traverser(lambda u: u.args[0] if isinstance(u, Call) and u.primitive == "complex" else u)(t)
+
+
+def widened(t: Term, kind: Type) -> Term:
+    """`t` as a value of type `kind`, which may be complex where `t` is real."""
+    match kind, t.type:
+        case Map(_, result), Map(params, ours) if needs_inclusion(ours, result):
+            slots = tuple(fresh(f"d{n + 1}", p) for n, p in enumerate(params))
+            return Lam(slots, widened(apply(t, *slots), result))
+        case Number(), _ if is_complex(kind):
+            return call("complex", t)
+        case _:
+            return t
+
+
+def as_complex_as(operands: Sequence[Term], result: Term) -> Term:
+    """What arithmetic makes of its operands: complex if one of them is, though it may be a real number, as (im x)² is.
+
+    Numbers are exact: im^2 is the real number −1.
+    """
+    if isinstance(result, Const) or not any(is_complex(u.type) and not isinstance(u, Const) for u in operands):
+        return result
+    return call("complex", result)
 
 
 def over_complex(kind: Type) -> Type:

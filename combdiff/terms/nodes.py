@@ -254,16 +254,18 @@ class Call(Term):
     args: tuple[Term, ...]
 
     def __post_init__(self) -> None:
-        real = not any(is_complex(a.type) for a in self.args) or _is_real_valued(self.primitive)
+        real = not self.args or _is_real(self.primitive, any(is_complex(a.type) for a in self.args))
         self._seal(REAL if real else COMPLEX, (self.primitive, self.args), _free(self.args))
 
 
 @cache
-def _is_real_valued(primitive: str) -> bool:
+def _is_real(primitive: str, over_complex: bool) -> bool:
+    """Whether a function's values are real, for complex arguments or for real ones."""
     # the table is made of terms, so it can be read only when a term asks for it
     from combdiff.terms.scalars import SCALAR_FUNCTIONS
 
-    return SCALAR_FUNCTIONS[primitive].real_valued
+    row = SCALAR_FUNCTIONS[primitive]
+    return row.real_valued if over_complex else not row.complex_valued
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,7 +17,6 @@ from combdiff.terms.terms import (
     TWO,
     ZERO,
     Call,
-    Const,
     Pow,
     Term,
     add,
@@ -38,7 +37,8 @@ class ScalarFunction:
     """A row: `derivative` (holomorphic) or `pullback` (not), and how the world spells the function.
 
     A pullback that is a sum has the cotangent k in each term, for it is taken term by term.
-    `commutes`: f(z') = f(z)' for all z, branch cuts included. `real_valued`: the value is real for complex z too.
+    `commutes`: f(z') = f(z)' for all z, branch cuts included. `real_valued`: the value is real for complex z too;
+    `complex_valued`: it is complex for real z too.
     `cut`: as a complex function it is not real at real numbers below zero.
     `parity`: 1 where f(−z) = f(z), −1 where f(−z) = −f(z), else 0.
     `sympy`: what SymPy calls it, if not by our name; `written_out`: an equal term, where SymPy does not know it.
@@ -52,6 +52,7 @@ class ScalarFunction:
     commutes: bool = False
     cut: bool = False
     real_valued: bool = False
+    complex_valued: bool = False
     parity: int = 0
     sympy: str = ""
     written_out: Callable[[Term], Term] | None = None
@@ -117,18 +118,17 @@ _ROWS = (
     ScalarFunction(
         "abs", "abs", r"\left|\cdot\right|", pullback=_abs_pullback, real_valued=True, parity=1, sympy="Abs"
     ),
+    ScalarFunction(
+        "complex",
+        "",
+        r"\operatorname{complex}",
+        pullback=lambda z, k: k if is_complex(z.type) else call("real", k),
+        commutes=True,
+        complex_valued=True,
+        parity=-1,
+        written_out=lambda z: z,
+    ),
     ScalarFunction("sign", "sign", r"\operatorname{sign}", pullback=_phase_pullback, commutes=True, parity=-1),
 )
 
 SCALAR_FUNCTIONS = {row.name: row for row in _ROWS}
-
-
-def leaves_the_real_numbers(t: Term) -> bool:
-    """Whether it is a complex function whose value at a negative number is no real one."""
-    match t:
-        case Call(name, _):
-            return is_complex(t.type) and SCALAR_FUNCTIONS[name].cut
-        case Pow(_, exponent):
-            return is_complex(t.type) and not (isinstance(exponent, Const) and exponent.is_integer)
-        case _:
-            return False

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import is_
 
 from combdiff.terms.arithmetic import add, mul, power, split_coefficient
+from combdiff.terms.branches import kept_complex
 from combdiff.terms.constructors import call, conj, delta, diff, indicator, lam, let, proj, total
 from combdiff.terms.nodes import (
     _NO_VARIABLES,
@@ -125,7 +126,7 @@ def _without_number(t: App) -> Term:
 
 def rebuild(t: Term, parts: Sequence[Term]) -> Term:
     """`t` with other children, made by the constructor of its kind, which sees to normal form."""
-    return _CONSTRUCTORS[type(t)](*SCHEMAS[type(t)].arguments(t, parts)) if parts else t
+    return _CONSTRUCTORS[type(t)](*SCHEMAS[type(t)].arguments(t, kept_complex(t, parts))) if parts else t
 
 
 class Traverser:

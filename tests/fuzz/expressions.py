@@ -287,6 +287,8 @@ class Expressions(Leaves):
     def _singular(self, sight: Sight, budget: int, needed: tuple[Var, ...]) -> Expr | None:
         name = self.draw.one(("log", "log", "sqrt", "sqrt"))
         e = self.positive(sight, budget - 1, needed) if self.draw.odds(0.8) else self.number(sight, budget - 1, needed)
+        if not is_complex(e) and self.draw.odds(0.2):
+            e = Call("complex", e)
         return Call(name, e, self.draw.odds(0.1))
 
     def _parts(self, sight: Sight, budget: int, needed: tuple[Var, ...]) -> Expr | None:

@@ -158,7 +158,7 @@ class Call(Expr):
     piped: bool = False
 
     def _kind(self) -> Type:
-        return REAL if self.name in REAL_VALUED else Number(over_complex(self.of.kind))
+        return REAL if self.name in REAL_VALUED else Number(self.name == "complex" or over_complex(self.of.kind))
 
 
 @node

@@ -247,6 +247,8 @@ def call(name: str, v: Value, complex_: bool) -> Value:
             return imag(v)
         case "abs2":
             return real(mul(v, conj(v)))
+        case "complex":
+            return each(v, lambda x: _widened(x, True))
     if not isinstance(v, Dual):
         v = _widened(v, complex_)
         return _sign(v) if name == "sign" else _PLAIN[name](xp_of(v), v)

@@ -164,6 +164,7 @@ FUNCTIONS = (
     "real",
     "imag",
     "conj",
+    "complex",
 )
 
 

@@ -17,7 +17,7 @@ from combdiff.language.inference.scope import Closure, Entry, Ready, Scope, Text
 from combdiff.language.parsing.syntax import Compose, Expr, Lambda, Name, Param
 from combdiff.language.vocabulary import COMPARISONS, DERIVATIVES, FUNCTIONS, OF_MAPS, counted, in_words
 from combdiff.terms import terms
-from combdiff.terms.inclusion import included, over_complex
+from combdiff.terms.inclusion import included, over_complex, widened
 from combdiff.terms.terms import App, Call, Diff, Lam, Let, Sum, Term, Tuple, Var
 from combdiff.terms.types import Index, Map, Number, Product, Type, is_complex
 
@@ -139,6 +139,7 @@ def _inlined(el: Elaborator, f: Closure, args: Sequence[Argument], scope: Scope)
         while isinstance(value, Let):
             bindings.extend(value.bindings)
             value = value.body
+        value = widened(value, kind)
         if _is_shareable(value.type) and _costs(value):
             var = terms.fresh(param.name, value.type)
             costly.append((var, value))

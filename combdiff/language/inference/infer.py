@@ -41,6 +41,7 @@ from combdiff.language.parsing.syntax import (
 )
 from combdiff.language.vocabulary import FUNCTIONS, RESERVED, did_you_mean, in_words
 from combdiff.terms import terms
+from combdiff.terms.inclusion import as_complex_as, written_where_needed
 from combdiff.terms.recursion import deep_recursion
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import Const, Let, Term, Tuple, Var
@@ -65,7 +66,7 @@ def infer(module: Module, *, keep: Collection[str] = ()) -> Term:
             term = elaborator.expr(module.body, Scope())
             elaborator.slots.check()
             elaborator.kinds.check_sizes()
-            term = resolved(term, elaborator.ranges)
+            term = written_where_needed(resolved(term, elaborator.ranges))
             if any(d.directions > 1 for d in elaborator.kinds.domains.values()):
                 check_points(term, elaborator.places)
             return term
@@ -162,14 +163,16 @@ class Elaborator:
     def _arithmetic(self, e: Plus | Times | Caret | Prime, scope: Scope) -> Term:
         match e:
             case Plus(parts):
-                return terms.add(*[self._signed(minus, part, scope) for minus, part in parts])
+                operands = [self._signed(minus, part, scope) for minus, part in parts]
+                return as_complex_as(operands, terms.add(*operands))
             case Times(parts):
-                return terms.mul(*[self._factor(below, part, scope) for below, part in parts])
+                operands = [self._factor(below, part, scope) for below, part in parts]
+                return as_complex_as(operands, terms.mul(*operands))
             case Caret(base, exponent):
                 below, above = self.number(base, scope), self.number(exponent, scope)
                 if below == terms.ZERO and isinstance(above, Const) and above.real < 0 and not self._guards:
                     raise _division_by_zero(e.span)
-                return terms.power(below, above)
+                return as_complex_as((below,), terms.power(below, above))
             case Prime(of):
                 return terms.conj(self.number(of, scope))
 

@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, TypeGuard
 
 from combdiff.simplify.contraction.extraction import Reader
+from combdiff.terms.branches import leaves_the_real_numbers
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     ONE,
@@ -168,11 +169,11 @@ class Translation:
             case Call("abs2", (Add() as base,)) if self.spell_powers and is_complex(base.type):
                 return f'(Call "real" (Times (multiset-of (Conj {self.write(base, scope)}) {self.write(base, scope)})))'
             case Pow(base, exponent):
-                return f"(Power {self.write(base, scope)} {self.write(exponent, scope)})"
+                return f"(Power {self._complex(base, t, scope)} {self.write(exponent, scope)})"
             case Conj(u):
                 return f"(Conj {self.write(u, scope)})"
             case Call(name, (u,)):
-                return f'(Call "{name}" {self.write(u, scope)})'
+                return f'(Call "{name}" {self._complex(u, t, scope)})'
             case Indicator(left, right, body):
                 return f"(Ordered {self.write(left, scope)} {self.write(right, scope)} {self.write(body, scope)})"
             case Diff(kind, of):
@@ -185,6 +186,12 @@ class Translation:
             case Proj(item, of):
                 return f"(Item {item} {self.write(of, scope)})"
         raise AssertionError(f"a {type(t).__name__} does not enter the e-graph")
+
+    def _complex(self, argument: Term, of: Term, scope: dict[Var, int]) -> str:
+        """The argument of a function; one that has to stay complex, whatever laws find of it, says so."""
+        text = self.write(argument, scope)
+        settled = isinstance(argument, Var | App | Conj) or not is_complex(argument.type)
+        return text if settled or not leaves_the_real_numbers(of) else f'(Call "complex" {text})'
 
     def _sum(self, indices: tuple[Var, ...], body: Term, scope: dict[Var, int]) -> str:
         inner = {**scope, **{i: self._binder(i) for i in indices}}

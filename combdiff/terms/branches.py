@@ -1,0 +1,96 @@
+"""Functions with a branch cut: at real numbers below zero they are complex, or nan, as their argument's type says.
+
+log(x) of a real number is nan below zero, log(z) of a complex one is log|z| + iπ. So a complex argument stays one where
+arithmetic finds that it is real, as (im x)² is: `complex(x)` is ι x, a real number meant as a complex one. It is
+written by whoever rebuilds a term, stands under these functions only, and is left out where x is not negative.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from functools import cache
+
+from combdiff.terms.nodes import Add, Call, Conj, Const, Mul, Pow, Sum, Term
+from combdiff.terms.types import is_complex
+
+
+def leaves_the_real_numbers(t: Term) -> bool:
+    """Whether it is a complex function whose value at a negative number is no real one."""
+    match t:
+        case Call(name, _):
+            return is_complex(t.type) and _has_cut(name)
+        case Pow(_, exponent):
+            return is_complex(t.type) and not (isinstance(exponent, Const) and exponent.is_integer)
+        case _:
+            return False
+
+
+@cache
+def _has_cut(name: str) -> bool:
+    # the table is made of terms, so it can be read only when a term asks for it
+    from combdiff.terms.scalars import SCALAR_FUNCTIONS
+
+    return name in SCALAR_FUNCTIONS and SCALAR_FUNCTIONS[name].cut
+
+
+def kept_complex(t: Term, parts: Sequence[Term]) -> Sequence[Term]:
+    """New children of `t`: the argument of a function with a cut stays complex.
+
+    >>> from combdiff.terms.nodes import fresh
+    >>> from combdiff.terms.types import COMPLEX, REAL
+    >>> z, x = fresh("z", COMPLEX), fresh("x", REAL)
+    >>> kept_complex(Call("log", (z,)), [x]) == [Call("complex", (x,))], kept_complex(Call("exp", (z,)), [x]) == [x]
+    (True, True)
+    """
+    if isinstance(t, Call | Pow) and parts and not is_complex(parts[0].type) and leaves_the_real_numbers(t):
+        of = t.args[0] if isinstance(t, Call) else t.base
+        if is_complex(of.type):
+            return [meant_as_complex(parts[0]), *parts[1:]]
+    return parts
+
+
+def meant_as_complex(t: Term) -> Term:
+    """A real number as a complex one, below zero."""
+    return t if is_complex(t.type) or at_least_zero(t) else Call("complex", (t,))
+
+
+def at_least_zero(t: Term, positive: Collection[Term] = ()) -> bool:
+    """Whether `t` is provably real and not negative, where the terms in `positive` are not.
+
+    >>> from combdiff.terms.terms import add, conj, fresh, mul, number
+    >>> from combdiff.terms.types import COMPLEX
+    >>> z = fresh("z", COMPLEX)
+    >>> at_least_zero(add(mul(number(2), z, conj(z)), number(1))), at_least_zero(add(mul(z, conj(z)), number(-1)))
+    (True, False)
+    """
+    if t in positive:
+        return True
+    match t:
+        case Const(real, imag):
+            return real >= 0 and not imag
+        case Call(name, args):
+            return name in ("abs", "abs2", "pi") or (name == "exp" and not is_complex(args[0].type))
+        case Pow(base, Const() as n) if n.is_integer and not n.real % 2:
+            return not is_complex(base.type) or at_least_zero(base, positive)
+        case Pow(base, exponent):
+            return not is_complex(exponent.type) and at_least_zero(base, positive)
+        case Add(terms):
+            return all(at_least_zero(u, positive) for u in terms)
+        case Sum(_, body):
+            return at_least_zero(body, positive)
+        case Mul(factors):
+            return all(at_least_zero(u, positive) for u in _unpaired(factors))
+        case _:
+            return False
+
+
+def _unpaired(factors: tuple[Term, ...]) -> list[Term]:
+    """The factors that are left without those that stand beside their conjugates."""
+    left = Counter(factors)
+    for f in factors:
+        partner = f.term if isinstance(f, Conj) else Conj(f)
+        if left[f] > 0 and left[partner] > 0:
+            left[f] -= 1
+            left[partner] -= 1
+    return [*left.elements()]
