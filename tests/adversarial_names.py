@@ -13,7 +13,7 @@ from combdiff.terms.terms import Term, Var, bound_by, subterms
 from combdiff.terms.types import Domain, Index, Map, Product, Type
 
 PYTHON = tuple(name for name in keyword.kwlist if unique_name(name, ()) == name)
-BUILTINS = ("abs_", "len", "range", "slice", "min", "max", "float", "complex", "int", "type", "print", "__debug__", "_")
+BUILTINS = ("abs_", "len", "range", "slice", "min", "max", "float", "int", "type", "print", "__debug__", "_")
 LIBRARIES = ("np", "cp", "jnp", "da", "torch", "device", "jax", "numpy", "while_loop")
 OWN = (
     *("gradient", "value_and_gradient", "gradient_and_hvp", "hvp", "newton", "newton_of_parts", "solve_of_parts"),

@@ -10,7 +10,7 @@ from .syntax import Affine, App, Block, Definition, Expr, Lam, Program, Var, bou
 from .walks import used
 
 WORDS = frozenset(
-    "begin let end sum im pi exp log sin cos tan sinh cosh tanh atan sqrt abs abs2 sign real imag conj "  # noqa: SIM905
+    "begin let end sum im pi exp log sin cos tan sinh cosh tanh atan sqrt abs abs2 sign real imag conj complex "  # noqa: SIM905
     "grad pullback adjoint inverse root delta indicator and or not true false".split()
 )
 _PLAIN: Mapping[str, str] = {
@@ -25,7 +25,7 @@ _PLAIN: Mapping[str, str] = {
 _GREEK = "α β γ ρ σ τ φ ψ Σ Ω λ μ ν θ ω Δ ℓ ħ ξ"
 _TRAPS = (
     "len np jnp lambda None value out check memory gradient hvp def class is in np_ numpy for if return range print "
-    "max min float complex int x1 u1 v P n m k1 k2 d1 i1 grad_f f_bar x_bar value_and_gradient True self import "
+    "max min float int x1 u1 v P n m k1 k2 d1 i1 grad_f f_bar x_bar value_and_gradient True self import "
     "einsum where zeros ones E I N R C T 𝐟 ẋ x̂ x₁ ﬁ Ψ e π_ dot shape size sample full pack"
 )
 
