@@ -19,7 +19,7 @@ from combdiff.canon.repeats import form
 from combdiff.errors import CheckError, UnsupportedError
 from combdiff.gate.arithmetic import Arithmetic, Floating
 from combdiff.gate.exact import Exact, InexactError, has_sides, is_transparent
-from combdiff.gate.labelled import TooLargeError
+from combdiff.gate.labelled import Labelled, TooLargeError
 from combdiff.gate.numeric import Evaluation
 from combdiff.gate.unknown import RandomMap
 from combdiff.meaning.comparing import difference
@@ -27,7 +27,7 @@ from combdiff.meaning.points import listed, positions_of, values_of
 from combdiff.meaning.samples import random_value
 from combdiff.meaning.sizes import Sizes, two_sizes
 from combdiff.simplify.pieces import Pair, Parts, parts_of, pieces
-from combdiff.terms.terms import Term, Tuple, Var
+from combdiff.terms.terms import Call, Mul, Pow, Term, Tuple, Var
 from combdiff.terms.types import Domain, Index, Map, Number, Type, is_complex
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ class Sample:
     kinds: dict[Term, Map] = field(default_factory=dict)
     prepared: Prepared = field(default_factory=Prepared)
     places: dict[tuple[int, Type], Var] = field(default_factory=dict)
+    off: np.random.Generator | None = None
 
     def value(self, v: Term) -> object:
         """The random value of a free variable, drawn when first asked for."""
@@ -106,7 +107,7 @@ class Sample:
         return self.values[v]
 
     def nudged(self, seed: int) -> Sample:
-        """The same numbers, each off by a little more than rounding; functions stay as they are."""
+        """The same numbers, each off by a little more than rounding, as are products, powers and values of functions."""
         import numpy as np
 
         rng = np.random.default_rng(seed)
@@ -120,8 +121,19 @@ class Sample:
 
         values = {v: value if isinstance(v.type, Index) else moved(value) for v, value in self.values.items()}
         sample = Sample(self.sizes, self.numbers, self.seed, self.positive, self.rng, values, self.ask)
-        sample.kinds, sample.prepared, sample.places = self.kinds, self.prepared, self.places
+        sample.kinds, sample.prepared, sample.places, sample.off = self.kinds, self.prepared, self.places, rng
         return sample
+
+    def rounded(self, t: Term, value: Labelled) -> Labelled:
+        """The value of `t`, with an error of rounding where the numbers are nudged; what indices count stays exact."""
+        import numpy as np
+
+        if self.off is None or not isinstance(t, Mul | Pow | Call):
+            return value
+        array = value.array
+        if all(isinstance(v.type, Index) for v in t.free) and (array == np.round(array)).all():
+            return value
+        return Labelled(array * (1 + _NUDGE * self.off.standard_normal(array.shape)), value.axes, value.reach)
 
     def refuse_exact(self, why: str = "a linear map or a root has no value in the field") -> None:
         """Floating-point numbers decide where a term has no value in the field."""

@@ -68,6 +68,10 @@ class Draws(Protocol):
         """The value of a free variable or of an unknown derivative."""
         ...
 
+    def rounded(self, t: Term, value: Labelled) -> Labelled:
+        """The value of a term, or that with an error of rounding."""
+        ...
+
     def refuse_exact(self) -> None:
         """What follows are floating-point numbers: of a linear map, or of a root."""
         ...
@@ -155,7 +159,7 @@ class Evaluation:
         known = self.memo.get(t)
         if known is None:
             self.sample.ask()
-            known = self.memo[t] = self._step(t)
+            known = self.memo[t] = self.sample.rounded(t, self._step(t))
         return known
 
     def _step(self, t: Term) -> Labelled:
