@@ -12,6 +12,8 @@ from .syntax import Program
 from .walks import nodes
 
 LARGE = 20
+REFUSALS = frozenset({"refused", "check error", "timeout"})
+"""Kinds of failures where a user has an error in words, or none in time, and no wrong number."""
 
 
 @dataclass
@@ -25,6 +27,7 @@ class Statistics:
     skipped: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
     failures: Counter[str] = field(default_factory=Counter)
+    wrong: int = 0
     modes: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
 
@@ -41,6 +44,7 @@ class Statistics:
         self.refused.update(verdict.refused)
         self.modes.update(verdict.modes)
         self.failures.update(f"{name} ({kind})" for name, kind, _ in verdict.failures)
+        self.wrong += any(kind not in REFUSALS for _, kind, _ in verdict.failures)
 
     def __str__(self) -> str:
         distinct = len(self.seen)

@@ -18,10 +18,11 @@ from tests.fuzz.kinds import Index, Range, Tensor
 from tests.fuzz.modes import sizes_named_like_values
 from tests.fuzz.programs import program
 from tests.fuzz.proof import FAULTS, PATCHES
-from tests.fuzz.running import alike, smallest, tried
+from tests.fuzz.running import Verdict, alike, smallest, tried
 from tests.fuzz.shrinking import candidates, shrunk, weight, well_formed
 from tests.fuzz.sight import bare
 from tests.fuzz.signature import signature
+from tests.fuzz.statistics import Statistics
 from tests.fuzz.supplied import supplied
 from tests.fuzz.syntax import (
     Add,
@@ -229,3 +230,11 @@ def test_a_fault_that_is_taken_back_has_a_patch_that_fits(fault: int) -> None:
     changed = [line.removeprefix("--- a/") for line in text.splitlines() if line.startswith("--- a/")]
     assert changed
     assert all(name.startswith(("combdiff/", "rules/")) for name in changed)
+
+
+@pytest.mark.parametrize(("kind", "wrong"), [("refused", 0), ("check error", 0), ("traceback", 1), ("value", 1)])
+def test_a_refusal_is_a_failure_but_not_wrong(kind: str, wrong: int) -> None:
+    statistics = Statistics()
+    statistics.note(program(1, 3), Verdict(failures=[("derive", kind, "said")]), 1.0)
+    assert statistics.wrong == wrong
+    assert sum(statistics.failures.values()) == 1
