@@ -107,7 +107,7 @@ class Sample:
         return self.values[v]
 
     def nudged(self, seed: int) -> Sample:
-        """The same numbers, each off by a little more than rounding, as are products, powers and values of functions."""
+        """The same numbers, off by a little more than rounding, as are products, powers and values of functions."""
         import numpy as np
 
         rng = np.random.default_rng(seed)
