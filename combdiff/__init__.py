@@ -8,13 +8,46 @@
 from typing import TYPE_CHECKING
 
 from combdiff.api import grad, hvp, pullback
-from combdiff.errors import CombDiffError
+from combdiff.boundary import tracebacks
+from combdiff.errors import (
+    ArrayError,
+    BudgetError,
+    CheckError,
+    CombDiffError,
+    FileFormatError,
+    LanguageError,
+    UnsupportedError,
+)
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+    from combdiff.derivation import Derivation
+
 __version__ = "0.1.0"
-__all__ = ["CombDiffError", "grad", "hvp", "pullback"]
+__all__ = [
+    "ArrayError",
+    "BudgetError",
+    "CheckError",
+    "CombDiffError",
+    "Derivation",
+    "FileFormatError",
+    "LanguageError",
+    "UnsupportedError",
+    "grad",
+    "hvp",
+    "pullback",
+    "tracebacks",
+]
+
+
+def __getattr__(name: str) -> object:
+    # deriving takes NumPy and more, which importing combdiff does not
+    if name == "Derivation":
+        from combdiff.derivation import Derivation
+
+        return Derivation
+    raise AttributeError(f"module 'combdiff' has no attribute {name!r}")
 
 
 def load_ipython_extension(shell: "InteractiveShell") -> None:

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from combdiff.boundary import boundary
 from combdiff.budget import NODES, SECONDS
 from combdiff.errors import CombDiffError
+from combdiff.files import read_program
 
 if TYPE_CHECKING:
     from combdiff.derivation import Derivation
     from combdiff.simplify.account import Progress
 
 
+@boundary
 def grad(
-    text: str,
+    text: str | os.PathLike[str],
     *,
     wrt: str | Sequence[str] = (),
     keep: str | Sequence[str] = (),
     expand: bool = False,
     seconds: float = SECONDS,
     nodes: float = NODES,
-    name: str = "<text>",
+    name: str = "",
     progress: Progress | None = None,
 ) -> Derivation:
-    """The gradient of the map that `text` describes.
+    """The gradient of the map that `text` describes, a program or the path of a file that holds one.
 
     >>> import combdiff as cd
     >>> print(cd.grad("(x::RV) -> sum(i, x(i)^2)"))
@@ -35,8 +39,8 @@ def grad(
     to a tensor that is declared symmetric it is the gradient in the full space.
 
     Args:
-        text: a program: declarations, leading maps, and below them `pullback(f)` or `grad(f)`; without either, the
-            derivative is taken at the last leading map that has a parameter which is no index.
+        text: a program, or a `Path` of one: declarations, leading maps, and below them `pullback(f)` or `grad(f)`;
+            without either, the derivative is taken at the last leading map that has a parameter which is no index.
         wrt: names of parameters to differentiate with respect to, instead of what the text says.
         keep: names of definitions that stay unknown, so that the result holds their ∇ (Eq. 48).
         expand: multiply products and shared values out (Eq. 57) instead of keeping them (Eq. 58), and the value that
@@ -44,7 +48,7 @@ def grad(
             large terms: at a relative residual of 1e-7, rounding is 1 % of a sum of squares.
         seconds, nodes: the budget of simplification, its time and the size of its largest e-graph. Where it is spent,
             the result is correct and longer than need be, and `steps` says what was left undone.
-        name: what the text is called in messages, such as its file.
+        name: what the text is called in messages; a file is called by its path.
         progress: called as progress(stage, seconds) while a stage runs; a notebook shows a line after a second.
 
     Raises:
@@ -53,15 +57,16 @@ def grad(
     return _derived(text, "grad", wrt, keep, expand, (seconds, nodes), name, progress)
 
 
+@boundary
 def pullback(
-    text: str,
+    text: str | os.PathLike[str],
     *,
     wrt: str | Sequence[str] = (),
     keep: str | Sequence[str] = (),
     expand: bool = False,
     seconds: float = SECONDS,
     nodes: float = NODES,
-    name: str = "<text>",
+    name: str = "",
     progress: Progress | None = None,
 ) -> Derivation:
     """The pullback (vector-Jacobian product) of the map that `text` describes; cotangents are the last arguments.
@@ -75,15 +80,16 @@ def pullback(
     return _derived(text, "pullback", wrt, keep, expand, (seconds, nodes), name, progress)
 
 
+@boundary
 def hvp(
-    text: str,
+    text: str | os.PathLike[str],
     *,
     wrt: str | Sequence[str] = (),
     keep: str | Sequence[str] = (),
     expand: bool = False,
     seconds: float = SECONDS,
     nodes: float = NODES,
-    name: str = "<text>",
+    name: str = "",
     progress: Progress | None = None,
 ) -> Derivation:
     """The Hessian-vector product: the pullback of the gradient, with the vector as last argument.
@@ -98,7 +104,7 @@ def hvp(
 
 
 def _derived(
-    text: str,
+    text: str | os.PathLike[str],
     mode: str,
     wrt: str | Sequence[str],
     keep: str | Sequence[str],
@@ -107,12 +113,15 @@ def _derived(
     name: str,
     progress: Progress | None,
 ) -> Derivation:
+    if isinstance(text, os.PathLike):
+        text, path = read_program(text)
+        name = name or path
     if not isinstance(text, str):
         raise CombDiffError(
-            f"a program is a text, and this is of type {type(text).__name__}", remedy="read the file: open(path).read()"
+            f"a program is a text, and this is of type {type(text).__name__}", remedy="give its text, or a Path of it"
         )
     if text.endswith(".cd") and "\n" not in text:
-        raise CombDiffError(f"{text} is a path, not a program", remedy=f"read the file: open({text!r}).read()")
+        raise CombDiffError(f"{text} is a path, not a program", remedy=f"give Path({text!r}), of pathlib")
     seconds, nodes = budget
     if not (isinstance(seconds, int | float) and seconds > 0):
         raise CombDiffError(f"the time budget is {seconds!r}", remedy="give a number of seconds above 0")
@@ -131,7 +140,7 @@ def _derived(
             expand=expand,
             seconds=seconds,
             nodes=nodes,
-            name=name,
+            name=name or "<text>",
             progress=follower,
         )
 

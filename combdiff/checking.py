@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -58,6 +58,9 @@ class Report:
 
     def __bool__(self) -> bool:
         return all(f.passed for f in self.findings)
+
+    def __repr__(self) -> str:
+        return f"<check: {'passed' if self else 'FAILED'}\n{self}>"
 
     def __str__(self) -> str:
         lines = (
@@ -122,7 +125,7 @@ def _sizes(t: Term, body: Term, seed: int) -> tuple[Sizes, Sizes]:
     return found
 
 
-def _emitted(d: Derivation) -> tuple[Compiled | None, tuple[str, ...]]:
+def _emitted(d: Derivation) -> tuple[Compiled[Any] | None, tuple[str, ...]]:
     """The emitted code, or a note that says why there is none."""
     try:
         return d.compile("numpy", check=False), ()
@@ -133,7 +136,7 @@ def _emitted(d: Derivation) -> tuple[Compiled | None, tuple[str, ...]]:
 
 
 def _compared(
-    d: Derivation, body: Term, code: Compiled | None, sizes: Sizes, rng: np.random.Generator
+    d: Derivation, body: Term, code: Compiled[Any] | None, sizes: Sizes, rng: np.random.Generator
 ) -> dict[str, float]:
     """The relative differences at one set of sizes, by what was compared; none if no value is finite."""
     with np.errstate(all="ignore"):
@@ -403,7 +406,7 @@ def _sum(at: Value, direction: Value, h: float) -> Value:
     return moved
 
 
-def _against_code(t: Term, code: Compiled, result: Value, values: dict[Term, Value], sizes: Sizes) -> float:
+def _against_code(t: Term, code: Compiled[Any], result: Value, values: dict[Term, Value], sizes: Sizes) -> float:
     """The emitted function on the same arrays."""
     names = ArgumentNames(t)
     params = result_of(t).params

@@ -11,13 +11,13 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from combdiff import api
 from combdiff.budget import NODES, SECONDS
 from combdiff.emit.backends import BACKENDS
 from combdiff.errors import CombDiffError
+from combdiff.files import read_program
 from combdiff.progress import ProgressLine, on_terminal
 from combdiff.run.given import option_name
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from combdiff.derivation import Derivation
 
 _MODES = ("grad", "pullback", "hvp")
-_LARGEST = 1_000_000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -141,30 +140,8 @@ def _add_sizes(group: argparse._ArgumentGroup) -> None:
     )
 
 
-def _read(file: str) -> tuple[str, str]:
-    """A program's text and its name in messages; a file that is too large is not read whole."""
-    name = "<stdin>" if file == "-" else file
-    try:
-        if file == "-":
-            content = sys.stdin.buffer.read(_LARGEST + 1) if sys.stdin else b""
-        else:
-            with Path(file).open("rb") as stream:
-                content = stream.read(_LARGEST + 1)
-    except (OSError, ValueError) as problem:
-        reason = getattr(problem, "strerror", None) or "this is no path of a file"
-        raise CombDiffError(f"cannot read {name}: {reason}", remedy="give the path of a .cd file") from None
-    if len(content) > _LARGEST:
-        raise CombDiffError(f"{name} is larger than the {_LARGEST} bytes that are read", remedy="split the program")
-    try:
-        return content.decode("utf-8-sig"), name
-    except UnicodeDecodeError as problem:
-        raise CombDiffError(
-            f"{name} is not UTF-8 text (byte {problem.start + 1})", remedy="save the program as UTF-8"
-        ) from None
-
-
 def _derived(options: argparse.Namespace, mode: str) -> Derivation:
-    text, name = _read(options.file)
+    text, name = read_program(options.file)
     derivative = {"grad": api.grad, "pullback": api.pullback, "hvp": api.hvp}[mode]
     line = ProgressLine(on_terminal(sys.stderr)) if sys.stderr is not None and sys.stderr.isatty() else None
     with line or nullcontext():

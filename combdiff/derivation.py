@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from combdiff.arrays.plan import Plan
 from combdiff.arrays.shapes import sizes_of
+from combdiff.boundary import boundaries
 from combdiff.budget import NODES, SECONDS, Budget
 from combdiff.calculus.modes import differentiate, marked_program, parameters_of, without_derivatives
 from combdiff.errors import UnsupportedError
@@ -17,7 +18,7 @@ from combdiff.gate.gate import Gate
 from combdiff.language.inference.infer import infer
 from combdiff.language.parsing.parser import parse
 from combdiff.run.given import Given
-from combdiff.shown import Bundle, shown_by
+from combdiff.shown import Bundle, brief, shown_by
 from combdiff.simplify.account import Progress, Step, Steps
 from combdiff.simplify.choose import index_names
 from combdiff.simplify.stages import CANCELS, COLLECT, Simplifier
@@ -40,6 +41,10 @@ if TYPE_CHECKING:
     from combdiff.terms.archive import Archive
 
 
+NAMES = {"grad": "gradient", "pullback": "pullback", "hvp": "Hessian-vector product"}
+
+
+@boundaries("latex", "matrix_text", "sympy", "picture", "explore", "plan", "source", "compile", "problem", "check")
 @dataclass(frozen=True)
 class Derivation:
     """The derivative of a program. Made by `grad`, `pullback` and `hvp`.
@@ -49,8 +54,9 @@ class Derivation:
     >>> print(d)
     (A::Her) -> (x::CV) -> i -> 2 * sum(j, A(i, j) * x(j))
 
-    `str(d)` is the result in the language, declarations included; `steps` says how it was found. `expand`: products and
-    shared values are multiplied out, in values and products with the Hessian, too, which keep to the budget as well.
+    `result`, which `str(d)` is too, is the derivative in the language, declarations included; `text` is the program
+    that was given, and `steps` says how the derivative was found. `expand`: products and shared values are multiplied
+    out, in values and products with the Hessian, too, which keep to the budget as well.
     """
 
     text: str
@@ -69,7 +75,12 @@ class Derivation:
             return program_text(self.term)
 
     def __repr__(self) -> str:
-        return f"<{self.mode} of {self.text.strip().splitlines()[-1].strip()[:60]}>"
+        return f"<{NAMES[self.mode]}: {brief(str(self))}>"
+
+    @property
+    def result(self) -> str:
+        """The derivative as a program of the language, which `str(d)` is, too; `text` is the program that was given."""
+        return str(self)
 
     def __reduce__(self) -> tuple[object, ...]:
         from combdiff.terms.archive import Archive
@@ -229,6 +240,33 @@ class Derivation:
             forms = self._runnable(value, distances)
             return source(forms, sizes_of(forms.formula, given.rest), backend, name, title, names, limit)
 
+    @overload
+    def compile(
+        self,
+        backend: str = "numpy",
+        *,
+        value: Literal[True],
+        hvp: bool = False,
+        check: Check = "sample",
+        pack: str | Sequence[str] = (),
+        memory: int | str | None = None,
+        distances: Distances = "differences",
+    ) -> Compiled[tuple[Any, ...]]: ...
+
+    @overload
+    def compile(
+        self,
+        backend: str = "numpy",
+        *,
+        value: bool = False,
+        hvp: Literal[True],
+        check: Check = "sample",
+        pack: str | Sequence[str] = (),
+        memory: int | str | None = None,
+        distances: Distances = "differences",
+    ) -> Compiled[tuple[Any, ...]]: ...
+
+    @overload
     def compile(
         self,
         backend: str = "numpy",
@@ -239,7 +277,19 @@ class Derivation:
         pack: str | Sequence[str] = (),
         memory: int | str | None = None,
         distances: Distances = "differences",
-    ) -> Compiled:
+    ) -> Compiled[Any]: ...
+
+    def compile(
+        self,
+        backend: str = "numpy",
+        *,
+        value: bool = False,
+        hvp: bool = False,
+        check: Check = "sample",
+        pack: str | Sequence[str] = (),
+        memory: int | str | None = None,
+        distances: Distances = "differences",
+    ) -> Compiled[Any]:
         """A callable of arrays, in the order of the arguments: captured ones, the differentiated, cotangents.
 
         It returns the derivative; with `value` the value before it, and with `hvp` a function last: after

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import traceback
+
+_HERE = os.path.dirname(__file__) + os.sep
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +99,27 @@ class CombDiffError(Exception):
         if self.remedy:
             parts.append(f"remedy: {self.remedy}")
         return "\n".join(parts)
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython and Jupyter print: the message, below the frames of the caller's own functions."""
+        lines = "".join(without_frames(self)).splitlines()
+        return lines[-len(str(self).splitlines()) :] if len(_frames(self)) < 2 else lines
+
+
+def without_frames(error: BaseException) -> list[str]:
+    """The traceback of an error as lines, without the frames of the library and of IPython."""
+    import traceback
+
+    frames = _frames(error)
+    head = ["Traceback (most recent call last):\n", *traceback.format_list(frames)] if frames else []
+    return [*head, *traceback.format_exception_only(error)]
+
+
+def _frames(error: BaseException) -> list[traceback.FrameSummary]:
+    import traceback
+
+    found = traceback.extract_tb(error.__traceback__)
+    return [f for f in found if not f.filename.startswith(_HERE) and f"{os.sep}IPython{os.sep}" not in f.filename]
 
 
 class LanguageError(CombDiffError):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import numpy.typing as npt
 
+from combdiff.boundary import boundaries
 from combdiff.errors import ArrayError, UnsupportedError
 from combdiff.meaning.masks import refuse_masked
 from combdiff.terms.terms import Var
@@ -31,7 +32,7 @@ Unknown = npt.NDArray[np.float64] | npt.NDArray[np.complex128]
 class Code:
     """The compiled objective with its gradient, and products with its Hessian if they are asked for."""
 
-    function: Compiled
+    function: Compiled[tuple[object, ...]]
     has_products: bool
 
 
@@ -44,6 +45,7 @@ class Known:
     found: tuple[object, ...]
 
 
+@boundaries("fun", "jac", "hessp", "pack", "unpack")
 class Problem:
     """The objective of a derivation as a function of one real vector. Made by `Derivation.problem`.
 

@@ -13,6 +13,18 @@ T = TypeVar("T", bound="Shown")
 _BUNDLES: dict[type, Callable[..., Bundle]] = {}
 
 
+def brief(text: str, most: int = 8) -> str:
+    """The first lines of a long text, and how many follow.
+
+    >>> print(brief("a\\nb\\nc", most=2))
+    a
+    b … (1 more line: print it)
+    """
+    lines = text.splitlines()
+    left = len(lines) - most
+    return text if left <= 0 else "\n".join(lines[:most]) + f" … ({left} more line{'s' * (left > 1)}: print it)"
+
+
 class Shown:
     """A class of values that a notebook shows by what was said of the class with `shown_by`."""
 

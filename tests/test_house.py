@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "combdiff"
-GROUND = ("errors", "resources", "optional", "budget", "shown")
+GROUND = ("errors", "boundary", "resources", "optional", "budget", "shown")
 ROOMS = (
     "terms",
     "canon",

@@ -13,7 +13,7 @@ from math import prod
 from typing import TYPE_CHECKING, ClassVar
 
 from combdiff.arrays import ops
-from combdiff.shown import Shown
+from combdiff.shown import Shown, brief
 from combdiff.terms.types import Domain, Type
 
 if TYPE_CHECKING:
@@ -289,6 +289,9 @@ class Plan(Shown):
             size = _figure(self.bytes(parts.get(s, s)))
             rows.append((labels[s], self.kind(s), operands, shape, _figure(self.flops(s)), size))
         return rows
+
+    def __repr__(self) -> str:
+        return f"<plan: {brief(str(self))}>"
 
     def __str__(self) -> str:
         if self.as_text:

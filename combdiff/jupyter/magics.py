@@ -48,16 +48,10 @@ class CombdiffMagics(Magics):
         and d.check() compares it with finite differences. `%combdiff FILE.cd` does the same with a file.
         """
         options = parse_argstring(self.combdiff, line)
-        try:
-            d = _derived(options, cell)
-            display(derivation_bundle(d, options.form), raw=True)
-            if options.check:
-                display(d.check())
-        except CombDiffError as error:
-            # the message has the line, the caret and the remedy: where Python was says nothing more
-            message = str(error).splitlines()
-            error._render_traceback_ = lambda: message  # type: ignore[attr-defined]  # read by IPython
-            raise
+        d = _derived(options, cell)
+        display(derivation_bundle(d, options.form), raw=True)
+        if options.check:
+            display(d.check())
         assert self.shell is not None, "a magic is run in a shell"
         self.shell.user_ns[options.name] = d
 

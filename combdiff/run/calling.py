@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from inspect import Parameter, Signature
 
 from combdiff.arrays.lower.argument_names import identifier
 from combdiff.arrays.lower.arguments import described_offsets, told
@@ -11,6 +12,8 @@ from combdiff.emit.modules import Module
 from combdiff.emit.names import Names
 from combdiff.errors import ArrayError
 from combdiff.run.given import option_name
+
+_EITHER = Parameter.POSITIONAL_OR_KEYWORD
 
 
 class Call:
@@ -31,6 +34,16 @@ class Call:
         self._spelled = {own: name for name, own in self._in_code.items()} | {name: name for name in self.names}
         self._others = set(others).difference(self.names)
         self._out = option_name("out", {*self._spelled, *self._others})
+
+    def signature(self) -> Signature:
+        """What a call takes, under the names of the code."""
+        arguments = [
+            Parameter(self._in_code[a.name], _EITHER, default=None if a.optional else Parameter.empty)
+            for a in self.arguments
+        ]
+        required = [p for p in arguments if p.default is Parameter.empty]
+        optional = [p for p in arguments if p.default is None]
+        return Signature([*required, *optional, Parameter(self._out, Parameter.KEYWORD_ONLY, default=None)])
 
     def separated(self, out: object, named: dict[str, object]) -> tuple[object, dict[str, object]]:
         """Arrays for results, and arguments: `out=` is the argument, where one is called so."""

@@ -6,8 +6,9 @@ import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from inspect import cleandoc
 from threading import RLock
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar, cast
 
 from combdiff.arrays import ops
 from combdiff.arrays.lower.argument_names import ArgumentNames, identifier
@@ -17,9 +18,10 @@ from combdiff.arrays.packing.packed_plan import packed
 from combdiff.arrays.passes.overwriting import CAUTIOUS, Overwriting
 from combdiff.arrays.passes.schedule import check_memory, scheduled
 from combdiff.arrays.plan import Argument, Plan, Root
+from combdiff.boundary import cut
 from combdiff.emit.emit import emit, spelling_of
 from combdiff.emit.modules import Module
-from combdiff.errors import ArrayError
+from combdiff.errors import ArrayError, CombDiffError
 from combdiff.language.vocabulary import counted
 from combdiff.run.calling import Call
 from combdiff.run.executing import compile_source, run
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
     Array: TypeAlias = npt.NDArray[np.generic]
     Sizes: TypeAlias = Mapping[Domain, int]
 
+R = TypeVar("R", covariant=True)
 Check: TypeAlias = Literal["sample", "full", False]
 _SAMPLE = 4096
 _MOST_CALLS = 64
@@ -67,7 +70,7 @@ class Known:
     sizes: Sizes
 
 
-class Compiled:
+class Compiled(Generic[R]):
     """A function on arrays: `f(J, C)` or `f(J=J, C=C)`; the user's functions by keyword, `f(x, g=np.tanh, grad_g=…)`.
 
     >>> import numpy as np
@@ -133,6 +136,10 @@ class Compiled:
         self._lists = {name: d for name, d in names.lists.items() if name not in self._names}
         others = {*_functions(term), *names.derivatives_in(term), *self._lists}
         self._call = Call(self._module(), self._plan.arguments, others)
+        # what editors and help(…) ask a function for
+        self.__name__ = self.__qualname__ = self._name
+        self.__doc__ = _docstring(self.source, self._name)
+        self.__signature__ = self._call.signature()
 
     def __repr__(self) -> str:
         return f"<compiled {self._name}({', '.join(a.name for a in self._plan.arguments)})>"
@@ -141,7 +148,15 @@ class Compiled:
         # what was learnt from arrays is of this process; the text is made anew from the formula
         return type(self), (self._forms, *self._options)
 
-    def __call__(self, /, *args: object, out: object = None, **named: object) -> object:
+    def __call__(self, /, *args: object, out: object = None, **named: object) -> R:
+        __tracebackhide__ = True  # for pytest
+        try:
+            result: R = self._called(args, out, named)  # type: ignore[assignment]  # as the code returns it
+        except CombDiffError as error:
+            raise cut(error) from None
+        return result
+
+    def _called(self, args: tuple[object, ...], out: object, named: dict[str, object]) -> object:
         from combdiff.meaning.points import offsets_of
         from combdiff.meaning.values import Extent
 
@@ -374,6 +389,12 @@ class Compiled:
             self._known[text] = compile_source(text, self._name), packs
         function, packs = self._known[text]
         return self._packed.bound(function, self._names, packs, sizes) if packs else function
+
+
+def _docstring(source: str, name: str) -> str:
+    """What the function of a text says of itself."""
+    _, _, body = source.partition(f"def {name}(")
+    return cleandoc(body.split('"""')[1])
 
 
 def _functions(term: Term) -> set[str]:

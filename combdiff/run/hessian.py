@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from combdiff.arrays.lower.forms import Forms
 from combdiff.arrays.lower.signature import Result, result_of
@@ -17,6 +17,7 @@ from combdiff.arrays.passes.distances import Distances
 from combdiff.arrays.passes.overwriting import CAUTIOUS, Overwriting
 from combdiff.arrays.passes.schedule import scheduled
 from combdiff.arrays.plan import Argument, Plan, Step
+from combdiff.boundary import boundary
 from combdiff.emit.closures import emit_with_products
 from combdiff.emit.emit import spelling_of
 from combdiff.errors import ArrayError, UnsupportedError
@@ -137,7 +138,7 @@ def _split(plan: Plan, joint: Joint) -> tuple[Plan, set[Step]]:
     return replace(plan, arguments=arguments, directions=directions), reached
 
 
-class CompiledHessian(Compiled):
+class CompiledHessian(Compiled[tuple[Any, ...]]):
     """A function on arrays that returns its outputs at a point, and last the function `hvp` of a direction.
 
     >>> import combdiff as cd, numpy as np
@@ -168,13 +169,13 @@ class CompiledHessian(Compiled):
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self._joint, *self._options)
 
-    def __call__(self, /, *args: object, out: object = None, **named: object) -> object:
+    def _called(self, args: tuple[object, ...], out: object, named: dict[str, object]) -> object:
         import numpy as np
 
         out, named = self._call.separated(out, named)
         if out is not None:
             self._refuse_out()
-        results = super().__call__(*args, **named)
+        results = super()._called(args, None, named)
         assert isinstance(results, tuple), "the outputs, and the products"
         *outputs, closure = results
         gradients = outputs[-len(self.directions) :]
@@ -244,7 +245,8 @@ class Products:
         self._closure = closure
         self._shapes = shapes
 
-    def __call__(self, /, *directions: object, out: object = None) -> object:
+    @boundary
+    def __call__(self, /, *directions: object, out: object = None) -> Any:
         return self._function.product(self._closure, self._shapes, directions, out)
 
     def __repr__(self) -> str:
