@@ -31,7 +31,7 @@ from combdiff.valued import note_on_value, with_value
 if TYPE_CHECKING:
     from combdiff.arrays.lower.forms import Forms
     from combdiff.arrays.passes.distances import Distances
-    from combdiff.checking import Report
+    from combdiff.checking.report import Report
     from combdiff.jupyter.explorer import Explorer
     from combdiff.minimizing import Problem
     from combdiff.notation.symbolic import SymbolicResult
@@ -350,7 +350,7 @@ class Derivation:
         The report is true if all agree to 10⁻⁶; `seed` chooses other data. Raises UnsupportedError where nothing can be
         compared, such as a program without a finite value.
         """
-        from combdiff.checking import check
+        from combdiff.checking.report import check
 
         with deep_recursion():
             return check(self, seed)

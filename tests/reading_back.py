@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from combdiff.checking import _add_derivatives, _values
+from combdiff.checking.report import _add_derivatives, _values
 from combdiff.errors import UnsupportedError
 from combdiff.language.inference.infer import infer
 from combdiff.language.parsing.parser import parse

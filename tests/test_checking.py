@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import combdiff as cd
-from combdiff import checking
+from combdiff.checking import report as checking
 from combdiff.meaning.sizes import FEWEST, evaluation_steps, two_sizes
 from combdiff.terms.terms import ONE, App, Lam, Let, Term, add, delta, fresh, mul, number, total
 

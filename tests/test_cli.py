@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import combdiff as cd
-from combdiff.checking import Finding, Report
-from combdiff.cli import _parser, main
+from combdiff.checking.report import Finding, Report
+from combdiff.command.cli import _parser, main
 from combdiff.derivation import Derivation
 from combdiff.language.inference.infer import infer
 from combdiff.language.parsing.parser import parse
@@ -46,7 +46,7 @@ def run(capsys, monkeypatch):
 
 
 def shell(command, **more):
-    program = f"{sys.executable} -m combdiff.cli"
+    program = f"{sys.executable} -m combdiff.command.cli"
     done = subprocess.run(
         ["bash", "-c", command.replace("combdiff", program)],
         capture_output=True,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import combdiff as cd
-from combdiff.cli import main
+from combdiff.command.cli import main
 from combdiff.errors import ArrayError, UnsupportedError
 
 OUT = "(out::RV) -> (x::RV) -> sum(i, out(i) * x(i)^2)"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import combdiff as cd
-from combdiff import cli
+from combdiff.command import cli
 from combdiff.progress import ProgressLine, following, in_notebook, on_terminal
 from combdiff.simplify.contraction.egraph import session
 

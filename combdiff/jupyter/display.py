@@ -19,7 +19,7 @@ from combdiff.terms.terms import Term
 
 if TYPE_CHECKING:
     from combdiff.arrays.plan import Plan
-    from combdiff.checking import Report
+    from combdiff.checking.report import Report
     from combdiff.derivation import Derivation
     from combdiff.simplify.account import Step, Steps
 

@@ -107,7 +107,7 @@ class Compiled(Generic[R]):
         memory: int | None = None,
     ) -> None:
         self._forms = term if isinstance(term, Forms) else Forms(term)
-        self._term = term = self._forms.formula
+        self._term = self._forms.formula
         self._options = backend, name, title, check, pack, memory
         self._spelling = spelling_of(backend)
         self._library = library_of(backend)
@@ -117,24 +117,30 @@ class Compiled(Generic[R]):
         self._memory = memory
         check_memory(self._spelling, memory)
         self._pack = pack
-        self._kinds = {v.name: v.kind for v in result_of(term).params}
+        self._kinds = {v.name: v.kind for v in result_of(self._term).params}
         self._packed = PackedArrays(self._kinds, self._library)
         self._plan = self._lowered(None)
         self.source = self._text(self._plan)
         self._known: dict[str, tuple[Callable[..., object], list[tuple[Packing, Pack]]]] = {}
         self._by_sizes: dict[Hashable, Callable[..., object]] = {}
         self._seen: dict[tuple[str, int, tuple[bytes, ...]], weakref.ref[object]] = {}
+        self._calls: dict[Hashable, Known] = {}
+        self._lock = RLock()
+        self._look_at_arguments()
+
+    def _look_at_arguments(self) -> None:
+        """What a call takes, and what it does with it."""
         self._solves = any(isinstance(step.op, Root | ops.Solve) for step in self._plan.steps)
         self._names = [a.name for a in self._plan.arguments]
         self._listed = [n for n, a in enumerate(self._plan.arguments) if a.offsets is not None]
-        self._calls: dict[Hashable, Known] = {}
-        self._lock = RLock()
         kinds = [None if name in self._plan.packed else self._kinds.get(name) for name in self._names]
-        self._symmetric = [n for n, kind in enumerate(kinds) if check and isinstance(kind, Map) and kind.symmetries]
-        names = ArgumentNames(term)
+        self._symmetric = [
+            n for n, kind in enumerate(kinds) if self._check and isinstance(kind, Map) and kind.symmetries
+        ]
+        names = ArgumentNames(self._term)
         # lists that the code does not need may still be needed to check a declared symmetry
         self._lists = {name: d for name, d in names.lists.items() if name not in self._names}
-        others = {*_functions(term), *names.derivatives_in(term), *self._lists}
+        others = {*_functions(self._term), *names.derivatives_in(self._term), *self._lists}
         self._call = Call(self._module(), self._plan.arguments, others)
         # what editors and help(…) ask a function for
         self.__name__ = self.__qualname__ = self._name

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import combdiff as cd
 from combdiff.arrays.packing.layout import Addend, group_of, merged, orbits
 from combdiff.arrays.packing.packed_plan import packed
-from combdiff.cli import main
+from combdiff.command.cli import main
 from combdiff.errors import ArrayError, UnsupportedError
 from combdiff.meaning.evaluate import evaluate
 from combdiff.meaning.samples import random_value

@@ -426,7 +426,17 @@ def test_equations_are_not_solved_in_chunks() -> None:
 @pytest.mark.slow
 def test_the_command_line_knows_all_backends() -> None:
     for backend in BACKENDS:
-        command = [sys.executable, "-m", "combdiff.cli", "grad", "-", "--format", "python", "--backend", backend]
+        command = [
+            sys.executable,
+            "-m",
+            "combdiff.command.cli",
+            "grad",
+            "-",
+            "--format",
+            "python",
+            "--backend",
+            backend,
+        ]
         found = subprocess.run(command, input=TEXTS["trace"], capture_output=True, text=True, check=True, timeout=60)
         assert found.stdout.startswith(spelling_of(backend).imports)
 

@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-from combdiff.cli import main
+from combdiff.command.cli import main
 
 HERE = Path(__file__).parent
 PROGRAMS = sorted(HERE.glob("*.cd"))

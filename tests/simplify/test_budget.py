@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import combdiff as cd
 from combdiff.budget import SPENT, Budget
 from combdiff.canon.canonical import is_real, merge_like_terms, normal_form
-from combdiff.cli import main
+from combdiff.command.cli import main
 from combdiff.errors import BudgetError, UnsupportedError
 from combdiff.gate.gate import gate_for
 from combdiff.language.printing.printer import program_text

@@ -15,6 +15,7 @@ import numpy as np
 from combdiff.arrays.lower.argument_names import ArgumentNames
 from combdiff.arrays.lower.signature import result_of
 from combdiff.calculus.modes import without_derivatives
+from combdiff.checking.printed import printed_differences
 from combdiff.errors import UnsupportedError
 from combdiff.language.vocabulary import DERIVATIVES, LINEAR
 from combdiff.meaning.comparing import difference
@@ -25,7 +26,6 @@ from combdiff.meaning.points import listed
 from combdiff.meaning.samples import random_value
 from combdiff.meaning.sizes import FEWEST, Sizes, evaluation_steps, two_sizes
 from combdiff.meaning.values import Value, entry_by_entry
-from combdiff.printed import printed_differences
 from combdiff.terms.terms import Diff, Lam, Let, Term, Tuple, Var, let, subterms
 from combdiff.terms.types import Index, Map, Product, Type, is_complex
 

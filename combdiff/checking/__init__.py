@@ -1,0 +1,1 @@
+"""What `Derivation.check` compares: finite differences, emitted code, what is printed."""
