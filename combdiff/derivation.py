@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from combdiff.arrays.plan import Plan
@@ -157,7 +158,7 @@ class Derivation:
         from combdiff.notation.symbolic import symbolic
 
         with deep_recursion():
-            return symbolic(self.term, self._function_name(False), inline)
+            return symbolic(self.term, self.function_name(False), inline)
 
     def matrix_text(self) -> str:
         """The result in matrix form as plain text, such as `2 A x`; index form where there is none."""
@@ -213,6 +214,7 @@ class Derivation:
         pack: str | Sequence[str] = (),
         memory: int | str | None = None,
         distances: Distances = "differences",
+        name: str = "",
         **shapes: object,
     ) -> str:
         """Stand-alone source text; with `value` it returns the objective's value, or values, before the derivative.
@@ -220,10 +222,10 @@ class Derivation:
         With `hvp` it returns last a function of a direction, the Hessian-vector product at that point. With
         `pack=("J",)` it defines `pack_J`, and its function takes `pack_J(J)` in the place of J; see `compile`.
         Contractions are in the order that is best for arrays of the `shapes` given, within `memory`, as for `plan`, and
-        `distances` are those of `compile`.
+        `distances` are those of `compile`. The function is called `name`, or after what it returns.
         """
         from combdiff.arrays.passes.memory import bytes_of
-        from combdiff.emit.emit import source
+        from combdiff.emit.emit import source, spelling_of
         from combdiff.run.hessian import products_source
 
         given = Given.of(self.term, shapes)
@@ -232,7 +234,10 @@ class Derivation:
         distances = given.option("distances", distances, "differences")
         backend = given.keyword("backend", backend)
         names, limit = self._names_to_pack(pack), bytes_of(memory)
-        name, title = self._function_name(value, hvp), self._title(value)
+        name = given.option("name", name, "") or self.function_name(value, hvp)
+        if not name.isidentifier() or iskeyword(name) or name in spelling_of(backend).reserved:
+            raise UnsupportedError(f"a function cannot be called {name!r} here", remedy='give a name such as "energy"')
+        title = self._title(value)
         with deep_recursion():
             if hvp:
                 joint = self._joint(value, distances)
@@ -315,7 +320,7 @@ class Derivation:
         if check not in ("sample", "full", False):
             raise UnsupportedError(f"check is {check!r}", remedy='give "sample", "full" or False')
         names, limit = self._names_to_pack(pack), bytes_of(memory)
-        name, title = self._function_name(value, hvp), self._title(value)
+        name, title = self.function_name(value, hvp), self._title(value)
         if hvp:
             return CompiledHessian(self._joint(value, distances), backend, name, title, check, names, limit)
         return Compiled(self._runnable(value, distances), backend, name, title, check, names, limit)
@@ -444,7 +449,8 @@ class Derivation:
         with deep_recursion():
             return joined(self._runnable(value, distances), self.products._runnable(value=False))
 
-    def _function_name(self, value: bool, hvp: bool = False) -> str:
+    def function_name(self, value: bool, hvp: bool = False) -> str:
+        """What code for it is called if nobody says."""
         name = {"grad": "gradient", "pullback": "pullback", "hvp": "hessian_vector_product"}[self.mode]
         if hvp:
             return f"value_{name}_and_hvp" if value else f"{name}_and_hvp"

@@ -1,6 +1,6 @@
-"""Turns the name of a grammar or rule file into its text, in a wheel, in an editable install and in a source tree.
+"""Turns the name of a grammar, a rule file or an example into its text, in a wheel and in a source tree alike.
 
-`grammar/` and `rules/` stand at the top of the repository; a wheel carries them as `combdiff/_resources/`.
+`grammar/`, `rules/` and `examples/` stand at the top of the repository; a wheel carries them as `combdiff/_resources/`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,14 @@ def _folder(name: str) -> Path:
     raise CombDiffError(f"the folder {name}/ of combdiff is missing", remedy="install combdiff again")
 
 
+def files(folder: str) -> list[str]:
+    """The names of the files in such a folder."""
+    return [path.name for path in _folder(folder).iterdir()]
+
+
 @cache
 def resource(folder: str, file: str) -> str:
-    """The text of a file of `grammar/` or `rules/`.
+    """The text of a file.
 
     >>> "abstraction:" in resource("grammar", "combdiff.lark")
     True

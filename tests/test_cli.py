@@ -14,7 +14,8 @@ import pytest
 
 import combdiff as cd
 from combdiff.checking.report import Finding, Report
-from combdiff.command.cli import _parser, main
+from combdiff.command.cli import main
+from combdiff.command.options import parser
 from combdiff.derivation import Derivation
 from combdiff.language.inference.infer import infer
 from combdiff.language.parsing.parser import parse
@@ -46,7 +47,7 @@ def run(capsys, monkeypatch):
 
 
 def shell(command, **more):
-    program = f"{sys.executable} -m combdiff.command.cli"
+    program = f"{sys.executable} -m combdiff"
     done = subprocess.run(
         ["bash", "-c", command.replace("combdiff", program)],
         capture_output=True,
@@ -320,7 +321,7 @@ def test_help_lists_the_commands(run):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_tells_what_every_option_is_for_with_an_example_that_runs(run, command):
     status, out, _ = run(command, "--help")
-    commands = next(a.choices for a in _parser()._actions if a.dest == "command")
+    commands = next(a.choices for a in parser()._actions if a.dest == "command")
     assert status == 0 and all(action.help for action in commands[command]._actions)
     example = shlex.split(out.split("Example: combdiff ")[1])
     assert run(*[str(ROOT / "examples" / "quadratic.cd") if a.endswith(".cd") else a for a in example])[0] == 0

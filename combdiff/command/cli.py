@@ -1,4 +1,4 @@
-"""The command line: `combdiff grad FILE.cd`, and pullback, hvp, check, explain, plan beside it.
+"""The command line: `combdiff grad FILE.cd`, and pullback, hvp, compile, check, explain, plan, new beside it.
 
 Exit status 0; 1 when a check fails; 2, with the message on standard error, for bad input.
 """
@@ -11,11 +11,13 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from combdiff import api
-from combdiff.budget import NODES, SECONDS
-from combdiff.emit.backends import BACKENDS
+from combdiff.command.options import MODES, parser
+from combdiff.command.terminal import coloured, is_terminal, width
 from combdiff.errors import CombDiffError
 from combdiff.files import read_program
 from combdiff.progress import ProgressLine, on_terminal
@@ -24,8 +26,6 @@ from combdiff.run.given import option_name
 if TYPE_CHECKING:
     from combdiff.derivation import Derivation
 
-_MODES = ("grad", "pullback", "hvp")
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
@@ -33,12 +33,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # formulas have Greek letters, whatever the locale says
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-    options = _parser().parse_args(arguments)
     try:
+        options = parser().parse_args(arguments)
         status = _COMMANDS[options.command](options)
         print(end="", flush=True)
     except CombDiffError as error:
-        print(error, file=sys.stderr)
+        print(coloured(str(error), sys.stderr), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130
@@ -52,120 +52,90 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
-def _seed(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"a seed is an integer from 0 on, not {text!r}")
-    return int(text)
+# --- programs -------------------------------------------------------------------------------------------------------
 
 
-_ABOUT = {
-    "grad": ("the gradient of a program", "grad hartree_fock.cd --format python --value"),
-    "pullback": ("the pullback, with cotangents as last arguments", "pullback layer.cd --format latex"),
-    "hvp": ("the Hessian-vector product, with the vector as last argument", "hvp hartree_fock.cd --form matrix"),
-    "check": (
-        "compare a derivative with finite differences and with its emitted code, on random data",
-        "check hartree_fock.cd --mode hvp",
-    ),
-    "explain": (
-        "every stage of the derivation: λ-term, B/C form, raw pullback, laws used, result",
-        "explain quadratic.cd --mode hvp",
-    ),
-    "plan": ("the statements that compute a result, with their costs", "plan hartree_fock.cd"),
-}
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A text, what it is called in messages, and the file it is from, if it is from one."""
+
+    text: str
+    name: str
+    file: str = ""
+
+    @property
+    def stem(self) -> str:
+        """What functions made of it are called after."""
+        return "".join(c if c.isalnum() else "_" for c in Path(self.file).stem)
 
 
-def _shape(text: str) -> tuple[str, tuple[int, ...]]:
-    name, _, sizes = text.partition("=")
-    if not name or not all(size.strip().isdecimal() for size in sizes.split(",")):
-        raise argparse.ArgumentTypeError(f"a shape is NAME=60,60, not {text!r}")
-    return name, tuple(map(int, sizes.split(",")))
+def _programs(options: argparse.Namespace) -> list[Program]:
+    """The programs that are given, in files and on the command line."""
+    found = []
+    for file in options.files:
+        text, name = read_program(file)
+        found.append(Program(text, name, "" if file == "-" else file))
+    found += [Program(text, "<command line>") for text in options.programs]
+    if not found:
+        raise CombDiffError("no program is given", remedy="give FILE.cd, - for standard input, or -e 'PROGRAM'")
+    return found
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="combdiff",
-        description="Write an objective, read its gradient, run its gradient.",
-        epilog="Example: combdiff grad examples/hartree_fock.cd. The options of a command: combdiff grad --help",
-    )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", title="commands")
-    for name, (text, example) in _ABOUT.items():
-        command = commands.add_parser(
-            name, help=text, description=f"{text[0].upper()}{text[1:]}.", epilog=f"Example: combdiff {example}"
-        )
-        command.add_argument("file", metavar="FILE.cd", help="a program, or - for standard input")
-        _add_derivation(command, chosen=name not in _MODES)
-        if name in _MODES:
-            _add_output(command, name)
-        if name == "plan":
-            _add_sizes(command.add_argument_group("sizes"))
-        if name == "check":
-            command.add_argument("--seed", type=_seed, default=0, help="which random data (0)")
-    return parser
+def _derived(program: Program, options: argparse.Namespace, mode: str) -> Derivation:
+    given: dict[str, Any] = {name: getattr(options, name) for name in ("wrt", "keep", "expand", "seconds", "nodes")} | {
+        "name": program.name
+    }
 
+    def derive() -> Derivation:
+        derivative = {"grad": api.grad, "pullback": api.pullback, "hvp": api.hvp}[mode]
+        line = ProgressLine(on_terminal(sys.stderr)) if is_terminal(sys.stderr) else None
+        with line or nullcontext():
+            return derivative(program.text, **given, progress=line)
 
-def _add_derivation(command: argparse.ArgumentParser, chosen: bool) -> None:
-    """Options that say what is derived, and how."""
-    group = command.add_argument_group("the derivation")
-    if chosen:
-        group.add_argument("--mode", choices=_MODES, default="grad", help="which derivative (grad)")
-    group.add_argument("--expand", action="store_true", help="multiply products and shared values out")
-    group.add_argument("--keep", action="append", default=[], metavar="NAME", help="leave a definition unknown")
-    group.add_argument("--wrt", action="append", default=[], metavar="NAME", help="differentiate by a parameter")
-    group.add_argument(
-        "--seconds", type=float, default=SECONDS, help=f"what simplification may take ({SECONDS:g} seconds)"
-    )
-    group.add_argument("--nodes", type=float, default=NODES, help=f"how large its e-graphs may grow ({NODES:,} nodes)")
+    if options.no_cache:
+        d = derive()
+    else:
+        from combdiff.command.cache import remembered
 
-
-def _add_output(command: argparse.ArgumentParser, mode: str) -> None:
-    """Options that say what is printed."""
-    group = command.add_argument_group("what is printed")
-    group.add_argument(
-        "--format", choices=("text", "latex", "python"), default="text", help="a formula, or python for code (text)"
-    )
-    group.add_argument("--form", choices=("index", "matrix"), default="index", help="how formulas are written (index)")
-    code = command.add_argument_group("code, with --format python")
-    code.add_argument("--backend", choices=BACKENDS, help="the array library (numpy)")
-    code.add_argument("--value", action="store_true", help="return the value before the derivative")
-    _add_sizes(code)
-    code.add_argument("--pack", action="append", default=[], metavar="NAME", help="read a packed copy of a tensor")
-    if mode == "grad":
-        code.add_argument("--hvp", action="store_true", help="return a function last: the Hessian there times a vector")
-
-
-def _add_sizes(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--memory", metavar="SIZE", help='limit of what the arrays take at once, such as "2 GB"')
-    group.add_argument(
-        "--shape", action="append", default=[], type=_shape, metavar="NAME=60,60", help="the shape of an array"
-    )
-
-
-def _derived(options: argparse.Namespace, mode: str) -> Derivation:
-    text, name = read_program(options.file)
-    derivative = {"grad": api.grad, "pullback": api.pullback, "hvp": api.hvp}[mode]
-    line = ProgressLine(on_terminal(sys.stderr)) if sys.stderr is not None and sys.stderr.isatty() else None
-    with line or nullcontext():
-        d = derivative(
-            text,
-            wrt=options.wrt,
-            keep=options.keep,
-            expand=options.expand,
-            seconds=options.seconds,
-            nodes=options.nodes,
-            name=name,
-            progress=line,
-        )
-    _tell_spent(d, options)
+        d = remembered((mode, program.text, sorted(given.items())), derive)
+    _tell_spent(d, program, options)
     return d
 
 
-def _tell_spent(d: Derivation, options: argparse.Namespace) -> None:
+def _tell_spent(d: Derivation, program: Program, options: argparse.Namespace) -> None:
     """What a spent budget left undone, on standard error."""
-    name = "<stdin>" if options.file == "-" else options.file
     for step in d.steps:
         if step.spent:
             limits = f"--seconds {options.seconds:g}, --nodes {options.nodes:g}"
-            print(f"{name}: {step.name}: {step.note} ({limits})", file=sys.stderr)
+            print(f"{program.name}: {step.name}: {step.note} ({limits})", file=sys.stderr)
+
+
+# --- results --------------------------------------------------------------------------------------------------------
+
+
+def _write(options: argparse.Namespace, text: str) -> None:
+    """The result to where it is asked for."""
+    if options.output in ("", "-"):
+        print(text if options.output else coloured(text, sys.stdout))
+        return
+    try:
+        Path(options.output).write_text(f"{text.rstrip()}\n", encoding="utf-8")
+    except OSError as problem:
+        raise CombDiffError(
+            f"cannot write {options.output}: {problem.strerror}", remedy="give the path of a file"
+        ) from None
+
+
+def _each(options: argparse.Namespace, shown: Callable[[Program], str]) -> str:
+    """What is shown of each program, under its name where there are several."""
+    programs = _programs(options)
+    if len(programs) == 1:
+        return shown(programs[0])
+    return "\n\n".join(f"{program.name}\n\n{shown(program)}" for program in programs)
+
+
+def _columns(options: argparse.Namespace) -> int:
+    return width(None if options.output else sys.stdout)
 
 
 def _given(d: Derivation, options: argparse.Namespace, **chosen: object) -> dict[str, Any]:
@@ -178,14 +148,6 @@ def _given(d: Derivation, options: argparse.Namespace, **chosen: object) -> dict
             known = ", ".join(dict.fromkeys(names.values()))
             raise CombDiffError(f"there is no array called {name}", remedy=f"the arguments are {known}")
     return {option_name(option, names): value for option, value in chosen.items()} | dict(options.shape)
-
-
-def _source(d: Derivation, options: argparse.Namespace, hvp: bool) -> str:
-    given = _given(d, options, value=options.value, hvp=hvp, pack=options.pack, memory=options.memory)
-    text = d.source(options.backend or "numpy", **given)
-    if hvp:
-        _tell_spent(d.products, options)
-    return text
 
 
 def _derivative(options: argparse.Namespace) -> int:
@@ -202,46 +164,110 @@ def _derivative(options: argparse.Namespace) -> int:
             raise CombDiffError(f"{name} is about code", remedy="add --format python")
     if options.form == "matrix" and options.format == "python":
         raise CombDiffError("code has no matrix form", remedy="leave --form out, or ask for --format text or latex")
-    d = _derived(options, options.command)
     if options.format == "python":
-        print(_source(d, options, hvp), end="")
-    elif options.format == "latex":
-        print(d.latex(form=options.form))
+        _write(options, _code(options, options.command, hvp).rstrip())
     else:
-        print(d.matrix_text() if options.form == "matrix" else d)
+        _write(options, _each(options, lambda program: _formula(program, options)))
     return 0
 
 
+def _formula(program: Program, options: argparse.Namespace) -> str:
+    d = _derived(program, options, options.command)
+    if options.format == "latex":
+        return d.latex(form=options.form)
+    if options.form == "matrix":
+        return d.matrix_text()
+    from combdiff.language.printing.printer import program_text
+
+    return program_text(d.term, _columns(options))
+
+
+def _compile(options: argparse.Namespace) -> int:
+    hvp = options.hvp and options.mode == "grad"
+    if options.hvp and not hvp:
+        raise CombDiffError("--hvp stands next to a gradient", remedy="leave --mode out")
+    _write(options, _code(options, options.mode, hvp).rstrip())
+    return 0
+
+
+def _code(options: argparse.Namespace, mode: str, hvp: bool) -> str:
+    """One module for all programs."""
+    from combdiff.command.joining import joined_source
+
+    programs, modules = _programs(options), []
+    for n, program in enumerate(programs):
+        d = _derived(program, options, mode)
+        named = len(programs) > 1 or options.command == "compile"
+        name = d.function_name(options.value, hvp)
+        if named:
+            name = f"{program.stem or f'program{n + 1}'}_{name}"
+        chosen = {"value": options.value, "hvp": hvp, "pack": options.pack, "memory": options.memory, "name": name}
+        modules.append(d.source(options.backend or "numpy", **_given(d, options, **chosen)))
+        if hvp:
+            _tell_spent(d.products, program, options)
+    return joined_source(modules) if len(modules) > 1 else modules[0]
+
+
 def _check(options: argparse.Namespace) -> int:
-    d = _derived(options, options.mode)
-    report = d.check(options.seed)
-    print(d)
-    print()
-    print(report)
-    return 0 if report else 1
+    reports = []
+
+    def shown(program: Program) -> str:
+        d = _derived(program, options, options.mode)
+        reports.append(d.check(options.seed))
+        return f"{d}\n\n{reports[-1]}"
+
+    _write(options, _each(options, shown))
+    return 0 if all(reports) else 1
 
 
 def _explain(options: argparse.Namespace) -> int:
     from combdiff.explanation import explanation
 
-    d = _derived(options, options.mode)
-    print(explanation(d))
+    _write(options, _each(options, lambda program: explanation(_derived(program, options, options.mode))))
     return 0
 
 
 def _plan(options: argparse.Namespace) -> int:
-    d = _derived(options, options.mode)
-    print(d.plan(**_given(d, options, memory=options.memory)))
+    def shown(program: Program) -> str:
+        d = _derived(program, options, options.mode)
+        return str(d.plan(**_given(d, options, memory=options.memory)))
+
+    _write(options, _each(options, shown))
+    return 0
+
+
+def _new(options: argparse.Namespace) -> int:
+    from combdiff.command.examples import example, names
+
+    if not options.name:
+        _write(options, "\n".join(names()))
+        return 0
+    text, output = example(options.name), Path(options.output or f"{options.name.replace('-', '_')}.cd")
+    if options.output == "-":
+        print(text.rstrip())
+        return 0
+    if output.exists():
+        raise CombDiffError(f"{output} exists already", remedy="give another file: -o FILE.cd")
+    options.output = str(output)
+    _write(options, text)
+    print(f"{output} is written; its gradient: combdiff grad {output}")
+    return 0
+
+
+def _completion(options: argparse.Namespace) -> int:
+    from combdiff.optional import optional
+
+    shtab = optional("shtab", "completion", "a script for completion")
+    print(shtab.complete(parser(), options.shell))
     return 0
 
 
 _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
-    **dict.fromkeys(_MODES, _derivative),
+    **dict.fromkeys(MODES, _derivative),
+    "compile": _compile,
     "check": _check,
     "explain": _explain,
     "plan": _plan,
+    "new": _new,
+    "completion": _completion,
 }
-
-
-if __name__ == "__main__":
-    sys.exit(main())

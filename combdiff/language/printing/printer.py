@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from combdiff.language.printing.names import apart, unique_name
 from combdiff.language.printing.spelling import Spelling
-from combdiff.language.printing.wrapping import wrapped
+from combdiff.language.printing.wrapping import WIDTH, wrapped
 from combdiff.terms.recursion import deep_recursion
 from combdiff.terms.terms import (
     IMAGINARY,
@@ -57,8 +57,8 @@ class Level(IntEnum):
 Piece = tuple[str, Level]
 
 
-def program_text(term: Term) -> str:
-    """A whole program: the declarations that its types need, then the expression, wrapped at about 100 columns.
+def program_text(term: Term, width: int = WIDTH) -> str:
+    """A whole program: the declarations that its types need, then the expression, broken at about `width` columns.
 
     >>> from combdiff.language.inference.infer import infer
     >>> from combdiff.language.parsing.parser import parse
@@ -69,7 +69,7 @@ def program_text(term: Term) -> str:
         term = apart(term)
         spelling = Spelling(term)
         body = _opened(term, spelling).at(term)
-        return wrapped("\n".join([*spelling.declarations(), body]))
+        return wrapped("\n".join([*spelling.declarations(), body]), width)
 
 
 def expression_text(term: Term, names: Mapping[Var, str] | None = None) -> str:

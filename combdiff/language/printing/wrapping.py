@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-_WIDTH = 100
+WIDTH = 100
 _INDENT = 4
 _OPENING, _CLOSING = ("(", "[", "begin"), (")", "]", "end")
 _SIGN = re.compile(r"[()\[\]]|\b(?:begin|end)\b|(?:->|[-+*/=,]) ")
 
 
-def wrapped(text: str, width: int = _WIDTH) -> str:
+def wrapped(text: str, width: int = WIDTH) -> str:
     """`text` with its long lines broken.
 
     >>> print(wrapped("x -> 2 * f(x, y) + g(x, y)", 18))

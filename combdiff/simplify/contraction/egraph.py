@@ -21,6 +21,7 @@ from combdiff.budget import Budget, OutOfTime
 from combdiff.errors import CheckError
 from combdiff.resources import resource
 from combdiff.simplify.contraction.egraph_thread import EGraphThread
+from combdiff.simplify.contraction.engine import load_engine
 
 if TYPE_CHECKING:
     from egglog.bindings import EGraph, TermDag
@@ -54,6 +55,7 @@ class Run:
 @contextmanager
 def _guarded(what: str) -> Iterator[None]:
     """egglog reports bad rules as errors and its own bugs as panics, which are no `Exception`s."""
+    load_engine()
     from egglog.bindings import EggSmolError
 
     try:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from combdiff.budget import OutOfTime
 from combdiff.errors import UnsupportedError
+from combdiff.simplify.contraction.engine import load_engine
 
 if TYPE_CHECKING:
     from egglog.bindings import EGraph
@@ -89,6 +90,7 @@ def _serve(inbox: Inbox, outbox: Outbox) -> None:
 
 
 def _new() -> EGraph:
+    load_engine()
     from egglog.bindings import EGraph
 
     return EGraph()
