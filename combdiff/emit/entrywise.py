@@ -150,6 +150,8 @@ def power(w: Writer, step: Step, op: ops.Power) -> Text:
         root = _function(w, "sqrt", step.complex, w.as_array(step.operands[0], base))
         return root if n > 0 else Text(f"1 / {root.code}", PRODUCT)
     template = w.spelling.power_complex if step.complex else w.spelling.power
+    if step.complex and not is_plain(step.operands[1]):
+        template = w.spelling.power_of_zero or template
     base = w.floating(step.operands[0], base)
     return filled(template, w.as_array(step.operands[0], base), exponent)
 

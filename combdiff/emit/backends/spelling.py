@@ -50,6 +50,7 @@ class Spelling:
     where: str
     power: str
     power_complex: str
+    power_of_zero: str = ""  # the same with an array for an exponent, where 0^0 would be no number otherwise
     overwrite: str = ""  # a function, what it is of, and the array that its values are written to, if that is done
     elides: bool = False  # whether an expression is written over operands that nothing else holds
     conj: str = "{0}.conj()"

@@ -28,6 +28,7 @@ SPELLING = Spelling(
     where="torch.where({0}, {1}, {2})",
     power="torch.pow({0}, {1})",
     power_complex="torch.pow({0}, {1})",
+    power_of_zero="torch.where({1} == 0, 1, torch.pow({0}, {1}))",
     copy="{0}.clone()",
     eager=False,
     laid="{0}.contiguous()",
