@@ -10,10 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from combdiff.errors import UnsupportedError
-from combdiff.terms.conditions.guards import condition_of, inside
+from combdiff.terms.conditions.guards import Finite, condition_of, inside, under
+from combdiff.terms.conditions.ordering import nonzero
 from combdiff.terms.inclusion import included
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
+    IMAGINARY,
     ONE,
     ZERO,
     Delta,
@@ -38,7 +40,7 @@ from combdiff.terms.terms import (
     proj,
     total,
 )
-from combdiff.terms.types import REAL, Index, Map, Number, Product, Type
+from combdiff.terms.types import REAL, Index, Map, Number, Product, Type, is_complex
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,21 +94,33 @@ def contract(indices: tuple[Var, ...]) -> Primitive:
 
 
 def raise_to(exponent: Term) -> Primitive:
-    """v ↦ v^a, with pullback k ↦ conj(a v^(a−1))·k."""
+    """v ↦ v^a, with pullback k ↦ conj(a v^(a−1))·k.
 
-    def slope(v: Term) -> Term:
-        return mul(exponent, power(v, add(exponent, neg(ONE))))
+    v^0 is 1 at v = 0, too, and its slope 0: an index in a is kept from where a is 0, for 0 · 0^(−1) is no number.
+    """
+    guard = nonzero(exponent)
 
-    return Primitive("pow", lambda v: power(v, exponent), lambda v, k: mul(conj(slope(v)), k), exponent)
+    def pull(v: Term, k: Term) -> Term:
+        lowered = under(guard, power(v, add(exponent, neg(ONE))))
+        return mul(conj(exponent), conj(lowered), k)
+
+    return Primitive("pow", lambda v: power(v, exponent), pull, exponent)
 
 
 def exponential(base: Term) -> Primitive:
-    """v ↦ a^v, with pullback k ↦ conj(a^v log a)·k."""
+    """v ↦ a^v, with pullback k ↦ conj(a^v log a)·k; of a complex v, log a is the complex one of a real a, too."""
 
     def slope(v: Term) -> Term:
-        return mul(power(base, v), call("log", base))
+        return mul(power(base, v), _complex_log(base) if is_complex(v.type) else call("log", base))
 
     return Primitive("exp_a", lambda v: power(base, v), lambda v, k: mul(conj(slope(v)), k), base)
+
+
+def _complex_log(a: Term) -> Term:
+    """log a as a complex number: log|a| + iπ of a negative number."""
+    if is_complex(a.type) or Finite().least(a) >= 0:
+        return call("log", a)
+    return add(call("log", call("abs", a)), indicator(a, ZERO, mul(IMAGINARY, call("pi"))))
 
 
 def scalar(name: str) -> Primitive:

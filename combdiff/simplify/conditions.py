@@ -2,13 +2,17 @@
 
 indicator(i, j, a) * indicator(i, j, b)    becomes   indicator(i, j, a * b)
 indicator(i, j, exp(indicator(i, j, a)))   becomes   indicator(i, j, exp(a))
+indicator(i, j, indicator(i + 1, j, a))    becomes   indicator(i + 1, j, a)
 indicator(i, j, 1 / a) - indicator(i, j, 1 / b)   becomes   indicator(i, j, 1 / a - 1 / b)
 indicator(i, j, 3 / a)                     becomes   3 * indicator(i, j, 1 / a)
 """
 
 from __future__ import annotations
 
+from itertools import permutations
+
 from combdiff.terms.conditions.guards import Condition, condition_of, is_finite, under
+from combdiff.terms.conditions.ordering import implies, left_of
 from combdiff.terms.terms import (
     Add,
     Indicator,
@@ -43,8 +47,8 @@ def stated_once(t: Term) -> Term:
                 return _product(u, factors)
             case Add(terms) if not isinstance(u.type, Index):
                 return _sum(u, terms)
-            case Indicator(left, right, body):
-                return _under(left, right, body)
+            case Indicator(_, _, body):
+                return _under(condition_of(u), body)
             case _:
                 return u
 
@@ -54,12 +58,14 @@ def stated_once(t: Term) -> Term:
 def _product(t: Mul, factors: tuple[Term, ...]) -> Term:
     """Two factors under one condition, as one; and so on."""
     guards = [f for f in factors if isinstance(f, Indicator)]
-    for n, one in enumerate(guards):
-        for other in guards[:n]:
-            if (one.left, one.right) == (other.left, other.right):
-                rest = [f for f in factors if f is not one and f is not other]
-                together = mul(*rest, _under(one.left, one.right, mul(other.body, one.body)))
-                return _product(together, together.factors) if isinstance(together, Mul) else together
+    for one, other in permutations(guards, 2):
+        left = left_of(condition_of(one), condition_of(other))
+        if left == condition_of(one):
+            continue
+        rest = [f for f in factors if f is not one and f is not other]
+        inner = mul(one.body, other.body) if left is None else mul(left.over(one.body), other.body)
+        together = mul(*rest, _under(condition_of(other), inner))
+        return _product(together, together.factors) if isinstance(together, Mul) else together
     return t
 
 
@@ -75,13 +81,22 @@ def _sum(t: Add, terms: tuple[Term, ...]) -> Term:
             others.append(term)
     if len(found) + len(others) == len(terms):
         return t
-    return add(*others, *(_under(c.left, c.right, add(*parts)) for c, parts in found.items()))
+    return add(*others, *(_under(c, add(*parts)) for c, parts in found.items()))
 
 
-def _under(left: Term, right: Term, body: Term) -> Term:
-    """What stands under a condition that it need not ask for."""
+def _under(condition: Condition, body: Term) -> Term:
+    """What stands under a condition that it need not ask for, and without it where what it guards asks for more."""
 
     def visit(u: Term) -> Term:
-        return u.body if isinstance(u, Indicator) and (u.left, u.right) == (left, right) else u
+        if not isinstance(u, Indicator):
+            return u
+        asked = condition_of(u)
+        left = left_of(asked, condition)
+        return u.body if left is None else u if left == asked else left.over(u.body)
 
-    return under((Condition(left, right),), Traverser(visit)(body))
+    inner = Traverser(visit)(body)
+    factors = inner.factors if isinstance(inner, Mul) else (inner,)
+    for n, f in enumerate(factors):
+        if isinstance(f, Indicator) and implies(condition_of(f), condition):
+            return under((condition_of(f),), mul(*factors[:n], f.body, *factors[n + 1 :]))
+    return under((condition,), inner)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 import combdiff as cd
@@ -9,8 +11,10 @@ from combdiff.language.printing.printer import expression_text
 from combdiff.meaning.evaluate import evaluate
 from combdiff.simplify.conditions import stated_once
 from combdiff.terms.terms import ONE, TWO, Term, add, call, fresh, indicator, mul, number, power, sub
-from combdiff.terms.types import REAL
+from combdiff.terms.types import REAL, Domain, Index
 
+K = Index(Domain("K"))
+i, j = fresh("i", K), fresh("j", K)
 x, y, z = fresh("x", REAL), fresh("y", REAL), fresh("z", REAL)
 INVERSE = power(y, number(-1))
 
@@ -32,6 +36,7 @@ def below(e: Term) -> Term:
         (mul(add(below(INVERSE), below(call("log", z))), below(z)), "indicator(x, y, z * (1 / y + log(z)))"),
         (mul(below(x), indicator(y, x, z)), "indicator(x, y, x) * indicator(y, x, z)"),
         (power(below(x), TWO), "indicator(x, y, x)^2"),
+        (below(mul(INVERSE, below(indicator(y, x, z)))), "indicator(x, y, 1 / y * indicator(y, x, z))"),
     ],
 )
 def test_a_condition_is_stated_once(t: Term, expected: str) -> None:
@@ -40,6 +45,39 @@ def test_a_condition_is_stated_once(t: Term, expected: str) -> None:
     assert sorted(text) == sorted(expected), text
     for values in ({x: 1.0, y: 2.0, z: 3.0}, {x: 2.0, y: 1.0, z: 3.0}, {x: -1.0, y: 0.5, z: 0.25}):
         assert evaluate(found, values) == pytest.approx(evaluate(t, values))
+
+
+def from_(first: int, e: Term) -> Term:
+    """e where first ≤ i."""
+    return indicator(number(first), i, e)
+
+
+def apart(e: Term) -> Term:
+    """e where i is not 3."""
+    return indicator(ONE, call("abs", sub(i, number(3))), e)
+
+
+@pytest.mark.parametrize(
+    ("t", "expected"),
+    [
+        (from_(1, from_(2, INVERSE)), "indicator(2, i, 1 / y)"),
+        (from_(2, from_(1, INVERSE)), "indicator(2, i, 1 / y)"),
+        (from_(1, mul(INVERSE, from_(2, call("log", x)))), "indicator(2, i, 1 / y * log(x))"),
+        (mul(z, from_(2, INVERSE), from_(1, call("log", x))), "z * indicator(2, i, log(x) / y)"),
+        (from_(3, apart(INVERSE)), "indicator(4, i, 1 / y)"),
+        (indicator(i, TWO, apart(INVERSE)), "indicator(i, 2, 1 / y)"),
+        (indicator(i, number(3), apart(INVERSE)), "indicator(i, 2, 1 / y)"),
+        (mul(apart(INVERSE), from_(3, call("log", x))), "indicator(4, i, 1 / y * log(x))"),
+        (from_(2, apart(INVERSE)), "indicator(2, i, indicator(1, abs(i - 3), 1 / y))"),
+        (apart(indicator(i, j, INVERSE)), "indicator(1, abs(i - 3), indicator(i, j, 1 / y))"),
+    ],
+)
+def test_a_condition_of_indices_that_follows_from_another_is_not_written(t: Term, expected: str) -> None:
+    found = stated_once(t)
+    assert sorted(expression_text(found)) == sorted(expected), expression_text(found)
+    for at in product(range(6), range(6)):
+        values = {x: 1.5, y: 2.0, z: 3.0, i: at[0], j: at[1]}
+        assert evaluate(found, values) == evaluate(t, values)
 
 
 def test_a_term_without_guards_stays_itself() -> None:

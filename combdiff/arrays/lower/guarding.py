@@ -65,14 +65,23 @@ class Guarding(ABC):
         values = [self.scalar(u, wanted) for u in parts]
         if not self.guards or self.finite.is_total(t):
             return values
-        # of a power of a number, the exponent
-        kept = () if not isinstance(t, Pow) else (0,) if isinstance(t.base, Const) else (1,)
-        return [v if n in kept else self._safe(v) for n, v in enumerate(values)]
+        if not isinstance(t, Pow):
+            return [*map(self._safe, values)]
+        # x^1 is as harmless as 1^n: the exponent where it alone has all indices that are compared, else the base
+        base, exponent = values
+        compared = {v for c in self.guards for v in c.free}.intersection((*base.labels, *exponent.labels))
+        if isinstance(t.base, Const) or (not compared.issubset(base.labels) and compared.issubset(exponent.labels)):
+            return [base, self._safe(exponent)]
+        return [self._safe(base, tuple(v for v in exponent.labels if v in compared)), exponent]
 
-    def _safe(self, value: Value) -> Value:
-        """The values where the guards hold; where one does not, what every function can be applied to."""
+    def _safe(self, value: Value, over: Sequence[Var] = ()) -> Value:
+        """The values where the guards hold; where one does not, what every function can be applied to.
+
+        They are made for all values of the indices in `over`.
+        """
         # of indices that are not at hand, it matters whether the guards hold for some value
-        away = {v for c in self.guards for v in c.free if isinstance(v.kind, Index) and v not in value.labels}
+        at_hand = {*value.labels, *over}
+        away = {v for c in self.guards for v in c.free if isinstance(v.kind, Index) and v not in at_hand}
         known = existing(self.guards, away)
         for condition in known:
             # what is compared is guarded by the conditions around it

@@ -120,7 +120,8 @@ class Finite:
 
     def __call__(self, t: Term) -> bool:
         if t not in self._known:
-            self._known[t] = self.is_total(t) and all(map(self, _parts(t)))
+            inner = self._kept(t)
+            self._known[t] = self(inner) if inner is not None else self.is_total(t) and all(map(self, _parts(t)))
         return self._known[t]
 
     def is_total(self, t: Term) -> bool:
@@ -130,8 +131,10 @@ class Finite:
                 return t not in self.partial
             case App(Var(kind=Map() as kind) as f, args) if kind.is_tensor:
                 return f not in self.partial and all(isinstance(a.type, Index) or isinstance(a, Const) for a in args)
-            case Pow(base, Const() as n):
-                return (n.is_integer and n.real > 0) or self.least(base) > 0
+            case Pow(base, exponent) if is_whole(exponent) and self.least(exponent) >= 0:
+                return True
+            case Pow(base, Const()):
+                return self.least(base) > 0
             case Call("exp", (u,)):
                 return self.least(_negated(u)) >= 0
             case Call("sqrt" | "log", (u,)):
@@ -142,6 +145,14 @@ class Finite:
                 return False
             case _:
                 return True
+
+    def _kept(self, t: Term) -> Term | None:
+        """The base of a power that has no exponent below 0 under the condition around it: x of [1 ≤ i] x^(i − 1)."""
+        match t:
+            case Indicator(left, right, Pow(base, n) | Conj(Pow(base, n))) if is_whole(n):
+                return base if self.least(add(n, left, _negated(right))) >= 0 else None
+            case _:
+                return None
 
     def least(self, t: Term) -> int:
         """1 for a number that is surely positive, 0 for one that is surely not negative, else −1."""
@@ -195,6 +206,19 @@ def _negated(t: Term) -> Term:
         return add(*map(_negated, t.terms))
     c, rest = split_coefficient(t)
     return mul(Const(-c.real, -c.imag), rest)
+
+
+def is_whole(t: Term) -> bool:
+    """Whether a number is an integer by what it is made of."""
+    match t:
+        case Add(parts) | Mul(parts) | Call("abs" | "abs2" | "sign", parts):
+            return all(map(is_whole, parts))
+        case Pow(base, Const() as n):
+            return n.is_integer and n.real > 0 and is_whole(base)
+        case Sum(_, body) | Delta(_, _, body) | Indicator(_, _, body):
+            return is_whole(body)
+        case _:
+            return isinstance(t.type, Index) or (isinstance(t, Const) and t.is_integer)
 
 
 def divides_by_zero(t: Term) -> bool:

@@ -12,9 +12,26 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from math import gcd, lcm
 
-from combdiff.terms.conditions.guards import Condition, Guard, under
-from combdiff.terms.terms import ONE, Add, Const, Sum, Term, Var, add, fresh, mul, number, split_coefficient, total
+from combdiff.terms.conditions.guards import Condition, Finite, Guard, is_whole, under
+from combdiff.terms.terms import (
+    ONE,
+    ZERO,
+    Add,
+    Call,
+    Const,
+    Sum,
+    Term,
+    Var,
+    add,
+    call,
+    fresh,
+    mul,
+    number,
+    split_coefficient,
+    total,
+)
 from combdiff.terms.types import Domain, Index
 
 
@@ -44,6 +61,11 @@ class Form:
         left = add(*(mul(number(-c), u) for u, c in parts if c < 0))
         right = add(*(mul(number(c), u) for u, c in parts if c > 0))
         return Condition(left, right, equal, counts=any(isinstance(u, Sum) for u, _ in parts))
+
+    @property
+    def term(self) -> Term:
+        """d."""
+        return add(*(mul(number(c), u) for u, c in self.coefficients.items()), number(self.constant))
 
     @property
     def always(self) -> bool:
@@ -80,10 +102,12 @@ def _affine(t: Term) -> Form | None:
             return None
         if rest == ONE:
             constant += coefficient.real
-        elif (isinstance(rest, Var) and range_of(rest) is not None) or _is_size(rest):
-            found[rest] = found.get(rest, Fraction(0)) + coefficient.real
         else:
-            return None
+            domain = _counted(rest)
+            if domain is None and not (isinstance(rest, Var) and range_of(rest) is not None):
+                return None
+            part = rest if domain is None else _size(domain)
+            found[part] = found.get(part, Fraction(0)) + coefficient.real
     return Form(found, constant)
 
 
@@ -106,12 +130,13 @@ def _size(domain: Domain) -> Term:
     return Sum((fresh("i", Index(domain)),), ONE)
 
 
-def _is_size(t: Term) -> bool:
+def _counted(t: Term) -> Domain | None:
+    """The domain whose values a sum of ones counts."""
     match t:
-        case Sum((Var(kind=Index(Domain() as domain)),), Const() as one):
-            return one == ONE and t == _size(domain)
+        case Sum((Var(kind=Index(Domain() as domain)),), Const() as one) if one == ONE:
+            return domain
         case _:
-            return False
+            return None
 
 
 def implies(one: Condition, other: Condition) -> bool:
@@ -122,6 +147,53 @@ def implies(one: Condition, other: Condition) -> bool:
     if a is None or b is None or other.equal:
         return False
     return b.plus(a.negative()).always or (one.equal and b.plus(a).always)
+
+
+def nonzero(t: Term) -> Guard:
+    """Where a number that is made of indices is not 0; no condition where it never is, or is not known to be whole.
+
+    >>> i = fresh("i", Index(Domain("N")))
+    >>> nonzero(add(i, ONE)), nonzero(i) == (Condition(ONE, i),)
+    ((), True)
+    >>> nonzero(add(i, number(-3))) == (Condition(ONE, call("abs", add(i, number(-3)))),)
+    True
+    """
+    form = form_of(Condition(ZERO, t))
+    if form is not None:
+        shares = form.coefficients.values() or [Fraction(1)]
+        unit = Fraction(gcd(*(c.numerator for c in shares)), lcm(*(c.denominator for c in shares)))
+        form = _times(1 / unit, form)
+        above, below = (f.plus(Form({}, Fraction(-1))) for f in (form, form.negative()))
+        if form.constant.denominator > 1 or above.always or below.always:
+            return ()
+        if form.always or form.negative().always:
+            return ((above if form.always else below).condition(),)
+        t = form.term
+    least = Finite().least(t)
+    if least > 0 or not is_whole(t):
+        return ()
+    return (Condition(ONE, call("abs", t) if least < 0 else t),)
+
+
+def left_of(one: Condition, other: Condition) -> Condition | None:
+    """What `one` has still to ask where `other` holds; None if nothing.
+
+    >>> i = fresh("i", Index(Domain("N")))
+    >>> left_of(Condition(ONE, i), Condition(number(2), i)) is None
+    True
+    >>> far = Condition(ONE, call("abs", add(i, number(-3))))
+    >>> left_of(far, Condition(number(3), i)) == Condition(number(4), i)
+    True
+    """
+    if implies(other, one):
+        return None
+    match one:
+        case Condition(Const() as bound, Call("abs", (u,)), False):
+            for side in (u, mul(number(-1), u)):
+                form = form_of(Condition(bound, side))
+                if form is not None and implies(other, Condition(ZERO, side)):
+                    return None if implies(other, form.condition()) else form.condition()
+    return one
 
 
 def without(conditions: Collection[Condition], v: Var) -> Guard | None:
