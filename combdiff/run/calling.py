@@ -82,7 +82,7 @@ class Call:
             offsets = [f"{a.name}= takes {described_offsets(a.offsets)}" for a in self.arguments if a.offsets]
             raise ArrayError(
                 f"{self.name} is not given {', '.join(a.name for a in missing)}",
-                remedy="; ".join([f"its arguments are {self._listed()}{told(missing[0])}", *offsets]),
+                remedy="; ".join([f"its arguments are {self._listed()}{''.join(map(told, missing))}", *offsets]),
             )
 
     def _listed(self) -> str:

@@ -387,3 +387,20 @@ def test_a_size_that_no_array_shows_has_a_name_and_is_said_in_words() -> None:
 
     slope = (root(0.3 + 1e-6) - root(0.3 - 1e-6)) / 2e-6
     np.testing.assert_allclose(f(y=np.ones(2), m=0.3, n_y_1_2=3), 3 * slope + 2, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        ("(R) -> C", r"grad_pullback_g\(x, y\) is the derivative of pullback_g at \(x, y\), a tuple of those by x, y"),
+        (
+            "(C) -> C",
+            r"pullback_pullback_g\(x, y, k\) is the derivative of pullback_g at \(x, y\), transposed, times k, a",
+        ),
+        ("(C) -> C", r"; pullback_g\(x, k\) is the derivative of g at x, transposed, times k; "),
+    ],
+)
+def test_every_function_that_is_missing_is_told_with_the_arguments_that_it_takes(kind: str, told: str) -> None:
+    d = cd.hvp(f"(g::{kind}) -> (x::{kind[1]}) -> abs2(g(x))")
+    with pytest.raises(ArrayError, match=told):
+        d.compile()(x=1.0, k=1.0)

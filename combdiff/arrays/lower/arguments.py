@@ -88,15 +88,32 @@ def argument_names(arguments: Iterable[Argument]) -> str:
 
 
 def told(argument: Argument) -> str:
-    """What a derivative or an adjoint is, where it is missing."""
-    kind, of = argument.made or ("", "")
-    return _TOLD[kind].format(argument.name, of) if kind in _TOLD else ""
+    """What a derivative or an adjoint is, where it is missing; one of several numbers is a tuple.
+
+    >>> from combdiff.terms.types import REAL
+    >>> told(Argument("grad_g", Map((REAL, REAL), REAL), callable=True, made=("grad", "g")))
+    '; grad_g(x, y) is the derivative of g at (x, y), a tuple of those by x, y'
+    """
+    made, of = argument.made or ("", "")
+    if made not in _TOLD:
+        return ""
+    letters = _letters(argument)
+    at = [letter for letter in letters if letter != "k"] or ["x"]
+    where, each = (at[0], "") if len(at) == 1 else (f"({', '.join(at)})", f", a tuple of those by {', '.join(at)}")
+    return _TOLD[made].format(argument.name, of, ", ".join(letters), where) + each
+
+
+def _letters(argument: Argument) -> list[str]:
+    """What a function of the user is given: x, y, …, and the cotangent k of a pullback."""
+    assert isinstance(argument.kind, Map), "a function"
+    last = ["k"] if argument.made and argument.made[0] in ("pullback", "adjoint") else []
+    return [*"xyzuvw"[: len(argument.kind.params) - len(last)], *last]
 
 
 _TOLD = {
     "adjoint": "; {0}(k) is such that Re⟨{0}(k), x⟩ = Re⟨k, {1}(x)⟩ for all x",
-    "pullback": "; {0}(x, k) is the derivative of {1} at x, transposed, times k",
-    "grad": "; {0}(x) is the derivative of {1} at x",
+    "pullback": "; {0}({2}) is the derivative of {1} at {3}, transposed, times k",
+    "grad": "; {0}({2}) is the derivative of {1} at {3}",
 }
 
 
@@ -108,11 +125,9 @@ def called(name: str, argument: Argument, names: Mapping[str, str]) -> str:
     of = names.get(of, of)
     if made == "adjoint":
         return f"{name}(k), with Re⟨{name}(k), x⟩ = Re⟨k, {of}(x)⟩"
-    arguments = ["k"] if made == "pullback" else []
-    letters = [*"xyzuvw"[: len(kind.params) - len(arguments)], *arguments]
     on_numbers = not any(isinstance(p, Map) for p in kind.params)
     what = f", the {_MADE[made]} of {of}" if made and name != f"{made}_{of}" else ""
-    return f"{name}({', '.join(letters)}){what}" + (", on whole arrays of numbers" if on_numbers else "")
+    return f"{name}({', '.join(_letters(argument))}){what}" + (", on whole arrays of numbers" if on_numbers else "")
 
 
 def takes_arrays(kind: Type) -> bool:
