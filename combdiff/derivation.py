@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from keyword import iskeyword
@@ -14,7 +14,7 @@ from combdiff.arrays.shapes import sizes_of
 from combdiff.boundary import boundaries
 from combdiff.budget import NODES, SECONDS, Budget
 from combdiff.calculus.modes import differentiate, marked_program, parameters_of, without_derivatives
-from combdiff.errors import UnsupportedError
+from combdiff.errors import CombDiffError, UnsupportedError
 from combdiff.gate.gate import Gate
 from combdiff.language.inference.infer import infer
 from combdiff.language.parsing.parser import parse
@@ -68,6 +68,7 @@ class Derivation:
     expand: bool = False
     seconds: float = SECONDS
     nodes: float = NODES
+    name: str = "<text>"
 
     def __str__(self) -> str:
         from combdiff.language.printing.printer import program_text
@@ -88,7 +89,7 @@ class Derivation:
 
         terms = Archive.of([self.program, self.term, *(step.term for step in self.steps)])
         accounts = tuple({f.name: getattr(s, f.name) for f in fields(s) if f.name != "term"} for s in self.steps)
-        return _restored, (self.text, self.mode, terms, accounts, self.expand, self.seconds, self.nodes)
+        return _restored, (self.text, self.mode, terms, accounts, self.expand, self.seconds, self.nodes, self.name)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         from combdiff.jupyter.display import derivation_bundle
@@ -197,7 +198,7 @@ class Derivation:
         pack, memory = given.option("pack", pack, ()), given.option("memory", memory, None)
         as_text = bool(given.option("ir", ir, False))
         backend = given.keyword("backend", backend)
-        with deep_recursion():
+        with _told_where(self.text, self.name):
             term = forms.formula
             names, spelling, limit = self._names_to_pack(pack), spelling_of(backend), bytes_of(memory)
             sizes = {**guessed_sizes(term), **sizes_of(term, given.rest)}
@@ -238,7 +239,7 @@ class Derivation:
         if not name.isidentifier() or iskeyword(name) or name in spelling_of(backend).reserved:
             raise UnsupportedError(f"a function cannot be called {name!r} here", remedy='give a name such as "energy"')
         title = self._title(value)
-        with deep_recursion():
+        with _told_where(self.text, self.name):
             if hvp:
                 joint = self._joint(value, distances)
                 return products_source(joint, backend, name, title, names, limit, sizes_of(joint.term, given.rest))
@@ -319,11 +320,11 @@ class Derivation:
 
         if check not in ("sample", "full", False):
             raise UnsupportedError(f"check is {check!r}", remedy='give "sample", "full" or False')
-        names, limit = self._names_to_pack(pack), bytes_of(memory)
-        name, title = self.function_name(value, hvp), self._title(value)
-        if hvp:
-            return CompiledHessian(self._joint(value, distances), backend, name, title, check, names, limit)
-        return Compiled(self._runnable(value, distances), backend, name, title, check, names, limit)
+        limits = check, self._names_to_pack(pack), bytes_of(memory)
+        code = backend, self.function_name(value, hvp), self._title(value), *limits
+        with _told_where(self.text, self.name):
+            joint = self._joint(value, distances) if hvp else None
+            return CompiledHessian(joint, *code) if joint else Compiled(self._runnable(value, distances), *code)
 
     def _names_to_pack(self, pack: str | Sequence[str]) -> tuple[str, ...]:
         from combdiff.run.packed_arrays import names_to_pack
@@ -387,12 +388,12 @@ class Derivation:
     @cached_property
     def gradient(self) -> Derivation:
         """The gradient of the same program, valid in the full space: what a Hessian product is the pullback of."""
-        return _derived(self.text, "grad", self.program, self._simplifier(self.expand, full_space=True))
+        return _derived(self.text, "grad", self.program, self._simplifier(self.expand, full_space=True), self.name)
 
     @cached_property
     def products(self) -> Derivation:
         """The Hessian-vector product of the same program, which `hvp=True` stands for."""
-        return _derived(self.text, "hvp", self.program, self._simplifier(self.expand))
+        return _derived(self.text, "hvp", self.program, self._simplifier(self.expand), self.name)
 
     def _simplifier(self, expand: bool, full_space: bool = False) -> Simplifier:
         """A simplifier with a budget of its own, like the one that found this derivative."""
@@ -463,6 +464,19 @@ def _same(before: Term, after: Term) -> None:
         Gate().same(before, after, "choosing what to run")
 
 
+@contextmanager
+def _told_where(text: str, name: str) -> Iterator[None]:
+    """An error that comes up meanwhile is told with its place in the program, if what it is about stands there."""
+    try:
+        with deep_recursion():
+            yield
+    except CombDiffError as error:
+        from combdiff.language.places import find_place
+
+        find_place(error, text, name)
+        raise
+
+
 def _restored(text: str, mode: str, archive: Archive, accounts: Sequence[Mapping[str, Any]], *how: Any) -> Derivation:
     """A derivation that was pickled or copied; `how` it was simplified."""
     program, term, *stages = archive.terms()
@@ -483,13 +497,13 @@ def derive(
     progress: Progress | None = None,
 ) -> Derivation:
     """Read a program and take its derivative; see `combdiff.grad`."""
-    with deep_recursion(), rare_collections():
+    with _told_where(text, name), rare_collections():
         program = marked_program(infer(parse(text, name), keep=keep), wrt)
         simplifier = Simplifier(Gate(), expand, seconds=seconds, nodes=nodes, progress=progress)
-        return _derived(text, mode, program, simplifier)
+        return _derived(text, mode, program, simplifier, name)
 
 
-def _derived(text: str, mode: str, program: Term, simplifier: Simplifier) -> Derivation:
+def _derived(text: str, mode: str, program: Term, simplifier: Simplifier, name: str) -> Derivation:
     with deep_recursion():
         simplifier.names = index_names(program)
         simplifier.definitions = {var.name for t in subterms(program) if isinstance(t, Let) for var, _ in t.bindings}
@@ -504,7 +518,7 @@ def _derived(text: str, mode: str, program: Term, simplifier: Simplifier) -> Der
                 remedy="look for a part of the program that is always zero, by a declared symmetry perhaps",
             )
     steps = Steps(simplifier.steps)
-    return Derivation(text, mode, program, term, steps, simplifier.expand, simplifier.seconds, simplifier.nodes)
+    return Derivation(text, mode, program, term, steps, simplifier.expand, simplifier.seconds, simplifier.nodes, name)
 
 
 # what a notebook shows of values that know no pages themselves; the pages are imported when one is shown

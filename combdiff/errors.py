@@ -43,6 +43,18 @@ class Source:
         return f"{number} | {shown}\n    | {' ' * (column - 1)}{'^' * width}"
 
 
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """What an error is about that arises long after the text was read: a parameter, or where a function is called.
+
+    Of several calls it is one whose arguments hold one of the names in `beside`, if any are given.
+    """
+
+    name: str
+    called: bool = False
+    beside: frozenset[str] = frozenset()
+
+
 _WIDEST = 100
 
 
@@ -64,7 +76,7 @@ class CombDiffError(Exception):
     remedy: give z a value
 
     `str(error)` is the whole message: what is wrong, where (line, column, the line with a caret), perhaps a
-    second place ("declared here"), and a remedy.
+    second place ("declared here"), and a remedy. An error without a place may be `about` something that has one.
     """
 
     def __init__(
@@ -74,6 +86,7 @@ class CombDiffError(Exception):
         span: Span | None = None,
         source: Source | None = None,
         also: tuple[str, Span] | None = None,
+        about: Mention | None = None,
         remedy: str = "",
     ) -> None:
         super().__init__(message)
@@ -81,6 +94,7 @@ class CombDiffError(Exception):
         self.span = span
         self.source = source
         self.also = also
+        self.about = about
         self.remedy = remedy
 
     def located(self, source: Source) -> CombDiffError:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import TypeGuard
 
-from combdiff.calculus.jumps.conditions import numbers_among
+from combdiff.calculus.jumps.conditions import check_peaks, numbers_among
 from combdiff.calculus.jumps.distributions import with_peaks
 from combdiff.calculus.reverse import gradient_of, pullback_of
 from combdiff.errors import UnsupportedError
@@ -159,6 +159,7 @@ def inward(t: Term) -> Term:
 
 def marked_program(program: Term, wrt: Sequence[str] = ()) -> Term:
     """The program with a marker where the derivative is to be taken; `wrt` names parameters instead of the text."""
+    check_peaks(program)
     program = inward(program)
     if wrt:
         return _mark_named(_without_marker(program), wrt)

@@ -11,7 +11,7 @@ from combdiff.arrays.numbers import HIGHEST_OF_INTEGERS, exponent_of, is_plain
 from combdiff.arrays.passes.overwriting import LARGE
 from combdiff.arrays.plan import Step
 from combdiff.emit.texts import ATOM, CHOICE, POWER, PRODUCT, SUM, UNARY, Text, Writer, chained, filled, number_text
-from combdiff.errors import UnsupportedError
+from combdiff.errors import Mention, UnsupportedError
 from combdiff.terms.terms import ONE, Const
 
 
@@ -172,6 +172,7 @@ def _function(w: Writer, name: str, of_complex: bool, operand: Text) -> Text:
     if name not in table:
         raise UnsupportedError(
             f"the function {name} has no spelling in {w.spelling.name}",
+            about=Mention(name, called=True),
             remedy="write the function with others that the library has, or choose another backend",
         )
     return filled(table[name], operand)

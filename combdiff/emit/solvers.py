@@ -9,7 +9,7 @@ from combdiff.arrays.plan import Argument, Root, Step
 from combdiff.emit.backends.spelling import Spelling
 from combdiff.emit.names import words
 from combdiff.emit.texts import ATOM, Text, Writer
-from combdiff.errors import UnsupportedError
+from combdiff.errors import Mention, UnsupportedError
 from combdiff.terms.types import Index
 
 NEWTON = '''def newton(equation, x, steps=60):
@@ -77,6 +77,7 @@ def _refuse_equations(w: Writer) -> None:
     if not w.spelling.solve:
         raise UnsupportedError(
             f"the result solves equations, which is not done in {w.spelling.name}",
+            about=Mention("root", called=True),
             remedy='choose another backend, such as "numpy"',
         )
 

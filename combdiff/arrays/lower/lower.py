@@ -271,6 +271,9 @@ class _Lowering(Solving, Guarding):
         if numbers and not slots(t.type):
             values = self.operands(t, args)
             return self.arrays.elementwise(ops.Unknown(name), values, complex=is_complex(t.type))
+        loose = sorted({v for a in args for v in a.free if isinstance(v.kind, Index)}, key=lambda v: v.uid)
+        if loose:
+            raise looped(loose, (), _user_name(t.function))
         operands = tuple(self.array(a) for a in args)
         op = ops.Unknown(name, arrays=True)
         step = self.arrays.builder.step(op, operands, slots(t.type), is_complex(t.type))
@@ -399,3 +402,8 @@ class _Lowering(Solving, Guarding):
     def _summed(self, value: Value, summed: Sequence[Var]) -> Value:
         absent = [self.arrays.size(domain_of(v)) for v in summed if v not in value.labels]
         return self.arrays.product(ONE, [*absent, self.arrays.reduce(value, summed)])
+
+
+def _user_name(function: Term) -> str:
+    """The function of the user that a map is, or is made of: g of ∇g."""
+    return _user_name(function.of) if isinstance(function, Diff) else function.name if isinstance(function, Var) else ""

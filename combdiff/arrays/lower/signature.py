@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from combdiff.errors import UnsupportedError
+from combdiff.calculus.jumps.conditions import named_in
+from combdiff.errors import Mention, UnsupportedError
 from combdiff.terms.terms import Const, Delta, Lam, Let, Sum, Term, Tuple, Var, bound_by, proj, subterms
 from combdiff.terms.types import Domain, Index, Map, Number, Product, Type, is_complex
 
@@ -55,11 +56,13 @@ def check_supported(term: Term) -> None:
             case Sum(indices, _) if any(not isinstance(v.kind, Index) for v in indices):
                 raise UnsupportedError(
                     "an integral over real numbers is left, and code is made for finite sums only",
+                    about=Mention(next(v.name for v in indices if not isinstance(v.kind, Index))),
                     remedy="give the variable a domain (@domain) to sum over, or use the formula",
                 )
             case Delta(left, right, _) if not (_is_discrete(left) and _is_discrete(right)):
                 raise UnsupportedError(
                     "a Dirac δ of real numbers is left, which has no value to compute",
+                    about=Mention("delta", called=True, beside=named_in(left.free | right.free)),
                     remedy="integrate over its variable, or use the formula",
                 )
     params = result_of(term).params
@@ -77,16 +80,20 @@ def _check_parameter(var: Var) -> None:
         case Index():
             raise UnsupportedError(
                 f"the parameter {var.name} is an index next to parameters that are not",
+                about=Mention(var.name),
                 remedy=f"make {var.name} a parameter of the result, or sum over it",
             )
         case Map(params, result) if any(isinstance(k, Map) and not k.is_tensor for k in (*params, result)):
             raise UnsupportedError(
                 f"the parameter {var.name} is a map of functions of real numbers, and code is made for arrays",
+                about=Mention(var.name),
                 remedy="write the program over a periodic domain (@domain) in the place of R",
             )
         case Product():
             raise UnsupportedError(
-                f"the parameter {var.name} is a tuple", remedy="write its items as separate parameters"
+                f"the parameter {var.name} is a tuple",
+                about=Mention(var.name),
+                remedy="write its items as separate parameters",
             )
 
 
@@ -95,7 +102,9 @@ def _check_names(params: Sequence[Var]) -> None:
     twice = [name for name, n in Counter(v.name for v in params).items() if n > 1]
     if twice:
         raise UnsupportedError(
-            f"two arguments are called {twice[0]}", remedy="rename one of them: arguments can be passed by name"
+            f"two arguments are called {twice[0]}",
+            about=Mention(twice[0]),
+            remedy="rename one of them: arguments can be passed by name",
         )
 
 
@@ -162,10 +171,11 @@ def guessed_sizes(term: Term) -> dict[Domain, int]:
     return domains
 
 
-def looped(labels: Sequence[Var], params: Sequence[Var]) -> UnsupportedError:
+def looped(labels: Iterable[Var], params: Sequence[Var], function: str = "") -> UnsupportedError:
     """The error of a function on arrays that would have to be called in a loop over indices."""
     names = ", ".join(v.name for v in labels if v not in params)
     return UnsupportedError(
         f"a function of the user is applied to a different array for each value of {names}",
+        about=Mention(function, called=True) if function else None,
         remedy="let the function take the whole array, or give its definition so that it is differentiated",
     )

@@ -23,7 +23,7 @@ from combdiff.calculus.floating import unfold
 from combdiff.calculus.naming import name_equations
 from combdiff.calculus.reverse import pullback_of
 from combdiff.canon.canonical import normal_form
-from combdiff.errors import UnsupportedError
+from combdiff.errors import Mention, UnsupportedError
 from combdiff.simplify.contraction.contract import contract
 from combdiff.simplify.linear import written_out
 from combdiff.terms.terms import (
@@ -81,7 +81,7 @@ class Solving(ABC):
         if not isinstance(t.type, Map):
             return self.scalar(written_out(t))
         assert isinstance(t.function, Diff) and isinstance(t.function.of, Lam), "the inverse of a known map"
-        _refuse_loops(t, "a linear system")
+        _refuse_loops(t, "a linear system", "inverse")
         operands = [self.array(part) for part in _matrices(t.function.of)]
         operands.append(self.array(t.args[0]))
         step = self.arrays.builder.step(ops.Solve(), tuple(operands), slots(t.type), is_complex(t.type))
@@ -97,7 +97,7 @@ class Solving(ABC):
             step = self.arrays.builder.step(ops.Input(name), (), slots(t.type), is_complex(t.type))
             self.starts.append(Argument(name, t.type, step=step))
         else:
-            _refuse_loops(t, "an equation")
+            _refuse_loops(t, "an equation", "root")
             step = self._newton(t.of, t.type)
         self.equations[form] = step
         return step
@@ -165,11 +165,12 @@ def with_equations(result: Result) -> Result:
     return replace(result, bindings=tuple(bindings), outputs=core.items)
 
 
-def _refuse_loops(t: Term, what: str) -> None:
+def _refuse_loops(t: Term, what: str, word: str) -> None:
     loose = [v.name for v in t.free if isinstance(v.kind, Index)]
     if loose:
         raise UnsupportedError(
             f"{what} would be solved for each value of {', '.join(sorted(loose))}",
+            about=Mention(word, called=True, beside=frozenset(loose)),
             remedy="let the unknown have that index too, so that all of them are solved at once",
         )
 

@@ -10,11 +10,13 @@ from collections.abc import Collection, Mapping
 
 from combdiff.calculus.affine import depends, flat
 from combdiff.calculus.implicit import is_implicit
+from combdiff.errors import Mention, UnsupportedError
 from combdiff.terms.terms import (
     Call,
     Const,
     Delta,
     Indicator,
+    Let,
     Term,
     Traverser,
     Var,
@@ -60,6 +62,42 @@ def are_numbers(left: Term, right: Term) -> bool:
 def is_peak(t: Term) -> bool:
     """Whether it is a δ of numbers, or of maps, rather than of indices."""
     return isinstance(t, Delta) and (isinstance(t.left.type, Map) or are_numbers(t.left, t.right))
+
+
+def check_peaks(program: Term) -> None:
+    """Refuse a δ that no integral can meet: of numbers such as entries of tensors, which are no variables.
+
+    >>> from combdiff.terms.terms import App, ONE, fresh
+    >>> from combdiff.terms.types import REAL, Domain
+    >>> i = fresh("i", Index(Domain("N")))
+    >>> check_peaks(Delta(App(fresh("x", Map((i.kind,), REAL)), (i,)), ONE, ONE))
+    Traceback (most recent call last):
+    combdiff.errors.UnsupportedError: a δ compares numbers, and none of them is a variable that an integral is over
+    remedy: for e where a is b, write indicator(a, b, indicator(b, a, e))
+    """
+    values = {var: value for t in subterms(program) if isinstance(t, Let) for var, value in t.bindings}
+    for t in subterms(program):
+        if not (isinstance(t, Delta) and are_numbers(t.left, t.right)):
+            continue
+        compared = t.left.free | t.right.free
+        if not _holds_a_number(compared, values):
+            raise UnsupportedError(
+                "a δ compares numbers, and none of them is a variable that an integral is over",
+                about=Mention("delta", called=True, beside=named_in(compared)),
+                remedy="for e where a is b, write indicator(a, b, indicator(b, a, e))",
+            )
+
+
+def _holds_a_number(variables: Collection[Var], values: Mapping[Var, Term]) -> bool:
+    """Whether one of the variables is a number, or a definition in `values` that is made of one."""
+    return any(
+        _holds_a_number(values[v].free, values) if v in values else isinstance(v.kind, Number) for v in variables
+    )
+
+
+def named_in(variables: Collection[Var]) -> frozenset[str]:
+    """The names of those that are no indices, by which what is compared is found in a text."""
+    return frozenset(v.name for v in variables if not isinstance(v.kind, Index))
 
 
 def numbers_among(variables: Collection[Var]) -> list[Var]:
