@@ -198,7 +198,7 @@ def _is_stack(operand: Step, batch: tuple[int, ...], over: tuple[int, ...], firs
     return len(free) == len(over) == 1 or (order == tuple(range(operand.rank)) and is_ordered(operand))
 
 
-_IN_ORDER = (ops.Input, ops.Contraction, ops.Stack, ops.Scatter, ops.Roll, ops.Solve, ops.Unknown)
+_IN_ORDER = (ops.Input, ops.Contraction, ops.Stack, ops.Scatter, ops.Put, ops.Roll, ops.Solve, ops.Unknown)
 
 
 def is_ordered(step: Step) -> bool:

@@ -293,6 +293,26 @@ class Scatter(Op):
         return self.at, *self.places, (*((WHOLE,) * len(self.places)), *rest)
 
 
+@dataclass(frozen=True, slots=True)
+class Put(Op):
+    """Zeros, or the first operand if there is a `base`, to which each of the other operands is added at constants.
+
+    `fixed` has the axis and the place of each constant, `places` where the axes of the operand lie in the result. What
+    lies beyond the end of an axis is left out.
+    """
+
+    name: ClassVar[str] = "put"
+    fixed: tuple[tuple[tuple[int, int], ...], ...]
+    places: Rows
+    base: bool
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        gone = {axis for at in self.fixed for axis, _ in at}
+        own = tuple(WHOLE if axis in gone else axis for axis in range(rank))
+        parts = tuple(tuple(own[place] for place in at) for at in self.places)
+        return (*((own,) if self.base else ()), *parts, own)
+
+
 # --- entry by entry -------------------------------------------------------------------------------------------------
 
 

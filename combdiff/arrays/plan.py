@@ -241,6 +241,8 @@ class Plan(Shown):
                 return 2 * self.entries(step) ** 3 * (4 if step.complex else 1) // 3
             case ops.Call() | ops.Unknown():
                 return _CALL_FLOPS * self.entries(step)
+            case ops.Put():
+                return sum(map(self.entries, step.operands[step.op.base :])) * parts
             case ops.Sum() | ops.Scatter():
                 return self.entries(step.operands[0]) * parts
             case _:

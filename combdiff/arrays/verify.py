@@ -145,6 +145,12 @@ def _of_fields(step: Step) -> Iterator[str]:
             yield f"axes {axes} are not summed over"
         case ops.Flip(axis) | ops.Roll(axis) if not 0 <= axis < step.rank:
             yield f"axis {axis} is not there"
+        case ops.Put(fixed, places, base) if not len(fixed) == len(places) == len(ranks) - base:
+            yield f"{len(fixed)} places are for {len(ranks) - base} operands"
+        case ops.Put(fixed) if any(not 0 <= axis < step.rank or place < 0 for at in fixed for axis, place in at):
+            yield "a place where it writes is not there"
+        case ops.Put(fixed, places) if any({a for a, _ in at} & {*row} for at, row in zip(fixed, places, strict=True)):
+            yield "an operand has an axis that is fixed"
         case ops.Gather(slots, rank) if any(slot and max(slot) >= rank for slot in slots):
             yield f"the index arrays have more than {rank} axes"
 

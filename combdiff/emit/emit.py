@@ -33,7 +33,7 @@ from combdiff.emit.modules import Module
 from combdiff.emit.names import Called, Names, words
 from combdiff.emit.packed_arguments import PackedArguments, telling_name
 from combdiff.emit.solvers import solver_of, solver_text
-from combdiff.emit.statements import elides, overwriting, writes
+from combdiff.emit.statements import add_put, elides, overwriting, writes
 from combdiff.emit.texts import ATOM, Text, Writer
 from combdiff.errors import UnsupportedError
 from combdiff.terms.recursion import deep_recursion
@@ -194,6 +194,8 @@ class FunctionText:
             self.texts[step] = Text(name, ATOM)
         elif step in self.loops:
             add_loop(self, self.loops[step])
+        elif isinstance(step.op, ops.Put):
+            add_put(self, step, step.op)
         elif isinstance(step.op, ops.Slice):
             add_slice(self, step, step.op)
         else:

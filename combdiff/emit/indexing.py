@@ -129,14 +129,12 @@ def scattered(w: Writer, step: Step, op: ops.Scatter, values: Text, name: str) -
     """The statements that put `values` into a fresh array of zeros."""
     if not w.spelling.put:
         return _masked(w, step, op, name)
-    template = w.spelling.zeros_complex if step.complex else w.spelling.zeros
     alone = w.spelling.place if op.adds else "{0}"
     index = ", ".join(
         w.aligned(o, p, op.rank).code if o.rank else alone.format(w.refer(o).code)
         for o, p in zip(step.operands[1:], op.places, strict=True)
     )
-    shape = w.shape(step.domains) if step.rank > 1 else w.extent(step.domains[0])
-    lines = [f"{name} = {template.format(shape)}"]
+    lines = [f"{name} = {zeros(w, step)}"]
     template = w.spelling.add_at if op.adds else w.spelling.put
     where = f"({index},)" if len(op.places) == 1 else f"({index})"
     return [*lines, template.format(name, where, values.code, index)]
@@ -168,6 +166,11 @@ def scatter_values(w: Writer, step: Step, op: ops.Scatter) -> Text:
     """What a scatter puts down, its axes aligned to the index arrays and then to the rest."""
     whole = op.rank + step.rank - len(op.places)
     return w.as_array(step.operands[0], w.aligned(step.operands[0], op.at, whole))
+
+
+def zeros(w: Writer, step: Step) -> str:
+    template = w.spelling.zeros_complex if step.complex else w.spelling.zeros
+    return template.format(w.shape(step.domains) if step.rank > 1 else w.extent(step.domains[0]))
 
 
 def _counts(step: Step) -> bool:

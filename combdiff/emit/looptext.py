@@ -83,7 +83,7 @@ def _write(f: FunctionText, loop: Loop, body: Sequence[Step]) -> None:
             step in results
             and f.uses[step] == 1
             and step not in f.loops
-            and not isinstance(step.op, ops.Slice | ops.Scatter)
+            and not isinstance(step.op, ops.Slice | ops.Scatter | ops.Put)
         ):
             f.texts[step] = f.shortened(step)
         elif f.uses[step]:

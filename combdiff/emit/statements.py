@@ -1,16 +1,26 @@
-"""Steps that are written over one of their operands, as statements: `u -= T`, `np.subtract(T, u, out=u)`."""
+"""Steps that are written into an array there is, as statements.
+
+All of it, `u -= T` and `np.subtract(T, u, out=u)`, or what stands at constants, `t[0] += a`.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from combdiff.arrays import ops
 from combdiff.arrays.numbers import exponent_of
 from combdiff.arrays.plan import Step
 from combdiff.emit.backends.spelling import Spelling
 from combdiff.emit.entrywise import times
-from combdiff.emit.texts import ATOM, PRODUCT, Text, Writer, filled, number_text
+from combdiff.emit.indexing import zeros
+from combdiff.emit.looptext import wrapped
+from combdiff.emit.texts import ATOM, PRODUCT, SUM, Text, Writer, chained, filled, number_text
 from combdiff.terms.terms import MINUS_ONE, ONE, Const
+from combdiff.terms.types import Domain
+
+if TYPE_CHECKING:
+    from combdiff.emit.emit import FunctionText
 
 _OPERATORS = {"add": "+", "subtract": "-", "multiply": "*", "power": "**"}
 
@@ -132,3 +142,68 @@ def writes(spelling: Spelling, step: Step) -> bool:
             return _whole_exponent(step) in (2, 4, 8)
         case _:
             return True
+
+
+# --- at constants -----------------------------------------------------------------------------------------------------
+
+
+def add_put(f: FunctionText, step: Step, op: ops.Put) -> None:
+    """Write what stands at constants into the array that it is added to, or into zeros, which are then added to it."""
+    base = Text(f.texts[step.operands[0]].at(SUM), SUM) if op.base else None
+    over = step in f.over and bool(f.spelling.put)
+    name = base.code if base and over and step not in f.pinned else f.new_name(step)
+    if not f.spelling.put:
+        parts = [*([base] if base else []), *_masked(f.writer, step, op)]
+        f.lines += wrapped(f"{name} = ", chained([("+", part.code) for part in parts]))
+    elif base and over:
+        f.lines += [f"{name} = {base.code}"] if name != base.code else []
+        f.lines += _written(f.writer, step, op, name, fresh=False)
+    else:
+        f.lines += [f"{name} = {zeros(f.writer, step)}", *_written(f.writer, step, op, name, fresh=True)]
+        f.lines += [f"{name} = {base.code} + {name}"] if base else []
+    f.note_large(step, name)
+    f.texts[step] = Text(name, ATOM)
+
+
+def _written(w: Writer, step: Step, op: ops.Put, name: str, fresh: bool) -> list[str]:
+    """The statements that add what `op` adds at constants to the array `name`, which is zero if it is `fresh`."""
+    lines = []
+    template = w.spelling.put if fresh and _lie_apart(op.fixed) else w.spelling.increase
+    for part, fixed, places in zip(step.operands[op.base :], op.fixed, op.places, strict=True):
+        sure = all(_has_place(w, step.domains[axis], place) for axis, place in fixed)
+        axes = [axis for axis in range(step.rank) if not sure or axis not in dict(fixed)]
+        marks = [":"] * step.rank
+        for axis, place in fixed:
+            marks[axis] = str(place) if sure else f"{place}:{place + 1}"
+        while marks[-1] == ":":
+            marks.pop()
+        values = w.floating(part, w.aligned(part, [axes.index(axis) for axis in places], len(axes)))
+        lines.append(template.format(name, "", values.code, ", ".join(marks)))
+    return lines
+
+
+def _lie_apart(fixed: tuple[tuple[tuple[int, int], ...], ...]) -> bool:
+    """Whether no two parts have an entry in common: there is an axis where they have different places."""
+    places = [dict(at) for at in fixed]
+    return all(any(b.get(axis, p) != p for axis, p in a.items()) for n, a in enumerate(places) for b in places[:n])
+
+
+def _has_place(w: Writer, domain: Domain, place: int) -> bool:
+    """Whether an axis surely has so many entries: as its bounds say, or because the code reads one there."""
+    picks = (step.op.fixed for step in w.plan.steps if isinstance(step.op, ops.Pick))
+    read = (constant for fixed in picks for _, constant, of in fixed if of == domain)
+    return place < (domain.count or 0) or any(place <= constant for constant in read)
+
+
+def _masked(w: Writer, step: Step, op: ops.Put) -> list[Text]:
+    """What `op` adds where nothing is written in place: arrays that are zero but at constants."""
+    parts = []
+    for part, fixed, places in zip(step.operands[op.base :], op.fixed, op.places, strict=True):
+        masks = []
+        for axis, place in fixed:
+            across = ", ".join([":", *["None"] * (step.rank - axis - 1)])
+            counted = w.spelling.arange.format(w.extent(step.domains[axis]))
+            masks.append(f"({counted}{f'[{across}]' if ',' in across else ''} == {place})")
+        values = w.as_array(part, w.aligned(part, places, step.rank))
+        parts.append(Text(w.spelling.where.format(" & ".join(masks), values.code, 0), ATOM))
+    return parts

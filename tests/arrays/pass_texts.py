@@ -94,6 +94,7 @@ CASES: dict[str, Case] = {
         {"K": (200, 200), "x": (200,)},
         "stacked",
     ),
+    "entries": Case("(x::RV) -> exp(x(0)) * x(1) + sum(i, x(i)^2)", {"x": (100,)}, "written_at"),
     "packing": Case(
         (EXAMPLES / "hartree_fock.cd").read_text(encoding="utf-8"),
         {"J": (30, 30, 30, 30), "C": (30, 5)},

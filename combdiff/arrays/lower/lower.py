@@ -37,6 +37,7 @@ from combdiff.arrays.lower.signature import (
 )
 from combdiff.arrays.lower.solving import Solving, with_equations
 from combdiff.arrays.numbers import check_power
+from combdiff.arrays.passes.entries import written_at
 from combdiff.arrays.passes.outer_products import stacked
 from combdiff.arrays.passes.paths import WIDEST, Contractions, Network
 from combdiff.arrays.passes.scaling import scaled_early
@@ -160,6 +161,7 @@ class _Lowering(Solving, Guarding):
         outputs, self.names = scaled_early(outputs, self.names, self.sizes)
         outputs, self.names = translated(outputs, self.names, self.sizes)
         outputs, self.names = stacked(outputs, self.names, self.sizes)
+        outputs, self.names = written_at(outputs, self.names, self.sizes)
         outputs, self.names = interned(outputs, self.names)
         taken = self.parameters.used(self.taken(arguments, outputs), outputs)
         return Plan((*taken, *self.optional_starts()), outputs, self.result.tupled, self.sizes, self.names)

@@ -17,7 +17,7 @@ from combdiff.terms.types import Domain
 
 _ALIGNED = (ops.Add, ops.Mul, ops.Power, ops.Call, ops.Where, ops.Position)
 _MOVED = (ops.Permute, ops.Broadcast, ops.Flip, ops.Roll, ops.Pick)
-_CUT = (*_ALIGNED, *_MOVED, ops.Conj, ops.Contraction, ops.Sum, ops.Gather, ops.Stack)
+_CUT = (*_ALIGNED, *_MOVED, ops.Conj, ops.Contraction, ops.Sum, ops.Gather, ops.Stack, ops.Put)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +95,9 @@ def _without_axis(op: ops.Op, cut: Cut) -> ops.Op:
             return ops.Flip(_lower(axis, sliced))
         case ops.Roll(axis, by):
             return ops.Roll(_lower(axis, sliced), by)
+        case ops.Put(fixed, places, base):
+            lowered = tuple(tuple((_lower(axis, cut.axis), place) for axis, place in at) for at in fixed)
+            return ops.Put(lowered, tuple(_without(at, cut.axis) for at in places), base)
         case ops.Gather(slots, rank):
             return _gather(slots, rank, cut)
         case _:

@@ -20,7 +20,7 @@ LARGE = 256 << 10  # bytes; smaller arrays are had again from memory that was fr
 
 Kinds: TypeAlias = frozenset[Hashable]
 
-_FRESH = (ops.Contraction, ops.Sum, ops.Roll, ops.Scatter, ops.Solve, ops.Stack)
+_FRESH = (ops.Contraction, ops.Sum, ops.Roll, ops.Scatter, ops.Put, ops.Solve, ops.Stack)
 _ENTRYWISE = (ops.Add, ops.Mul, ops.Power, ops.Call, ops.Conj)
 _COUNTED = (ops.Range, ops.Place, ops.Position, ops.Opposite)
 _VIEWING = (ops.Permute, ops.Pick, ops.Flip, ops.Diagonal, ops.Gather, ops.Roll)
@@ -52,7 +52,8 @@ class Overwriting:
         for step in ordered(plan.outputs):
             kinds[step] = _kinds(step, kinds, self.alike)
             entrywise = isinstance(step.op, _ENTRYWISE) and step in single and writes(step)
-            buffer = _buffer(step, uses, kinds) if entrywise and plan.bytes(step) >= self.large else None
+            pays = plan.bytes(step) >= self.large if entrywise else _is_put(step)
+            buffer = _buffer(step, uses, kinds) if pays else None
             if buffer is not None:
                 found[step] = buffer
         return found
@@ -61,13 +62,18 @@ class Overwriting:
 CAUTIOUS = Overwriting()
 
 
+def _is_put(step: Step) -> bool:
+    """Whether a step adds to parts of an array, but the value of a function, which PyTorch keeps for its derivative."""
+    return isinstance(step.op, ops.Put) and step.op.base and not isinstance(step.operands[0].op, ops.Call | ops.Power)
+
+
 def _buffer(step: Step, uses: Mapping[Step, int], kinds: Mapping[Step, Kinds]) -> Step | None:
     """The operand to write over; one that is added is better than one that is subtracted."""
     rest = set().union(*(kinds[o] for o in step.operands), _of_coefficients(step))
-    whole = tuple(range(step.rank))
+    *rows, whole = step.rows
     fit = [
         (_coefficient(step, n) != ONE, n)
-        for n, (o, places) in enumerate(zip(step.operands, step.rows, strict=False))
+        for n, (o, places) in enumerate(zip(step.operands, rows, strict=True))
         if places == whole and uses[o] == 1 and o.complex == step.complex and _is_fresh(o) and _holds(kinds[o], rest)
     ]
     return step.operands[min(fit)[1]] if fit else None
@@ -137,7 +143,7 @@ def _kinds(step: Step, known: Mapping[Step, Kinds], alike: bool) -> Kinds:
             return of_operands if is_plain(step) else frozenset({_WHOLE})
         case op if isinstance(op, _VIEWING):
             return known[step.operands[0]]
-        case ops.Scatter():
+        case ops.Scatter() | ops.Put():
             return of_operands | ({_DOUBLE, _COMPLEX} if step.complex else {_DOUBLE})
         case ops.Where() if step.rank and not known[step.operands[2]] <= {_COMPLEX}:
             return known[step.operands[2]]

@@ -54,6 +54,7 @@ SPELLING = Spelling(
     roll="jnp.roll({0}, {1}, axis={2})",
     broadcast="jnp.broadcast_to({0}, {1})",
     put="{0} = {0}.at[{3}].set({2})",
+    increase="{0} = {0}.at[{3}].add({2})",
     add_at="{0} = {0}.at[{3}].add({2})",
     tensordot="jnp.tensordot({0}, {1}, axes={2})",
     vdot="jnp.vdot({0}, {1})",

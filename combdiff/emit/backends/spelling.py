@@ -77,6 +77,7 @@ class Spelling:
 
     # a scatter, as statements: array, index in brackets, values, index; if empty, values are masked and summed
     put: str = "{0}[{3}] = {2}"
+    increase: str = "{0}[{3}] += {2}"
     add_at: str
     place: str = "{0}"  # one place among index arrays, where `add_at` takes arrays only
 
