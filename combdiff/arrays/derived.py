@@ -78,7 +78,7 @@ class Derived:
                 return call(name)
             case ops.Conj():
                 return conj(operand(0, labels))
-            case ops.Permute(order):
+            case ops.Permute(order) | ops.LaidOut(order):
                 return operand(0, [labels[order.index(axis)] for axis in range(step.rank)])
             case ops.Add(coefficients) as op:
                 return add(*(mul(c, t) for c, t in zip(coefficients, aligned(op.places), strict=True)))

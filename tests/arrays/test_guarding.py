@@ -36,7 +36,7 @@ def test_a_definition_under_a_guard_is_computed_with_safe_arguments_once() -> No
     text = f"(x::RM) -> begin; {R}\nsum((i, j), indicator(i + 1, j, 1 / r(i, j))); end"
     assert lines(text) == [
         "n = x.shape[0]",
-        "t = x[:, :, None] - x.T",
+        "t = x[:, :, None] - np.ascontiguousarray(x.T)",
         "i = np.arange(n)",
         "i2 = i + 1",
         't1 = np.where(i2[:, None] <= i, np.einsum("ijk,ijk->ik", t, t), 1)',

@@ -18,6 +18,7 @@ from combdiff.arrays.liveness import peak
 from combdiff.arrays.lower.lower import lower
 from combdiff.arrays.lower.signature import guessed_sizes, result_of
 from combdiff.arrays.passes.distances import Distances, expanded
+from combdiff.arrays.passes.laying import laid
 from combdiff.arrays.plan import Plan, Step
 from combdiff.budget import Budget
 from combdiff.errors import CombDiffError
@@ -63,7 +64,7 @@ class Forms:
 
     def _lowered(self, form: Term, sizes: Mapping[Domain, int] | None) -> Plan:
         plan = lower(form, sizes)
-        return expanded(plan) if self.distances == "expanded" else plan
+        return laid(expanded(plan) if self.distances == "expanded" else plan)
 
     def _quicker(self, plan: Plan, sizes: Mapping[Domain, int] | None) -> Plan | None:
         """The plan of another form that takes clearly less time than that of the formula."""
