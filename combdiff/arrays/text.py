@@ -138,6 +138,8 @@ class _Writer:
     def domain(self, d: Domain) -> str:
         """The label of a domain, whose line stands above all others."""
         if d not in self.domains:
+            for part in d.common:
+                self.domain(part)
             self.domains[d] = self.fresh(d.name)
         return self.domains[d]
 

@@ -162,6 +162,8 @@ class FunctionText:
     def extent(self, domain: Domain) -> str:
         if domain.count is not None:
             return str(domain.count)
+        if domain.common:
+            return f"min({', '.join(map(self.extent, domain.common))})"
         self.asked.add(domain)
         return self.dimensions[domain]
 

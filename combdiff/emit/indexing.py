@@ -143,7 +143,7 @@ def scattered(w: Writer, step: Step, op: ops.Scatter, values: Text, name: str) -
 def _masked(w: Writer, step: Step, op: ops.Scatter, name: str) -> list[str]:
     """A scatter where nothing is written in place: values stand where an index has its place, and are summed."""
     places, rank, own = op.places, op.rank, 0
-    while own < rank and places[own : own + 1] == ((own,),) and _counts(step.operands[own + 1]):
+    while own < rank and places[own : own + 1] == ((own,),) and _counts(step.operands[own + 1], step.domains[own]):
         own += 1
     if not set(range(own)) <= {axis for p in places[own:] for axis in p}:
         own = 0
@@ -173,6 +173,6 @@ def zeros(w: Writer, step: Step) -> str:
     return template.format(w.shape(step.domains) if step.rank > 1 else w.extent(step.domains[0]))
 
 
-def _counts(step: Step) -> bool:
-    """Whether a step says where the values of an index lie."""
-    return isinstance(step.op, ops.Range | ops.Place)
+def _counts(step: Step, domain: Domain) -> bool:
+    """Whether a step says where all values of an index lie."""
+    return isinstance(step.op, ops.Range | ops.Place) and step.domains == (domain,)

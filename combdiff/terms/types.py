@@ -22,7 +22,7 @@ class Domain:
     size the text names, `N{M}`. `contractable = False` forbids solving a δ for an index of this domain. With several
     `directions` an index is a point of a lattice, a vector of that many integers, each in the range that is said here.
     The values of a `listed` domain are offsets that are given when the program runs; `symmetric` then says that the
-    list holds −b with b.
+    list holds −b with b. With `common` it has the values that are in all of these domains, ranges from 0 on.
     """
 
     name: str
@@ -35,6 +35,7 @@ class Domain:
     upper: int | None = None
     directions: int = 1
     listed: bool = False
+    common: tuple[Domain, ...] = ()
 
     def __hash__(self) -> int:
         # domains are keys wherever sizes are known, and in one program a name tells them apart

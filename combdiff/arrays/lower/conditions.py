@@ -33,7 +33,7 @@ from combdiff.terms.terms import (
     subterms,
     total,
 )
-from combdiff.terms.types import Index
+from combdiff.terms.types import Domain, Index
 
 Condition = tuple[Term, Term]
 
@@ -142,6 +142,26 @@ def inlined(t: Let) -> Term:
 def mentions_delta(t: Term) -> bool:
     """Whether a δ stands anywhere in t."""
     return any(isinstance(u, Delta) for u in subterms(t))
+
+
+def common(condition: Condition) -> tuple[tuple[Var, Var], Domain] | None:
+    """Two indices that a condition says are equal, of ranges that may have different sizes, and what these share.
+
+    δ(i, j) over n and m values is solved for both: i = j = k for the min(n, m) values of k.
+    """
+    left, right = condition
+    if not (isinstance(left, Var) and isinstance(right, Var)):
+        return None
+    domains = domain_of(left), domain_of(right)
+    if domains[0] == domains[1] or not all(map(_is_plain, domains)):
+        return None
+    parts = tuple(dict.fromkeys(part for d in domains for part in d.common or (d,)))
+    return (left, right), Domain(" ".join(part.name for part in parts), common=parts)
+
+
+def _is_plain(domain: Domain) -> bool:
+    """Whether a domain has the values 0, 1, …, as far as an array goes."""
+    return domain.axes == (domain,) and not (domain.periodic or domain.symmetric or domain.lower)
 
 
 def solution(

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 from combdiff.arrays import ops
 from combdiff.arrays.lower.arrays import Arrays, Value, domain_of
-from combdiff.arrays.lower.conditions import compared_in, conditions_of, solution
+from combdiff.arrays.lower.conditions import common, compared_in, conditions_of, solution
 from combdiff.arrays.lower.indexing import affine, position
 from combdiff.arrays.passes.paths import Network
 from combdiff.terms.conditions.guards import SAFE, Condition, Finite, Guard, both, condition_of, under
@@ -53,7 +53,8 @@ class Guarding(ABC):
             inside = under(self.guards, rest)
             others = [[o for o in conditions if o is not c] for c in conditions]
             found = [compared_in(inside, o) for o in others]
-            if any(solution(c, [], inside, o, wanted) for c, o in zip(conditions, found, strict=True)):
+            pairs = zip(conditions, found, strict=True)
+            if any(common(c) or solution(c, [], inside, o, wanted) for c, o in pairs):
                 return self.constrained([], conditions, rest, wanted)
         condition = condition_of(t)
         with self.under(both(self.guards, (condition,))):

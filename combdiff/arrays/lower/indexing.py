@@ -79,7 +79,7 @@ def affine(t: Term) -> Affine:
 def position(arrays: Arrays, form: Affine, slot: Domain | None) -> Value:
     """An integer array: where in an array's axis of domain `slot` the entry lies; the plain value if it is None."""
     bare = form.bare
-    if bare is not None and (slot is None or domain_of(bare) == slot):
+    if bare is not None and (slot is None or slot in (domain_of(bare), *domain_of(bare).common)):
         return arrays.integers(bare, ops.Range if slot is None else ops.Place)
     if form.entry is not None and (slot is None or form.entry.type == Index(slot)):
         return _integers(arrays, form.entry)
@@ -267,13 +267,14 @@ def _in_range(v: Var, form: Affine, mentioned: Sequence[Var]) -> bool:
 def scatter(arrays: Arrays, a: Value, solved: Sequence[tuple[Var, Affine]], kept: Sequence[Var]) -> Value:
     """The array that holds a's entries where each solved index equals its form, and 0 elsewhere.
 
-    Indices of the forms that are not in `kept` are summed over.
+    Indices of the forms that are not in `kept` are summed over; where one is a solved index itself, places differ.
     """
     sources = tuple(dict.fromkeys(v for _, form in solved for v in form.variables))
     sources = (*(v for v in sources if v in kept), *(v for v in sources if v not in kept))
     stay = tuple(v for v in sources if v in kept)
     rest = tuple(v for v in a.labels if v not in sources)
-    adds = len(stay) < len(sources)
+    told = {form.bare for _, form in solved}
+    adds = any(v not in stay and v not in told for v in sources)
     if adds and not set(sources) <= set(a.labels):
         # NumPy's add.at reads beyond values that it would have to repeat (seen in 2.4)
         a = Value(arrays.arranged(a, (*sources, *rest)), (*sources, *rest))

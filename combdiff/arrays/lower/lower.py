@@ -16,6 +16,7 @@ from combdiff.arrays.lower.components import by_components
 from combdiff.arrays.lower.conditions import (
     Condition,
     closed_form,
+    common,
     compared_in,
     conditions_of,
     distributed,
@@ -68,6 +69,7 @@ from combdiff.terms.terms import (
     apply,
     conj,
     delta,
+    fresh,
     indicator,
     mul,
     refreshed,
@@ -373,19 +375,23 @@ class _Lowering(Solving, Guarding):
             inside = under(guards, rest)
             compared = compared_in(inside, [*conditions, *masks])
             found = solution((left, right), summed, inside, compared, wanted)
-            if found is None:
+            shared = None if found is not None else common((left, right))
+            if found is not None:
+                by = dict([found])
+            elif shared is not None:
+                index = self._shared(shared[1])
+                by = dict.fromkeys(shared[0], index)
+                summed.append(index)
+            else:
                 masks.append((left, right))
                 continue
-            var, form = found
-            by = {var: form}
             rest = substitute(rest, by)
             guards = tuple(c.at(by) for c in guards)
             conditions = [(substitute(a, by), substitute(b, by)) for a, b in conditions]
             masks = [(substitute(a, by), substitute(b, by)) for a, b in masks]
-            if var in summed:
-                summed.remove(var)
-            else:
-                solved = [(v, substitute(f, by)) for v, f in solved] + [(var, form)]
+            free = [item for item in by.items() if item[0] not in summed]
+            summed = [v for v in summed if v not in by]
+            solved = [(v, substitute(f, by)) for v, f in solved] + free
         for left, right in masks:
             rest = delta(left, right, rest)
         forms = [(v, affine(f)) for v, f in solved]
@@ -393,6 +399,11 @@ class _Lowering(Solving, Guarding):
         with self.under(guards):
             value = self._masked_sum(summed, rest, stay, wanted)
         return scatter(self.arrays, value, forms, [v for v in stay if v not in summed]) if forms else value
+
+    def _shared(self, domain: Domain) -> Var:
+        """An index over the values that are in several ranges."""
+        self.sizes[domain] = min(self.sizes[part] for part in domain.common)
+        return fresh("i", Index(domain))
 
     def _masked_sum(self, summed: list[Var], body: Term, stay: Sequence[Var], wanted: Sequence[Var]) -> Value:
         """A sum whose conditions are all left: as masks of the product, or round the whole of it."""
