@@ -17,7 +17,7 @@ import pytest
 
 import combdiff as cd
 from combdiff.errors import UnsupportedError
-from combdiff.simplify.contraction.egraph import session
+from combdiff.simplify.contraction.egraph import Session, session
 from combdiff.simplify.contraction.egraph_thread import EGraphThread
 from combdiff.terms.recursion import deep_recursion, rare_collections
 
@@ -182,6 +182,43 @@ def test_the_thread_of_an_e_graph_ends_with_it() -> None:
     del thread
     own.join(timeout=60)
     assert not own.is_alive()
+
+
+def test_a_run_is_one_word_between_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = []
+    call = EGraphThread.__call__
+
+    def counted(thread: EGraphThread, work: Callable[..., object], deadline: float = float("inf")) -> object:
+        words.append(work)
+        return call(thread, work, deadline)
+
+    with session(("terms", "index")) as found:
+        monkeypatch.setattr(EGraphThread, "__call__", counted)
+        assert found.run(["(let $x (Var 1))"], ["$x"], "index*").finished
+    assert len(words) == 1
+
+
+def test_a_run_ends_when_nobody_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns: list[str] = []
+
+    def endless(self: Session, family: str, families: object, budget: object = None) -> bool:
+        turns.append(family)
+        return True
+
+    class Interrupted:
+        def get(self, timeout: float) -> None:
+            while not turns:
+                pass
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Session, "_ran", endless)
+    busy = Session(("terms",))
+    answers = busy._egraph._outbox
+    busy._egraph._outbox = Interrupted()  # type: ignore[assignment]  # the caller's end only
+    with pytest.raises(KeyboardInterrupt):
+        busy.run(["(let $x (Var 1))"], ["$x"], "terms*")
+    answers.get(timeout=60)
+    assert busy.lost
 
 
 # --- compiled functions ---------------------------------------------------------------------------------------------

@@ -76,6 +76,7 @@ class Session:
 
     def __init__(self, families: Sequence[str], watched: bool = False) -> None:
         self._egraph = EGraphThread()
+        self._within: EGraph | None = None  # while a run is at work in that thread
         self._rulesets: set[str] = set()
         self._tables: set[str] = set()
         for family in families:
@@ -94,6 +95,8 @@ class Session:
 
     def _do(self, commands: Sequence[str], budget: Budget | None = None) -> list[object]:
         """The outputs of some commands. Raises OutOfTime if the budget ends before they do."""
+        if self._within is not None:
+            return _outputs(commands, None, self._within)
         return self._egraph(partial(_outputs, commands, None), _end(budget))
 
     def run(self, facts: Sequence[str], roots: Sequence[str], *passes: str, budget: Budget | None = None) -> Run:
@@ -104,23 +107,49 @@ class Session:
         looked at between any two iterations; where it is spent, the run has no roots.
         """
         budget = budget or Budget()
-        result = Run()
-        with suppress(OutOfTime), self._aside():
-            self._do(facts, budget)
-            if not budget.exceeded(self._size()) and self._saturated(passes, budget, result):
-                result.roots = self._extracted(roots, budget)
-                result.finished = True
-        return result
+        families: dict[str, Family] = {}
+        found = None
+        with suppress(OutOfTime), self._unless_lost():
+            found = self._egraph(partial(self._run, facts, roots, passes, budget, families), _end(budget))
+        # a copy: whoever was not waited for may still be writing
+        return Run(found or [], dict(families), found is not None)
+
+    def _run(
+        self,
+        facts: Sequence[str],
+        roots: Sequence[str],
+        passes: Sequence[str],
+        budget: Budget,
+        families: dict[str, Family],
+        egraph: EGraph,
+    ) -> list[tuple[TermDag, int]] | None:
+        """What `run` does, all in the thread of the e-graph: a word between threads costs more than a small law."""
+        self._within = egraph
+        found = None
+        try:
+            self._do(["(push)", *facts])
+            if not budget.exceeded(self._size()) and self._saturated(passes, budget, families):
+                found = self._extracted(roots)
+            self._do(["(pop)"])
+        finally:
+            self._within = None
+        return found
 
     @contextmanager
     def _aside(self) -> Iterator[None]:
         """Inside, the e-graph may be changed; afterwards it is as it was, or the session is lost."""
+        with self._unless_lost():
+            self._do(["(push)"])
+            yield
+            self._do(["(pop)"])
+
+    @contextmanager
+    def _unless_lost(self) -> Iterator[None]:
+        """Inside, the e-graph is changed and changed back; if that is broken off, the session is lost."""
         unharmed = False
         try:
             with _guarded("a derivation"):
-                self._do(["(push)"])
                 yield
-                self._do(["(pop)"])
             unharmed = True
         finally:
             if not unharmed:
@@ -159,17 +188,17 @@ class Session:
             budget.spent = True
         return found, families
 
-    def _saturated(self, passes: Sequence[str], budget: Budget, result: Run) -> bool:
-        """Whether the passes came to their end within the budget."""
+    def _saturated(self, passes: Sequence[str], budget: Budget, families: dict[str, Family]) -> bool:
+        """Whether the passes came to their end within the budget, and while somebody waits for that."""
         turn = 0
         while turn < len(passes):
             updated = False
             for step in passes[turn].split():
                 again = True
                 while again:
-                    if budget.over():
+                    if budget.over() or self._egraph.left:
                         return False
-                    grown = self._ran(step.rstrip("*"), result.families, budget)
+                    grown = self._ran(step.rstrip("*"), families, budget)
                     if grown and budget.exceeded(self._size()):
                         return False
                     updated |= grown

@@ -44,11 +44,13 @@ class EGraphThread:
 
     A call raises what the work raises, and OutOfTime at its deadline, on the clock of `time.perf_counter`. After
     OutOfTime or an interruption the thread is `lost`: it is still busy and answers no more. It ends with this object.
+    Work of several parts sees from `left` that nobody waits for it any more.
     """
 
     def __init__(self) -> None:
         _Process.enter()
         self.lost = False
+        self.left = False
         self._inbox: Inbox = SimpleQueue()
         self._outbox: Outbox = SimpleQueue()
         queues = self._inbox, self._outbox
@@ -69,7 +71,11 @@ class EGraphThread:
         try:
             result, problem = self._outbox.get(timeout=max(0.0, min(deadline - perf_counter(), _LONGEST)))
         except Empty:
+            self.left = True
             raise OutOfTime from None
+        except BaseException:
+            self.left = True
+            raise
         self.lost = False
         if problem is not None:
             raise problem
