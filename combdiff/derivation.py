@@ -331,7 +331,15 @@ class Derivation:
 
         return names_to_pack(pack, self.term, self.objective.params) if pack else ()
 
-    def problem(self, /, *, check: Check = "sample", pack: str | Sequence[str] = (), **arrays: object) -> Problem:
+    def problem(
+        self,
+        /,
+        *,
+        check: Check = "sample",
+        pack: str | Sequence[str] = (),
+        manifold: str | Mapping[str, str] = "",
+        **arrays: object,
+    ) -> Problem:
         """The objective for `scipy.optimize.minimize`: `fun`, `jac`, `hessp` and `x0`, all of one real vector.
 
         >>> import combdiff as cd, numpy as np
@@ -342,13 +350,14 @@ class Derivation:
         True
 
         Captured arrays and functions are given by name, and so are the unknowns, where to start; see `Problem`. `check`
-        and `pack` are as for `compile`; where the program has such a name, the option is `check_` or `pack_`.
+        and `pack` are as for `compile`; with `manifold="stiefel"` unknowns keep orthonormal columns. Where the program
+        has a name such as check, the option is `check_`.
         """
         from combdiff.minimizing import Problem
 
         given = Given.of(self.term, arrays)
         check, pack = given.option("check", check, "sample"), given.option("pack", pack, ())
-        return Problem(self, given.rest, check, pack)
+        return Problem(self, given.rest, check, pack, given.option("manifold", manifold, ""))
 
     def check(self, seed: int = 0) -> Report:
         """Compare with finite differences and the emitted code, on random data in the declared symmetries.

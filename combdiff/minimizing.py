@@ -6,7 +6,7 @@ All unknowns are packed in one vector, a complex entry a + ib as the two floats 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, cast
@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from combdiff.boundary import boundaries
 from combdiff.errors import ArrayError, UnsupportedError
+from combdiff.manifolds import MANIFOLDS, Chart, Flat, Stiefel
 from combdiff.meaning.masks import refuse_masked
 from combdiff.terms.terms import Var
 from combdiff.terms.types import Map, Number, is_complex
@@ -38,10 +39,11 @@ class Code:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Known:
-    """What was computed at a point."""
+    """What was computed at a point; a chart for each unknown."""
 
     code: Code
     point: Vector
+    charts: tuple[Chart, ...]
     found: tuple[object, ...]
 
 
@@ -59,6 +61,9 @@ class Problem:
     `fun`, `jac` and `hessp` are what `scipy.optimize.minimize` calls so, `x0` is where to start, `unpack` makes the
     unknowns of a vector (several are a tuple) and `pack` a vector of the unknowns. What was computed at a point is kept
     until another one is asked for. Code for `hessp` is made when it is first called. Any number of threads may use it.
+
+    With `manifold="stiefel"` the unknowns, or with {"C": "stiefel"} those named, are matrices with orthonormal columns:
+    the vector is that of any matrix of full rank, whose polar factor the unknown is.
     """
 
     def __init__(
@@ -67,6 +72,7 @@ class Problem:
         given: Mapping[str, object],
         check: Check = "sample",
         pack: str | Sequence[str] = (),
+        manifold: str | Mapping[str, str] = "",
     ) -> None:
         if derivation.mode != "grad":
             raise UnsupportedError(
@@ -86,6 +92,7 @@ class Problem:
         names = {v.name for v in self._unknowns}
         self._captured = {name: value for name, value in given.items() if name not in names}
         self._shapes = [a.shape for a in start]
+        self._charts = [_chart(v.name, manifold, names) for v in self._unknowns]
         self._code = Code(derivation.compile(value=True, check=check, pack=pack), has_products=False)
         self._known: Known | None = None
         self.x0 = self.pack(*start)
@@ -97,21 +104,27 @@ class Problem:
 
     def fun(self, x: npt.ArrayLike) -> float:
         """The objective, of which the real part is taken."""
-        return float(np.real(cast(complex, self._at(x)[0])))
+        return float(np.real(cast(complex, self._at(x).found[0])))
 
     def jac(self, x: npt.ArrayLike) -> Vector:
         """The gradient as a vector."""
-        return self.pack(*self._at(x)[1 : 1 + len(self._unknowns)])
+        known = self._at(x)
+        gradients = cast(tuple[Unknown, ...], known.found[1 : 1 + len(self._unknowns)])
+        return self.pack(*(chart.pulled(g) for chart, g in zip(known.charts, gradients, strict=True)))
 
     def hessp(self, x: npt.ArrayLike, p: npt.ArrayLike) -> Vector:
         """The Hessian at x times the vector p."""
         if not self._code.has_products:
             function = self._derivation.compile(value=True, hvp=True, check=self._check, pack=self._pack)
             self._code = Code(function, has_products=True)
-        hvp = self._at(x)[-1]
+        known = self._at(x)
+        *gradients, hvp = known.found[1:]
         assert callable(hvp), "the products stand last"
-        found = hvp(*self._arrays(self._vector(p)))
-        return self.pack(*(found if isinstance(found, tuple) else (found,)))
+        directions = self._arrays(self._vector(p))
+        found = hvp(*(chart.moved(k) for chart, k in zip(known.charts, directions, strict=True)))
+        products = found if isinstance(found, tuple) else (found,)
+        each = zip(known.charts, directions, cast(list[Unknown], gradients), products, strict=True)
+        return self.pack(*(chart.turned(k, g, dg) for chart, k, g, dg in each))
 
     def pack(self, *unknowns: object) -> Vector:
         """One real vector of arrays of the unknowns, in their order."""
@@ -133,7 +146,7 @@ class Problem:
 
     def unpack(self, x: npt.ArrayLike) -> Unknown | tuple[Unknown, ...]:
         """The unknowns that a vector holds, as fresh arrays; several as a tuple."""
-        arrays = self._arrays(self._vector(x))
+        arrays = [chart.value for chart in self._at_charts(self._vector(x))]
         return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
     def _arrays(self, x: Vector) -> list[Unknown]:
@@ -157,17 +170,21 @@ class Problem:
             )
         return vector.astype(np.float64, copy=False)
 
-    def _at(self, x: npt.ArrayLike) -> tuple[object, ...]:
+    def _at_charts(self, x: Vector) -> tuple[Chart, ...]:
+        each = zip(self._charts, self._arrays(x), self._unknowns, strict=True)
+        return tuple(chart(array, v.name) for chart, array, v in each)
+
+    def _at(self, x: npt.ArrayLike) -> Known:
         """What the compiled function returns at x: the value, the gradients, and the products if they are asked for."""
         vector = self._vector(x)
         code, known = self._code, self._known
         if known is None or known.code is not code or not np.array_equal(known.point, vector):
-            unknowns = zip(self._unknowns, self._arrays(vector), strict=True)
-            found = code.function(**self._taken(code), **{v.name: a for v, a in unknowns})
-            assert isinstance(found, tuple), "a value and a gradient"
+            charts = self._at_charts(vector)
+            unknowns = {v.name: chart.value for v, chart in zip(self._unknowns, charts, strict=True)}
+            found = code.function(**self._taken(code), **unknowns)
             # point and values are one object: another thread may ask for another point meanwhile
-            known = self._known = Known(code, vector.copy(), found)
-        return known.found
+            known = self._known = Known(code, vector.copy(), charts, found)
+        return known
 
     def _taken(self, code: Code) -> dict[str, object]:
         """What is given once; second derivatives of the caller's functions are for the products only."""
@@ -175,6 +192,17 @@ class Problem:
             return self._captured
         names = {a.name for a in code.function.arguments}
         return {name: value for name, value in self._captured.items() if name in names or not callable(value)}
+
+
+def _chart(name: str, manifold: str | Mapping[str, str], names: Collection[str]) -> type[Flat] | type[Stiefel]:
+    """How an unknown is varied."""
+    given = dict.fromkeys(names, manifold) if isinstance(manifold, str) else manifold
+    for unknown, kind in given.items():
+        if unknown not in names or kind not in MANIFOLDS:
+            raise ArrayError(
+                f"manifold is {manifold!r}", remedy=f'give "stiefel", or {{"{min(names)}": "stiefel"}} for one unknown'
+            )
+    return MANIFOLDS[given.get(name, "")]
 
 
 def _start(var: Var, value: object) -> Unknown:

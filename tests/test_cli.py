@@ -16,9 +16,11 @@ import combdiff as cd
 from combdiff.checking.report import Finding, Report
 from combdiff.command.cli import main
 from combdiff.command.options import parser
+from combdiff.command.terminal import coloured, width
 from combdiff.derivation import Derivation
 from combdiff.language.inference.infer import infer
 from combdiff.language.parsing.parser import parse
+from combdiff.language.printing.printer import program_text
 
 ROOT = Path(__file__).parent.parent
 HARTREE_FOCK = str(ROOT / "examples" / "hartree_fock.cd")
@@ -26,7 +28,7 @@ QUADRATIC = str(ROOT / "examples" / "quadratic.cd")
 CUBES = "(x::RV) -> sum(i, x(i)^3)"
 SQUARES = "(x::RV) -> sum(i, x(i)^2)"
 MANY = 100_000
-COMMANDS = ("grad", "pullback", "hvp", "check", "explain", "plan")
+COMMANDS = ("grad", "pullback", "hvp", "compile", "check", "explain", "plan")
 
 
 @pytest.fixture
@@ -325,3 +327,138 @@ def test_help_tells_what_every_option_is_for_with_an_example_that_runs(run, comm
     assert status == 0 and all(action.help for action in commands[command]._actions)
     example = shlex.split(out.split("Example: combdiff ")[1])
     assert run(*[str(ROOT / "examples" / "quadratic.cd") if a.endswith(".cd") else a for a in example])[0] == 0
+
+
+# --- several programs, files, the terminal ----------------------------------------------------------------------------
+
+
+def test_the_version_is_printed(run):
+    assert run("--version") == (0, f"combdiff {cd.__version__}\n", "")
+
+
+def test_a_program_on_the_command_line(run):
+    assert run("grad", "-e", SQUARES) == (0, f"{cd.grad(SQUARES)}\n", "")
+    assert "<command line>:1:11" in refused(run("grad", "-e", "(x::R) -> y"))
+    assert "no program is given" in refused(run("grad"))
+
+
+def test_several_programs_are_told_apart(run):
+    status, out, _ = run("grad", QUADRATIC, "-e", SQUARES)
+    assert status == 0
+    assert out.split("\n\n") == [QUADRATIC, str(cd.grad(Path(QUADRATIC))), "<command line>", f"{cd.grad(SQUARES)}\n"]
+    status, out, _ = run("check", "-e", SQUARES, "-e", CUBES)
+    assert status == 0 and out.count("finite differences") == 2
+
+
+def test_a_result_is_written_to_a_file(run, tmp_path):
+    file = tmp_path / "result.tex"
+    assert run("grad", "-e", SQUARES, "--format", "latex", "-o", str(file)) == (0, "", "")
+    assert file.read_text(encoding="utf-8") == f"{cd.grad(SQUARES).latex()}\n"
+    assert "cannot write" in refused(run("grad", "-e", SQUARES, "-o", str(tmp_path / "none" / "x")))
+
+
+def test_one_module_for_several_programs(run, tmp_path):
+    file, other = tmp_path / "gradients.py", tmp_path / "cubes-of-x.cd"
+    other.write_text(CUBES, encoding="utf-8")
+    status, out, _ = run("compile", QUADRATIC, str(other), "-e", SQUARES, "-o", str(file), "--value", "--hvp")
+    assert (status, out) == (0, "")
+    scope = {}
+    exec(compile(file.read_text(encoding="utf-8"), str(file), "exec"), scope)
+    x = np.array([1.0, 2.0])
+    value, gradient, hvp = scope["cubes_of_x_value_gradient_and_hvp"](x)
+    assert value == 9 and gradient.tolist() == [3, 12] and hvp(x).tolist() == [6, 24]
+    assert scope["program3_value_gradient_and_hvp"](x)[0] == 5
+    assert "quadratic_value_gradient_and_hvp" in scope
+    assert file.read_text(encoding="utf-8").count("import numpy as np") == 1
+
+
+@pytest.mark.parametrize("backend", ("numpy", "cupy", "jax"))
+def test_functions_of_one_name_are_told_apart_in_a_module(run, backend):
+    fused = "(x::RV, b::RV) -> sum(i, {}(x(i)^2 * tanh(b(i)) + sin(x(i)) * cos(x(i))))"
+    solved = "(a::R) -> (b::R) -> root((y::R) -> y^{} + a * y - b)"
+    programs = [fused.format("exp"), fused.format("cos"), solved.format(3), solved.format(5)]
+    arguments = [text for program in programs for text in ("-e", program)]
+    status, out, _ = run("compile", *arguments, "--backend", backend)
+    assert status == 0
+    compile(out, "<module>", "exec")
+    defined = [line.split("(")[0].split(" = ")[0] for line in out.splitlines() if line[:1].isalpha()]
+    assert len(defined) == len(set(defined))
+    if backend == "numpy":
+        scope = {}
+        exec(out, scope)
+        assert np.isclose(scope["program3_gradient"](1.0, 2.0), 1 / 4) and np.isclose(
+            scope["program4_gradient"](1.0, 2.0), 1 / 6
+        )
+
+
+def test_an_example_is_written_and_derived(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    status, out, _ = run("new", "hartree-fock")
+    assert status == 0 and "combdiff grad hartree_fock.cd" in out
+    assert Path("hartree_fock.cd").read_text(encoding="utf-8") == Path(HARTREE_FOCK).read_text(encoding="utf-8")
+    assert run("grad", "hartree_fock.cd")[0] == 0
+    assert "exists already" in refused(run("new", "hartree-fock"))
+    assert "did you mean hartree-fock?" in refused(run("new", "hartree-fok"))
+    status, out, _ = run("new")
+    assert status == 0 and set(out.split()) == {f.stem.replace("_", "-") for f in (ROOT / "examples").glob("*.cd")}
+    for name in out.split():
+        assert run("new", name, "-o", "-")[1].strip()
+
+
+@pytest.mark.parametrize(
+    "arguments, meant",
+    [
+        (("grad", "-", "--vlaue"), "--value"),
+        (("grda", "-"), "grad"),
+        (("grad", "-", "--format", "pyton"), "python"),
+        (("plan", "-", "--shap", "x=3", "--memry", "1"), "--memory"),
+    ],
+)
+def test_a_wrong_option_is_told_in_two_lines(run, arguments, meant):
+    first, second = refused(run(*arguments)).splitlines()
+    assert first.startswith("combdiff") and second == f"remedy: did you mean {meant}?"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_colours_are_for_terminals(run, monkeypatch):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\033" not in refused(run("grad", "-e", "(x::R) -> y"))
+    text = "\n".join(["<text>:1:11: unknown", "  1 | (x::R) -> y", "    |           ^", "remedy: none"])
+    assert coloured(text, Terminal()).count("\033[0m") == 2
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert coloured(text, Terminal()) == text == coloured(text, io.StringIO())
+
+
+def test_a_result_is_as_wide_as_the_terminal(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    assert (width(None), width(Terminal()), width(io.StringIO())) == (100, 60, 100)
+    long = "(x::RV, y::RV) -> sum(i, sin(x(i) * y(i)) * exp(x(i)) * tanh(y(i)) * x(i)^3)"
+    d = cd.grad(long)
+    assert max(map(len, program_text(d.term, 60).splitlines())) <= 60 < max(map(len, str(d).splitlines()))
+
+
+@pytest.mark.parametrize("shell", ("bash", "zsh", "tcsh"))
+def test_a_shell_completes_commands(run, shell):
+    pytest.importorskip("shtab")
+    status, out, _ = run("completion", shell)
+    assert status == 0 and "--backend" in out and "pullback" in out
+
+
+def test_what_was_derived_before_is_not_derived_again(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    first = run("grad", "-e", CUBES)
+    (file,) = (tmp_path / "combdiff").iterdir()
+    monkeypatch.setattr("combdiff.api.grad", None)
+    assert run("grad", "-e", CUBES) == first
+    monkeypatch.undo()
+    file.write_bytes(b"nothing")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert run("grad", "-e", CUBES) == first
+    assert run("grad", "-e", CUBES, "--expand")[0] == 0 and len(list((tmp_path / "combdiff").iterdir())) == 2
+    assert run("grad", "-e", SQUARES, "--no-cache")[0] == 0 and len(list((tmp_path / "combdiff").iterdir())) == 2
+    monkeypatch.setenv("XDG_CACHE_HOME", os.devnull)
+    assert run("grad", "-e", CUBES) == first

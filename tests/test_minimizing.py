@@ -146,3 +146,63 @@ def test_a_wrong_point_or_derivation_is_an_error() -> None:
         p.pack(np.ones(2), np.ones(3))
     with pytest.raises(UnsupportedError, match="takes a gradient"):
         cd.hvp(PHASES).problem(a=np.ones(2), z=np.ones(2))
+
+
+# --- orthonormal columns ----------------------------------------------------------------------------------------------
+
+RAYLEIGH = "(A::{}) -> (X::{}) -> real(sum((i, j, k), X(i, k)' * A(i, j) * X(j, k)))"
+
+
+def _hermitian(n: int, over_complex: bool, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    a = rng.normal(size=(n, n)) + (1j * rng.normal(size=(n, n)) if over_complex else 0)
+    return a + np.conj(a.T)
+
+
+@pytest.mark.parametrize("over_complex", (False, True))
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (3, 1), (5, 2), (5, 5), (7, 3)])
+def test_orthonormal_columns_that_minimise_are_the_lowest_eigenvectors(n, m, over_complex) -> None:
+    optimize = pytest.importorskip("scipy.optimize")
+    A = _hermitian(n, over_complex)
+    start = np.linalg.qr(_hermitian(n, over_complex, seed=1))[0][:, :m]
+    d = cd.grad(RAYLEIGH.format(*(("Her", "CM") if over_complex else ("Sym", "RM"))))
+    problem = d.problem(A=A, X=start, manifold="stiefel")
+    found = optimize.minimize(problem.fun, problem.x0, jac=problem.jac, hessp=problem.hessp, method="trust-ncg")
+    X = problem.unpack(found.x)
+    np.testing.assert_allclose(np.conj(X.T) @ X, np.eye(m), atol=1e-12)
+    assert np.isclose(found.fun, np.linalg.eigvalsh(A)[:m].sum(), atol=1e-6)
+
+
+@pytest.mark.parametrize("over_complex", (False, True))
+def test_derivatives_over_orthonormal_columns_are_differences(over_complex) -> None:
+    rng = np.random.default_rng(2)
+    text = """
+        (A::{H}, B::{M}) -> (X::{M}, b::RV) ->
+          real(sum((i, j, k), X(i, k)' * A(i, j) * X(j, k) * b(k))) + sum((i, k), abs2(X(i, k) - B(i, k))^2)
+            + sum(k, b(k)^4)
+    """.replace("{H}", "Her" if over_complex else "Sym").replace("{M}", "CM" if over_complex else "RM")
+    B = rng.normal(size=(4, 2)) + (1j * rng.normal(size=(4, 2)) if over_complex else 0)
+    problem = cd.grad(text).problem(
+        A=_hermitian(4, over_complex), B=B, X=B + 1, b=rng.normal(size=2), manifold={"X": "stiefel"}
+    )
+    x, h = problem.x0 * 1.3, 1e-5
+    directions = rng.normal(size=(6, len(x)))
+    for k in directions:
+        slope = (problem.fun(x + h * k) - problem.fun(x - h * k)) / (2 * h)
+        assert np.isclose(problem.jac(x) @ k, slope, rtol=1e-6, atol=1e-7)
+        turned = (problem.jac(x + h * k) - problem.jac(x - h * k)) / (2 * h)
+        np.testing.assert_allclose(problem.hessp(x, k), turned, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("manifold", "start", "message"),
+    [
+        ("sphere", np.ones((3, 2)), "manifold is 'sphere'"),
+        ({"Y": "stiefel"}, np.ones((3, 2)), "manifold is"),
+        ("stiefel", np.ones((2, 3)), "cannot have orthonormal columns"),
+        ("stiefel", np.ones((3, 2)), "depend on one another"),
+    ],
+)
+def test_what_has_no_orthonormal_columns_is_refused(manifold, start, message) -> None:
+    with pytest.raises(cd.CombDiffError, match=message):
+        cd.grad(RAYLEIGH.format("Sym", "RM")).problem(A=np.eye(len(start)), X=start, manifold=manifold)
