@@ -41,6 +41,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return [*globals(), "Derivation"]
+
+
 def __getattr__(name: str) -> object:
     # deriving takes NumPy and more, which importing combdiff does not
     if name == "Derivation":

@@ -121,7 +121,7 @@ def _derived(
             f"a program is a text, and this is of type {type(text).__name__}", remedy="give its text, or a Path of it"
         )
     if text.endswith(".cd") and "\n" not in text:
-        raise CombDiffError(f"{text} is a path, not a program", remedy=f"give Path({text!r}), of pathlib")
+        raise CombDiffError(f"{text} is a path, not a program", remedy=f"give it as a path: pathlib.Path({text!r})")
     seconds, nodes = budget
     if not (isinstance(seconds, int | float) and seconds > 0):
         raise CombDiffError(f"the time budget is {seconds!r}", remedy="give a number of seconds above 0")

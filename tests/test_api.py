@@ -47,7 +47,7 @@ def test_every_public_name_is_an_entry_point_or_an_error():
     [
         (None, "a program is a text"),
         (SQUARES.encode(), "a program is a text"),
-        ("examples/hartree_fock.cd", "open('examples/hartree_fock.cd').read()"),
+        ("examples/hartree_fock.cd", "Path('examples/hartree_fock.cd')"),
         ("", "the text is empty"),
     ],
 )

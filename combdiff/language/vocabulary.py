@@ -52,11 +52,12 @@ def counted(n: int, noun: str) -> str:
     return f"{n} {noun if n == 1 else plural}"
 
 
-def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
-    """A remedy for a word that is not known.
+def did_you_mean(word: str, known: Iterable[str], otherwise: str, cutoff: float = 0.6) -> str:
+    """A remedy for a word that is not known; `cutoff` is how much of it the word that is meant has at least.
 
     >>> did_you_mean("alpa", ["alpha", "beta"], "define it")
     'did you mean alpha?'
     """
-    near = get_close_matches(word, sorted(set(known)), n=1)
+    words = sorted(set(known))
+    near = [w for w in words if w.lower() == word.lower()] or get_close_matches(word, words, n=1, cutoff=cutoff)
     return f"did you mean {near[0]}?" if near else otherwise

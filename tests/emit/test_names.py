@@ -238,7 +238,7 @@ def test_what_is_not_needed_of_a_shape_hides_no_argument(word: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "names", [("float", "complex"), ("A", "np"), ("rows", "place"), ("i", "p"), ("J", "𝐉"), ("x̂", "x"), ("n", "m")]
+    "names", [("float", "int"), ("A", "np"), ("rows", "place"), ("i", "p"), ("J", "𝐉"), ("x̂", "x"), ("n", "m")]
 )
 def test_arrays_of_any_name_are_packed(names: tuple[str, str]) -> None:
     one, other = names

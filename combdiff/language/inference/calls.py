@@ -36,8 +36,8 @@ Callee = Builtin | Closure | Term
 Argument = Expr | Ready
 
 
-def callee(el: Elaborator, e: Expr, scope: Scope) -> Callee:
-    """What is called when `e` is applied."""
+def callee(el: Elaborator, e: Expr, scope: Scope, args: Sequence[Argument] = ()) -> Callee:
+    """What is called when `e` is applied, to `args` if it is known to what."""
     match e:
         case Name(text) if text in FUNCTIONS:
             return Builtin(text)
@@ -47,7 +47,9 @@ def callee(el: Elaborator, e: Expr, scope: Scope) -> Callee:
                 return entry
             if isinstance(entry, Textual):
                 el.spend(1, e.span)
-                return callee(el, entry.value, scope.child({text: entry.before}))
+                return callee(el, entry.value, scope.child({text: entry.before}), args)
+            if entry is None:
+                raise el.unknown(e, scope, args)
             return el.expr(e, scope)
         case Lambda():
             return Closure(e, scope)

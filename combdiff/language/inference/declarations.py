@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from combdiff.errors import LanguageError, Span
+from combdiff.language.habits import remedy_of_type
 from combdiff.language.inference.domains import Ranges
 from combdiff.language.inference.symmetries import check_group, join, symmetry_of
 from combdiff.language.parsing.syntax import DomainClause, MapType, Name, Space, SymmetryClause, TypeExpr, TypeName
@@ -135,7 +136,8 @@ class Kinds:
         raise LanguageError(
             f"unknown type {kind.text}",
             span=kind.span,
-            remedy=did_you_mean(kind.text, known, f"declare it: `@space {kind.text} begin type = (N,) -> R end`"),
+            remedy=remedy_of_type(kind.text)
+            or did_you_mean(kind.text, known, f"declare it: `@space {kind.text} begin type = (N,) -> R end`"),
         )
 
     def check_sizes(self) -> None:

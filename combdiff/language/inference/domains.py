@@ -200,12 +200,13 @@ class Ranges:
     def _unknown(self, node: Domain, facts: _Facts) -> LanguageError:
         label, span = self._places[node]
         near = facts.near and self.domain_of(facts.near)
+        name = label.removeprefix("index ")
         remedy = (
-            f"give {label} a domain with bounds, `@domain K begin base = I; lower = 0; upper = 4 end` "
-            "and `i::K` (or `x::R` for an integral)"
+            f"write `{name}::R` for a real number; to an index give a domain with bounds, "
+            f"`@domain K begin base = I; lower = 0; upper = 4 end` and `{name}::K`"
         )
         if near and near.declared and not near.listed:
-            remedy = f"say it where {label} is bound: `{label.removeprefix('index ')}::{near.name}`"
+            remedy = f"say it where {label} is bound: `{name}::{near.name}`"
         return LanguageError(
             f"cannot tell how far {label} ranges: it stands bare in no slot of a tensor", span=span, remedy=remedy
         )

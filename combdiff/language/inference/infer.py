@@ -7,10 +7,11 @@ that is a value is bound by `Let`; one that is a function is read anew wherever 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from combdiff.errors import BudgetError, CombDiffError, LanguageError, Span, UnsupportedError
+from combdiff.language import habits
 from combdiff.language.inference import calls
 from combdiff.language.inference.declarations import Kinds
 from combdiff.language.inference.domains import Ranges
@@ -142,7 +143,7 @@ class Elaborator:
             case Numeral(value):
                 return Const(value)
             case Apply(function, args):
-                return calls.call(self, calls.callee(self, function, scope), args, scope, e.span, function)
+                return calls.call(self, calls.callee(self, function, scope, args), args, scope, e.span, function)
             case Lambda():
                 return self.lambda_(e, scope, wanted)
             case Summation():
@@ -240,13 +241,22 @@ class Elaborator:
         """What a name stands for, or an error that proposes another."""
         entry = scope.find(e.text)
         if entry is None:
-            if e.text in self.defined():
-                remedy = "a definition is seen in the lines that follow it, not before and not in itself"
-            else:
-                known = [*scope.names(), *RESERVED]
-                remedy = did_you_mean(e.text, known, f"make it a parameter, `({e.text}::R) -> …`, or define it before")
-            raise LanguageError(f"unknown name {e.text}", span=e.span, remedy=remedy)
+            raise self.unknown(e, scope)
         return entry
+
+    def unknown(self, e: Name, scope: Scope, args: Sequence[Expr | Ready] | None = None) -> LanguageError:
+        """The error for a name that stands for nothing; `args` are what it is applied to as a function."""
+        known = [*scope.names(), *RESERVED]
+        if e.text in self.defined():
+            remedy = "a definition is seen in the lines that follow it, not before and not in itself"
+        elif args is not None:
+            written = [a for a in args if not isinstance(a, Ready)]
+            missing = habits.remedy_of_missing_function(e.text)
+            remedy = habits.remedy_of_function(e.text, written) or did_you_mean(e.text, known, missing, cutoff=0.75)
+        else:
+            otherwise = f"make it a parameter, `({e.text}::R) -> …`, or define it before"
+            remedy = habits.remedy_of_name(e.text, known) or did_you_mean(e.text, known, otherwise)
+        return LanguageError(f"unknown name {e.text}", span=e.span, remedy=remedy)
 
     # --- binders ----------------------------------------------------------------------------------------------------
 

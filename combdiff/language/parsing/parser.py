@@ -12,10 +12,12 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from combdiff.errors import LanguageError, Source, Span
+from combdiff.language.habits import MODULES
 from combdiff.language.inference.settings import BUILTIN_TYPES
 from combdiff.language.parsing.building import Builder, Piece, expression, in_order
 from combdiff.language.parsing.layout import Layout, span_of
 from combdiff.language.parsing.syntax import DomainClause, Module, Space
+from combdiff.language.vocabulary import FUNCTIONS
 from combdiff.resources import resource
 
 if TYPE_CHECKING:
@@ -126,8 +128,13 @@ def _refuse_names(declarations: Collection[Space | DomainClause]) -> None:
 # --- words for what cannot be read ----------------------------------------------------------------------------------
 
 _SUPERSCRIPTS = frozenset("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁱⁿ")
+_ORDER = (
+    "write indicator(i, j, e) for e where i ≤ j, indicator(i + 1, j, e) where i < j; numbers: indicator(x, y, e)"
+)
+_OTHER_ORDER = "write indicator(j, i, e) for e where i ≥ j, indicator(0, x, e) for e where x ≥ 0"
+_UNEQUAL = "write e - delta(i, j, e) for e where i ≠ j"
 _REMEDIES = {
-    "@": "only @space and @domain are known: leave out what wraps the program in its host language",
+    "@": "write a product of matrices with its indices: sum(j, A(i, j) * x(j)); declarations are @space and @domain",
     '"': "there are no texts in the language",
     "×": "write * for a product",
     "·": "write * for a product",
@@ -135,24 +142,43 @@ _REMEDIES = {
     "|": "write abs(x) for |x|, and f ▷ g to apply f, then g",
     "→": "write -> for a map",
     "↦": "write -> for a map",
-    "≤": "write indicator(i, j, e) for e where i ≤ j",
-    "<": "write indicator(i, j, e) for e where i ≤ j",
-    ">": "write indicator(i, j, e) for e where i ≤ j, so indicator(0, x, e) for e where x ≥ 0",
-    "≥": "write indicator(i, j, e) for e where i ≤ j, so indicator(0, x, e) for e where x ≥ 0",
+    "≤": _ORDER,
+    "<": _ORDER,
+    ">": _OTHER_ORDER,
+    "≥": _OTHER_ORDER,
+    "!": _UNEQUAL,
+    "≠": _UNEQUAL,
     "?": "write indicator(i, j, e) for e where i ≤ j, and 0 elsewhere",
     "&": "put one indicator into the other: indicator(i, j, indicator(k, l, e))",
     ":": "write x::T for a type, :conj for an action",
+    "√": "write sqrt(x)",
+    "\\": "write sums and functions without LaTeX: sum(i, x(i)), exp(x)",
+    "∫": "write sum(x::R, f(x)) for an integral",
+    "%": "write a comment after #",
 }
 
 
 def _stray(stray: UnexpectedCharacters, text: str) -> LanguageError:
-    char = text[stray.pos_in_stream] if stray.pos_in_stream is not None else ""
-    remedy = "write powers with ^: x^2" if char in _SUPERSCRIPTS else _REMEDIES.get(char, "remove it")
+    at = stray.pos_in_stream
+    char = text[at] if at is not None else ""
     return LanguageError(
         f"{char!r} is not a character of the language" if char != ":" else "a lone ':' means nothing",
         span=Span(stray.line, stray.column),
-        remedy=remedy,
+        remedy=_remedy_of_stray(char, text[:at], text[at or 0 :]),
     )
+
+
+def _remedy_of_stray(char: str, before: str, after: str) -> str:
+    if char in _SUPERSCRIPTS:
+        return "write powers with ^: x^2"
+    if char == ":" and re.search(r"\b(def|lambda|function)\b[^\n]*$", before):
+        return "write a map: (x::R) -> x^2"
+    attribute, owner = re.match(r"\.(\w+)", after), re.search(r"(\w+)$", before)
+    if attribute and owner and owner[1] in MODULES:
+        return f"functions stand alone: {attribute[1]}(x)"
+    if attribute and owner and attribute[1] in ("T", "H", "mT"):
+        return f"write the entries the other way round: {owner[1]}(j, i){chr(39) * (attribute[1] == 'H')}"
+    return _REMEDIES.get(char, "remove it")
 
 
 def _refuse_control_characters(text: str) -> None:
@@ -244,13 +270,21 @@ def _remedy(token: Token, wanted: frozenset[str], text: str) -> str:
     before = text[: token.start_pos].rstrip(" ")[-1:]
     match token.type, before:
         case (("NAME" | "NUMBER" | "SUM"), _) if before.isdigit() and "PLUS" in wanted:
-            return "write a product with *: 2 * x"
+            return f"write a product with *: {_number_before(text[: token.start_pos])} * {token}"
+        case "NAME", _ if (name := re.search(r"(\w+) *$", text[: token.start_pos])) and name[1] in FUNCTIONS:
+            return f"write {name[1]}({token})"
+        case "NAME", "," if re.search(r"\bsum\(\s*\w+(\s*,\s*\w+)+\s*,\s*$", text[: token.start_pos]):
+            return "several indices stand in parentheses: sum((i, j), A(i, j))"
+        case "NUMBER", "{":
+            return "a size is a name, which the array gives its value: x::RV{n}"
         case "STAR", "*":
             return "write powers with ^: x^2"
         case "ACTION", _ if before.isalnum():
             return f"write :: between a name and its type: x:{token}"
         case "NAME", _ if re.search(r"\breturn *$", text[: token.start_pos]):
             return "leave return out: the last line of begin … end is its value"
+        case "EQUALS", ")" if head := re.search(r"(\w+)(\([^()\n]*\))\s*$", text[: token.start_pos]):
+            return f"write {head[1]} = {head[2]} -> …"
         case "EQUALS", "=":
             return "write delta(i, j, e) for e where i = j"
         case "LPAR", _ if "ARROW" in wanted and _among_symmetries(text[: token.start_pos]):
@@ -259,6 +293,11 @@ def _remedy(token: Token, wanted: frozenset[str], text: str) -> str:
             return "write what belongs between ( and )"
         case _:
             return _REMEDY_OF_WORD.get(token.type) or _remedy_by_wish(wanted)
+
+
+def _number_before(text: str) -> str:
+    found = re.search(r"[\d.]+ *$", text)
+    return found[0].strip() if found else "2"
 
 
 def _among_symmetries(before: str) -> bool:
