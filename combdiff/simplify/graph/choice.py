@@ -6,9 +6,10 @@ P(r,s) = Σ_j C(r,j) C(s,j);  4 Σ_q C(q,i) (h(p,q) + Σ_rs P(r,s) (2 V(p,q,r,s)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from time import perf_counter
 
 from combdiff.budget import Budget, OutOfTime
@@ -102,26 +103,31 @@ class Choice:
                 self.leaves.append(self.reader.define(var, value) if indexed and len(self.bindings) <= MANY else None)
                 self.reader.captured.add(var)
 
+    def laws(self) -> list[partial[int]]:
+        """The laws in the order of a round, each with the nodes that it has looked at: none so far."""
+        named = [self.graph.frame(leaf).of for leaf in self.leaves if leaf is not None]
+        return [
+            partial(part_of_sum, self.graph, named, set()),
+            partial(collect, self.graph, set()),
+            partial(real_parts, self.graph, self.reader, set()),
+            partial(reassociate, self.graph, set()),
+        ]
+
     def saturate(self) -> None:
         """Apply the laws until nothing is new."""
-        sums, products, real, parts = set[Node](), set[Node](), set[Node](), set[tuple[Node, Node]]()
-        named = [self.graph.frame(leaf).of for leaf in self.leaves if leaf is not None]
+        laws = self.laws()
         self.graph.rebuild()
         for _ in range(ROUNDS):
             if self.budget.over() or self.graph.made > CLASSES:
                 break
-            count = self._law("part_of_sum", lambda: part_of_sum(self.graph, named, parts))
-            count += self._law("collect", lambda: collect(self.graph, sums))
-            count += self._law("real_parts", lambda: real_parts(self.graph, self.reader, real))
-            count += self._law("reassociate", lambda: reassociate(self.graph, products))
-            if not count:
+            if not sum([self._applied(law) for law in laws]):
                 break
 
-    def _law(self, name: str, apply: Callable[[], int]) -> int:
+    def _applied(self, law: partial[int]) -> int:
         start = perf_counter()
-        count = apply()
+        count = law()
         self.graph.rebuild()
-        family = self.families.setdefault(name, Family())
+        family = self.families.setdefault(law.func.__name__, Family())
         family.matches += count
         family.seconds += perf_counter() - start
         return count
