@@ -109,9 +109,8 @@ def _seconds(plan: Plan, step: Step) -> float:
             return plan.flops(step) / 2 * BATCHED + written
         case ops.Call() | ops.Unknown():
             return CALL * written
-        case ops.Add() | ops.Mul() | ops.Power() | ops.Where() | ops.Solve() | ops.Sum() | ops.Scatter() | ops.Put():
-            return max(plan.flops(step), written)
         case ops.LaidOut() | ops.Stack():
             return written
         case _:
-            return 0.0
+            flops = plan.flops(step)
+            return max(flops, written) if flops else 0.0
