@@ -127,7 +127,8 @@ def item(w: Writer, step: Step, op: ops.Item) -> Text:
 
 def scattered(w: Writer, step: Step, op: ops.Scatter, values: Text, name: str) -> list[str]:
     """The statements that put `values` into a fresh array of zeros."""
-    if not w.spelling.put:
+    written = w.spelling.add_at if op.adds else w.spelling.put
+    if not written:
         return _masked(w, step, op, name)
     alone = w.spelling.place if op.adds else "{0}"
     index = ", ".join(
@@ -135,9 +136,8 @@ def scattered(w: Writer, step: Step, op: ops.Scatter, values: Text, name: str) -
         for o, p in zip(step.operands[1:], op.places, strict=True)
     )
     lines = [f"{name} = {zeros(w, step)}"]
-    template = w.spelling.add_at if op.adds else w.spelling.put
     where = f"({index},)" if len(op.places) == 1 else f"({index})"
-    return [*lines, template.format(name, where, values.code, index)]
+    return [*lines, written.format(name, where, values.code, index)]
 
 
 def _masked(w: Writer, step: Step, op: ops.Scatter, name: str) -> list[str]:

@@ -40,7 +40,10 @@ class Foreign(Protocol):
 
 
 class Library:
-    """CuPy, which NumPy's arrays are not given to silently, for they lie in other memory; the others differ below."""
+    """CuPy, which NumPy's arrays are not given to silently, for they lie in other memory; the others differ below.
+
+    `convert` and `double` are what remedies say: how an array is made one of the library's, and of double precision.
+    """
 
     name = "cupy"
     module = "cupy"
@@ -298,7 +301,7 @@ _LIBRARIES = {kind.name: kind for kind in (Library, Jax, Torch, Dask)}
 
 def library_of(backend: str) -> Library | None:
     """The library of a backend, imported; None for NumPy. Raises UnsupportedError where it is not installed."""
-    return _LIBRARIES[backend]() if backend in _LIBRARIES else None
+    return None if backend == "numpy" else _LIBRARIES[backend]()
 
 
 def dtype_name(array: object) -> str:

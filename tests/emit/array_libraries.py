@@ -1,16 +1,22 @@
-"""Array libraries in tests: numbers to and from each; CuPy's place is taken by NumPy where there is no GPU."""
+"""Array libraries in tests: numbers to and from each; NumPy takes the place of those that are like it, if need be."""
 
 from __future__ import annotations
 
 import sys
 import types
+from importlib import import_module
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
 
+from combdiff.emit.backends import BACKENDS
 from tests.emit.elementwise_kernels import ElementwiseKernel
 
-LIBRARIES = ("cupy", "jax", "torch", "dask")
+LIBRARIES = tuple(name for name in BACKENDS if name != "numpy")
+NUMPY_STANDS_IN = ("cupy",)
+"""Libraries that call their functions as NumPy does: where one cannot run, a module of its name computes with NumPy."""
+
 _ARRAYS_ONLY = ("broadcast_to", "vdot", "roll", "einsum", "tensordot")
 
 
@@ -20,27 +26,26 @@ def _arrays_only(name: str) -> object:
 
     def strict(*args: object, **named: object) -> object:
         arrays = args[:1] if name in ("broadcast_to", "roll") else [a for a in args if not isinstance(a, str)]
-        assert all(isinstance(a, np.ndarray | np.generic) for a in arrays), f"cupy.{name} takes arrays only"
+        assert all(isinstance(a, np.ndarray | np.generic) for a in arrays), f"{name} takes arrays only"
         return function(*args, **named)
 
     return strict
 
 
-def stand_in() -> types.ModuleType:
-    """A module `cupy` that computes with NumPy."""
-    module = types.ModuleType("cupy")
+def stand_in(name: str) -> types.ModuleType:
+    """A module of this name that computes with NumPy."""
+    module = types.ModuleType(name)
     module.__dict__.update({k: v for k, v in vars(np).items() if not k.startswith("__")})
     module.__dict__.update({name: _arrays_only(name) for name in _ARRAYS_ONLY})
     module.__dict__["ElementwiseKernel"] = ElementwiseKernel
     return module
 
 
-def has_gpu() -> bool:
-    try:
-        import cupy
-    except ImportError:
+def can_run(name: str) -> bool:
+    """Whether a library is installed, and has the GPU that it needs."""
+    if find_spec(name) is None:
         return False
-    return bool(cupy.cuda.runtime.getDeviceCount())
+    return name != "cupy" or bool(import_module(name).cuda.runtime.getDeviceCount())
 
 
 class Numbers:
@@ -70,8 +75,8 @@ class Numbers:
 
 @pytest.fixture(params=LIBRARIES)
 def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Numbers:
-    if request.param == "cupy" and not has_gpu():
-        monkeypatch.setitem(sys.modules, "cupy", stand_in())
+    if request.param in NUMPY_STANDS_IN and not can_run(request.param):
+        monkeypatch.setitem(sys.modules, request.param, stand_in(request.param))
     if request.param == "jax":
         jax = pytest.importorskip("jax")
         monkeypatch.setenv("JAX_PLATFORMS", "cpu")

@@ -6,6 +6,7 @@ import random
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -286,6 +287,18 @@ def test_a_scatter_adds_what_falls_on_one_place(library: Numbers) -> None:
     term = Lam((u,), Lam((f,), total((k,), delta(mul(TWO, k), f, App(u, (k,))))))
     found = Compiled(term, library.name)(library.to(np.array([1.0, 2.0, 3.0, 4.0])))
     np.testing.assert_allclose(library.back(found), [4.0, 0.0, 6.0, 0.0])
+
+
+@pytest.mark.parametrize("template", ["put", "add_at"])
+def test_a_library_that_writes_nothing_in_place_masks_and_sums(template: str) -> None:
+    k, f = rt.index("k", rt.BZ), rt.index("f", rt.BZ)
+    u = rt.tensor("u", rt.BZ)
+    double = Lam((u,), Lam((f,), total((k,), delta(mul(TWO, k), f, App(u, (k,))))))
+    diagonal = Lam((u,), Lam((f, k), delta(f, k, App(u, (k,)))))
+    values = np.array([1.0, 2.0, 3.0, 4.0])
+    for term, expected in ((double, [4.0, 0.0, 6.0, 0.0]), (diagonal, np.diag(values))):
+        text = emit(lower(term), replace(spelling_of("numpy"), **{template: ""}))
+        np.testing.assert_allclose(compile_source(text)(values), expected)
 
 
 # --- what is refused ------------------------------------------------------------------------------------------------

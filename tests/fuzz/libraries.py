@@ -53,7 +53,7 @@ def cupy(case: Case) -> None:
     if "cupy" not in sys.modules:
         if find_spec("cupy") is not None:
             raise Skipped("CuPy is installed: it has tests of its own")
-        sys.modules["cupy"] = stand_in()
+        sys.modules["cupy"] = stand_in("cupy")
     _held_against(case, "cupy", np.asarray, np.asarray)
 
 

@@ -75,7 +75,8 @@ class Spelling:
     # several index arrays, or one of several axes, if brackets do not take them: their axes then come first
     points: str = ""
 
-    # a scatter, as statements: array, index in brackets, values, index; if empty, values are masked and summed
+    # a scatter, as statements: array, index in brackets, values, index; where the one that is needed is empty, values
+    # are masked and summed
     put: str = "{0}[{3}] = {2}"
     increase: str = "{0}[{3}] += {2}"
     add_at: str
