@@ -103,6 +103,10 @@ def hvp(
     return _derived(text, "hvp", wrt, keep, expand, (seconds, nodes), name, progress)
 
 
+MODES = {entry.__name__: entry for entry in (grad, pullback, hvp)}
+"""The entry points by the names of their modes."""
+
+
 def _derived(
     text: str | os.PathLike[str],
     mode: str,

@@ -13,7 +13,7 @@ from combdiff.arrays.plan import Plan
 from combdiff.arrays.shapes import sizes_of
 from combdiff.boundary import boundaries
 from combdiff.budget import NODES, SECONDS, Budget
-from combdiff.calculus.modes import differentiate, marked_program, parameters_of, without_derivatives
+from combdiff.calculus.modes import MODES, differentiate, marked_program, parameters_of, without_derivatives
 from combdiff.errors import CombDiffError, UnsupportedError
 from combdiff.gate.gate import Gate
 from combdiff.language.inference.infer import infer
@@ -40,9 +40,6 @@ if TYPE_CHECKING:
     from combdiff.run.compiled import Check, Compiled
     from combdiff.run.hessian import Joint
     from combdiff.terms.archive import Archive
-
-
-NAMES = {"grad": "gradient", "pullback": "pullback", "hvp": "Hessian-vector product"}
 
 
 @boundaries("latex", "matrix_text", "sympy", "picture", "explore", "plan", "source", "compile", "problem", "check")
@@ -77,7 +74,7 @@ class Derivation:
             return program_text(self.term)
 
     def __repr__(self) -> str:
-        return f"<{NAMES[self.mode]}: {brief(str(self))}>"
+        return f"<{MODES[self.mode].title}: {brief(str(self))}>"
 
     @property
     def result(self) -> str:
@@ -138,7 +135,7 @@ class Derivation:
         from combdiff.notation.latex_names import Scope
         from combdiff.notation.signs import latex_signs
 
-        sign = {"grad": r"\nabla_{{{}}}", "pullback": r"\bar{{{}}}", "hvp": r"(Hk)_{{{}}}"}[self.mode]
+        sign = MODES[self.mode].sign
         parts = result_of(self.term)
         scope = Scope(signs=latex_signs(self.term)).bind(parts.params)
         names = [sign.format(scope[p]) for p in self.objective.params]
@@ -461,7 +458,7 @@ class Derivation:
 
     def function_name(self, value: bool, hvp: bool = False) -> str:
         """What code for it is called if nobody says."""
-        name = {"grad": "gradient", "pullback": "pullback", "hvp": "hessian_vector_product"}[self.mode]
+        name = MODES[self.mode].function
         if hvp:
             return f"value_{name}_and_hvp" if value else f"{name}_and_hvp"
         return f"value_and_{name}" if value else name
@@ -517,7 +514,7 @@ def _derived(text: str, mode: str, program: Term, simplifier: Simplifier, name: 
         simplifier.names = index_names(program)
         simplifier.definitions = {var.name for t in subterms(program) if isinstance(t, Let) for var, _ in t.bindings}
         simplifier.rank = {p: n for n, p in enumerate(parameters_of(program))}
-        note = "" if mode == "pullback" else note_on_value(program, simplifier.budget)
+        note = note_on_value(program, simplifier.budget) if MODES[mode].of_real_part else ""
         simplifier.steps.append(Step("program", program, note=note))
         simplifier.announce("differentiate")
         term = differentiate(program, mode, simplifier, simplifier.ask)

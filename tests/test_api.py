@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 import combdiff as cd
+from combdiff import api
+from combdiff.calculus.modes import MODES
+from combdiff.command.cli import main
 from combdiff.errors import ArrayError, CombDiffError, LanguageError, UnsupportedError
 
 QUADRATIC = "(A::Her) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j))"
@@ -38,7 +41,15 @@ def arrays():
 
 def test_every_public_name_is_an_entry_point_or_an_error():
     assert set(cd.__all__) <= set(dir(cd))
-    assert {"grad", "pullback", "hvp"} <= set(cd.__all__)
+    assert api.MODES.keys() == MODES.keys()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_mode_is_an_entry_point_and_a_command(mode, capsys):
+    assert mode in cd.__all__ and api.MODES[mode] is getattr(cd, mode)
+    with pytest.raises(SystemExit) as left:
+        main([mode, "--help"])
+    assert left.value.code == 0 and f"combdiff {mode}" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("derivative", [cd.grad, cd.pullback, cd.hvp])

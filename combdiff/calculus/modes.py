@@ -7,7 +7,9 @@ with a simplifier that it is given.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import TypeGuard
 
 from combdiff.calculus.jumps.conditions import check_peaks, numbers_among
@@ -40,16 +42,45 @@ Simplify = Callable[[Lam, Collection[Var]], Lam]
 """(a derivative, variables whose declared symmetry must not be used yet) ↦ an equal map."""
 
 
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """A row: what is `taken` of the map that is marked, and what the result is called.
+
+    `title` is what a message calls it, `sign` what a picture writes above it, with the unknown in the braces.
+    `of_real_part`: a complex value is differentiated by its real part (Eq. 42), which the reader is told.
+    """
+
+    name: str
+    taken: Callable[[Term], Term]
+    title: str
+    sign: str
+    of_real_part: bool = True
+
+    @property
+    def function(self) -> str:
+        """What its code is called."""
+        return re.sub(r"\W", "_", self.title.lower())
+
+
+_ROWS = (
+    Mode("grad", lambda f: Diff("grad", f), "gradient", r"\nabla_{{{}}}"),
+    Mode("pullback", lambda f: Diff("pullback", f), "pullback", r"\bar{{{}}}", of_real_part=False),
+    Mode("hvp", lambda f: Diff("pullback", Diff("grad", f)), "Hessian-vector product", r"(Hk)_{{{}}}"),
+)
+
+MODES = {row.name: row for row in _ROWS}
+
+
 def differentiate(program: Term, mode: str, simplify: Simplify, ask: Callable[[], None] = lambda: None) -> Term:
-    """Take every derivative that `program` asks for, the outermost as `mode` says: grad, pullback or hvp.
+    """Take every derivative that `program` asks for, the outermost as `mode` says, a row of `MODES`.
 
     Args:
         program: leading maps and a `pullback(f)` or `grad(f)` below them; see `marked_program`.
-        mode: what the outermost marker becomes; `hvp` is the pullback of the gradient.
+        mode: what the outermost marker becomes.
         simplify: called on every derivative; on inner ones without the symmetries of what is still differentiated.
         ask: called often; it may raise to stop.
     """
-    return inward(without_derivatives(_set_kind(program, mode), simplify, ask))
+    return inward(without_derivatives(_marked_anew(program, MODES[mode].taken), simplify, ask))
 
 
 def without_derivatives(
@@ -193,13 +224,13 @@ def _without_marker(t: Term) -> Term:
             return t
 
 
-def _set_kind(t: Term, mode: str) -> Term:
-    """The outermost marker takes the kind that the entry point asks for."""
+def _marked_anew(t: Term, taken: Callable[[Term], Term]) -> Term:
+    """What the entry point asks for in the place of the outermost marker."""
     match t:
         case Lam(params, body):
-            return Lam(params, _set_kind(body, mode))
+            return Lam(params, _marked_anew(body, taken))
         case Diff(_, of) if t.is_derivative and _known(of):
-            return Diff("pullback", Diff("grad", of)) if mode == "hvp" else Diff(mode, of)
+            return taken(of)
         case _:
             return t
 

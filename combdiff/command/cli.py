@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from combdiff import api
-from combdiff.command.options import MODES, parser
+from combdiff.api import MODES
+from combdiff.command.options import parser
 from combdiff.command.terminal import coloured, is_terminal, width
 from combdiff.errors import CombDiffError
 from combdiff.files import read_program
@@ -87,10 +87,9 @@ def _derived(program: Program, options: argparse.Namespace, mode: str) -> Deriva
     }
 
     def derive() -> Derivation:
-        derivative = {"grad": api.grad, "pullback": api.pullback, "hvp": api.hvp}[mode]
         line = ProgressLine(on_terminal(sys.stderr)) if is_terminal(sys.stderr) else None
         with line or nullcontext():
-            return derivative(program.text, **given, progress=line)
+            return MODES[mode](program.text, **given, progress=line)
 
     if options.no_cache:
         d = derive()

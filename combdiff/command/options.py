@@ -6,14 +6,13 @@ import argparse
 from typing import TYPE_CHECKING
 
 from combdiff import __version__
+from combdiff.api import MODES
 from combdiff.budget import NODES, SECONDS
 from combdiff.command.terminal import Parser
 from combdiff.emit.backends import BACKENDS
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[Parser]
-
-MODES = ("grad", "pullback", "hvp")
 
 _ABOUT = {
     "grad": ("the gradient of a program", "grad hartree_fock.cd --format python --value"),

@@ -19,8 +19,6 @@ from combdiff.jupyter.display import derivation_bundle
 if TYPE_CHECKING:
     from combdiff.derivation import Derivation
 
-_MODES = {"grad": api.grad, "pullback": api.pullback, "hvp": api.hvp}
-
 
 @magics_class
 class CombdiffMagics(Magics):
@@ -29,7 +27,7 @@ class CombdiffMagics(Magics):
     @magic_arguments()
     @argument("file", nargs="?", help="a program to read, for %%combdiff in a line; a cell is a program itself")
     @argument("--name", default="d", help="the variable that the derivation is bound to; d unless said otherwise")
-    @argument("--mode", choices=sorted(_MODES), default="grad", help="which derivative")
+    @argument("--mode", choices=sorted(api.MODES), default="grad", help="which derivative")
     @argument("--form", choices=("index", "matrix"), default="index", help="how the formula is shown")
     @argument("--wrt", action="append", default=[], metavar="NAME", help="differentiate by a parameter")
     @argument("--keep", action="append", default=[], metavar="NAME", help="leave a definition unknown")
@@ -69,7 +67,7 @@ def _derived(options: Namespace, cell: str | None) -> Derivation:
             "there is no program", remedy="write it below %%combdiff, or give a file: %combdiff FILE.cd"
         )
     text, name = (cell, "cell") if cell is not None else (_read(options.file), options.file)
-    return _MODES[options.mode](text, wrt=options.wrt, keep=options.keep, expand=options.expand, name=name)
+    return api.MODES[options.mode](text, wrt=options.wrt, keep=options.keep, expand=options.expand, name=name)
 
 
 def _read(file: str) -> str:
