@@ -23,13 +23,15 @@ from combdiff.arrays.plan import Argument
 from combdiff.emit.backends import BACKENDS
 from combdiff.emit.emit import emit, source, spelling_of
 from combdiff.errors import ArrayError, UnsupportedError
+from combdiff.meaning.evaluate import evaluate
 from combdiff.meaning.points import Offsets, listed
 from combdiff.meaning.samples import random_value
 from combdiff.meaning.sizes import default_sizes
 from combdiff.run.compiled import Compiled
 from combdiff.run.executing import compile_source
-from combdiff.terms.terms import TWO, App, Diff, Lam, Term, add, delta, fresh, mul, number, total
-from combdiff.terms.types import COMPLEX, REAL, Domain, Index, is_complex
+from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.terms import TWO, App, Diff, Lam, Term, add, call, delta, fresh, mul, number, total
+from combdiff.terms.types import COMPLEX, REAL, Domain, Index, Number, is_complex
 from tests import random_terms as rt
 from tests.emit.array_libraries import LIBRARIES, Numbers, library
 
@@ -221,6 +223,17 @@ def test_random_terms_agree_with_numpy(library: Numbers, seed: int, n: int, bz: 
             assert f.shape == w.shape
             scale = max(1.0, np.abs(w[np.isfinite(w)]).max(initial=0.0))
             np.testing.assert_allclose(f, w, rtol=1e-7, atol=1e-9 * scale, err_msg=text)
+
+
+@pytest.mark.parametrize("kind", [REAL, COMPLEX], ids=["real", "complex"])
+@pytest.mark.parametrize("name", SCALAR_FUNCTIONS)
+def test_every_function_of_numbers_is_what_it_means(library: Numbers, name: str, kind: Number) -> None:
+    z, entry = rt.tensor("z", rt.N, complex=kind == COMPLEX), fresh("w", kind)
+    n = rt.index("n", rt.N)
+    f = Compiled(Lam((z,), Lam((n,), call(name, App(z, (n,))))), library.name)
+    points = [0.3, 1.7] if kind == REAL else [0.3 + 0.4j, -0.7 + 0.2j, 0.6 - 1.1j, -1.3 + 0j]
+    wanted = [evaluate(call(name, entry), {entry: point}) for point in points]
+    assert_close(f(library.to(np.array(points))), np.array(wanted), library)
 
 
 # --- the text -------------------------------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ from combdiff.terms.terms import (
 )
 from combdiff.terms.types import REAL, Number
 
-UNBOUNDED = frozenset({"log", "sqrt"})
+UNBOUNDED = frozenset(name for name, row in SCALAR_FUNCTIONS.items() if row.cut)
 """Functions that are not smooth at 0, or have no value there."""
 
 

@@ -6,7 +6,7 @@ Streams and memory are left to CuPy, and no value is waited for. Kernels are `El
 
 from __future__ import annotations
 
-from combdiff.emit.backends.numpy import functions_of
+from combdiff.emit.backends.numpy import branched_as, functions_of
 from combdiff.emit.backends.spelling import Spelling
 
 SPELLING = Spelling(
@@ -14,7 +14,7 @@ SPELLING = Spelling(
     imports="import cupy as cp",
     reserved=frozenset({"cp"}),
     functions=functions_of("cp"),
-    branched={"sqrt": "cp.sqrt({0}.astype(complex))", "log": "cp.log({0}.astype(complex))"},
+    branched=branched_as("cp.{}({{0}}.astype(complex))"),
     arange="cp.arange({0})",
     arange_float="cp.arange({0}, dtype=float)",
     zeros="cp.zeros({0})",

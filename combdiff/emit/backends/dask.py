@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from combdiff.emit.backends.numpy import functions_of
+from combdiff.emit.backends.numpy import branched_as, functions_of
 from combdiff.emit.backends.spelling import Spelling
 
 SPELLING = Spelling(
@@ -10,7 +10,7 @@ SPELLING = Spelling(
     imports="import dask.array as da\nimport numpy as np",
     reserved=frozenset({"da", "np"}),
     functions=functions_of("da") | {"pi": "np.pi"},
-    branched={"sqrt": "da.sqrt({0}.astype(complex))", "log": "da.log({0}.astype(complex))"},
+    branched=branched_as("da.{}({{0}}.astype(complex))"),
     arange="np.arange({0})",
     arange_float="da.arange({0}, dtype=float)",
     zeros="da.zeros({0})",

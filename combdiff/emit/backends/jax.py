@@ -6,7 +6,7 @@ the caller's: `jax.config.update("jax_enable_x64", True)` for double.
 
 from __future__ import annotations
 
-from combdiff.emit.backends.numpy import functions_of
+from combdiff.emit.backends.numpy import branched_as, functions_of
 from combdiff.emit.backends.spelling import Spelling
 
 # loops that are traced; what raises an error elsewhere is nan
@@ -37,7 +37,7 @@ SPELLING = Spelling(
     imports="import jax.numpy as jnp",
     reserved=frozenset({"jnp"}),
     functions=functions_of("jnp"),
-    branched={name: f"jnp.{name}(jnp.asarray({{0}}, complex))" for name in ("sqrt", "log")},
+    branched=branched_as("jnp.{}(jnp.asarray({{0}}, complex))"),
     arange="jnp.arange({0})",
     arange_float="jnp.arange({0}, dtype=float)",
     zeros="jnp.zeros({0})",

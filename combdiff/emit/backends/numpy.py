@@ -12,13 +12,18 @@ def functions_of(module: str) -> dict[str, str]:
     return {name: f"{module}.{row.numpy}({{0}})" for name, row in SCALAR_FUNCTIONS.items() if row.numpy} | own
 
 
+def branched_as(template: str) -> dict[str, str]:
+    """The functions that are not real below zero, with an argument that is made complex; `template` takes the name."""
+    return {name: template.format(row.numpy) for name, row in SCALAR_FUNCTIONS.items() if row.cut}
+
+
 SPELLING = Spelling(
     name="numpy",
     imports="import numpy as np",
     reserved=frozenset({"np"}),
     functions=functions_of("np"),
     # an array of real numbers may stand for complex ones; without the type, NumPy would give nan left of zero
-    branched={"sqrt": "np.sqrt({0}, dtype=complex)", "log": "np.log({0}, dtype=complex)"},
+    branched=branched_as("np.{}({{0}}, dtype=complex)"),
     scalar_conj="np.conj({0})",
     whole="np.float64({0})",
     arange="np.arange({0})",

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     ONE,
     ZERO,
@@ -47,12 +48,6 @@ from combdiff.terms.types import Domain, Index, Map, is_complex
 
 SAFE = ONE
 """Where every function of the language is finite with its derivatives, and every power."""
-
-_TOTAL = frozenset({"sin", "cos", "conj", "real", "imag", "abs2", "pi"})
-"""Functions that are finite with all their derivatives wherever their argument is."""
-
-_TOTAL_OF_REALS = frozenset({"tanh", "atan", "abs", "sign"})
-"""The same, of real arguments only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +134,9 @@ class Finite:
                 return self.least(_negated(u)) >= 0
             case Call("sqrt" | "log", (u,)):
                 return self.least(u) > 0
-            case Call(name, args):
-                return name in _TOTAL or (name in _TOTAL_OF_REALS and not any(is_complex(a.type) for a in args))
+            case Call(name, (u,)):
+                finite = SCALAR_FUNCTIONS[name].finite
+                return finite == "numbers" or (finite == "reals" and not is_complex(u.type))
             case Pow() | App() | Diff():
                 return False
             case _:
