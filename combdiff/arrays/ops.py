@@ -4,7 +4,7 @@
     y(i, j) = x(j) + A(j, i)           Add((1, 1), ((1,), (1, 0))) of x and A: rows (1,), (1, 0) and (0, 1)
 
 `rows` is the one fact from which the rest follows: along which indices an operation can be cut into parts
-(`passes/cuts.py`), whether shapes fit (`verify.py`), how a contraction is written as an einsum. An axis that is `WHOLE`
+(`cuts.py`), whether shapes fit (`verify.py`), how a contraction is written as an einsum. An axis that is `WHOLE`
 carries no index: an entry needs, or is one of, several values along it that only exist together.
 """
 

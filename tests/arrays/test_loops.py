@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 import combdiff as cd
 from combdiff.arrays import ops
+from combdiff.arrays.cuts import cuts
 from combdiff.arrays.layouts import images
 from combdiff.arrays.lower.lower import lower
 from combdiff.arrays.lower.signature import result_of
-from combdiff.arrays.passes.cuts import cuts
-from combdiff.arrays.passes.loops import Costs, grown, with_loop
+from combdiff.arrays.passes.loops import grown, with_loop
+from combdiff.arrays.passes.read_once import Costs
 from combdiff.arrays.passes.schedule import scheduled
 from combdiff.arrays.plan import Plan
 from combdiff.emit.backends.numpy import SPELLING as NUMPY

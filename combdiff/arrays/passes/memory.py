@@ -10,8 +10,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
+from combdiff.arrays.cuts import Cut, cuts
 from combdiff.arrays.liveness import Peak, peak, results_of
-from combdiff.arrays.passes.cuts import Cut, cuts
 from combdiff.arrays.passes.loops import Group, all_loops, grown, looped, ranged
 from combdiff.arrays.plan import Loop, Plan, Step, WaitingError
 from combdiff.errors import BudgetError

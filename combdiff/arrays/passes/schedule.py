@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Protocol
 
 from combdiff.arrays.liveness import peak
-from combdiff.arrays.passes.loops import USUAL, Costs, with_loops
 from combdiff.arrays.passes.memory import within
+from combdiff.arrays.passes.read_once import USUAL, Costs, with_loops
 from combdiff.arrays.plan import Plan, Step
 from combdiff.errors import UnsupportedError
 
