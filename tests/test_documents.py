@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import combdiff as cd
+from combdiff.terms.scalars import SCALAR_FUNCTIONS
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -81,6 +82,13 @@ def test_the_python_of_a_document_runs(path: Path, monkeypatch: pytest.MonkeyPat
         elif language == "python":
             exec(compile(block, name, "exec"), namespace)
     assert report == []
+
+
+@pytest.mark.parametrize("path", [ROOT / "README.md", ROOT / "docs" / "language.md"], ids=name_of)
+@pytest.mark.parametrize("function", SCALAR_FUNCTIONS)
+def test_every_function_of_numbers_is_listed(function: str, path: Path) -> None:
+    (listed,) = re.findall(r"`(exp log [a-z0-9 ]*)`", text_of(path))
+    assert function in listed.split()
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)

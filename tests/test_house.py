@@ -6,6 +6,7 @@ The rooms are in order: a room knows those before it. Imports inside of function
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -102,6 +103,13 @@ def test_a_folder_holds_what_can_be_overlooked(folder: Path) -> None:
 
 def test_every_room_is_there() -> None:
     assert {module.split(".")[0] for module in modules(PACKAGE) if level(module) < FACE} == {*ROOMS, *GROUND}
+
+
+def test_the_picture_shows_the_rooms_in_their_order() -> None:
+    picture = (PACKAGE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8").split("```text\n")[1].split("\n\n")[0]
+    shown = [folder for line in picture.splitlines() for folder in re.findall(r"(\w+)/", line[:38])]
+    assert [folder for folder in shown if folder in ROOMS] == [*reversed(ROOMS)]
+    assert {*shown} <= {path.name for path in PACKAGE.rglob("*") if path.is_dir()}
 
 
 def test_an_import_that_points_upwards_is_seen(tmp_path: Path) -> None:
