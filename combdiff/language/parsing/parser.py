@@ -128,9 +128,7 @@ def _refuse_names(declarations: Collection[Space | DomainClause]) -> None:
 # --- words for what cannot be read ----------------------------------------------------------------------------------
 
 _SUPERSCRIPTS = frozenset("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁱⁿ")
-_ORDER = (
-    "write indicator(i, j, e) for e where i ≤ j, indicator(i + 1, j, e) where i < j; numbers: indicator(x, y, e)"
-)
+_ORDER = "write indicator(i, j, e) for e where i ≤ j, indicator(i + 1, j, e) where i < j; numbers: indicator(x, y, e)"
 _OTHER_ORDER = "write indicator(j, i, e) for e where i ≥ j, indicator(0, x, e) for e where x ≥ 0"
 _UNEQUAL = "write e - delta(i, j, e) for e where i ≠ j"
 _REMEDIES = {
