@@ -17,7 +17,17 @@ from combdiff.terms.types import Domain
 
 _ALIGNED = (ops.Add, ops.Mul, ops.Power, ops.Call, ops.Where, ops.Position)
 _MOVED = (ops.Permute, ops.Broadcast, ops.Flip, ops.Roll, ops.Pick)
-_CUT = (*_ALIGNED, *_MOVED, ops.Conj, ops.Contraction, ops.Sum, ops.Gather, ops.Stack, ops.Put)
+_CUT = (
+    *_ALIGNED,
+    *_MOVED,
+    ops.Conj,
+    ops.Contraction,
+    ops.Sum,
+    ops.CumulativeSum,
+    ops.Gather,
+    ops.Stack,
+    ops.Put,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +108,8 @@ def _without_axis(op: ops.Op, cut: Cut) -> ops.Op:
         case ops.Put(fixed, places, base):
             lowered = tuple(tuple((_lower(axis, cut.axis), place) for axis, place in at) for at in fixed)
             return ops.Put(lowered, tuple(_without(at, cut.axis) for at in places), base)
+        case ops.CumulativeSum(axis, reverse):
+            return ops.CumulativeSum(_lower(axis, sliced), reverse)
         case ops.Gather(slots, rank):
             return _gather(slots, rank, cut)
         case _:

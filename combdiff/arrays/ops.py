@@ -434,6 +434,18 @@ class Sum(Op):
 
 
 @dataclass(frozen=True, slots=True)
+class CumulativeSum(Op):
+    """Σ of all entries up to each one along an axis, itself among them; `reverse` of all from each one on."""
+
+    name: ClassVar[str] = "cumsum"
+    axis: int
+    reverse: bool = False
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        return _but(self.axis, rank), _but(self.axis, rank)
+
+
+@dataclass(frozen=True, slots=True)
 class Contraction(Op):
     """Σ over the indices of two operands that the result does not have."""
 

@@ -243,7 +243,7 @@ class Plan(Shown):
                 return _CALL_FLOPS * self.entries(step)
             case ops.Put():
                 return sum(map(self.entries, step.operands[step.op.base :])) * parts
-            case ops.Sum() | ops.Scatter():
+            case ops.Sum() | ops.CumulativeSum() | ops.Scatter():
                 return self.entries(step.operands[0]) * parts
             case _:
                 return 0
@@ -267,6 +267,8 @@ class Plan(Shown):
                 return "batched GEMM"
             case ops.Sum():
                 return "reduce"
+            case ops.CumulativeSum():
+                return "cumulative sum"
             case ops.Add() | ops.Mul() | ops.Power() | ops.Where() | ops.Conj() | ops.Call():
                 return "elementwise"
             case ops.Unknown():

@@ -110,6 +110,7 @@ def _of_numbers(step: Step) -> Iterator[str]:
         case (
             ops.Contraction()
             | ops.Sum()
+            | ops.CumulativeSum()
             | ops.Conj()
             | ops.View()
             | ops.Roll()
@@ -143,7 +144,7 @@ def _of_fields(step: Step) -> Iterator[str]:
             yield "an index that is fixed is of another domain"
         case ops.Sum(axes) if not axes or not all(0 <= axis < ranks[0] for axis in axes):
             yield f"axes {axes} are not summed over"
-        case ops.Flip(axis) | ops.Roll(axis) if not 0 <= axis < step.rank:
+        case ops.Flip(axis) | ops.Roll(axis) | ops.CumulativeSum(axis) if not 0 <= axis < step.rank:
             yield f"axis {axis} is not there"
         case ops.Put(fixed, places, base) if not len(fixed) == len(places) == len(ranks) - base:
             yield f"{len(fixed)} places are for {len(ranks) - base} operands"

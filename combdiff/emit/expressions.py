@@ -42,6 +42,7 @@ WRITTEN: Mapping[type[ops.Op], Callable[[Writer, Step, Any], Text]] = {
     ops.Fused: entrywise.kernel_call,
     ops.Unknown: entrywise.users_function,
     ops.Sum: products.reduction,
+    ops.CumulativeSum: products.cumulative_sum,
     ops.Tensordot: products.tensordot,
     ops.Batched: products.batched,
     ops.Einsum: products.einsum,

@@ -40,7 +40,7 @@ def position(w: Writer, step: Step, op: ops.Position) -> Text:
         parts.append(("+", f"{w.extent(op.shift)} // 2"))
     if op.constant or not parts:
         parts.append(("-" if op.constant < 0 else "+", str(abs(op.constant))))
-    text = chained(parts)
+    text = texts[0] if op.coefficients == (1,) and len(parts) == 1 else chained(parts)
     return Text(f"{text.at(ATOM)} % {w.extent(op.modulo)}", PRODUCT) if op.modulo is not None else text
 
 
@@ -77,9 +77,7 @@ def _indexed(w: Writer, array: Step, marks: list[str]) -> Text:
 
 
 def flip(w: Writer, step: Step, op: ops.Flip) -> Text:
-    if w.spelling.flip:
-        return Text(w.spelling.flip.format(w.refer(step.operands[0]).code, op.axis), ATOM)
-    return _indexed(w, step.operands[0], [":"] * op.axis + ["::-1"])
+    return w.backwards(w.refer(step.operands[0]), op.axis)
 
 
 def roll(w: Writer, step: Step, op: ops.Roll) -> Text:

@@ -21,6 +21,14 @@ def reduction(w: Writer, step: Step, op: ops.Sum) -> Text:
     return Text(f"{array}.sum(axis={axes[0] if len(axes) == 1 else axes})", ATOM)
 
 
+def cumulative_sum(w: Writer, step: Step, op: ops.CumulativeSum) -> Text:
+    operand = w.refer(step.operands[0])
+    if not op.reverse:
+        return Text(f"{operand.at(ATOM)}.cumsum(axis={op.axis})", ATOM)
+    forwards = Text(f"{w.backwards(operand, op.axis).code}.cumsum(axis={op.axis})", ATOM)
+    return w.backwards(forwards, op.axis)
+
+
 def tensordot(w: Writer, step: Step, op: ops.Tensordot) -> Text:
     a, b = step.operands
     over_a, over_b = op.axes

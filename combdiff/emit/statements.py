@@ -40,6 +40,7 @@ def elides(w: Writer, step: Step, buffer: Step, text: Text | None = None) -> boo
     the shape of the result; for others, and for functions, there is a fresh array.
     """
     view = isinstance(buffer.op, ops.Contraction) and (text or w.refer(buffer)).level != PRODUCT
+    view = view or (isinstance(buffer.op, ops.CumulativeSum) and buffer.op.reverse)
     if not w.spelling.elides or view or not isinstance(step.op, ops.Add | ops.Mul | ops.Power):
         return False
     rest = [o for o in step.operands if o is not buffer]

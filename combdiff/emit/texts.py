@@ -127,6 +127,12 @@ class Writer:
                 return filled(template, text)
         return Text(self.spelling.transpose.format(text.at(ATOM), ", ".join(map(str, order))), ATOM)
 
+    def backwards(self, text: Text, axis: int) -> Text:
+        """An axis read backwards."""
+        if self.spelling.flip:
+            return Text(self.spelling.flip.format(text.code, axis), ATOM)
+        return Text(f"{text.at(ATOM)}[{', '.join([':'] * axis + ['::-1'])}]", ATOM)
+
     def shape(self, domains: Sequence[Domain]) -> str:
         return f"({', '.join(map(self.extent, domains))}{',' if len(domains) == 1 else ''})"
 

@@ -79,6 +79,12 @@ CASES: dict[str, Case] = {
     "lower_gather_and_scatter": Case(
         RING + "(w::(Z) -> R) -> (x::(Z) -> R) -> sum((i::Z, j::Z), w(j) * x(i + j) * x(2 * i))", {"x": (6,)}
     ),
+    "lower_cumulative_sum": Case(
+        "(X::RM, c::RV) -> (w::RV) -> begin; s = n -> sum(d, X(n, d) * w(d));"
+        " sum(n, c(n) * (s(n) - log(sum(m, indicator(n, m, exp(s(m)))))))"
+        " + sum((n, m), indicator(m + 1, n, s(n) * s(m))); end",
+        {"X": (6, 2)},
+    ),
     "lower_equation": Case(
         "(b::RV) -> begin; u = root((u::RV) -> i -> u(i) + u(i)^3 - b(i)); sum(i, u(i)^2); end", {"b": (4,)}
     ),

@@ -15,6 +15,7 @@ from combdiff.terms.terms import (
     Const,
     Delta,
     Diff,
+    Indicator,
     Let,
     Mul,
     Proj,
@@ -23,6 +24,7 @@ from combdiff.terms.terms import (
     Var,
     add,
     bound_by,
+    call,
     children,
     conj,
     mul,
@@ -56,7 +58,7 @@ def conditions_of(t: Term) -> tuple[list[Condition], Term]:
 
 
 def distributed(summed: Sequence[Var], body: Term) -> Term | None:
-    """Σ (a + b) = Σ a + Σ b and Σ a' = (Σ a)'; None for other bodies."""
+    """Σ (a + b) = Σ a + Σ b, Σ a' = (Σ a)' and Σ Re ab = Re Σ ab; None for other bodies."""
     if not summed:
         return None
     coefficient, inner = split_coefficient(body)
@@ -65,6 +67,8 @@ def distributed(summed: Sequence[Var], body: Term) -> Term | None:
             return mul(coefficient, add(*(_total(summed, u) for u in terms)))
         case Conj((Add() | Sum()) as u):
             return mul(coefficient, conj(total(summed, u)))
+        case Call("real" | "imag" as part, ((Mul() | Indicator() | Sum()) as u,)):
+            return mul(coefficient, call(part, total(summed, u)))
         case _:
             return None
 

@@ -109,7 +109,7 @@ def _seconds(plan: Plan, step: Step) -> float:
             return plan.flops(step) / 2 * BATCHED + written
         case ops.Call() | ops.Unknown():
             return CALL * written
-        case ops.LaidOut() | ops.Stack():
+        case ops.LaidOut() | ops.Stack() | ops.CumulativeSum():
             return written
         case _:
             flops = plan.flops(step)

@@ -15,12 +15,29 @@ from contextlib import contextmanager
 from combdiff.arrays import ops
 from combdiff.arrays.lower.arrays import Arrays, Value, domain_of
 from combdiff.arrays.lower.conditions import common, compared_in, conditions_of, solution
-from combdiff.arrays.lower.indexing import affine, position
+from combdiff.arrays.lower.cumulative import Cumulative
+from combdiff.arrays.lower.indexing import affine, position, shifted
 from combdiff.arrays.passes.paths import Network
+from combdiff.arrays.plan import Step
 from combdiff.terms.conditions.guards import SAFE, Condition, Finite, Guard, both, condition_of, under
 from combdiff.terms.conditions.ordering import existing
-from combdiff.terms.terms import ONE, ZERO, Const, Delta, Indicator, Mul, Pow, Term, Var, indicator, mul, total
-from combdiff.terms.types import Index
+from combdiff.terms.terms import (
+    ONE,
+    ZERO,
+    App,
+    Const,
+    Delta,
+    Indicator,
+    Mul,
+    Pow,
+    Term,
+    Var,
+    fresh,
+    indicator,
+    mul,
+    total,
+)
+from combdiff.terms.types import COMPLEX, REAL, Index, Map
 
 
 class Guarding(ABC):
@@ -30,11 +47,13 @@ class Guarding(ABC):
     """
 
     arrays: Arrays
+    known: dict[Term, Step]
 
     def __init__(self) -> None:
         self.guards: Guard = ()
         self.partial: set[Var] = set()
         self.finite = Finite(self.partial)
+        self.unnamed: dict[Step, Var] = {}
 
     @abstractmethod
     def scalar(self, t: Term, wanted: Sequence[Var] = ()) -> Value:
@@ -130,6 +149,37 @@ class Guarding(ABC):
         if otherwise == SAFE and _is_chosen(body, left, right, kind):
             return body
         return self.arrays.elementwise(kind, (left, right, body), wanted, body.step.complex)
+
+    def cumulated(self, c: Cumulative, wanted: Sequence[Var]) -> Value:
+        """A sum up to an index, or from one on, times what else depends on that index."""
+        with self.under(both(self.guards, (c.condition,))):
+            value = self.scalar(c.summand)
+        # from one index on, the sum of what lies beyond the places of the other index counts
+        found = self._up_to(self._met(value, c), c) if not c.reverse else self._met(self._up_to(value, c), c)
+        if not c.rest and c.factor == ONE:
+            return found
+        return self.scalar(total(c.rest, mul(c.factor, self._entry(found))), wanted)
+
+    def _up_to(self, value: Value, c: Cumulative) -> Value:
+        axis = value.labels.index(c.along if c.reverse else c.bound)
+        op = ops.CumulativeSum(axis, c.reverse)
+        return Value(self.arrays.builder.step(op, (value.step,), value.step.domains), value.labels)
+
+    def _met(self, value: Value, c: Cumulative) -> Value:
+        """The entries for the values of `bound` that end the sums; 0 where there is no such entry."""
+        found = shifted(self.arrays, value, c.along, c.bound, -c.lag if not c.reverse else c.lag)
+        for condition in c.met:
+            found = self._where(condition, found, ZERO, found.labels)
+        return found
+
+    def _entry(self, value: Value) -> Term:
+        """An array that has no name in the program as an entry of a tensor, which products and sums are made of."""
+        key = value.step
+        if key not in self.unnamed:
+            kind = Map(tuple(v.kind for v in value.labels), COMPLEX if value.step.complex else REAL)
+            self.unnamed[key] = fresh("t", kind)
+            self.known[self.unnamed[key]] = value.step
+        return App(self.unnamed[key], value.labels)
 
     def _side(self, t: Term) -> Value:
         if isinstance(t.type, Index) or (isinstance(t, Const) and t.is_integer):

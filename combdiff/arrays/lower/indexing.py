@@ -114,6 +114,19 @@ def _rank(pair: tuple[Atom, int], slot: Domain | None) -> tuple[bool, bool, str]
     return factor < 0, domain_of(atom) != slot, domain_of(atom).name
 
 
+def shifted(arrays: Arrays, a: Value, old: Var, new: Var, by: int) -> Value:
+    """The entries whose place along `old` is that of `new`, and `by` beyond it, modulo the number of places."""
+    axis, domain = a.labels.index(old), domain_of(old)
+    labels = tuple(new if v == old else v for v in a.labels)
+    if domain == domain_of(new):
+        return Value(arrays.builder.step(ops.Roll(axis, -by), (a.step,), a.step.domains) if by else a.step, labels)
+    op = ops.Position((1,), by, domain, None)
+    places = arrays.elementwise(op, [arrays.integers(new, ops.Place)])
+    arrays.names.setdefault(places.step, new.name)
+    slots = tuple((0,) if v == old else None for v in a.labels)
+    return Value(arrays.builder.step(ops.Gather(slots, 1), (a.step, places.step), map(domain_of, labels)), labels)
+
+
 # --- gather ---------------------------------------------------------------------------------------------------------
 
 

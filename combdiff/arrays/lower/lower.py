@@ -25,6 +25,7 @@ from combdiff.arrays.lower.conditions import (
     repeated_sums,
     solution,
 )
+from combdiff.arrays.lower.cumulative import cumulative
 from combdiff.arrays.lower.guarding import Guarding
 from combdiff.arrays.lower.indexing import affine, entry, scatter
 from combdiff.arrays.lower.signature import (
@@ -302,6 +303,9 @@ class _Lowering(Solving, Guarding):
     def _contracted(self, summed: Sequence[Var], body: Term, stay: Sequence[Var], wanted: Sequence[Var]) -> Value:
         """Σ over `summed` of a product, indices in `stay` excepted."""
         remaining = [v for v in summed if v not in stay]
+        up_to = None if stay else cumulative(remaining, body, self.sizes)
+        if up_to is not None:
+            return self.cumulated(up_to, wanted)
         network = Network(remaining, wanted)
         self._collect(body, False, network)
         self.place_masks(network)
@@ -356,7 +360,7 @@ class _Lowering(Solving, Guarding):
         """An inner sum joins the outer contraction, unless it is shared or stands alone."""
         if t.free.isdisjoint(network.summed) or distributed(t.indices, t.body) is not None:
             return False
-        if self.has_delta and mentions_delta(t):
+        if (self.has_delta and mentions_delta(t)) or cumulative(t.indices, t.body, self.sizes) is not None:
             return False
         return len(network.operands) < WIDEST and closed_form(t) not in self.repeated
 

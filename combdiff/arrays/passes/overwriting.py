@@ -20,11 +20,31 @@ LARGE = 256 << 10  # bytes; smaller arrays are had again from memory that was fr
 
 Kinds: TypeAlias = frozenset[Hashable]
 
-_FRESH = (ops.Contraction, ops.Sum, ops.Roll, ops.Scatter, ops.Put, ops.Solve, ops.Stack)
+_FRESH = (
+    ops.Contraction,
+    ops.Sum,
+    ops.CumulativeSum,
+    ops.Roll,
+    ops.Scatter,
+    ops.Put,
+    ops.Solve,
+    ops.Stack,
+)
 _ENTRYWISE = (ops.Add, ops.Mul, ops.Power, ops.Call, ops.Conj)
 _COUNTED = (ops.Range, ops.Place, ops.Position, ops.Opposite)
 _VIEWING = (ops.Permute, ops.Pick, ops.Flip, ops.Diagonal, ops.Gather, ops.Roll)
-_SUMS = (ops.Add, ops.Mul, ops.Power, ops.Call, ops.Conj, ops.Sum, ops.Contraction, ops.Solve, ops.Stack)
+_SUMS = (
+    ops.Add,
+    ops.Mul,
+    ops.Power,
+    ops.Call,
+    ops.Conj,
+    ops.Sum,
+    ops.CumulativeSum,
+    ops.Contraction,
+    ops.Solve,
+    ops.Stack,
+)
 _REAL, _COMPLEX, _DOUBLE, _WHOLE = "real", "complex", "double", "whole"
 
 

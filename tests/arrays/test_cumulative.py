@@ -1,0 +1,167 @@
+"""Sums up to an index: they are cumulative sums in code, and have the values that the program has."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+from combdiff.arrays import ops
+from combdiff.language.inference.infer import infer
+from combdiff.language.parsing.parser import parse
+from combdiff.meaning.evaluate import evaluate
+from combdiff.terms.terms import Lam
+
+SUMS = {
+    "up to": "(x::RV) -> sum(i, sin(sum(j, indicator(j, i, x(j)))) * x(i))",
+    "from one on": "(x::RV) -> sum(i, sin(sum(j, indicator(i, j, x(j)))) * x(i))",
+    "before": "(x::RV) -> sum(i, sin(sum(j, indicator(j + 1, i, x(j)))) * x(i))",
+    "far behind": "(x::RV) -> sum(i, sin(sum(j, indicator(i + 3, j, x(j)))) * x(i))",
+    "pairs": "(x::RV) -> sum((i, j), indicator(i + 1, j, sin(x(i)) * x(j)))",
+    "three in a row": "(x::RV) -> sum((i, j, k), indicator(i, j, indicator(j + 1, k, x(i) * x(j) * x(k)^2)))",
+    "two conditions of one index": "(x::RV) -> "
+    "sum((i, j, k), indicator(i, j, indicator(i + 2, k, x(i) * x(j) * x(k))))",
+    "a corner": "(x::RM{n, n}) -> sum((i, j), x(j, i) * cos(sum((a, b), indicator(a, i, indicator(b, j, x(a, b))))))",
+    "along one axis": "(x::RM) -> sum((i, a), x(a, i) * cos(sum(j, indicator(j, i, x(a, j)^2))))",
+    "with an index that stays": "(x::RM) -> sum((i, j, a), indicator(j, i, sin(x(i, a)) * x(j, a)))",
+    "between bounds": "@domain Z begin base = I; lower = -2; upper = 4 end\n"
+    "(x::(Z) -> R) -> sum((i::Z, j::Z), indicator(i + 1, j, x(i) * sin(x(j))))",
+    "between other bounds": "@domain Z begin base = I; lower = -1; upper = 4 end\n"
+    "@domain Y begin base = I; lower = 1; upper = 3 end\n"
+    "(x::(Z) -> R, y::(Y) -> R) -> "
+    "sum((i::Z, j::Y), indicator(i + 1, j, x(i) * sin(y(j))) + indicator(j, i, x(i) * y(j)))",
+    "periodic": "@domain Z begin base = I; periodic = true end\n"
+    "(x::(Z) -> R) -> sum((i::Z, j::Z), indicator(i + 1, j, x(i) * sin(x(j))))",
+    "symmetric": "@domain Z begin symmetric = true end\n"
+    "(x::(Z) -> R) -> sum((i::Z, j::Z), indicator(i, j, x(i) * sin(x(j))))",
+    "complex": "(x::CV) -> real(sum((i, j), indicator(i + 1, j, x(i)' * exp(x(j)))))",
+    "a number of two indices": "(x::RV) -> sum((i, j), indicator(i, j, sin(x(i) * x(j))))",
+    "two conditions of both indices": "(x::RV) -> sum((i, j), indicator(i, j, indicator(x(i), x(j), x(i)^2)))",
+    "ahead": "(x::RV) -> sum((i, j), indicator(j, i + 1, sin(x(i)) * x(j)))",
+}
+TWO_SIZES = {
+    "up to": "(x::RV, y::RV) -> sum(i, (sum(j, indicator(j, i, sin(x(j)))) - y(i))^2)",
+    "from one on": "(x::RV, y::RV) -> sum(i, (sum(j, indicator(i, j, sin(x(j)))) - y(i))^2)",
+    "before": "(x::RV, y::RV) -> sum((i, j), indicator(j + 2, i, x(j) * sin(y(i))))",
+    "two of three in a row": "(x::RV, y::RV) -> "
+    "sum((i, j, k), indicator(i, j, indicator(j + 1, k, x(i) * y(j) * x(k))))",
+}
+
+
+def agrees(text: str, shapes: list[tuple[int, ...]]) -> None:
+    """Value, gradient and Hessian product of the code against the oracle and its differences."""
+    program = infer(parse(text))
+    assert isinstance(program, Lam)
+    rng = np.random.default_rng(sum(map(sum, shapes)))
+    complex_too = "CV" in text
+    at = [rng.normal(size=s) + 1j * complex_too * rng.normal(size=s) for s in shapes]
+    along = [rng.normal(size=s) + 1j * complex_too * rng.normal(size=s) for s in shapes]
+    at, along = ([a if complex_too else a.real for a in arrays] for arrays in (at, along))
+    h = 1e-3
+
+    def value_at(step: float) -> float:
+        points = [a + step * h * d for a, d in zip(at, along, strict=True)]
+        return float(np.real(evaluate(program.body, dict(zip(program.params, points, strict=True)))))
+
+    value, *gradients, hvp = cd.grad(text).compile(value=True, hvp=True)(*at)
+    np.testing.assert_allclose(value, value_at(0), rtol=1e-12, atol=1e-12)
+    slope = (8 * (value_at(1) - value_at(-1)) - (value_at(2) - value_at(-2))) / (12 * h)
+    found = sum(np.vdot(g, d).real for g, d in zip(gradients, along, strict=True))
+    np.testing.assert_allclose(found, slope, atol=1e-8 * max(1, abs(value)), rtol=1e-8)
+    curvature = (16 * (value_at(1) + value_at(-1)) - (value_at(2) + value_at(-2)) - 30 * value_at(0)) / (12 * h * h)
+    products = hvp(*along) if len(along) > 1 else (hvp(*along),)
+    found = sum(np.vdot(p, d).real for p, d in zip(products, along, strict=True))
+    np.testing.assert_allclose(found, curvature, atol=1e-6 * max(1, abs(value)), rtol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 7])
+@pytest.mark.parametrize("name", SUMS)
+def test_a_sum_up_to_an_index_is_what_the_program_means(name: str, n: int) -> None:
+    text = SUMS[name]
+    shape = {"RM{n, n}": (n, n), "RM)": (n, 3)}
+    found = next((s for word, s in shape.items() if word in text), (n,))
+    if "lower" in text:
+        agrees(text, [(6,), (3,)] if "Y" in text else [(7,)])
+    elif "symmetric" not in text or n % 2:
+        agrees(text, [found])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sizes", [(1, 1), (1, 4), (4, 1), (3, 7), (7, 3), (5, 5)])
+@pytest.mark.parametrize("name", TWO_SIZES)
+def test_the_indices_may_be_of_different_sizes(name: str, sizes: tuple[int, int]) -> None:
+    agrees(TWO_SIZES[name], [(n,) for n in sizes])
+
+
+MASKED = (
+    "periodic",
+    "symmetric",
+    "a number of two indices",
+    "two conditions of both indices",
+    "ahead",
+    "between other bounds",
+)
+
+
+@pytest.mark.parametrize("name", sorted(SUMS.keys() - MASKED))
+def test_no_mask_over_two_indices_is_made(name: str) -> None:
+    text = SUMS[name]
+    d = cd.grad(text)
+    shapes = {a.name: (40, 40) if "RM" in text else (40,) for a in d.compile().arguments}
+    plan = d.plan(value=True, **({} if "lower" in text else shapes))
+    assert any(isinstance(step.op, ops.CumulativeSum) for step in plan.steps)
+    assert max(step.rank for step in plan.steps) == ("RM" in text) + 1
+
+
+COX = """(X::RM, c::RV) -> (w::RV) -> begin
+  s = n -> sum(d, X(n, d) * w(d))
+  sum(n, c(n) * (s(n) - log(sum(m, indicator(n, m, exp(s(m)))))))
+end"""
+
+
+def test_a_partial_likelihood_reads_as_by_hand() -> None:
+    code = cd.grad(COX).source(value=True)
+    assert "u1 = v[::-1].cumsum(axis=0)[::-1]\n" in code
+    assert "return c @ (s - np.log(u1)), (c - v * (c / u1).cumsum(axis=0)) @ X" in code
+
+
+def test_few_columns_against_many_indices_decide() -> None:
+    text = """(q::RM, k::RM, v::RM) -> sum((t, d), sum((s, a), indicator(s, t, q(t, a) * k(s, a) * v(s, d)))^2)"""
+    d = cd.grad(text)
+    long, short = (d.plan(q=(n, a), k=(n, a), v=(n, a)) for n, a in ((4000, 4), (40, 20)))
+    assert max(long.entries(s) for s in long.steps) < 4000 * 4 * 4 * 2
+    assert not any(isinstance(s.op, ops.CumulativeSum) for s in short.steps)
+
+
+@pytest.mark.parametrize("missing", [np.nan, np.inf])
+def test_what_is_beyond_an_index_may_be_no_number(missing: float) -> None:
+    f = cd.grad("(y::RV, m::RV) -> (x::RV) -> sum(i, m(i) * sum(j, indicator(j, i, y(j))) * x(i))").compile(value=True)
+    y, m, x = np.array([1.0, 2.0, 5.0, missing]), np.array([1.0, 1.0, 1.0, 0.0]), np.array([1.0, 2.0, 3.0, 1.0])
+    with np.errstate(invalid="ignore"):
+        _, gradient = f(y, m, x)
+    assert np.array_equal(gradient[:3], [1.0, 3.0, 8.0])
+    before = cd.grad("(y::RV) -> (x::RV) -> sum((i, j), indicator(j + 1, i, x(j) * y(i)))").compile(value=True)
+    value, gradient = before(np.array([missing, 2.0, 3.0]), np.array([1.0, 1.0, 1.0]))
+    assert value == 8 and np.array_equal(gradient, [5.0, 3.0, 0.0])
+
+
+@pytest.mark.parametrize("backend", ["cupy", "jax", "torch", "dask"])
+def test_every_library_has_cumulative_sums(backend: str) -> None:
+    code = cd.grad(SUMS["along one axis"]).source(backend, value=True)
+    assert ".cumsum(axis=" in code and "where" not in code
+
+
+@pytest.mark.parametrize("backend", ["jax", "torch", "dask"])
+def test_the_libraries_agree(backend: str) -> None:
+    library = pytest.importorskip({"dask": "dask.array"}.get(backend, backend))
+    if backend == "jax":
+        library.config.update("jax_enable_x64", True)
+    x = np.random.default_rng(3).normal(size=6)
+    given = {"torch": lambda: library.tensor(x), "dask": lambda: library.from_array(x, chunks=4)}.get(
+        backend, lambda: x
+    )()
+    for name in ("up to", "from one on", "far behind", "three in a row"):
+        d = cd.grad(SUMS[name])
+        for found, expected in zip(d.compile(backend, value=True)(given), d.compile(value=True)(x), strict=True):
+            np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-12)
