@@ -147,6 +147,10 @@ def _workspace(plan: Plan, step: Step) -> int:
             return size * (factors > 2 or bool(c.imag)) + _buffers(plan, step)
         case ops.Call() if is_abs2(step):
             return 4 * size
+        case ops.Factors():
+            return size
+        case ops.Solve() if isinstance(step.operands[0].op, ops.Factors):
+            return 2 * sum(_size(plan, s) for s in (step, step.operands[1]))
         case ops.Where() | ops.Position() | ops.Solve():
             return 2 * sum(_size(plan, s) for s in (step, *step.operands))
         case ops.Power():

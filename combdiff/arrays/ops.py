@@ -527,10 +527,25 @@ class Unpacked(Op):
 
 
 @dataclass(frozen=True, slots=True)
+class Factors(Op):
+    """The LU factors of a matrix, or Cholesky's of one that is Hermitian and `positive`, for several solutions.
+
+    Rows and columns of the matrix are the first and the second half of its axes.
+    """
+
+    name: ClassVar[str] = "factors"
+    positive: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Solve(Op):
-    """A linear system, with one matrix, or with two where it conjugates."""
+    """A linear system, with one matrix or its factors, or with two matrices where it conjugates.
+
+    `adjoint` is where the system is that of the adjoint of what was factorised.
+    """
 
     name: ClassVar[str] = "solve"
+    adjoint: bool = False
 
 
 SHOWING = (Number, Input, View)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import prod
+from math import isqrt, prod
 from typing import TYPE_CHECKING, ClassVar
 
 from combdiff.arrays import ops
@@ -237,8 +237,12 @@ class Plan(Shown):
                 return 2 * weight * self.entries(step) * prod(self.sizes.get(d, 1) for d in layout.column_axes)
             case ops.Add() | ops.Mul() | ops.Power() | ops.Where():
                 return max(len(step.operands) - 1, 1) * self.entries(step) * parts
+            case ops.Solve() if isinstance(step.operands[0].op, ops.Factors):
+                return 2 * self.entries(step) ** 2 * (4 if step.complex else 1)
             case ops.Solve():
                 return 2 * self.entries(step) ** 3 * (4 if step.complex else 1) // 3
+            case ops.Factors(positive):
+                return (2 - positive) * self.entries(step) * isqrt(self.entries(step)) * (4 if step.complex else 1) // 3
             case ops.Call() | ops.Unknown():
                 return _CALL_FLOPS * self.entries(step)
             case ops.Put():
@@ -275,6 +279,8 @@ class Plan(Shown):
                 return "user's function"
             case Root():
                 return "Newton's method"
+            case ops.Factors(positive):
+                return "Cholesky" if positive else "LU"
             case ops.LaidOut() | ops.Stack():
                 return "layout copy"
             case ops.Counting() | ops.Position() | ops.Opposite():

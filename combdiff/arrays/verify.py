@@ -120,6 +120,12 @@ def _of_numbers(step: Step) -> Iterator[str]:
         ):
             if step.complex != given and not isinstance(step.op, ops.Item):
                 yield "it is complex where what it is made of is"
+        case ops.Factors():
+            if step.complex != given:
+                yield "it is complex where its matrix is"
+        case ops.Solve() if isinstance(step.operands[0].op, ops.Factors):
+            if step.complex != step.operands[0].complex:
+                yield "it is complex where its factors are"
         case ops.Gather() | ops.Scatter():
             if step.complex != step.operands[0].complex:
                 yield "it is complex where what it is made of is"
@@ -152,8 +158,32 @@ def _of_fields(step: Step) -> Iterator[str]:
             yield "a place where it writes is not there"
         case ops.Put(fixed, places) if any({a for a, _ in at} & {*row} for at, row in zip(fixed, places, strict=True)):
             yield "an operand has an axis that is fixed"
+        case ops.Factors() if _halves(step.operands[0]) is None or step.operands[0].domains != step.domains:
+            yield "it is made of a square matrix, and has its axes"
+        case ops.Solve(adjoint):
+            yield from _of_solve(step, adjoint)
         case ops.Gather(slots, rank) if any(slot and max(slot) >= rank for slot in slots):
             yield f"the index arrays have more than {rank} axes"
+
+
+def _of_solve(step: Step, adjoint: bool) -> Iterator[str]:
+    """Matrices from the space of the solution to that of the right-hand side."""
+    *matrices, k = step.operands
+    factorised = [isinstance(o.op, ops.Factors) for o in matrices]
+    if len(matrices) not in (1, 2) or (len(matrices) > 1 and any(factorised)):
+        yield "it has one matrix, the factors of one, or two matrices"
+    if adjoint and not all(factorised):
+        yield "the adjoint of what is no product of factors"
+    for matrix in matrices:
+        found = _halves(matrix)
+        if found is None or (k.domains, step.domains) != (found[::-1] if adjoint else found):
+            yield "its matrix is not from the solution's axes to those of the right-hand side"
+
+
+def _halves(matrix: Step) -> tuple[tuple[Domain, ...], tuple[Domain, ...]] | None:
+    """The domains of the rows and of the columns of a matrix; None where there are not as many of both."""
+    middle, odd = divmod(matrix.rank, 2)
+    return None if odd or not middle else (matrix.domains[:middle], matrix.domains[middle:])
 
 
 def _of_loop(loop: Loop) -> Iterator[str]:

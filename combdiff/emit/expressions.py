@@ -48,6 +48,7 @@ WRITTEN: Mapping[type[ops.Op], Callable[[Writer, Step, Any], Text]] = {
     ops.Einsum: products.einsum,
     ops.Packed: packed_text.packed,
     ops.Unpacked: packed_text.unpacked,
+    ops.Factors: solvers.factors,
     ops.Solve: solvers.solution,
     Root: solvers.root,
 }

@@ -51,7 +51,37 @@ SOLVE_OF_PARTS = '''def solve_of_parts(of_one, of_i, k):
     y = np.linalg.solve(matrix, np.concatenate([np.ravel(k).real, np.ravel(k).imag]))
     return (y[:n] + 1j * y[n:]).reshape(np.shape(k))'''
 
-SOLVERS = {"newton": NEWTON, "newton_of_parts": NEWTON_OF_PARTS, "solve_of_parts": SOLVE_OF_PARTS}
+LU_FACTORS = '''def lu_factors(matrix):
+    """The LU factors of a matrix, which several systems are solved with."""
+    from scipy.linalg.lapack import get_lapack_funcs
+
+    (factorised,) = get_lapack_funcs(["getrf"], [matrix])
+    lu, pivots, zero = factorised(matrix)
+    if zero:
+        raise np.linalg.LinAlgError("Singular matrix")
+    return lu, pivots'''
+
+LU_SOLUTION = '''def lu_solution(factors, k, adjoint=False):
+    """The solution of a system, or of the one of the adjoint matrix."""
+    from scipy.linalg import lu_solve
+
+    return lu_solve(factors, k, 2 * adjoint, check_finite=False)'''
+
+CHOLESKY_SOLUTION = '''def cholesky_solution(factor, k):
+    """The solution of a system with a positive matrix."""
+    from scipy.linalg import solve_triangular
+
+    y = solve_triangular(factor, k, 0, lower=True, check_finite=False)
+    return solve_triangular(factor, y, 2, lower=True, check_finite=False)'''
+
+SOLVERS = {
+    "newton": NEWTON,
+    "newton_of_parts": NEWTON_OF_PARTS,
+    "solve_of_parts": SOLVE_OF_PARTS,
+    "lu_factors": LU_FACTORS,
+    "lu_solution": LU_SOLUTION,
+    "cholesky_solution": CHOLESKY_SOLUTION,
+}
 
 
 def solver_text(name: str, spelling: Spelling) -> str:
@@ -67,8 +97,12 @@ def solver_of(step: Step) -> str:
     match step.op:
         case Root(equation):
             return "newton" if len(equation.plan.outputs) == 2 else "newton_of_parts"
+        case ops.Factors(positive):
+            return "" if positive else "lu_factors"
         case ops.Solve() if len(step.operands) > 2:
             return "solve_of_parts"
+        case ops.Solve() if isinstance(step.operands[0].op, ops.Factors):
+            return "cholesky_solution" if step.operands[0].op.positive else "lu_solution"
         case _:
             return ""
 
@@ -87,13 +121,30 @@ def solution(w: Writer, step: Step, op: ops.Solve) -> Text:
     *matrices, k = (w.refer(o) for o in step.operands)
     if len(matrices) > 1:
         return Text(f"solve_of_parts({', '.join(t.code for t in (*matrices, k))})", ATOM)
-    matrix = matrices[0]
+    solver = solver_of(step)
+    # a matrix that has one factor is its own adjoint
+    other = ", adjoint=True" if op.adjoint and solver == "lu_solution" else ""
+    template = f"{solver}({{0}}, {{1}}{other})" if solver else w.spelling.solve
+    matrix = matrices[0] if solver else _as_matrix(w, step.operands[0])
     if step.rank == 1:
-        return Text(w.spelling.solve.format(matrix.code, k.code), ATOM)
-    shape = [w.extent(d) for d in step.domains]
-    size = " * ".join(shape)
-    flat = w.spelling.solve.format(f"{matrix.at(ATOM)}.reshape({size}, {size})", f"{k.at(ATOM)}.ravel()")
-    return Text(f"{flat}.reshape({', '.join(shape)})", ATOM)
+        return Text(template.format(matrix.code, k.code), ATOM)
+    flat = template.format(matrix.code, f"{k.at(ATOM)}.ravel()")
+    return Text(f"{flat}.reshape({', '.join(w.extent(d) for d in step.domains)})", ATOM)
+
+
+def factors(w: Writer, step: Step, op: ops.Factors) -> Text:
+    _refuse_equations(w)
+    template = w.spelling.cholesky if op.positive else f"{solver_of(step)}({{0}})"
+    return Text(template.format(_as_matrix(w, step.operands[0]).code), ATOM)
+
+
+def _as_matrix(w: Writer, step: Step) -> Text:
+    """A matrix whose rows and columns have several axes as one that has two."""
+    half = step.rank // 2
+    if half == 1:
+        return w.refer(step)
+    rows, columns = (" * ".join(map(w.extent, part)) for part in (step.domains[:half], step.domains[half:]))
+    return Text(f"{w.atom(step)}.reshape({rows}, {columns})", ATOM)
 
 
 def root(w: Writer, step: Step, op: Root) -> Text:

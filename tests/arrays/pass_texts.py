@@ -88,6 +88,11 @@ CASES: dict[str, Case] = {
     "lower_equation": Case(
         "(b::RV) -> begin; u = root((u::RV) -> i -> u(i) + u(i)^3 - b(i)); sum(i, u(i)^2); end", {"b": (4,)}
     ),
+    "factoring": Case(
+        "(A::CM, b::CV) -> begin; x = inverse((v::CV) -> i -> sum(j, A(i, j) * v(j)))(b); sum(i, abs2(x(i))); end",
+        {"A": (5, 5), "b": (5,)},
+        "factored",
+    ),
     "scaling": Case(
         "(A::RM, B::RM) -> (x::RM) -> sum((i, j, k), A(i, k) * B(k, j) * x(i, j)^2) * 4",
         {"A": (400, 300), "B": (300, 500), "x": (400, 500)},

@@ -41,6 +41,14 @@ def stand_in(name: str) -> types.ModuleType:
     return module
 
 
+def stand_ins(name: str) -> dict[str, types.ModuleType]:
+    """A library that NumPy stands in for, with what CuPy has of SciPy."""
+    import scipy.linalg
+
+    more = {"cupyx": types.ModuleType("cupyx"), "cupyx.scipy": scipy, "cupyx.scipy.linalg": scipy.linalg}
+    return {name: stand_in(name), **(more if name == "cupy" else {})}
+
+
 def can_run(name: str) -> bool:
     """Whether a library is installed, and has the GPU that it needs."""
     if find_spec(name) is None:
@@ -76,7 +84,8 @@ class Numbers:
 @pytest.fixture(params=LIBRARIES)
 def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Numbers:
     if request.param in NUMPY_STANDS_IN and not can_run(request.param):
-        monkeypatch.setitem(sys.modules, request.param, stand_in(request.param))
+        for name, module in stand_ins(request.param).items():
+            monkeypatch.setitem(sys.modules, name, module)
     if request.param == "jax":
         jax = pytest.importorskip("jax")
         monkeypatch.setenv("JAX_PLATFORMS", "cpu")

@@ -26,6 +26,7 @@ from combdiff.arrays.lower.conditions import (
     solution,
 )
 from combdiff.arrays.lower.cumulative import cumulative
+from combdiff.arrays.lower.factoring import factored
 from combdiff.arrays.lower.guarding import Guarding
 from combdiff.arrays.lower.indexing import affine, entry, scatter
 from combdiff.arrays.lower.signature import (
@@ -165,6 +166,7 @@ class _Lowering(Solving, Guarding):
         outputs, self.names = translated(outputs, self.names, self.sizes)
         outputs, self.names = stacked(outputs, self.names, self.sizes)
         outputs, self.names = written_at(outputs, self.names, self.sizes)
+        outputs, self.names = factored(outputs, self.names, self.sizes)
         outputs, self.names = interned(outputs, self.names)
         taken = self.parameters.used(self.taken(arguments, outputs), outputs)
         return Plan((*taken, *self.optional_starts()), outputs, self.result.tupled, self.sizes, self.names)

@@ -42,6 +42,7 @@ _SUMS = (
     ops.Sum,
     ops.CumulativeSum,
     ops.Contraction,
+    ops.Factors,
     ops.Solve,
     ops.Stack,
 )

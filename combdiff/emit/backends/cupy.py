@@ -9,6 +9,16 @@ from __future__ import annotations
 from combdiff.emit.backends.numpy import branched_as, functions_of
 from combdiff.emit.backends.spelling import Spelling
 
+_SOLVER_WORDS = {
+    "from scipy.linalg.lapack import get_lapack_funcs": "from cupyx.scipy.linalg import lu_factor",
+    """    (factorised,) = get_lapack_funcs(["getrf"], [matrix])
+    lu, pivots, zero = factorised(matrix)
+    if zero:
+        raise np.linalg.LinAlgError("Singular matrix")
+    return lu, pivots""": "    return lu_factor(matrix, check_finite=False)",
+    "from scipy": "from cupyx.scipy",
+}
+
 SPELLING = Spelling(
     name="cupy",
     imports="import cupy as cp",
@@ -44,6 +54,7 @@ SPELLING = Spelling(
     from_numpy="cp.asarray({0})",
     contiguous="cp.ascontiguousarray({0})",
     solve="cp.linalg.solve({0}, {1})",
+    cholesky="cp.linalg.cholesky({0})",
     # a singular system is not refused: its step is infinite
-    solver_words={" <= 1e-12": " < 1e-12", "np.": "cp."},
+    solver_words={**_SOLVER_WORDS, " <= 1e-12": " < 1e-12", "np.": "cp."},
 )

@@ -29,6 +29,13 @@ _SOLVER_WORDS = {
     x, found, _ = while_loop(lambda state: ~state[1] & (state[2] < steps), improved, (x, False, 0))
 """,
     'raise ArithmeticError("Newton\'s method finds no root from where it starts")': "return np.where(found, x, np.nan)",
+    "from scipy.linalg.lapack import get_lapack_funcs": "from jax.scipy.linalg import lu_factor",
+    """    (factorised,) = get_lapack_funcs(["getrf"], [matrix])
+    lu, pivots, zero = factorised(matrix)
+    if zero:
+        raise np.linalg.LinAlgError("Singular matrix")
+    return lu, pivots""": "    return lu_factor(matrix)",
+    "from scipy": "from jax.scipy",
     "np.": "jnp.",
 }
 
@@ -66,5 +73,6 @@ SPELLING = Spelling(
     from_numpy="jnp.asarray({0})",
     contiguous="jnp.asarray({0})",
     solve="jnp.linalg.solve({0}, {1})",
+    cholesky="jnp.linalg.cholesky({0})",
     solver_words=_SOLVER_WORDS,
 )

@@ -103,4 +103,5 @@ class Spelling:
 
     # equations; `solver_words` are replaced in the text of the solvers, which is NumPy's
     solve: str
+    cholesky: str = ""
     solver_words: Mapping[str, str] = field(default_factory=dict)

@@ -50,6 +50,7 @@ SPELLING = Spelling(
     from_numpy="torch.as_tensor({0}, device={1}.device)",
     contiguous="{0}.contiguous()",
     solve="torch.linalg.solve({0}, {1})",
+    cholesky="torch.linalg.cholesky({0})",
     solver_words={
         "np.size(x)": "x.numel()",
         "np.size(k)": "k.numel()",
@@ -57,6 +58,24 @@ SPELLING = Spelling(
         "np.shape(k)": "k.shape",
         "np.block([[part.real for part in columns], [part.imag for part in columns]])": (
             "torch.cat([torch.cat([f(part) for part in columns], dim=1) for f in (torch.real, torch.imag)])"
+        ),
+        """    from scipy.linalg.lapack import get_lapack_funcs
+
+    (factorised,) = get_lapack_funcs(["getrf"], [matrix])
+    lu, pivots, zero = factorised(matrix)
+    if zero:
+        raise np.linalg.LinAlgError("Singular matrix")
+    return lu, pivots""": "    return torch.linalg.lu_factor(matrix)",
+        """    from scipy.linalg import lu_solve
+
+    return lu_solve(factors, k, 2 * adjoint, check_finite=False)""": (
+            "    return torch.linalg.lu_solve(*factors, k[:, None], adjoint=adjoint)[:, 0]"
+        ),
+        """    from scipy.linalg import solve_triangular
+
+    y = solve_triangular(factor, k, 0, lower=True, check_finite=False)
+    return solve_triangular(factor, y, 2, lower=True, check_finite=False)""": (
+            "    return torch.cholesky_solve(k[:, None], factor)[:, 0]"
         ),
         "np.": "torch.",
     },
