@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from combdiff.arrays import ops
 from combdiff.arrays.layouts import placement
-from combdiff.arrays.plan import Loop, Plan, Root, Step
+from combdiff.arrays.plan import Loop, Plan, Root, Scan, Step
 from combdiff.arrays.uses import is_abs2, is_inner_product, uses_in, uses_of
 
 SHARE = 256  # arrays of less than this part of a limit are not released one by one
@@ -119,7 +119,7 @@ def storage(step: Step) -> Step | None:
 
 
 def _size(plan: Plan, step: Step) -> int:
-    return plan.entries(step) * (16 if step.complex else 8)
+    return plan.size(step)
 
 
 def held_by(plan: Plan, step: Step) -> int:
@@ -160,6 +160,10 @@ def _workspace(plan: Plan, step: Step) -> int:
         case Root(equation):
             inner = equation.plan
             return sum(held_by(inner, s) + _workspace(inner, s) for s in inner.steps)
+        case Scan(body):
+            # a step's results are there beside those of the step before
+            inner = body.plan
+            return _peak(inner, inner.steps, inner.loops, inner.outputs).bytes + results_of(inner)
         case _:
             return 0
 

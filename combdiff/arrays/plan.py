@@ -221,6 +221,12 @@ class Plan(Shown):
         """The memory that `step` takes for its result (a view takes none)."""
         if isinstance(step.op, ops.SHOWING):
             return 0
+        return self.size(step)
+
+    def size(self, step: Step) -> int:
+        """The bytes of what a step is, whether it takes memory of its own or not."""
+        if isinstance(step.op, Scan):
+            return sum(prod(self.sizes.get(d, d.count or 1) for d in at) * (16 if c else 8) for at, c in step.op.items)
         return self.entries(step) * (16 if step.complex else 8)
 
     def flops(self, step: Step) -> int:
@@ -247,6 +253,8 @@ class Plan(Shown):
                 return _CALL_FLOPS * self.entries(step)
             case ops.Put():
                 return sum(map(self.entries, step.operands[step.op.base :])) * parts
+            case Scan(body, domain):
+                return self.sizes.get(domain, domain.count or 1) * sum(map(body.plan.flops, body.plan.steps))
             case ops.Sum() | ops.CumulativeSum() | ops.Scatter():
                 return self.entries(step.operands[0]) * parts
             case _:
@@ -279,6 +287,8 @@ class Plan(Shown):
                 return "user's function"
             case Root():
                 return "Newton's method"
+            case Scan():
+                return "loop"
             case ops.Factors(positive):
                 return "Cholesky" if positive else "LU"
             case ops.LaidOut() | ops.Stack():
@@ -357,10 +367,50 @@ class Equation:
 
 @dataclass(frozen=True, slots=True)
 class Root(ops.Op):
-    """What Newton's method finds for an equation; the one operation that holds a plan."""
+    """What Newton's method finds for an equation."""
 
     name: ClassVar[str] = "root"
     equation: Equation
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recurrence:
+    """One step of a loop: a plan of `states` and of entries of `sequences`, and of what is the same for all steps.
+
+    These are the first arguments that are arrays, in this order. The first results are the next states, the others are
+    stored.
+    """
+
+    name: str
+    plan: Plan
+    states: int
+    sequences: int
+
+    @property
+    def arrays(self) -> tuple[Step, ...]:
+        """The arguments that are arrays."""
+        return tuple(a.step for a in self.plan.arguments if a.step is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Scan(ops.Op):
+    """The last states of a loop over `domain`, and what each of its steps stores, along a first axis.
+
+    Its operands are the first states, the sequences, whose first axis is of `domain`, and what all steps are given; it
+    is a tuple, of which `item` takes one. A loop in `reverse` starts at the last value.
+    """
+
+    name: ClassVar[str] = "scan"
+    body: Recurrence
+    domain: Domain
+    reverse: bool = False
+
+    @property
+    def items(self) -> tuple[tuple[tuple[Domain, ...], bool], ...]:
+        """The axes of each item, and whether it is complex."""
+        outputs = self.body.plan.outputs
+        stored = range(self.body.states, len(outputs))
+        return tuple((((self.domain,) if n in stored else ()) + o.domains, o.complex) for n, o in enumerate(outputs))
 
 
 def batch_axes(step: Step) -> tuple[int, ...]:

@@ -23,12 +23,16 @@ from typing import Any
 
 from combdiff.arrays import ops
 from combdiff.arrays.packing.layout import Addend, Layout, Packing
-from combdiff.arrays.plan import Argument, Builder, Equation, Loop, Member, Plan, Root, Step
+from combdiff.arrays.plan import Argument, Builder, Equation, Loop, Member, Plan, Recurrence, Root, Scan, Step
 from combdiff.errors import CombDiffError
 from combdiff.terms.terms import Const
 from combdiff.terms.types import Domain, Index, Map, Number, Product, Symmetry
 
 _RECORDS = {c.__name__: c for c in (Domain, Index, Map, Number, Product, Symmetry, Layout, Addend, Packing)}
+
+
+_HOLDERS: Mapping[type[Equation | Recurrence], str] = {Equation: "equation", Recurrence: "recurrence"}
+"""What holds a plan of its own, by the word above it."""
 
 
 def _operations(kind: type[ops.Op]) -> Iterator[type[ops.Op]]:
@@ -81,7 +85,7 @@ class _Writer:
         self.plan = plan
         self.labels: dict[Step, str] = {}
         self.domains: dict[Domain, str] = {}
-        self.equations: dict[Equation, str] = {}
+        self.held: dict[Equation | Recurrence, str] = {}
         self.taken = {
             *inside,
             *OPERATIONS,
@@ -150,8 +154,8 @@ class _Writer:
                 return self.domain(value)
             case Const(real, imag):
                 return f"{real}" if not imag else f"({real}) + ({imag}) * im"
-            case Equation():
-                return self.equations[value]
+            case Equation() | Recurrence():
+                return self.held[value]
             case tuple():
                 return f"({', '.join(map(self.value, value))}{',' if len(value) == 1 else ''})"
             case _ if dataclasses.is_dataclass(value):
@@ -182,26 +186,28 @@ class _Writer:
         return f"{label}: {self.kind(a.step)} = input({', '.join(facts)})"
 
     def step(self, step: Step) -> Iterator[str]:
-        """The line of a step, after the plans of equations that it solves."""
+        """The line of a step, after the plan of an equation that it solves, or of a loop that it runs."""
         if step in self.labels:
             return
         for operand in step.operands:
             # a loop may work on slices of what is then never made itself
             yield from self.step(operand)
-        if isinstance(step.op, Root) and step.op.equation not in self.equations:
-            yield from self.equation(step.op.equation)
+        if isinstance(step.op, Root | Scan):
+            yield from self.plan_within(step.op.equation if isinstance(step.op, Root) else step.op.body)
         label = self.labels[step] = self.fresh(self.names.get(step) or f"t{len(self.labels) + 1}")
         facts = [self.labels[o] for o in step.operands]
         facts += [f"{f.name}={self.value(getattr(step.op, f.name))}" for f in _told(step.op)]
         yield f"{label}: {self.kind(step)} = {step.op.name}({', '.join(facts)})"
 
-    def equation(self, equation: Equation) -> Iterator[str]:
-        """An equation as a plan of its own."""
-        label = self.equations[equation] = self.fresh(equation.name)
-        about = f"{equation.name!r}, {equation.unknown!r}, {equation.start!r}, {equation.captured!r}"
-        yield f"@equation({about})"
+    def plan_within(self, held: Equation | Recurrence) -> Iterator[str]:
+        """An equation, or a step of a loop, as a plan of its own."""
+        if held in self.held:
+            return
+        label = self.held[held] = self.fresh(held.name)
+        about = ", ".join(repr(getattr(held, f.name)) for f in dataclasses.fields(held) if f.name != "plan")
+        yield f"@{_HOLDERS[type(held)]}({about})"
         yield f"def {label}():"
-        yield from (f"    {line}" for line in _Writer(equation.plan).lines())
+        yield from (f"    {line}" for line in _Writer(held.plan).lines())
 
     def loop(self, loop: Loop) -> Iterator[str]:
         """A loop: the steps of a turn, then what becomes of them."""
@@ -290,8 +296,8 @@ class _Reader:
                 self.step(label, kind, OPERATIONS[name], args, facts)
             case ast.Expr(ast.Call(ast.Name(name), args, _)):
                 self.fact(name, [self.value(a) for a in args])
-            case ast.FunctionDef(label, _, _, [ast.Call(ast.Name("equation"), about, _)]):
-                self.equation(label, line, about)
+            case ast.FunctionDef(label, _, _, [ast.Call(ast.Name("equation" | "recurrence" as holder), about, _)]):
+                self.plan_within(label, line, holder, about)
             case ast.For():
                 self.loops.append(self.loop(line))
             case ast.Return(value):
@@ -356,9 +362,10 @@ class _Reader:
         if not _is_counted(label):
             self.names[step] = label
 
-    def equation(self, label: str, body: ast.FunctionDef, about: Sequence[ast.expr]) -> None:
-        name, unknown, start, captured = (self.value(a) for a in about)
-        self.known[label] = Equation(name, _Reader().plan(body), unknown, start, captured)
+    def plan_within(self, label: str, body: ast.FunctionDef, holder: str, about: Sequence[ast.expr]) -> None:
+        kind = next(kind for kind, name in _HOLDERS.items() if name == holder)
+        told = [f.name for f in dataclasses.fields(kind) if f.name != "plan"]
+        self.known[label] = kind(plan=_Reader().plan(body), **dict(zip(told, map(self.value, about), strict=True)))
 
     def loop(self, line: ast.For) -> Loop:
         match line.target, line.iter:

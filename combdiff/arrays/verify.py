@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from combdiff.arrays import ops
-from combdiff.arrays.plan import Loop, Plan, Root, Step
+from combdiff.arrays.plan import Loop, Plan, Root, Scan, Step
 from combdiff.errors import CombDiffError
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.types import Domain
@@ -45,6 +45,8 @@ def _of_plan(plan: Plan) -> Iterator[str]:
                 wrong.append("no loop is over its block")
             case Root(equation):
                 wrong += [f"in {equation.name}: {problem}" for problem in _of_plan(equation.plan)]
+            case Scan(body):
+                wrong += [f"in {body.name}: {problem}" for problem in _of_plan(body.plan)]
         yield from (f"{step.op.name} {step.op}: {problem}" for problem in wrong)
     for loop in plan.loops:
         yield from _of_loop(loop)
@@ -162,6 +164,14 @@ def _of_fields(step: Step) -> Iterator[str]:
             yield "it is made of a square matrix, and has its axes"
         case ops.Solve(adjoint):
             yield from _of_solve(step, adjoint)
+        case Scan():
+            yield from _of_scan(step, step.op)
+        case ops.Item(number) if isinstance(step.operands[0].op, Scan):
+            items = step.operands[0].op.items
+            if number >= len(items):
+                yield f"the loop has {len(items)} results"
+            elif items[number] != (step.domains, step.complex):
+                yield "it has other axes, or other numbers, than this result of the loop"
         case ops.Gather(slots, rank) if any(slot and max(slot) >= rank for slot in slots):
             yield f"the index arrays have more than {rank} axes"
 
@@ -178,6 +188,26 @@ def _of_solve(step: Step, adjoint: bool) -> Iterator[str]:
         found = _halves(matrix)
         if found is None or (k.domains, step.domains) != (found[::-1] if adjoint else found):
             yield "its matrix is not from the solution's axes to those of the right-hand side"
+
+
+def _of_scan(step: Step, op: Scan) -> Iterator[str]:
+    """A loop is given what a step takes, and a step makes states of the kind that it takes."""
+    arrays, outputs = op.body.arrays, op.body.plan.outputs
+    if len(arrays) != len(step.operands) or len(arrays) < op.body.states + op.body.sequences:
+        yield f"a step takes {len(arrays)} arrays, and the loop is given {len(step.operands)}"
+        return
+    if len(outputs) < op.body.states or not op.body.plan.tupled:
+        yield f"a step returns a tuple, with {op.body.states} states first"
+        return
+    for n, (array, given) in enumerate(zip(arrays, step.operands, strict=True)):
+        is_sequence = op.body.states <= n < op.body.states + op.body.sequences
+        if given.domains != ((op.domain,) if is_sequence else ()) + array.domains:
+            yield f"argument {n + 1} of a step has other axes than the loop is given"
+        if given.complex and not array.complex:
+            yield f"argument {n + 1} of a step is real, and the loop is given complex numbers"
+    for n, (state, following) in enumerate(zip(arrays, outputs[: op.body.states], strict=False)):
+        if (state.domains, state.complex) != (following.domains, following.complex):
+            yield f"state {n + 1} is of another kind after a step"
 
 
 def _halves(matrix: Step) -> tuple[tuple[Domain, ...], tuple[Domain, ...]] | None:

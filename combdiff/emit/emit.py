@@ -20,7 +20,7 @@ from combdiff.arrays.lower.signature import described, slots
 from combdiff.arrays.packing.packed_plan import packed
 from combdiff.arrays.passes.overwriting import CAUTIOUS, Overwriting
 from combdiff.arrays.passes.schedule import scheduled
-from combdiff.arrays.plan import Argument, Plan, Root, Step
+from combdiff.arrays.plan import Argument, Equation, Plan, Recurrence, Root, Scan, Step
 from combdiff.arrays.uses import is_matmul, origin, uses_in, uses_of
 from combdiff.emit.backends import BACKENDS
 from combdiff.emit.backends.spelling import Spelling
@@ -107,13 +107,19 @@ def needed_by(plan: Plan, module: Module, late: Collection[Step] = ()) -> Plan:
         name = solver_of(step)
         if name:
             module.add({name: solver_text(name, module.spelling)})
-        if isinstance(step.op, Root) and step.op.equation not in module.equations:
-            solved = step.op.equation
-            equation = module.equations[solved] = module.names.fresh(solved.name)
-            inner = needed_by(solved.plan, module)
-            title = "The residual of an equation, and its Jacobian matrix."
-            module.add({equation: FunctionText(inner, module, equation).text(title).rstrip()})
+        if isinstance(step.op, Root):
+            _add_above(step.op.equation, module, "The residual of an equation, and its Jacobian matrix.")
+        if isinstance(step.op, Scan):
+            _add_above(step.op.body, module, "The states after a step of a loop, and what is stored of it.")
     return plan
+
+
+def _add_above(held: Equation | Recurrence, module: Module, title: str) -> None:
+    """Write the function of a plan that a step calls."""
+    if held not in module.above:
+        name = module.above[held] = module.names.fresh(held.name)
+        inner = needed_by(held.plan, module)
+        module.add({name: FunctionText(inner, module, name).text(title).rstrip()})
 
 
 class FunctionText:
@@ -139,7 +145,7 @@ class FunctionText:
         steps = plan.steps
         outside = (o for s in steps if s not in self.loops for o in uses_of(s))
         self.uses = Counter([*outside, *(o for loop in plan.loops for o in uses_in(loop)), *plan.outputs])
-        own = Called(self.arguments, module.equations, self.packed.items)
+        own = Called(self.arguments, module.above, self.packed.items)
         self.writer = Writer(plan, self.spelling, self.texts.__getitem__, self.extent, own)
         self.over = over.of(plan, partial(writes, self.spelling), self.uses)
         self.becomes = {buffer: step for step, buffer in self.over.items()}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from combdiff.arrays import ops
-from combdiff.arrays.plan import Root, Step
+from combdiff.arrays.plan import Root, Scan, Step
 from combdiff.emit import entrywise, indexing, packed_text, products, solvers
 from combdiff.emit.texts import SUM, Text, Writer, filled
 
@@ -51,6 +51,7 @@ WRITTEN: Mapping[type[ops.Op], Callable[[Writer, Step, Any], Text]] = {
     ops.Factors: solvers.factors,
     ops.Solve: solvers.solution,
     Root: solvers.root,
+    Scan: solvers.scan,
 }
 """What writes each operation that is an expression; a scatter is several statements."""
 
@@ -70,7 +71,7 @@ def expression(w: Writer, step: Step) -> Text:
     """The expression that computes `step` from its operands."""
     cast = _cast(w, step) if w.spelling.to_complex else ()
     read = tuple(o for o in step.operands if _is_integer(w, o)) if w.spelling.to_real else ()
-    read = () if isinstance(step.op, (*_INDEXING, Root)) else read  # an equation is given lists of offsets
+    read = () if isinstance(step.op, (*_INDEXING, Root, Scan)) else read  # an equation is given lists of offsets
     if cast or read:
         w = Writer(w.plan, w.spelling, _casting(w, cast, read), w.extent, w.called)
     return WRITTEN[type(step.op)](w, step, step.op)

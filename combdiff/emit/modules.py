@@ -11,7 +11,7 @@ from combdiff.emit.packed_text import pack_text
 from combdiff.emit.solvers import SOLVERS
 
 if TYPE_CHECKING:
-    from combdiff.arrays.plan import Equation, Plan
+    from combdiff.arrays.plan import Equation, Plan, Recurrence
     from combdiff.emit.backends.spelling import Spelling
 
 
@@ -31,7 +31,7 @@ class Module:
         self.name = identifier(name)
         self.names = Names({*spelling.reserved, *SOLVERS, self.name})
         self.texts: dict[str, str] = {}
-        self.equations: dict[Equation, str] = {}
+        self.above: dict[Equation | Recurrence, str] = {}
         self._packers: dict[str, str] = {}
 
     def packers(self, plan: Plan) -> dict[str, str]:

@@ -17,7 +17,7 @@ from combdiff.arrays.lower.argument_names import identifier
 
 if TYPE_CHECKING:
     from combdiff.arrays.packing.layout import Layout
-    from combdiff.arrays.plan import Equation
+    from combdiff.arrays.plan import Equation, Recurrence
 
 _BUILTINS = frozenset(name for name, value in vars(builtins).items() if getattr(value, "__module__", "") == "builtins")
 _RESERVED = _BUILTINS | {"_", "__debug__"}
@@ -68,8 +68,8 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """What a function of emitted source calls its arguments, equations above it, and items of packed arguments."""
+    """What a function of emitted source calls its arguments, functions above it, and items of packed arguments."""
 
     arguments: Mapping[str, str]
-    equations: Mapping[Equation, str] = field(default_factory=dict)
+    above: Mapping[Equation | Recurrence, str] = field(default_factory=dict)
     items: Mapping[tuple[Layout | None, str], str] = field(default_factory=dict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from combdiff.arrays import ops
-from combdiff.arrays.plan import Argument, Root, Step
+from combdiff.arrays.plan import Argument, Root, Scan, Step
 from combdiff.emit.backends.spelling import Spelling
 from combdiff.emit.names import words
 from combdiff.emit.texts import ATOM, Text, Writer
@@ -74,6 +74,17 @@ CHOLESKY_SOLUTION = '''def cholesky_solution(factor, k):
     y = solve_triangular(factor, k, 0, lower=True, check_finite=False)
     return solve_triangular(factor, y, 2, lower=True, check_finite=False)'''
 
+SCAN = '''def scan(step, states, sequences, stored, length, reverse=False):
+    """The states after all steps of a loop, and what each step stores, of these shapes and types."""
+    count = len(states)
+    stored = [np.empty(shape, dtype=kind) for shape, kind in stored]
+    for t in reversed(range(length)) if reverse else range(length):
+        found = step(*states, *(x[t] for x in sequences))
+        states = found[:count]
+        for whole, part in zip(stored, found[count:]):
+            whole[t] = part
+    return (*states, *stored)'''
+
 SOLVERS = {
     "newton": NEWTON,
     "newton_of_parts": NEWTON_OF_PARTS,
@@ -81,6 +92,7 @@ SOLVERS = {
     "lu_factors": LU_FACTORS,
     "lu_solution": LU_SOLUTION,
     "cholesky_solution": CHOLESKY_SOLUTION,
+    "scan": SCAN,
 }
 
 
@@ -97,6 +109,8 @@ def solver_of(step: Step) -> str:
     match step.op:
         case Root(equation):
             return "newton" if len(equation.plan.outputs) == 2 else "newton_of_parts"
+        case Scan():
+            return "scan"
         case ops.Factors(positive):
             return "" if positive else "lu_factors"
         case ops.Solve() if len(step.operands) > 2:
@@ -153,7 +167,7 @@ def root(w: Writer, step: Step, op: Root) -> Text:
     captured = dict(zip(solved.captured, (w.refer(o).code for o in step.operands), strict=True))
     others = [a for a in solved.plan.arguments if a.name != solved.unknown and not a.optional]
     given = [_given(w, a, captured) for a in others]
-    equation = w.called.equations[solved]
+    equation = w.called.above[solved]
     mentioned = words(" ".join([equation, *given]))
     x = next(n for n in ("x", "y", "z", "u", "v", "w", *(f"x{m}" for m in range(2, 1 << 20))) if n not in mentioned)
     # the unknown is the first argument of the residual
@@ -163,6 +177,33 @@ def root(w: Writer, step: Step, op: Root) -> Text:
     zero = zeros.format(w.shape(step.domains)) if step.rank else number
     start = w.called.arguments[solved.start]
     return Text(f"{solver_of(step)}(lambda {x}: {call}, {zero} if {start} is None else {start})", ATOM)
+
+
+def scan(w: Writer, step: Step, op: Scan) -> Text:
+    """A loop: a step that is given what is the same for all, the first states, sequences, and shapes for the rest."""
+    if not w.spelling.scan:
+        raise UnsupportedError(
+            f"the result is computed in a loop, which is not done in {w.spelling.name}",
+            remedy='choose another backend, such as "numpy"',
+        )
+    body, moving = op.body, op.body.states + op.body.sequences
+    texts = [w.refer(o).code for o in step.operands]
+    names = [a.name for a in body.plan.arguments if a.step is not None]
+    captured = dict(zip(names[moving:], texts[moving:], strict=True))
+    given = [_given(w, a, captured) for a in body.plan.arguments if a.name not in names[:moving]]
+    call = w.called.above[body]
+    if given:
+        own = next(
+            n for n in ("now", "moving", *(f"now{m}" for m in range(2, 1 << 20))) if n not in words(" ".join(given))
+        )
+        call = f"lambda *{own}: {call}(*{own}, {', '.join(given)})"
+    stored = [
+        f"({w.shape(at)}, {w.spelling.complex_type if c else w.spelling.float_type})"
+        for at, c in op.items[body.states :]
+    ]
+    parts = (texts[: body.states], texts[body.states : moving], stored)
+    lists = ", ".join(f"[{', '.join(part)}]" for part in parts)
+    return Text(f"scan({call}, {lists}, {w.extent(op.domain)}{', reverse=True' if op.reverse else ''})", ATOM)
 
 
 def _given(w: Writer, argument: Argument, captured: Mapping[str, str]) -> str:

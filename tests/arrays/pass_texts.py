@@ -122,6 +122,9 @@ CASES: dict[str, Case] = {
     "kernels": Case("(a::R) -> (x::RV) -> sum(i, exp(-a * x(i)^2) * sin(x(i)))", {"x": (1000,)}, with_kernels),
 }
 
+BY_HAND = ("by_hand_recurrent_network", "by_hand_positive_system")
+"""Texts of what no program is lowered to yet: a loop with stored states and its adjoint, a factor that is shared."""
+
 
 def shown(name: str) -> str:
     """The texts of a case: the program, then each plan."""

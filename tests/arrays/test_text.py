@@ -21,7 +21,7 @@ from combdiff.emit.emit import emit, spelling_of
 from combdiff.errors import BudgetError, CombDiffError
 from combdiff.terms.recursion import deep_recursion
 from combdiff.terms.types import Domain
-from tests.arrays.pass_texts import CASES, SHOWN, shown
+from tests.arrays.pass_texts import BY_HAND, CASES, SHOWN, shown
 from tests.programs import WITH_FORMS
 
 NUMPY = spelling_of("numpy")
@@ -48,7 +48,14 @@ def is_sound_and_reads_back(plan: Plan) -> None:
 
 
 def test_every_recorded_text_is_there() -> None:
-    assert {path.stem for path in SHOWN.glob("*.txt")} == CASES.keys()
+    assert {path.stem for path in SHOWN.glob("*.txt")} == {*CASES, *BY_HAND}
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+def test_what_is_to_come_is_sound_and_reads_back(name: str) -> None:
+    written = (SHOWN / f"{name}.txt").read_text(encoding="utf-8")
+    assert text(read(written)) == written
+    is_sound_and_reads_back(read(written))
 
 
 @pytest.mark.slow

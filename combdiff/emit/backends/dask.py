@@ -36,4 +36,5 @@ SPELLING = Spelling(
     einsum='da.einsum("{0}", {1}, {2})',
     joins_axes=False,
     solve="",
+    scan=False,
 )

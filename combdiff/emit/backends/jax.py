@@ -36,6 +36,21 @@ _SOLVER_WORDS = {
         raise np.linalg.LinAlgError("Singular matrix")
     return lu, pivots""": "    return lu_factor(matrix)",
     "from scipy": "from jax.scipy",
+    """    stored = [np.empty(shape, dtype=kind) for shape, kind in stored]
+    for t in reversed(range(length)) if reverse else range(length):
+        found = step(*states, *(x[t] for x in sequences))
+        states = found[:count]
+        for whole, part in zip(stored, found[count:]):
+            whole[t] = part
+    return (*states, *stored)""": """    kinds = [np.asarray(s).dtype for s in states]
+
+    def turn(states, entries):
+        found = step(*states, *entries)
+        return [np.asarray(s, kind) for s, kind in zip(found, kinds)], found[count:]
+
+    states, stored = lax.scan(turn, [np.asarray(s) for s in states], sequences, length, reverse)
+    return (*states, *stored)""",
+    "    count = len(states)\n": "    from jax import lax\n\n    count = len(states)\n",
     "np.": "jnp.",
 }
 

@@ -104,4 +104,5 @@ class Spelling:
     # equations; `solver_words` are replaced in the text of the solvers, which is NumPy's
     solve: str
     cholesky: str = ""
+    scan: bool = True  # whether there are loops whose states are kept
     solver_words: Mapping[str, str] = field(default_factory=dict)

@@ -77,6 +77,7 @@ SPELLING = Spelling(
     return solve_triangular(factor, y, 2, lower=True, check_finite=False)""": (
             "    return torch.cholesky_solve(k[:, None], factor)[:, 0]"
         ),
+        "np.empty(shape, dtype=kind)": "torch.empty(shape, dtype=kind, device=states[0].device)",
         "np.": "torch.",
     },
 )
