@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from combdiff.derivation import Derivation
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "ArrayError",
     "BudgetError",
