@@ -178,8 +178,8 @@ def test_derivatives_over_orthonormal_columns_are_differences(over_complex) -> N
     rng = np.random.default_rng(2)
     text = """
         (A::{H}, B::{M}) -> (X::{M}, b::RV) ->
-          real(sum((i, j, k), X(i, k)' * A(i, j) * X(j, k) * b(k))) + sum((i, k), abs2(X(i, k) - B(i, k))^2)
-            + sum(k, b(k)^4)
+          real(sum((i, j, k), X(i, k)' * A(i, j) * X(j, k) * b(k))) + sum((i, k), abs2(X(i, k) - B(i, k))^2) +
+            sum(k, b(k)^4)
     """.replace("{H}", "Her" if over_complex else "Sym").replace("{M}", "CM" if over_complex else "RM")
     B = rng.normal(size=(4, 2)) + (1j * rng.normal(size=(4, 2)) if over_complex else 0)
     problem = cd.grad(text).problem(
