@@ -7,42 +7,19 @@ If V(p, r, q, s) = V(p, r, s, q), the same numbers lie well: a product on reshap
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
+from combdiff.canon.moves import Image, MoveGroup
 from combdiff.terms.terms import Var
-from combdiff.terms.types import Index, Map, Symmetry, is_complex
+from combdiff.terms.types import Index
 
 Labels = tuple[Var, ...]
 
-_MOST = 500
 
-
-@dataclass(frozen=True, slots=True)
-class Image:
-    """T(labels as asked for) = sign · conj? T(`labels`)."""
-
-    labels: Labels
-    sign: int = 1
-    conj: bool = False
-
-
-def exchanges(kind: Map) -> tuple[Symmetry, ...]:
-    """The declared symmetries that exchange whole slots; conj is left out where the values are real."""
-    real = not is_complex(kind.result)
-    return tuple(Symmetry(s.rows, s.sign, s.conj and not real) for s in kind.symmetries if s.permutes)
-
-
-def images(labels: Labels, symmetries: Sequence[Symmetry]) -> list[Image]:
+def images(labels: Labels, group: MoveGroup | None) -> list[Image[Var]]:
     """All orders of the labels that the symmetries say the same of; the first is the one that is given."""
-    found = {labels: Image(labels)}
-    todo = [found[labels]]
-    for image in todo:
-        for s in symmetries:
-            moved = tuple(image.labels[row[0][0]] for row in s.rows)
-            if moved not in found and len(found) < _MOST and _kinds(moved) == _kinds(labels):
-                found[moved] = Image(moved, image.sign * s.sign, image.conj != s.conj)
-                todo.append(found[moved])
-    return todo
+    if group is None:
+        return [Image(False, labels)]
+    return [image for image in group.images(labels) if _kinds(image.labels) == _kinds(labels)]
 
 
 def _kinds(labels: Labels) -> list[object]:
@@ -68,22 +45,20 @@ def placement(axes: Sequence[int], rank: int, whole: bool) -> int:
     return MOVED if 0 in axes else BY_SLABS
 
 
-def best_placement(labels: Labels, symmetries: Sequence[Symmetry], over: Collection[Var], whole: bool) -> int:
+def best_placement(labels: Labels, group: MoveGroup | None, over: Collection[Var], whole: bool) -> int:
     """How the slots `over` lie in the image of an array where they lie best."""
-    rows = [image.labels for image in images(labels, symmetries)]
+    rows = [image.labels for image in images(labels, group)]
     return min(placement([n for n, v in enumerate(row) if v in over], len(row), whole) for row in rows)
 
 
-def facing(
-    labels: Labels, symmetries: Sequence[Symmetry], over: Collection[Var], partner: Labels, conjugated: bool
-) -> Image:
+def facing(labels: Labels, group: MoveGroup, over: Collection[Var], partner: Labels, conjugated: bool) -> Image[Var]:
     """The image whose contracted slots lie best, in the partner's order where that can be, and least conjugated."""
 
-    def merit(image: Image) -> tuple[int, bool, bool, bool]:
+    def merit(image: Image[Var]) -> tuple[int, bool, bool, bool]:
         axes = [n for n, v in enumerate(image.labels) if v in over]
         places = [partner.index(image.labels[n]) for n in axes]
         whole = len(axes) == len(partner)
         crossed = places != sorted(places)
         return placement(axes, len(labels), whole), image.conj != conjugated, crossed, image.sign < 0
 
-    return min(images(labels, symmetries), key=merit)
+    return min(images(labels, group), key=merit)

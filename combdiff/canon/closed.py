@@ -67,7 +67,7 @@ def closed_form(
     """
     found = _searched(value, symmetries, unused, budget or Budget())
     if found is None:
-        identity = _identity(len(value.params))
+        identity = Symmetry.identity(len(value.params))
         return ClosedForm(value, UNIT, identity, ())
     back = inverse(found.view)
     group = tuple(_plain(found.view, move, back) for move in found.moves)
@@ -116,7 +116,8 @@ def derived_symmetries(
         return tuple(Symmetry(m.rows, m.sign * (turned if m.conj else 1), m.conj) for m in found.moves)
     mirrors = [m for m in found.moves if m.conj]
     plain = [m for m in found.moves if not m.conj]
-    return tuple(plain + [mirrors[0].after(m) for m in mirrors if mirrors[0].after(m) != _identity(len(m.rows))])
+    one = Symmetry.identity(len(value.params))
+    return tuple(plain + [mirrors[0].after(m) for m in mirrors if mirrors[0].after(m) != one])
 
 
 # --- the search ---
@@ -134,7 +135,7 @@ class _Found:
 
 def _searched(value: Lam, symmetries: Symmetries, unused: Collection[Var], budget: Budget) -> _Found | None:
     rank = len(value.params)
-    zero = _Found(None, NOTHING, _identity(rank), ())
+    zero = _Found(None, NOTHING, Symmetry.identity(rank), ())
     if too_deep(value.body) or budget.over():
         return None
     reader = Reader(symmetries, frozenset(unused), ask=budget.check)
@@ -213,7 +214,7 @@ def _joined(ways: list[_Found]) -> _Found:
 def _simplest(found: _Found, rank: int) -> _Found:
     """With the symmetries in simple words: those that move least come first, and none follows from those before it."""
     kept: list[Symmetry] = []
-    for s in sorted({s for s in found.moves if s != _identity(rank)}, key=_effort):
+    for s in sorted({s for s in found.moves if s != Symmetry.identity(rank)}, key=_effort):
         if not _follows(rank, kept, s):
             kept.append(s)
     return _Found(found.key, found.coefficient, found.view, tuple(kept))
@@ -231,10 +232,6 @@ def _follows(rank: int, generators: list[Symmetry], s: Symmetry) -> bool:
         return SlotGroup.generated(rank, tuple(generators), real=False).equivalent(s)
     except BudgetError:
         return s in generators
-
-
-def _identity(rank: int) -> Symmetry:
-    return Symmetry(tuple(((slot, 1),) for slot in range(rank)))
 
 
 def inverse(s: Symmetry) -> Symmetry:

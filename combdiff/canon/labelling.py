@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from combdiff.budget import Budget
+from combdiff.canon.moves import orbit
 from combdiff.canon.refinement import Sweep
 from combdiff.canon.skeleton import (
     Combination,
@@ -214,18 +215,7 @@ class Labelling:
     def _covered(self, lit: int, tried: list[int], path: list[int]) -> bool:
         """Whether an automorphism that fixes the path carries `lit` to a literal already tried."""
         fixing = [a for a in self.automorphisms if all(a[p] == p for p in path)]
-        orbit = {lit}
-        todo = [lit]
-        while todo and fixing:
-            x = todo.pop()
-            for a in fixing:
-                y = a[x]
-                if y in tried:
-                    return True
-                if y not in orbit:
-                    orbit.add(y)
-                    todo.append(y)
-        return False
+        return any(y in tried for y in orbit(lit, fixing, lambda x, a: a[x]))
 
     def _twin(self, lit: int, tried: list[int]) -> bool:
         """Whether exchanging `lit` with a literal already tried leaves the term as it is."""

@@ -29,7 +29,6 @@ from combdiff.canon.skeleton import (
     combined,
     conjugated,
     content,
-    image,
     plus,
     product,
     scaled,
@@ -244,10 +243,10 @@ class Reader:
         assert isinstance(f, Var), "a tensor, or a function of numbers"
         group = SlotGroup.of(kind, self.symmetries.get(f, ()), declared=f not in self.unused)
         variants: dict[Variant, None] = {}
-        for s in group.representatives:
-            variants[s.conj, image(s, expressions), s.sign] = None
+        for places, sign, mirrored in group.images(expressions, combined):
+            variants[mirrored, places, sign] = None
             if group.zero:
-                variants[s.conj, image(s, expressions), -s.sign] = None
+                variants[mirrored, places, -sign] = None
         moduli = tuple(map(_modulus, kind.params))
         head: Head = (0, self.names.get(f, -f.uid), 0, "")
         return Factor(head, tuple(variants), group.blocks, group.signs, moduli, group.real)

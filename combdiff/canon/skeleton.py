@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import gcd, lcm
 
-from combdiff.terms.types import Domain, Symmetry
+from combdiff.terms.types import Domain
 
 Coefficient = tuple[Fraction, Fraction]
 Expression = tuple[int, tuple[tuple[int, int], ...]]
@@ -235,15 +235,7 @@ def _same(a: tuple[Node, ...], b: tuple[Node, ...]) -> bool:
     return all(x is y for x, y in zip(a, b, strict=True))
 
 
-def image(symmetry: Symmetry, expressions: tuple[Expression, ...]) -> tuple[Expression, ...]:
-    """The index expressions in the slots of the equivalent entry."""
-    return tuple(
-        expressions[row[0][0]] if len(row) == 1 and row[0][1] == 1 else combined((c, expressions[s]) for s, c in row)
-        for row in symmetry.rows
-    )
-
-
-def combined(terms: Iterator[tuple[int, Expression]] | list[tuple[int, Expression]]) -> Expression:
+def combined(terms: Sequence[tuple[int, Expression]]) -> Expression:
     """Σ c·expression in normal form."""
     constant = 0
     total: dict[int, int] = {}

@@ -6,17 +6,20 @@ integer map of the slots). A fully symmetric tensor of order 8 is one block and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice, pairwise
+from typing import Any, TypeVar
 
+from combdiff.canon.moves import Move, MoveGroup, moved, orbit
 from combdiff.errors import BudgetError, LanguageError
 from combdiff.terms.types import Map, Symmetry, is_complex
 
 _LARGEST = 50_000
 _STEEPEST = 64
 
-Rows = tuple[tuple[tuple[int, int], ...], ...]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +65,34 @@ class SlotGroup:
         wanted = _least(symmetry, self.blocks, self.signs, self.real)
         return wanted in self.representatives
 
+    def images(
+        self,
+        args: Sequence[T],
+        combined: Callable[[Sequence[tuple[int, T]]], T],
+        key: Callable[[T], int] | None = None,
+    ) -> Iterator[tuple[tuple[T, ...], int, bool]]:
+        """The entries equal to that at `args`, each with its sign and whether it is conjugated.
+
+        One for each representative: what may be exchanged freely is put in the order of `key`, if there is one.
+        """
+        for s in self.representatives:
+            image, sign = s.image(args, combined), s.sign
+            if key is not None:
+                image, sign = _in_order(image, sign, self.blocks, self.signs, key)
+            yield image, sign, s.conj
+
+    def moves(self, most: int) -> MoveGroup | None:
+        """The elements as moves of slots, at `most` so many; None if one does arithmetic with indices."""
+        moves = [moved(s) for s in self.representatives]
+        for block, sign in zip(self.blocks, self.signs, strict=True):
+            moves += [Move(_exchanged(self.rank, a, b), sign) for a, b in pairwise(block)]
+        known = [m for m in moves if m is not None]
+        return MoveGroup.generated(self.rank, known, real=self.real, most=most) if len(known) == len(moves) else None
+
 
 @lru_cache(maxsize=4096)
 def _generated(rank: int, symmetries: tuple[Symmetry, ...], real: bool) -> SlotGroup:
-    identity = Symmetry(tuple(((slot, 1),) for slot in range(rank)))
+    identity = Symmetry.identity(rank)
     generators = tuple(Symmetry(s.rows, s.sign, s.conj and not real) for s in symmetries)
     exchanges, zero = _exchanges(generators)
     blocks = _blocks(rank, exchanges)
@@ -76,6 +103,12 @@ def _generated(rank: int, symmetries: tuple[Symmetry, ...], real: bool) -> SlotG
     if not real and Symmetry(one.rows, one.sign, not one.conj) in members:
         return _generated(rank, symmetries, True)
     return SlotGroup(rank, blocks, signs, members, real, zero)
+
+
+def _exchanged(rank: int, a: int, b: int) -> tuple[int, ...]:
+    slots = list(range(1, rank + 1))
+    slots[a], slots[b] = slots[b], slots[a]
+    return tuple(slots)
 
 
 def _exchange(symmetry: Symmetry) -> tuple[int, int] | None:
@@ -120,41 +153,45 @@ def _blocks(rank: int, exchanges: Iterable[tuple[int, int]]) -> tuple[tuple[int,
 
 def _least(symmetry: Symmetry, blocks: Sequence[Sequence[int]], signs: Sequence[int], real: bool) -> Symmetry:
     """The least of the elements that differ from `symmetry` by a permutation within blocks."""
-    rows = list(symmetry.rows)
-    sign = symmetry.sign
+    rows, sign = _in_order(symmetry.rows, symmetry.sign, blocks, signs, lambda row: row)
+    return Symmetry(rows, sign, symmetry.conj and not real)
+
+
+def _in_order(
+    args: tuple[T, ...], sign: int, blocks: Sequence[Sequence[int]], signs: Sequence[int], key: Callable[[T], Any]
+) -> tuple[tuple[T, ...], int]:
+    """The arguments with those in a block sorted by `key`, and the sign that this leaves."""
+    found = list(args)
     for block, flip in zip(blocks, signs, strict=True):
-        order = sorted(range(len(block)), key=lambda n, block=block: rows[block[n]])  # type: ignore[misc]
-        chosen = [rows[block[n]] for n in order]
+        ranks = [key(found[slot]) for slot in block]
+        order = sorted(range(len(block)), key=ranks.__getitem__)
         sign *= parity(order) if flip < 0 else 1
-        for slot, row in zip(block, chosen, strict=True):
-            rows[slot] = row
-    return Symmetry(tuple(rows), sign, symmetry.conj and not real)
+        for slot, arg in zip(block, [found[block[n]] for n in order], strict=True):
+            found[slot] = arg
+    return tuple(found), sign
 
 
 def _closure(
     identity: Symmetry, generators: Sequence[Symmetry], blocks: Sequence[Sequence[int]], signs: Sequence[int]
 ) -> tuple[Symmetry, ...]:
     """Breadth first; generators act first, so that cosets of the block permutations go to cosets."""
-    members = [_least(identity, blocks, signs, False)]
-    seen = set(members)
-    for member in members:
-        for g in generators:
-            image = _least(g.after(member), blocks, signs, False)
-            if image in seen:
-                continue
-            if any(abs(c) > _STEEPEST for row in image.rows for _, c in row):
-                raise LanguageError(
-                    f"the powers of the symmetry {_spelled(g)} do not come back to the identity",
-                    remedy="write a map that is undone by repeating it, such as M(p, q, k, b) = M(q, p, k + b, -b)'",
-                )
-            if len(members) >= _LARGEST:
-                raise BudgetError(
-                    f"the declared symmetries generate more than {_LARGEST} variants of a tensor",
-                    remedy="declare fewer symmetries, or exchanges of slots without conj",
-                )
-            seen.add(image)
-            members.append(image)
-    return tuple(members)
+
+    def image(member: Symmetry, g: Symmetry) -> Symmetry:
+        found = _least(g.after(member), blocks, signs, False)
+        if any(abs(c) > _STEEPEST for row in found.rows for _, c in row):
+            raise LanguageError(
+                f"the powers of the symmetry {_spelled(g)} do not come back to the identity",
+                remedy="write a map that is undone by repeating it, such as M(p, q, k, b) = M(q, p, k + b, -b)'",
+            )
+        return found
+
+    members = tuple(islice(orbit(_least(identity, blocks, signs, False), generators, image), _LARGEST + 1))
+    if len(members) > _LARGEST:
+        raise BudgetError(
+            f"the declared symmetries generate more than {_LARGEST} variants of a tensor",
+            remedy="declare fewer symmetries, or exchanges of slots without conj",
+        )
+    return members
 
 
 def _spelled(symmetry: Symmetry) -> str:

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
 
+from combdiff.canon.moves import orbit
 from combdiff.errors import ArrayError
 from combdiff.meaning.comparing import ROUNDING, Numbers, Sizes, magnitude
 from combdiff.meaning.points import slot_sizes
@@ -197,7 +199,7 @@ class _Looked:
     def _told(self, law: Symmetry, place: Sequence[int], found: complex, expected: complex) -> Breach:
         """The breach at a place by slots; of two entries the one that is no finite number."""
         if np.isfinite(found) and not np.isfinite(expected):
-            place, found, expected = self._image(law, place), expected, found
+            place, found, expected = self._image(place, law), expected, found
         axes = [int(n) for slot, at in enumerate(place) for n in self._axes_of(slot, np.asarray(at))]
         return Breach(law, tuple(axes), found, expected)
 
@@ -233,17 +235,11 @@ class _Looked:
     @cached_property
     def _elsewhere(self) -> float:
         """The largest entry in a slice without the largest one of all and its images."""
-        images = {self._summit: None}
-        for place in (todo := list(images)):
-            for law in self.kind.symmetries if len(todo) < _MOST_IMAGES else ():
-                image = self._image(law, place)
-                if image not in images:
-                    images[image] = None
-                    todo.append(image)
+        images = [*islice(orbit(self._summit, self.kind.symmetries, self._image), _MOST_IMAGES)]
         rest = [np.delete(sizes, [p[slot] for p in images]) for slot, sizes in enumerate(self._slices)]
         return max(float(sizes.max(initial=0.0)) for sizes in rest)
 
-    def _image(self, law: Symmetry, place: Sequence[int]) -> Place:
+    def _image(self, place: Sequence[int], law: Symmetry) -> Place:
         found = images_of(self.kind, self.sizes, law, [np.asarray(p) for p in place])
         return tuple(int(p) for p in found)
 

@@ -31,9 +31,8 @@ def plainest(entry: Term, open_indices: Sequence[Var], derived: tuple[Symmetry, 
     tensor = entry.function if isinstance(entry, App) else tensor
     assert tensor is not None, "an entry of a tensor"
     best = (_cost(args, conjugated, open_indices), 1, conjugated, args)
-    for s in group.representatives:
-        sign, moved = _in_blocks(group, s.sign, _image(s, args), open_indices)
-        flipped = conjugated != s.conj
+    for moved, sign, turned in group.images(args, _combined, lambda arg: _rank(arg, open_indices)):
+        flipped = conjugated != turned
         cost = _cost(moved, flipped, open_indices)
         if cost < best[0]:
             best = (cost, sign, flipped, moved)
@@ -47,27 +46,8 @@ def _has_entries(kind: Map) -> bool:
     return isinstance(kind.result, Number) and all(isinstance(p, Index | Number) for p in kind.params)
 
 
-def _image(s: Symmetry, args: Sequence[Term]) -> tuple[Term, ...]:
-    return tuple(add(*(mul(number(c), args[slot]) for slot, c in row)) for row in s.rows)
-
-
-def _in_blocks(
-    group: SlotGroup, sign: int, args: tuple[Term, ...], open_indices: Sequence[Var]
-) -> tuple[int, tuple[Term, ...]]:
-    """Open indices to the front of each block of exchangeable slots; an odd exchange may change the sign."""
-    moved = list(args)
-    for block, flip in zip(group.blocks, group.signs, strict=True):
-        order = sorted(range(len(block)), key=lambda n: _rank(moved[block[n]], open_indices))
-        if flip < 0:
-            sign *= _parity(order)
-        for slot, term in zip(block, [moved[block[n]] for n in order], strict=True):
-            moved[slot] = term
-    return sign, tuple(moved)
-
-
-def _parity(order: list[int]) -> int:
-    inversions = sum(a > b for n, a in enumerate(order) for b in order[n + 1 :])
-    return -1 if inversions % 2 else 1
+def _combined(pairs: Sequence[tuple[int, Term]]) -> Term:
+    return add(*(mul(number(c), arg) for c, arg in pairs))
 
 
 def _rank(arg: Term, open_indices: Sequence[Var]) -> int:

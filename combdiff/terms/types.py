@@ -7,11 +7,14 @@ slot that it stands in ("C.1"), so that two indices range over the same values i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import TypeVar
 
 from combdiff.errors import CombDiffError
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,11 @@ class Symmetry:
     names: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
+    def identity(cls, rank: int) -> Symmetry:
+        """T(a₁…aₙ) = T(a₁…aₙ)."""
+        return cls(tuple(((slot, 1),) for slot in range(rank)))
+
+    @classmethod
     def permutation(cls, slots: tuple[int, ...], action: str) -> Symmetry:
         """T(a₁…aₙ) = act T(a_π(1)…a_π(n)) for `:id`, `:conj`, `:neg`; slots count from 1, as in the paper."""
         if sorted(slots) != list(range(1, len(slots) + 1)):
@@ -139,6 +147,17 @@ class Symmetry:
                     total[origin] = total.get(origin, 0) + coefficient * factor
             rows.append(tuple(sorted((s, c) for s, c in total.items() if c)))
         return Symmetry(tuple(rows), self.sign * first.sign, self.conj != first.conj)
+
+    def image(self, args: Sequence[T], combined: Callable[[Sequence[tuple[int, T]]], T]) -> tuple[T, ...]:
+        """The arguments b₁…bₙ for a₁…aₙ; `combined` makes Σ coefficient · a of pairs.
+
+        >>> Symmetry((((1, 1),), ((0, 1), (1, -1)))).image((5, 2), lambda pairs: sum(c * a for c, a in pairs))
+        (2, 3)
+        """
+        return tuple(
+            args[row[0][0]] if len(row) == 1 and row[0][1] == 1 else combined([(c, args[slot]) for slot, c in row])
+            for row in self.rows
+        )
 
     @property
     def permutes(self) -> bool:

@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import combdiff as cd
-from combdiff.arrays.packing.layout import Addend, group_of, merged, orbits
+from combdiff.arrays.packing.layout import Addend, merged, orbits
 from combdiff.arrays.packing.packed_plan import packed
+from combdiff.canon.moves import Move, MoveGroup
 from combdiff.command.cli import main
 from combdiff.errors import ArrayError, UnsupportedError
 from combdiff.meaning.evaluate import evaluate
@@ -210,10 +211,9 @@ def _contracted(A: Var, X: Var) -> Term:
 def test_rows_are_counted(data: st.DataObject, rank: int, size: int) -> None:
     """Burnside's number against the orbits themselves."""
     laws = data.draw(st.lists(st.permutations(range(1, rank + 1)).map(tuple), max_size=2))
-    group = group_of([Symmetry.permutation(law, "id") for law in laws], rank)
-    points = np.ndindex((size,) * rank)
-    found = {min(tuple(point[n] for n in order) for order in group) for point in points}
-    assert orbits(tuple(group), (size,) * rank) == len(found)
+    group = MoveGroup.generated(rank, map(Move, laws))
+    found = {group.least_image(point).labels for point in np.ndindex((size,) * rank)}
+    assert orbits([image.labels for image in group.images(range(rank))], (size,) * rank) == len(found)
 
 
 @pytest.mark.slow
@@ -310,7 +310,7 @@ def test_entries_that_an_antisymmetry_makes_zero_share_a_column() -> None:
 
 def test_images_of_one_tensor_are_added_with_their_signs() -> None:
     """T(q, p) = −T(p, q): T(p, q) + 2 T(q, p) is −T(p, q)."""
-    group = group_of((Symmetry.permutation((2, 1), "neg"),), 2)
+    group = MoveGroup.generated(2, [Move((2, 1), -1)])
     found = merged(group, [Addend(number(1), (0, 1)), Addend(number(2), (1, 0))])
     assert found == (Addend(number(-1), (0, 1)),)
     assert merged(group, [Addend(number(1), (0, 1)), Addend(number(1), (1, 0))]) == ()

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from combdiff.arrays import ops
-from combdiff.arrays.layouts import exchanges
 from combdiff.arrays.lower.argument_names import ArgumentNames
 from combdiff.arrays.lower.arrays import Arrays
 from combdiff.arrays.lower.components import Components, offsets_kind
 from combdiff.arrays.lower.signature import slots
 from combdiff.arrays.plan import Argument, Root, Step, ordered, unseen_sizes
+from combdiff.canon.moves import Move, MoveGroup
 from combdiff.terms.terms import Diff, Term, Var
 from combdiff.terms.types import Domain, Index, Map, Product, Type, is_complex
 
@@ -49,9 +49,10 @@ class Parameters:
             # a list of offsets, which an equation is given
             self.arrays.integer_tensors[var] = step
         if isinstance(var.kind, Map) and step.rank == len(var.kind.params):
+            group = MoveGroup.exchanging(var.kind)
             # the transpose of a matrix costs nothing, so that only what is as plain is worth another image
-            images = [s for s in exchanges(var.kind) if step.rank > 2 or (s.sign > 0 and not s.conj)]
-            self.arrays.symmetries[step] = tuple(images)
+            if group.order > 1 and (step.rank > 2 or Move((2, 1)) in group.moves):
+                self.arrays.symmetries[step] = group
         return Argument(var.name, var.kind, step=step)
 
     def used(self, found: Sequence[Argument], outputs: Collection[Step]) -> list[Argument]:

@@ -14,10 +14,11 @@ from math import factorial, prod
 from operator import itemgetter
 
 from combdiff.arrays import ops
-from combdiff.arrays.layouts import Image, facing, images
+from combdiff.arrays.layouts import facing, images
 from combdiff.arrays.plan import Builder, Step
+from combdiff.canon.moves import Image, MoveGroup
 from combdiff.terms.terms import MINUS_ONE, ONE, Const, Var, number
-from combdiff.terms.types import Domain, Index, Symmetry
+from combdiff.terms.types import Domain, Index
 
 Labels = tuple[Var, ...]
 
@@ -70,7 +71,7 @@ class Arrays:
         self.builder = Builder()
         self.names: dict[Step, str] = {}
         self.integer_tensors: dict[Var, Step] = {}
-        self.symmetries: dict[Step, tuple[Symmetry, ...]] = {}
+        self.symmetries: dict[Step, MoveGroup] = {}
         self._laid: dict[Step, tuple[int, ...]] = {}
         self._numbers: dict[Step, int] = {}
         self._entrywise: dict[Hashable, tuple[Step, tuple[int, ...]]] = {}
@@ -264,7 +265,7 @@ class Arrays:
         large, small = (a, b) if self._leads(a) >= self._leads(b) else (b, a)
         conjugated = isinstance(large.step.op, ops.Conj)
         array = base(large.step)
-        if not self.symmetries.get(array):
+        if array not in self.symmetries:
             return self._matrix_product(a, b, over, wanted)
         image = facing(large.labels, self.symmetries[array], over, small.labels, conjugated)
         if image.conj:
@@ -279,7 +280,7 @@ class Arrays:
 
     def _leads(self, v: Value) -> tuple[int, bool]:
         """The larger array chooses its image; of two of one rank, one that has others."""
-        return len(v.labels), bool(self.symmetries.get(base(v.step)))
+        return len(v.labels), base(v.step) in self.symmetries
 
     def _matrix_product(self, a: Value, b: Value, over: list[Var], wanted: Sequence[Var]) -> Value:
         free_a = [x for x in a.labels if x not in over]
@@ -308,9 +309,9 @@ class Arrays:
     def _turned(self, v: Value, over: list[Var], axis: int) -> Value:
         """A symmetric matrix with its contracted index on this axis: A X, and not A Xᵀ."""
         if len(v.labels) == 2 and len(over) == 1 and v.labels[axis] not in over:
-            exchanged = Image(v.labels[::-1])
-            if exchanged in images(v.labels, self.symmetries.get(v.step, ())):
-                return Value(v.step, exchanged.labels)
+            exchanged = v.labels[::-1]
+            if Image(False, exchanged) in images(v.labels, self.symmetries.get(v.step)):
+                return Value(v.step, exchanged)
         return v
 
     def _pairing(self, a: Value, b: Value, over: list[Var]) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations
 from math import prod
+from typing import Any
 
+from combdiff.canon.moves import Move, MoveGroup
 from combdiff.terms.terms import Const, add, mul, number
-from combdiff.terms.types import Domain, Symmetry
+from combdiff.terms.types import Domain
 
 Order = tuple[int, ...]
-Group = Mapping[Order, tuple[int, bool]]
 
-_LARGEST = 1000
 _FEW_SLOTS = 4
 
 
@@ -127,56 +127,14 @@ def orbits(group: Sequence[Order], shape: Sequence[int]) -> int:
 # --- groups ---------------------------------------------------------------------------------------------------------
 
 
-def group_of(symmetries: Sequence[Symmetry], rank: int) -> dict[Order, tuple[int, bool]]:
-    """All permutations of the slots that the symmetries generate, with sign and conj: T(a) = sign · conj? T(a_π).
+def signed_group(rank: int, generators: Mapping[Order, int]) -> dict[Order, int]:
+    """All products of signed permutations, or none if one would have both signs.
 
-    >>> from combdiff.terms.types import HERMITIAN
-    >>> group_of((HERMITIAN,), 2)
-    {(0, 1): (1, False), (1, 0): (1, True)}
-
-    Symmetries that would make the group too large to list are left out.
+    >>> signed_group(2, {(1, 0): -1})
+    {(0, 1): 1, (1, 0): -1}
     """
-    found: dict[Order, tuple[int, bool]] = {tuple(range(rank)): (1, False)}
-    taken: list[Symmetry] = []
-    for symmetry in symmetries:
-        larger = _closed(rank, [*taken, symmetry])
-        if larger is not None:
-            found = larger
-            taken.append(symmetry)
-    return found
-
-
-def _closed(rank: int, generators: Sequence[Symmetry]) -> dict[Order, tuple[int, bool]] | None:
-    one = tuple(range(rank))
-    found = {one: (1, False)}
-    todo = [one]
-    for order in todo:
-        sign, conj = found[order]
-        for s in generators:
-            moved = tuple(order[row[0][0]] for row in s.rows)
-            if moved not in found:
-                found[moved] = sign * s.sign, conj != s.conj
-                todo.append(moved)
-        if len(found) > _LARGEST:
-            return None
-    return found
-
-
-def signed_group(generators: Mapping[Order, int]) -> dict[Order, int] | None:
-    """All products of signed permutations; None if one would have both signs."""
-    if not generators:
-        return None
-    one = tuple(range(len(next(iter(generators)))))
-    found = {one: 1}
-    todo = [one]
-    for order in todo:
-        for moves, sign in generators.items():
-            moved = tuple(order[place] for place in moves)
-            if moved not in found:
-                todo.append(moved)
-            if found.setdefault(moved, found[order] * sign) != found[order] * sign:
-                return None
-    return found
+    group = MoveGroup.generated(rank, [Move(tuple(n + 1 for n in order), sign) for order, sign in generators.items()])
+    return {} if group.zero else {image.labels: image.sign for image in group.images(range(rank))}
 
 
 def inverse(order: Order) -> Order:
@@ -184,29 +142,27 @@ def inverse(order: Order) -> Order:
     return tuple(order.index(n) for n in range(len(order)))
 
 
-def elements(group: Group, places: Order, free: int) -> set[Element]:
+def elements(group: MoveGroup, places: Order, free: int) -> set[Element]:
     """What the group says of the labels of one addend, where free ones (the first `free`) stay free.
 
-    >>> from combdiff.terms.types import SYMMETRIC
-    >>> elements(group_of((SYMMETRIC,), 2), (0, 1), 1) == {Element((0, 1), 1, False)}
+    >>> elements(MoveGroup.generated(2, [Move((2, 1))]), (0, 1), 1) == {Element((0, 1), 1, False)}
     True
     """
     found = set()
-    for order, (sign, conj) in group.items():
-        moved = {places[slot]: places[origin] for slot, origin in enumerate(order)}
-        if all((label < free) == (image < free) for label, image in moved.items()):
-            found.add(Element(tuple(moved[label] for label in range(len(places))), sign, conj))
+    for image in group.images(places):
+        moved = dict(zip(places, image.labels, strict=True))
+        if all((label < free) == (new < free) for label, new in moved.items()):
+            found.add(Element(tuple(moved[label] for label in range(len(places))), image.sign, image.conj))
     return found
 
 
-def least_image(group: Group, places: Order, key: Callable[[Order], object]) -> tuple[int, Order]:
+def least_image(group: MoveGroup, places: Order, key: Callable[[Order], Any]) -> tuple[int, Order]:
     """The sign and the labels of the image, without conj, whose key is the least."""
-    found = [(tuple(places[origin] for origin in order), sign) for order, (sign, conj) in group.items() if not conj]
-    image, sign = min(found, key=lambda pair: (key(pair[0]), pair))
-    return sign, image
+    image = min((i for i in group.images(places) if not i.conj), key=lambda i: (key(i.labels), i))
+    return image.sign, image.labels
 
 
-def merged(group: Group, addends: Iterable[Addend]) -> tuple[Addend, ...]:
+def merged(group: MoveGroup, addends: Iterable[Addend]) -> tuple[Addend, ...]:
     """Addends in the least of their images, like ones together."""
     found: dict[Order, Const] = {}
     for addend in addends:
@@ -218,7 +174,7 @@ def merged(group: Group, addends: Iterable[Addend]) -> tuple[Addend, ...]:
     return tuple(Addend(c, places) for places, c in sorted(found.items()) if c.real or c.imag)
 
 
-def folded(group: Group, addends: Sequence[Addend], free: int, columns: Mapping[Order, int]) -> tuple[Addend, ...]:
+def folded(group: MoveGroup, addends: Sequence[Addend], free: int, columns: Mapping[Order, int]) -> tuple[Addend, ...]:
     """The mean of the addends over the group of columns, which permutes the contracted labels."""
     found = []
     for order, sign in columns.items():

@@ -9,14 +9,14 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import permutations
-from typing import Any
 
 from combdiff.arrays import ops
 from combdiff.arrays.derived import Derived
-from combdiff.arrays.layouts import exchanges, placement
-from combdiff.arrays.packing.layout import Layout, Order, Packing, group_of, inverse
+from combdiff.arrays.layouts import placement
+from combdiff.arrays.packing.layout import Layout, Order, Packing, inverse
 from combdiff.arrays.packing.uses import Part, Tensor, Use, analysed, joined, layout_of, use_of
 from combdiff.arrays.plan import Argument, Builder, Plan, Step
+from combdiff.canon.moves import MoveGroup
 from combdiff.terms.terms import ONE, Const
 from combdiff.terms.types import Domain, Map
 
@@ -32,7 +32,7 @@ def packed(plan: Plan, names: Collection[str], unchecked: Collection[str] = ()) 
     [(0, 1)]
     """
     tensors = {
-        a.step: Tensor(a.step, group_of(_exchanges(a), a.step.rank))
+        a.step: Tensor(a.step, _group(a.step, a))
         for a in plan.arguments
         if a.name in names and a.step is not None and a.step in set(plan.steps)
     }
@@ -50,8 +50,10 @@ def _has_axis_for_slot(a: Argument) -> bool:
     return a.step is not None and isinstance(a.kind, Map) and a.step.rank == len(a.kind.params) and not a.offsets
 
 
-def _exchanges(a: Argument) -> tuple[Any, ...]:
-    return exchanges(a.kind) if isinstance(a.kind, Map) and _has_axis_for_slot(a) else ()
+def _group(step: Step, a: Argument) -> MoveGroup:
+    if isinstance(a.kind, Map) and _has_axis_for_slot(a):
+        return MoveGroup.exchanging(a.kind)
+    return MoveGroup.generated(step.rank, ())
 
 
 class _Packed:

@@ -11,7 +11,6 @@ from combdiff.arrays.derived import Derived
 from combdiff.arrays.packing.layout import (
     Addend,
     Element,
-    Group,
     Layout,
     Order,
     candidates,
@@ -23,6 +22,7 @@ from combdiff.arrays.packing.layout import (
     signed_group,
 )
 from combdiff.arrays.plan import Step
+from combdiff.canon.moves import MoveGroup
 from combdiff.terms.terms import ONE, Const
 from combdiff.terms.types import Domain
 
@@ -32,7 +32,7 @@ class Tensor:
     """An argument that is to be packed, and its symmetries."""
 
     step: Step
-    group: Group
+    group: MoveGroup
 
     @property
     def name(self) -> str:
@@ -227,7 +227,7 @@ class _Analysis:
             sign = self.derived.sign(use.partner, use.order, self._moved(labels), False)
             if sign:
                 found[order] = sign
-        use.inner = (signed_group(found) or {}) if found else {}
+        use.inner = signed_group(len(use.contracted), found) if found else {}
         own = own if len(own) > 1 else {}
         use.columns = use.inner if own.items() <= use.inner.items() or len(own) < len(use.inner) else own
 

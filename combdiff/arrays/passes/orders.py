@@ -14,8 +14,9 @@ from combdiff.arrays.layouts import MOVED, TRAILING, best_placement
 from combdiff.arrays.lower.arrays import Value, base, domain_of
 from combdiff.arrays.passes.large_networks import path_of_large
 from combdiff.arrays.plan import Step
+from combdiff.canon.moves import MoveGroup
 from combdiff.terms.terms import Var
-from combdiff.terms.types import Domain, Symmetry
+from combdiff.terms.types import Domain
 
 _EXACT = 10  # of more factors the order is opt_einsum's guess
 _COPIED = 32  # multiplications in the time of copying an entry into another order
@@ -55,7 +56,7 @@ class Factors:
     values: Sequence[Value]
     kept: Collection[Var]
     sizes: Mapping[Domain, int]
-    symmetries: Mapping[Step, tuple[Symmetry, ...]] = field(default_factory=dict)
+    symmetries: Mapping[Step, MoveGroup] = field(default_factory=dict)
     _labels: dict[int, int] = field(default_factory=dict)
     _entries: dict[int, int] = field(default_factory=dict)
     _costs: dict[tuple[int, int], Cost] = field(default_factory=dict)
@@ -129,7 +130,7 @@ class Factors:
             return TRAILING
         v = self.values[group.bit_length() - 1]
         summed = {x for n, x in enumerate(self.variables) if over >> n & 1}
-        return best_placement(v.labels, self.symmetries.get(base(v.step), ()), summed, there == over)
+        return best_placement(v.labels, self.symmetries.get(base(v.step)), summed, there == over)
 
     def cheapest(self, known: Collection[int] = (), whole: int = 0) -> Ways:
         """The cheapest way to make each set that hangs together, and the `whole`; sets in `known` are there.

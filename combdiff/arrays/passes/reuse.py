@@ -110,7 +110,7 @@ class Made:
         number = self._number(step)
         return [
             _Reading(number, step.complex, i.labels, i.sign, step.complex and i.conj != isinstance(v.step.op, ops.Conj))
-            for i in images(v.labels, self.arrays.symmetries.get(step, ()))
+            for i in images(v.labels, self.arrays.symmetries.get(step))
         ]
 
     def _number(self, step: Step) -> int:

@@ -8,8 +8,10 @@ periodic slot, the powers of a symmetry come back to the identity, and no group 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from math import lcm
 
+from combdiff.canon.moves import orbit
 from combdiff.errors import LanguageError, Span
 from combdiff.language.inference.domains import Ranges
 from combdiff.language.parsing.syntax import (
@@ -264,7 +266,7 @@ def check_group(symmetries: Sequence[Symmetry], space: Space, complex_values: bo
 
 def _powers(symmetry: Symmetry) -> Symmetry | None:
     """The first power of `symmetry` that leaves every index where it is; None if there is none."""
-    identity = tuple(((slot, 1),) for slot in range(len(symmetry.rows)))
+    identity = Symmetry.identity(len(symmetry.rows)).rows
     if (order := _order(symmetry)) is not None:
         return Symmetry(identity, symmetry.sign**order, symmetry.conj and order % 2 == 1)
     power, seen = symmetry, {symmetry.rows}
@@ -299,12 +301,4 @@ def _order(symmetry: Symmetry) -> int | None:
 
 def _products(symmetries: Sequence[Symmetry]) -> list[Symmetry]:
     """The elements of the group that `symmetries` generate, the shortest products first, up to a limit."""
-    identity = Symmetry(tuple(((slot, 1),) for slot in range(len(symmetries[0].rows))))
-    elements, seen = [identity], {identity}
-    for element in elements:
-        for generator in symmetries:
-            product = element.after(generator)
-            if product not in seen and len(elements) < _ELEMENTS:
-                seen.add(product)
-                elements.append(product)
-    return elements
+    return [*islice(orbit(Symmetry.identity(len(symmetries[0].rows)), symmetries, Symmetry.after), _ELEMENTS)]

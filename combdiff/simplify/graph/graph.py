@@ -12,14 +12,14 @@ rename slots, which is why this graph is none of egglog's.)
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import permutations
 from typing import NamedTuple
 
+from combdiff.canon.moves import Image, Labels, Move, MoveGroup, at, identity, inverse
 from combdiff.canon.skeleton import MINUS, NOTHING, UNIT, Coefficient, plus, times
-from combdiff.simplify.graph.slots import Labels, Move, at, generated, identity, inverse, without_conj
 from combdiff.terms.terms import Var
 from combdiff.terms.types import Type
 
@@ -28,6 +28,9 @@ BOUND = 1 << 40
 
 WIDEST_SUM = 5
 """Slots of a sum that are tried in all orders where none of its terms has all of them."""
+
+LARGEST = 200
+"""Elements of the group of a class: with a part of a larger one the graph is right, and finds less."""
 
 
 class Zero(Exception):
@@ -129,11 +132,15 @@ class Class:
 
     kinds: tuple[Type, ...]
     real: bool
-    group: tuple[Move, ...]
+    group: MoveGroup
     nodes: dict[Node, None] = field(default_factory=dict)
     within: frozenset[Var] = frozenset()
     typed: bool = False
     fixed: frozenset[int] = frozenset()
+
+    def images(self, labels: Labels, conj: bool) -> list[Image[int]]:
+        """What K(labels), or its conjugate, is also written as."""
+        return self.group.images(labels, conj and not self.real)
 
 
 def conjugate(number: Coefficient) -> Coefficient:
@@ -201,20 +208,16 @@ class Graph:
     def new(
         self,
         kinds: Sequence[Type],
-        moves: Collection[Move],
+        moves: Iterable[Move],
         typed: bool,
         within: frozenset[Var] = frozenset(),
         fixed: frozenset[int] = frozenset(),
     ) -> int:
         """A new class without nodes."""
-        one = identity(len(kinds))
-        real = typed or Move(one, 1, True) in moves
-        group = generated(len(kinds), without_conj([*moves]) if real else moves)
-        if Move(one, 1, True) in group:
-            real, group = True, generated(len(kinds), without_conj(group))
+        group = MoveGroup.generated(len(kinds), moves, real=typed, most=LARGEST)
         number = self.made
         self.made += 1
-        self.classes[number] = Class(tuple(kinds), real, group, {}, within, typed, fixed)
+        self.classes[number] = Class(tuple(kinds), group.real, group, {}, within, typed, fixed)
         self.users[number] = {}
         return number
 
@@ -317,7 +320,7 @@ class Graph:
         """The patterns of a product of which the first child is spelled least: nothing after it can make up for it."""
         fixed = {abs(labels[s - 1]) for of, _, labels in order for s in self.classes[of].fixed}
         of, conj, labels = order[0]
-        firsts = self._images(of, conj != mirror, labels)
+        firsts = self.classes[of].images(labels, conj != mirror)
         spelled = [(_first_use([(c, row)], opens, fixed)[0], c, row, sign) for c, row, sign in firsts]
         least = min(pattern for pattern, _, _, _ in spelled)
         for pattern, c, row, sign in spelled:
@@ -328,14 +331,9 @@ class Graph:
                 yield tuple(found), own, sign
                 continue
             of, conj, labels = order[1]
-            for d, other, turn in self._images(of, conj != mirror, labels):
+            for d, other, turn in self.classes[of].images(labels, conj != mirror):
                 found, own = _first_use([(c, row), (d, other)], opens, fixed)
                 yield tuple(found), own, sign * turn
-
-    def _images(self, of: int, conj: bool, labels: Labels) -> dict[tuple[bool, Labels, int], None]:
-        """What K(labels), or its conjugate, is also written as: (conj, labels, sign)."""
-        own = self.classes[of]
-        return dict.fromkeys((not own.real and conj != m.conj, at(labels, m.slots), m.sign) for m in own.group)
 
     def _interned(
         self, node: Con | Lin, ways: list[tuple[Labels, Coefficient, bool]], real: bool, into: Ref | None
@@ -426,10 +424,7 @@ class Graph:
 
     def least(self, ref: Ref) -> tuple[Coefficient, Child]:
         """The least of the spellings of `ref` under the group of its class, with its number."""
-        own = self.classes[ref.of]
-        if len(own.group) == 1:
-            return ref.number, Child(ref.of, ref.conj, ref.labels)
-        conj, labels, sign = min(self._images(ref.of, ref.conj, ref.labels))
+        conj, labels, sign = self.classes[ref.of].group.least_image(ref.labels, ref.conj)
         return ref.number if sign > 0 else times(MINUS, ref.number), Child(ref.of, conj, labels)
 
     def _lin(self, gathered: dict[Child, Coefficient], rank: int, into: Ref | None) -> Ref | None:
@@ -467,7 +462,7 @@ class Graph:
         often = Counter(c.of for c in full)
         rarest = min(often, key=lambda of: (often[of], of))
         fixed = {abs(c.slots[s - 1]) for c in gathered for s in self.classes[c.of].fixed}
-        orders = (at(c.slots, m.slots) for c in full if c.of == rarest for m in self.classes[rarest].group)
+        orders = (at(c.slots, m.slots) for c in full if c.of == rarest for m in self.classes[rarest].group.moves)
         return dict.fromkeys(tuple(abs(s) if abs(s) in fixed else s for s in order) for order in orders)
 
     # --- equal classes
@@ -498,7 +493,7 @@ class Graph:
         self.stale |= {a.of, b.of}
         if old.real and not new.real and _is_real(self.moved[a.of].number):
             self.more_symmetric(b.of, [Move(identity(len(slots)), 1, True)])
-        self.more_symmetric(b.of, _carried(old.group, slots, scale))
+        self.more_symmetric(b.of, _carried(old.group.generators, slots, scale))
         return True
 
     def _union_with_itself(self, a: Ref, b: Ref) -> bool:
@@ -512,14 +507,10 @@ class Graph:
     def more_symmetric(self, of: int, moves: Sequence[Move]) -> bool:
         """Note moves that leave a class alone; whether one of them is new."""
         own = self.classes[of]
-        moves = without_conj(moves) if own.real else moves
-        known = set(own.group)
-        if all(m in known for m in moves):
+        group = MoveGroup.generated(len(own.kinds), [*own.group.generators, *moves], real=own.real, most=LARGEST)
+        if group == own.group:
             return False
-        group = generated(len(own.kinds), [*own.group, *moves])
-        if Move(identity(len(own.kinds)), 1, True) in group:
-            own.real, group = True, generated(len(own.kinds), without_conj(group))
-        own.group = group
+        own.real, own.group = group.real, group
         self.stale.add(of)
         return True
 

@@ -12,13 +12,13 @@ from types import MappingProxyType
 
 from combdiff.budget import Budget
 from combdiff.canon.closed import ClosedForm, closed_form
+from combdiff.canon.moves import at, moved, symmetry_of
 from combdiff.canon.skeleton import MINUS, NOTHING, UNIT, Coefficient, times
 from combdiff.canon.slotgroup import SlotGroup
 from combdiff.simplify.choose import is_cheap
-from combdiff.simplify.graph.graph import Graph, Leaf, Ref, Zero
+from combdiff.simplify.graph.graph import LARGEST, Graph, Leaf, Ref, Zero
 from combdiff.simplify.graph.laws.split import split
 from combdiff.simplify.graph.reading_cost import words
-from combdiff.simplify.graph.slots import Move, at, generated, identity, moved, moves_of, symmetry_of
 from combdiff.terms.network import addends, is_of_one_term, network
 from combdiff.terms.terms import (
     MINUS_ONE,
@@ -257,13 +257,12 @@ class Reader:
             if not isinstance(kind, Map) or not kind.is_tensor:
                 return None
             group = SlotGroup.of(kind, self.symmetries.get(f, ()), declared=f not in self.unused)
-            moves = moves_of(group)
+            moves = group.moves(LARGEST)
             if moves is None or group.zero:
                 return None
             slots = tuple(fresh(f"d{n}", k) for n, k in enumerate(kind.params, start=1))
             within = frozenset() if f in self.captured else frozenset((f,))
-            real = [Move(identity(group.rank), 1, True)] if group.real else []
-            of = self.graph.new(kind.params, [*moves, *real], not is_complex(kind.result), within)
+            of = self.graph.new(kind.params, moves.said, not is_complex(kind.result), within)
             self.leaves[key] = self._spell(key, Spelling(slots, App(f, slots), {}), Ref(UNIT, False, _upto(slots), of))
         return self.graph.find(self.leaves[key])
 
@@ -341,7 +340,7 @@ class Reader:
         labels = tuple(self.label(opens[row[0][0]]) * row[0][1] for row in form.view.rows)
         key = ("form", form.key)
         if key not in self.leaves:
-            moves = generated(len(opens), [m for m in map(moved, form.group) if m is not None])
+            moves = [m for m in map(moved, form.group) if m is not None]
             kinds = [opens[row[0][0]].kind for row in form.view.rows]
             within = frozenset(v for v in t.free if v not in self.captured and v not in opens and v not in holes)
             turns = [opens[row[0][0]] for row in form.view.rows]
@@ -359,10 +358,8 @@ class Reader:
         symmetries = dict(self.symmetries)
         for var, of in classes.items():
             own = self.graph.classes[of]
-            real = own.real and is_complex(var.kind)
             if isinstance(var.kind, Map) and len(var.kind.params) == len(own.kinds):
-                moves = [*own.group[1:], *([Move(identity(len(own.kinds)), 1, True)] if real else [])]
-                symmetries[var] = tuple(map(symmetry_of, moves))
+                symmetries[var] = tuple(map(symmetry_of, own.group.said))
         entry = substitute(t, written) if written else t
         return closed_form(Lam(tuple(opens), entry), symmetries, self.unused, self.budget)
 

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from combdiff.budget import Budget
+from combdiff.canon.moves import identity
 from combdiff.canon.skeleton import UNIT
 from combdiff.meaning.evaluate import evaluate
 from combdiff.simplify.graph.choice import Choice
 from combdiff.simplify.graph.extraction import Extraction
 from combdiff.simplify.graph.graph import BOUND, Child, Con, Graph, Leaf, Lin, Node, Ref
 from combdiff.simplify.graph.reading import Reader
-from combdiff.simplify.graph.slots import identity
 from combdiff.simplify.graph.writing import Writer
 from combdiff.terms.terms import Lam, Term, Var, fresh, substitute
 from combdiff.terms.types import Map, Type, is_complex

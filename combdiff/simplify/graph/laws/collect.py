@@ -16,9 +16,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
+from combdiff.canon.moves import Labels, at
 from combdiff.canon.skeleton import UNIT, Coefficient, times
 from combdiff.simplify.graph.graph import BOUND, Child, Con, Graph, Lin, Node, Ref, Zero, reciprocal
-from combdiff.simplify.graph.slots import Labels, at
 from combdiff.terms.types import Type
 
 PLACES = 48
@@ -171,7 +171,7 @@ def _numbered(graph: Graph, factor: Ref, rest: Ref) -> tuple[Factor, Ref]:
     """The factor in its least spelling, its bound labels numbered as they come, and the rest with the same ones."""
     own = graph.classes[factor.of]
     best: tuple[Factor, Ref] | None = None
-    for move in own.group:
+    for move in own.group.moves:
         conj = not own.real and factor.conj != move.conj
         names: dict[int, int] = {}
         labels = _renumbered(at(factor.labels, move.slots), names)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from combdiff.canon.moves import Labels, at
 from combdiff.canon.skeleton import Coefficient, times
 from combdiff.simplify.graph.graph import Child, Graph, Lin, Node, Ref, Zero, conjugate, reciprocal
-from combdiff.simplify.graph.slots import Labels, at
 
 
 def part_of_sum(graph: Graph, named: Sequence[int], done: set[tuple[Node, Node]]) -> int:
@@ -41,7 +41,7 @@ def _found(graph: Graph, part: Lin, node: Lin) -> bool:
 
 def _namings(graph: Graph, own: Child, there: Child) -> Iterator[tuple[dict[int, int], bool]]:
     """How the slots of the one can be named so that it is the other, up to its sign, and whether conjugated."""
-    for move in graph.classes[own.of].group:
+    for move in graph.classes[own.of].group.moves:
         names: dict[int, int] = {}
         for slot, label in zip(at(own.slots, move.slots), there.slots, strict=True):
             if names.setdefault(abs(slot), label if slot > 0 else -label) != (label if slot > 0 else -label):
