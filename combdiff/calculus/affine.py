@@ -28,6 +28,7 @@ from combdiff.terms.terms import (
     power,
     reciprocal,
     split_coefficient,
+    terms_of,
     total,
 )
 from combdiff.terms.types import REAL, Domain, Index, Number
@@ -77,12 +78,7 @@ def _of_product(factors: Sequence[Term], v: Var) -> tuple[Term, Term] | None:
 
 
 def _total(indices: Sequence[Var], t: Term) -> Term:
-    return add(*(total(indices, u) for u in summands(t)))
-
-
-def summands(t: Term) -> tuple[Term, ...]:
-    """The terms of a sum; one that is no sum is its only term."""
-    return t.terms if isinstance(t, Add) else (t,)
+    return add(*(total(indices, u) for u in terms_of(t)))
 
 
 def flat(t: Term) -> Term:
@@ -93,12 +89,12 @@ def flat(t: Term) -> Term:
     >>> flat(sub(x, sub(x, a))) == a
     True
     """
-    return add(*(times(*split_coefficient(u)) for u in summands(t)))
+    return add(*(times(*split_coefficient(u)) for u in terms_of(t)))
 
 
 def times(factor: Term, t: Term) -> Term:
     """factor · t, term by term where t is a sum, so that what cancels is seen to."""
-    return add(*(mul(factor, u) for u in summands(t)))
+    return add(*(mul(factor, u) for u in terms_of(t)))
 
 
 def expanded(t: Term) -> Term:
@@ -117,7 +113,7 @@ def expanded(t: Term) -> Term:
         case Mul(factors):
             result: Term = ONE
             for factor in map(expanded, factors):
-                result = add(*(times(u, factor) for u in summands(result)))
+                result = add(*(times(u, factor) for u in terms_of(result)))
             return result
         case Pow(Add() as base, Const() as n) if n.is_integer and 2 <= n.real <= HIGHEST:
             return expanded(Mul((base,) * int(n.real)))
@@ -187,7 +183,7 @@ def _may_vanish(slope: Term) -> bool:
             return any(map(_may_vanish, factors))
         case Pow(base, _):
             return _may_vanish(base)
-        case _ if all(isinstance(u, Const) or isinstance(u.type, Index) for u in summands(slope)):
+        case _ if all(isinstance(u, Const) or isinstance(u.type, Index) for u in terms_of(slope)):
             return not (_is_positive(slope) or _is_positive(times(MINUS_ONE, slope)))
         case _:
             return False
@@ -195,7 +191,7 @@ def _may_vanish(slope: Term) -> bool:
 
 def _is_positive(t: Term) -> bool:
     """Whether a sum of multiples of indices, and a number, is positive for all of them."""
-    least = [_least(u) for u in summands(t)]
+    least = [_least(u) for u in terms_of(t)]
     return None not in least and sum(x for x in least if x is not None) > 0
 
 

@@ -19,7 +19,6 @@ from combdiff.calculus.primitives import Primitive
 from combdiff.terms.conditions.guards import guarded, is_finite, unguarded
 from combdiff.terms.terms import (
     ZERO,
-    Add,
     Lam,
     Term,
     Tuple,
@@ -33,6 +32,7 @@ from combdiff.terms.terms import (
     lam,
     mul,
     proj,
+    terms_of,
     total,
 )
 from combdiff.terms.types import Index, Map, Product, Type
@@ -94,7 +94,7 @@ def _summed(over: Sequence[Var], k: Term) -> Term:
         case Product(items):
             return Tuple(tuple(_summed(over, proj(n, k)) for n in range(len(items))))
         case _:
-            return add(*(total(over, part) for part in _summands(k)))
+            return add(*(total(over, part) for part in terms_of(k)))
 
 
 def c_rule(
@@ -126,7 +126,7 @@ def b_rule(
     at = comb.inner.value
     chain: list[Term] = []
     if not isinstance(comb.inner, K):
-        for part in _summands(_pulled(comb.outer, at, k, partial)):
+        for part in terms_of(_pulled(comb.outer, at, k, partial)):
             chain += pull_back(comb.inner, part, slots, over, partial)
     if comb.capture is None:
         return chain
@@ -141,10 +141,6 @@ def _pulled(outer: Primitive, at: Term, k: Term, partial: Collection[Var] | None
     if partial is None or not guard or is_finite(outer.pullback(at, fresh("k", k.type)), partial):
         return outer.pullback(at, k)
     return guarded(guard, outer.pullback(at, core), partial)
-
-
-def _summands(k: Term) -> tuple[Term, ...]:
-    return k.terms if isinstance(k, Add) else (k,)
 
 
 def _where_reached(at: Term, k: Term, f: Type) -> Term:

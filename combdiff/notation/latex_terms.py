@@ -6,12 +6,14 @@ How lines are laid out, and the matrix form, are in `latex`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import replace
 from fractions import Fraction
 
 from combdiff.notation.latex_names import Scope, latex_name
+from combdiff.terms.network import Network, conditions_apart, is_never_drawn, network
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
+    MINUS_ONE,
     ONE,
     Add,
     App,
@@ -33,8 +35,9 @@ from combdiff.terms.terms import (
     mul,
     neg,
     power,
-    split_coefficient,
     subterms,
+    terms_of,
+    times,
 )
 from combdiff.terms.types import Index, Map, Type
 
@@ -67,11 +70,14 @@ def signed_terms(term: Term, scope: Scope) -> list[tuple[bool, str]]:
     [(False, 'x'), (True, '2')]
     """
     result = []
-    for part in term.terms if isinstance(term, Add) else (term,):
-        coefficient, rest = _drawn_out(part)
-        minus = coefficient.real < 0 or (not coefficient.real and coefficient.imag < 0)
-        part = mul(neg(coefficient), rest) if minus else part
-        result.append((minus, term_latex(part, scope, PRODUCT)))
+    for part in terms_of(term):
+        found = _product_of(part)
+        minus = is_subtracted(found.coefficient)
+        if minus:
+            found = replace(found, coefficient=times(MINUS_ONE, found.coefficient))
+            result.append((True, _within(_product(found, scope), PRODUCT)))
+        else:
+            result.append((False, term_latex(part, scope, PRODUCT)))
     return result
 
 
@@ -94,8 +100,17 @@ def term_latex(term: Term, scope: Scope, least: int = ARROW) -> str:
     >>> print(term_latex(power(add(x, ONE), number(2)), Scope().bind([x])))
     \\left(x + 1\\right)^{2}
     """
-    text, binds = _written(term, scope)
+    return _within(_written(term, scope), least)
+
+
+def _within(piece: tuple[str, int], least: int) -> str:
+    text, binds = piece
     return bracketed(text) if binds < least else text
+
+
+def is_subtracted(coefficient: Const) -> bool:
+    """Whether a term with this number in front is written behind a minus."""
+    return coefficient.real < 0 or (not coefficient.real and coefficient.imag < 0)
 
 
 def _written(term: Term, scope: Scope) -> tuple[str, int]:
@@ -104,10 +119,13 @@ def _written(term: Term, scope: Scope) -> tuple[str, int]:
             return scope[term], ATOM
         case Add():
             return joined(signed_terms(term, scope)), SUM
+        case Delta(left, right, body) if isinstance(left.type, Map):
+            parts = ", ".join(term_latex(t, scope, SUM) for t in (left, right, body))
+            return r"\delta" + bracketed(parts), ATOM
         case Const() | Mul() | Sum() | Delta() | Indicator():
-            return _product(term, scope)
+            return _product(_product_of(term), scope)
         case Pow(_, Const(n, _)) if n < 0:
-            return _product(term, scope)
+            return _product(_product_of(term), scope)
         case Pow(base, exponent):
             above = _exponent(exponent, scope)
             return f"{term_latex(base, scope, ATOM)}^{{{above}}}", POSTFIX
@@ -200,52 +218,19 @@ def _called(name: str, args: tuple[Term, ...], scope: Scope) -> tuple[str, int]:
 # --- products -------------------------------------------------------------------------------------------------------
 
 
-def _drawn_out(term: Term) -> tuple[Const, Term]:
-    """The number in front, drawn out of sums and δ as well."""
-    coefficient, rest = split_coefficient(term)
-    match rest:
-        case Sum(indices, body):
-            inner, body = _drawn_out(body)
-            rest = Sum(indices, body)
-        case Delta(left, right, body):
-            inner, body = _drawn_out(body)
-            rest = Delta(left, right, body)
-        case Indicator(left, right, body):
-            inner, body = _drawn_out(body)
-            rest = Indicator(left, right, body)
+def _product_of(term: Term) -> Network:
+    """Its number, drawn out of a Σ that stands alone too, and its factors, conditions among them."""
+    found = network(term, conditions_apart, is_never_drawn)
+    match found.factors:
+        case (Sum(indices, body),) if (inner := _product_of(body)).coefficient != ONE:
+            return Network(times(found.coefficient, inner.coefficient), (), (Sum(indices, inner.bare()),))
         case _:
-            return coefficient, rest
-    product = mul(coefficient, inner)
-    assert isinstance(product, Const), "a number times a number"
-    return product, rest
+            return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Condition:
-    """δ or the indicator without what it multiplies."""
-
-    left: Term
-    right: Term
-    equal: bool
-
-
-def _factors(term: Term) -> list[Term | _Condition]:
-    match term:
-        case Mul(factors):
-            return [g for f in factors for g in _factors(f)]
-        case Delta(left, right, body) if not isinstance(left.type, Map):
-            return [_Condition(left, right, True), *_factors(body)]
-        case Indicator(left, right, body):
-            return [_Condition(left, right, False), *_factors(body)]
-        case Const() if term == ONE:
-            return []
-        case _:
-            return [term]
-
-
-def _condition(condition: _Condition, scope: Scope) -> str:
+def _condition(condition: Delta | Indicator, scope: Scope) -> str:
     left, right = condition.left, condition.right
-    if not condition.equal:
+    if isinstance(condition, Indicator):
         return rf"\mathbb{{1}}_{{{_subscript(left, scope)} \le {_subscript(right, scope)}}}"
     if isinstance(left.type, Index) or isinstance(right.type, Index):
         return rf"\delta_{{{_subscript(left, scope)},{_subscript(right, scope)}}}"
@@ -256,15 +241,11 @@ def _opposite(terms: list[tuple[bool, str]]) -> list[tuple[bool, str]]:
     return [(not minus, text) for minus, text in terms]
 
 
-def _product(term: Term, scope: Scope) -> tuple[str, int]:
-    if isinstance(term, Delta) and isinstance(term.left.type, Map):
-        parts = ", ".join(term_latex(t, scope, SUM) for t in (term.left, term.right, term.body))
-        return r"\delta" + bracketed(parts), ATOM
-    coefficient, rest = _drawn_out(term)
-    above: list[Term | _Condition] = []
+def _product(product: Network, scope: Scope) -> tuple[str, int]:
+    above: list[Term] = []
     below: list[Term] = []
     sums: list[Sum] = []
-    for factor in _factors(rest):
+    for factor in product.factors:
         match factor:
             case Pow(base, Const(n, _) as exponent) if n < 0:
                 below.append(power(base, neg(exponent)))
@@ -273,7 +254,7 @@ def _product(term: Term, scope: Scope) -> tuple[str, int]:
             case _:
                 above.append(factor)
     pieces = [_factor(f, scope) for f in above]
-    front, binds = _front(coefficient, pieces, [term_latex(f, scope, _in_denominator(below)) for f in below])
+    front, binds = _front(product.coefficient, pieces, [term_latex(f, scope, _in_denominator(below)) for f in below])
     inside = [_sum(s, scope) for s in sums]
     inside = [bracketed(text) for text in inside[:-1]] + inside[-1:]
     minus = front[:1] == ["-"]
@@ -289,8 +270,9 @@ def _in_denominator(below: list[Term]) -> int:
     return SUM if len(below) == 1 else POSTFIX
 
 
-def _factor(factor: Term | _Condition, scope: Scope) -> str:
-    return _condition(factor, scope) if isinstance(factor, _Condition) else term_latex(factor, scope, POSTFIX)
+def _factor(factor: Term, scope: Scope) -> str:
+    condition = isinstance(factor, Delta | Indicator) and not isinstance(factor.left.type, Map)
+    return _condition(factor, scope) if condition else term_latex(factor, scope, POSTFIX)
 
 
 def _front(coefficient: Const, pieces: list[str], below: list[str]) -> tuple[list[str], int]:

@@ -13,10 +13,12 @@ from dataclasses import dataclass, field
 from combdiff.arrays.lower.signature import result_of
 from combdiff.notation.latex import columns
 from combdiff.notation.latex_names import Scope
-from combdiff.notation.latex_terms import POSTFIX, PRODUCT, number_latex, term_latex
+from combdiff.notation.latex_terms import POSTFIX, PRODUCT, is_subtracted, number_latex, term_latex
 from combdiff.notation.signs import latex_signs
+from combdiff.terms.network import conditions_apart, network
 from combdiff.terms.schema import reshaped
 from combdiff.terms.terms import (
+    MINUS_ONE,
     ONE,
     Add,
     App,
@@ -34,11 +36,10 @@ from combdiff.terms.terms import (
     apply,
     children,
     fresh,
-    neg,
     number,
-    split_coefficient,
+    terms_of,
+    times,
 )
-from combdiff.terms.traversal import refreshed
 from combdiff.terms.types import Index, Map, Number
 
 TENSOR, CONDITION, ARITHMETIC, VALUE = "tensor", "condition", "arithmetic", "value"
@@ -129,7 +130,7 @@ class _Sketch:
         self.rows.append(Row("", ()))
         head = _entry(name, indices, scope)
         if isinstance(value.type, Number) and not isinstance(value, Let):
-            terms = value.terms if isinstance(value, Add) else (value,)
+            terms = terms_of(value)
             self.rows[place] = Row(head, tuple(_Reading(self, scope).network(t) for t in terms))
         else:
             self.rows[place] = Row(head, (), term_latex(value, scope))
@@ -166,51 +167,32 @@ class _Reading:
     factors: list[str] = field(default_factory=list)
 
     def network(self, term: Term) -> Network:
-        coefficient, rest = split_coefficient(term)
-        self.product(rest)
-        scale = self.scale(coefficient)
+        found = network(term, _parts, _is_over_indices)
+        self.scope = self.scope.bind(found.indices)
+        self.summed.update(found.indices)
+        for factor in found.factors:
+            self.factor(factor)
         for var in sorted(self.summed - set(self.edges), key=lambda v: v.uid):
             self.factors.insert(0, rf"\sum_{{{self.scope[var]}}}")
-        minus = scale.startswith("-")
-        factor = r"\,".join([*([scale.removeprefix("-")] if scale.removeprefix("-") else []), *self.factors])
-        return Network(minus, factor, tuple(self.nodes), tuple(self.labels))
+        minus = is_subtracted(found.coefficient)
+        size = times(MINUS_ONE, found.coefficient) if minus else found.coefficient
+        scale = number_latex(size, alone=False)
+        return Network(
+            minus, r"\,".join([*filter(None, [scale]), *self.factors]), tuple(self.nodes), tuple(self.labels)
+        )
 
-    def scale(self, coefficient: Const) -> str:
-        minus = coefficient.real < 0 or (not coefficient.real and coefficient.imag < 0)
-        size = neg(coefficient) if minus else coefficient
-        return ("-" if minus else "") + number_latex(size, alone=False)
-
-    def product(self, term: Term) -> None:
-        match term:
-            case Mul(factors):
-                for factor in factors:
-                    self.product(factor)
-            case Sum(indices, _) if all(isinstance(v.kind, Index) for v in indices):
-                self.total(term if self.summed.isdisjoint(indices) else refreshed(term))
-            case Delta(left, right, body) if not isinstance(left.type, Map):
+    def factor(self, factor: Term) -> None:
+        match factor:
+            case Delta(left, right, body) if body == ONE and not isinstance(left.type, Map):
                 self.node(r"\delta", CONDITION, (left, right))
-                self.product(body)
-            case Indicator(left, right, body) if _is_index(left) and _is_index(right):
+            case Indicator(left, right, body) if body == ONE and _is_index(left) and _is_index(right):
                 self.node(r"\leq", CONDITION, (left, right))
-                self.product(body)
-            case Pow(base, Const(n, _) as exponent) if exponent in _COPIES and _is_network(base):
-                for _ in range(int(n)):
-                    self.product(base)
-            case Const() if term == ONE:
-                pass
             case Conj(App(Var() as tensor, args)) if _is_tensor(tensor):
                 self.node(self.scope[tensor], TENSOR, args, conj=True)
             case App(Var() as tensor, args) if _is_tensor(tensor):
                 self.node(self.scope[tensor], TENSOR, args)
             case _:
-                self.value(term)
-
-    def total(self, term: Term) -> None:
-        """Σ: what stands below it is joined by its indices."""
-        assert isinstance(term, Sum), "a sum, perhaps renamed"
-        self.scope = self.scope.bind(term.indices)
-        self.summed.update(term.indices)
-        self.product(term.body)
+                self.value(factor)
 
     def value(self, factor: Term) -> None:
         """A factor that is no tensor: a name for what is long, what it is for another."""
@@ -274,6 +256,21 @@ def _indices(t: Term) -> list[Var]:
 
 def _is_index(t: Term) -> bool:
     return isinstance(t.type, Index)
+
+
+def _parts(t: Term) -> Sequence[Term]:
+    """The factors of a product; of conditions those between indices, and copies of what is drawn as often."""
+    match t:
+        case Indicator(left, right, _) if not (_is_index(left) and _is_index(right)):
+            return (t,)
+        case Pow(base, Const(n, _) as exponent) if exponent in _COPIES and _is_network(base):
+            return [base] * int(n)
+        case _:
+            return conditions_apart(t)
+
+
+def _is_over_indices(t: Sum) -> bool:
+    return all(isinstance(v.kind, Index) for v in t.indices)
 
 
 def _is_network(t: Term) -> bool:

@@ -24,6 +24,7 @@ from combdiff.terms.terms import (
     add,
     alpha_equal,
     apply,
+    factors_of,
     mul,
     power,
     subterms,
@@ -42,7 +43,7 @@ def may_be_seen_through(value: Term) -> bool:
     (True, False)
     """
     entry = value.body if isinstance(value, Lam) else value
-    return any(_made_of(f) is not None for f in _factors(entry))
+    return any(_made_of(f) is not None for f in factors_of(entry))
 
 
 def seen_through(t: Term, definitions: Definitions) -> Term:
@@ -71,7 +72,7 @@ def _product(t: Mul, definitions: Definitions) -> Term:
 def _sum_beside(f: Add, others: Sequence[Term], definitions: Definitions) -> Term | None:
     """(2 |u| + 1) sign(u) as 2 u + sign(u); (1 / r² + 3) x^(5/3) as x^(-11/3) + 3 x^(5/3), with r = x^(8/3)."""
     for n, g in enumerate(others):
-        if any(_meets(h, g, definitions) for u in f.terms for h in _factors(u)):
+        if any(_meets(h, g, definitions) for u in f.terms for h in factors_of(u)):
             products = [mul(u, g) for u in f.terms]
             seen = [_product(u, definitions) if isinstance(u, Mul) else u for u in products]
             return mul(*others[:n], *others[n + 1 :], add(*seen))
@@ -109,7 +110,7 @@ def _beside(value: Term, others: Sequence[Term], repeated: bool) -> list[Term] |
     """The factors of a value, spelled as in `others`, if it has to be seen through beside these."""
     met = False
     factors = []
-    for f in _factors(value):
+    for f in factors_of(value):
         root = _made_of(f)
         spelled = next((u for u in _partners(f, others) if root is not None and alpha_equal(u, root)), None)
         if spelled is not None:
@@ -136,7 +137,3 @@ def _partners(f: Term, others: Sequence[Term]) -> list[Term]:
     if isinstance(f, Call):
         return [g.args[0] for g in bases if isinstance(g, Call) and g.primitive == "sign"]
     return bases
-
-
-def _factors(t: Term) -> tuple[Term, ...]:
-    return t.factors if isinstance(t, Mul) else (t,)

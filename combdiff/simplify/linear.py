@@ -41,6 +41,7 @@ from combdiff.terms.terms import (
     sub,
     substitute,
     subterms,
+    terms_of,
     total,
 )
 from combdiff.terms.types import Index, Map, Number, Type, is_complex
@@ -144,7 +145,7 @@ def _coefficients(v: Var, body: Term) -> tuple[Term, Term]:
 
 
 def _times_i(t: Term) -> Term:
-    return add(*(mul(IMAGINARY, u) for u in (t.terms if isinstance(t, Add) else (t,))))
+    return add(*(mul(IMAGINARY, u) for u in terms_of(t)))
 
 
 def gathered(t: Term) -> Term:

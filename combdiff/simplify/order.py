@@ -36,6 +36,7 @@ from combdiff.terms.terms import (
     apply,
     children,
     diff,
+    factors_of,
     lam,
     mul,
     numbers_read,
@@ -43,6 +44,7 @@ from combdiff.terms.terms import (
     split_coefficient,
     substitute,
     subterms,
+    terms_of,
     total,
 )
 from combdiff.terms.types import Index, Type
@@ -101,7 +103,7 @@ class ReadingOrder:
 
     def _collected(self, terms: Sequence[Term], met: Sequence[Var]) -> Term:
         """a·x + a·y as a·(x + y), for factors a that are more than numbers."""
-        common, cofactors = _common([_factors(t) for t in terms])
+        common, cofactors = _common([factors_of(t) for t in terms])
         if not common:
             return add(*terms)
         size, rest = content(add(*(mul(*fs) for fs in cofactors)))
@@ -166,7 +168,7 @@ def _minus_signs(t: Term) -> int:
 def _monomials(a: Term) -> tuple[Term, ...]:
     if not isinstance(a.type, Index):
         return ()
-    return a.terms if isinstance(a, Add) else (a,)
+    return terms_of(a)
 
 
 def _is_reversible(kind: Type) -> bool:
@@ -191,7 +193,7 @@ def _named_whole(value: Term) -> Term:
 
 def _independent(indices: Sequence[Var], body: Term) -> tuple[list[Term], Term]:
     """The factors of `body` that no index of the sum stands in, which are written before it, and the others."""
-    factors = body.factors if isinstance(body, Mul) else (body,)
+    factors = factors_of(body)
     outer = [f for f in factors if f.free.isdisjoint(indices)]
     if len(outer) == len(factors):
         return [], body
@@ -202,10 +204,6 @@ def _bound_around(indices: Sequence[Var], body: Term, met: Sequence[Var]) -> lis
     """The indices in a sum that a sum around it binds, in the order in which its body meets them."""
     around = [v for v in body.free if isinstance(v.kind, Index) and v not in met and v not in indices]
     return sorted(around, key=_first_meeting(body)) if len(around) > 1 else around
-
-
-def _factors(t: Term) -> tuple[Term, ...]:
-    return t.factors if isinstance(t, Mul) else (t,)
 
 
 def _common(rows: Sequence[Sequence[Term]]) -> tuple[list[Term], list[list[Term]]]:

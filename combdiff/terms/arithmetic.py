@@ -9,7 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from combdiff.terms.merging import HALF, bases_of, may_meet, none_meet, real_root, whole_square, without_signs
-from combdiff.terms.nodes import MINUS_ONE, ONE, ZERO, Add, Call, Const, Mul, Pow, Term
+from combdiff.terms.nodes import MINUS_ONE, ONE, ZERO, Add, Call, Const, Mul, Pow, Term, factors_of, terms_of
 from combdiff.terms.numerals import is_held, is_modest
 from combdiff.terms.types import Index
 
@@ -77,7 +77,7 @@ def add(*terms: Term) -> Term:
     merged: dict[Term, tuple[Const, Term]] = {}
     flat: list[Term] = []
     for t in terms:
-        flat.extend(t.terms if isinstance(t, Add) else (t,))
+        flat += terms_of(t)
     for t in flat:
         c, u = split_coefficient(t)
         if u in merged:
@@ -109,7 +109,7 @@ def mul(*factors: Term) -> Term:
     flat: list[Term] = []
     meets = raised = False
     for f in factors:
-        flat.extend(f.factors if isinstance(f, Mul) else (f,))
+        flat += factors_of(f)
     for f in flat:
         if isinstance(f, Const):
             coefficient = f if coefficient is ONE else times(coefficient, f)

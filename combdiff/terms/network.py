@@ -2,8 +2,8 @@
 
     2 * sum(i, A(i, j) * sum(k, B(i, k)))   is   2, (i, k), (A(i, j), B(i, k))
 
-What counts as one factor is for whoever looks to say: `parts` tells what a term is a product of, `drawn` which sums are
-drawn out.
+What counts as one factor is for whoever looks to say: `parts` tells what a term is a product of, itself alone if it is
+one factor, `drawn` which sums are drawn out.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from combdiff.terms.arithmetic import mul, split_coefficient
 from combdiff.terms.constructors import total
-from combdiff.terms.nodes import Add, Const, Mul, Sum, Term, Var
+from combdiff.terms.nodes import ONE, Add, Const, Delta, Indicator, Sum, Term, Var, factors_of, terms_of
 from combdiff.terms.traversal import refreshed
-from combdiff.terms.types import Index
+from combdiff.terms.types import Index, Map
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,6 @@ class Network:
         return mul(self.coefficient, self.bare())
 
 
-def factors_of(t: Term) -> Sequence[Term] | None:
-    """The factors of a product; None for what is no product."""
-    return t.factors if isinstance(t, Mul) else None
-
-
 def is_of_one_term(t: Sum) -> bool:
     """Whether a sum is over no sum of terms."""
     return not isinstance(t.body, Add)
@@ -47,7 +42,7 @@ def is_of_one_term(t: Sum) -> bool:
 
 def network(
     t: Term,
-    parts: Callable[[Term], Sequence[Term] | None] = factors_of,
+    parts: Callable[[Term], Sequence[Term]] = factors_of,
     drawn: Callable[[Sum], bool] = is_of_one_term,
 ) -> Network:
     """`t` as a product under Σ; sums that bind the same index get names of their own.
@@ -74,15 +69,36 @@ def network(
             left.append(own.body)
         elif isinstance(u, Const):
             numbers.append(u)
-        elif (below := parts(u)) is not None:
-            left += reversed(below)
-        else:
+        elif (below := parts(u)) == (u,):
             factors.append(u)
+        else:
+            left += reversed(below)
     if numbers:
         coefficient, _ = split_coefficient(mul(coefficient, *numbers))
     return Network(coefficient, tuple(indices), tuple(factors))
 
 
+def is_never_drawn(t: Sum) -> bool:
+    """No sum is drawn out."""
+    return False
+
+
+def conditions_apart(t: Term) -> tuple[Term, ...]:
+    """The factors of a product; a δ and an indicator are factors that mark where it is not zero.
+
+    >>> from combdiff.terms.nodes import fresh
+    >>> from combdiff.terms.types import REAL
+    >>> i, j, x = fresh("i", Index()), fresh("j", Index()), fresh("x", REAL)
+    >>> conditions_apart(Delta(i, j, x)) == (Delta(i, j, ONE), x)
+    True
+    """
+    match t:
+        case Delta(left, right, body) | Indicator(left, right, body) if body != ONE and not isinstance(left.type, Map):
+            return type(t)(left, right, ONE), body
+        case _:
+            return factors_of(t)
+
+
 def addends(t: Term) -> tuple[Term, ...]:
     """The terms of a sum of terms; any other term is the only one of its own."""
-    return t.terms if isinstance(t, Add) and not isinstance(t.type, Index) else (t,)
+    return (t,) if isinstance(t.type, Index) else terms_of(t)

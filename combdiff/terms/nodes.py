@@ -78,6 +78,16 @@ def _in_any_order(terms: Sequence[Term]) -> int:
     return hash(tuple(sorted([t._hash for t in terms])))
 
 
+def terms_of(t: Term) -> tuple[Term, ...]:
+    """The terms of a sum; one that is no sum is its only term."""
+    return t.terms if isinstance(t, Add) else (t,)
+
+
+def factors_of(t: Term) -> tuple[Term, ...]:
+    """The factors of a product; one that is no product is its only factor."""
+    return t.factors if isinstance(t, Mul) else (t,)
+
+
 def _by_hash(t: Term) -> tuple[Term, ...]:
     """The terms of a sum or the factors of a product, so that equal ones meet."""
     parts = t.terms if isinstance(t, Add) else t.factors if isinstance(t, Mul) else ()

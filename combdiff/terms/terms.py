@@ -30,7 +30,9 @@ from combdiff.terms.nodes import (
     Term,
     Tuple,
     Var,
+    factors_of,
     fresh,
+    terms_of,
 )
 from combdiff.terms.schema import bound_by, children
 from combdiff.terms.traversal import (
@@ -82,6 +84,7 @@ __all__ = [
     "conj",
     "delta",
     "diff",
+    "factors_of",
     "fresh",
     "indicator",
     "lam",
@@ -100,6 +103,7 @@ __all__ = [
     "sub",
     "substitute",
     "subterms",
+    "terms_of",
     "times",
     "total",
     "tuple_of",

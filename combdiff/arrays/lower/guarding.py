@@ -32,6 +32,7 @@ from combdiff.terms.terms import (
     Pow,
     Term,
     Var,
+    factors_of,
     fresh,
     indicator,
     mul,
@@ -116,7 +117,7 @@ class Guarding(ABC):
         Σ_k f(i, k) · [i ≤ j] g(k) is [i ≤ j] Σ_k f(i, k) g(k): what may be infinite is not made for all i, j and k.
         None where no guard is that of fewer indices.
         """
-        factors = body.factors if isinstance(body, Mul) else (body,)
+        factors = factors_of(body)
         marks = [f for f in factors if isinstance(f, Indicator) and f.body == ONE]
         if marks and not summed and len(factors) > 1 and all(map(self.finite, factors)):
             # what is marked by a condition is chosen by it: nan in data that it excludes comes to nothing

@@ -9,7 +9,7 @@ from combdiff.arrays import ops
 from combdiff.arrays.lower.arrays import Arrays, Labels, Value, alignment, domain_of
 from combdiff.arrays.plan import Step
 from combdiff.errors import UnsupportedError
-from combdiff.terms.terms import Add, App, Const, Mul, Term, Var
+from combdiff.terms.terms import App, Const, Mul, Term, Var, terms_of
 from combdiff.terms.types import Domain, Index
 
 Atom = Var | App
@@ -60,7 +60,7 @@ def affine(t: Term) -> Affine:
     """
     coefficients: dict[Atom, int] = {}
     constant = 0
-    for term in t.terms if isinstance(t, Add) else (t,):
+    for term in terms_of(t):
         match term:
             case Const() if term.is_integer:
                 constant += int(term.real)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
-from combdiff.calculus.affine import Zero, affine, expanded, inverse, summands, times
+from combdiff.calculus.affine import Zero, affine, expanded, inverse, times
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,
@@ -31,6 +31,7 @@ from combdiff.terms.terms import (
     neg,
     split_coefficient,
     subterms,
+    terms_of,
 )
 from combdiff.terms.types import Index, Map
 
@@ -89,15 +90,15 @@ def tells_apart(equations: Equations, indices: Collection[Var]) -> bool:
 
 
 def _is_solved(t: Term, i: Var, indices: Collection[Var]) -> bool:
-    terms = [split_coefficient(u) for u in summands(t)]
+    terms = [split_coefficient(u) for u in terms_of(t)]
     own = [(c, u) for c, u in terms if not u.free.isdisjoint(indices)]
     return own in ([(ONE, i)], [(MINUS_ONE, i)])
 
 
 def _multiple(w: Term, other: Term) -> Meeting | None:
     """`other` as a number times w."""
-    c, _ = split_coefficient(summands(w)[0])
-    for u in summands(other):
+    c, _ = split_coefficient(terms_of(w)[0])
+    for u in terms_of(other):
         ratio = mul(split_coefficient(u)[0], inverse(c))
         if add(other, times(neg(ratio), w)) == ZERO:
             return Meeting(ratio)
@@ -106,7 +107,7 @@ def _multiple(w: Term, other: Term) -> Meeting | None:
 
 def _where_zero(difference: Term, ratio: Term) -> Meeting | None:
     """For which indices the difference of two places is zero, whatever the numbers are."""
-    terms = [split_coefficient(u) for u in summands(difference)]
+    terms = [split_coefficient(u) for u in terms_of(difference)]
     integers = any(isinstance(u.type, Index) for _, u in terms)
     if integers and all(isinstance(u.type, Index) or u == ONE for _, u in terms):
         return Meeting(ratio, _of_integers(terms))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from combdiff.errors import LanguageError, Span
 from combdiff.language.inference.domains import Ranges
 from combdiff.language.vocabulary import counted, in_words
-from combdiff.terms.terms import MINUS_ONE, Add, Const, Mul, Term, Var, split_coefficient
+from combdiff.terms.terms import MINUS_ONE, Const, Mul, Term, Var, split_coefficient, terms_of
 from combdiff.terms.types import Domain, Index
 
 _LARGEST = 2**31
@@ -107,7 +107,7 @@ class Slots:
     def _reach(self, index: Term) -> tuple[int, int] | None:
         """The least and the largest value, component by component; None where an index has no bounds."""
         low = high = constant_of(index)
-        for t in index.terms if isinstance(index, Add) else (index,):
+        for t in terms_of(index):
             coefficient, rest = split_coefficient(t)
             if not (isinstance(rest, Var) and isinstance(rest.kind, Index) and rest.kind.domain is not None):
                 continue
@@ -162,13 +162,13 @@ def constant_of(index: Term) -> int:
     >>> constant_of(add(fresh("k", INTEGER), number(-2)))
     -2
     """
-    terms = index.terms if isinstance(index, Add) else (index,)
+    terms = terms_of(index)
     return sum(int(t.real) for t in terms if isinstance(t, Const))
 
 
 def _refuse_huge(index: Term, span: Span) -> None:
     """Numbers in an index stay where products of them with sizes of arrays are exact."""
-    for t in index.terms if isinstance(index, Add) else (index,):
+    for t in terms_of(index):
         if abs(split_coefficient(t)[0].real) >= _LARGEST:
             raise LanguageError(
                 f"a number in this index is beyond the size of any array ({_LARGEST} or more)",
@@ -199,7 +199,7 @@ def affine_text(index: Term) -> str:
     'k - 2*b'
     """
     text = ""
-    for t in index.terms if isinstance(index, Add) else (index,):
+    for t in terms_of(index):
         c, rest = split_coefficient(t)
         size = abs(c.real)
         named = rest.name if isinstance(rest, Var) else ""

@@ -32,7 +32,7 @@ from combdiff.notation.matrix.expr import (
 )
 from combdiff.notation.matrix.tensors import Arrangement
 from combdiff.terms.conditions.guards import is_finite
-from combdiff.terms.network import Network, network
+from combdiff.terms.network import Network, conditions_apart, network
 from combdiff.terms.terms import (
     ONE,
     App,
@@ -170,20 +170,15 @@ def matrix_network(term: Term) -> Network:
     return network(term, _parts, lambda _: True)
 
 
-def _parts(t: Term) -> Sequence[Term] | None:
-    """The factors of a term that is a product; None if it is one factor."""
+def _parts(t: Term) -> Sequence[Term]:
     match t:
-        case Mul(factors):
-            return factors
         case Conj(Mul(factors)):
             return [conj(f) for f in factors]
         case Conj(Sum(bound, body)):
             return [Sum(bound, conj(body))]
         # what may be infinite stays under its condition: 0 times infinity is no number
-        case Indicator(left, right, body) if body != ONE and not isinstance(left.type, Index) and is_finite(body):
-            return [Indicator(left, right, ONE), body]
-        case Delta(left, right, body) if body != ONE:
-            return [Delta(left, right, ONE), body]
+        case Indicator(left, _, body) if isinstance(left.type, Index) or not is_finite(body):
+            return (t,)
         case Conj(Delta(left, right, body)):
             return [Delta(left, right, ONE), conj(body)]
         case Pow(base, Const(n, _) as exponent) if exponent.is_integer and 1 < n <= LARGEST_POWER and _varies(base):
@@ -191,7 +186,7 @@ def _parts(t: Term) -> Sequence[Term] | None:
         case Call("abs2", (z,)) if _varies(z):
             return [conj(z), z]
         case _:
-            return None
+            return conditions_apart(t)
 
 
 def in_own_slots(entry: App) -> bool:

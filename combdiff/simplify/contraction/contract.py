@@ -13,8 +13,9 @@ from combdiff.errors import BudgetError, UnsupportedError
 from combdiff.simplify.contraction.egraph import Family, Run, session
 from combdiff.simplify.contraction.translation import Translation
 from combdiff.simplify.unfinished import without_number_sums, written_size
-from combdiff.terms.terms import Add, Delta, Sum, Term, add, alpha_equal, children, subterms
-from combdiff.terms.types import COMPLEX, REAL, Index
+from combdiff.terms.network import addends
+from combdiff.terms.terms import Delta, Sum, Term, add, alpha_equal, children, subterms
+from combdiff.terms.types import COMPLEX, REAL
 
 FAMILIES = ("terms", "substitute", "index", "algebra", "contract", "conjugate")
 
@@ -83,7 +84,7 @@ def _contracted(
     terms: Sequence[Term], expand: bool, budget: Budget, ask: Callable[[], None]
 ) -> tuple[list[Term], dict[str, Family]]:
     later = (_OUTWARD, _EXPAND) if expand else (_OUTWARD,)
-    summands = [u.terms if isinstance(u, Add) and not isinstance(u.type, Index) else (u,) for u in terms]
+    summands = [addends(u) for u in terms]
     contracted: list[Term] = []
     account: dict[str, Family] = {}
     # what becomes of a product is known before the work is done: no e-graph is begun that would be too large

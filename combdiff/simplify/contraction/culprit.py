@@ -18,8 +18,8 @@ from combdiff.simplify.contraction.egraph import Session
 from combdiff.simplify.contraction.extraction import Reader
 from combdiff.simplify.contraction.translation import Translation
 from combdiff.simplify.pieces import parts_of
-from combdiff.terms.terms import Add, Lam, Term, mul, power, substitute, total
-from combdiff.terms.types import Index
+from combdiff.terms.network import addends
+from combdiff.terms.terms import Lam, Term, mul, power, substitute, total
 
 LAWS = ("collect", "part_of_sum", "real_parts", "reassociate")
 """The laws of the graph of forms, each in a file of its name."""
@@ -68,7 +68,7 @@ def guilty_family(body: Term, expand: bool, agree: Callable[[Term, Term], bool])
     parts = parts_of(body)
     for value in (*parts.values.values(), *parts.items):
         entry = value.body if isinstance(value, Lam) else value
-        summands = entry.terms if isinstance(entry, Add) and not isinstance(entry.type, Index) else (entry,)
+        summands = addends(entry)
         for t in summands:
             family = _guilty(t, expand, agree)
             if family:

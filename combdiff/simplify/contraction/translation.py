@@ -40,6 +40,7 @@ from combdiff.terms.terms import (
     numbers_read,
     split_coefficient,
     subterms,
+    terms_of,
 )
 from combdiff.terms.types import Domain, Index, Number, is_complex
 
@@ -205,7 +206,7 @@ class Translation:
     def _monomials(self, t: Term, sign: int, scope: dict[Var, int]) -> str:
         """The monomials of sign · t."""
         monomials = []
-        for u in t.terms if isinstance(t, Add) else (t,):
+        for u in terms_of(t):
             c, rest = split_coefficient(u)
             if c.imag:
                 c, rest = ONE, u
@@ -281,5 +282,5 @@ def _solvable_kind(v: Var, body: Term, read: Collection[Domain]) -> str:
 
 def _stands_bare(v: Var, d: Delta) -> bool:
     sides = add(d.left, mul(number(-1), d.right))
-    parts = [split_coefficient(u) for u in (sides.terms if isinstance(sides, Add) else (sides,))]
+    parts = [split_coefficient(u) for u in terms_of(sides)]
     return all((u == v and not c.imag) or v not in u.free for c, u in parts)

@@ -18,7 +18,6 @@ from combdiff.terms.conditions.guards import Condition, Finite, Guard, is_whole,
 from combdiff.terms.terms import (
     ONE,
     ZERO,
-    Add,
     Call,
     Const,
     Sum,
@@ -30,6 +29,7 @@ from combdiff.terms.terms import (
     mul,
     number,
     split_coefficient,
+    terms_of,
     total,
 )
 from combdiff.terms.types import Domain, Index
@@ -96,7 +96,7 @@ def form_of(c: Condition) -> Form | None:
 def _affine(t: Term) -> Form | None:
     found: dict[Term, Fraction] = {}
     constant = Fraction(0)
-    for u in t.terms if isinstance(t, Add) else (t,):
+    for u in terms_of(t):
         coefficient, rest = split_coefficient(u)
         if coefficient.imag:
             return None
