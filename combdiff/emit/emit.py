@@ -34,8 +34,9 @@ from combdiff.emit.names import Called, Names, words
 from combdiff.emit.packed_arguments import PackedArguments, telling_name
 from combdiff.emit.solvers import solver_of, solver_text
 from combdiff.emit.statements import add_put, elides, overwriting, writes
-from combdiff.emit.texts import ATOM, Text, Writer
+from combdiff.emit.texts import Text, Writer
 from combdiff.errors import UnsupportedError
+from combdiff.language.printing.document import ATOM
 from combdiff.terms.recursion import deep_recursion
 from combdiff.terms.terms import Term
 from combdiff.terms.types import Domain, Index

@@ -10,8 +10,9 @@ from combdiff.arrays.lower.arguments import grouped
 from combdiff.arrays.numbers import HIGHEST_OF_INTEGERS, exponent_of, is_plain
 from combdiff.arrays.passes.overwriting import LARGE
 from combdiff.arrays.plan import Step
-from combdiff.emit.texts import ATOM, CHOICE, POWER, PRODUCT, SUM, UNARY, Text, Writer, chained, filled, number_text
+from combdiff.emit.texts import Text, Writer, chained, filled, number_text
 from combdiff.errors import Mention, UnsupportedError
+from combdiff.language.printing.document import ATOM, MAP, POSTFIX, PRODUCT, SIGN, SUM
 from combdiff.terms.terms import ONE, Const
 
 
@@ -40,7 +41,7 @@ def sum_of_terms(w: Writer, step: Step, op: ops.Add) -> Text:
         negative = not c.imag and c.real < 0
         size = Const(-c.real) if negative else c
         text = times(w, size, [(operand, at)], step.rank)
-        parts.append(("-" if negative else "+", text.at(PRODUCT)))
+        parts.append((negative, text.at(PRODUCT)))
     first = step.operands[0]
     imaginary = op.coefficients[0].imag or (isinstance(first.op, ops.Constant) and first.op.value.imag)
     if w.spelling.scalar_complex and not step.rank and is_plain(first) and imaginary:
@@ -80,8 +81,8 @@ def times(w: Writer, c: Const, factors: Sequence[tuple[Step, Sequence[int]]], ra
     if len(above) == 1 and not below and not negative:
         return above[0]
     scaled = len(above) - 1 if _scales(w, size, factors, above, below) else None
-    code = " * ".join(t.at(PRODUCT if n in (0, scaled) else UNARY) for n, t in enumerate(above))
-    code += "".join(f" / {t.at(UNARY)}" for t in below)
+    code = " * ".join(t.at(PRODUCT if n in (0, scaled) else SIGN) for n, t in enumerate(above))
+    code += "".join(f" / {t.at(SIGN)}" for t in below)
     return Text(f"-{code}", PRODUCT) if negative else Text(code, PRODUCT)
 
 
@@ -109,10 +110,10 @@ def _scales(
 def to_the(w: Writer, base: Text, n: int, step: Step) -> Text:
     """A power; of a large array, squares and products: what is not a square goes through logarithms elsewhere."""
     if n <= 2 or not multiplies(w, step) or (n & (n - 1) and not base.code.isidentifier()):
-        return Text(f"{base.at(ATOM)}**{n}", POWER)
+        return Text(f"{base.at(ATOM)}**{n}", POSTFIX)
     if n % 2:
-        return Text(f"{to_the(w, base, n - 1, step).at(PRODUCT)} * {base.at(UNARY)}", PRODUCT)
-    return Text(f"({to_the(w, base, n // 2, step).code})**2", POWER)
+        return Text(f"{to_the(w, base, n - 1, step).at(PRODUCT)} * {base.at(SIGN)}", PRODUCT)
+    return Text(f"({to_the(w, base, n // 2, step).code})**2", POSTFIX)
 
 
 def multiplies(w: Writer, step: Step) -> bool:
@@ -145,7 +146,7 @@ def power(w: Writer, step: Step, op: ops.Power) -> Text:
     n = exponent_of(step.operands[1])
     if n is not None and n.denominator == 1:
         size = whole_power(w, base, abs(n.numerator), step)
-        return size if n > 0 else Text(f"1 / {size.at(UNARY)}", PRODUCT)
+        return size if n > 0 else Text(f"1 / {size.at(SIGN)}", PRODUCT)
     if n is not None and abs(n) == Fraction(1, 2):
         root = _function(w, "sqrt", step.complex, w.as_array(step.operands[0], base))
         return root if n > 0 else Text(f"1 / {root.code}", PRODUCT)
@@ -180,9 +181,9 @@ def _function(w: Writer, name: str, of_complex: bool, operand: Text) -> Text:
 
 def _abs2(w: Writer, operand: Step, text: Text) -> Text:
     if not operand.complex:
-        return Text(f"{text.at(ATOM)}**2", POWER)
+        return Text(f"{text.at(ATOM)}**2", POSTFIX)
     conjugate = (w.spelling.conj if operand.rank else w.spelling.scalar_conj).format(text.at(ATOM))
-    return Text(f"({conjugate} * {text.at(UNARY)}).real", ATOM)
+    return Text(f"({conjugate} * {text.at(SIGN)}).real", ATOM)
 
 
 def choice(w: Writer, step: Step, op: ops.Where) -> Text:
@@ -198,7 +199,7 @@ def choice(w: Writer, step: Step, op: ops.Where) -> Text:
     if as_choice:
         template = "{0}" if is_plain(step.operands[2]) else w.spelling.choice
         number = template.format(op.otherwise.real)
-        return Text(f"{body.at(SUM)} if {condition} else {number}", CHOICE)
+        return Text(f"{body.at(SUM)} if {condition} else {number}", MAP)
     return Text(w.spelling.where.format(condition, body.code, op.otherwise.real), ATOM)
 
 

@@ -11,7 +11,8 @@ from typing import Any
 from combdiff.arrays import ops
 from combdiff.arrays.plan import Root, Scan, Step
 from combdiff.emit import entrywise, indexing, packed_text, products, solvers
-from combdiff.emit.texts import SUM, Text, Writer, filled
+from combdiff.emit.texts import Text, Writer, filled
+from combdiff.language.printing.document import SUM
 
 WRITTEN: Mapping[type[ops.Op], Callable[[Writer, Step, Any], Text]] = {
     ops.Constant: entrywise.constant,

@@ -6,7 +6,8 @@ from fractions import Fraction
 
 from combdiff.arrays import ops
 from combdiff.arrays.plan import Step
-from combdiff.emit.texts import ATOM, PRODUCT, SUM, Text, Writer, chained, filled, signed
+from combdiff.emit.texts import Text, Writer, chained, filled, signed
+from combdiff.language.printing.document import ATOM, PRODUCT, SUM
 from combdiff.terms.types import Domain
 
 
@@ -37,9 +38,9 @@ def position(w: Writer, step: Step, op: ops.Position) -> Text:
     texts = w.operands(step, op.places)
     parts = [signed(Fraction(c), text) for c, text in zip(op.coefficients, texts, strict=True)]
     if op.shift is not None:
-        parts.append(("+", f"{w.extent(op.shift)} // 2"))
+        parts.append((False, f"{w.extent(op.shift)} // 2"))
     if op.constant or not parts:
-        parts.append(("-" if op.constant < 0 else "+", str(abs(op.constant))))
+        parts.append((op.constant < 0, str(abs(op.constant))))
     text = texts[0] if op.coefficients == (1,) and len(parts) == 1 else chained(parts)
     return Text(f"{text.at(ATOM)} % {w.extent(op.modulo)}", PRODUCT) if op.modulo is not None else text
 

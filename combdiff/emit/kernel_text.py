@@ -9,7 +9,8 @@ from fractions import Fraction
 from combdiff.arrays import ops
 from combdiff.arrays.numbers import as_float, exponent_of
 from combdiff.arrays.plan import Step
-from combdiff.emit.texts import ATOM, CHOICE, PRODUCT, SUM, UNARY, Text, chained
+from combdiff.emit.texts import Text, chained
+from combdiff.language.printing.document import ATOM, MAP, PRODUCT, SIGN, SUM
 from combdiff.terms.terms import Const, times
 
 _LARGEST_POWER = 8  # what is multiplied out, exact also where a complex base is zero
@@ -159,7 +160,7 @@ class KernelText:
         for c, operand, at in zip(op.coefficients, step.operands, op.places, strict=True):
             negative = not c.imag and c.real < 0
             text = self._product(Const(-c.real) if negative else c, [(operand, at)])
-            parts.append(("-" if negative else "+", text.at(PRODUCT)))
+            parts.append((negative, text.at(PRODUCT)))
         return chained(parts)
 
     def _product(self, c: Const, factors: Sequence[tuple[Step, Sequence[int]]]) -> Text:
@@ -171,7 +172,7 @@ class KernelText:
             op = operand.op if operand in self._inside else None
             n = exponent_of(operand.operands[1]) if isinstance(op, ops.Power) else None
             if isinstance(op, ops.Power) and n is not None and n < 0 and not self._texts[operand].code.isidentifier():
-                below.append(self._raised(operand, op, -n).at(UNARY))
+                below.append(self._raised(operand, op, -n).at(SIGN))
             else:
                 above.append(self._operand(operand, at))
         negative = not c.imag and c.real < 0
@@ -195,7 +196,7 @@ class KernelText:
         if n == 1:
             return self._operand(step.operands[0], at)
         if n.denominator == 1 and n <= _LARGEST_POWER:
-            base = self._named(step.operands[0], at).at(UNARY)
+            base = self._named(step.operands[0], at).at(SIGN)
             return Text(" * ".join([base] * n.numerator), PRODUCT)
         base = self._operand(step.operands[0], at).code
         base = f"complex<double>({base})" if step.complex and not step.operands[0].complex else base
@@ -207,14 +208,14 @@ class KernelText:
             base, exponent = (self._operand(o, at).code for o, at in zip(step.operands, op.places, strict=True))
             return Text(f"pow({base}, {exponent})", ATOM)
         text = self._raised(step, op, abs(n))
-        return text if n > 0 else Text(f"1.0 / {text.at(UNARY)}", PRODUCT)
+        return text if n > 0 else Text(f"1.0 / {text.at(SIGN)}", PRODUCT)
 
     def _call(self, step: Step, op: ops.Call) -> Text:
         name, (at,) = op.function, op.places
         z = step.operands[0]
         match name, z.complex:
             case "abs2", False:
-                square = self._named(z, at).at(UNARY)
+                square = self._named(z, at).at(SIGN)
                 return Text(f"{square} * {square}", PRODUCT)
             case "complex", _:
                 return Text(f"complex<double>({self._operand(z, at).code})", ATOM)
@@ -224,10 +225,10 @@ class KernelText:
                 return Text("0.0", ATOM)
             case "sign", False:
                 x = self._named(z, at).at(ATOM)
-                return Text(f"{x} > 0.0 ? 1.0 : {x} < 0.0 ? -1.0 : {x}", CHOICE)
+                return Text(f"{x} > 0.0 ? 1.0 : {x} < 0.0 ? -1.0 : {x}", MAP)
             case "sign", True:
                 x = self._named(z, at).at(ATOM)
-                return Text(f"abs({x}) > 0.0 ? {x} / abs({x}) : {x}", CHOICE)
+                return Text(f"abs({x}) > 0.0 ? {x} / abs({x}) : {x}", MAP)
             case _:
                 spelled = "norm" if name == "abs2" else "fabs" if name == "abs" and not z.complex else name
                 return Text(f"{spelled}({self._operand(z, at).code})", ATOM)
@@ -237,7 +238,7 @@ class KernelText:
         if step.complex and not step.operands[2].complex:
             body = Text(f"complex<double>({body.code})", ATOM)
         other = f"complex<double>({_number(op.otherwise).code})" if step.complex else _number(op.otherwise).code
-        return Text(f"{left.at(SUM)} {op.relation} {right.at(SUM)} ? {body.at(SUM)} : {other}", CHOICE)
+        return Text(f"{left.at(SUM)} {op.relation} {right.at(SUM)} ? {body.at(SUM)} : {other}", MAP)
 
 
 def _number(c: Const) -> Text:
@@ -249,7 +250,7 @@ def _number(c: Const) -> Text:
 def _double(value: Fraction) -> Text:
     if value.denominator != 1 and max(abs(value.numerator), value.denominator) < 10**15:
         return Text(f"{value.numerator}.0 / {value.denominator}.0", PRODUCT)
-    return Text(repr(as_float(value)), UNARY if value < 0 else ATOM)
+    return Text(repr(as_float(value)), SIGN if value < 0 else ATOM)
 
 
 def _is_name(wish: str) -> bool:

@@ -9,7 +9,8 @@ from combdiff.arrays import ops
 from combdiff.arrays.numbers import is_plain
 from combdiff.arrays.plan import Loop, Member, Step
 from combdiff.arrays.uses import uses_in, uses_of
-from combdiff.emit.texts import ATOM, Text
+from combdiff.emit.texts import Text
+from combdiff.language.printing.document import ATOM
 
 if TYPE_CHECKING:
     from combdiff.emit.emit import FunctionText

@@ -18,8 +18,9 @@ from combdiff.arrays.packing.layout import Layout, Order, Packing, inverse
 from combdiff.arrays.plan import Step
 from combdiff.emit.backends.spelling import Spelling
 from combdiff.emit.names import Names, words
-from combdiff.emit.texts import ATOM, PRODUCT, UNARY, Text, Writer, chained, number_text, signed
+from combdiff.emit.texts import Text, Writer, chained, number_text, signed
 from combdiff.errors import UnsupportedError
+from combdiff.language.printing.document import ATOM, PRODUCT, SIGN
 from combdiff.terms.terms import ONE
 from combdiff.terms.types import Domain
 
@@ -55,7 +56,7 @@ def packed(w: Writer, step: Step, op: ops.Packed) -> Text:
     rows = Text(w.items[layout, "rows"], ATOM)
     if step.complex and not layout.complex and w.spelling.to_complex:
         rows = Text(f"({w.spelling.to_complex.format(rows.code)})", ATOM)
-    product = Text(f"{rows.code} @ {factor.at(UNARY)}", PRODUCT)
+    product = Text(f"{rows.code} @ {factor.at(SIGN)}", PRODUCT)
     if layout.selects_rows or (len(layout.free) <= 1 and free <= 1):
         return product
     return _shaped(w, product, step.domains)
@@ -75,7 +76,7 @@ def _told(w: Writer, product: Step, sign: int, conj: bool) -> Text:
     text = w.refer(product)
     if conj and product.complex:
         text = Text(w.spelling.conj.format(text.at(ATOM)), ATOM)
-    return text if sign > 0 else Text(f"-{text.at(UNARY)}", UNARY)
+    return text if sign > 0 else Text(f"-{text.at(SIGN)}", SIGN)
 
 
 def _shaped(w: Writer, text: Text, domains: Sequence[Domain]) -> Text:
@@ -250,7 +251,7 @@ class PackText:
         text = self._sum(layout, lambda places: entry(layout, places))
         if layout.columns:
             weight = f"count.astype({self.array}.dtype)" if self.plain else self._made("count")
-            text = Text(f"{weight} * {text.at(UNARY)}", PRODUCT)
+            text = Text(f"{weight} * {text.at(SIGN)}", PRODUCT)
             shape = ""
             if not layout.selects_rows and len(layout.free) > 1:
                 shape = f".reshape({self._product(layout.free)}, len({self.chosen}))"
@@ -288,12 +289,12 @@ class PackText:
         for addend in layout.addends:
             text, c = Text(entry(addend.places), ATOM), addend.coefficient
             if c.imag:
-                parts.append(("+", f"{number_text(c).at(PRODUCT)} * {text.code}"))
+                parts.append((False, f"{number_text(c).at(PRODUCT)} * {text.code}"))
             elif c.real.denominator == 1:
                 parts.append(signed(c.real, text))
             else:
-                sign, top = signed(Fraction(c.real.numerator), text)
-                parts.append((sign, f"{top} / {c.real.denominator}"))
+                minus, top = signed(Fraction(c.real.numerator), text)
+                parts.append((minus, f"{top} / {c.real.denominator}"))
         if not parts:
             return Text(f"0 * {entry(tuple(range(len(layout.free) + len(layout.contracted))))}", PRODUCT)
         single = len(parts) == 1 and layout.addends[0].coefficient == ONE

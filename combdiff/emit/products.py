@@ -8,7 +8,8 @@ from itertools import permutations
 from combdiff.arrays import ops
 from combdiff.arrays.plan import Step
 from combdiff.arrays.uses import is_inner_product
-from combdiff.emit.texts import ATOM, PRODUCT, UNARY, Text, Writer, filled
+from combdiff.emit.texts import Text, Writer, filled
+from combdiff.language.printing.document import ATOM, PRODUCT, SIGN
 
 
 def reduction(w: Writer, step: Step, op: ops.Sum) -> Text:
@@ -73,7 +74,7 @@ def _matmul(w: Writer, a: Step, b: Step, over_a: int, over_b: int) -> Text:
         left = Text(f"{left.at(ATOM)}.T", ATOM)
     if rank_b == 2 and over_b == 1:
         right = Text(f"{right.at(ATOM)}.T", ATOM)
-    return Text(f"{left.at(PRODUCT)} @ {right.at(UNARY)}", PRODUCT)
+    return Text(f"{left.at(PRODUCT)} @ {right.at(SIGN)}", PRODUCT)
 
 
 def _flat(w: Writer, step: Step, order: Sequence[int]) -> str:
@@ -128,7 +129,7 @@ def _stacked(
 ) -> str:
     text = w.transposed(w.refer(step), (*batch, *rows, *columns))
     if len(rows) == len(columns) == 1:
-        return text.at(UNARY)
+        return text.at(SIGN)
     groups = [" * ".join(w.extent(step.domains[n]) for n in group) for group in (rows, columns)]
     return f"{text.at(ATOM)}.reshape({', '.join([*lead, *groups])})"
 

@@ -8,8 +8,9 @@ from combdiff.arrays import ops
 from combdiff.arrays.plan import Argument, Root, Scan, Step
 from combdiff.emit.backends.spelling import Spelling
 from combdiff.emit.names import words
-from combdiff.emit.texts import ATOM, Text, Writer
+from combdiff.emit.texts import Text, Writer
 from combdiff.errors import Mention, UnsupportedError
+from combdiff.language.printing.document import ATOM
 from combdiff.terms.types import Index
 
 NEWTON = '''def newton(equation, x, steps=60):

@@ -15,7 +15,8 @@ from combdiff.emit.backends.spelling import Spelling
 from combdiff.emit.entrywise import times
 from combdiff.emit.indexing import zeros
 from combdiff.emit.looptext import wrapped
-from combdiff.emit.texts import ATOM, PRODUCT, SUM, Text, Writer, chained, filled, number_text
+from combdiff.emit.texts import Text, Writer, chained, filled, number_text
+from combdiff.language.printing.document import ATOM, PRODUCT, SUM
 from combdiff.terms.terms import MINUS_ONE, ONE, Const
 from combdiff.terms.types import Domain
 
@@ -155,7 +156,7 @@ def add_put(f: FunctionText, step: Step, op: ops.Put) -> None:
     name = base.code if base and over and step not in f.pinned else f.new_name(step)
     if not f.spelling.put:
         parts = [*([base] if base else []), *_masked(f.writer, step, op)]
-        f.lines += wrapped(f"{name} = ", chained([("+", part.code) for part in parts]))
+        f.lines += wrapped(f"{name} = ", chained([(False, part.code) for part in parts]))
     elif base and over:
         f.lines += [f"{name} = {base.code}"] if name != base.code else []
         f.lines += _written(f.writer, step, op, name, fresh=False)

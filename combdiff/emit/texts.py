@@ -12,10 +12,9 @@ from combdiff.arrays.numbers import as_float, is_integer, is_plain
 from combdiff.arrays.plan import Plan, Step
 from combdiff.emit.backends.spelling import Spelling
 from combdiff.emit.names import Called
+from combdiff.language.printing.document import ATOM, PRODUCT, SIGN, SUM, placed, sum_parts
 from combdiff.terms.terms import Const
 from combdiff.terms.types import Domain
-
-CHOICE, SUM, PRODUCT, UNARY, POWER, ATOM = range(6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,7 @@ class Text:
 
     def at(self, level: int) -> str:
         """The text as an operand that must bind at least as tightly as `level`."""
-        return self.code if self.level >= level else f"({self.code})"
+        return placed((self.code, self.level), level)
 
 
 _SLOT = re.compile(r"(?<=[(,] |.\()\{(\d)\}(?=[,)])|\{(\d)\}")
@@ -47,9 +46,9 @@ def filled(template: str, *operands: Text) -> Text:
 def literal(value: Fraction) -> Text:
     """An exact rational: `3`, `1 / 2`; a float where its digits would be unreadable."""
     if max(abs(value.numerator), value.denominator) >= 10**15:
-        return Text(repr(as_float(value)), UNARY if value < 0 else ATOM)
+        return Text(repr(as_float(value)), SIGN if value < 0 else ATOM)
     if value.denominator == 1:
-        return Text(str(value), UNARY if value < 0 else ATOM)
+        return Text(str(value), SIGN if value < 0 else ATOM)
     return Text(f"{value.numerator} / {value.denominator}", PRODUCT)
 
 
@@ -60,22 +59,21 @@ def number_text(c: Const) -> Text:
     size = literal(abs(c.imag))
     imaginary = f"{size.code}j" if size.level == ATOM else f"{abs(c.imag).numerator}j / {abs(c.imag).denominator}"
     if not c.real:
-        return Text(f"-{imaginary}" if c.imag < 0 else imaginary, UNARY if c.imag < 0 else size.level)
+        return Text(f"-{imaginary}" if c.imag < 0 else imaginary, SIGN if c.imag < 0 else size.level)
     return Text(f"{literal(c.real).code} {'-' if c.imag < 0 else '+'} {imaginary}", SUM)
 
 
-def signed(c: Fraction, text: Text) -> tuple[str, str]:
-    """The sign and the size of c·text, as a part of `chained`."""
+def signed(c: Fraction, text: Text) -> tuple[bool, str]:
+    """Whether c·text is subtracted, and its size, as a part of `chained`."""
     size = abs(c)
-    return ("-" if c < 0 else "+"), text.at(PRODUCT) if size == 1 else f"{size} * {text.at(UNARY)}"
+    return c < 0, text.at(PRODUCT) if size == 1 else f"{size} * {text.at(SIGN)}"
 
 
-def chained(parts: Sequence[tuple[str, str]]) -> Text:
-    """A sum of signed parts."""
-    (sign, first), *rest = parts
-    terms = [f"-{first}" if sign == "-" else first, *(f"{s} {t}" for s, t in rest)]
-    level = SUM if rest else PRODUCT
-    return Text(" ".join(terms), level, tuple(terms) if rest else ())
+def chained(parts: Sequence[tuple[bool, str]]) -> Text:
+    """A sum of parts, each with whether it is subtracted."""
+    terms = sum_parts(parts)
+    alone = len(terms) == 1
+    return Text(" ".join(terms), PRODUCT if alone else SUM, () if alone else tuple(terms))
 
 
 class Writer:
@@ -159,7 +157,7 @@ class Writer:
         written = isinstance(step.op, ops.Constant)
         if not is_integer(step) or (written and not text.code.lstrip("-").isdigit()):
             return text
-        return Text(f"{text.code}.0", text.level) if written else Text(f"1.0 * {text.at(UNARY)}", PRODUCT)
+        return Text(f"{text.code}.0", text.level) if written else Text(f"1.0 * {text.at(SIGN)}", PRODUCT)
 
 
 def _ends_in_entry(step: Step) -> bool:

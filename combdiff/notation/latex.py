@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from combdiff.errors import UnsupportedError
+from combdiff.language.printing.document import sum_parts
 from combdiff.notation.latex_names import Scope
 from combdiff.notation.latex_terms import number_latex, params_latex, signed_terms, term_latex
 from combdiff.notation.matrix.expr import MatrixExpr
@@ -105,7 +106,7 @@ class _Page:
         if found is not None:
             scope = with_names(found, scope)
             self.used.append((found, scope))
-            pieces = _pieces(matrix_latex_terms(found, scope))
+            pieces = sum_parts(matrix_latex_terms(found, scope))
             return _Formula("", [part for piece in pieces for part in self._bracketed_sums(piece)])
         if isinstance(term, Lam) and is_unit(term):
             scope = scope.bind(term.params)
@@ -120,10 +121,10 @@ class _Page:
 
     def _broken(self, term: Term, scope: Scope) -> list[str]:
         """Where a sum may be broken; one with a number in front is broken within its brackets if it is too wide."""
-        pieces = _pieces(signed_terms(term, scope))
+        pieces = sum_parts(signed_terms(term, scope))
         match term:
             case Mul((Const() as c, Add() as inner)) if 3 * _seen(pieces[0]) > 2 * self.width:
-                first, *most, last = _pieces(signed_terms(inner, scope))
+                first, *most, last = sum_parts(signed_terms(inner, scope))
                 return [rf"{number_latex(c, alone=False)} \bigl({first}", *most, rf"{last}\bigr)"]
             case _:
                 return pieces
@@ -197,14 +198,6 @@ class _Page:
             else:
                 line = longer
         self.lines.append((margin, line))
-
-
-def _pieces(terms: list[tuple[bool, str]]) -> list[str]:
-    """Terms with their signs: the first bare or with its minus, the others after a + or −."""
-    return [
-        ("-" + text if minus else text) if n == 0 else f"{'-' if minus else '+'} {text}"
-        for n, (minus, text) in enumerate(terms)
-    ]
 
 
 def _within_brackets(text: str) -> list[str]:

@@ -9,6 +9,7 @@ import re
 from dataclasses import replace
 from fractions import Fraction
 
+from combdiff.language.printing.document import ATOM, MAP, POSTFIX, PRODUCT, SUM, Piece, placed, sum_text
 from combdiff.notation.latex_names import Scope, latex_name
 from combdiff.terms.network import Network, conditions_apart, is_never_drawn, network
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
@@ -41,13 +42,12 @@ from combdiff.terms.terms import (
 )
 from combdiff.terms.types import Index, Map, Type
 
-ARROW, SUM, PRODUCT, POSTFIX, ATOM = range(5)
-"""How tightly a formula holds together; one that stands in a tighter place gets brackets."""
+BRACKETS = r"\left({}\right)"
 
 
 def bracketed(text: str) -> str:
     """`text` in brackets of its size."""
-    return rf"\left({text}\right)"
+    return BRACKETS.format(text)
 
 
 def params_latex(params: tuple[Var, ...], scope: Scope) -> str:
@@ -75,23 +75,13 @@ def signed_terms(term: Term, scope: Scope) -> list[tuple[bool, str]]:
         minus = is_subtracted(found.coefficient)
         if minus:
             found = replace(found, coefficient=times(MINUS_ONE, found.coefficient))
-            result.append((True, _within(_product(found, scope), PRODUCT)))
+            result.append((True, placed(_product(found, scope), PRODUCT, BRACKETS)))
         else:
             result.append((False, term_latex(part, scope, PRODUCT)))
     return result
 
 
-def joined(terms: list[tuple[bool, str]]) -> str:
-    """a − b + c.
-
-    >>> joined([(True, "a"), (False, "b"), (True, "c")])
-    '-a + b - c'
-    """
-    first, *rest = terms
-    return ("-" if first[0] else "") + first[1] + "".join(f" {'-' if minus else '+'} {text}" for minus, text in rest)
-
-
-def term_latex(term: Term, scope: Scope, least: int = ARROW) -> str:
+def term_latex(term: Term, scope: Scope, least: int = MAP) -> str:
     """`term` as LaTeX, in brackets if it binds less than `least`.
 
     >>> from combdiff.terms.terms import add, fresh, power, number
@@ -100,12 +90,7 @@ def term_latex(term: Term, scope: Scope, least: int = ARROW) -> str:
     >>> print(term_latex(power(add(x, ONE), number(2)), Scope().bind([x])))
     \\left(x + 1\\right)^{2}
     """
-    return _within(_written(term, scope), least)
-
-
-def _within(piece: tuple[str, int], least: int) -> str:
-    text, binds = piece
-    return bracketed(text) if binds < least else text
+    return placed(_written(term, scope), least, BRACKETS)
 
 
 def is_subtracted(coefficient: Const) -> bool:
@@ -113,12 +98,12 @@ def is_subtracted(coefficient: Const) -> bool:
     return coefficient.real < 0 or (not coefficient.real and coefficient.imag < 0)
 
 
-def _written(term: Term, scope: Scope) -> tuple[str, int]:
+def _written(term: Term, scope: Scope) -> Piece:
     match term:
         case Var():
             return scope[term], ATOM
         case Add():
-            return joined(signed_terms(term, scope)), SUM
+            return sum_text(signed_terms(term, scope)), SUM
         case Delta(left, right, body) if isinstance(left.type, Map):
             parts = ", ".join(term_latex(t, scope, SUM) for t in (left, right, body))
             return r"\delta" + bracketed(parts), ATOM
@@ -139,11 +124,11 @@ def _written(term: Term, scope: Scope) -> tuple[str, int]:
             return _structure(term, scope)
 
 
-def _structure(term: Term, scope: Scope) -> tuple[str, int]:
+def _structure(term: Term, scope: Scope) -> Piece:
     match term:
         case Lam(params, body):
             inner = scope.bind(params)
-            return rf"{params_latex(params, inner)} \mapsto {term_latex(body, inner)}", ARROW
+            return rf"{params_latex(params, inner)} \mapsto {term_latex(body, inner)}", MAP
         case Tuple(items):
             return bracketed(", ".join(term_latex(t, scope) for t in items)), ATOM
         case Proj(item, App(Diff("grad", of), args)):
@@ -164,7 +149,7 @@ def _structure(term: Term, scope: Scope) -> tuple[str, int]:
         case Let(bindings, body):
             inner = scope.bind(var for var, _ in bindings)
             lines = r";\ ".join(f"{inner[var]} = {term_latex(value, inner)}" for var, value in bindings)
-            return rf"\mathbf{{let}}\ {lines}\ \mathbf{{in}}\ {term_latex(body, inner)}", ARROW
+            return rf"\mathbf{{let}}\ {lines}\ \mathbf{{in}}\ {term_latex(body, inner)}", MAP
         case _:
             raise AssertionError(f"unknown node {type(term).__name__}")
 
@@ -178,7 +163,7 @@ def _exponent(exponent: Term, scope: Scope) -> str:
 # --- entries, values, functions -------------------------------------------------------------------------------------
 
 
-def _applied(function: Term, args: tuple[Term, ...], scope: Scope) -> tuple[str, int]:
+def _applied(function: Term, args: tuple[Term, ...], scope: Scope) -> Piece:
     kind = function.type
     head = term_latex(function, scope, POSTFIX)
     if isinstance(kind, Map) and args and all(isinstance(p, Index) for p in kind.params):
@@ -189,7 +174,7 @@ def _applied(function: Term, args: tuple[Term, ...], scope: Scope) -> tuple[str,
 
 
 def _arguments(args: tuple[Term, ...], scope: Scope) -> str:
-    return bracketed(", ".join(term_latex(a, scope, ARROW if len(args) == 1 else SUM) for a in args))
+    return bracketed(", ".join(term_latex(a, scope, MAP if len(args) == 1 else SUM) for a in args))
 
 
 def _subscript(index: Term, scope: Scope) -> str:
@@ -199,12 +184,12 @@ def _subscript(index: Term, scope: Scope) -> str:
 _ROUND = {
     "sqrt": (r"\sqrt{", "}", ATOM),
     "abs": (r"\left|", r"\right|", ATOM),
-    "abs2": (r"\left|", r"\right|^{2}", 3),
+    "abs2": (r"\left|", r"\right|^{2}", POSTFIX),
     "complex": ("", r" + 0 \mathrm{i}", SUM),
 }
 
 
-def _called(name: str, args: tuple[Term, ...], scope: Scope) -> tuple[str, int]:
+def _called(name: str, args: tuple[Term, ...], scope: Scope) -> Piece:
     if not args:
         return f"\\{name}", ATOM
     inner = ", ".join(term_latex(a, scope) for a in args)
@@ -234,14 +219,14 @@ def _condition(condition: Delta | Indicator, scope: Scope) -> str:
         return rf"\mathbb{{1}}_{{{_subscript(left, scope)} \le {_subscript(right, scope)}}}"
     if isinstance(left.type, Index) or isinstance(right.type, Index):
         return rf"\delta_{{{_subscript(left, scope)},{_subscript(right, scope)}}}"
-    return r"\delta" + bracketed(joined(signed_terms(left, scope) + _opposite(signed_terms(right, scope))))
+    return r"\delta" + bracketed(sum_text(signed_terms(left, scope) + _opposite(signed_terms(right, scope))))
 
 
 def _opposite(terms: list[tuple[bool, str]]) -> list[tuple[bool, str]]:
     return [(not minus, text) for minus, text in terms]
 
 
-def _product(product: Network, scope: Scope) -> tuple[str, int]:
+def _product(product: Network, scope: Scope) -> Piece:
     above: list[Term] = []
     below: list[Term] = []
     sums: list[Sum] = []
@@ -271,8 +256,9 @@ def _in_denominator(below: list[Term]) -> int:
 
 
 def _factor(factor: Term, scope: Scope) -> str:
-    condition = isinstance(factor, Delta | Indicator) and not isinstance(factor.left.type, Map)
-    return _condition(factor, scope) if condition else term_latex(factor, scope, POSTFIX)
+    if isinstance(factor, Delta | Indicator) and not isinstance(factor.left.type, Map):
+        return _condition(factor, scope)
+    return term_latex(factor, scope, POSTFIX)
 
 
 def _front(coefficient: Const, pieces: list[str], below: list[str]) -> tuple[list[str], int]:

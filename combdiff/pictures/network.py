@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from combdiff.arrays.lower.signature import result_of
+from combdiff.language.printing.document import POSTFIX, PRODUCT
 from combdiff.notation.latex import columns
 from combdiff.notation.latex_names import Scope
-from combdiff.notation.latex_terms import POSTFIX, PRODUCT, is_subtracted, number_latex, term_latex
+from combdiff.notation.latex_terms import is_subtracted, number_latex, term_latex
 from combdiff.notation.signs import latex_signs
 from combdiff.terms.network import conditions_apart, network
 from combdiff.terms.schema import reshaped
@@ -176,10 +177,8 @@ class _Reading:
             self.factors.insert(0, rf"\sum_{{{self.scope[var]}}}")
         minus = is_subtracted(found.coefficient)
         size = times(MINUS_ONE, found.coefficient) if minus else found.coefficient
-        scale = number_latex(size, alone=False)
-        return Network(
-            minus, r"\,".join([*filter(None, [scale]), *self.factors]), tuple(self.nodes), tuple(self.labels)
-        )
+        front = filter(None, [number_latex(size, alone=False), *self.factors])
+        return Network(minus, r"\,".join(front), tuple(self.nodes), tuple(self.labels))
 
     def factor(self, factor: Term) -> None:
         match factor:

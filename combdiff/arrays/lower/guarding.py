@@ -28,7 +28,6 @@ from combdiff.terms.terms import (
     Const,
     Delta,
     Indicator,
-    Mul,
     Pow,
     Term,
     Var,

@@ -8,10 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 from fractions import Fraction
 from types import MappingProxyType
 
+from combdiff.language.printing.document import (
+    ATOM,
+    ENTRYWISE,
+    MAP,
+    POSTFIX,
+    PRODUCT,
+    SIGN,
+    SUM,
+    Piece,
+    placed,
+    sum_text,
+)
 from combdiff.language.printing.names import apart, unique_name
 from combdiff.language.printing.spelling import Spelling
 from combdiff.language.printing.wrapping import WIDTH, wrapped
@@ -41,20 +52,6 @@ from combdiff.terms.terms import (
     subterms,
 )
 from combdiff.terms.types import Index, Product
-
-
-class Level(IntEnum):
-    """How tightly a piece of text holds together, from loose to tight."""
-
-    MAP = 0
-    SUM = 1
-    PRODUCT = 2
-    SIGN = 3
-    POWER = 4
-    ATOM = 5
-
-
-Piece = tuple[str, Level]
 
 
 def program_text(term: Term, width: int = WIDTH) -> str:
@@ -119,10 +116,9 @@ class _Printer:
             taken.add(names[var])
         return _Printer(self.spelling, names)
 
-    def at(self, t: Term, level: Level = Level.MAP) -> str:
+    def at(self, t: Term, level: int = MAP) -> str:
         """`t`, in parentheses if its place holds tighter than it does."""
-        text, own = self.piece(t)
-        return text if own >= level else f"({text})"
+        return placed(self.piece(t), level)
 
     def affine(self, t: Add) -> Sequence[Term]:
         """The terms of an index expression in reading order, those of one kind as their indices are bound."""
@@ -135,29 +131,29 @@ class _Printer:
     def piece(self, t: Term) -> Piece:
         match t:
             case Add(terms):
-                return self.sum(self.affine(t) if isinstance(t.type, Index) else terms), Level.SUM
+                return self.sum(self.affine(t) if isinstance(t.type, Index) else terms), SUM
             case Mul(factors):
-                return self.product(factors), Level.PRODUCT
+                return self.product(factors), PRODUCT
             case Pow(base, exponent):
                 return self.power(base, exponent)
             case Const():
                 return _constant(t)
             case Lam(params, body):
                 inner = self.binding(params)
-                return f"{inner.parameters(params)} -> {inner.at(body)}", Level.MAP
+                return f"{inner.parameters(params)} -> {inner.at(body)}", MAP
             case _:
-                return self.atom(t), Level.ATOM
+                return self.atom(t), ATOM
 
     def atom(self, t: Term) -> str:
         match t:
             case Var(name):
                 return self.names.get(t, name)
             case App(function, args):
-                return f"{self.at(function, Level.ATOM)}({self.list(args)})"
+                return f"{self.at(function, ATOM)}({self.list(args)})"
             case Tuple(items):
                 return f"({self.list(items)})"
             case Conj(of):
-                return f"{self.at(of, Level.ATOM)}'"
+                return f"{self.at(of, ATOM)}'"
             case Call(name, args):
                 return f"{name}({self.list(args)})" if args else name
             case Sum(indices, body):
@@ -189,11 +185,8 @@ class _Printer:
         return f"{self.names[var]}::{self.spelling.kind(var.kind)}"
 
     def sum(self, terms: Sequence[Term]) -> str:
-        text = self.at(terms[0], Level.PRODUCT)
-        for t in terms[1:]:
-            piece = self.at(t, Level.PRODUCT)
-            text += f" - {piece[1:]}" if piece.startswith("-") else f" + {piece}"
-        return text
+        pieces = [self.at(t, PRODUCT) for t in terms]
+        return sum_text((piece.startswith("-"), piece.removeprefix("-")) for piece in pieces)
 
     def product(self, factors: Sequence[Term]) -> str:
         coefficient, rest = (factors[0], factors[1:]) if isinstance(factors[0], Const) else (None, factors)
@@ -201,19 +194,19 @@ class _Printer:
         for factor in rest:
             match factor:
                 case Pow(base, Const() as n) if n.is_integer and n.real < 0:
-                    under = self.at(base, Level.POWER) if n.real == -1 else self.raised(base, Const(-n.real))
+                    under = self.at(base, POSTFIX) if n.real == -1 else self.raised(base, Const(-n.real))
                     text += f"{'' if text and text != '-' else '1'} / {under}"
                 case _:
-                    text += f"{' * ' if text and text != '-' else ''}{self.at(factor, Level.POWER)}"
+                    text += f"{' * ' if text and text != '-' else ''}{self.at(factor, POSTFIX)}"
         return text
 
     def power(self, base: Term, exponent: Term) -> Piece:
         if isinstance(exponent, Const) and exponent.is_integer and exponent.real < 0:
-            return self.product((Pow(base, exponent),)), Level.PRODUCT
-        return self.raised(base, exponent), Level.POWER
+            return self.product((Pow(base, exponent),)), PRODUCT
+        return self.raised(base, exponent), POSTFIX
 
     def raised(self, base: Term, exponent: Term) -> str:
-        return f"{self.at(base, Level.ATOM)}^{self.at(exponent, Level.ATOM)}"
+        return f"{self.at(base, ATOM)}^{self.at(exponent, ATOM)}"
 
     def block(self, t: Let) -> str:
         """`begin … end`, a line for each value; the items of a tuple are named where it is bound."""
@@ -263,18 +256,17 @@ def _reading(t: Term) -> tuple[bool, bool, bool]:
 
 def _constant(c: Const) -> Piece:
     if not c.imag:
-        level = Level.PRODUCT if c.real.denominator != 1 else Level.SIGN if c.real < 0 else Level.ATOM
+        level = PRODUCT if c.real.denominator != 1 else SIGN if c.real < 0 else ATOM
         return str(c.real), level
     imaginary = {1: "im", -1: "-im"}.get(c.imag.numerator if c.imag.denominator == 1 else 0, f"{c.imag} * im")
     if not c.real:
-        level = Level.ATOM if c == IMAGINARY else Level.SIGN if c.imag == Fraction(-1) else Level.PRODUCT
+        level = ATOM if c == IMAGINARY else SIGN if c.imag == Fraction(-1) else PRODUCT
         return imaginary, level
-    return f"{c.real} - {imaginary[1:]}" if c.imag < 0 else f"{c.real} + {imaginary}", Level.SUM
+    return f"{c.real} - {imaginary[1:]}" if c.imag < 0 else f"{c.real} + {imaginary}", SUM
 
 
 def _coefficient(c: Const) -> str:
     """A number in front of a product, a bare sign for −1."""
     if c == Const(Fraction(-1)):
         return "-"
-    text, level = _constant(c)
-    return text if level > Level.SUM else f"({text})"
+    return placed(_constant(c), ENTRYWISE)

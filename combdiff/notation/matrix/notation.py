@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from combdiff.language.printing.document import ATOM, SUM
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
-
-SUM, ENTRYWISE, PRODUCT, POSTFIX, ATOM = range(5)
-"""How tightly an expression holds together; one that stands in a tighter place gets brackets."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from combdiff.language.printing.document import ATOM, ENTRYWISE, POSTFIX, PRODUCT, SUM, Piece, placed, sum_text
 from combdiff.notation.latex_names import Scope
 from combdiff.notation.matrix.expr import (
     Adjoint,
@@ -38,7 +39,7 @@ from combdiff.notation.matrix.expr import (
     Value,
     Vec,
 )
-from combdiff.notation.matrix.notation import ATOM, ENTRYWISE, LATEX, POSTFIX, PRODUCT, SUM, TEXT, Notation
+from combdiff.notation.matrix.notation import LATEX, TEXT, Notation
 from combdiff.notation.matrix.reading import is_column, is_number
 from combdiff.terms.terms import MINUS_ONE, ONE, Const, Diff, Term, Var, mul, number
 
@@ -99,16 +100,15 @@ class _Printer:
 
     def write(self, expr: MatrixExpr, least: int) -> str:
         """The text of `expr`, bracketed if it binds less than `least`."""
-        text, binds = self._written(expr)
-        return f"({text})" if binds < least else text
+        return placed(self._written(expr), least)
 
-    def _written(self, expr: MatrixExpr) -> tuple[str, int]:
+    def _written(self, expr: MatrixExpr) -> Piece:
         n = self.notation
         match expr:
             case Leaf(var):
                 return self.name(var), ATOM
             case Sum():
-                return _signed(self.terms(expr)), SUM
+                return sum_text(self.terms(expr)), SUM
             case Number(value):
                 return self._number(value)
             case Scale():
@@ -136,7 +136,7 @@ class _Printer:
             case _:
                 return self._of_a_matrix(expr)
 
-    def _of_a_matrix(self, expr: MatrixExpr) -> tuple[str, int]:
+    def _of_a_matrix(self, expr: MatrixExpr) -> Piece:
         n = self.notation
         match expr:
             case Transpose(of):
@@ -166,7 +166,7 @@ class _Printer:
             case _:
                 return self._constant(expr)
 
-    def _constant(self, expr: MatrixExpr) -> tuple[str, int]:
+    def _constant(self, expr: MatrixExpr) -> Piece:
         n = self.notation
         match expr:
             case Tensor(var, order) if order == tuple(range(1, len(order) + 1)):
@@ -209,7 +209,7 @@ class _Printer:
         bottom = self.notation.entrywise.join(self.write(item, POSTFIX) for item in below)
         return self.notation.divided.format(text, bottom if len(below) == 1 else f"({bottom})")
 
-    def _scaled(self, expr: Scale) -> tuple[str, int]:
+    def _scaled(self, expr: Scale) -> Piece:
         coefficient, of = expr.coefficient, expr.of
         minus = coefficient.real < 0 and not coefficient.imag
         if minus:
@@ -228,13 +228,12 @@ class _Printer:
         text = " ".join(part for part in (text, last) if part)
         return ("-" + text, SUM) if minus else (text, binds)
 
-    def _in_scale(self, of: MatrixExpr) -> tuple[str, int]:
-        text, binds = self._written(of)
-        return (f"({text})", PRODUCT) if binds < ENTRYWISE else (text, min(binds, PRODUCT))
+    def _in_scale(self, of: MatrixExpr) -> Piece:
+        found = self._written(of)
+        return placed(found, ENTRYWISE), PRODUCT if found[1] < ENTRYWISE else min(found[1], PRODUCT)
 
     def _coefficient(self, value: Const) -> str:
-        text, binds = self._number(value)
-        return f"({text})" if binds == SUM else text
+        return placed(self._number(value), ENTRYWISE)
 
     def _fraction(self, coefficient: Const, above: list[MatrixExpr], below: list[MatrixExpr]) -> str:
         whole = not coefficient.imag and coefficient.is_integer
@@ -259,7 +258,7 @@ class _Printer:
             case _:
                 raise AssertionError("only unknown maps have values here")
 
-    def _number(self, value: Const) -> tuple[str, int]:
+    def _number(self, value: Const) -> Piece:
         def fraction(x: Fraction) -> str:
             sign, x = "-" if x < 0 else "", abs(x)
             return sign + (str(x) if x.denominator == 1 else self.notation.fraction.format(x.numerator, x.denominator))
@@ -282,13 +281,3 @@ def _inverted(expr: MatrixExpr) -> MatrixExpr:
             return base if positive == ONE else Power(base, Number(positive), entry)
         case _:
             return expr
-
-
-def _signed(terms: list[tuple[bool, str]]) -> str:
-    """a − b + c.
-
-    >>> _signed([(True, "a"), (False, "b"), (True, "c")])
-    '-a + b - c'
-    """
-    first, *rest = terms
-    return ("-" if first[0] else "") + first[1] + "".join(f" {'-' if minus else '+'} {text}" for minus, text in rest)
