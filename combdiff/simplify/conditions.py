@@ -20,6 +20,7 @@ from combdiff.terms.terms import (
     Term,
     Traverser,
     add,
+    factors_of,
     mul,
     split_coefficient,
     subterms,
@@ -95,7 +96,7 @@ def _under(condition: Condition, body: Term) -> Term:
         return u.body if left is None else u if left == asked else left.over(u.body)
 
     inner = Traverser(visit)(body)
-    factors = inner.factors if isinstance(inner, Mul) else (inner,)
+    factors = factors_of(inner)
     for n, f in enumerate(factors):
         if isinstance(f, Indicator) and implies(condition_of(f), condition):
             return under((condition_of(f),), mul(*factors[:n], f.body, *factors[n + 1 :]))
