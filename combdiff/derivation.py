@@ -42,7 +42,9 @@ if TYPE_CHECKING:
     from combdiff.terms.archive import Archive
 
 
-@boundaries("latex", "matrix_text", "sympy", "picture", "explore", "plan", "source", "compile", "problem", "check")
+@boundaries(
+    "latex", "mathml", "matrix_text", "sympy", "picture", "explore", "plan", "source", "compile", "problem", "check"
+)
 @dataclass(frozen=True)
 class Derivation:
     """The derivative of a program. Made by `grad`, `pullback` and `hvp`.
@@ -106,12 +108,43 @@ class Derivation:
 
         return Explorer(self)
 
-    def latex(self, form: str = "index", width: int = 100) -> str:
-        """The result as LaTeX: `form="index"` as in Eq. 53, or `"matrix"` where all contractions are of two indices."""
-        from combdiff.notation.latex import latex
+    def latex(self, form: str = "index", width: int = 100, style: str = "map") -> str:
+        """The result as LaTeX: `form="index"` as in Eq. 53, or `"matrix"` where all contractions are of two indices.
 
+        >>> import combdiff as cd
+        >>> d = cd.grad("(A::Her) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j))")
+        >>> print(d.latex(), "or", d.latex("matrix"))
+        A \\mapsto x \\mapsto i \\mapsto 2 \\sum_{j} A_{i,j}\\, x_{j} or A \\mapsto x \\mapsto 2 A x
+        >>> print(d.latex(style="paper"))
+        \\begin{aligned}
+        E(x) &= \\sum_{ij} x_{i}^{*} A_{ij}\\, x_{j} \\\\
+        \\frac{\\partial E}{\\partial x_{i}} &= 2 \\sum_{j} A_{ij}\\, x_{j}
+        \\end{aligned}
+
+        In the style "paper" the objective stands above, each derivative has its left-hand side, and names are explained
+        below. `width` is where lines are broken, in signs.
+        """
+        from combdiff.notation.latex import latex
+        from combdiff.notation.paper import paper_latex
+
+        if style not in ("map", "paper"):
+            raise UnsupportedError(f"there is no style {style!r}", remedy='ask for style="map" or style="paper"')
         with deep_recursion():
+            if style == "paper" and isinstance(self.term, Lam):
+                return paper_latex(self.objective, self.term, self.mode, form=form, width=width)
             return latex(self.term, form=form, width=width)
+
+    def mathml(self, form: str = "index", style: str = "paper") -> str:
+        """The result as MathML, which web pages show without a program; forms and styles are those of `latex`.
+
+        Needs latex2mathml: pip install 'combdiff[mathml]'.
+        """
+        from combdiff.optional import optional
+
+        converter = optional("latex2mathml.converter", "mathml", "MathML")
+        # a table of equations, under the name that the converter knows
+        found: str = converter.convert(self.latex(form, style=style).replace("{aligned}", "{align*}"), display="block")
+        return found
 
     def picture(self) -> Picture:
         """The contractions of the result as networks, in a figure of matplotlib; a row for each value that has a name.

@@ -163,6 +163,8 @@ def _derivative(options: argparse.Namespace) -> int:
             raise CombDiffError(f"{name} is about code", remedy="add --format python")
     if options.form == "matrix" and options.format == "python":
         raise CombDiffError("code has no matrix form", remedy="leave --form out, or ask for --format text or latex")
+    if options.style == "paper" and options.format != "latex":
+        raise CombDiffError("the style of a paper is for LaTeX", remedy="add --format latex")
     if options.format == "python":
         _write(options, _code(options, options.command, hvp).rstrip())
     else:
@@ -173,7 +175,7 @@ def _derivative(options: argparse.Namespace) -> int:
 def _formula(program: Program, options: argparse.Namespace) -> str:
     d = _derived(program, options, options.command)
     if options.format == "latex":
-        return d.latex(form=options.form)
+        return d.latex(form=options.form, style=options.style)
     if options.form == "matrix":
         return d.matrix_text()
     from combdiff.language.printing.printer import program_text

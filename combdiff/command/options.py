@@ -110,6 +110,9 @@ def _add_formula(command: Parser) -> None:
         "--format", choices=("text", "latex", "python"), default="text", help="a formula, or python for code (text)"
     )
     group.add_argument("--form", choices=("index", "matrix"), default="index", help="how formulas are written (index)")
+    group.add_argument(
+        "--style", choices=("map", "paper"), default="map", help="a map, or equations with left-hand sides, in LaTeX"
+    )
 
 
 def _add_code(command: Parser, name: str) -> None:

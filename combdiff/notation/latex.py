@@ -43,7 +43,7 @@ def latex(term: Term, form: str = "index", width: int = 100) -> str:
         raise UnsupportedError(f"there is no {form!r} form", remedy='ask for form="index" or form="matrix"')
     forms = forms_within(term) if form == "matrix" else {}
     scope = Scope(signs=latex_signs(term, form)).bind(sorted(term.free, key=lambda v: v.uid))
-    page = _Page(width, forms)
+    page = Page(width, forms)
     page.set(term, scope)
     page.explain()
     return page.text()
@@ -61,7 +61,7 @@ class _Formula:
 
 
 @dataclass(slots=True)
-class _Page:
+class Page:
     """Lines as (indentation, text), filled from the top."""
 
     width: int
@@ -156,7 +156,7 @@ class _Page:
         params, body = (value.params, value.body) if isinstance(value, Lam) else ((), value)
         inner, name = inner.bind(params), scope[var]
         name = f"{{{name}}}" if name.endswith("}") and "_{" in name else name
-        slots = f"_{{{','.join(inner[p] for p in params)}}}" if params else ""
+        slots = f"_{{{inner.subscripts(inner[p] for p in params)}}}" if params else ""
         self._fill(f"{word}{name}{slots} =", self._broken(body, inner), r"\qquad ")
 
     def _values(self, lead: str, term: Term, scope: Scope, indent: str) -> None:

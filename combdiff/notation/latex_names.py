@@ -17,6 +17,7 @@ _NO_COMMAND |= {"Kappa": "K", "Mu": "M", "Nu": "N", "Omicron": "O", "Rho": "P", 
 _VARIANTS = {"ϵ": r"\epsilon", "ε": r"\varepsilon", "ϕ": r"\phi", "φ": r"\varphi", "ς": r"\varsigma", "ϑ": r"\vartheta"}
 _VARIANTS |= {"ϱ": r"\varrho", "ϖ": r"\varpi", "ħ": r"\hbar", "ℏ": r"\hbar", "ℓ": r"\ell", "∂": r"\partial"}
 _VARIANTS |= {"∇": r"\nabla", "∞": r"\infty", "µ": r"\mu"}
+_LETTER = re.compile(r"[A-Za-z]|\\[A-Za-z]+")
 _ACCENTS = {"\u0302": "hat", "\u0304": "bar", "\u0305": "bar", "\u0303": "tilde", "\u0307": "dot", "\u20d7": "vec"}
 
 
@@ -89,6 +90,18 @@ class Scope:
     spell: Callable[[str], str] = latex_name
     names: Mapping[Var, str] = field(default_factory=dict)
     signs: frozenset[str] = frozenset()
+    commas: bool = True
+
+    def subscripts(self, indices: Iterable[str]) -> str:
+        """Indices in a row; without `commas`, those that are single letters stand side by side.
+
+        >>> Scope(commas=False).subscripts(["p", "q"]), Scope(commas=False).subscripts(["p", "q+1"])
+        ('pq', 'p,q+1')
+        """
+        texts = list(indices)
+        if self.commas or not all(map(_LETTER.fullmatch, texts)):
+            return ",".join(texts)
+        return (" " if any(text.startswith("\\") for text in texts) else "").join(texts)
 
     def bind(self, variables: Iterable[Var]) -> Scope:
         """The scope inside a binder of `variables`."""

@@ -169,7 +169,7 @@ def _applied(function: Term, args: tuple[Term, ...], scope: Scope) -> Piece:
     if isinstance(kind, Map) and args and all(isinstance(p, Index) for p in kind.params):
         # TeX refuses a second subscript on x_{1}
         head = f"{{{head}}}" if head.endswith("}") and "_{" in head else head
-        return f"{head}_{{{','.join(_subscript(a, scope) for a in args)}}}", ATOM
+        return f"{head}_{{{scope.subscripts(_subscript(a, scope) for a in args)}}}", ATOM
     return head + _arguments(args, scope), ATOM
 
 
@@ -319,7 +319,7 @@ def _sum(term: Sum, scope: Scope) -> str:
     over = [v for v in term.indices if isinstance(v.kind, Index)]
     dense = [v for v in term.indices if not isinstance(v.kind, Index)]
     body = term_latex(term.body, inner, PRODUCT)
-    signs = rf"\sum_{{{','.join(_ranging(v, term.body, inner) for v in over)}}} " if over else ""
+    signs = rf"\sum_{{{inner.subscripts(_ranging(v, term.body, inner) for v in over)}}} " if over else ""
     signs += "".join(r"\int " for _ in dense)
     return signs + body + "".join(rf"\, \mathrm{{d}}{inner[v]}" for v in dense)
 
