@@ -42,9 +42,10 @@ if TYPE_CHECKING:
     from combdiff.terms.archive import Archive
 
 
-@boundaries(
-    "latex", "mathml", "matrix_text", "sympy", "picture", "explore", "plan", "source", "compile", "problem", "check"
-)
+SHOWING = ("latex", "mathml", "matrix_text", "unicode_text", "sympy", "picture", "explore")
+
+
+@boundaries(*SHOWING, "plan", "source", "compile", "problem", "check")
 @dataclass(frozen=True)
 class Derivation:
     """The derivative of a program. Made by `grad`, `pullback` and `hvp`.
@@ -197,6 +198,19 @@ class Derivation:
 
         with deep_recursion():
             return matrix_text(self.term)
+
+    def unicode_text(self) -> str:
+        """The objective and the result in plain signs, to be read.
+
+        >>> import combdiff as cd
+        >>> print(cd.grad("(A::Her) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j))").unicode_text())
+        in    x ↦ Σ_ij x(i)* A(i,j) x(j)
+        out   i ↦ 2 Σ_j A(i,j) x(j)
+        """
+        from combdiff.notation.plain import plain_text
+
+        with deep_recursion():
+            return plain_text(self.objective, self.term)
 
     def plan(
         self,

@@ -163,7 +163,7 @@ def _derivative(options: argparse.Namespace) -> int:
             raise CombDiffError(f"{name} is about code", remedy="add --format python")
     if options.form == "matrix" and options.format == "python":
         raise CombDiffError("code has no matrix form", remedy="leave --form out, or ask for --format text or latex")
-    if options.style == "paper" and options.format != "latex":
+    if options.style == "paper" and options.format not in ("latex", "mathml"):
         raise CombDiffError("the style of a paper is for LaTeX", remedy="add --format latex")
     if options.format == "python":
         _write(options, _code(options, options.command, hvp).rstrip())
@@ -174,6 +174,10 @@ def _derivative(options: argparse.Namespace) -> int:
 
 def _formula(program: Program, options: argparse.Namespace) -> str:
     d = _derived(program, options, options.command)
+    if options.format == "unicode":
+        return d.unicode_text()
+    if options.format == "mathml":
+        return d.mathml(form=options.form, style=options.style)
     if options.format == "latex":
         return d.latex(form=options.form, style=options.style)
     if options.form == "matrix":

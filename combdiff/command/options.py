@@ -107,7 +107,10 @@ def _add_formula(command: Parser) -> None:
     """Options that say what is printed."""
     group = command.add_argument_group("what is printed")
     group.add_argument(
-        "--format", choices=("text", "latex", "python"), default="text", help="a formula, or python for code (text)"
+        "--format",
+        choices=("text", "unicode", "latex", "mathml", "python"),
+        default="text",
+        help="a formula, or python for code (text)",
     )
     group.add_argument("--form", choices=("index", "matrix"), default="index", help="how formulas are written (index)")
     group.add_argument(

@@ -11,7 +11,7 @@ from combdiff.terms.terms import Term, Var
 
 _EARLY = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu")
 _LATE = ("nu", "xi", "omicron", "pi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega")
-_LETTERS = frozenset((*_EARLY, *_LATE))
+GREEK = frozenset((*_EARLY, *_LATE))
 _NO_COMMAND = {"omicron": "o", "Alpha": "A", "Beta": "B", "Epsilon": "E", "Zeta": "Z", "Eta": "H", "Iota": "I"}
 _NO_COMMAND |= {"Kappa": "K", "Mu": "M", "Nu": "N", "Omicron": "O", "Rho": "P", "Tau": "T", "Chi": "X"}
 _VARIANTS = {"ϵ": r"\epsilon", "ε": r"\varepsilon", "ϕ": r"\phi", "φ": r"\varphi", "ς": r"\varsigma", "ϑ": r"\vartheta"}
@@ -28,7 +28,7 @@ def _greek(letter: str) -> str | None:
         prefix = f"GREEK {size} LETTER "
         if name.startswith(prefix):
             english = name.removeprefix(prefix).replace("LAMDA", "LAMBDA").lower()
-            return case(english) if english in _LETTERS else None
+            return case(english) if english in GREEK else None
     return None
 
 
@@ -42,7 +42,7 @@ def _stem(stem: str) -> str:
         return f"\\{_ACCENTS[stem[-1]]}{{{_stem(stem[:-1])}}}"
     if stem in _VARIANTS:
         return _VARIANTS[stem]
-    if stem in _LETTERS or (stem[0].isupper() and stem.lower() in _LETTERS and stem == stem.capitalize()):
+    if stem in GREEK or (stem[0].isupper() and stem.lower() in GREEK and stem == stem.capitalize()):
         return _command(stem)
     letters = [_VARIANTS.get(c) or (_command(g) if (g := _greek(c)) else c) for c in stem]
     if len(letters) == 1:

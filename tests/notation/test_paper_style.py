@@ -17,9 +17,8 @@ PROGRAMS = {
     "an objective's name": "(E::Her, f::RV) -> (x::CV) -> sum((i, j), x(i)' * E(i, j) * x(j)) + sum(i, f(i))",
     "Greek": "(α::R) -> (ψ::CV) -> α * sum(i, abs2(ψ(i))^2)",
     "a number": "(x::R) -> sin(x)^2",
-    "a long sum": "(x::RV, y::RV) -> sum(i, sin(x(i))) * sum(i, exp(y(i))) + " + " + ".join(
-        f"sum(i, cos({n} * x(i)) * y(i)^{n})" for n in range(2, 7)
-    ),
+    "a long sum": "(x::RV, y::RV) -> sum(i, sin(x(i))) * sum(i, exp(y(i))) + "
+    + " + ".join(f"sum(i, cos({n} * x(i)) * y(i)^{n})" for n in range(2, 7)),
 }
 
 
