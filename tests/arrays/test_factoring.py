@@ -137,3 +137,18 @@ def test_the_verifier_sees_systems_that_do_not_fit(line: str, said: str) -> None
     )
     with pytest.raises(PlanError, match=said):
         verify(plan)
+
+
+def test_a_list_of_offsets_that_a_matrix_reads_is_an_argument() -> None:
+    text = """
+        @domain Ring begin base = I; list = true; symmetric = true end
+        (a::(Ring) -> R) -> (b::(Ring) -> R) -> sum(i, b(i) *
+          inverse((z::(Ring) -> R) -> i -> sum(w, a(-i) * z(w)) + 6 * z(i))(b)(i))
+    """
+    rng = np.random.default_rng(0)
+    a, b, k = rng.normal(size=(3, 3))
+    ring = np.array([-1, 0, 1])
+    _, gradient, hvp = cd.grad(text).compile(value=True, hvp=True)(a, b, ring)
+    A = a[::-1, None] * np.ones(3) + 6 * np.eye(3)
+    np.testing.assert_allclose(gradient, np.linalg.solve(A, b) + np.linalg.solve(A.T, b))
+    np.testing.assert_allclose(hvp(k), np.linalg.solve(A, k) + np.linalg.solve(A.T, k))

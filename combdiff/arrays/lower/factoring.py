@@ -8,6 +8,7 @@ A matrix, its transpose, its conjugate and its adjoint have the same factors.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import is_
 
 from combdiff.arrays import ops
 from combdiff.arrays.plan import Builder, Step, ordered
@@ -41,7 +42,9 @@ def factored(
             matrix, transposed, conjugated = shared[step]
             new[step] = _solution(builder, step, new[matrix], operands[1], transposed, conjugated)
         else:
-            new[step] = builder.step(step.op, operands, step.domains, step.complex)
+            # arguments are known by their steps
+            same = all(map(is_, operands, step.operands))
+            new[step] = step if same else builder.step(step.op, operands, step.domains, step.complex)
     return tuple(new[o] for o in outputs), {new.get(step, step): name for step, name in names.items()}
 
 
