@@ -152,6 +152,7 @@ def test_every_library_has_cumulative_sums(backend: str) -> None:
     assert ".cumsum(axis=" in code and "where" not in code
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["jax", "torch", "dask"])
 def test_the_libraries_agree(backend: str) -> None:
     library = pytest.importorskip({"dask": "dask.array"}.get(backend, backend))

@@ -57,6 +57,7 @@ def test_entries_are_added_to_the_array_that_holds_the_others() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("mode", [cd.grad, cd.hvp])
 def test_values_are_those_of_the_formula(program: str, mode: object, library: Numbers) -> None:
@@ -71,6 +72,7 @@ def test_values_are_those_of_the_formula(program: str, mode: object, library: Nu
         np.testing.assert_allclose(found, np.asarray(expected), atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
 @pytest.mark.parametrize("rest", ["", " + sum(i, x(i)^3)"])
 def test_what_is_beyond_the_end_is_left_out(size: int, rest: str, library: Numbers) -> None:

@@ -53,6 +53,7 @@ def test_one_system_is_solved_as_it_is() -> None:
     assert factorisations(d, value=True) == ["solve"] and d.check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_results_are_right(name: str) -> None:
     assert cd.grad(ALL[name]).check()
@@ -77,6 +78,7 @@ def test_a_singular_matrix_is_told() -> None:
         cd.grad(PLAIN).compile(value=True)(np.ones((3, 3)), np.ones(3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["plain", "complex", "tensor"])
 def test_the_libraries_agree(name: str, library: Numbers) -> None:
     rng = np.random.default_rng(2)

@@ -25,6 +25,7 @@ end""",
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(1, 1), (1, 3), (5, 2), (3, 3)])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_values_are_those_of_the_formula(name: str, sizes: tuple[int, int], library: Numbers) -> None:

@@ -62,6 +62,7 @@ def points(size: int, e: Callable[[int], int], rng: np.random.Generator, imagina
     return np.where([e(i) >= 0 for i in range(size)], 0, x)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exponent", EXPONENTS)
 @pytest.mark.parametrize("size", SIZES)
 def test_real_and_complex_powers_of_zero_have_their_derivatives(exponent: str, size: int) -> None:
@@ -99,6 +100,7 @@ def test_a_polynomial_has_its_derivatives_by_the_code_and_by_the_oracle(exponent
             assert evaluate(inner, values, sizes) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_every_library_gives_value_gradient_and_hessian_product_at_zero(library: Numbers) -> None:
     c, z = np.array([1.0 - 1j, 2.0, 3j, 4.0]), np.array([0j, 0j, 0j, 0j])
     d = derived("grad", "(c::CV) -> (z::CV) -> real(sum((i, j), c(i) * z(j)^i))")
