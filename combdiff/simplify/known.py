@@ -17,6 +17,7 @@ from combdiff.canon.repeats import form
 from combdiff.simplify.branches import taken_for_real
 from combdiff.simplify.choose import Binding
 from combdiff.simplify.definitions import may_be_seen_through, seen_through
+from combdiff.simplify.images import BareIndices
 from combdiff.simplify.linear import linear_laws
 from combdiff.terms.branches import at_least_zero
 from combdiff.terms.terms import (
@@ -78,7 +79,8 @@ class Known:
         """`value` with like terms merged, without conj on what is real."""
         plain = Traverser(self._plain)(entry_of(value)) if self.real else entry_of(value)
         plain = seen_through(plain, self.transparent)
-        merged = merge_like_terms(plain, self.derived, self.unused, self.budget)
+        bare = BareIndices(self.derived, self.unused)(plain)
+        merged = merge_like_terms(bare, self.derived, self.unused, self.budget)
         return with_entry(value, linear_laws(merged))
 
     def settle(self, var: Var, value: Term) -> Term:
