@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from combdiff.terms.terms import (
     App,
+    Conj,
     Diff,
     Lam,
     Let,
@@ -22,12 +23,13 @@ from combdiff.terms.terms import (
     children,
     fresh,
     lam,
+    let,
     rebuild,
     refreshed,
     substitute,
     subterms,
 )
-from combdiff.terms.types import Index
+from combdiff.terms.types import Index, Map, Number
 
 Binding = tuple[Var, Term]
 
@@ -135,3 +137,47 @@ def unfold(t: Term) -> Term:
         return body
 
     return Traverser(visit)(t)
+
+
+def without_aliases(t: Term) -> Term:
+    """`t` without definitions that only say otherwise how a tensor is read: transposed or conjugated.
+
+    >>> from combdiff.terms.types import COMPLEX, Domain, Map
+    >>> n = Index(Domain("n"))
+    >>> A, B, i, j = fresh("A", Map((n, n), COMPLEX)), fresh("B", Map((n, n), COMPLEX)), fresh("i", n), fresh("j", n)
+    >>> adjoint = Lam((i, j), Conj(App(A, (j, i))))
+    >>> without_aliases(Let(((B, adjoint),), App(B, (i, j)))) == Conj(App(A, (j, i)))
+    True
+
+    Like terms would not be seen to be alike, and symmetries of A would be none of B.
+    """
+
+    def visit(u: Term) -> Term:
+        if not isinstance(u, Let) or not any(_is_alias(value) for _, value in u.bindings):
+            return u
+        known: dict[Var, Term] = {}
+        kept: list[Binding] = []
+        for var, value in u.bindings:
+            value = substitute(value, known)
+            if _is_alias(value):
+                known[var] = value
+            else:
+                kept.append((var, value))
+        return let(kept, substitute(u.body, known))
+
+    return Traverser(visit)(t)
+
+
+def _is_alias(value: Term) -> bool:
+    """Whether it is a tensor with its slots in some order, or a number, conjugated perhaps."""
+    params, entry = (value.params, value.body) if isinstance(value, Lam) else ((), value)
+    entry = entry.term if isinstance(entry, Conj) else entry
+    match entry:
+        case Var(_, Number()):
+            return not params
+        case App(Var(_, Map() as kind), args) if kind.is_tensor and len(args) == len(params) == len({*params, *args}):
+            return [a.type for a in args] == [*kind.params]
+        case Var(_, Map() as kind):
+            return kind.is_tensor and not params
+        case _:
+            return False

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
+from combdiff.calculus.floating import without_aliases
 from combdiff.calculus.jumps.conditions import check_peaks, numbers_among
 from combdiff.calculus.jumps.distributions import with_peaks
 from combdiff.calculus.reverse import gradient_of, pullback_of
@@ -191,7 +192,7 @@ def inward(t: Term) -> Term:
 def marked_program(program: Term, wrt: Sequence[str] = ()) -> Term:
     """The program with a marker where the derivative is to be taken; `wrt` names parameters instead of the text."""
     check_peaks(program)
-    program = inward(program)
+    program = without_aliases(inward(program))
     if wrt:
         return _mark_named(_without_marker(program), wrt)
     return program if has_marker(program) else _mark_last(program)
