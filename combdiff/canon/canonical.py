@@ -16,6 +16,7 @@ from combdiff.canon.leastform import least_form
 from combdiff.canon.reading import Reader, Unreadable
 from combdiff.canon.skeleton import NOTHING, UNIT, Coefficient, opposite, times
 from combdiff.terms.terms import (
+    MINUS_ONE,
     ZERO,
     Add,
     App,
@@ -23,12 +24,14 @@ from combdiff.terms.terms import (
     Const,
     Lam,
     Let,
+    Mul,
     Term,
     Var,
     add,
     children,
     conj,
     mul,
+    neg,
     number,
     rebuild,
     split_coefficient,
@@ -170,8 +173,18 @@ def _merged_below(t: Term, inner: Callable[[Term], Term], form: Callable[[Term],
     parts = [inner(c) for c in below]
     if any(a is not b for a, b in zip(parts, below, strict=True)):
         t = rebuild(t, parts)
-    if not isinstance(t, Add):
-        return t
+    match t:
+        case Mul((Const() as c, Add(terms))) if c == MINUS_ONE:
+            # what stands around it may be a sum with like terms
+            return add(*map(neg, terms))
+        case Add():
+            return _gathered(t, form)
+        case _:
+            return t
+
+
+def _gathered(t: Add, form: Callable[[Term], NormalForm]) -> Term:
+    """A sum with its equal addends merged."""
     groups: dict[Hashable, list[tuple[Coefficient, Term]]] = {}
     for u in t.terms:
         found = form(u)

@@ -205,6 +205,8 @@ def power(base: Term, exponent: Term) -> Term:
         case Call(), Const() as n if n.is_integer and not n.real % 2:
             square = whole_square(base)
             return Pow(base, n) if square is None else power(square[0], mul(n, HALF, square[1]))
+        case Mul((Const() as c, *rest)), Const() as n if n.is_integer and not n.real % 2 and c == MINUS_ONE:
+            return power(mul(*rest), n)
         case _, Const() as q if not q.is_integer and not q.imag:
             of, factor = real_root(base)
             return Pow(base, q) if of is base else power(of, times(q, factor))
