@@ -4,7 +4,8 @@
     computed once, may take less time
 
 Three forms are lowered: the formula, what it was collected from, and what the graph of forms says is cheapest. The
-formula is run unless another one is clearly better, so that code looks like what is read.
+formula is run unless another one is clearly quicker, or takes fewer operations in no more time: code looks like what is
+read, but costs the same however the program was spelled.
 """
 
 from __future__ import annotations
@@ -22,12 +23,17 @@ from combdiff.arrays.passes.laying import laid
 from combdiff.arrays.plan import Plan, Step
 from combdiff.budget import Budget
 from combdiff.errors import CombDiffError
+from combdiff.simplify.choose import is_cheap, place
 from combdiff.simplify.graph.running import BATCHED, BLAS, CALL, AllForms
+from combdiff.simplify.known import is_function
 from combdiff.terms.terms import Lam, Term, let, tuple_of
 from combdiff.terms.types import Domain
 
 BETTER = 0.9
 """Another form is run where it takes less than this share of the time of the formula."""
+
+FEWER = 0.99
+"""Another form that takes no more time is run where it takes less than this share of the operations."""
 
 SECONDS = 3.0
 """The time that may go into finding the cheapest form."""
@@ -67,32 +73,55 @@ class Forms:
         return laid(expanded(plan) if self.distances == "expanded" else plan)
 
     def _quicker(self, plan: Plan, sizes: Mapping[Domain, int] | None) -> Plan | None:
-        """The plan of another form that takes clearly less time than that of the formula."""
+        """The plan of another form that is better than that of the formula."""
         assert self.flat is not None, "there is another form"
-        known = {**guessed_sizes(self.flat), **(sizes or {})}
-        result = result_of(self.flat)
+        flat: Term = _without_products(self.flat)
+        known = {**guessed_sizes(flat), **(sizes or {})}
+        result = result_of(flat)
         if not self._found:
             self._found.append(AllForms.of(result.params, result.bindings, result.outputs, Budget.of(SECONDS)))
         every = self._found[0]
         found = every.cheapest(known, Budget.of(SECONDS)) if every is not None else None
-        best: tuple[Plan, Term] | None = None
-        least = BETTER * seconds(plan)
-        for form in (self.flat, found):
+        others: list[tuple[Plan, Term]] = []
+        for form in (flat, found):
             if form is None or form == self.formula:
                 continue
             with suppress(CombDiffError):  # the formula can be computed, and that is enough
                 other = self._lowered(form, sizes)
-                if seconds(other) < least and _is_called_alike(plan, other):
-                    best, least = (other, form), seconds(other)
-        if best is None:
+                if _is_better(other, plan) and _is_called_alike(plan, other):
+                    others.append((other, form))
+        if not others:
             return None
-        if best[1] is found and self.check is not None:
-            self.check(Lam(result.params, let(result.bindings, tuple_of(result.outputs))), best[1])
-        return best[0]
+        best, form = min(others, key=lambda pair: seconds(pair[0]))
+        if found is not None and form is found and self.check is not None:
+            self.check(Lam(result.params, let(result.bindings, tuple_of(result.outputs))), found)
+        return best
+
+
+def _without_products(flat: Term) -> Term:
+    """`flat` without values that are plain products: nobody makes the array of one to sum over it."""
+    result = result_of(flat)
+    assert isinstance(flat, Lam), "a result is a map of its parameters"
+    kept = [var for var, value in result.bindings if is_function(value) or not is_cheap(value)]
+    if len(kept) == len(result.bindings):
+        return flat
+    bindings, outputs = place(result.bindings, result.outputs, kept)
+    return Lam(tuple(result.params), let(bindings, tuple_of(outputs)))
+
+
+def _is_better(other: Plan, plan: Plan) -> bool:
+    """Whether it takes clearly less time, or fewer operations in no more time."""
+    time, least = seconds(other), seconds(plan)
+    return time < BETTER * least or (time <= least and operations(other) < FEWER * operations(plan))
 
 
 def _is_called_alike(a: Plan, b: Plan) -> bool:
     return [x.name for x in a.arguments] == [x.name for x in b.arguments] and a.tupled == b.tupled
+
+
+def operations(plan: Plan) -> int:
+    """The operations of a plan."""
+    return sum(map(plan.flops, plan.steps))
 
 
 def seconds(plan: Plan) -> float:

@@ -35,7 +35,7 @@ CALL = 16
 """The time of a function such as exp, by the same."""
 
 TRIED = 24
-"""Classes that are tried for a name."""
+"""Classes that are tried for a name at a time."""
 
 CLEARLY = 0.97
 """The share of the time that is left where a name pays."""
@@ -115,17 +115,19 @@ class Sharing(Naming):
     letters: str = "t"
 
     def run(self) -> None:
-        """Name classes until no other has two users, then those that several products could be made with."""
+        """Name classes until no other has two users, then those that several products could be made with, best first.
+
+        What is best is not a matter of the order in which the program was written, as what helps first would be.
+        """
         self._name_the_shared()
-        tried: set[int] = set()
-        while len(tried) < TRIED and not self.budget.over():
-            of = next((of for of in self._promising() if of not in tried), None)
-            if of is None:
+        while not self.budget.over():
+            before = self._length(self.chosen)
+            possible = [of for of in self._promising() if self.chosen.best[of].term <= before][:TRIED]
+            least, best = min(((self._length_with(of), of) for of in possible), default=(before, -1))
+            if least >= CLEARLY * before:
                 return
-            tried.add(of)
-            if self._quickens(of):
-                self.chosen.show(self._named(of))
-                self._name_the_shared()
+            self.chosen.show(self._named(best))
+            self._name_the_shared()
 
     def _name_the_shared(self) -> None:
         for _ in range(ROUNDS):
@@ -140,11 +142,6 @@ class Sharing(Naming):
         parts = {part for of, node in nodes if isinstance(node, Con) for part in self._parts_of(of)}
         shared = [of for of in parts if len(self.graph.users[of]) > 1 and self._is_work(of)]
         return sorted(shared, key=lambda of: (-self.chosen.best[of].term, of))
-
-    def _quickens(self, of: int) -> bool:
-        """Whether everything takes clearly less time if a class is computed once and used wherever it can be."""
-        before = self._length(self.chosen)
-        return self.chosen.best[of].term <= before and self._length_with(of) < CLEARLY * before
 
     def _is_work(self, of: int) -> bool:
         best = self.chosen.best.get(of, NONE)
