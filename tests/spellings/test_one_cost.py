@@ -1,0 +1,183 @@
+"""One plan cost for all spellings of a program, for value, gradient and product with the Hessian: over a thousand
+respellings, and a sample of them in the quick suite.
+
+Factors and terms commuted, a - b as -b + a, sums joined, nested, reordered and split, names, definitions
+inlined, given tensors read by declared images, tensors read transposed, indices over periodic domains moved.
+
+Costs are the operations of plans. They differ by up to `LOOSE` where a definition of the user's, which stays a value of
+the result, is what would be no value of its own: the code then follows the text as long as it takes no more time.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from random import Random
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+from combdiff.arrays.passes import sharing
+from combdiff.derivation import Derivation
+from combdiff.language.parsing.parser import parse
+from tests.emit.test_backends import arrays
+from tests.programs import ROOT, WITH_FORMS
+from tests.spellings.respelling import CHANGES, Respelling
+from tests.spellings.surface import text_of
+
+LOOSE = 1.05
+"""The ratio of two costs that are taken for one."""
+
+RUNS = 1000
+SEED = 20_000
+
+OWN = {
+    "products": """(q::RV{n}, x::RV{n}) -> (L::RM{n, n}) -> begin
+        Q = (i, j) -> exp(q(i)) * L(i, j) - 2 * L(j, i)
+        sum((i, j), x(i) * exp(Q(i, j)) * x(j) + tanh(Q(i, j))^2 * L(j, i))
+    end""",
+    "two steps of a gated memory": """(W::RM, V::RM, x::RV) -> (h::RV) -> begin
+        a = i -> sum(j, W(i, j) * h(j)) + x(i)
+        g = i -> 1 / (1 + exp(-a(i)))
+        c = i -> g(i) * tanh(a(i))
+        b = i -> sum(j, V(i, j) * c(j)) + x(i)
+        f = i -> 1 / (1 + exp(-b(i)))
+        sum(i, (f(i) * c(i) + (1 - f(i)) * tanh(b(i)))^2)
+    end""",
+    "kernel": "(a::RV, h::R) -> (x::RM) -> sum((i, j), a(i) * a(j) * exp(-sum(d, (x(i, d) - x(j, d))^2) / (2 * h^2)))",
+    "coupled springs": """@domain Ring begin base = I; periodic = true end
+        (m::(Ring) -> R, s::R) -> (u::(Ring) -> R) ->
+        sum(k::Ring, m(k) * (u(k + 1) - u(k))^2 / 2 + s * u(k)^4 + cos(u(k + 1) - u(k)))""",
+    "antisymmetric pairs": """@space W begin
+        type = (N, N, N, N) -> R
+        symmetries = (((2, 1, 3, 4), :neg), ((1, 2, 4, 3), :neg), ((3, 4, 1, 2), :id))
+        end
+        (G::W, e::Sym) -> (t::RM) -> sum((i, a), e(i, a) * t(i, a)) +
+        1/4 * sum((i, j, a, b), G(i, j, a, b) * (t(i, a) * t(j, b) - t(j, a) * t(i, b)))""",
+    "distance of a density": """(S::Her, D::Her) -> (C::CM) -> begin
+        P = (p, q) -> sum(i, C(p, i) * C(q, i)')
+        R = (p, q) -> sum((r, s), S(p, r) * P(r, s) * S(s, q)) - D(p, q)
+        real(sum((p, q), R(p, q) * R(q, p)))
+    end""",
+}
+
+WITH_UNKNOWN_FUNCTIONS = ("adjoint", "perceptron")
+"""Programs that take functions, for which there is no random value."""
+
+WITHOUT_CODE = ("least_action", "convolution")
+"""Programs over the real numbers, which no plan holds."""
+
+
+def _programs() -> dict[str, str]:
+    paths = [*(ROOT / "examples").glob("*.cd"), *(ROOT / "tests" / "golden").glob("*.cd")]
+    found = {
+        p.stem: p.read_text(encoding="utf-8") for p in sorted(paths) if p.stem not in (*WITHOUT_CODE, "cotangents")
+    }
+    return found | {title: program for title, (program, _) in WITH_FORMS.items()} | OWN
+
+
+PROGRAMS = _programs()
+TWO_POINTS = ("wannier",)
+"""Programs whose entries S(k, k + b) have two points of a zone, neither of which is plainer than the other: where the
+index of the sum is moved, to S(k - b, k), the value is computed apart from the gradient, 1.8 times the cost of both."""
+
+OPEN = {
+    "conjugate_gradient": "the value takes 1.085 times as much with the step x + alpha (r + beta p) in other signs",
+    "products": "the product with the Hessian takes 1.3 times as much, the gradient 1.06 times, with Q inlined",
+    "distance of a density": "all three take 0.8 times as much with the density and the residual inlined",
+    "two steps of a gated memory": "the product with the Hessian takes 1.3 times as much with the steps inlined",
+}
+"""Programs of which some spellings still cost more than others, with the first that was found. All of them could cost
+the same: the search for what is cheapest is greedy, and begins at what the text names."""
+
+NAMED = {
+    "a square": "pullback((x::RV) -> begin y = t -> x(t)^2; sum(r, y(r))^2 end)",
+}
+"""A program with a definition that costs more than what it says written out: the graph of forms does not draw a
+definition into a product, so that the search begins elsewhere."""
+
+
+@pytest.fixture(autouse=True)
+def parts_are_shared_at_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sizes that nobody tells are so small that what contractions share is not looked for, and orders tie."""
+    monkeypatch.setattr(sharing, "_LEAST", 0)
+
+
+QUICK = ("quadratic", "ring", "skew_hermitian", "ridge", "layer", "coupled springs")
+
+
+def respelled(name: str, seed: int) -> str:
+    """A program, spelt otherwise."""
+    rng = Random(f"{name} {seed}")
+    module = parse(PROGRAMS[name])
+    changes = [c for c in CHANGES if rng.random() < 0.5 and (c != "shifted" or name not in TWO_POINTS)]
+    return text_of(module, Respelling(module, rng)(changes or ["commuted"]))
+
+
+@cache
+def costs(text: str) -> dict[str, int]:
+    """The operations that are taken for the gradient, the value with it, and the product with the Hessian."""
+    gradient = cd.grad(text)
+    return {
+        "gradient": _operations(gradient, False),
+        "value and gradient": _operations(gradient, True),
+        "product with the Hessian": _operations(cd.hvp(text), False),
+    }
+
+
+def _operations(d: Derivation, value: bool) -> int:
+    plan = d.plan(value=value)
+    return sum(map(plan.flops, plan.steps))
+
+
+def _assert_one_cost(name: str, seed: int) -> None:
+    text = respelled(name, seed)
+    found = costs(text)
+    for what, wanted in costs(PROGRAMS[name]).items():
+        ratio = (found[what] + 1) / (wanted + 1)
+        assert 1 / LOOSE <= ratio <= LOOSE, f"seed {seed}: {name}: {what} costs {ratio:.3f} as much, written\n{text}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in WITH_UNKNOWN_FUNCTIONS])
+def test_a_respelling_means_the_same(name: str) -> None:
+    d = cd.grad(PROGRAMS[name])
+    f = d.compile(value=True)
+    given = arrays(d, f, 3)
+    for seed in (SEED, SEED + 1):
+        other = cd.grad(respelled(name, seed)).compile(value=True)
+        with np.errstate(all="ignore"):
+            found = zip(f(**given), other(**given), strict=True)
+        for a, b in found:
+            np.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_respelling_costs_the_same(name: str) -> None:
+    _assert_one_cost(name, SEED - 1)
+
+
+def _known(name: str) -> object:
+    """A program, expected to fail where spellings of it are known to differ."""
+    marks = [pytest.mark.xfail(strict=True, reason=OPEN[name])] if name in OPEN else []
+    return pytest.param(name, marks=marks)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [_known(name) for name in PROGRAMS])
+def test_a_thousand_respellings_cost_the_same(name: str) -> None:
+    for seed in range(SEED, SEED + -(-RUNS // len(PROGRAMS))):
+        _assert_one_cost(name, seed)
+
+
+@pytest.mark.xfail(strict=True, reason="a definition is no part of the products that it stands in")
+@pytest.mark.parametrize("name", NAMED)
+def test_a_part_with_a_name_costs_the_same(name: str) -> None:
+    module = parse(NAMED[name])
+    inlined = next(
+        text
+        for seed in range(100)
+        if " = " not in (text := text_of(module, Respelling(module, Random(seed))(["inlined"])))
+    )
+    ratios = [costs(NAMED[name])[what] / cost for what, cost in costs(inlined).items()]
+    assert 1 / LOOSE <= min(ratios) <= max(ratios) <= LOOSE
