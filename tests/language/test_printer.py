@@ -137,7 +137,7 @@ def test_slots_of_different_arguments_need_no_common_range_to_be_declared():
         (power(Y, number(-2)), "1 / y^2"),
         (neg(power(Y, number(-1))), "-1 / y"),
         (power(add(X, Y), number(2)), "(x + y)^2"),
-        (power(neg(X), number(2)), "(-x)^2"),
+        (power(neg(X), number(3)), "(-x)^3"),
         (neg(power(X, number(2))), "-x^2"),
         (Pow(X, number(Fraction(1, 2))), "x^(1/2)"),
         (Pow(Pow(X, Y), Y), "(x^y)^y"),
