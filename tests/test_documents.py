@@ -138,3 +138,13 @@ def test_documents_show_programs_answers_and_code() -> None:
     assert {"gradient", "pullback", "message"} <= kinds
     named = [label for path in DOCUMENTS for label, target, _ in LINK.findall(text_of(path)) if target.endswith(".py")]
     assert len(named) > 40
+
+
+def test_the_picture_shows_what_is_printed() -> None:
+    pytest.importorskip("matplotlib")
+    from html import unescape
+    from runpy import run_path
+
+    picture = run_path(str(ROOT / "docs" / "picture.py"))
+    shown = unescape((ROOT / "docs" / "hartree_fock.svg").read_text(encoding="utf-8"))
+    assert " ; ".join(picture["equations"]()) in shown
