@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from combdiff.notation.latex import Page
 from combdiff.notation.latex_names import Scope
 from combdiff.notation.latex_terms import term_latex
+from combdiff.notation.letters import names_in, with_letters
 from combdiff.notation.matrix.forms import forms_within, is_unit
 from combdiff.notation.signs import latex_signs
 from combdiff.terms.terms import Lam, Let, Term, Tuple, Var
@@ -54,6 +55,7 @@ def paper_latex(objective: Lam, result: Term, mode: str, form: str = "index", wi
     \\frac{\\partial E}{\\partial x_{i}} &= 2 x_{i}
     \\end{aligned}
     """
+    result = with_letters(result, names_in(objective))
     forms = {**forms_within(objective), **forms_within(result)} if form == "matrix" else {}
     signs = latex_signs(result, form) | latex_signs(objective, form)
     page = PaperPage(width, forms, scope=Scope(signs=signs, commas=False))

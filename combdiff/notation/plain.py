@@ -12,6 +12,7 @@ from fractions import Fraction
 
 from combdiff.language.printing.document import ATOM, MAP, POSTFIX, PRODUCT, SUM, Piece, placed, sum_text
 from combdiff.notation.latex_names import GREEK, Scope
+from combdiff.notation.letters import names_in, with_letters
 from combdiff.notation.matrix.forms import is_unit
 from combdiff.terms.network import conditions_apart
 from combdiff.terms.terms import (
@@ -58,7 +59,7 @@ def plain_text(objective: Lam, result: Term) -> str:
     out   i ↦ 2 x(i)
     """
     above = _lines(objective, heads=True)
-    below = _lines(result, heads=False)
+    below = _lines(with_letters(result, names_in(objective)), heads=False)
     rows = [("in", above), ("out", below)]
     return "\n".join(f"{'' if n else word:6}{line}" for word, lines in rows for n, line in enumerate(lines))
 

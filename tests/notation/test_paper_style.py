@@ -83,6 +83,15 @@ def test_indices_that_are_single_letters_stand_side_by_side() -> None:
     assert r"A_{\mu \nu}" in text and r"\partial A_{\mu \nu}" in text
 
 
+def test_values_without_a_name_of_the_user_have_letters() -> None:
+    text = cd.grad("(x::RM) -> sum((i, j), indicator(i + 1, j, 1 / sqrt(sum(c, (x(i, c) - x(j, c))^2))))").latex(
+        style="paper"
+    )
+    assert "u_" not in text and r"\text{where}\ R_{ij} =" in text
+    taken = cd.grad("(S::Sym, s::RV) -> (w::RV) -> sum(i, s(i) * w(i)) / sqrt(sum((i, j), w(i) * S(i, j) * w(j)))")
+    assert r"\text{where}\ t =" in taken.latex(style="paper")
+
+
 def test_a_style_that_there_is_not() -> None:
     with pytest.raises(cd.UnsupportedError, match="no style 'journal'"):
         cd.grad("(x::R) -> x^2").latex(style="journal")
