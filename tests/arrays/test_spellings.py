@@ -38,7 +38,7 @@ def spelled(text: str, mode: str, seed: int) -> Derivation:
     """The derivation of a program whose factors and terms stand in another order; as it is for seed 0."""
     with deep_recursion():
         program = marked_program(infer(parse(text)), ())
-        return _derived(text, mode, shuffled(program, seed) if seed else program, Simplifier(Gate()))
+        return _derived(text, mode, shuffled(program, seed) if seed else program, Simplifier(Gate()), "<text>")
 
 
 def cost(d: Derivation, value: bool) -> int:
