@@ -5,7 +5,7 @@
 
 Three forms are lowered: the formula, what it was collected from, and what the graph of forms says is cheapest. The
 formula is run unless another one is clearly quicker, or takes fewer operations in no more time: code looks like what is
-read, but costs the same however the program was spelled.
+read, where that costs little.
 """
 
 from __future__ import annotations
