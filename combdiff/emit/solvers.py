@@ -58,7 +58,7 @@ LU_FACTORS = '''def lu_factors(matrix):
 
     (factorised,) = get_lapack_funcs(["getrf"], [matrix])
     lu, pivots, zero = factorised(matrix)
-    if zero:
+    if zero > 0:
         raise np.linalg.LinAlgError("Singular matrix")
     return lu, pivots'''
 

@@ -455,7 +455,7 @@ def test_the_command_line_knows_all_backends() -> None:
         command = [
             sys.executable,
             "-m",
-            "combdiff.command.cli",
+            "combdiff",
             "grad",
             "-",
             "--format",

@@ -244,11 +244,19 @@ class Elaborator:
             raise self.unknown(e, scope)
         return entry
 
+    @staticmethod
+    def _is_index(entry: Entry | None) -> bool:
+        return isinstance(entry, Var) and isinstance(entry.kind, Index)
+
     def unknown(self, e: Name, scope: Scope, args: Sequence[Expr | Ready] | None = None) -> LanguageError:
         """The error for a name that stands for nothing; `args` are what it is applied to as a function."""
         known = [*scope.names(), *RESERVED]
         if e.text in self.defined():
             remedy = "a definition is seen in the lines that follow it, not before and not in itself"
+        elif args and all(isinstance(a, Name) and self._is_index(scope.find(a.text)) for a in args):
+            kind = {1: "RV", 2: "RM"}.get(len(args), "T")
+            otherwise = f"make it a parameter, `({e.text}::{kind}) -> …`, or define it before"
+            remedy = did_you_mean(e.text, known, otherwise)
         elif args is not None:
             written = [a for a in args if not isinstance(a, Ready)]
             missing = habits.remedy_of_missing_function(e.text)
