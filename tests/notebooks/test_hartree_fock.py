@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 # libraries of the kernel's client warn of changes to come; the notebook's own warnings are errors in the kernel
-pytestmark = pytest.mark.filterwarnings("default")
+pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.slow]
 
 ATOMS = {
     "paths['H₂O']": "O 0 0 0.1173; H 0 0.7572 -0.4692; H 0 -0.7572 -0.4692",
