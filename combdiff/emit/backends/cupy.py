@@ -13,7 +13,7 @@ _SOLVER_WORDS = {
     "from scipy.linalg.lapack import get_lapack_funcs": "from cupyx.scipy.linalg import lu_factor",
     """    (factorised,) = get_lapack_funcs(["getrf"], [matrix])
     lu, pivots, zero = factorised(matrix)
-    if zero:
+    if zero > 0:
         raise np.linalg.LinAlgError("Singular matrix")
     return lu, pivots""": "    return lu_factor(matrix, check_finite=False)",
     "from scipy": "from cupyx.scipy",

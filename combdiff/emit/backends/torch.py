@@ -63,7 +63,7 @@ SPELLING = Spelling(
 
     (factorised,) = get_lapack_funcs(["getrf"], [matrix])
     lu, pivots, zero = factorised(matrix)
-    if zero:
+    if zero > 0:
         raise np.linalg.LinAlgError("Singular matrix")
     return lu, pivots""": "    return torch.linalg.lu_factor(matrix)",
         """    from scipy.linalg import lu_solve
