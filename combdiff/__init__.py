@@ -7,7 +7,7 @@
 
 from typing import TYPE_CHECKING
 
-from combdiff.api import grad, hvp, pullback
+from combdiff.api import grad, hessian, hvp, jacobian, jvp, pullback, simplified, vjp
 from combdiff.boundary import tracebacks
 from combdiff.errors import (
     ArrayError,
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from combdiff.derivation import Derivation
+    from combdiff.language.registering import register
 
 __version__ = "0.2.0"
 __all__ = [
@@ -35,27 +36,37 @@ __all__ = [
     "LanguageError",
     "UnsupportedError",
     "grad",
+    "hessian",
     "hvp",
+    "jacobian",
+    "jvp",
     "pullback",
+    "register",
+    "simplified",
     "tracebacks",
+    "vjp",
 ]
 
 
 def __dir__() -> list[str]:
-    return [*globals(), "Derivation"]
+    return [*globals(), "Derivation", "register"]
 
 
 def __getattr__(name: str) -> object:
-    # deriving takes NumPy and more, which importing combdiff does not
+    # a derivation needs NumPy and more, which `import combdiff` does not load
     if name == "Derivation":
         from combdiff.derivation import Derivation
 
         return Derivation
+    if name == "register":
+        from combdiff.language.registering import register
+
+        return register
     raise AttributeError(f"module 'combdiff' has no attribute {name!r}")
 
 
 def load_ipython_extension(shell: "InteractiveShell") -> None:
-    """What `%load_ext combdiff` does: cells can then be programs, `%%combdiff`; see `%combdiff?`."""
+    """Register the magics for `%load_ext combdiff`: a cell under `%%combdiff` is a program; see `%combdiff?`."""
     from combdiff.jupyter.magics import register
 
     register(shell)

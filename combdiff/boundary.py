@@ -1,7 +1,8 @@
-"""The boundary of the library: errors that it raises on purpose arrive without its own frames.
+"""The boundary of the library: errors that combdiff raises on purpose do not show its own frames.
 
-A wrong program or array is the caller's to mend, and the frames that found it say nothing to them. What is left is the
-message, under the caller's frames. `tracebacks("full")`, or COMBDIFF_TRACEBACKS=full in the environment, keeps all.
+If a program or an array is wrong, the frames of combdiff do not help the caller to correct it. The traceback contains
+only the caller's frames and the message. `tracebacks("full")`, or COMBDIFF_TRACEBACKS=full in the environment, keeps
+all frames.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _kept = os.environ.get("COMBDIFF_TRACEBACKS") == "full"
 
 
 def tracebacks(kind: Literal["short", "full"]) -> None:
-    """Whether errors of combdiff show the frames of the library itself ("full"), or none ("short", as at first).
+    """Choose whether errors show the frames of combdiff itself ("full") or hide them ("short", the default).
 
     >>> tracebacks("full")
     >>> tracebacks("short")
@@ -35,7 +36,7 @@ def tracebacks(kind: Literal["short", "full"]) -> None:
 
 
 def boundary(function: Callable[P, R]) -> Callable[P, R]:
-    """A function that users call: where it raises an error of combdiff, the frames below are cut off."""
+    """A function that users call: if it raises an error of combdiff, the error loses the frames below."""
 
     @wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -59,7 +60,7 @@ def cut(error: CombDiffError) -> CombDiffError:
 
 
 def boundaries(*names: str) -> Callable[[C], C]:
-    """A class whose methods of these names are such functions."""
+    """Apply `boundary` to the methods of a class with these names."""
 
     def with_boundaries(kind: C) -> C:
         for name in names:

@@ -1,4 +1,4 @@
-"""A derivation: a program, its derivative, how it was found, and what can be made of it."""
+"""A derivation: a program, its derivative, the stages between them, and methods that print and compile it."""
 
 from __future__ import annotations
 
@@ -13,21 +13,35 @@ from combdiff.arrays.plan import Plan
 from combdiff.arrays.shapes import sizes_of
 from combdiff.boundary import boundaries
 from combdiff.budget import NODES, SECONDS, Budget
-from combdiff.calculus.modes import MODES, differentiate, marked_program, parameters_of, without_derivatives
+from combdiff.calculus.modes import (
+    MODES,
+    SIMPLIFIED,
+    as_asked,
+    differentiate,
+    innermost,
+    marked_program,
+    marker_of,
+    parameters_of,
+    plain_program,
+    without_derivatives,
+)
+from combdiff.calculus.shared_parts import programs_to_run
 from combdiff.errors import CombDiffError, UnsupportedError
 from combdiff.gate.gate import Gate
 from combdiff.language.inference.infer import infer
 from combdiff.language.parsing.parser import parse
+from combdiff.notation.widths import WIDTH
 from combdiff.run.given import Given
 from combdiff.shown import Bundle, brief, shown_by
 from combdiff.simplify.account import Progress, Step, Steps
 from combdiff.simplify.choose import index_names
 from combdiff.simplify.stages import CANCELS, COLLECT, Simplifier
 from combdiff.terms.conditions.guards import divides_by_zero
+from combdiff.terms.laws.seen_through import with_stable_forms
 from combdiff.terms.recursion import deep_recursion, rare_collections
-from combdiff.terms.terms import Diff, Lam, Let, Term, Traverser, apply, subterms
+from combdiff.terms.terms import Diff, Lam, Let, Term, Traverser, apply, substitute, subterms
 from combdiff.terms.types import Map
-from combdiff.valued import note_on_value, with_value
+from combdiff.valued import PROJECTED, note_on_value, with_value
 
 if TYPE_CHECKING:
     from combdiff.arrays.lower.forms import Forms
@@ -48,16 +62,17 @@ SHOWING = ("latex", "mathml", "matrix_text", "unicode_text", "sympy", "picture",
 @boundaries(*SHOWING, "plan", "source", "compile", "problem", "check")
 @dataclass(frozen=True)
 class Derivation:
-    """The derivative of a program. Made by `grad`, `pullback` and `hvp`.
+    """The derivative of a program, or the simplified program. `grad` and the other entry points return it.
 
     >>> import combdiff as cd
     >>> d = cd.grad("(A::Her) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j))")
     >>> print(d)
     (A::Her) -> (x::CV) -> i -> 2 * sum(j, A(i, j) * x(j))
 
-    `result`, which `str(d)` is too, is the derivative in the language, declarations included; `text` is the program
-    that was given, and `steps` says how the derivative was found. `expand`: products and shared values are multiplied
-    out, in values and products with the Hessian, too, which keep to the budget as well.
+    `result` (and `str(d)`) is the derivative as a program of the language, with its declarations; `text` is the given
+    program, and `steps` lists the stages of the derivation. With `expand`, products and shared values are multiplied
+    out, also in values and in products with the Hessian, which have the same budget. With `symmetric`, the gradient is
+    projected on the declared symmetry of the unknown.
     """
 
     text: str
@@ -69,6 +84,7 @@ class Derivation:
     seconds: float = SECONDS
     nodes: float = NODES
     name: str = "<text>"
+    symmetric: bool = False
 
     def __str__(self) -> str:
         from combdiff.language.printing.printer import program_text
@@ -81,15 +97,20 @@ class Derivation:
 
     @property
     def result(self) -> str:
-        """The derivative as a program of the language, which `str(d)` is, too; `text` is the program that was given."""
+        """The derivative as a program of the language, the same as `str(d)`; `text` is the given program."""
         return str(self)
 
     def __reduce__(self) -> tuple[object, ...]:
         from combdiff.terms.archive import Archive
 
-        terms = Archive.of([self.program, self.term, *(step.term for step in self.steps)])
-        accounts = tuple({f.name: getattr(s, f.name) for f in fields(s) if f.name != "term"} for s in self.steps)
-        return _restored, (self.text, self.mode, terms, accounts, self.expand, self.seconds, self.nodes, self.name)
+        own = ("term", "before")
+        stages = [t for step in self.steps for t in (step.term, step.before or step.term)]
+        terms = Archive.of([self.program, self.term, *stages])
+        accounts = tuple(
+            ({f.name: getattr(s, f.name) for f in fields(s) if f.name not in own}, s.before is None) for s in self.steps
+        )
+        how = self.expand, self.seconds, self.nodes, self.name, self.symmetric
+        return _restored, (self.text, self.mode, terms, accounts, *how)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         from combdiff.jupyter.display import derivation_bundle
@@ -97,7 +118,7 @@ class Derivation:
         return derivation_bundle(self)
 
     def explore(self) -> Explorer:
-        """The stages of the derivation, one at a time under a slider, in a notebook; `str` is all of them as text.
+        """The stages of the derivation. A notebook shows one at a time, with a slider; `str` returns all as text.
 
         >>> import combdiff as cd
         >>> [page.title for page in cd.grad("(x::RV) -> sum(i, x(i)^2)").explore().pages][:3]
@@ -109,8 +130,8 @@ class Derivation:
 
         return Explorer(self)
 
-    def latex(self, form: str = "index", width: int = 100, style: str = "map") -> str:
-        """The result as LaTeX: `form="index"` as in Eq. 53, or `"matrix"` where all contractions are of two indices.
+    def latex(self, form: str = "index", width: int = WIDTH, style: str = "map") -> str:
+        """The result as LaTeX: `form="index"` as in Eq. 53, or `form="matrix"` for products of matrices.
 
         >>> import combdiff as cd
         >>> d = cd.grad("(A::Her) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j))")
@@ -122,8 +143,8 @@ class Derivation:
         \\frac{\\partial E}{\\partial x_{i}} &= 2 \\sum_{j} A_{ij}\\, x_{j}
         \\end{aligned}
 
-        In the style "paper" the objective stands above, each derivative has its left-hand side, and names are explained
-        below. `width` is where lines are broken, in signs.
+        The style "paper" prints the objective above, a left-hand side for each derivative, and a list of names below.
+        `width` is the maximal number of characters in a line.
         """
         from combdiff.notation.latex import latex
         from combdiff.notation.paper import paper_latex
@@ -136,7 +157,7 @@ class Derivation:
             return latex(self.term, form=form, width=width)
 
     def mathml(self, form: str = "index", style: str = "paper") -> str:
-        """The result as MathML, which web pages show without a program; forms and styles are those of `latex`.
+        """The result as MathML, which browsers display without a script; forms and styles as for `latex`.
 
         Needs latex2mathml: pip install 'combdiff[mathml]'.
         """
@@ -148,10 +169,10 @@ class Derivation:
         return found
 
     def picture(self) -> Picture:
-        """The contractions of the result as networks, in a figure of matplotlib; a row for each value that has a name.
+        """The contractions of the result as networks, in a matplotlib figure with one row for each named value.
 
-        Tensors are nodes with their slots numbered from 1, dashed if conjugated; a line is an index, a dot one that
-        more than two slots share, and a leg that ends in its name one that is not summed over. Needs matplotlib:
+        A node is a tensor, with its slots numbered from 1, and dashed if it is conjugated. A line is an index; a dot is
+        an index that more than two slots share; a line that ends in a name is an index without a sum. Needs matplotlib:
         pip install 'combdiff[notebooks]'.
         """
         from combdiff.optional import optional
@@ -176,16 +197,16 @@ class Derivation:
         return names if len(names) == len(parts.outputs) else [sign.format(n + 1) for n in range(len(parts.outputs))]
 
     def sympy(self, inline: bool = False) -> SymbolicResult:
-        """The result as SymPy's objects: `definitions` of shared values, and `results` with indices and expression.
+        """The result as SymPy objects: `definitions` of shared values, and `results` with indices and expression.
 
         >>> import combdiff as cd
         >>> s = cd.grad("(A::Her) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j))").sympy()
         >>> s.indices, s.expression
         ((i,), 2*Sum(A[i, j]*x[j], (j, 0, n - 1)))
 
-        With `inline`, shared values stand where they are used, and there are no definitions. `arguments` holds the
-        symbols by name, `shapes` says which size is which. Raises UnsupportedError for what SymPy has no
-        object for, such as linear maps and roots.
+        With `inline`, shared values are substituted, and there are no definitions. `arguments` contains the symbols by
+        name, `shapes` the sizes of their axes. Raises UnsupportedError if SymPy has no object for a part of the result,
+        such as a linear map or a root.
         """
         from combdiff.notation.symbolic import symbolic
 
@@ -193,14 +214,14 @@ class Derivation:
             return symbolic(self.term, self.function_name(False), inline)
 
     def matrix_text(self) -> str:
-        """The result in matrix form as plain text, such as `2 A x`; index form where there is none."""
+        """The result in matrix form as plain text, such as `2 A x`, or in index form if it has no matrix form."""
         from combdiff.notation.matrix.text import matrix_text
 
         with deep_recursion():
             return matrix_text(self.term)
 
     def unicode_text(self) -> str:
-        """The objective and the result in plain signs, to be read.
+        """The objective and the result as Unicode text for a terminal.
 
         >>> import combdiff as cd
         >>> print(cd.grad("(A::Her) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j))").unicode_text())
@@ -224,12 +245,12 @@ class Derivation:
         ir: bool = False,
         **shapes: object,
     ) -> Plan:
-        """The statements that compute the result, for arrays of the shapes given; prints as a table of costs.
+        """The array operations that compute the result for arrays of the given shapes; prints as a table of costs.
 
-        With `ir` it prints as the array program that code is written from, a line an operation, which
-        `combdiff.arrays.text.read` makes a plan of again. With `value`, `pack`, `memory` and `distances` the statements
-        are those of `compile` with the same; where the program has such a name, write `value_=True`. Raises BudgetError
-        where `memory`, bytes or text such as "2 GB", is too little.
+        With `ir` it prints as an array program, one operation in a line; `combdiff.arrays.text.read` reads this text
+        back. `value`, `pack`, `memory` and `distances` have the same meaning as for `compile`; if the program has a
+        parameter of such a name, write `value_=True`. Raises BudgetError if `memory` (bytes, or text such as "2 GB") is
+        too small.
         """
         from combdiff.arrays.lower.lower import guessed_sizes
         from combdiff.arrays.packing.packed_plan import packed
@@ -262,12 +283,12 @@ class Derivation:
         name: str = "",
         **shapes: object,
     ) -> str:
-        """Stand-alone source text; with `value` it returns the objective's value, or values, before the derivative.
+        """The source of a function that computes the derivative. It imports only its array library.
 
-        With `hvp` it returns last a function of a direction, the Hessian-vector product at that point. With
-        `pack=("J",)` it defines `pack_J`, and its function takes `pack_J(J)` in the place of J; see `compile`.
-        Contractions are in the order that is best for arrays of the `shapes` given, within `memory`, as for `plan`, and
-        `distances` are those of `compile`. The function is called `name`, or after what it returns.
+        With `value` the function returns the objective's value, or values, before the derivative. With `hvp` its last
+        result is a function of a direction, the Hessian-vector product at that point. With `pack=("J",)` the source
+        defines `pack_J`, and the function takes `pack_J(J)` instead of J; see `compile`. The order of contractions is
+        the best one for arrays of the given `shapes`, within `memory`. `name` is the name of the function.
         """
         from combdiff.arrays.passes.memory import bytes_of
         from combdiff.emit.emit import source, spelling_of
@@ -301,6 +322,7 @@ class Derivation:
         pack: str | Sequence[str] = (),
         memory: int | str | None = None,
         distances: Distances = "differences",
+        structured: bool = False,
     ) -> Compiled[tuple[Any, ...]]: ...
 
     @overload
@@ -314,6 +336,7 @@ class Derivation:
         pack: str | Sequence[str] = (),
         memory: int | str | None = None,
         distances: Distances = "differences",
+        structured: bool = False,
     ) -> Compiled[tuple[Any, ...]]: ...
 
     @overload
@@ -327,6 +350,7 @@ class Derivation:
         pack: str | Sequence[str] = (),
         memory: int | str | None = None,
         distances: Distances = "differences",
+        structured: bool = False,
     ) -> Compiled[Any]: ...
 
     def compile(
@@ -339,36 +363,78 @@ class Derivation:
         pack: str | Sequence[str] = (),
         memory: int | str | None = None,
         distances: Distances = "differences",
+        structured: bool = False,
     ) -> Compiled[Any]:
-        """A callable of arrays, in the order of the arguments: captured ones, the differentiated, cotangents.
+        """A function of arrays. Its arguments are the given arrays, then the unknowns, then the cotangents.
 
-        It returns the derivative; with `value` the value before it, and with `hvp` a function last: after
-        `value, gradient, hvp = f(A, x)`, `hvp(k)` is the Hessian at x times k, from what was computed at x already.
-        `check` says how much of an array is held against its declared symmetries at its first call: "sample" (4,096
-        entries), "full" or False. `memory`, bytes or text such as "2 GB", limits what the arrays that a call makes take
-        at once, results among them: what is too large is computed in loops over an index. Raises ArrayError for arrays
-        that do not fit, and BudgetError before any work is done where no loops keep to the limit.
+        The function returns the derivative. With `value` it returns the value first; with `hvp` it returns a function
+        last: after `value, gradient, hvp = f(A, x)`, `hvp(k)` is the Hessian at x times k, and reuses what f computed.
+        `check` is the share of entries whose declared symmetries the function checks in the first call with an array:
+        "sample" (4,096 entries), "full" or False. `memory` (bytes, or text such as "2 GB") limits the memory of the
+        arrays that a call makes, including its results, at any time; loops over an index keep to the limit. Raises
+        ArrayError if an array does not fit, and BudgetError, before any work, if no loops keep to the limit.
 
-        A squared distance Σ (x − y)² is made of differences. With `distances="expanded"` it is Σ x² + Σ y² − 2 Σ x y,
-        whose product of matrices is several times faster; digits are lost where points are near one another, and what
-        is positive may come out a little below zero.
+        Squared distances Σ (x − y)² are computed from differences. With `distances="expanded"` they are computed as
+        Σ x² + Σ y² − 2 Σ x y, whose product of matrices is several times faster. But they lose digits if points are
+        near one another, and a squared distance may be slightly negative.
 
-        `pack=("J",)` makes a packed copy of J at the first call with an array, and only that is read in calls with the
-        same array afterwards: where J has symmetries, the rows that the others follow from. The docstring of `pack_J`
-        in `source` says how much memory the copy takes. J is checked in full before. After it was changed in place,
-        `repack()` is to be called. UnsupportedError: what is named is no captured array, or the backend is "dask".
+        `pack=("J",)` makes a packed copy of J in the first call with an array; later calls with the same array read
+        only this copy. If J has symmetries, the copy has only the rows from which the others follow. The docstring of
+        `pack_J` in `source` says how much memory the copy takes. All entries of J are checked first. Call `repack()`
+        after you change J in place. Raises UnsupportedError if J is not a given array, or if the backend is "dask".
+
+        With `structured=True` the function returns tensors as `blocks` with `.dense()` and `.scipy()`: each block is a
+        pattern (a δ in the result) and an array of the entries that are not zero.
         """
-        from combdiff.arrays.passes.memory import bytes_of
+        code = backend, self.function_name(value, hvp), self._title(value), *self._limits(check, pack, memory)
+        with _told_where(self.text, self.name):
+            if structured:
+                return self._blocks(value, hvp, distances, *code)
+            return self._compiled(value, hvp, distances, *code)
+
+    def _compiled(self, value: bool, hvp: bool, distances: Distances, *code: Any) -> Compiled[Any]:
+        """The function that returns whole arrays."""
         from combdiff.run.compiled import Compiled
         from combdiff.run.hessian import CompiledHessian
 
+        joint = self._joint(value, distances) if hvp else None
+        return CompiledHessian(joint, *code) if joint else Compiled(self._runnable(value, distances), *code)
+
+    def _limits(
+        self, check: Check, pack: str | Sequence[str], memory: int | str | None
+    ) -> tuple[Check, tuple[str, ...], int | None]:
+        """How much is checked, what is packed, and how many bytes there are."""
+        from combdiff.arrays.passes.memory import bytes_of
+
         if check not in ("sample", "full", False):
             raise UnsupportedError(f"check is {check!r}", remedy='give "sample", "full" or False')
-        limits = check, self._names_to_pack(pack), bytes_of(memory)
-        code = backend, self.function_name(value, hvp), self._title(value), *limits
-        with _told_where(self.text, self.name):
-            joint = self._joint(value, distances) if hvp else None
-            return CompiledHessian(joint, *code) if joint else Compiled(self._runnable(value, distances), *code)
+        return check, self._names_to_pack(pack), bytes_of(memory)
+
+    def _blocks(self, value: bool, hvp: bool, distances: Distances, *code: Any) -> Compiled[Any]:
+        """The function that returns only the entries that are not zero."""
+        from combdiff.arrays.lower.signature import result_of
+        from combdiff.run.structured import CompiledBlocks
+
+        if hvp or distances != "differences":
+            raise UnsupportedError(
+                "structured=True does not work with hvp or distances", remedy="leave hvp and distances out"
+            )
+        formula = self._runnable(value).formula
+        count = len(result_of(self.term).outputs)
+        values = len(result_of(formula).outputs) - count
+        return CompiledBlocks(formula, values, self._rows(count), *code)
+
+    def _rows(self, count: int) -> tuple[int, ...]:
+        """The number of slots of each result that are rows of a matrix: in a Jacobian those of the value, else half."""
+        from combdiff.arrays.lower.signature import result_of
+        from combdiff.notation.paper import heads_of
+
+        ranks = [len(e.type.params) if isinstance(e.type, Map) else 0 for e in result_of(self.term).outputs]
+        heads = heads_of(self.objective, self.mode, count)
+        if not heads:
+            return tuple(rank // 2 for rank in ranks)
+        kinds = [self.objective.params[head.unknown].kind for head in heads]
+        return tuple(r - len(k.params) if isinstance(k, Map) else r for r, k in zip(ranks, kinds, strict=True))
 
     def _names_to_pack(self, pack: str | Sequence[str]) -> tuple[str, ...]:
         from combdiff.run.packed_arrays import names_to_pack
@@ -384,7 +450,7 @@ class Derivation:
         manifold: str | Mapping[str, str] = "",
         **arrays: object,
     ) -> Problem:
-        """The objective for `scipy.optimize.minimize`: `fun`, `jac`, `hessp` and `x0`, all of one real vector.
+        """The arguments of `scipy.optimize.minimize`: `x0`, one real vector, and its functions `fun`, `jac`, `hessp`.
 
         >>> import combdiff as cd, numpy as np
         >>> from scipy.optimize import minimize
@@ -393,9 +459,9 @@ class Derivation:
         >>> bool(np.allclose(p.unpack(found.x), 1, atol=0.1))
         True
 
-        Captured arrays and functions are given by name, and so are the unknowns, where to start; see `Problem`. `check`
-        and `pack` are as for `compile`; with `manifold="stiefel"` unknowns keep orthonormal columns. Where the program
-        has a name such as check, the option is `check_`.
+        Give the arrays and functions by name, and a starting point for each unknown; see `Problem`. `check` and `pack`
+        as for `compile`; with `manifold="stiefel"` the unknowns keep orthonormal columns. If the program has a
+        parameter with the name of an option, such as check, the option is `check_`.
         """
         from combdiff.minimizing import Problem
 
@@ -404,10 +470,10 @@ class Derivation:
         return Problem(self, given.rest, check, pack, given.option("manifold", manifold, ""))
 
     def check(self, seed: int = 0) -> Report:
-        """Compare with finite differences and the emitted code, on random data in the declared symmetries.
+        """Compare the result with finite differences and with the emitted code, on random data with its symmetries.
 
-        The report is true if all agree to 10⁻⁶; `seed` chooses other data. Raises UnsupportedError where nothing can be
-        compared, such as a program without a finite value.
+        The report is true if all agree to 10⁻⁶; another `seed` gives other data. Raises UnsupportedError if no
+        comparison is possible, for example because the program has no finite value.
         """
         from combdiff.checking.report import check
 
@@ -416,22 +482,28 @@ class Derivation:
 
     @cached_property
     def objective(self) -> Lam:
-        """What was differentiated: the map that the outermost derivative was taken of; inner ones stand in it."""
+        """The map that was differentiated by the outermost derivative; it may contain inner derivatives."""
         t, result = self.program, self.term
+        if self.mode == SIMPLIFIED:
+            maps = []
+            while isinstance(t, Lam):
+                maps.append(t)
+                t = t.body
+            return maps[innermost(maps)]
         while isinstance(t, Lam) and isinstance(result, Lam):
             t, result = t.body, result.body
         match t:
             case Diff(_, Lam() as f):
                 return f
             case Diff(_, Diff() as inner) if isinstance(result, Lam) and isinstance(inner.type, Map):
-                # of a derivative: a map of the result's own parameters, but for the last cotangents
+                # the map is itself a derivative: give it the parameters of the result, not the last cotangents
                 own = result.params[: len(inner.type.params)]
                 return Lam(own, apply(inner, *own))
         raise AssertionError("a marked program is a derivative of a known map, below leading maps")
 
     @cached_property
     def differentiated(self) -> Term:
-        """The objective with its own derivatives written out, as the outermost derivative was taken of it."""
+        """The objective with its inner derivatives written out: the input of the outermost derivative."""
         simplifier = self._simplifier(expand=False)
         with deep_recursion():
             return without_derivatives(
@@ -440,16 +512,17 @@ class Derivation:
 
     @cached_property
     def gradient(self) -> Derivation:
-        """The gradient of the same program, valid in the full space: what a Hessian product is the pullback of."""
+        """The gradient of the same program in the full space. Its pullback is the Hessian product."""
         return _derived(self.text, "grad", self.program, self._simplifier(self.expand, full_space=True), self.name)
 
     @cached_property
     def products(self) -> Derivation:
-        """The Hessian-vector product of the same program, which `hvp=True` stands for."""
-        return _derived(self.text, "hvp", self.program, self._simplifier(self.expand), self.name)
+        """The Hessian-vector product of the same program, for `hvp=True`."""
+        simplifier = self._simplifier(self.expand)
+        return _derived(self.text, "hvp", self.program, simplifier, self.name, self.symmetric)
 
     def _simplifier(self, expand: bool, full_space: bool = False) -> Simplifier:
-        """A simplifier with a budget of its own, like the one that found this derivative."""
+        """A simplifier with a new budget of the same size."""
         return Simplifier(Gate(), expand, seconds=self.seconds, nodes=self.nodes, full_space=full_space)
 
     def _runnable(self, value: bool, distances: Distances = "differences") -> Forms:
@@ -463,24 +536,48 @@ class Derivation:
     def _without_value(self) -> Forms:
         from combdiff.arrays.lower.forms import Forms
 
-        return Forms(self.term, self._flat, _same)
+        flats = [d._flat for d in self._run if d._flat is not None]
+        return Forms(self.term, tuple(_of_the_same(self.term, flat) for flat in flats), _same)
 
     @cached_property
     def _with_value(self) -> Forms:
         from combdiff.arrays.lower.forms import Forms
 
-        flat = self._flat
+        if self.mode == SIMPLIFIED:
+            raise UnsupportedError("the result of cd.simplified is already the value", remedy="leave value out")
+        run = self._run
         with deep_recursion():
-            simplifier = self._simplifier(expand=False)
-            f = without_derivatives(self.objective, simplifier, simplifier.ask)
-            if isinstance(f, Lam):
-                f = self._simplifier(self.expand).value(f)
             budget = Budget.of(self.seconds)
-            return Forms(with_value(self.term, f, budget), flat and with_value(flat, f, budget), _same)
+            formula = with_value(self.term, self._value, budget)
+            flats = [with_value(d._flat, d._value, budget) for d in run if d._flat is not None]
+            return Forms(formula, tuple(_of_the_same(formula, flat) for flat in flats), _same)
+
+    @cached_property
+    def _value(self) -> Term:
+        """The objective in the form that its derivatives have."""
+        simplifier = self._simplifier(expand=False)
+        f = without_derivatives(self.objective, simplifier, simplifier.ask)
+        return self._simplifier(self.expand).value(f) if isinstance(f, Lam) else f
+
+    @cached_property
+    def _run(self) -> tuple[Derivation, ...]:
+        """The derivations that code may use: of equivalent programs that do not depend on how this one is written."""
+        if self.expand or self.mode not in ("grad", "pullback", "hvp"):
+            return (self,)
+        found = []
+        with deep_recursion():
+            for program in programs_to_run(self.program):
+                if program == self.program:
+                    found.append(self)
+                    continue
+                with suppress(CombDiffError):  # the formula can be run, and that is enough
+                    simplifier = self._simplifier(False)
+                    found.append(_derived(self.text, self.mode, program, simplifier, self.name, self.symmetric))
+        return tuple(found) or (self,)
 
     @cached_property
     def _flat(self) -> Term | None:
-        """The derivative before common factors were put in front and parts were named; None if that was not tried."""
+        """The derivative before common factors were collected and parts were named; None if that was not tried."""
         collected = [n for n, step in enumerate(self.steps) if step.name == COLLECT]
         if not collected or not isinstance(self.steps[collected[-1]].term, Lam):
             return None
@@ -488,7 +585,7 @@ class Derivation:
         return Traverser(lambda t: before if t == last else t)(self.term)
 
     def _title(self, value: bool) -> str:
-        """What emitted code says of itself."""
+        """The head of the docstring of emitted code."""
         return f"{self}\n\n{CANCELS}" if self.expand and value else str(self)
 
     def _joint(self, value: bool, distances: Distances = "differences") -> Joint:
@@ -497,29 +594,38 @@ class Derivation:
 
         if self.mode != "grad":
             raise UnsupportedError(
-                f"hvp=True stands next to a gradient, and this is a derivation of cd.{self.mode}",
+                f"hvp=True needs a derivation of cd.grad, and this is a derivation of cd.{self.mode}",
                 remedy="use cd.grad(text).compile(hvp=True), or cd.hvp(text) for the product alone",
             )
         with deep_recursion():
             return joined(self._runnable(value, distances), self.products._runnable(value=False))
 
     def function_name(self, value: bool, hvp: bool = False) -> str:
-        """What code for it is called if nobody says."""
+        """The default name of a function in code."""
         name = MODES[self.mode].function
         if hvp:
             return f"value_{name}_and_hvp" if value else f"{name}_and_hvp"
         return f"value_and_{name}" if value else name
 
 
+def _of_the_same(formula: Term, t: Term) -> Term:
+    """`t` with the parameters of `formula`: the cotangents of another program may have other names."""
+    match formula, t:
+        case Lam(params, body), Lam(own, inner) if len(params) == len(own):
+            return Lam(params, _of_the_same(body, substitute(inner, dict(zip(own, params, strict=True)))))
+        case _:
+            return t
+
+
 def _same(before: Term, after: Term) -> None:
-    """Raise CheckError if what is chosen to be run does not have the value of what it was chosen for."""
+    """Raise CheckError if the form that was chosen to run has another value than the formula."""
     with suppress(UnsupportedError, OverflowError):
         Gate().same(before, after, "choosing what to run")
 
 
 @contextmanager
 def _told_where(text: str, name: str) -> Iterator[None]:
-    """An error that comes up meanwhile is told with its place in the program, if what it is about stands there."""
+    """Give an error that is raised meanwhile its place in the program, if its subject occurs there."""
     try:
         with deep_recursion():
             yield
@@ -530,10 +636,13 @@ def _told_where(text: str, name: str) -> Iterator[None]:
         raise
 
 
-def _restored(text: str, mode: str, archive: Archive, accounts: Sequence[Mapping[str, Any]], *how: Any) -> Derivation:
-    """A derivation that was pickled or copied; `how` it was simplified."""
+def _restored(
+    text: str, mode: str, archive: Archive, accounts: Sequence[tuple[Mapping[str, Any], bool]], *how: Any
+) -> Derivation:
+    """A derivation that was pickled or copied; `how` are the options of its simplification."""
     program, term, *stages = archive.terms()
-    steps = (Step(term=stage, **account) for stage, account in zip(stages, accounts, strict=True))
+    pairs = zip(stages[::2], stages[1::2], accounts, strict=True)
+    steps = (Step(term=t, before=None if first else before, **account) for t, before, (account, first) in pairs)
     return Derivation(text, mode, program, term, Steps(steps), *how)
 
 
@@ -548,33 +657,42 @@ def derive(
     nodes: float = NODES,
     name: str = "<text>",
     progress: Progress | None = None,
+    symmetric: bool = False,
 ) -> Derivation:
     """Read a program and take its derivative; see `combdiff.grad`."""
     with _told_where(text, name), rare_collections():
-        program = marked_program(infer(parse(text, name), keep=keep), wrt)
+        read = infer(parse(text, name), keep=keep)
+        program = with_stable_forms(plain_program(read) if mode == SIMPLIFIED else marked_program(read, wrt))
+        if mode == SIMPLIFIED:
+            mode = marker_of(program) or mode
         simplifier = Simplifier(Gate(), expand, seconds=seconds, nodes=nodes, progress=progress)
-        return _derived(text, mode, program, simplifier, name)
+        return _derived(text, mode, program, simplifier, name, symmetric)
 
 
-def _derived(text: str, mode: str, program: Term, simplifier: Simplifier, name: str) -> Derivation:
+def _derived(
+    text: str, mode: str, program: Term, simplifier: Simplifier, name: str, symmetric: bool = False
+) -> Derivation:
     with deep_recursion():
+        simplifier.raw = MODES[mode].raw
         simplifier.names = index_names(program)
         simplifier.definitions = {var.name for t in subterms(program) if isinstance(t, Let) for var, _ in t.bindings}
         simplifier.rank = {p: n for n, p in enumerate(parameters_of(program))}
         note = note_on_value(program, simplifier.budget) if MODES[mode].of_real_part else ""
-        simplifier.steps.append(Step("program", program, note=note))
+        note = "\n".join(filter(None, [note, PROJECTED if symmetric else ""]))
+        simplifier.steps.append(Step("program", as_asked(program, mode), note=note))
         simplifier.announce("differentiate")
-        term = differentiate(program, mode, simplifier, simplifier.ask)
+        term = differentiate(program, mode, simplifier, simplifier.ask, symmetric=symmetric)
         if divides_by_zero(term):
             raise UnsupportedError(
-                "the derivative divides by zero, whatever the arrays hold",
-                remedy="look for a part of the program that is always zero, by a declared symmetry perhaps",
+                "the derivative divides by zero for all arrays",
+                remedy="look for a part of the program that is always zero, perhaps by a declared symmetry",
             )
     steps = Steps(simplifier.steps)
-    return Derivation(text, mode, program, term, steps, simplifier.expand, simplifier.seconds, simplifier.nodes, name)
+    how = simplifier.expand, simplifier.seconds, simplifier.nodes, name, symmetric
+    return Derivation(text, mode, program, term, steps, *how)
 
 
-# what a notebook shows of values that know no pages themselves; the pages are imported when one is shown
+# how a notebook shows values of lower modules; the pages are imported when a notebook shows one
 
 
 def _step_bundle(step: Step) -> Bundle:

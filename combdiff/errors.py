@@ -1,4 +1,4 @@
-"""What a user is told: one root class, a place in the text, what was found, what was expected, how to mend it."""
+"""The errors of combdiff: one root class with a message, a place in the text, and a remedy."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ class CombDiffError(Exception):
         |     ^
     remedy: give z a value
 
-    `str(error)` is the whole message: what is wrong, where (line, column, the line with a caret), perhaps a
-    second place ("declared here"), and a remedy. An error without a place may be `about` something that has one.
+    `str(error)` is the whole message: the reason, the place (line, column, the line with a caret), sometimes a second
+    place ("declared here"), and a remedy. If an error has no place, `about` may name an object that has one.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class CombDiffError(Exception):
         self.remedy = remedy
 
     def located(self, source: Source) -> CombDiffError:
-        """The same error, now knowing the text that its spans point into."""
+        """The same error with the text that its spans point into."""
         self.source = self.source or source
         return self
 
@@ -137,19 +137,19 @@ def _frames(error: BaseException) -> list[traceback.FrameSummary]:
 
 
 class LanguageError(CombDiffError):
-    """The program is not one of the language: syntax, names, types, declarations, index ranges."""
+    """The program is not valid: an error of syntax, names, types, declarations or index ranges."""
 
 
 class UnsupportedError(CombDiffError):
-    """The program is of the language, and this operation is not defined on it (the message says what is)."""
+    """The program is valid, but this operation is not defined for it (the message says what is)."""
 
 
 class ArrayError(CombDiffError):
-    """Arrays that do not fit a program: shapes, sizes, dtypes, a declared symmetry that they break."""
+    """An array does not fit the program: its shape, size or dtype, or a declared symmetry that it does not have."""
 
 
 class FileFormatError(CombDiffError):
-    """A file that another program wrote is not of its format; the message gives the line."""
+    """A file of another program does not have the expected format; the message gives the line."""
 
 
 class CheckError(CombDiffError):
@@ -157,4 +157,4 @@ class CheckError(CombDiffError):
 
 
 class BudgetError(CombDiffError):
-    """A budget of time, nodes or memory does not suffice even for a first result."""
+    """A budget of time, nodes or memory is too small even for a first result."""

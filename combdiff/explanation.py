@@ -11,25 +11,38 @@ from combdiff.terms.recursion import deep_recursion
 from combdiff.terms.terms import Lam, Term, Tuple, add, fresh, tuple_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from combdiff.derivation import Derivation
+    from combdiff.simplify.account import Step
 
 
-def explanation(d: Derivation) -> str:
-    """The derivation as a reader follows it: λ-term, B/C form, raw pullback, each stage with its laws, the result."""
+def explanation(d: Derivation, times: bool = False) -> str:
+    """The derivation as a reader follows it: λ-term, B/C form, raw pullback, each stage in words, the result.
+
+    A stage after which the formula is the same is left out. With `times`, each has its time, and how often laws fired.
+    """
     from combdiff.language.printing.printer import expression_text
 
     with deep_recursion():
         program, *stages = d.steps
         read = [line for line in (program.note, expression_text(program.term)) if line]
-        parts = ["the program, as read", *read, "", LEGEND, combinator_form(d)]
-        for step in stages:
-            parts += ["", str(step)]
+        parts = ["the program, as read", *read, "", LEGEND, combinator_form(d), "", COUNTING]
+        for step in told_stages(stages):
+            parts += ["", step.text(step.heading if times else "")]
     return "\n".join([*parts, "", "the result", str(d)])
+
+
+def told_stages(stages: Sequence[Step]) -> list[Step]:
+    """The stages that change something."""
+    return [step for step in stages if step.changed]
 
 
 LEGEND = """the combinators (section 5.1): I is x ↦ x; K e is constant; B f g is first g, then f;
 C (i ↦ g) is a map that returns a map; a captured factor stands with its primitive, as in (mul u);
 Jump g (h at t = p by w) is g, which jumps by h at a place that moves, where w is zero"""
+
+COUNTING = "In what follows, terms are counted from 1 in the formula before the stage."
 
 
 def combinator_form(d: Derivation) -> str:

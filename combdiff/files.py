@@ -1,4 +1,4 @@
-"""Programs in files: their text, and what they are called in messages."""
+"""Programs in files: their text, and their name in messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LARGEST = 1_000_000
 
 
 def read_program(file: str | os.PathLike[str]) -> tuple[str, str]:
-    """A program's text and its name in messages; "-" is standard input. A file that is too large is not read whole."""
+    """A program's text and its name in messages; "-" is standard input. It stops reading at the limit."""
     name = "<stdin>" if file == "-" else os.fspath(file)
     try:
         if file == "-":
@@ -20,10 +20,10 @@ def read_program(file: str | os.PathLike[str]) -> tuple[str, str]:
             with open(file, "rb") as stream:
                 content = stream.read(LARGEST + 1)
     except (OSError, ValueError) as problem:
-        reason = getattr(problem, "strerror", None) or "this is no path of a file"
+        reason = getattr(problem, "strerror", None) or "this is not the path of a file"
         raise CombDiffError(f"cannot read {name}: {reason}", remedy="give the path of a .cd file") from None
     if len(content) > LARGEST:
-        raise CombDiffError(f"{name} is larger than the {LARGEST} bytes that are read", remedy="split the program")
+        raise CombDiffError(f"{name} is larger than the limit of {LARGEST} bytes", remedy="split the program")
     try:
         return content.decode("utf-8-sig"), name
     except UnicodeDecodeError as problem:

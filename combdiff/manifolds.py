@@ -1,4 +1,4 @@
-"""Charts: what a minimiser varies freely, and the unknowns that it stands for, with first and second derivatives.
+"""Charts: maps from the free variables of a minimiser to the unknowns, with first and second derivatives.
 
 Orthonormal columns (the Stiefel manifold) are the polar factor Q = X P⁻¹ of any matrix X of full rank, P² = X†X. With
 the inner product Re tr A†B, the gradient G of a function at Q is pulled back to G P⁻¹ − 2 X Y, where P Y + Y P is the
@@ -27,7 +27,7 @@ class Chart(Protocol):
         ...
 
     def pulled(self, g: Matrix) -> Matrix:
-        """The gradient by what is varied, of a function whose gradient by the value is g."""
+        """The gradient by the free variable, of a function whose gradient by the value is g."""
         ...
 
     def turned(self, k: Matrix, g: Matrix, dg: Matrix) -> Matrix:
@@ -36,7 +36,7 @@ class Chart(Protocol):
 
 
 class Flat:
-    """An unknown that is varied itself."""
+    """An unknown without a constraint: it is the free variable itself."""
 
     def __init__(self, value: Matrix, name: str = "") -> None:
         self.value = value
@@ -52,13 +52,13 @@ class Flat:
 
 
 class Stiefel:
-    """A matrix with orthonormal columns, the polar factor of the one that is varied.
+    """A matrix with orthonormal columns: the polar factor of the free variable.
 
     >>> point = Stiefel(np.array([[3.0], [4.0]]))
     >>> point.value.T, point.pulled(np.array([[1.0], [0.0]])).T.round(3)
     (array([[0.6, 0.8]]), array([[ 0.128, -0.096]]))
 
-    Raises ArrayError for what is no matrix of full rank with at least as many rows as columns.
+    Raises ArrayError if the free variable is not a matrix of full rank with at least as many rows as columns.
     """
 
     def __init__(self, x: Matrix, name: str = "the unknown") -> None:
@@ -69,7 +69,7 @@ class Stiefel:
             )
         squares, self._u = np.linalg.eigh(_adjoint(x) @ x)
         if not squares.size or squares[0] <= 1e-14 * squares[-1]:
-            raise ArrayError(f"the columns of {name} depend on one another", remedy="start from a matrix of full rank")
+            raise ArrayError(f"the columns of {name} are linearly dependent", remedy="start from a matrix of full rank")
         self._x, self._p = x, np.sqrt(squares)
         self.value = self._divided(x)
 

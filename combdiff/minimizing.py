@@ -1,7 +1,7 @@
-"""A derivation as a minimisation problem of real vectors: what `scipy.optimize.minimize` takes, and back to arrays.
+"""A derivation as a minimisation problem of real vectors, for `scipy.optimize.minimize`.
 
-All unknowns are packed in one vector, a complex entry a + ib as the two floats a, b. For z = a + ib the gradient is
-∂f/∂a + i ∂f/∂b, so that packing it gives the gradient in the packed unknowns; so do Hessian-vector products.
+One vector contains all unknowns, a complex entry a + ib as the two floats a, b. For z = a + ib the gradient is
+∂f/∂a + i ∂f/∂b, so the packed gradient is the gradient by the packed unknowns; the same holds for Hessian products.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Known:
 
 @boundaries("fun", "jac", "hessp", "pack", "unpack")
 class Problem:
-    """The objective of a derivation as a function of one real vector. Made by `Derivation.problem`.
+    """The objective of a derivation as a function of one real vector. `Derivation.problem` returns it.
 
     >>> import combdiff as cd
     >>> p = cd.grad("(a::R) -> (z::CV) -> sum(i, abs2(z(i) - a))").problem(a=2.0, z=np.array([1j]))
@@ -58,12 +58,13 @@ class Problem:
     >>> p.unpack(p.x0)
     array([0.+1.j])
 
-    `fun`, `jac` and `hessp` are what `scipy.optimize.minimize` calls so, `x0` is where to start, `unpack` makes the
-    unknowns of a vector (several are a tuple) and `pack` a vector of the unknowns. What was computed at a point is kept
-    until another one is asked for. Code for `hessp` is made when it is first called. Any number of threads may use it.
+    `fun`, `jac`, `hessp` and `x0`, the starting point, are the arguments of `scipy.optimize.minimize` with these names.
+    `unpack` converts a vector to the unknowns (several are a tuple), and `pack` converts the unknowns to a vector. The
+    problem keeps the results at one point until it gets another point. The first call of `hessp` makes its code. Any
+    number of threads may use a problem.
 
-    With `manifold="stiefel"` the unknowns, or with {"C": "stiefel"} those named, are matrices with orthonormal columns:
-    the vector is that of any matrix of full rank, whose polar factor the unknown is.
+    With `manifold="stiefel"` all unknowns are matrices with orthonormal columns; with {"C": "stiefel"} only C is. The
+    vector then contains a matrix of full rank, and the unknown is its polar factor.
     """
 
     def __init__(
@@ -103,7 +104,7 @@ class Problem:
         return f"<minimisation over {unknowns}, {len(self.x0)} real numbers>"
 
     def fun(self, x: npt.ArrayLike) -> float:
-        """The objective, of which the real part is taken."""
+        """The real part of the objective."""
         return float(np.real(cast(complex, self._at(x).found[0])))
 
     def jac(self, x: npt.ArrayLike) -> Vector:
@@ -127,7 +128,7 @@ class Problem:
         return self.pack(*(chart.turned(k, g, dg) for chart, k, g, dg in each))
 
     def pack(self, *unknowns: object) -> Vector:
-        """One real vector of arrays of the unknowns, in their order."""
+        """One real vector from arrays of the unknowns, in their order."""
         if len(unknowns) != len(self._unknowns):
             raise ArrayError(
                 f"there are {len(self._unknowns)} unknowns, and {len(unknowns)} arrays are given",
@@ -145,7 +146,7 @@ class Problem:
         return np.concatenate(parts)
 
     def unpack(self, x: npt.ArrayLike) -> Unknown | tuple[Unknown, ...]:
-        """The unknowns that a vector holds, as fresh arrays; several as a tuple."""
+        """The unknowns in a vector, as new arrays; several as a tuple."""
         arrays = [chart.value for chart in self._at_charts(self._vector(x))]
         return arrays[0] if len(arrays) == 1 else tuple(arrays)
 

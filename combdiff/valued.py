@@ -11,6 +11,7 @@ from combdiff.terms.terms import Diff, Lam, Let, Term, Tuple, Var, call, let, tu
 from combdiff.terms.types import COMPLEX, Map, Number
 
 REAL_PART = "its value is not provably real: what follows is the gradient of its real part (Eq. 42)"
+PROJECTED = "the gradient is projected on the declared symmetry of what is varied, before it is simplified"
 
 
 def with_value(result: Term, f: Term, budget: Budget | None = None) -> Term:

@@ -1,4 +1,4 @@
-"""Overlaps of Bloch states from Wannier90's files, laid out for a program over a lattice of k-points.
+"""Read overlaps of Bloch states from Wannier90 files, as arrays for a program over a lattice of k-points.
 
 `read_mmn` turns a list of blocks, one for each pair of neighbours, into the array M(p, q, k, b) and the list X of
 offsets b that `examples/wannier_lattice.cd` takes; `neighbour_weights` gives its weights w(b). The formats are those
@@ -69,7 +69,7 @@ class Overlaps:
 
 @dataclass(frozen=True)
 class Crystal:
-    """What `read_nnkp` reads: `lattice`, real array (3, 3), a row a vector in Å, and fractional `kpoints` (n, 3)."""
+    """The result of `read_nnkp`: `lattice`, real array (3, 3) with a vector in Å in each row; fractional `kpoints`."""
 
     lattice: Floats
     kpoints: Floats
@@ -84,7 +84,7 @@ def neighbour_weights(vectors: ArrayLike) -> Floats:
     Args:
         vectors: real array (offsets, dimensions) in Cartesian coordinates, such as `overlaps.vectors(lattice)`.
 
-    Raises ArrayError where no weights have this property: the neighbours are too few or not those of complete shells.
+    Raises ArrayError if no weights have this property: there are too few neighbours, or a shell is not complete.
     """
     b = np.asarray(vectors, float)
     if b.ndim != 2 or not b.size:
@@ -114,18 +114,18 @@ def read_mmn(path: FilePath, *, mp_grid: Sequence[int] | None = None, kpoints: A
         w = neighbour_weights(overlaps.vectors(lattice))
         value, gradient = spread(overlaps.M, w, U, X=overlaps.X)
 
-    The file numbers the k-points and does not say where they are. They are found from it if they fill a mesh direction
-    by direction, whichever direction runs fastest (the third in what Wannier90's `kmesh.pl` writes): on the right mesh
-    the neighbours of every k-point are the same steps b away. The first k-point is M[:, :, 0, 0, 0].
+    The file numbers the k-points and does not contain their coordinates. `read_mmn` finds these if the k-points fill a
+    mesh in order, with any direction fastest (Wannier90's `kmesh.pl` uses the third): on the right mesh, all k-points
+    have neighbours at the same steps b. The first k-point is M[:, :, 0, 0, 0].
 
     Args:
         path: the file. After a comment and the line `num_bands num_kpts nntot` it holds blocks in any order, each a
             line `k1 k2 G1 G2 G3` and, for the neighbour k1 + b = k2 + G, a matrix with its first index running fastest.
-        mp_grid: the numbers of k-points in the three directions, where the file leaves more than one choice.
+        mp_grid: the numbers of k-points in the three directions, if the file allows more than one choice.
         kpoints: real array (num_kpts, 3), their fractional coordinates, for k-points in another order.
 
     Raises:
-        FileFormatError: the file is not of this format (the message gives the line), or its neighbours are not those of
+        FileFormatError: the file does not have this format (the message gives the line), or its neighbours do not form
             a regular mesh.
         ArrayError: `mp_grid` or `kpoints` do not fit the file.
     """
@@ -149,7 +149,7 @@ def read_mmn(path: FilePath, *, mp_grid: Sequence[int] | None = None, kpoints: A
 def read_nnkp(path: FilePath) -> Crystal:
     """The lattice and the k-points in a `.nnkp` file, which `wannier90.x -pp` writes: `read_nnkp("diamond.nnkp")`.
 
-    Raises FileFormatError where the blocks `real_lattice` and `kpoints` are missing or hold something else.
+    Raises FileFormatError if the blocks `real_lattice` and `kpoints` are missing or malformed.
     """
     name = Path(path).name
     with _opened(path) as file:

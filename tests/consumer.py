@@ -41,3 +41,15 @@ def told(text: str) -> str:
 def minimised(A: npt.NDArray[np.float64]) -> float:
     problem = cd.grad(ENERGY).problem(A=A, x=np.ones(len(A)))
     return problem.fun(problem.x0)
+
+
+def forwards(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    tangent: Callable[..., npt.NDArray[np.float64]] = cd.jvp(ENERGY).compile()
+    blocks = cd.jacobian(ENERGY, wrt="x").compile(structured=True)
+    value, hessian = cd.hessian(ENERGY).compile(value=True)(np.eye(len(x)), x)
+    projected = (
+        cd.grad(ENERGY, symmetric=True, wrt=("A",)).result + cd.simplified(ENERGY).result + cd.vjp(ENERGY).result
+    )
+    whole: npt.NDArray[np.float64] = blocks(np.eye(len(x)), x).dense()
+    bent: npt.NDArray[np.float64] = hessian @ x * len(projected)
+    return tangent(np.eye(len(x)), x, x) + whole * float(value) + bent

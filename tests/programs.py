@@ -10,7 +10,7 @@ from pathlib import Path
 
 import combdiff as cd
 from combdiff.derivation import Derivation
-from tests.test_documents import SHOWN, name_of
+from tests.test_documents import MODES, SHOWN, name_of
 
 ROOT = Path(__file__).parent.parent
 SECTIONS = (ROOT / "tests" / "notation" / "matrix_programs.txt").read_text(encoding="utf-8").strip().split("\n\n# ")
@@ -27,7 +27,6 @@ def _with_forms() -> dict[str, tuple[str, str]]:
 
 
 WITH_FORMS = _with_forms()
-MODES = {"gradient": cd.grad, "pullback": cd.pullback, "hvp": cd.hvp}
 
 
 def _all() -> dict[str, tuple[str, str]]:

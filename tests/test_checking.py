@@ -199,8 +199,8 @@ def test_what_is_infinite_in_formula_and_code_agrees() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "(x::RV) -> sin(sum((i, j), indicator(i + 1, j, 1 / (x(i) - x(j))^2)))",
-        "(x::RV) -> sum((i, j), indicator(i + 1, j, 1 / (x(i) - x(j))^12))",
+        "(x::RV) -> sin(sum((i, j), where(i < j, 1 / (x(i) - x(j))^2)))",
+        "(x::RV) -> sum((i, j), where(i < j, 1 / (x(i) - x(j))^12))",
         "(x::R) -> exp(20 * sin(30 * x))",
     ],
 )
@@ -288,7 +288,7 @@ def test_no_slope_is_compared_where_the_function_is_nowhere_finite_nearby() -> N
     "text",
     [
         # a sum that is always 0, compared with 0
-        "(x::RV{n}) -> (a::R) -> indicator(0, sum(i, x(i) - sum(j, x(j)) / sum(j::N{n}, 1)), a)",
+        "(x::RV{n}) -> (a::R) -> where(0 <= sum(i, x(i) - sum(j, x(j)) / sum(j::N{n}, 1)), a)",
         # a logarithm on its cut, where the Hermitian form is negative
         "(A::Her{n}) -> (x::CV{n}) -> real(exp(im * log(sum((i, j), x(i)' * x(j) * A(i, j)))))",
     ],
@@ -300,6 +300,6 @@ def test_what_rounding_decides_is_not_held_against_a_derivation(text: str) -> No
 
 
 def test_what_rounding_does_not_decide_is() -> None:
-    d = cd.grad("(x::RV{n}) -> (a::R) -> indicator(0, 1 + sum(i, x(i) - sum(j, x(j)) / sum(j::N{n}, 1)), a^2)")
+    d = cd.grad("(x::RV{n}) -> (a::R) -> where(0 <= 1 + sum(i, x(i) - sum(j, x(j)) / sum(j::N{n}, 1)), a^2)")
     assert d.check()
     assert not dataclasses.replace(d, term=_scaled(d.term)).check()

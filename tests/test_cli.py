@@ -28,7 +28,8 @@ QUADRATIC = str(ROOT / "examples" / "quadratic.cd")
 CUBES = "(x::RV) -> sum(i, x(i)^3)"
 SQUARES = "(x::RV) -> sum(i, x(i)^2)"
 MANY = 100_000
-COMMANDS = ("grad", "pullback", "hvp", "compile", "check", "explain", "plan")
+MODES = ("grad", "pullback", "vjp", "jvp", "hvp", "jacobian", "hessian", "simplified")
+COMMANDS = (*MODES, "compile", "check", "explain", "plan")
 
 
 @pytest.fixture
@@ -206,8 +207,8 @@ def test_greek_letters_are_printed_whatever_the_locale():
         (b"(x::RV) -> \xff", "<stdin> is not UTF-8 text (byte 12)"),
         (SQUARES.encode("utf-16"), "is not UTF-8 text"),
         (b"(x::RV) -> \0", "control character U+0000"),
-        (b"x" * 1_000_001, "larger than the 1000000 bytes"),
-        (b"\xce\xb1" * 600_000, "larger than the 1000000 bytes"),
+        (b"x" * 1_000_001, "larger than the limit of 1000000 bytes"),
+        (b"\xce\xb1" * 600_000, "larger than the limit of 1000000 bytes"),
     ],
 )
 def test_what_is_no_program_text_is_refused(run, text, message):
@@ -264,7 +265,7 @@ def test_a_thousand_definitions_are_read():
         ("missing.cd", "No such file or directory"),
         (str(ROOT), "Is a directory"),
         ("a" * 5000, "File name too long"),
-        ("nul\0.cd", "this is no path of a file"),
+        ("nul\0.cd", "this is not the path of a file"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_named(run, file, reason):
@@ -301,7 +302,7 @@ def test_a_file_name_that_is_no_text_is_still_told():
         (("check", "-", "--value"), "unrecognized arguments: --value"),
         (("plan", "-", "--mode", "primal"), "invalid choice"),
         (("grad", "-", "--format", "python", "--form", "matrix"), "no matrix form"),
-        (("check", "-", "--seed", "-1"), "from 0 on"),
+        (("check", "-", "--seed", "-1"), "non-negative integer"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
@@ -462,3 +463,30 @@ def test_what_was_derived_before_is_not_derived_again(run, tmp_path, monkeypatch
     assert run("grad", "-e", SQUARES, "--no-cache")[0] == 0 and len(list((tmp_path / "combdiff").iterdir())) == 2
     monkeypatch.setenv("XDG_CACHE_HOME", os.devnull)
     assert run("grad", "-e", CUBES) == first
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_mode_prints_a_formula_and_code_that_run(run, mode):
+    status, formula, errors = run(mode, "-", "--no-cache", text=CUBES)
+    assert (
+        (status, errors) == (0, "")
+        and formula.startswith("(x::RV")
+        and getattr(cd, mode)(CUBES).result == formula.rstrip()
+    )
+    status, code, errors = run(mode, "-", "--no-cache", "--format", "python", text=CUBES)
+    assert (status, errors) == (0, "") and compile(code, "<code>", "exec")
+    for command in ("check", "explain", "plan"):
+        assert run(command, "-", "--no-cache", "--mode", mode, text=CUBES)[0] == 0
+
+
+def test_symmetric_is_about_gradients_and_wrt_about_derivatives(run):
+    program = "(A::RM) -> (x::Sym) -> sum((i, j), A(i, j) * x(i, j))"
+    assert (
+        run("grad", "-", "--no-cache", "--symmetric", text=program)[1]
+        .rstrip()
+        .endswith("1/2 * A(i, j) + 1/2 * A(j, i)")
+    )
+    status, _, errors = run("check", "-", "--no-cache", "--symmetric", "--mode", "jvp", text=program)
+    assert status == 2 and "about gradients" in errors
+    status, _, errors = run("simplified", "-", "--no-cache", "--wrt", "x", text=program)
+    assert status == 2 and "takes no derivative" in errors

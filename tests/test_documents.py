@@ -1,6 +1,6 @@
 """What the documents show is what happens: sessions, programs with their results, links, and names of code.
 
-A `julia` block is a program. A block `gradient`, `pullback`, `hvp` or `message` right below it is what combdiff
+A `julia` block is a program. A block named by one of the `MODES`, or `message`, right below it is what combdiff
 answers, declarations left out. `python` blocks of a document share their names.
 """
 
@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 import doctest
 import re
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -23,7 +23,15 @@ DOCUMENTS = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[([^\]]+)\]\((?!https?://)([^)#]*)(#[^)]*)?\)")
 DECLARATION = re.compile(r"^@\w+ \w+ begin(?:.* end\n|\n(?: .*\n)*end\n)", re.MULTILINE)
-MODES = {"gradient": cd.grad, "pullback": cd.pullback, "hvp": cd.hvp}
+MODES: dict[str, Callable[..., cd.Derivation]] = {
+    "gradient": cd.grad,
+    "pullback": cd.pullback,
+    "hvp": cd.hvp,
+    "jvp": cd.jvp,
+    "jacobian": cd.jacobian,
+    "hessian": cd.hessian,
+    "symmetric": partial(cd.grad, symmetric=True),
+}
 
 
 def name_of(path: Path) -> str:

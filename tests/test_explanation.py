@@ -63,3 +63,23 @@ def test_each_term_is_told_as_it_is_differentiated() -> None:
     """A δ under a function of what another δ meets is settled after that one, term by term."""
     text = "(f::RF) -> (w::R) -> sum(e::R, delta(e, sign(w), f(sum(r::R, delta(e, r, r))))) + w"
     assert "w ↦ result = B plus (Fork (B f (B sign I)) I)" in explanation(cd.grad(text))
+
+
+@pytest.mark.parametrize("mode", [cd.jvp, cd.jacobian, cd.simplified])
+def test_a_map_that_no_gradient_is_taken_of_is_told_without_one(mode) -> None:
+    text = "(A::RM) -> (x::RV) -> i -> sum(j, A(i, j) * x(j)^2)"
+    assert explanation(mode(text)).splitlines()[1] == text
+    assert explanation(cd.pullback(text)).splitlines()[1] == f"(A::RM) -> pullback({text.partition(' -> ')[2]})"
+
+
+def test_second_derivatives_are_told_of_the_map_that_was_written() -> None:
+    text = "(x::RV) -> sum(i, x(i)^3)"
+    assert explanation(cd.hessian(text)).splitlines()[1] == text
+    assert explanation(cd.hvp(text)).splitlines()[1] == text
+    assert explanation(cd.grad(text)).splitlines()[1] == f"grad({text})"
+
+
+def test_a_projection_on_a_symmetry_is_told() -> None:
+    text = "(A::RM) -> (x::Sym) -> sum((i, j), A(i, j) * x(i, j))"
+    assert "projected on the declared symmetry" in explanation(cd.grad(text, symmetric=True))
+    assert "projected" not in explanation(cd.grad(text))

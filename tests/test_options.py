@@ -69,7 +69,7 @@ def test_another_library_has_the_same_rule() -> None:
     jax.config.update("jax_enable_x64", True)
     f = cd.grad(OUT).compile("jax")
     assert np.allclose(f(out=A, x=X), 2 * A * X)
-    with pytest.raises(ArrayError, match="out= is for NumPy"):
+    with pytest.raises(ArrayError, match="out= works with NumPy only"):
         f(out=A, x=X, out_=np.empty(2))
 
 
@@ -108,7 +108,7 @@ def test_options_are_called_with_an_underscore_next_to_such_names() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda d: d.plan(value=True), "value= stands for it"),
+        (lambda d: d.plan(value=True), "value= gives its value"),
         (lambda d: d.source(value=True), "value_=True"),
         (lambda d: d.plan(memory="2 GB"), "memory_='2 GB'"),
         (lambda d: d.plan(memory=100), "memory_=100"),

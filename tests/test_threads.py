@@ -184,6 +184,26 @@ def test_the_thread_of_an_e_graph_ends_with_it() -> None:
     assert not own.is_alive()
 
 
+def test_what_is_left_for_later_is_done_before_the_next_word() -> None:
+    thread = EGraphThread()
+    done: list[str] = []
+    thread.later(lambda egraph: done.append("later"))
+    assert thread(lambda egraph: [*done, "now"]) == ["later", "now"]
+
+
+def test_what_goes_wrong_later_is_told_by_the_next_word() -> None:
+    thread = EGraphThread()
+    thread.later(lambda egraph: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        thread(lambda egraph: None)
+
+
+def test_a_process_ends_well_while_an_e_graph_is_taken_back() -> None:
+    program = "import combdiff as cd; cd.grad('(x::RV) -> sum(i, x(i)^2)')"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 def test_a_run_is_one_word_between_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     words = []
     call = EGraphThread.__call__

@@ -24,6 +24,8 @@ _CUT = (
     ops.Contraction,
     ops.Sum,
     ops.CumulativeSum,
+    ops.CumulativeProduct,
+    ops.Reduced,
     ops.Gather,
     ops.Stack,
     ops.Put,
@@ -110,6 +112,10 @@ def _without_axis(op: ops.Op, cut: Cut) -> ops.Op:
             return ops.Put(lowered, tuple(_without(at, cut.axis) for at in places), base)
         case ops.CumulativeSum(axis, reverse):
             return ops.CumulativeSum(_lower(axis, sliced), reverse)
+        case ops.CumulativeProduct(axis, reverse):
+            return ops.CumulativeProduct(_lower(axis, sliced), reverse)
+        case ops.Reduced(kind, axes):
+            return ops.Reduced(kind, _without(axes, sliced))
         case ops.Gather(slots, rank):
             return _gather(slots, rank, cut)
         case _:

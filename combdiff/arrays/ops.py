@@ -187,6 +187,18 @@ class Slice(View):
         return row, row if rank == ranks[0] else tuple(label for label in row if label != WHOLE)
 
 
+@dataclass(frozen=True, slots=True)
+class Window(View):
+    """The entries of an axis from `start` on, as many as the index of the result has values."""
+
+    name: ClassVar[str] = "window"
+    axis: int
+    start: int
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        return _but(self.axis, rank), _but(self.axis, rank)
+
+
 def _but(axis: int, rank: int) -> Row:
     return tuple(WHOLE if n == axis else n for n in range(rank))
 
@@ -201,6 +213,18 @@ class Roll(Op):
     name: ClassVar[str] = "roll"
     axis: int
     by: int
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        return _but(self.axis, rank), _but(self.axis, rank)
+
+
+@dataclass(frozen=True, slots=True)
+class Padded(Op):
+    """Zeros along an axis, with the operand's entries from `start` on."""
+
+    name: ClassVar[str] = "padded"
+    axis: int
+    start: int
 
     def rows(self, ranks: Sequence[int], rank: int) -> Rows:
         return _but(self.axis, rank), _but(self.axis, rank)
@@ -443,6 +467,31 @@ class CumulativeSum(Op):
 
     def rows(self, ranks: Sequence[int], rank: int) -> Rows:
         return _but(self.axis, rank), _but(self.axis, rank)
+
+
+@dataclass(frozen=True, slots=True)
+class CumulativeProduct(Op):
+    """Π of all entries up to each one along an axis, itself among them; `reverse` of all from each one on."""
+
+    name: ClassVar[str] = "cumprod"
+    axis: int
+    reverse: bool = False
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        return _but(self.axis, rank), _but(self.axis, rank)
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced(Op):
+    """The product, the maximum or the minimum over some axes."""
+
+    name: ClassVar[str] = "reduced"
+    kind: str
+    axes: Row
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        labels = iter(range(rank))
+        return tuple(WHOLE if axis in self.axes else next(labels) for axis in range(ranks[0])), tuple(range(rank))
 
 
 @dataclass(frozen=True, slots=True)

@@ -255,7 +255,7 @@ class Plan(Shown):
                 return sum(map(self.entries, step.operands[step.op.base :])) * parts
             case Scan(body, domain):
                 return self.sizes.get(domain, domain.count or 1) * sum(map(body.plan.flops, body.plan.steps))
-            case ops.Sum() | ops.CumulativeSum() | ops.Scatter():
+            case ops.Sum() | ops.CumulativeSum() | ops.CumulativeProduct() | ops.Reduced() | ops.Scatter():
                 return self.entries(step.operands[0]) * parts
             case _:
                 return 0
@@ -281,6 +281,10 @@ class Plan(Shown):
                 return "reduce"
             case ops.CumulativeSum():
                 return "cumulative sum"
+            case ops.CumulativeProduct():
+                return "cumulative product"
+            case ops.Reduced(kind):
+                return kind
             case ops.Add() | ops.Mul() | ops.Power() | ops.Where() | ops.Conj() | ops.Call():
                 return "elementwise"
             case ops.Unknown():

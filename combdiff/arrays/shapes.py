@@ -8,6 +8,7 @@ from combdiff.arrays.lower.argument_names import ArgumentNames
 from combdiff.arrays.lower.components import offsets_kind
 from combdiff.arrays.lower.signature import result_of
 from combdiff.errors import ArrayError
+from combdiff.language.vocabulary import counted
 from combdiff.meaning.values import Extent, places
 from combdiff.terms.terms import Term
 from combdiff.terms.types import Domain, Map
@@ -28,11 +29,16 @@ def sizes_of(t: Term, shapes: Mapping[str, object]) -> dict[Domain, int]:
         if name not in known:
             raise ArrayError(f"there is no array called {name}", remedy=f"the arguments are {', '.join(known)}")
         if not isinstance(shape, tuple | list) or not all(isinstance(n, int) and n >= 0 for n in shape):
-            raise ArrayError(f"{shape!r} is no shape of an array", remedy=f"give {name}=(size, size, …), whole numbers")
+            raise ArrayError(
+                f"{shape!r} is not the shape of an array", remedy=f"give {name}=(size, size, …), whole numbers"
+            )
         kind = known[name]
         slots = places(kind, name) if isinstance(kind, Map) else []
         if len(slots) != len(shape):
-            raise ArrayError(f"{name} is no array of {len(shape)} axes here", remedy="give NAME=(size, size, …)")
+            raise ArrayError(
+                f"{name} has {counted(len(slots), 'axis')}, but the shape has {len(shape)}",
+                remedy="give NAME=(size, size, …)",
+            )
         for (axis, place), size in zip(slots, shape, strict=True):
             if axis is not None:
                 extent.note(axis, size, place)

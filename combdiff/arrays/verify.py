@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from combdiff.arrays import ops
 from combdiff.arrays.plan import Loop, Plan, Root, Scan, Step
 from combdiff.errors import CombDiffError
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.scalars import SCALAR_FUNCTIONS, ScalarFunction
 from combdiff.terms.types import Domain
 
 
@@ -95,31 +95,36 @@ def _of_step(step: Step, blocks: dict[Domain, Domain]) -> Iterator[str]:
     yield from _of_fields(step)
 
 
+_AS_GIVEN = (
+    ops.Contraction,
+    ops.Sum,
+    ops.Reduced,
+    ops.CumulativeSum,
+    ops.CumulativeProduct,
+    ops.Conj,
+    ops.View,
+    ops.Roll,
+    ops.Padded,
+    ops.Broadcast,
+    ops.LaidOut,
+    ops.Stack,
+)
+"""Complex where what they are made of is."""
+
+
 def _of_numbers(step: Step) -> Iterator[str]:
     """Where a result is complex, or is not."""
     given = any(o.complex for o in step.operands)
     match step.op:
         case ops.Call(name):
-            row = SCALAR_FUNCTIONS.get(name)
-            if step.complex and row is not None and row.real_valued:
-                yield f"{name} is real"
+            yield from _of_function(step, SCALAR_FUNCTIONS[name])
         case ops.Add(coefficients):
             if step.complex != (given or any(c.imag for c in coefficients)):
                 yield "it is complex where its terms are"
         case ops.Mul(coefficient):
             if step.complex != (given or bool(coefficient.imag)):
                 yield "it is complex where its factors are"
-        case (
-            ops.Contraction()
-            | ops.Sum()
-            | ops.CumulativeSum()
-            | ops.Conj()
-            | ops.View()
-            | ops.Roll()
-            | ops.Broadcast()
-            | ops.LaidOut()
-            | ops.Stack()
-        ):
+        case op if isinstance(op, _AS_GIVEN):
             if step.complex != given and not isinstance(step.op, ops.Item):
                 yield "it is complex where what it is made of is"
         case ops.Factors():
@@ -134,6 +139,13 @@ def _of_numbers(step: Step) -> Iterator[str]:
         case ops.Counting() | ops.Position() | ops.Opposite() | ops.Size():
             if step.complex:
                 yield "places are real"
+
+
+def _of_function(step: Step, row: ScalarFunction) -> Iterator[str]:
+    if step.complex and row.real_valued:
+        yield f"{row.name} is real"
+    if row.arity != len(step.operands):
+        yield f"{row.name} takes {row.arity} numbers, and {len(step.operands)} are given"
 
 
 def _of_fields(step: Step) -> Iterator[str]:
@@ -152,7 +164,9 @@ def _of_fields(step: Step) -> Iterator[str]:
             yield "an index that is fixed is of another domain"
         case ops.Sum(axes) if not axes or not all(0 <= axis < ranks[0] for axis in axes):
             yield f"axes {axes} are not summed over"
-        case ops.Flip(axis) | ops.Roll(axis) | ops.CumulativeSum(axis) if not 0 <= axis < step.rank:
+        case ops.Flip(axis) | ops.Roll(axis) | ops.CumulativeSum(axis) | ops.CumulativeProduct(axis) if (
+            not 0 <= axis < step.rank
+        ):
             yield f"axis {axis} is not there"
         case ops.Put(fixed, places, base) if not len(fixed) == len(places) == len(ranks) - base:
             yield f"{len(fixed)} places are for {len(ranks) - base} operands"

@@ -20,6 +20,7 @@ from combdiff.calculus.jumps.moving import Jump, jumps
 from combdiff.calculus.primitives import Primitive
 from combdiff.errors import UnsupportedError
 from combdiff.terms.inclusion import needs_inclusion
+from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     ZERO,
     Add,
@@ -34,6 +35,7 @@ from combdiff.terms.terms import (
     Mul,
     Pow,
     Proj,
+    Reduce,
     Sum,
     Term,
     Tuple,
@@ -182,13 +184,15 @@ def _eliminate_arithmetic(x: Var, e: Term) -> Comb:
             return _eliminate_product(x, e, factors)
         case Pow(base, exponent):
             return _eliminate_power(x, e, base, exponent)
-        case Call(name, (u,)):
-            return B(row.scalar(name), eliminate(x, u))
+        case Call(name, args):
+            return _eliminate_call(x, name, args)
         case Proj(item, of):
             assert isinstance(of.type, Product), "only tuples have items"
             return B(row.item(item, of.type), eliminate(x, of))
         case Let(bindings, body):
             return eliminate(x, _unfolded(bindings, body))
+        case Reduce(_, of):
+            return B(row.reduced(e), eliminate(x, of))
         case Diff(kind, Lam(params, body)) if not e.is_derivative:
             # no integral over the parameters: the equation that is solved is differentiated at its solution
             return B(row.made_of_a_map(kind), C(params, eliminate(x, body)))
@@ -198,6 +202,13 @@ def _eliminate_arithmetic(x: Var, e: Term) -> Comb:
                 remedy="differentiate with respect to its argument, or define the map",
             )
     raise AssertionError(f"unknown node {type(e).__name__}")
+
+
+def _eliminate_call(x: Var, name: str, args: tuple[Term, ...]) -> Comb:
+    """f(a, b) ↦ B f (Fork a b); an order is written out, and mentions no variable."""
+    orders = SCALAR_FUNCTIONS[name].orders
+    items = tuple(eliminate(x, a) for a in args[orders:])
+    return B(row.scalar(name, *args[:orders]), items[0] if len(items) == 1 else Fork(items))
 
 
 def _included(x: Var, outer: Type, inner: Term) -> Comb:

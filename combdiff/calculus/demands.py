@@ -13,9 +13,10 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from combdiff.calculus.naming import is_worth_a_name
-from combdiff.terms.conditions.guards import Condition, Guard, both, condition_of, is_finite, unguarded
+from combdiff.terms.conditions.guards import Condition, Guard, both, condition_of, is_finite, under, unguarded
 from combdiff.terms.conditions.ordering import existing, united
 from combdiff.terms.terms import (
+    Add,
     App,
     Const,
     Delta,
@@ -24,6 +25,7 @@ from combdiff.terms.terms import (
     Mul,
     Term,
     Var,
+    add,
     bound_by,
     children,
     substitute,
@@ -107,6 +109,21 @@ def guarded_definitions(bindings: Sequence[Binding], results: Sequence[Term]) ->
         var, value = bindings.pop(n)
         bindings[n:] = [(v, substitute(e, {var: value})) for v, e in bindings[n:]]
         results = [substitute(t, {var: value}) for t in results]
+
+
+def as_used(value: Term, guard: Guard, partial: Collection[Var]) -> Term:
+    """A value with those of its terms guarded that may be infinite, where `guard` is all around its uses."""
+
+    def guarded(t: Term) -> Term:
+        match t:
+            case Lam(params, body):
+                return Lam(params, guarded(body))
+            case Add(terms) if not isinstance(t.type, Index):
+                return add(*map(guarded, terms))
+            case _:
+                return t if is_finite(t, partial) else under(guard, t)
+
+    return guarded(value) if guard else value
 
 
 def _is_written_out(value: Term, guard: Guard) -> bool:

@@ -97,7 +97,11 @@ def _over(indices: Sequence[Var], bindings: list[Binding], core: Term) -> tuple[
 
 
 def _widened(var: Var, value: Term, needed: tuple[Var, ...]) -> tuple[Binding, Term]:
-    """The binding as a map of `needed` as well, and what now stands for the old variable."""
+    """The binding as a map of `needed` as well, and what now stands for the old variable.
+
+    A tensor that is not written entry by entry, as H⁻¹(k), gets slots: a value has all of its indices in one map.
+    """
+    value = _by_entries(value)
     own = value.params if isinstance(value, Lam) else ()
     body = value.body if isinstance(value, Lam) else value
     renamed = {i: fresh(i.name, i.kind) for i in (*needed, *own)}
@@ -106,6 +110,14 @@ def _widened(var: Var, value: Term, needed: tuple[Var, ...]) -> tuple[Binding, T
     outer = tuple(fresh(i.name, i.kind) for i in own)
     call = App(new, (*needed, *outer))
     return (new, wide), Lam(outer, call) if own else call
+
+
+def _by_entries(value: Term) -> Term:
+    """A tensor as d ↦ its entry at d."""
+    if isinstance(value, Lam) or not (isinstance(value.type, Map) and value.type.is_array):
+        return value
+    slots = tuple(fresh(f"d{n + 1}", kind) for n, kind in enumerate(value.type.params))
+    return Lam(slots, App(value, slots))
 
 
 def _replaced(core: Term, var: Var, value: Term) -> Term:

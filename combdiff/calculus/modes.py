@@ -1,8 +1,8 @@
-"""Which derivative a program asks for, and taking it: grad, pullback, Hessian-vector product; nested ones inner first.
+"""Which derivative a program asks for, and taking it: one row a mode; nested derivatives inner first.
 
 The text says where (`pullback(f)`, `grad(f)`, or else the last leading map of something that is no index), the entry
-point says what. Differentiation itself is `reverse.py`; this module finds f, and simplifies between nested derivatives
-with a simplifier that it is given.
+point says what. Differentiation itself is `reverse.py`, `forward.py` and `jacobian.py`; this module finds f, and
+simplifies between nested derivatives with a simplifier that it is given.
 """
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from combdiff.calculus.floating import without_aliases
+from combdiff.calculus.floating import float_lets, without_aliases
+from combdiff.calculus.forward import pushforward_of
 from combdiff.calculus.jumps.conditions import check_peaks, numbers_among
 from combdiff.calculus.jumps.distributions import with_peaks
+from combdiff.calculus.matrices.jacobian import jacobian_of
 from combdiff.calculus.reverse import gradient_of, pullback_of
+from combdiff.calculus.symmetric import symmetrised
 from combdiff.errors import UnsupportedError
 from combdiff.language.printing.names import names_in
 from combdiff.terms.terms import (
@@ -37,7 +40,7 @@ from combdiff.terms.terms import (
     refreshed,
     subterms,
 )
-from combdiff.terms.types import Index, Map, Type
+from combdiff.terms.types import Index, Map, Number, Type, is_complex
 
 Simplify = Callable[[Lam, Collection[Var]], Lam]
 """(a derivative, variables whose declared symmetry must not be used yet) ↦ an equal map."""
@@ -47,8 +50,9 @@ Simplify = Callable[[Lam, Collection[Var]], Lam]
 class Mode:
     """A row: what is `taken` of the map that is marked, and what the result is called.
 
-    `title` is what a message calls it, `sign` what a picture writes above it, with the unknown in the braces.
-    `of_real_part`: a complex value is differentiated by its real part (Eq. 42), which the reader is told.
+    `title` is what a message calls it, `sign` what a picture writes above it, with the unknown in the braces, and `raw`
+    what it is called before it is simplified. `of_real_part`: a complex value is differentiated by its real part
+    (Eq. 42), which the reader is told.
     """
 
     name: str
@@ -56,6 +60,7 @@ class Mode:
     title: str
     sign: str
     of_real_part: bool = True
+    raw: str = "raw pullback"
 
     @property
     def function(self) -> str:
@@ -63,16 +68,49 @@ class Mode:
         return re.sub(r"\W", "_", self.title.lower())
 
 
+def _of_number(f: Term) -> Term:
+    """The map itself, if its value is one number, which has second derivatives here."""
+    kind = f.type
+    assert isinstance(kind, Map), "maps are marked"
+    if not isinstance(kind.result, Number):
+        raise UnsupportedError(
+            "second derivatives are those of a number, and the value is a map or a tuple",
+            remedy="contract the value with weights of your own, or use jacobian for its first derivatives",
+        )
+    return f
+
+
+def _real(f: Term) -> Term:
+    """The map itself, if a Hessian is the matrix of its second derivatives."""
+    kind = _of_number(f).type
+    assert isinstance(kind, Map), "maps are marked"
+    if any(map(is_complex, kind.params)):
+        raise UnsupportedError(
+            "the second derivatives by complex unknowns are not linear over the complex numbers, and make no matrix",
+            remedy="use hvp, the Hessian-vector product",
+        )
+    return f
+
+
+RAW_JACOBIAN = "raw Jacobian"
+
 _ROWS = (
     Mode("grad", lambda f: Diff("grad", f), "gradient", r"\nabla_{{{}}}"),
     Mode("pullback", lambda f: Diff("pullback", f), "pullback", r"\bar{{{}}}", of_real_part=False),
-    Mode("hvp", lambda f: Diff("pullback", Diff("grad", f)), "Hessian-vector product", r"(Hk)_{{{}}}"),
+    Mode("hvp", lambda f: Diff("pullback", Diff("grad", _of_number(f))), "Hessian-vector product", r"(Hk)_{{{}}}"),
+    Mode("jvp", lambda f: Diff("pushforward", f), "Jacobian-vector product", r"(Jk)_{{{}}}", False, "raw pushforward"),
+    Mode("jacobian", lambda f: Diff("jacobian", f), "Jacobian", r"J_{{{}}}", False, RAW_JACOBIAN),
+    Mode("simplified", lambda f: f, "simplified program", "{}", False, "values in front"),
+    Mode("hessian", lambda f: Diff("jacobian", Diff("grad", _real(f))), "Hessian", r"H_{{{}}}", raw=RAW_JACOBIAN),
 )
 
 MODES = {row.name: row for row in _ROWS}
+SIMPLIFIED = "simplified"
 
 
-def differentiate(program: Term, mode: str, simplify: Simplify, ask: Callable[[], None] = lambda: None) -> Term:
+def differentiate(
+    program: Term, mode: str, simplify: Simplify, ask: Callable[[], None] = lambda: None, *, symmetric: bool = False
+) -> Term:
     """Take every derivative that `program` asks for, the outermost as `mode` says, a row of `MODES`.
 
     Args:
@@ -80,18 +118,46 @@ def differentiate(program: Term, mode: str, simplify: Simplify, ask: Callable[[]
         mode: what the outermost marker becomes.
         simplify: called on every derivative; on inner ones without the symmetries of what is still differentiated.
         ask: called often; it may raise to stop.
+        symmetric: the result is projected on the declared symmetry of what is differentiated.
     """
-    return inward(without_derivatives(_marked_anew(program, MODES[mode].taken), simplify, ask))
+    if mode == SIMPLIFIED:
+        return _simplified(program, simplify, ask)
+    marked = _marked_anew(program, MODES[mode].taken)
+    last = _below_maps(marked) if symmetric else None
+    return inward(without_derivatives(marked, simplify, ask, last))
+
+
+def as_asked(program: Term, mode: str) -> Term:
+    """The marked program as a reader asked: marked by `grad` or `pullback`, for other modes the map itself."""
+    if mode == SIMPLIFIED:
+        return program
+    return _marked_anew(program, MODES[mode].taken if mode in ("grad", "pullback") else lambda f: f)
+
+
+def _below_maps(t: Term) -> Term:
+    return _below_maps(t.body) if isinstance(t, Lam) else t
+
+
+def _simplified(program: Term, simplify: Simplify, ask: Callable[[], None]) -> Term:
+    """The program itself, the derivatives inside of it taken, below its leading maps."""
+    maps, _ = _leading(program)
+    n = innermost(maps)
+    f = without_derivatives(maps[n], simplify, ask)
+    assert isinstance(f, Lam), "a map stays one"
+    result: Term = simplify(Lam(f.params, let(*float_lets(refreshed(f.body)))), ())
+    for outer in reversed(maps[:n]):
+        result = Lam(outer.params, result)
+    return inward(result)
 
 
 def without_derivatives(
-    program: Term, simplify: Simplify = lambda f, _: f, ask: Callable[[], None] = lambda: None
+    program: Term,
+    simplify: Simplify = lambda f, _: f,
+    ask: Callable[[], None] = lambda: None,
+    projected: Term | None = None,
 ) -> Term:
-    """`program` with the derivatives of known maps taken, inner ones first."""
-    pending = frozenset(
-        p for t in subterms(program) if isinstance(t, Diff) for f in (t.of,) if _taken(f, t) for p in f.params
-    )
-    names = names_in(program)
+    """`program` with the derivatives of known maps taken, inner ones first; one is `projected` on a symmetry."""
+    pending, names = _varied(program), names_in(program)
 
     def go(t: Term, inside: bool, over: Collection[Var] = (), is_argument: bool = False) -> Term:
         """`t` with derivatives taken, under integrals `over` variables; `inside` of what is differentiated itself."""
@@ -105,8 +171,9 @@ def without_derivatives(
             unused = pending.union(f.params) if inside else ()
             if t.kind == "adjoint":
                 return _adjoint(f, lambda taken: simplify(taken, unused))
-            taken = gradient_of(f, ask) if t.kind == "grad" else pullback_of(f, _cotangents(t.of), names, ask)
-            return simplify(with_peaks(taken, f) if is_argument else taken, unused)
+            taken, finished = _derivative(t, f, names, ask)
+            taken = symmetrised(taken, f.params) if t is projected else taken
+            return finished(simplify(with_peaks(taken, f) if is_argument else taken, unused))
         below = children(t)
         if not any(isinstance(u, Diff) for u in subterms(t)):
             return t
@@ -121,6 +188,31 @@ def without_derivatives(
         return _kept(t, [go(c, inside, over) for c in below])
 
     return go(program, False)
+
+
+def _varied(program: Term) -> frozenset[Var]:
+    """What is differentiated somewhere in a program."""
+    return frozenset(
+        p for t in subterms(program) if isinstance(t, Diff) for f in (t.of,) if _taken(f, t) for p in f.params
+    )
+
+
+def _derivative(t: Diff, f: Lam, around: Collection[str], ask: Callable[[], None]) -> tuple[Lam, Callable[[Lam], Lam]]:
+    """The derivative of f that `t` asks for, and what is to be done with it when it is simplified."""
+    match t.kind:
+        case "grad":
+            return gradient_of(f, ask), _unchanged
+        case "pushforward":
+            return pushforward_of(f, around, ask), _unchanged
+        case "jacobian":
+            jacobian = jacobian_of(f, ask)
+            return jacobian.taken, jacobian.without_zeros
+        case _:
+            return pullback_of(f, _cotangents(t.of), around, ask), _unchanged
+
+
+def _unchanged(f: Lam) -> Lam:
+    return f
 
 
 def _numbers_of(argument: Term) -> list[Var]:
@@ -198,6 +290,34 @@ def marked_program(program: Term, wrt: Sequence[str] = ()) -> Term:
     return program if has_marker(program) else _mark_last(program)
 
 
+def plain_program(program: Term) -> Term:
+    """The program as it is, for a mode that takes no derivative; one that is marked keeps its marker."""
+    check_peaks(program)
+    program = without_aliases(inward(program))
+    if not has_marker(program):
+        innermost(_leading(program)[0])  # refuses what is no map
+    return program
+
+
+def marker_of(program: Term) -> str:
+    """The mode that the text of a program asks for by its outermost marker; "" if there is none."""
+    t = program
+    while isinstance(t, Lam | Let):
+        t = t.body
+    return t.kind if isinstance(t, Diff) and has_marker(program) else ""
+
+
+def innermost(maps: Sequence[Lam]) -> int:
+    """The number of the last of the leading maps that has a parameter which is no index."""
+    places = [n for n, f in enumerate(maps) if not all(map(_is_index, f.params))]
+    if not places:
+        raise UnsupportedError(
+            "there is nothing to differentiate with respect to: the program is no map of a number, tensor or function",
+            remedy="write the unknown as a parameter, as in (x::RV) -> sum(i, x(i)^2)",
+        )
+    return places[-1]
+
+
 def has_marker(t: Term) -> bool:
     """Whether a derivative of a known map is what the leading maps return; one inside an expression is part of it."""
     while isinstance(t, Lam | Let):
@@ -260,13 +380,7 @@ def _is_index(v: Var) -> bool:
 def _mark_last(program: Term) -> Term:
     """Differentiate at the last leading map that has a parameter which is no index."""
     maps, _ = _leading(program)
-    places = [n for n, f in enumerate(maps) if not all(map(_is_index, f.params))]
-    if not places:
-        raise UnsupportedError(
-            "there is nothing to differentiate with respect to: the program is no map of a number, tensor or function",
-            remedy="write the unknown as a parameter, as in (x::RV) -> sum(i, x(i)^2)",
-        )
-    last = places[-1]
+    last = innermost(maps)
     chosen = maps[last]
     unknowns = tuple(p for p in chosen.params if not _is_index(p))
     indices = tuple(p for p in chosen.params if _is_index(p))

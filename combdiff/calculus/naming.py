@@ -24,6 +24,7 @@ from combdiff.terms.terms import (
     Diff,
     Lam,
     Pow,
+    Reduce,
     Sum,
     Term,
     Tuple,
@@ -34,6 +35,7 @@ from combdiff.terms.terms import (
     children,
     fresh,
     rebuild,
+    reduction,
     substitute,
     subterms,
 )
@@ -103,7 +105,9 @@ class Names:
         inner = (*scope, *bound_by(t))
         below = children(t)
         parts = [self.go(c, inner) for c in below]
-        for n in () if self.only_equations else _nonlinear_places(t):
+        if isinstance(t, Reduce) and not self.only_equations:
+            return self.reduced(t, inner)
+        for n in () if self.only_equations else nonlinear_places(t):
             parts[n] = self.named(parts[n], inner)
         if all(a is b for a, b in zip(parts, below, strict=True)):
             return t
@@ -116,6 +120,11 @@ class Names:
                 return Tuple(tuple(parts))
             case _:
                 return rebuild(t, parts)
+
+    def reduced(self, t: Reduce, scope: tuple[Var, ...]) -> Term:
+        """A reduction of numbers that have a name, if they are worth one."""
+        body = self.named(self.go(t.body, (*scope, *t.indices)), (*scope, *t.indices))
+        return reduction(t.kind, t.indices, t.mark, body)
 
     def named(self, u: Term, scope: Sequence[Var]) -> Term:
         """`u`, or an entry of a value of its own if it is worth a name."""
@@ -146,8 +155,14 @@ class Names:
         return Lam(own, entry) if own else entry
 
 
-def _nonlinear_places(t: Term) -> Sequence[int]:
-    """Which children of `t` a derivative of `t` mentions again."""
+def nonlinear_places(t: Term) -> Sequence[int]:
+    """Which children of `t` a derivative of `t` mentions again.
+
+    >>> from combdiff.terms.terms import fresh
+    >>> from combdiff.terms.types import REAL
+    >>> nonlinear_places(Call("exp", (fresh("x", REAL),))), nonlinear_places(Call("real", (fresh("x", REAL),)))
+    ((0,), ())
+    """
     match t:
         case Call(name, (u,)) if name not in LINEAR and isinstance(u.type, Number):
             return (0,)

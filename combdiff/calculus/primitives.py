@@ -1,4 +1,4 @@
-"""Table 1 of the paper, one row a primitive, each pullback derived with Eq. 44 (complex-aware).
+"""Table 1 of the paper, one row a primitive: its pullback, derived with Eq. 44 (complex-aware), and its pushforward.
 
 A primitive is a univariate map v ↦ f(v); what it captures (the factor of a multiplication, …) may mention the variable
 that is being differentiated, which is the business of the B rule, not of the row.
@@ -10,18 +10,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from combdiff.errors import UnsupportedError
+from combdiff.terms.conditions.comparing import compared, different
 from combdiff.terms.conditions.guards import Finite, condition_of, inside, under
 from combdiff.terms.conditions.ordering import nonzero
 from combdiff.terms.inclusion import included
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     IMAGINARY,
+    MINUS_ONE,
     ONE,
     ZERO,
     Delta,
     Diff,
     Indicator,
     Lam,
+    Reduce,
     Term,
     Tuple,
     Var,
@@ -38,14 +41,18 @@ from combdiff.terms.terms import (
     neg,
     power,
     proj,
+    reduction,
+    sub,
+    substitute,
     total,
+    tuple_of,
 )
 from combdiff.terms.types import REAL, Index, Map, Number, Product, Type, is_complex
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Primitive:
-    """A row: `value` is v ↦ f(v), `pullback` is (v, k) ↦ 𝒫(f)(v, k).
+    """A row: `value` is v ↦ f(v), `pullback` is (v, k) ↦ 𝒫(f)(v, k), `pushforward` is (v, k) ↦ ℱ(f)(v, k) (Eq. 10).
 
     `name` and what is `captured` are what a printed B/C form shows.
     """
@@ -53,36 +60,37 @@ class Primitive:
     name: str
     value: Callable[[Term], Term]
     pullback: Callable[[Term, Term], Term]
+    pushforward: Callable[[Term, Term], Term]
     captured: Term | None = None
 
 
-CONJUGATE = Primitive("conj", conj, lambda v, k: conj(k))
+CONJUGATE = Primitive("conj", conj, lambda v, k: conj(k), lambda v, k: conj(k))
 
 # R → C, entry by entry of tensors, inserted where a real value meets a complex one: the cotangent of a real one is real
-INCLUSION = Primitive("ι", lambda v: v, lambda v, k: included(k, v.type))
+INCLUSION = Primitive("ι", lambda v: v, lambda v, k: included(k, v.type), lambda v, k: k)
 
 
 def multiply(by: Term) -> Primitive:
-    """v ↦ by·v, with pullback k ↦ conj(by)·k."""
-    return Primitive("mul", lambda v: mul(by, v), lambda v, k: mul(conj(by), k), by)
+    """v ↦ by·v, with pullback k ↦ conj(by)·k and pushforward k ↦ by·k."""
+    return Primitive("mul", lambda v: mul(by, v), lambda v, k: mul(conj(by), k), lambda v, k: mul(by, k), by)
 
 
 def add_to(other: Term) -> Primitive:
-    """v ↦ other + v, with pullback k ↦ k."""
-    return Primitive("add", lambda v: add(other, v), lambda v, k: k, other)
+    """v ↦ other + v, with pullback and pushforward k ↦ k."""
+    return Primitive("add", lambda v: add(other, v), lambda v, k: k, lambda v, k: k, other)
 
 
 def plus(count: int) -> Primitive:
-    """(u, v, …) ↦ u + v + …, with pullback k ↦ (k, k, …)."""
+    """(u, v, …) ↦ u + v + …, with pullback k ↦ (k, k, …); it is its own pushforward."""
 
     def value(v: Term) -> Term:
         return add(*(proj(n, v) for n in range(count)))
 
-    return Primitive("plus", value, lambda v, k: Tuple((k,) * count))
+    return Primitive("plus", value, lambda v, k: Tuple((k,) * count), lambda v, k: value(k))
 
 
 def contract(indices: tuple[Var, ...]) -> Primitive:
-    """Σ over `indices` of a map of them, with pullback k ↦ (i ↦ k)."""
+    """Σ over `indices` of a map of them, with pullback k ↦ (i ↦ k); it is its own pushforward."""
 
     def value(v: Term) -> Term:
         if isinstance(v, Lam):
@@ -90,30 +98,38 @@ def contract(indices: tuple[Var, ...]) -> Primitive:
         own = tuple(fresh(i.name, i.kind) for i in indices)
         return total(own, apply(v, *own))
 
-    return Primitive("Σ", value, lambda v, k: lam(indices, k))
+    return Primitive("Σ", value, lambda v, k: lam(indices, k), lambda v, k: value(k))
 
 
 def raise_to(exponent: Term) -> Primitive:
-    """v ↦ v^a, with pullback k ↦ conj(a v^(a−1))·k.
+    """v ↦ v^a, with pullback k ↦ conj(a v^(a−1))·k and pushforward k ↦ a v^(a−1)·k.
 
     v^0 is 1 at v = 0, too, and its slope 0: an index in a is kept from where a is 0, for 0 · 0^(−1) is no number.
     """
     guard = nonzero(exponent)
 
-    def pull(v: Term, k: Term) -> Term:
-        lowered = under(guard, power(v, add(exponent, neg(ONE))))
-        return mul(conj(exponent), conj(lowered), k)
+    def lowered(v: Term) -> Term:
+        return under(guard, power(v, add(exponent, neg(ONE))))
 
-    return Primitive("pow", lambda v: power(v, exponent), pull, exponent)
+    def pull(v: Term, k: Term) -> Term:
+        return mul(conj(exponent), conj(lowered(v)), k)
+
+    return Primitive("pow", lambda v: power(v, exponent), pull, lambda v, k: mul(exponent, lowered(v), k), exponent)
 
 
 def exponential(base: Term) -> Primitive:
-    """v ↦ a^v, with pullback k ↦ conj(a^v log a)·k; of a complex v, log a is the complex one of a real a, too."""
+    """v ↦ a^v, with pullback k ↦ conj(a^v log a)·k and pushforward k ↦ a^v log a·k.
+
+    Of a complex v, log a is the complex one of a real a, too.
+    """
 
     def slope(v: Term) -> Term:
         return mul(power(base, v), _complex_log(base) if is_complex(v.type) else call("log", base))
 
-    return Primitive("exp_a", lambda v: power(base, v), lambda v, k: mul(conj(slope(v)), k), base)
+    def pull(v: Term, k: Term) -> Term:
+        return mul(conj(slope(v)), k)
+
+    return Primitive("exp_a", lambda v: power(base, v), pull, lambda v, k: mul(slope(v), k), base)
 
 
 def _complex_log(a: Term) -> Term:
@@ -123,14 +139,61 @@ def _complex_log(a: Term) -> Term:
     return add(call("log", call("abs", a)), indicator(a, ZERO, mul(IMAGINARY, call("pi"))))
 
 
-def scalar(name: str) -> Primitive:
-    """A scalar function of the language, by its row in `scalars.py`."""
+def scalar(name: str, *orders: Term) -> Primitive:
+    """A scalar function of the language, by its row in `scalars.py`; of several numbers, as a tuple."""
     row = SCALAR_FUNCTIONS[name]
+
+    def arguments(v: Term) -> tuple[Term, ...]:
+        return (*orders, *((v,) if row.arity - row.orders == 1 else (proj(n, v) for n in range(row.arity))))
+
+    def value(v: Term) -> Term:
+        return call(name, *arguments(v))
+
     if row.pullback is not None:
-        return Primitive(name, lambda v: call(name, v), row.pullback)
-    derivative = row.derivative
-    assert derivative is not None, "a row has a derivative or a pullback"
-    return Primitive(name, lambda v: call(name, v), lambda v, k: mul(conj(derivative(v)), k))
+        known = row.pullback
+        push = row.pushforward or (lambda v, k: transposed(lambda w: known(v, w), k, value(v).type))
+        return Primitive(name, value, known, push)
+
+    def pull(v: Term, k: Term) -> Term:
+        return tuple_of([mul(conj(slope), k) for slope in row.derivatives(*arguments(v))])
+
+    def forward(v: Term, k: Term) -> Term:
+        slopes = row.derivatives(*arguments(v))
+        tangents = [k] if len(slopes) == 1 else [proj(n, k) for n in range(len(slopes))]
+        return add(*map(mul, slopes, tangents))
+
+    return Primitive(name, value, pull, forward)
+
+
+def transposed(pulled: Callable[[Term], Term], tangent: Term, kind: Type) -> Term:
+    """ℱ(f)(v, k) from w ↦ 𝒫(f)(v, w), where f has numbers for values, by Re⟨w, ℱ(f)(v, k)⟩ = Re⟨𝒫(f)(v, w), k⟩.
+
+    >>> from combdiff.terms.types import COMPLEX
+    >>> z, k = fresh("z", COMPLEX), fresh("k", COMPLEX)
+    >>> transposed(lambda w: mul(conj(z), w), k, REAL) == call("real", mul(z, k))
+    True
+    """
+    part = paired(pulled(ONE), tangent)
+    if not is_complex(kind):
+        return part
+    return add(part, mul(IMAGINARY, paired(pulled(IMAGINARY), tangent)))
+
+
+def paired(w: Term, k: Term) -> Term:
+    """Re⟨w, k⟩ of numbers, of tensors, of tuples of these.
+
+    >>> x, y = fresh("x", REAL), fresh("y", REAL)
+    >>> paired(Tuple((x, y)), Tuple((y, ONE))) == add(mul(x, y), y)
+    True
+    """
+    match k.type:
+        case Map(params, _):
+            slots = tuple(fresh(f"d{n + 1}", p) for n, p in enumerate(params))
+            return total(slots, paired(apply(w, *slots), apply(k, *slots)))
+        case Product(items):
+            return add(*(paired(proj(n, w), proj(n, k)) for n in range(len(items))))
+        case _:
+            return call("real", mul(conj(w), k))
 
 
 def item(number: int, of: Product) -> Primitive:
@@ -139,7 +202,7 @@ def item(number: int, of: Product) -> Primitive:
     def pull(_: Term, k: Term) -> Term:
         return Tuple(tuple(k if n == number else zero_of_type(kind) for n, kind in enumerate(of.items)))
 
-    return Primitive(f"item {number + 1}", lambda v: proj(number, v), pull)
+    return Primitive(f"item {number + 1}", lambda v: proj(number, v), pull, lambda v, k: proj(number, k))
 
 
 def zero_of_type(kind: Type) -> Term:
@@ -158,21 +221,78 @@ def zero_of_type(kind: Type) -> Term:
 
 
 def where_equal(node: Delta) -> Primitive:
-    """e ↦ δ(i, j, e), linear and its own adjoint."""
+    """e ↦ δ(i, j, e), linear, its own adjoint and pushforward."""
 
     def step(v: Term) -> Term:
         return delta(node.left, node.right, v)
 
-    return Primitive("δ", step, lambda v, k: step(k))
+    return Primitive("δ", step, lambda v, k: step(k), lambda v, k: step(k))
 
 
 def where_ordered(node: Indicator) -> Primitive:
-    """e ↦ e where i ≤ j: linear and its own adjoint; only this third argument is differentiated."""
+    """e ↦ e where i ≤ j: linear, its own adjoint and pushforward; only this third argument is differentiated."""
 
     def step(v: Term) -> Term:
         return indicator(node.left, node.right, v)
 
-    return Primitive("indicator", step, lambda v, k: inside(condition_of(node), k))
+    return Primitive("indicator", step, lambda v, k: inside(condition_of(node), k), lambda v, k: step(k))
+
+
+def reduced(node: Reduce) -> Primitive:
+    """(i ↦ (mark, e)) ↦ Π e, max e, log Σ exp e, √Σ|e|² … of what is marked.
+
+    The pullback of Π at e(i) multiplies by the product of all others, so that zeros do no harm; that of a maximum is
+    shared by those that are largest; `ties` is constant.
+    """
+
+    def pull(v: Term, k: Term) -> Term:
+        whole = Reduce(node.kind, v)
+        own = tuple(fresh(i.name, i.kind) for i in whole.indices)
+        match node.kind:
+            case "ties":
+                return Lam(own, Tuple((ZERO, ZERO)))
+            case "softmax":
+                return Lam(own, Tuple((ZERO, _about_the_mean(whole, own, lambda at: apply(k, *at)))))
+            case _:
+                return Lam(own, Tuple((ZERO, mul(k, conj(_slope(whole, own))))))
+
+    def push(v: Term, k: Term) -> Term:
+        whole = Reduce(node.kind, v)
+        own = tuple(fresh(i.name, i.kind) for i in whole.indices)
+        match node.kind:
+            case "ties":
+                return Lam(own, ZERO)
+            case "softmax":
+                return Lam(own, _about_the_mean(whole, own, lambda at: proj(1, apply(k, *at))))
+            case "norm":
+                return total(own, call("real", mul(_slope(whole, own), proj(1, apply(k, *own)))))
+            case _:
+                return total(own, mul(_slope(whole, own), proj(1, apply(k, *own))))
+
+    return Primitive(node.kind, lambda v: Reduce(node.kind, v), pull, push)
+
+
+def _slope(t: Reduce, at: tuple[Var, ...]) -> Term:
+    """The derivative of a reduction by one of the numbers; that of a norm at 0 is 0."""
+    match t.kind:
+        case "prod":
+            others = different(t.indices, at)
+            return reduction("prod", t.indices, others(t.mark), others(t.body))
+        case "logsumexp":
+            return apply(reduction("softmax", t.indices, t.mark, t.body), *at)
+        case "norm":
+            own = substitute(t.body, dict(zip(t.indices, at, strict=True)))
+            return mul(conj(own), compared(ZERO, "<", t, power(t, MINUS_ONE)))
+        case _:
+            largest = t.body if t.kind == "maximum" else neg(t.body)
+            return apply(reduction("ties", t.indices, t.mark, largest), *at)
+
+
+def _about_the_mean(t: Reduce, at: tuple[Var, ...], value: Callable[[tuple[Var, ...]], Term]) -> Term:
+    """p_k (v_k − Σ p v), for p the softmax: symmetric, and so the pullback and the pushforward."""
+    over = tuple(fresh(i.name, i.kind) for i in t.indices)
+    mean = total(over, mul(apply(t, *over), value(over)))
+    return mul(apply(t, *at), sub(value(at), mean))
 
 
 def unknown(function: Term) -> Primitive:
@@ -199,7 +319,17 @@ def unknown(function: Term) -> Primitive:
             return _scaled(gradient, k)
         return apply(Diff("pullback", function), *arguments(v), k)
 
-    return Primitive("apply", lambda v: apply(function, *arguments(v)), pull, function)
+    def push(v: Term, k: Term) -> Term:
+        if kind.linear or kind.is_array:
+            return apply(function, *arguments(k)) if kind.linear else zero_of_type(kind.result)
+        if not isinstance(kind.result, Number):
+            raise UnsupportedError(
+                f"the pushforward of {_name(function)}, an unknown map whose values are no numbers, cannot be written",
+                remedy="define the map, or use pullback",
+            )
+        return transposed(lambda w: pull(v, w), k, kind.result)
+
+    return Primitive("apply", lambda v: apply(function, *arguments(v)), pull, push, function)
 
 
 def _name(function: Term) -> str:
@@ -211,13 +341,13 @@ def _name(function: Term) -> str:
 def made_of_a_map(kind: str) -> Primitive:
     """g ↦ root(g), H ↦ inverse(H): `reverse.py` gives their values names and differentiates these by Eq. 30."""
 
-    def pull(v: Term, k: Term) -> Term:
+    def refused(v: Term, k: Term) -> Term:
         raise UnsupportedError(
             f"{kind}(…) depends on the variable of an integral, and on what is differentiated",
             remedy="give the variable a domain (@domain) to sum over, so that each of its values has an equation",
         )
 
-    return Primitive(kind, lambda v: diff(kind, v), pull)
+    return Primitive(kind, lambda v: diff(kind, v), refused, refused)
 
 
 def _scaled(gradient: Term, k: Term) -> Term:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from combdiff.calculus.combinators import eliminate
-from combdiff.calculus.demands import Guarded, demanded, guarded_definitions, partial_values
+from combdiff.calculus.demands import Guarded, as_used, demanded, guarded_definitions, partial_values
 from combdiff.calculus.floating import Binding, float_lets
 from combdiff.calculus.implicit import is_implicit, multiplier, residual
 from combdiff.calculus.jumps.peaks import with_conditions_settled, without_moving_peaks
@@ -23,7 +23,7 @@ from combdiff.calculus.naming import name_arguments
 from combdiff.calculus.pullback import pull_back
 from combdiff.errors import UnsupportedError
 from combdiff.language.printing.names import names_in
-from combdiff.terms.conditions.guards import Guard, is_finite, under
+from combdiff.terms.conditions.guards import Guard
 from combdiff.terms.inclusion import included
 from combdiff.terms.terms import (
     ONE,
@@ -95,23 +95,8 @@ class Reverse:
             if is_implicit(value):
                 found += self.solved(var, value, k, targets, share)
             else:
-                self.through(self.as_used(var, value), k, targets)
+                self.through(as_used(value, self.guards.get(var, ()), self.partial or ()), k, targets)
         return found
-
-    def as_used(self, var: Var, value: Term) -> Term:
-        """A value with those of its terms guarded that may be infinite, if it is guarded wherever it is used."""
-        guard = self.guards.get(var, ())
-
-        def guarded(t: Term) -> Term:
-            match t:
-                case Lam(params, body):
-                    return Lam(params, guarded(body))
-                case Add(terms) if not isinstance(t.type, Index):
-                    return add(*map(guarded, terms))
-                case _:
-                    return t if is_finite(t, self.partial or ()) else under(guard, t)
-
-        return guarded(value) if guard else value
 
     def solved(self, y: Var, value: Term, k: Term, targets: Mapping[Var, int], share: bool) -> list[Binding]:
         """Eq. 30 for a value y that solves an equation: what the equation captures has the cotangent λ = −H⁻¹(k)."""
@@ -150,20 +135,20 @@ def pullback_of(
     The names `around` f, such as those of captured arguments, are not given to cotangents.
     """
     for x in f.params:
-        _differentiable(x)
-    bindings, core = name_arguments(f.params, *float_lets(_met(f)), ask)
+        check_differentiable(x)
+    bindings, core = name_arguments(f.params, *float_lets(met_integrals(f)), ask)
     outputs = core.items if isinstance(core, Tuple) else (core,)
     wider = bool(kinds)
     kinds = kinds or [t.type for t in outputs]
-    names = _names({*names_in(f), *around}, len(outputs))
-    cotangents = [fresh(name, _cotangent_type(kind)) for name, kind in zip(names, kinds, strict=True)]
+    names = cotangent_names({*names_in(f), *around}, len(outputs))
+    cotangents = [fresh(name, cotangent_type(kind)) for name, kind in zip(names, kinds, strict=True)]
     known = {x: _params_of(t) for x, t in zip(f.params, outputs, strict=False)} if len(outputs) == len(f.params) else {}
     named = {x: names for x, names in known.items() if wider and names}
     body = reverse_pass(f.params, bindings, list(zip(outputs, cotangents, strict=True)), named, ask)
     return Lam((*f.params, *cotangents), body)
 
 
-def _met(f: Lam) -> Term:
+def met_integrals(f: Lam) -> Term:
     """The value of f where a δ that moves with its parameters has met its integral: what it is of can then be named."""
     moving = set(f.params)
     for t in subterms(f.body):
@@ -193,8 +178,8 @@ def settled_terms(
 def gradient_of(f: Lam, ask: Callable[[], None] = lambda: None) -> Lam:
     """x -> ∇f(x), where f's value is a number; of a complex one the gradient of its real part (Eq. 42)."""
     for x in f.params:
-        _differentiable(x)
-    bindings, core = name_arguments(f.params, *float_lets(_met(f)), ask)
+        check_differentiable(x)
+    bindings, core = name_arguments(f.params, *float_lets(met_integrals(f)), ask)
     if not isinstance(core.type, Number | Index):
         what = "a tuple" if isinstance(core.type, Product) else "a map"
         raise UnsupportedError(f"grad of a map whose value is {what}", remedy="use pullback, which takes its cotangent")
@@ -219,7 +204,7 @@ def reverse_pass(
     bodies = [*(e for _, e in bindings), *(e for e, _ in outputs)]
     names = _slot_names((*params, *values), bodies) | dict(named or {})
     reverse = Reverse.start(_of_names(names), bindings, known, ask)
-    targets = _reached(params, bindings)
+    targets = reached(params, bindings)
     for output, k in outputs:
         reverse.through(output, k, targets)
     backwards = reverse.down(bindings, targets)
@@ -230,15 +215,20 @@ def _slots(variables: Sequence[Var], bodies: Sequence[Term]) -> dict[Var, tuple[
     return _of_names(_slot_names(variables, bodies))
 
 
+def named_slots(x: Var, bodies: Sequence[Term]) -> tuple[Var, ...]:
+    """An index for each slot of a variable, with the name that the first index there has."""
+    return _slots([x], bodies)[x]
+
+
 def _of_names(names: Mapping[Var, Sequence[str]]) -> dict[Var, tuple[Var, ...]]:
     """An index for each slot of each variable."""
-    return {x: tuple(fresh(n, p) for n, p in zip(names[x], _slot_types(x.kind), strict=True)) for x in names}
+    return {x: tuple(fresh(n, p) for n, p in zip(names[x], slot_types(x.kind), strict=True)) for x in names}
 
 
 def _solver(y: Var, inside: Sequence[Binding], core: Term) -> Lam:
     """H = k ↦ 𝒫(y ↦ core)(y, k) of Eq. 29, where `core` uses the values `inside`."""
     reverse = Reverse.start(_slots([y, *(var for var, _ in inside)], [*(e for _, e in inside), core]), inside)
-    targets = _reached((y,), inside)
+    targets = reached((y,), inside)
     k = fresh("v", core.type)
     reverse.through(core, k, targets)
     left = reverse.down(inside, targets, share=False)
@@ -248,14 +238,14 @@ def _solver(y: Var, inside: Sequence[Binding], core: Term) -> Lam:
     return Lam((k,), body)
 
 
-def _reached(params: Sequence[Var], bindings: Sequence[Binding]) -> dict[Var, int]:
+def reached(params: Sequence[Var], bindings: Sequence[Binding]) -> dict[Var, int]:
     """The parameters, and the values that depend on them, numbered in order."""
     reached = {x: n for n, x in enumerate(params)}
     for var, value in bindings:
         if any(v in reached for v in value.free):
             if not _is_value(var.kind):
                 raise UnsupportedError(
-                    f"the map {var.name} that is kept unknown depends on the variable that is differentiated",
+                    f"the map {var.name} in keep depends on an unknown of the derivative",
                     remedy=f"leave {var.name} out of keep, or give it the variable as an argument",
                 )
             reached[var] = len(reached)
@@ -266,7 +256,8 @@ def _is_value(kind: Type) -> bool:
     return isinstance(kind, Number) or (isinstance(kind, Map) and kind.is_tensor)
 
 
-def _differentiable(x: Var) -> None:
+def check_differentiable(x: Var) -> None:
+    """Refuse what nothing is differentiated by."""
     match x.kind:
         case Number():
             return
@@ -284,21 +275,22 @@ def _differentiable(x: Var) -> None:
             )
 
 
-def _slot_types(kind: Type) -> tuple[Type, ...]:
+def slot_types(kind: Type) -> tuple[Type, ...]:
+    """The types of the slots of a tensor, none of a number."""
     return kind.params if isinstance(kind, Map) else ()
 
 
-def _cotangent_type(kind: Type) -> Type:
+def cotangent_type(kind: Type) -> Type:
     """A cotangent lives where the value lives, that of an index is real; declared symmetries are not asked of it."""
     if isinstance(kind, Index):
         return REAL
     if not isinstance(kind, Map):
         return kind
-    return Map(kind.params, _cotangent_type(kind.result), (), "" if kind.symmetries else kind.space)
+    return Map(kind.params, cotangent_type(kind.result), (), "" if kind.symmetries else kind.space)
 
 
-def _names(taken: Collection[str], count: int) -> list[str]:
-    """k, or another letter where the program uses it; k1, k2, … for several."""
+def cotangent_names(taken: Collection[str], count: int) -> list[str]:
+    """Names of cotangents, or of tangents: k, or another letter where the program uses it; k1, k2, … for several."""
     for letter in (*"kvuhc", *(f"cotangent{n or ''}" for n in range(len(taken) + 1))):
         names = [letter] if count == 1 else [f"{letter}{n + 1}" for n in range(count)]
         if not any(name in taken for name in (letter, *names)):
@@ -308,7 +300,7 @@ def _names(taken: Collection[str], count: int) -> list[str]:
 
 def _slot_names(variables: Sequence[Var], bodies: Sequence[Term]) -> dict[Var, list[str]]:
     """For each slot of each variable, the name of the first index that the user put there."""
-    found: dict[Var, list[str | None]] = {x: [None] * len(_slot_types(x.kind)) for x in variables}
+    found: dict[Var, list[str | None]] = {x: [None] * len(slot_types(x.kind)) for x in variables}
     for body in bodies:
         for t in subterms(body):
             if isinstance(t, App) and isinstance(t.function, Var) and (names := found.get(t.function)):

@@ -6,7 +6,7 @@ are held fixed: B(i, j) with open i, j is not zero because B is antisymmetric, Î
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -39,6 +39,9 @@ from combdiff.terms.terms import (
 from combdiff.terms.types import Index, Symmetry, is_complex
 
 Symmetries = Mapping[Var, tuple[Symmetry, ...]]
+Groups = Sequence[Sequence[Term]]
+Witness = Callable[[Term, Groups], None]
+"""(a sum of terms, its like terms together) â†¦ nothing; terms that are zero are in no group."""
 _NONE: Symmetries = {}
 # every permutation of the slots is tried up to this rank, exchanges of two beyond it
 _FEW_SLOTS = 4
@@ -132,7 +135,11 @@ def too_deep(term: Term) -> bool:
 
 
 def merge_like_terms(
-    term: Term, symmetries: Symmetries = _NONE, unused: Collection[Var] = (), budget: Budget | None = None
+    term: Term,
+    symmetries: Symmetries = _NONE,
+    unused: Collection[Var] = (),
+    budget: Budget | None = None,
+    seen: Witness | None = None,
 ) -> Term:
     """`term` with equal addends merged in every sum of terms, and zeros dropped.
 
@@ -143,7 +150,8 @@ def merge_like_terms(
     >>> merge_like_terms(add(App(S, (i, j)), App(S, (j, i)))) == mul(number(2), App(S, (i, j)))
     True
 
-    A merged term is spelled as the most readable of its originals: least conj, least index arithmetic, first.
+    A merged term is spelled as the most readable of its originals: least conj, least index arithmetic, first. `seen` is
+    told of every sum in which terms were merged or dropped.
     """
     if too_deep(term):
         return term
@@ -155,18 +163,22 @@ def merge_like_terms(
     def inner(t: Term) -> Term:
         known = memo.get(t)
         if known is None:
-            known = memo[t] = _merged_below(t, inner, form)
+            known = memo[t] = _merged_below(t, inner, form, seen)
         return known
 
     if isinstance(term, Lam | Let):
         return inner(term)
     merged = inner(term)
-    if isinstance(merged, Add | Const | Var):
+    if isinstance(merged, Add | Const | Var) or form(merged).sign:
         return merged
-    return merged if form(merged).sign else ZERO
+    if seen is not None:
+        seen(merged, ())
+    return ZERO
 
 
-def _merged_below(t: Term, inner: Callable[[Term], Term], form: Callable[[Term], NormalForm]) -> Term:
+def _merged_below(
+    t: Term, inner: Callable[[Term], Term], form: Callable[[Term], NormalForm], seen: Witness | None
+) -> Term:
     if isinstance(t.type, Index):
         return t
     below = children(t)
@@ -178,12 +190,12 @@ def _merged_below(t: Term, inner: Callable[[Term], Term], form: Callable[[Term],
             # what stands around it may be a sum with like terms
             return add(*map(neg, terms))
         case Add():
-            return _gathered(t, form)
+            return _gathered(t, form, seen)
         case _:
             return t
 
 
-def _gathered(t: Add, form: Callable[[Term], NormalForm]) -> Term:
+def _gathered(t: Add, form: Callable[[Term], NormalForm], seen: Witness | None) -> Term:
     """A sum with its equal addends merged."""
     groups: dict[Hashable, list[tuple[Coefficient, Term]]] = {}
     for u in t.terms:
@@ -193,6 +205,8 @@ def _gathered(t: Add, form: Callable[[Term], NormalForm]) -> Term:
             groups.setdefault(key, []).append((coefficient, u))
     if len(groups) == len(t.terms):
         return t
+    if seen is not None:
+        seen(t, [[u for _, u in group] for group in groups.values()])
     return add(*map(_merged, groups.values()))
 
 

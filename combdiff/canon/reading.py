@@ -49,6 +49,7 @@ from combdiff.terms.terms import (
     Mul,
     Pow,
     Proj,
+    Reduce,
     Sum,
     Term,
     Tuple,
@@ -182,9 +183,11 @@ class Reader:
     def _call(self, t: Call, name: str, args: Sequence[Term]) -> tuple[Coefficient, Node]:
         if not args:
             return UNIT, Factor((7, 0, 0, name), ((False, (), 1),))
+        row = SCALAR_FUNCTIONS.get(name)
+        if len(args) > 1:
+            return UNIT, Operation(name, tuple(scaled(*self.read(a)) for a in args), 0, real=not is_complex(t.type))
         c, node = self.read(args[0])
         outside = UNIT
-        row = SCALAR_FUNCTIONS.get(name)
         if c == NOTHING and row is not None and row.parity and name not in ("cos", "cosh"):
             return NOTHING, EMPTY
         if name in ("real", "imag") and not c[1]:
@@ -223,7 +226,8 @@ class Reader:
             return self._whole(v)
         if number >= 0:
             return Factor((6, 0, 0, ""), ((False, ((0, ((number, 1),)),), 1),), moduli=(None,))
-        return Factor((0, number, 0, ""), ((False, (), 1),), real=not v.kind.complex)
+        real = not v.kind.complex or any(s.conj and s.sign > 0 for s in self.symmetries.get(v, ()))
+        return Factor((0, number, 0, ""), ((False, (), 1),), real=real)
 
     def _integer(self, number: int) -> Node:
         """An index in an arithmetic place."""
@@ -287,7 +291,7 @@ class Reader:
         match t:
             case Var() if not isinstance(t.kind, Number | Index):
                 return Factor((8, self.names.get(t, -t.uid), 0, ""), ((False, (), 1),), real=not is_complex(t.kind))
-            case Diff(kind, of):
+            case Diff(kind, of) | Reduce(kind, of):
                 return Operation(kind, (self._whole(of),), real=not is_complex(t.type))
             case Proj(item, of):
                 return Operation(f"item {item}", (self._whole(of),), real=not is_complex(t.type))

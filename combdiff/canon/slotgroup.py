@@ -181,7 +181,7 @@ def _closure(
         if any(abs(c) > _STEEPEST for row in found.rows for _, c in row):
             raise LanguageError(
                 f"the powers of the symmetry {_spelled(g)} do not come back to the identity",
-                remedy="write a map that is undone by repeating it, such as M(p, q, k, b) = M(q, p, k + b, -b)'",
+                remedy="write a map of finite order, such as M(p, q, k, b) = M(q, p, k + b, -b)'",
             )
         return found
 

@@ -15,6 +15,7 @@ import numpy as np
 from combdiff.arrays.lower.argument_names import ArgumentNames
 from combdiff.arrays.lower.signature import result_of
 from combdiff.calculus.modes import without_derivatives
+from combdiff.checking.forward import direction_of, moved, off_matrices, off_tangent
 from combdiff.checking.printed import printed_differences
 from combdiff.errors import UnsupportedError
 from combdiff.language.vocabulary import DERIVATIVES, LINEAR
@@ -26,7 +27,7 @@ from combdiff.meaning.points import listed
 from combdiff.meaning.samples import random_value
 from combdiff.meaning.sizes import FEWEST, Sizes, evaluation_steps, two_sizes
 from combdiff.meaning.values import Value, entry_by_entry
-from combdiff.terms.terms import Diff, Lam, Let, Term, Tuple, Var, let, subterms
+from combdiff.terms.terms import Diff, Lam, Let, Term, Tuple, Var, let, subterms, tuple_of
 from combdiff.terms.types import Index, Map, Product, Type, is_complex
 
 if TYPE_CHECKING:
@@ -86,12 +87,11 @@ def check(d: Derivation, seed: int = 0) -> Report:
         UnsupportedError: nothing can be compared: no value is finite, or something is a function of the real line.
     """
     if not isinstance(seed, int) or seed < 0:
-        raise UnsupportedError(
-            f"a seed is an integer that is not negative, and this is {seed!r}", remedy="give 0 or more"
-        )
+        raise UnsupportedError(f"a seed must be a non-negative integer, not {seed!r}", remedy="give 0 or more")
     rng = np.random.default_rng(seed)
     _refuse_functions(d.objective)
-    body = without_derivatives(d.objective.body) if d.mode != "hvp" else _innermost(d.gradient.term, d.objective)
+    second = d.mode in ("hvp", "hessian")
+    body = _innermost(d.gradient.term, d.objective) if second else without_derivatives(d.objective.body)
     code, notes = _emitted(d)
     compared = [_compared(d, body, code, sizes, rng) for sizes in _sizes(d.term, body, seed)]
     found = [differences for differences in compared if differences]
@@ -102,7 +102,7 @@ def check(d: Derivation, seed: int = 0) -> Report:
         )
     compared_things = dict.fromkeys(what for differences in found for what in differences)
     findings = [Finding(what, max(differences.get(what, 0.0) for differences in found)) for what in compared_things]
-    if _DIFFERENCES not in compared_things:
+    if _DIFFERENCES not in compared_things and d.mode != "simplified":
         notes = (f"{_DIFFERENCES}: not compared, the program is too steep at random numbers", *notes)
     if code is not None and _CODE not in compared_things:
         notes = (f"{_CODE}: not compared, rounding decides the derivative at random numbers", *notes)
@@ -155,7 +155,8 @@ def _compared(
         if drawn is None:
             return {}
         values, result, off = drawn
-        found = {} if off is None else {_DIFFERENCES: off}
+        found = {} if off is None else {_GIVEN if d.mode == "simplified" else _DIFFERENCES: off}
+        result = _for_all_indices(d.term, result, values, sizes)
         if code is not None:
             found[_CODE] = _against_code(d.term, code, result, values, sizes)
         found |= printed_differences(d, values, result, sizes)
@@ -165,6 +166,16 @@ def _compared(
         if _DIFFERENCES in failed and _rounding(body, values, sizes) > _JUMPS:
             failed.remove(_DIFFERENCES)
         return {what: off for what, off in found.items() if off <= TOLERANCE or what in failed}
+
+
+def _for_all_indices(t: Term, result: Value, values: dict[Term, Value], sizes: Sizes) -> Value:
+    """The result as code returns it: where the program leads with indices, for all of their values."""
+    while isinstance(t, Lam) and _has_unknowns(t):
+        if any(isinstance(p.kind, Index) for p in t.params):
+            parts = result_of(t)
+            return evaluate(let(parts.bindings, tuple_of(parts.outputs)), values, sizes)
+        t = t.body
+    return result
 
 
 def _rounding(t: Term, values: dict[Term, Value], sizes: Sizes) -> float:
@@ -200,6 +211,7 @@ def _overflows(body: Term, values: dict[Term, Value], sizes: Sizes) -> bool:
 
 
 _DIFFERENCES = "finite differences"
+_GIVEN = "the program as it was given"
 _CODE = "emitted NumPy code"
 _DRAWS = 6
 _NUDGES = 4
@@ -297,7 +309,7 @@ def _innermost(t: Term, f: Lam) -> Term:
             return t.body
         t = t.body
     raise UnsupportedError(
-        "this result is no map of what was differentiated, and cannot be checked on numbers",
+        "this result is not a map of the unknowns, so it cannot be checked on numbers",
         remedy="write the derivative outermost below the leading maps",
     )
 
@@ -335,12 +347,28 @@ def _against_differences(
     sizes: Sizes,
     rng: np.random.Generator,
 ) -> float | None:
-    """The largest relative difference over a few random directions; None if the differences of none of them settle.
-
-    In the last of them, entries by which the slope is large move less, so that they do not hide the others.
-    """
+    """The largest relative difference over a few random directions; None if the differences of none of them settle."""
     f = d.objective
     cotangents = _cotangents(d.term, f)
+    if d.mode == "simplified":
+        expected = evaluate(body, values, sizes)
+        return max((_distance(a, b) for a, b in zip(items_of(result), items_of(expected), strict=True)), default=0.0)
+    if d.mode == "jvp":
+        tangents = [values[k] for k in cotangents]
+        return off_tangent(f, body, tangents, items_of(result), values, sizes, rng)
+    if d.mode in ("jacobian", "hessian"):
+        return off_matrices(f, body, items_of(result), values, sizes, rng)
+    return _off_cotangents(d, body, result, values, sizes, rng)
+
+
+def _off_cotangents(
+    d: Derivation, body: Term, result: Value, values: dict[Term, Value], sizes: Sizes, rng: np.random.Generator
+) -> float | None:
+    """How far cotangents are off, Re⟨𝒫(f)(z, k), dz⟩ beside the slope of Re⟨k, f⟩ along dz.
+
+    In the last direction, entries by which the slope is large move less, so that they do not hide the others.
+    """
+    f, cotangents = d.objective, _cotangents(d.term, d.objective)
     k: Value = 1.0
     if cotangents:
         k = values[cotangents[0]] if len(cotangents) == 1 else tuple(values[c] for c in cotangents)
@@ -348,8 +376,9 @@ def _against_differences(
     if any(_is_beyond(x.kind, g) for x, g in zip(f.params, cotangent_of, strict=True)):
         return float("inf")
     offs: list[float] = []
-    for last in (*(False,) * _DIRECTIONS, True):
-        directions = [_direction(x.kind, sizes, rng) for x in f.params]
+    for last in (*(False,) * _DIRECTIONS, *(() if d.symmetric else (True,))):
+        # a projected gradient is compared along what keeps the symmetry
+        directions = [(random_value if d.symmetric else direction_of)(x.kind, sizes, rng) for x in f.params]
         if last:
             steps = zip(directions, cotangent_of, f.params, strict=True)
             directions = [_balanced(dx, g, values[x]) for dx, g, x in steps]
@@ -357,8 +386,8 @@ def _against_differences(
                 continue
 
         def along(h: float, directions: Sequence[Value] = directions) -> Value:
-            moved: dict[Term, Value] = {x: _moved(values[x], dx, h) for x, dx in zip(f.params, directions, strict=True)}
-            return evaluate(body, {**values, **moved}, sizes)
+            there: dict[Term, Value] = {x: moved(values[x], dx, h) for x, dx in zip(f.params, directions, strict=True)}
+            return evaluate(body, {**values, **there}, sizes)
 
         found = sum(inner(g, items_of(dx)) for g, dx in zip(cotangent_of, directions, strict=True))
         off = off_slope(found, k, along, _SPARED if last else 1)
@@ -379,31 +408,11 @@ def _cotangents(t: Term, f: Lam) -> tuple[Var, ...]:
     return ()
 
 
-def _direction(kind: Type, sizes: Sizes, rng: np.random.Generator) -> Value:
-    """A direction in the full space: declared symmetries are not kept."""
-    free = Map(kind.params, kind.result) if isinstance(kind, Map) else kind
-    return random_value(free, sizes, rng)
-
-
 def _balanced(direction: Value, slope: Value, at: Value) -> Value:
     """The direction with steps along which a value changes by no more than about one, none where these are lost."""
     assert not isinstance(direction, tuple) and not callable(direction), "a number or an array"
     balanced = np.asarray(direction) / np.maximum(1.0, np.abs(items_of(slope)[0]))
     return np.where(is_lost(items_of(balanced)[0], items_of(at)[0]), 0.0, balanced)
-
-
-def _moved(at: Value, direction: Value, h: float) -> Value:
-    if callable(at) and callable(direction):
-        return lambda *args: _sum(at(*args), direction(*args), h)
-    return _sum(at, direction, h)
-
-
-def _sum(at: Value, direction: Value, h: float) -> Value:
-    """at + h·direction for numbers and arrays."""
-    assert not isinstance(at, tuple) and not callable(at), "a number or an array"
-    assert not isinstance(direction, tuple) and not callable(direction), "a number or an array"
-    moved: Value = np.asarray(at) + h * np.asarray(direction)
-    return moved
 
 
 def _against_code(t: Term, code: Compiled[Any], result: Value, values: dict[Term, Value], sizes: Sizes) -> float:

@@ -85,6 +85,10 @@ def _derived(program: Program, options: argparse.Namespace, mode: str) -> Deriva
     given: dict[str, Any] = {name: getattr(options, name) for name in ("wrt", "keep", "expand", "seconds", "nodes")} | {
         "name": program.name
     }
+    if getattr(options, "symmetric", False):
+        if mode != "grad":
+            raise CombDiffError("--symmetric is about gradients", remedy="leave it out")
+        given["symmetric"] = True
 
     def derive() -> Derivation:
         line = ProgressLine(on_terminal(sys.stderr)) if is_terminal(sys.stderr) else None
@@ -190,7 +194,7 @@ def _formula(program: Program, options: argparse.Namespace) -> str:
 def _compile(options: argparse.Namespace) -> int:
     hvp = options.hvp and options.mode == "grad"
     if options.hvp and not hvp:
-        raise CombDiffError("--hvp stands next to a gradient", remedy="leave --mode out")
+        raise CombDiffError("--hvp needs a gradient", remedy="leave --mode out")
     _write(options, _code(options, options.mode, hvp).rstrip())
     return 0
 
@@ -228,7 +232,10 @@ def _check(options: argparse.Namespace) -> int:
 def _explain(options: argparse.Namespace) -> int:
     from combdiff.explanation import explanation
 
-    _write(options, _each(options, lambda program: explanation(_derived(program, options, options.mode))))
+    def shown(program: Program) -> str:
+        return explanation(_derived(program, options, options.mode), options.times)
+
+    _write(options, _each(options, shown))
     return 0
 
 

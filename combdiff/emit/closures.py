@@ -21,7 +21,7 @@ from combdiff.emit.emit import FunctionText, needed_by
 from combdiff.emit.modules import Module
 from combdiff.emit.statements import writes
 
-_FREE = (ops.Number, ops.Input, ops.Permute, ops.Pick, ops.Flip, ops.Diagonal, ops.Slice)
+_FREE = (ops.Number, ops.Input, ops.Permute, ops.Pick, ops.Flip, ops.Diagonal, ops.Slice, ops.Window)
 
 
 def emit_with_products(

@@ -13,6 +13,7 @@ from combdiff.arrays.plan import Step
 from combdiff.emit.texts import Text, Writer, chained, filled, number_text
 from combdiff.errors import Mention, UnsupportedError
 from combdiff.language.printing.document import ATOM, MAP, POSTFIX, PRODUCT, SIGN, SUM
+from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import ONE, Const
 
 
@@ -164,19 +165,23 @@ def function_call(w: Writer, step: Step, op: ops.Call) -> Text:
         return Text(f"{operands[0].at(SUM)} + 0j", SUM)
     if op.function == "abs2":
         return _abs2(w, step.operands[0], operands[0])
-    return _function(w, op.function, of_complex, w.as_array(step.operands[0], operands[0]))
+    orders = SCALAR_FUNCTIONS[op.function].orders
+    arrays = [w.as_array(o, text) for o, text in zip(step.operands[orders:], operands[orders:], strict=True)]
+    return _function(w, op.function, of_complex, *operands[:orders], *arrays)
 
 
-def _function(w: Writer, name: str, of_complex: bool, operand: Text) -> Text:
+def _function(w: Writer, name: str, of_complex: bool, *operands: Text) -> Text:
     special = w.spelling.branched if of_complex else w.spelling.of_real
     table = special if name in special else w.spelling.functions
-    if name not in table:
+    own = SCALAR_FUNCTIONS[name].codes if name in SCALAR_FUNCTIONS else {}
+    template = table.get(name) or own.get(w.spelling.name, "")
+    if not template:
         raise UnsupportedError(
-            f"the function {name} has no spelling in {w.spelling.name}",
+            f"the function {name}{' of complex numbers' if of_complex else ''} has no spelling in {w.spelling.name}",
             about=Mention(name, called=True),
             remedy="write the function with others that the library has, or choose another backend",
         )
-    return filled(table[name], operand)
+    return filled(template, *operands)
 
 
 def _abs2(w: Writer, operand: Step, text: Text) -> Text:

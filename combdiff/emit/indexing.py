@@ -77,6 +77,33 @@ def _indexed(w: Writer, array: Step, marks: list[str]) -> Text:
     return Text(f"{w.atom(array)}[{', '.join(marks)}]", ATOM)
 
 
+def window(w: Writer, step: Step, op: ops.Window) -> Text:
+    return _indexed(w, step.operands[0], _part_of(op.axis, op.start, step))
+
+
+def _part_of(axis: int, start: int, part: Step) -> list[str]:
+    """The part of an axis, as long as that of an array, from `start` on."""
+    length = part.domains[axis].count or 0
+    return [":"] * axis + [f"{start or ''}:{start + length}"] + [":"] * (part.rank - axis - 1)
+
+
+def padded(w: Writer, step: Step, op: ops.Padded) -> Text:
+    """Padded with zeros, where arrays are not written to."""
+    array = step.operands[0]
+    behind = (step.domains[op.axis].count or 0) - op.start - (array.domains[op.axis].count or 0)
+    widths = ["(0, 0)"] * step.rank
+    widths[op.axis] = f"({op.start}, {behind})"
+    return Text(w.spelling.pad.format(w.refer(array).code, f"({', '.join(widths)},)"), ATOM)
+
+
+def written_into_zeros(w: Writer, step: Step, op: ops.Padded, name: str) -> list[str]:
+    """The statements that put an array into one of zeros."""
+    values = w.refer(step.operands[0])
+    index = _indexed(w, step.operands[0], _part_of(op.axis, op.start, step.operands[0])).code
+    index = index[index.rindex("[") + 1 : -1]
+    return [f"{name} = {zeros(w, step)}", w.spelling.put.format(name, f"({index})", values.code, index)]
+
+
 def flip(w: Writer, step: Step, op: ops.Flip) -> Text:
     return w.backwards(w.refer(step.operands[0]), op.axis)
 

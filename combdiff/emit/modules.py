@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from combdiff.arrays.lower.argument_names import identifier
@@ -53,6 +54,9 @@ class Module:
 
     def text(self, function: str, packs: bool) -> str:
         """The whole module; index arrays of packed arguments are made by NumPy in every library."""
-        lines: Sequence[str] = self.spelling.imports.splitlines()
-        imports = "\n".join(sorted({*lines, "import numpy as np"}) if packs else lines)
-        return "\n\n\n".join([imports, *self.texts.values(), function])
+        code = [*self.texts.values(), function]
+        lines = self.spelling.imports.splitlines()
+        lines = sorted({*lines, "import numpy as np"}) if packs else lines
+        if self.spelling.special and any(re.search(r"(?<![.\w])special\.", text) for text in code):
+            lines = [*lines, self.spelling.special]
+        return "\n\n\n".join(["\n".join(lines), *code])

@@ -88,7 +88,7 @@ def pack_text(packing: Packing, spelling: Spelling, name: str) -> str:
     """The text of the function `name`, which packs an argument."""
     if not spelling.concatenate:
         raise UnsupportedError(
-            f"pack= selects rows of an array in memory, which is not done in {spelling.name}",
+            f"pack= selects rows of an array in memory, which combdiff does not support for {spelling.name}",
             remedy='choose another backend, such as "numpy", or leave pack out',
         )
     return PackText(packing, spelling, name).text()

@@ -22,11 +22,23 @@ def reduction(w: Writer, step: Step, op: ops.Sum) -> Text:
     return Text(f"{array}.sum(axis={axes[0] if len(axes) == 1 else axes})", ATOM)
 
 
-def cumulative_sum(w: Writer, step: Step, op: ops.CumulativeSum) -> Text:
+def reduced(w: Writer, step: Step, op: ops.Reduced) -> Text:
+    array = w.atom(step.operands[0])
+    if op.kind == "prod":
+        if not step.rank:
+            return Text(f"{array}.prod()", ATOM)
+        # some libraries take one axis at a time
+        return Text(array + "".join(f".prod(axis={axis})" for axis in sorted(op.axes, reverse=True)), ATOM)
+    axes = "" if not step.rank else f"axis={op.axes[0] if len(op.axes) == 1 else op.axes}"
+    template = w.spelling.largest if op.kind == "maximum" else w.spelling.least
+    return Text(template.format(array, axes, ", " if axes else ""), ATOM)
+
+
+def cumulative(w: Writer, step: Step, op: ops.CumulativeSum | ops.CumulativeProduct) -> Text:
     operand = w.refer(step.operands[0])
     if not op.reverse:
-        return Text(f"{operand.at(ATOM)}.cumsum(axis={op.axis})", ATOM)
-    forwards = Text(f"{w.backwards(operand, op.axis).code}.cumsum(axis={op.axis})", ATOM)
+        return Text(f"{operand.at(ATOM)}.{op.name}(axis={op.axis})", ATOM)
+    forwards = Text(f"{w.backwards(operand, op.axis).code}.{op.name}(axis={op.axis})", ATOM)
     return w.backwards(forwards, op.axis)
 
 

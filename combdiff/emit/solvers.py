@@ -25,7 +25,7 @@ NEWTON = '''def newton(equation, x, steps=60):
         x = x - share * step
         if np.linalg.norm(step) <= 1e-12 * max(1.0, np.linalg.norm(x)):
             return x
-    raise ArithmeticError("Newton's method finds no root from where it starts")'''
+    raise ArithmeticError("Newton's method finds no root from its start")'''
 
 NEWTON_OF_PARTS = '''def newton_of_parts(equation, x, steps=60):
     """The complex x at which the residual is 0; equation(x) is it, and its pullback of units and of i times units."""
@@ -42,7 +42,7 @@ NEWTON_OF_PARTS = '''def newton_of_parts(equation, x, steps=60):
         x = x - share * step
         if np.linalg.norm(step) <= 1e-12 * max(1.0, np.linalg.norm(x)):
             return x
-    raise ArithmeticError("Newton's method finds no root from where it starts")'''
+    raise ArithmeticError("Newton's method finds no root from its start")'''
 
 SOLVE_OF_PARTS = '''def solve_of_parts(of_one, of_i, k):
     """The y with H(y) = k, for an H linear over the reals with these values on units and on i times units."""
@@ -125,7 +125,7 @@ def solver_of(step: Step) -> str:
 def _refuse_equations(w: Writer) -> None:
     if not w.spelling.solve:
         raise UnsupportedError(
-            f"the result solves equations, which is not done in {w.spelling.name}",
+            f"the result solves equations, which combdiff does not support for {w.spelling.name}",
             about=Mention("root", called=True),
             remedy='choose another backend, such as "numpy"',
         )
@@ -184,7 +184,7 @@ def scan(w: Writer, step: Step, op: Scan) -> Text:
     """A loop: a step that is given what is the same for all, the first states, sequences, and shapes for the rest."""
     if not w.spelling.scan:
         raise UnsupportedError(
-            f"the result is computed in a loop, which is not done in {w.spelling.name}",
+            f"the result is computed in a loop, which combdiff does not support for {w.spelling.name}",
             remedy='choose another backend, such as "numpy"',
         )
     body, moving = op.body, op.body.states + op.body.sequences

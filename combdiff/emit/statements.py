@@ -17,6 +17,7 @@ from combdiff.emit.indexing import zeros
 from combdiff.emit.looptext import wrapped
 from combdiff.emit.texts import Text, Writer, chained, filled, number_text
 from combdiff.language.printing.document import ATOM, PRODUCT, SUM
+from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import MINUS_ONE, ONE, Const
 from combdiff.terms.types import Domain
 
@@ -41,7 +42,7 @@ def elides(w: Writer, step: Step, buffer: Step, text: Text | None = None) -> boo
     the shape of the result; for others, and for functions, there is a fresh array.
     """
     view = isinstance(buffer.op, ops.Contraction) and (text or w.refer(buffer)).level != PRODUCT
-    view = view or (isinstance(buffer.op, ops.CumulativeSum) and buffer.op.reverse)
+    view = view or (isinstance(buffer.op, ops.CumulativeSum | ops.CumulativeProduct) and buffer.op.reverse)
     if not w.spelling.elides or view or not isinstance(step.op, ops.Add | ops.Mul | ops.Power):
         return False
     rest = [o for o in step.operands if o is not buffer]
@@ -139,7 +140,8 @@ def writes(spelling: Spelling, step: Step) -> bool:
         case ops.Call(function):
             template = spelling.functions.get(function, "")
             special = spelling.branched if step.operands[0].complex else spelling.of_real
-            return template.endswith("({0})") and "." in template and function not in special
+            row = SCALAR_FUNCTIONS[function]
+            return template.endswith("({0})") and "." in template and function not in special and not row.real_valued
         case ops.Power():
             return _whole_exponent(step) in (2, 4, 8)
         case _:

@@ -5,11 +5,12 @@ The other kind, exact, is in `exact.py`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from combdiff.gate.labelled import Labelled, all_axes
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
-from combdiff.terms.terms import Const
+from combdiff.terms.terms import Call, Const, Term
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,8 +36,12 @@ class Arithmetic(Protocol):
         """base ^ exponent for any exponent; a real base to a real power stays real."""
         ...
 
-    def call(self, name: str, argument: Labelled) -> Labelled:
+    def call(self, name: str, arguments: Sequence[Labelled]) -> Labelled:
         """A scalar function, entry by entry."""
+        ...
+
+    def written_out(self, t: Call) -> Term | None:
+        """What is computed in the place of a function; nothing where its own value is."""
         ...
 
     def pi(self) -> Labelled:
@@ -81,14 +86,19 @@ class Floating:
         axes = all_axes((base, exponent))
         return Labelled(base.over(axes) ** exponent.over(axes), axes)
 
-    def call(self, name: str, argument: Labelled) -> Labelled:
+    def call(self, name: str, arguments: Sequence[Labelled]) -> Labelled:
         import numpy as np
 
+        axes = all_axes(arguments) if len(arguments) > 1 else arguments[0].axes
+        arrays = [a.over(axes) for a in arguments] if len(arguments) > 1 else [arguments[0].array]
         if name == "complex":
-            return Labelled(argument.array.astype(complex), argument.axes)
+            return Labelled(arrays[0].astype(complex), axes)
         if name == "abs2":
-            return Labelled(np.abs(argument.array) ** 2, argument.axes)
-        return Labelled(getattr(np, SCALAR_FUNCTIONS[name].numpy)(argument.array), argument.axes)
+            return Labelled(np.abs(arrays[0]) ** 2, axes)
+        return Labelled(SCALAR_FUNCTIONS[name].at(*arrays), axes)
+
+    def written_out(self, t: Call) -> Term | None:
+        return None
 
     def pi(self) -> Labelled:
         import numpy as np

@@ -94,7 +94,10 @@ class Exact:
         mixture = centred(times(b, centred(1 + times(s, e))) + times(r, e))
         return Labelled(_off_the_real_numbers(_without_properties("^", mixture)), axes, HALF)
 
-    def call(self, name: str, argument: Labelled) -> Labelled:
+    def call(self, name: str, arguments: Sequence[Labelled]) -> Labelled:
+        if len(arguments) > 1:
+            return _of_several(name, arguments)
+        (argument,) = arguments
         row = SCALAR_FUNCTIONS[name]
         z = argument.reduced().array
         if name == "complex":
@@ -107,8 +110,12 @@ class Exact:
             value = _function_of_the_norm(row, z)
         else:
             value = _holomorphic(row, z)
-            value = _off_the_real_numbers(value) if row.cut else value
+            value = _off_the_real_numbers(value, z if row.parity < 0 else None) if row.cut else value
         return Labelled(value, argument.axes, HALF)
+
+    def written_out(self, t: Call) -> Term | None:
+        made_of = SCALAR_FUNCTIONS[t.primitive].made_of
+        return made_of(*t.args) if made_of is not None and t.primitive not in FIELD_FUNCTIONS else None
 
     def pi(self) -> Labelled:
         return Labelled(_coefficients("pi")[0], (), HALF)
@@ -181,8 +188,12 @@ def _function_of_the_norm(row: ScalarFunction, z: Array) -> Array:
 
 
 def _holomorphic(row: ScalarFunction, z: Array) -> Array:
-    """A polynomial with real coefficients, odd or even as the function is."""
-    if row.parity:
+    """A polynomial with real coefficients, odd or even as the function is; exp(−z) is 1/exp(z), log(1/z) is −log(z)."""
+    if row.name == "exp":
+        value = times(_polynomial("exp", z), inverted(_polynomial("exp", -z)))
+    elif row.name == "log":
+        value = centred(_polynomial("log", z) - _polynomial("log", inverted(z)))
+    elif row.parity:
         value = _polynomial(row.name, times(z, z))
         value = times(z, value) if row.parity < 0 else value
     else:
@@ -195,11 +206,21 @@ def _without_properties(name: str, z: Array) -> Array:
     return _twisted(_polynomial(name, z), z)
 
 
-def _off_the_real_numbers(value: Array) -> Array:
+def _of_several(name: str, arguments: Sequence[Labelled]) -> Labelled:
+    """A function of several numbers, with no property."""
+    axes = all_axes(arguments)
+    first, *others = (a.reduced().over(axes) for a in arguments)
+    mixture = _polynomial(name, first)
+    for n, other in enumerate(others):
+        mixture = _polynomial(f"{name} {n}", centred(times(mixture, centred(mixture + other)) + other))
+    return Labelled(mixture, axes, HALF)
+
+
+def _off_the_real_numbers(value: Array, odd: Array | None = None) -> Array:
     """A complex value that no argument makes real: below zero, a logarithm or a root is none."""
     import numpy as np
 
-    return centred(value + 1j) if np.iscomplexobj(value) else value
+    return centred(value + 1j * (1 if odd is None else odd)) if np.iscomplexobj(value) else value
 
 
 def _twisted(value: Array, z: Array, odd: bool = False) -> Array:

@@ -55,9 +55,13 @@ DRAWS = 6
 
 @dataclass(slots=True)
 class Prepared:
-    """Terms as samples evaluate them: by the components of their lattice indices, and taken apart."""
+    """Terms as samples evaluate them: by the components of their lattice indices, and taken apart.
+
+    `without_numbers`: sums over numbers as they are where their δ has met them.
+    """
 
     split: Split = field(default_factory=Split)
+    without_numbers: dict[Term, Term] = field(default_factory=dict)
     known: dict[Term, tuple[Components, Parts]] = field(default_factory=dict)
 
     def __call__(self, t: Term) -> tuple[Components, Parts]:
@@ -105,6 +109,11 @@ class Sample:
             if self.positive and known and not is_complex(kind) and not getattr(kind, "symmetries", ()):
                 self.values[v] = np.abs(self.values[v])  # type: ignore[call-overload]  # a real number or array
         return self.values[v]
+
+    @property
+    def without_numbers(self) -> dict[Term, Term]:
+        """Sums over numbers as they are where their δ has met them."""
+        return self.prepared.without_numbers
 
     def nudged(self, seed: int) -> Sample:
         """The same numbers, off by a little more than rounding, as are products, powers and values of functions."""
@@ -223,6 +232,7 @@ class Gate:
         for sample in self.samples.values():
             sample.turn()
         self.prepared.known.clear()
+        self.prepared.without_numbers.clear()
         with np.errstate(all="ignore"):
             try:
                 result = self._result(before, after)

@@ -7,6 +7,7 @@ with it. The numbers are floating-point numbers or residues, as `arithmetic.py` 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Protocol
 
 from combdiff.errors import UnsupportedError
@@ -37,6 +38,7 @@ from combdiff.terms.terms import (
     Mul,
     Pow,
     Proj,
+    Reduce,
     Sum,
     Term,
     Traverser,
@@ -60,6 +62,11 @@ class Draws(Protocol):
     numbers: Arithmetic
 
     @property
+    def without_numbers(self) -> dict[Term, Term]:
+        """Sums over all numbers, and what they are without the one that a δ fixes."""
+        ...
+
+    @property
     def ask(self) -> Callable[[], None]:
         """Called often; it may raise to stop."""
         ...
@@ -72,20 +79,27 @@ class Draws(Protocol):
         """The value of a term, or that with an error of rounding."""
         ...
 
-    def refuse_exact(self) -> None:
+    def refuse_exact(self, why: str = "") -> None:
         """What follows are floating-point numbers: of a linear map, or of a root."""
         ...
+
+
+def extent_of(v: Var, sizes: Mapping[Domain, int]) -> int:
+    """How many values an index takes."""
+    if not isinstance(v.kind, Index) or v.kind.domain is None:
+        raise UnsupportedError("a sum over all numbers has no value on arrays")
+    n = v.kind.domain.extent(sizes)
+    if n > LARGEST:
+        raise TooLargeError(f"a check on numbers would need an array of {n} entries")
+    return n
 
 
 def range_of(v: Var, sizes: Mapping[Domain, int]) -> Array:
     """The values that an index takes."""
     import numpy as np
 
-    if not isinstance(v.kind, Index) or v.kind.domain is None:
-        raise UnsupportedError("a sum over all numbers has no value on arrays")
-    n = v.kind.domain.extent(sizes)
-    if n > LARGEST:
-        raise TooLargeError(f"a check on numbers would need an array of {n} entries")
+    n = extent_of(v, sizes)
+    assert isinstance(v.kind, Index) and v.kind.domain is not None, "an index"
     return np.arange(n) + v.kind.domain.first(n)
 
 
@@ -110,7 +124,7 @@ class Evaluation:
 
         if isinstance(t, Lam):
             entries = self(t.body).reduced()
-            shape = [len(range_of(p, self.sample.sizes)) for p in t.params]
+            shape = [extent_of(p, self.sample.sizes) for p in t.params]
             return np.broadcast_to(entries.over([p.uid for p in t.params]), shape)
         if isinstance(t.type, Map):
             known = self._known(t)
@@ -184,10 +198,14 @@ class Evaluation:
             case Conj(u):
                 inner = self(u)
                 return Labelled(np.conj(inner.array), inner.axes, inner.reach)
+            case Call(_, ()):
+                return self.numbers.pi()
             case Call(name, args):
-                return self.numbers.call(name, self(args[0])) if args else self.numbers.pi()
+                equal = self.numbers.written_out(t)
+                return self(equal) if equal is not None else self.numbers.call(name, [*map(self, args)])
             case Sum(indices, body):
-                return self._sum(indices, body)
+                over_numbers = any(not isinstance(v.kind, Index) for v in indices)
+                return self(self._fixed(t)) if over_numbers else self._sum(indices, body)
             case _:
                 return self._restricted(t)
 
@@ -200,14 +218,54 @@ class Evaluation:
             case Indicator(left, right, body):
                 integers = is_integer(left) and is_integer(right)
                 return multiplied(guarded([self(body)], self.numbers.at_most(self(left), self(right), integers)))
+            case Reduce():
+                return self._reduced(t)
             case Proj() | Diff():
                 return self._one_by_one(t)
             case _:
                 return self._given(np.asarray(self._known(t)))
 
+    def _reduced(self, t: Reduce) -> Labelled:
+        """A product, a maximum, a minimum; of `ties` the array over what is bound, too."""
+        import numpy as np
+
+        self.sample.refuse_exact("a product or a maximum has no value in the field")
+        parts = [self(t.mark), self(t.body)]
+        own = tuple(v.uid for v in t.indices)
+        axes = (*(a for a in all_axes(parts) if a not in own), *own)
+        shape = [len(range_of(v, self.sample.sizes)) for v in t.indices]
+        marks, values = np.broadcast_arrays(*(p.over(axes) for p in parts), np.zeros(shape))[:2]
+        flat = (*marks.shape[: marks.ndim - len(own)], -1)
+        marks, values = marks.reshape(flat) == 1, values.reshape(flat)
+        match t.kind:
+            case "prod":
+                found = np.where(marks, values, 1).prod(axis=-1)
+            case "minimum":
+                found = np.where(marks, values.real, np.inf).min(axis=-1, initial=np.inf)
+            case "maximum":
+                found = np.where(marks, values.real, -np.inf).max(axis=-1, initial=-np.inf)
+            case "logsumexp":
+                found = np.logaddexp.reduce(np.where(marks, values.real, -np.inf), axis=-1, initial=-np.inf)
+            case "norm":
+                found = np.sqrt(np.where(marks, np.abs(values) ** 2, 0).sum(axis=-1))
+            case _:
+                masked = np.where(marks, values.real, -np.inf)
+                most = masked.max(axis=-1, initial=-np.inf, keepdims=True)
+                top = marks & (masked == most)
+                if t.kind == "softmax":
+                    top = np.exp(masked - np.where(np.isfinite(most), most, 0))
+                share = top / np.maximum(top.sum(axis=-1, keepdims=True), 1)
+                return self._given_over(share.reshape(marks.shape[:-1] + tuple(shape)), axes)
+        return self._given_over(found, axes[: len(axes) - len(own)])
+
+    def _given_over(self, array: Array, axes: tuple[int, ...]) -> Labelled:
+        return Labelled(array, axes, HALF * self.numbers.unit)
+
     def _equal(self, left: Term, right: Term) -> Labelled:
         a, b = self(left), self(right)
         axes = all_axes((a, b))
+        if prod(max(a.over(axes).shape[n], b.over(axes).shape[n]) for n in range(len(axes))) > LARGEST:
+            raise TooLargeError("a check on numbers would compare too many pairs of indices")
         difference = self.numbers.settled(a.over(axes) - b.over(axes))
         periods = [d for v in left.free | right.free if (d := _periodic(v)) is not None]
         array = difference % periods[0].extent(self.sample.sizes) if periods else difference
@@ -218,6 +276,8 @@ class Evaluation:
         # the entries of a list of offsets are integers
         if not (isinstance(f.type, Map) and (f.type.is_tensor or isinstance(f.type.result, Index))):
             return self._unknown_entry(f, args)
+        if isinstance(f, Reduce):
+            return self._entry_of_ties(f, args)
         if isinstance(f, App | Proj) and any(self._is_open(v) for v in f.free):
             return self._one_by_one(App(f, args))
         tensor = self.full(f)
@@ -230,6 +290,23 @@ class Evaluation:
             _slot(p.over(axes).astype(int), kind, self.sample.sizes) for p, kind in zip(places, kinds, strict=True)
         ]
         return Labelled(tensor[tuple(indices)], axes, HALF * self.numbers.unit)
+
+    def _entry_of_ties(self, f: Reduce, args: tuple[Term, ...]) -> Labelled:
+        """The share of an entry in a maximum: an array over what is bound, taken at other indices."""
+        import numpy as np
+
+        array = self._reduced(f)
+        own = [v.uid for v in f.indices]
+        places = [self(a) for a in args]
+        outer = [a for a in array.axes if a not in own]
+        axes = all_axes([Labelled(array.array, tuple(outer)), *places])
+        kinds = [v.kind for v in f.indices]
+        at = [_slot(p.over(axes).astype(int), k, self.sample.sizes) for p, k in zip(places, kinds, strict=True)]
+        around = [
+            np.arange(n).reshape([-1 if b == a else 1 for b in axes])
+            for a, n in zip(outer, array.array.shape, strict=False)
+        ]
+        return self._given_over(array.over((*outer, *own))[(*around, *at)], axes)
 
     def _are_slots(self, args: tuple[Term, ...], kinds: tuple[Type, ...]) -> bool:
         """Whether the arguments are different open indices, each over the whole range of its slot."""
@@ -278,10 +355,7 @@ class Evaluation:
                 return complex(np.asarray(self._known(t)))
 
     def _sum(self, indices: tuple[Var, ...], body: Term) -> Labelled:
-        fixed = [v for v in indices if not isinstance(v.kind, Index)]
-        if fixed:
-            return self(_fixed_by_delta(fixed[0], tuple(v for v in indices if v is not fixed[0]), body))
-        sizes = {v.uid: len(range_of(v, self.sample.sizes)) for v in indices}
+        sizes = {v.uid: extent_of(v, self.sample.sizes) for v in indices}
         return eliminated(self._factors(body), sizes, self.numbers.unit)
 
     def _factors(self, t: Term) -> list[Labelled]:
@@ -295,10 +369,19 @@ class Evaluation:
                 return [Labelled(np.conj(f.array), f.axes, f.reach) for f in self._factors(u)]
             case Delta(left, right, body):
                 return guarded(self._factors(body), self._equal(left, right))
-            case Sum((v, *others), body) if not isinstance(v.kind, Index):
-                return self._factors(_fixed_by_delta(v, others, body))
+            case Sum((v, *_), _) if not isinstance(v.kind, Index):
+                return self._factors(self._fixed(t))
             case _:
                 return [self(t)]
+
+    def _fixed(self, t: Sum) -> Term:
+        """A sum without one number that a δ fixes; the same for all draws."""
+        known = self.sample.without_numbers.get(t)
+        if known is None:
+            v = next(v for v in t.indices if not isinstance(v.kind, Index))
+            known = _fixed_by_delta(v, [w for w in t.indices if w is not v], t.body)
+            self.sample.without_numbers[t] = known
+        return known
 
 
 def _fixed_by_delta(v: Var, others: Sequence[Var], body: Term) -> Term:
@@ -340,11 +423,17 @@ def _is_of_a_name(t: Term) -> bool:
 def _slot(at: Array, kind: Type, sizes: Mapping[Domain, int]) -> Array:
     """Where an index lies along the axis of a slot."""
     assert isinstance(kind, Index) and kind.domain is not None, "a tensor's slot has a domain"
+    import numpy as np
+
     n = kind.domain.extent(sizes)
     place = at - kind.domain.first(n)
     if kind.domain.periodic:
         return place % n
     # a residue of a large constant may be negative
+    if n and place.ndim:
+        # a condition keeps it in range wherever it counts
+        kept: Array = np.clip(place, 0, n - 1)
+        return kept
     if n and ((place < 0) | (place >= n)).any():
         raise TooLargeError("a constant index lies beyond the small arrays of a check")
     return place

@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterable
 from html import escape
 from typing import TYPE_CHECKING
 
+from combdiff.jupyter.marking import marked_latex, marked_text
 from combdiff.language.printing.printer import expression_text
-from combdiff.notation.latex import columns, latex
+from combdiff.notation.latex import latex
+from combdiff.notation.widths import columns
 from combdiff.shown import Bundle
 from combdiff.terms.recursion import deep_recursion
 from combdiff.terms.terms import Term
@@ -49,32 +51,37 @@ def remarks_on(d: Derivation) -> list[str]:
 
 
 def step_bundle(step: Step) -> Bundle:
-    """A step: its name, its laws and its term."""
-    return _with_html({"text/plain": str(step)}, _framed(_heading(step.heading) + step_html(step)))
+    """A step: its name, what it did, and its term."""
+    return _with_html({"text/plain": str(step)}, _framed(_heading(step.name) + step_html(step)))
 
 
 def step_html(step: Step) -> str:
-    """The term of a step, and its note, as HTML."""
-    return (_remark(step.note) if step.note else "") + term_html(step.term)
+    """What a step did in words, its note, and its term with what is new marked; the time that it took is folded."""
+    note = _remark(step.note) if step.note else ""
+    words = "".join(f"<li>{escape(line)}</li>" for line in step.words)
+    told = f'<ul style="margin:.3em 0 .3em 1.4em;padding:0">{words}</ul>' if words else ""
+    times = _folded("times and laws", _remark(step.heading)) if step.before is not None else ""
+    return note + told + term_html(step.term, step.before) + times
 
 
 def steps_bundle(steps: Steps) -> Bundle:
     """All steps, each to be unfolded; the last is open."""
     opening = {id(steps[-1]): " open"}
     parts = [
-        f"<details{opening.get(id(step), '')}><summary>{escape(step.heading)}</summary>{step_html(step)}</details>"
+        f"<details{opening.get(id(step), '')}><summary>{escape(step.name)}</summary>{step_html(step)}</details>"
         for step in steps
     ]
     return _with_html({"text/plain": str(steps)}, _framed("".join(parts)))
 
 
-def term_html(term: Term) -> str:
-    """A term as a formula, or as text where that is read more easily."""
+def term_html(term: Term, before: Term | None = None) -> str:
+    """A term as a formula, or as text where that is read more easily; what it has not of `before` is marked."""
     with deep_recursion():
         formula = latex(term, width=_PAGE)
         if columns(formula) <= _WIDEST and formula.count(r"\\") < _MOST_LINES:
-            return _typeset(formula)
-        return preformatted(expression_text(term))
+            return _typeset(formula if before is None else marked_latex(formula, latex(before, width=_PAGE)))
+        text = expression_text(term)
+        return preformatted(text) if before is None else _set_as_text(marked_text(text, expression_text(before)))
 
 
 # --- tables and reports ---------------------------------------------------------------------------------------------
@@ -149,7 +156,11 @@ def in_math(formula: str) -> str:
 
 def preformatted(text: str) -> str:
     """Text in one width, as HTML."""
-    return f'<pre style="margin:.3em 0;background:none;font-family:monospace;white-space:pre-wrap">{escape(text)}</pre>'
+    return _set_as_text(escape(text))
+
+
+def _set_as_text(html: str) -> str:
+    return f'<pre style="margin:.3em 0;background:none;font-family:monospace;white-space:pre-wrap">{html}</pre>'
 
 
 def _typeset(formula: str) -> str:
@@ -172,7 +183,16 @@ def _remark(text: str) -> str:
 
 
 def _unfolding(title: str, text: str) -> str:
-    return f'<details style="opacity:.85"><summary>{escape(title)}</summary>{preformatted(text)}</details>'
+    return _folded(title, preformatted(text))
+
+
+def _folded(title: str, html: str) -> str:
+    return f'<details style="opacity:.85"><summary>{escape(title)}</summary>{html}</details>'
+
+
+def in_editor() -> bool:
+    """Whether Visual Studio Code shows the notebook, which takes HTML before LaTeX and sets no formulas in it."""
+    return "VSCODE_PID" in os.environ
 
 
 _IN_TEXT = str.maketrans({c: f"\\{c}" for c in "#$%&_{}"} | {"\\": r"\backslash ", "^": r"\^{}", "~": r"\~{}"})
@@ -187,7 +207,6 @@ def _with_remarks(formula: str, remarks: list[str]) -> str:
 
 
 def _with_html(bundle: Bundle, html: str) -> Bundle:
-    # Visual Studio Code takes HTML before LaTeX and sets no formulas in it
-    if "VSCODE_PID" in os.environ and "text/latex" in bundle:
+    if in_editor() and "text/latex" in bundle:
         return bundle
     return {**bundle, "text/html": html}

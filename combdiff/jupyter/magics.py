@@ -30,7 +30,7 @@ class CombdiffMagics(Magics):
     @argument("--mode", choices=sorted(api.MODES), default="grad", help="which derivative")
     @argument("--form", choices=("index", "matrix"), default="index", help="how the formula is shown")
     @argument("--wrt", action="append", default=[], metavar="NAME", help="differentiate by a parameter")
-    @argument("--keep", action="append", default=[], metavar="NAME", help="leave a definition unknown")
+    @argument("--keep", action="append", default=[], metavar="NAME", help="leave a definition unspecified")
     @argument("--expand", action="store_true", help="multiply products and shared values out")
     @argument("--check", action="store_true", help="compare with finite differences and with emitted code")
     @line_cell_magic
@@ -56,10 +56,10 @@ class CombdiffMagics(Magics):
 
 def _derived(options: Namespace, cell: str | None) -> Derivation:
     if not options.name.isidentifier() or keyword.iskeyword(options.name):
-        raise CombDiffError(f"{options.name!r} is no name of a variable", remedy="give --name d")
+        raise CombDiffError(f"{options.name!r} is not a name of a variable", remedy="give --name d")
     if cell is not None and options.file is not None:
         raise CombDiffError(
-            f"a cell is a program itself, and {options.file!r} is another one",
+            f"the cell is already a program, and {options.file!r} is another one",
             remedy="leave it out, or write %combdiff with a single % to read a file",
         )
     if cell is None and options.file is None:

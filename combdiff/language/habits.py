@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 from combdiff.language.parsing.syntax import Apply, Expr, Name, Numeral
 
-_DETERMINANT = "there is no determinant; write that of a small matrix by entries: A(0, 0) * A(1, 1) - A(0, 1) * A(1, 0)"
-_SOLVE = "solve with it: inverse((y::RV) -> i -> sum(j, {0}(i, j) * y(j)))(b) is the y with {0} y = b"
-_NO_ORDER = "nothing here puts entries in order; where x is largest is for the caller to find"
-_STEP = "write indicator(a, b, e) for e where a <= b, and 0 elsewhere"
+_DETERMINANT = "there is no determinant; for a small matrix, write the formula: A(0, 0) * A(1, 1) - A(0, 1) * A(1, 0)"
+_SOLVE = "to solve {0} y = b for y, write inverse((y::RV) -> i -> sum(j, {0}(i, j) * y(j)))(b)"
+_NO_ORDER = "write maximum(i, x(i)) for the largest entry; the language cannot compute its index"
+_STEP = "write where(a <= b, e, f) for e where a <= b, and f elsewhere"
 
 FUNCTIONS = {
     # of matrices and vectors
@@ -24,34 +24,30 @@ FUNCTIONS = {
     "inv": _SOLVE,
     "pinv": _SOLVE,
     "solve": _SOLVE,
-    "dot": "write sum(i, {0}(i) * {1}(i)), with {0}(i)' where it is complex",
-    "inner": "write sum(i, {0}(i) * {1}(i)), with {0}(i)' where it is complex",
+    "dot": "write sum(i, {0}(i) * {1}(i)), with {0}(i)' if {0} is complex",
+    "inner": "write sum(i, {0}(i) * {1}(i)), with {0}(i)' if {0} is complex",
     "vdot": "write sum(i, {0}(i)' * {1}(i))",
     "matmul": "write sum(j, {0}(i, j) * {1}(j, k))",
     "outer": "write (i, j) -> {0}(i) * {1}(j)",
     "kron": "write the product with an index for each slot: (i, j, k, l) -> {0}(i, j) * {1}(k, l)",
     "einsum": "write the sum: sum((j, k), A(i, j) * B(j, k))",
     "norm": "write sqrt(sum(i, abs2({0}(i))))",
-    "transpose": "write the entries the other way round: {0}(j, i)",
+    "transpose": "write the entries with exchanged indices: {0}(j, i)",
     "adj": "write {0}(j, i)'",
     "diag": "write the entries: {0}(i, i) is the diagonal of {0}, delta(i, j, {0}(i)) a diagonal matrix",
     "eye": "write delta(i, j, 1)",
-    "mean": "write sum(i, {0}(i)) / sum(i::N{{n}}, 1), and name the size: {0}::RV{{n}}",
-    "average": "write sum(i, {0}(i)) / sum(i::N{{n}}, 1), and name the size: {0}::RV{{n}}",
-    "length": "name the size, {0}::RV{{n}}, and write sum(i::N{{n}}, 1)",
-    "len": "name the size, {0}::RV{{n}}, and write sum(i::N{{n}}, 1)",
-    "size": "name the size, {0}::RV{{n}}, and write sum(i::N{{n}}, 1)",
-    "prod": "of positive numbers write exp(sum(i, log(x(i))))",
-    "cumsum": "name the size, {0}::RV{{n}}, and write (i::N{{n}}) -> sum(j, indicator(j, i, {0}(j)))",
+    "average": "write mean(i, {0}(i))",
+    "std": "define m = mean(i, x(i)), and write sqrt(mean(i, (x(i) - m)^2))",
+    "var": "define m = mean(i, x(i)), and write mean(i, (x(i) - m)^2)",
+    "variance": "define m = mean(i, x(i)), and write mean(i, (x(i) - m)^2)",
+    "length": "name the size, {0}::RV{{n}}, and write n",
+    "len": "name the size, {0}::RV{{n}}, and write n",
+    "cumsum": "name the size, {0}::RV{{n}}, and write (i::N{{n}}) -> sum(j, j <= i, {0}(j))",
     "argmax": _NO_ORDER,
     "argmin": _NO_ORDER,
     "sort": _NO_ORDER,
     # of numbers
     "ln": "write log({0})",
-    "log2": "write log({0}) / log(2)",
-    "log10": "write log({0}) / log(10)",
-    "log1p": "write log(1 + {0})",
-    "expm1": "write exp({0}) - 1",
     "exp2": "write 2^{0}",
     "square": "write {0}^2",
     "pow": "write {0}^{1}",
@@ -60,34 +56,38 @@ FUNCTIONS = {
     "csc": "write 1 / sin({0})",
     "cot": "write 1 / tan({0})",
     "sech": "write 1 / cosh({0})",
-    "asin": "write atan({0} / sqrt(1 - {0}^2))",
-    "arcsin": "write atan({0} / sqrt(1 - {0}^2))",
-    "acos": "write pi / 2 - atan({0} / sqrt(1 - {0}^2))",
-    "arccos": "write pi / 2 - atan({0} / sqrt(1 - {0}^2))",
+    "arcsin": "write asin({0})",
+    "arccos": "write acos({0})",
     "arctan": "write atan({0})",
-    "asinh": "write log({0} + sqrt(1 + {0}^2))",
-    "acosh": "write log({0} + sqrt({0}^2 - 1))",
-    "atanh": "write log((1 + {0}) / (1 - {0})) / 2",
-    "sigmoid": "write 1 / (1 + exp(-{0}))",
-    "logistic": "write 1 / (1 + exp(-{0}))",
-    "softplus": "write log(1 + exp({0}))",
-    "relu": "write indicator(0, {0}, {0})",
+    "arctan2": "write atan2({0}, {1})",
+    "arcsinh": "write asinh({0})",
+    "arccosh": "write acosh({0})",
+    "arctanh": "write atanh({0})",
+    "expit": "write sigmoid({0})",
+    "gammaln": "write lgamma({0})",
+    "loggamma": "write lgamma({0})",
+    "gamma": "write exp(lgamma({0})) for a positive number",
+    "psi": "write digamma({0})",
+    "mod": "write a - b * floor(a / b)",
+    "rem": "write a - b * floor(a / b)",
+    "rint": "write round({0})",
+    "ceiling": "write ceil({0})",
+    "phase": "write angle({0})",
+    "clamp": "write clip({0}, {1}, …)",
+    "fmax": "write max({0}, {1})",
+    "fmin": "write min({0}, {1})",
+    "logistic": "write sigmoid({0})",
     "sgn": "write sign({0})",
     "Re": "write real({0})",
     "Im": "write imag({0})",
-    "arg": "of z in the right half-plane write atan(imag({0}) / real({0}))",
+    "arg": "write angle({0})",
     "conjugate": "write {0}'",
-    "max": "write {1} + indicator({1}, {0}, {0} - {1})",
-    "min": "write {0} - indicator({1}, {0}, {0} - {1})",
-    "maximum": "write {1} + indicator({1}, {0}, {0} - {1})",
-    "minimum": "write {0} - indicator({1}, {0}, {0} - {1})",
-    "where": _STEP,
-    "heaviside": "write indicator(0, {0}, 1)",
+    "heaviside": "write where(0 <= {0}, 1)",
     "ifelse": _STEP,
     "if": _STEP,
     "Sum": "write sum(i, …)",
     "Σ": "write sum(i, …), or ∑(i, …)",
-    "Π": "of positive numbers write exp(sum(i, log(x(i))))",
+    "Π": "write prod(i, …)",
 }
 """A remedy for the name of a function that is not of the language."""
 
@@ -110,15 +110,18 @@ def remedy_of_function(name: str, arguments: Sequence[Expr]) -> str | None:
     row = FUNCTIONS.get(name)
     if row is None:
         return None
-    if name in ("max", "maximum") and [e.value for e in arguments[1:] if isinstance(e, Numeral)] == [0]:
-        row = FUNCTIONS["relu"]
     defaults = ("A", "B") if "(i, j)" in row or "(i, i)" in row or "(j, i)" in row else ("x", "y")
     given = [_written(e) for e in arguments[:2]] + [""] * 2
     return row.format(*(text or default for text, default in zip(given, defaults, strict=False)))
 
 
-def remedy_of_missing_function(name: str) -> str:
+def remedy_of_missing_function(name: str, arguments: Sequence[Expr] = ()) -> str:
     """What to do about a function of numbers that the language does not have."""
+    if len(arguments) > 1:
+        return (
+            f"there is no function {name}; of numbers make it a parameter, "
+            f"`({name}::({', '.join('R' * len(arguments))}) -> R) -> …`"
+        )
     return (
         f"there is no function {name}; make it a parameter, `({name}::RF) -> …`, "
         f"and give {name}= and grad_{name}= when you call"
@@ -140,7 +143,7 @@ def remedy_of_name(name: str, known: Sequence[str]) -> str | None:
         return "write numbers with digits: 1/2"
     if name in _SIZES:
         return (
-            f"for a size, name it in a type, x::RV{{{name}}}, and write sum(i::N{{{name}}}, 1); "
+            f"for a size, name it in a type, x::RV{{{name}}}, and write {name}; "
             f"for a number, make it a parameter, `({name}::R) -> …`"
         )
     return None

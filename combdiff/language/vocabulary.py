@@ -14,12 +14,16 @@ if TYPE_CHECKING:
 DERIVATIVES = frozenset({"grad", "pullback"})
 LINEAR = frozenset({"adjoint", "inverse"})
 OF_MAPS = DERIVATIVES | LINEAR | {"root"}
-COMPARISONS = frozenset({"delta", "indicator"})
+COMPARISONS = frozenset({"delta", "indicator", "where"})
+REDUCTIONS = frozenset({"prod", "mean", "maximum", "minimum", "ties", "logsumexp", "softmax", "cumsum"})
+HIDDEN = REDUCTIONS | {"size", "norm"}
+"""Functions that a name of the program hides."""
 CONSTANTS = frozenset({"im", "pi"})
-FUNCTIONS = frozenset(SCALAR_FUNCTIONS) | OF_MAPS | COMPARISONS
-RESERVED = FUNCTIONS | CONSTANTS
-WORDS = RESERVED | {"begin", "let", "end", "sum"}
-"""What no name of a program is: the words above, and those of the grammar."""
+FUNCTIONS = {*SCALAR_FUNCTIONS, *OF_MAPS, *COMPARISONS, *HIDDEN}
+"""All of them; `register` adds to it."""
+RESERVED = OF_MAPS | COMPARISONS | CONSTANTS
+WORDS = RESERVED | {"begin", "let", "end", "sum", "and", "or", "not"}
+"""What no name of a program is. A function of numbers it may be, which it hides."""
 
 
 def in_words(kind: Type) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from math import exp, hypot, inf, log
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from combdiff.meaning.values import (
     span_of,
 )
 from combdiff.terms.terms import (
+    SHARES,
     Add,
     App,
     Call,
@@ -44,6 +46,7 @@ from combdiff.terms.terms import (
     Mul,
     Pow,
     Proj,
+    Reduce,
     Sum,
     Term,
     Tuple,
@@ -121,6 +124,8 @@ class _Scope:
                 return self.given(t)
             case Diff(kind, of):
                 return self.given(t) if t in self.values or kind in DERIVATIVES else self.made_of(kind, of)
+            case Reduce("ties" | "softmax", _):
+                return self.shares(t)
             case Lam(params, _):
                 return self.array(t) if is_array(t.type) else self.callable(t, params)
             case App(function, args):
@@ -158,6 +163,8 @@ class _Scope:
                 return scalar_value(name, [self.number(a) for a in args], any(is_complex(a.type) for a in args))
             case Sum(indices, body):
                 return self.summed(indices, body)
+            case Reduce(kind, _) if kind not in SHARES:
+                return self.reduced(t)
             case Delta(left, right, body):
                 return self.number(body) if self.equal(left, right) else 0
             case Indicator(left, right, body):
@@ -311,6 +318,35 @@ class _Scope:
             result = result + self.with_(finite, point).number(body)
         return result
 
+    def reduced(self, t: Reduce) -> Scalar:
+        """The product, the maximum or the minimum of what is marked; of nothing 1, −∞, ∞."""
+        if t.kind in ("logsumexp", "norm"):
+            found = [abs(v) for v in self.marked(t)] if t.kind == "norm" else [_part(v) for v in self.marked(t)]
+            return hypot(*found) if t.kind == "norm" else logsumexp(found)
+        result: Scalar = {"prod": 1, "maximum": -np.inf, "minimum": np.inf}[t.kind]
+        for value in self.marked(t):
+            result = result * value if t.kind == "prod" else _better(t.kind, result, _part(value))
+        return result
+
+    def marked(self, t: Reduce) -> list[Scalar]:
+        """The numbers that take part."""
+        scopes = [self.with_(t.indices, point) for point in product(*self.ranges(t.indices))]
+        return [s.number(t.body) for s in scopes if s.number(t.mark) == 1]
+
+    def shares(self, t: Reduce) -> Array:
+        """1/m for each of the m largest numbers that are marked, 0 for the others; or exp(e)/Σ exp(e)."""
+        ranges = self.ranges(t.indices)
+        scopes = [self.with_(t.indices, point) for point in product(*ranges)]
+        values = [_part(s.number(t.body)) if s.number(t.mark) == 1 else None for s in scopes]
+        most = max((v for v in values if v is not None), default=None)
+        if t.kind == "softmax" and most is not None:
+            found = np.array([0.0 if v is None else exp(v - most) for v in values])
+        else:
+            found = np.array([float(v is not None and v == most) for v in values])
+        shape = [self.extent.of(axis) for i in t.indices for axis in _axes_of(i)]
+        shares: Array = (found / max(found.sum(), 1.0)).reshape(shape)
+        return shares
+
     def integral(self, found: Alternative, outer: Sequence[Var]) -> Scalar:
         """One product of δs and a factor, every dense variable solved for; a sum over the finite indices is left."""
         indices = (*outer, *found.indices)
@@ -373,6 +409,25 @@ def _called(function: Callable[..., Value], args: Sequence[Value]) -> Value:
         return function(*args)
     except ArithmeticError:
         return float("nan")
+
+
+def logsumexp(numbers: Sequence[float]) -> float:
+    """log Σ exp; −∞ of nothing.
+
+    >>> print(logsumexp([1000.0]), logsumexp([]))
+    1000.0 -inf
+    """
+    most = max(numbers, default=-inf)
+    return most + log(sum(exp(x - most) for x in numbers)) if most > -inf else most
+
+
+def _better(kind: str, one: Scalar, other: float) -> Scalar:
+    return max(_part(one), other) if kind == "maximum" else min(_part(one), other)
+
+
+def _axes_of(index: Var) -> Sequence[Domain]:
+    assert isinstance(index.kind, Index) and index.kind.domain is not None, "what is reduced over is an index"
+    return index.kind.domain.axes
 
 
 def _part(value: Scalar) -> float:

@@ -49,7 +49,9 @@ def offsets_of(domain: Domain, value: object, name: str = "") -> Offsets:
     try:
         array = np.asarray(value)
     except (ValueError, TypeError) as error:
-        raise ArrayError(f"{name} is no array: {error}", remedy="give an integer array, one row an offset") from error
+        raise ArrayError(
+            f"{name} is not an array: {error}", remedy="give an integer array, one row an offset"
+        ) from error
     if array.size and array.dtype.kind not in "iu":
         raise ArrayError(
             f"{name} must hold integers, and holds {array.dtype}",

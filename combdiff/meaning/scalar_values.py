@@ -52,15 +52,15 @@ def scalar_value(name: str, args: Sequence[Scalar], over_complex: bool) -> Scala
     """
     if name == "pi":
         return float(np.pi)
-    z = np.complex128(args[0]) if over_complex else np.float64(args[0].real)
+    numbers = [np.complex128(z) if over_complex else np.float64(z.real) for z in args]
     with _quiet():
-        match name:
-            case "abs2":
+        match name, numbers:
+            case "abs2", (z,):
                 return float(z.real * z.real + z.imag * z.imag)
-            case "complex":
+            case "complex", (z,):
                 return complex(z)
-            case "sign":
+            case "sign", (z,):
                 return (z / abs(z)).item() if z else 0
             case _:
-                result: Scalar = getattr(np, SCALAR_FUNCTIONS[name].numpy)(z).item()
+                result: Scalar = SCALAR_FUNCTIONS[name].at(*numbers).item()
                 return result

@@ -6,26 +6,26 @@ and − outside brackets, in an `aligned` environment.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 from combdiff.errors import UnsupportedError
 from combdiff.language.printing.document import sum_parts
+from combdiff.notation.brackets import bracketed, subscripted
 from combdiff.notation.latex_names import Scope
-from combdiff.notation.latex_terms import number_latex, params_latex, signed_terms, term_latex
+from combdiff.notation.latex_terms import params_latex, signed_terms, term_latex
 from combdiff.notation.matrix.expr import MatrixExpr
 from combdiff.notation.matrix.forms import forms_within, is_unit
 from combdiff.notation.matrix.notation import LATEX
 from combdiff.notation.matrix.notes import named_in, notes, with_names
 from combdiff.notation.matrix.printer import matrix_latex_terms
 from combdiff.notation.signs import latex_signs
-from combdiff.terms.terms import Add, Const, Lam, Let, Mul, Term, Tuple, Var
+from combdiff.notation.widths import WIDTH, columns, cut
+from combdiff.terms.terms import Lam, Let, Term, Tuple, Var
 from combdiff.terms.types import Number
 
 
-def latex(term: Term, form: str = "index", width: int = 100) -> str:
+def latex(term: Term, form: str = "index", width: int = WIDTH) -> str:
     """`term` as LaTeX for math mode; `width` counts signs as they are seen, not characters of the source.
 
     >>> from combdiff.terms.terms import App, fresh, mul, number, total
@@ -49,6 +49,9 @@ def latex(term: Term, form: str = "index", width: int = 100) -> str:
     return page.text()
 
 
+WHERE = r"\text{where}\ "
+
+
 @dataclass(frozen=True, slots=True)
 class _Formula:
     """`head` before it (parameters), then the terms of a sum, each with its sign."""
@@ -60,6 +63,11 @@ class _Formula:
         return " ".join(part for part in (self.head, *self.pieces) if part)
 
 
+def _terms(term: Term, scope: Scope) -> list[str]:
+    """The terms of a sum, with their signs."""
+    return sum_parts(signed_terms(term, scope))
+
+
 @dataclass(slots=True)
 class Page:
     """Lines as (indentation, text), filled from the top."""
@@ -68,6 +76,7 @@ class Page:
     forms: Mapping[Term, MatrixExpr]
     lines: list[tuple[str, str]] = field(default_factory=list)
     used: list[tuple[MatrixExpr, Scope]] = field(default_factory=list)
+    word: str = WHERE
 
     def text(self) -> str:
         """The lines in one `aligned` environment; a single line stands alone."""
@@ -107,27 +116,13 @@ class Page:
             scope = with_names(found, scope)
             self.used.append((found, scope))
             pieces = sum_parts(matrix_latex_terms(found, scope))
-            return _Formula("", [part for piece in pieces for part in self._bracketed_sums(piece)])
+            return _Formula("", pieces)
         if isinstance(term, Lam) and is_unit(term):
             scope = scope.bind(term.params)
-            return _Formula(rf"{params_latex(term.params, scope)} \mapsto", self._broken(term.body, scope))
+            return _Formula(rf"{params_latex(term.params, scope)} \mapsto", _terms(term.body, scope))
         if isinstance(term.type, Number) and not isinstance(term, Let):
-            return _Formula("", self._broken(term, scope))
+            return _Formula("", _terms(term, scope))
         return _Formula("", [term_latex(term, scope)])
-
-    def _bracketed_sums(self, piece: str) -> list[str]:
-        """A product that takes most of a line, broken before + and − inside its outermost brackets."""
-        return _within_brackets(piece) if 3 * _seen(piece) > 2 * self.width else [piece]
-
-    def _broken(self, term: Term, scope: Scope) -> list[str]:
-        """Where a sum may be broken; one with a number in front is broken within its brackets if it is too wide."""
-        pieces = sum_parts(signed_terms(term, scope))
-        match term:
-            case Mul((Const() as c, Add() as inner)) if 3 * _seen(pieces[0]) > 2 * self.width:
-                first, *most, last = sum_parts(signed_terms(inner, scope))
-                return [rf"{number_latex(c, alone=False)} \bigl({first}", *most, rf"{last}\bigr)"]
-            case _:
-                return pieces
 
     def _binding(self, word: str, var: Var, value: Term, scope: Scope, inner: Scope) -> None:
         name = scope[var]
@@ -136,28 +131,28 @@ class Page:
             return
         heads, body, inner = self._heads(value, inner)
         formula = self._formula(body, inner)
-        self._fill(
-            " ".join(part for part in (word + f"{name} =", heads, formula.head) if part), formula.pieces, r"\qquad "
-        )
+        lead = " ".join(part for part in (f"{name} =", heads, formula.head) if part)
+        self._fill(word + lead, formula.pieces, margin(word))
 
     def explain(self) -> None:
         """Where-clauses: what stands under a name of its own, then what the signs mean."""
-        word, following = r"\text{where}\ ", r"\phantom{\text{where}}\ "
         named = {named: scope for expr, scope in self.used for named in named_in(expr)}
         for definition, scope in named.items():
-            self._entries(word, definition.var, definition.value, scope, scope)
-            word = following
+            self._entries(self._where(), definition.var, definition.value, scope, scope)
         for clause in notes(self.used, LATEX):
-            self.lines.append(("", word + clause))
-            word = following
+            self.lines.append(("", self._where() + clause))
+
+    def _where(self) -> str:
+        """What stands before the next where-clause."""
+        word, self.word = self.word, _hidden(self.word)
+        return word
 
     def _entries(self, word: str, var: Var, value: Term, scope: Scope, inner: Scope) -> None:
         """x_{i} = …: a tensor in index form."""
         params, body = (value.params, value.body) if isinstance(value, Lam) else ((), value)
         inner, name = inner.bind(params), scope[var]
-        name = f"{{{name}}}" if name.endswith("}") and "_{" in name else name
-        slots = f"_{{{inner.subscripts(inner[p] for p in params)}}}" if params else ""
-        self._fill(f"{word}{name}{slots} =", self._broken(body, inner), r"\qquad ")
+        left = f"{subscripted(name)}_{{{inner.subscripts(inner[p] for p in params)}}}" if params else name
+        self._fill(f"{word}{left} =", _terms(body, inner), margin(word))
 
     def _values(self, lead: str, term: Term, scope: Scope, indent: str) -> None:
         """The result itself: one value, or a tuple with an item a line if it does not fit in one."""
@@ -170,8 +165,8 @@ class Page:
             self._fill(lead + gap + formula.head, formula.pieces, indent or r"\quad ")
             return
         formulas = [self._formula(item, scope) for item in body.items]
-        whole = rf"\left({', '.join(formula.line() for formula in formulas)}\right)"
-        if _seen(f"{lead} {whole}") <= self.width:
+        whole = bracketed(", ".join(formula.line() for formula in formulas))
+        if self._fits(f"{lead} {whole}"):
             self._fill(lead, [whole], indent)
             return
         if lead:
@@ -183,58 +178,37 @@ class Page:
             self._fill(left + formula.head, [*most, last], r"\quad\quad ", r"\quad ")
 
     def _fill(self, lead: str, pieces: list[str], indent: str, first: str = "") -> None:
-        """`lead` and `pieces` on one line if they fit, otherwise broken between pieces."""
+        """`lead` and `pieces` on one line if they fit, otherwise broken between pieces, and within those too wide."""
         gap = "" if not lead or lead.endswith((" ", "(")) or lead.endswith("(}") else " "
         whole = lead + gap + " ".join(pieces)
-        if _seen(whole) <= self.width or (len(pieces) == 1 and not lead):
+        if self._fits(whole):
             self.lines.append((first, whole))
             return
         line, margin = lead, first
-        for piece in pieces:
+        left = list(reversed(pieces))
+        while left:
+            piece = left.pop()
             longer = f"{line}{gap if line is lead else ' '}{piece}" if line else piece
-            if line and _seen(longer) > self.width:
+            if self._fits(margin + longer):
+                line = longer
+            elif len(parts := cut(piece)) > 1 and not self._fits(first + indent + piece):
+                left += reversed(parts)
+            elif not line.strip() or line in ("=", r"\mathbf{in}\ "):
+                line = longer
+            else:
                 self.lines.append((margin, line))
                 line, margin = piece, first + indent
-            else:
-                line = longer
         self.lines.append((margin, line))
 
-
-def _within_brackets(text: str) -> list[str]:
-    """`text` cut before the + and − that stand in the fewest round brackets, and in no braces.
-
-    >>> _within_brackets("2 (A + B^{n + 1} - f(C + D)) E")
-    ['2 (A', '+ B^{n + 1}', '- f(C + D)) E']
-    """
-    depth = braces = 0
-    cuts: dict[int, list[int]] = {}
-    for match in re.finditer(r"\\left|\\right|[(){}]| [-+] ", text):
-        sign = match.group()
-        if sign in "()":
-            depth += 1 if sign == "(" else -1
-        elif sign.strip() in "+-":
-            if not braces:
-                cuts.setdefault(depth, []).append(match.start())
-        else:
-            braces += 1 if sign in (r"\left", "{") else -1
-    at = [0, *cuts.get(min(cuts, default=0), []), len(text)]
-    return [text[a:b].strip() for a, b in pairwise(at)]
+    def _fits(self, text: str) -> bool:
+        return columns(text) <= self.width
 
 
-_INVISIBLE = re.compile(r"\\(?:left|right|bigl|bigr|math[a-z]+|operatorname|frac|quad|,)(?![a-z])|[{}^_ ]")
-_SPACED = re.compile(r" (?:[-+=]|\\mapsto) ")
-_SIGN = re.compile(r"\\[a-zA-Z]+")
+def _hidden(word: str) -> str:
+    """The space that `word` takes; `word` ends in a space."""
+    return word if word.startswith(r"\phantom") else rf"\phantom{{{word[:-2]}}}\ "
 
 
-def columns(text: str) -> int:
-    """About how many signs wide the widest line of a formula is.
-
-    >>> columns(r"x + \\frac{a}{b} \\\\ & y")
-    6
-    """
-    return max(map(_seen, text.split(r"\\")))
-
-
-def _seen(text: str) -> int:
-    """About how many signs wide the formula is; + − = ↦ have space around them."""
-    return len(_SIGN.sub("x", _INVISIBLE.sub("", _SPACED.sub("===", text))))
+def margin(word: str) -> str:
+    """The space before what goes on in the next line."""
+    return _hidden(word)[:-2] + r"\qquad "

@@ -6,8 +6,10 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from combdiff.terms.terms import Term, Var
+from combdiff.terms.types import Index
 
 _EARLY = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu")
 _LATE = ("nu", "xi", "omicron", "pi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega")
@@ -17,7 +19,8 @@ _NO_COMMAND |= {"Kappa": "K", "Mu": "M", "Nu": "N", "Omicron": "O", "Rho": "P", 
 _VARIANTS = {"ϵ": r"\epsilon", "ε": r"\varepsilon", "ϕ": r"\phi", "φ": r"\varphi", "ς": r"\varsigma", "ϑ": r"\vartheta"}
 _VARIANTS |= {"ϱ": r"\varrho", "ϖ": r"\varpi", "ħ": r"\hbar", "ℏ": r"\hbar", "ℓ": r"\ell", "∂": r"\partial"}
 _VARIANTS |= {"∇": r"\nabla", "∞": r"\infty", "µ": r"\mu"}
-_LETTER = re.compile(r"[A-Za-z]|\\[A-Za-z]+")
+_SINGLE = re.compile(r"[A-Za-z\d]|\\[A-Za-z]+")
+_INDICES = (tuple("ijklmn"), tuple("pqrstu"), tuple("abcdefgh"), ("mu", "nu", "rho", "sigma", "lambda", "kappa"))
 _ACCENTS = {"\u0302": "hat", "\u0304": "bar", "\u0305": "bar", "\u0303": "tilde", "\u0307": "dot", "\u20d7": "vec"}
 
 
@@ -53,14 +56,15 @@ def _stem(stem: str) -> str:
 
 
 def latex_name(name: str) -> str:
-    """A program's name as LaTeX; the cotangent of ρ that differentiation calls `rho_bar` is \\bar{\\rho}.
+    """A program's name as LaTeX; the cotangent `rho_bar` of ρ is \\bar{\\rho}, its tangent `rho_dot` \\dot{\\rho}.
 
     >>> print(latex_name("rho"), latex_name("ψ"), latex_name("x1"), latex_name("w_occ"), latex_name("Fock"))
     \\rho \\psi x_{1} w_{\\mathrm{occ}} \\mathrm{Fock}
     """
-    if name.endswith("_bar") and len(name) > len("_bar"):
-        stem, _, subscript = latex_name(name.removesuffix("_bar")).partition("_")
-        return f"\\bar{{{stem}}}" + (f"_{subscript}" if subscript else "")
+    if derived := re.fullmatch(r"(.+)_(bar|dot)(\d*)", name):
+        stem, accent, number = derived.groups()
+        written = latex_name(f"{stem}_{number}" if number else stem)
+        return barred(written) if accent == "bar" else dotted(written)
     plain = "".join(unicodedata.normalize("NFKC", c) if "₀" <= c <= "₉" else c for c in name)
     accented = unicodedata.normalize("NFD", plain) if any(not c.isascii() for c in plain) else plain
     match = re.fullmatch(r"([^\d_]+)_*(.*)", accented)
@@ -71,6 +75,38 @@ def latex_name(name: str) -> str:
         return _stem(stem)
     parts = [part if part.isdigit() else latex_name(part) for part in re.split(r"_+", subscript) if part]
     return f"{_stem(stem)}_{{{','.join(parts)}}}" if parts else _stem(stem)
+
+
+def dotted(written: str) -> str:
+    """A name with a dot over it, for a tangent.
+
+    >>> print(dotted("x_{1}"))
+    \\dot{x}_{1}
+    """
+    stem, _, subscript = written.partition("_")
+    return f"\\dot{{{stem}}}" + (f"_{subscript}" if subscript else "")
+
+
+def barred(written: str) -> str:
+    """A name with a bar over it, which is as long as the name.
+
+    >>> print(barred("x_{1}"), barred(r"\\mathrm{su}"))
+    \\bar{x}_{1} \\overline{\\mathrm{su}}
+    """
+    stem, _, subscript = written.partition("_")
+    bar = "overline" if stem.startswith(r"\mathrm{") else "bar"
+    return f"\\{bar}{{{stem}}}" + (f"_{subscript}" if subscript else "")
+
+
+def sizes_of(indices: Iterable[Var], scope: Scope, spell: Callable[[str], str]) -> list[str]:
+    """The sizes whose product is Σ 1 over `indices`; none unless each has a name that is no variable's."""
+    sizes = []
+    for index in indices:
+        domain = index.kind.domain if isinstance(index.kind, Index) else None
+        if domain is None or domain.declared or not domain.sized or spell(domain.name) in scope.names.values():
+            return []
+        sizes.append(spell(domain.name))
+    return sizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,21 +121,32 @@ class Scope:
     ('x', 'x_{1}')
     >>> Scope(signs=frozenset({"x"})).bind([x])[x]
     'x_{1}'
+
+    With `reserved`, another index has another letter:
+
+    >>> from combdiff.terms.types import Index
+    >>> i, k = fresh("i", Index()), fresh("i", Index())
+    >>> scope = Scope(reserved=frozenset("ij")).bind([i]).bind([k])
+    >>> scope[i], scope[k]
+    ('i', 'k')
     """
 
     spell: Callable[[str], str] = latex_name
     names: Mapping[Var, str] = field(default_factory=dict)
     signs: frozenset[str] = frozenset()
     commas: bool = True
+    reserved: frozenset[str] | None = None
+    """Names of the page; an index i or i₁ whose name is taken or not among them then has a letter that is no name."""
 
     def subscripts(self, indices: Iterable[str]) -> str:
-        """Indices in a row; without `commas`, those that are single letters stand side by side.
+        """Indices in a row; without `commas`, single letters stand side by side, and a digit beside letters.
 
-        >>> Scope(commas=False).subscripts(["p", "q"]), Scope(commas=False).subscripts(["p", "q+1"])
-        ('pq', 'p,q+1')
+        >>> [Scope(commas=False).subscripts(t) for t in (["p", "q"], ["p", "0"], ["1", "0"], ["p", "q+1"])]
+        ['pq', 'p0', '1,0', 'p,q+1']
         """
         texts = list(indices)
-        if self.commas or not all(map(_LETTER.fullmatch, texts)):
+        apart = any(a.isdigit() and b.isdigit() for a, b in pairwise(texts))
+        if self.commas or apart or not all(map(_SINGLE.fullmatch, texts)):
             return ",".join(texts)
         return (" " if any(text.startswith("\\") for text in texts) else "").join(texts)
 
@@ -108,13 +155,27 @@ class Scope:
         names = dict(self.names)
         taken = {*names.values(), *self.signs}
         for var in variables:
-            names[var] = self._unlike(var.name, taken)
+            names[var] = self._letter(var, taken) or self._unlike(var.name, taken)
             taken.add(names[var])
         return replace(self, names=names)
 
     def seeing(self, term: Term) -> Scope:
         """The scope with only the variables that `term` mentions: a definition may use the names of all others."""
         return replace(self, names={var: name for var, name in self.names.items() if var in term.free})
+
+    def _letter(self, var: Var, taken: set[str]) -> str:
+        """For an index whose name is taken, the next free letter: k beside i and j."""
+        if self.reserved is None or not isinstance(var.kind, Index):
+            return ""
+        spelled = self.spell(var.name)
+        if spelled not in taken and (spelled in self.reserved or not re.fullmatch(r"[A-Za-z]\d+", var.name)):
+            return ""
+        rows = [[self.spell(letter) for letter in row] for row in _INDICES]
+        stem = self.spell(re.sub(r"[_\d]+$", "", var.name))
+        row = next((row for row in rows if stem in row), rows[0])
+        at = row.index(stem) if stem in row else 0
+        letters = row[at:] + row[:at]
+        return next((letter for letter in letters if letter not in taken and letter not in self.reserved), "")
 
     def _unlike(self, name: str, taken: set[str]) -> str:
         spelled, number = self.spell(name), 0

@@ -9,13 +9,17 @@ import re
 from dataclasses import replace
 from fractions import Fraction
 
+from combdiff.language.printing.comparisons import condition_text
 from combdiff.language.printing.document import ATOM, MAP, POSTFIX, PRODUCT, SUM, Piece, placed, sum_text
-from combdiff.notation.latex_names import Scope, latex_name
+from combdiff.notation.brackets import bracketed, called, magnitude, subscripted
+from combdiff.notation.latex_names import Scope, latex_name, sizes_of
+from combdiff.terms.conditions.comparing import conditions_told, reduced_told
 from combdiff.terms.network import Network, conditions_apart, is_never_drawn, network
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,
+    SHARES,
     Add,
     App,
     Call,
@@ -29,10 +33,12 @@ from combdiff.terms.terms import (
     Mul,
     Pow,
     Proj,
+    Reduce,
     Sum,
     Term,
     Tuple,
     Var,
+    lam,
     mul,
     neg,
     power,
@@ -41,13 +47,6 @@ from combdiff.terms.terms import (
     times,
 )
 from combdiff.terms.types import Index, Map, Type
-
-BRACKETS = r"\left({}\right)"
-
-
-def bracketed(text: str) -> str:
-    """`text` in brackets of its size."""
-    return BRACKETS.format(text)
 
 
 def params_latex(params: tuple[Var, ...], scope: Scope) -> str:
@@ -75,7 +74,7 @@ def signed_terms(term: Term, scope: Scope) -> list[tuple[bool, str]]:
         minus = is_subtracted(found.coefficient)
         if minus:
             found = replace(found, coefficient=times(MINUS_ONE, found.coefficient))
-            result.append((True, placed(_product(found, scope), PRODUCT, BRACKETS)))
+            result.append((True, placed(_product(found, scope), PRODUCT, bracketed)))
         else:
             result.append((False, term_latex(part, scope, PRODUCT)))
     return result
@@ -88,9 +87,9 @@ def term_latex(term: Term, scope: Scope, least: int = MAP) -> str:
     >>> from combdiff.terms.types import REAL
     >>> x = fresh("x", REAL)
     >>> print(term_latex(power(add(x, ONE), number(2)), Scope().bind([x])))
-    \\left(x + 1\\right)^{2}
+    (x + 1)^{2}
     """
-    return placed(_written(term, scope), least, BRACKETS)
+    return placed(_written(term, scope), least, bracketed)
 
 
 def is_subtracted(coefficient: Const) -> bool:
@@ -106,11 +105,17 @@ def _written(term: Term, scope: Scope) -> Piece:
             return sum_text(signed_terms(term, scope)), SUM
         case Delta(left, right, body) if isinstance(left.type, Map):
             parts = ", ".join(term_latex(t, scope, SUM) for t in (left, right, body))
-            return r"\delta" + bracketed(parts), ATOM
+            return called(r"\delta", parts), ATOM
+        case Sum(indices, body) if body == ONE and (size := _size(indices, scope)):
+            return size, ATOM if len(indices) == 1 else PRODUCT
         case Const() | Mul() | Sum() | Delta() | Indicator():
             return _product(_product_of(term), scope)
         case Pow(_, Const(n, _)) if n < 0:
             return _product(_product_of(term), scope)
+        case Pow(Call("sqrt", (base,)), Const(n, imag)) if not imag and n.denominator == 1 and n.numerator % 2:
+            return f"{term_latex(base, scope, ATOM)}^{{{n / 2}}}", POSTFIX
+        case Pow(Call("abs2", (inner,)), Const(n, imag)) if not imag and n.denominator == 1:
+            return f"{magnitude(term_latex(inner, scope))}^{{{2 * n}}}", POSTFIX
         case Pow(base, exponent):
             above = _exponent(exponent, scope)
             return f"{term_latex(base, scope, ATOM)}^{{{above}}}", POSTFIX
@@ -131,10 +136,13 @@ def _structure(term: Term, scope: Scope) -> Piece:
             return rf"{params_latex(params, inner)} \mapsto {term_latex(body, inner)}", MAP
         case Tuple(items):
             return bracketed(", ".join(term_latex(t, scope) for t in items)), ATOM
+        case Reduce():
+            return _reduced(term, scope)
         case Proj(item, App(Diff("grad", of), args)):
-            return rf"\nabla_{{{item + 1}}} {term_latex(of, scope, POSTFIX)}" + _arguments(args, scope), ATOM
+            return called(rf"\nabla_{{{item + 1}}} {term_latex(of, scope, POSTFIX)}", _arguments(args, scope)), ATOM
         case Proj(item, App(Diff("pullback", of), args)):
-            return rf"\mathcal{{P}}_{{{item + 1}}}{bracketed(term_latex(of, scope))}" + _arguments(args, scope), ATOM
+            head = called(rf"\mathcal{{P}}_{{{item + 1}}}", term_latex(of, scope))
+            return called(head, _arguments(args, scope)), ATOM
         case Proj(item, of):
             return rf"{{{term_latex(of, scope, ATOM)}}}_{{({item + 1})}}", ATOM
         case Diff("grad", of):
@@ -143,15 +151,33 @@ def _structure(term: Term, scope: Scope) -> Piece:
             mark = r"\dagger" if kind == "adjoint" else "-1"
             return rf"{term_latex(of, scope, ATOM)}^{{{mark}}}", POSTFIX
         case Diff("root", of):
-            return r"\operatorname{root}" + bracketed(term_latex(of, scope)), ATOM
+            return called(r"\operatorname{root}", term_latex(of, scope)), ATOM
         case Diff(_, of):
-            return rf"\mathcal{{P}}{bracketed(term_latex(of, scope))}", ATOM
+            return called(r"\mathcal{P}", term_latex(of, scope)), ATOM
         case Let(bindings, body):
             inner = scope.bind(var for var, _ in bindings)
             lines = r";\ ".join(f"{inner[var]} = {term_latex(value, inner)}" for var, value in bindings)
             return rf"\mathbf{{let}}\ {lines}\ \mathbf{{in}}\ {term_latex(body, inner)}", MAP
         case _:
             raise AssertionError(f"unknown node {type(term).__name__}")
+
+
+def _reduced(term: Reduce, scope: Scope) -> Piece:
+    """A product, a maximum, a minimum: below it what it runs over, or the condition if that names all of it."""
+    if term.kind == "norm":
+        return rf"\left\lVert {term_latex(lam(term.indices, term.body), scope)} \right\rVert", ATOM
+    inner = scope.bind(term.indices)
+    parts, body = reduced_told(term)
+    told = condition_text(parts, lambda side: _subscript(side, inner), _RELATIONS) if parts else ""
+    over = inner.subscripts(inner[v] for v in term.indices)
+    below = told if told and term.mark.free.issuperset(term.indices) else r",\ ".join(filter(None, [over, told]))
+    if term.kind in SHARES:
+        return rf"\operatorname{{{term.kind}}}_{{{below}}}{bracketed(term_latex(body, inner))}", ATOM
+    if term.kind == "logsumexp":
+        exponential = called(r"\exp", term_latex(body, inner))
+        return rf"\log \sum_{{{below}}} {exponential}", PRODUCT
+    sign = {"prod": r"\prod", "maximum": r"\max", "minimum": r"\min"}[term.kind]
+    return rf"{sign}_{{{below}}} {term_latex(body, inner, PRODUCT)}", PRODUCT
 
 
 def _exponent(exponent: Term, scope: Scope) -> str:
@@ -167,14 +193,12 @@ def _applied(function: Term, args: tuple[Term, ...], scope: Scope) -> Piece:
     kind = function.type
     head = term_latex(function, scope, POSTFIX)
     if isinstance(kind, Map) and args and all(isinstance(p, Index) for p in kind.params):
-        # TeX refuses a second subscript on x_{1}
-        head = f"{{{head}}}" if head.endswith("}") and "_{" in head else head
-        return f"{head}_{{{scope.subscripts(_subscript(a, scope) for a in args)}}}", ATOM
-    return head + _arguments(args, scope), ATOM
+        return f"{subscripted(head)}_{{{scope.subscripts(_subscript(a, scope) for a in args)}}}", ATOM
+    return called(head, _arguments(args, scope)), ATOM
 
 
 def _arguments(args: tuple[Term, ...], scope: Scope) -> str:
-    return bracketed(", ".join(term_latex(a, scope, MAP if len(args) == 1 else SUM) for a in args))
+    return ", ".join(term_latex(a, scope, MAP if len(args) == 1 else SUM) for a in args)
 
 
 def _subscript(index: Term, scope: Scope) -> str:
@@ -183,8 +207,6 @@ def _subscript(index: Term, scope: Scope) -> str:
 
 _ROUND = {
     "sqrt": (r"\sqrt{", "}", ATOM),
-    "abs": (r"\left|", r"\right|", ATOM),
-    "abs2": (r"\left|", r"\right|^{2}", POSTFIX),
     "complex": ("", r" + 0 \mathrm{i}", SUM),
 }
 
@@ -193,11 +215,15 @@ def _called(name: str, args: tuple[Term, ...], scope: Scope) -> Piece:
     if not args:
         return f"\\{name}", ATOM
     inner = ", ".join(term_latex(a, scope) for a in args)
+    if name in ("abs", "abs2"):
+        return (magnitude(inner), ATOM) if name == "abs" else (magnitude(inner) + "^{2}", POSTFIX)
     if name in _ROUND:
         left, right, binds = _ROUND[name]
         return left + inner + right, binds
-    row = SCALAR_FUNCTIONS.get(name)
-    return (row.latex if row else rf"\operatorname{{{name}}}") + bracketed(inner), POSTFIX
+    written = row.latex if (row := SCALAR_FUNCTIONS.get(name)) else rf"\operatorname{{{name}}}"
+    if "{0}" in written:
+        return written.format(*(term_latex(a, scope) for a in args)), POSTFIX
+    return called(written, inner), POSTFIX
 
 
 # --- products -------------------------------------------------------------------------------------------------------
@@ -216,10 +242,22 @@ def _product_of(term: Term) -> Network:
 def _condition(condition: Delta | Indicator, scope: Scope) -> str:
     left, right = condition.left, condition.right
     if isinstance(condition, Indicator):
-        return rf"\mathbb{{1}}_{{{_subscript(left, scope)} \le {_subscript(right, scope)}}}"
+        parts, _ = conditions_told(condition)
+        return f"[{condition_text(parts, lambda side: term_latex(side, scope, SUM), _RELATIONS)}]"
     if isinstance(left.type, Index) or isinstance(right.type, Index):
-        return rf"\delta_{{{_subscript(left, scope)},{_subscript(right, scope)}}}"
-    return r"\delta" + bracketed(sum_text(signed_terms(left, scope) + _opposite(signed_terms(right, scope))))
+        return rf"\delta_{{{scope.subscripts(_subscript(side, scope) for side in (left, right))}}}"
+    return called(r"\delta", sum_text(signed_terms(left, scope) + _opposite(signed_terms(right, scope))))
+
+
+_RELATIONS = {
+    "<": " < ",
+    "<=": r" \le ",
+    "==": " = ",
+    "!=": r" \ne ",
+    "and": r" \land ",
+    "or": r" \lor ",
+    "not": r"\lnot ",
+}
 
 
 def _opposite(terms: list[tuple[bool, str]]) -> list[tuple[bool, str]]:
@@ -234,11 +272,14 @@ def _product(product: Network, scope: Scope) -> Piece:
         match factor:
             case Pow(base, Const(n, _) as exponent) if n < 0:
                 below.append(power(base, neg(exponent)))
-            case Sum():
+            case Sum(indices, body) if body != ONE or not _size(indices, scope):
                 sums.append(factor)
             case _:
                 above.append(factor)
-    pieces = [_factor(f, scope) for f in above]
+    pieces = [_factor(f, scope, POSTFIX) for f in above]
+    if below and len(above) == 1 and product.coefficient.real.numerator in (1, -1):
+        bare = _factor(above[0], scope, SUM)
+        pieces = pieces if r"\frac" in bare and bare != pieces[0] else [bare]
     front, binds = _front(product.coefficient, pieces, [term_latex(f, scope, _in_denominator(below)) for f in below])
     inside = [_sum(s, scope) for s in sums]
     inside = [bracketed(text) for text in inside[:-1]] + inside[-1:]
@@ -255,10 +296,10 @@ def _in_denominator(below: list[Term]) -> int:
     return SUM if len(below) == 1 else POSTFIX
 
 
-def _factor(factor: Term, scope: Scope) -> str:
+def _factor(factor: Term, scope: Scope, least: int) -> str:
     if isinstance(factor, Delta | Indicator) and not isinstance(factor.left.type, Map):
         return _condition(factor, scope)
-    return term_latex(factor, scope, POSTFIX)
+    return term_latex(factor, scope, least)
 
 
 def _front(coefficient: Const, pieces: list[str], below: list[str]) -> tuple[list[str], int]:
@@ -269,10 +310,12 @@ def _front(coefficient: Const, pieces: list[str], below: list[str]) -> tuple[lis
     sign = ["-"] if minus else []
     if below:
         denominator = value.real.denominator if not value.imag else 1
-        number = number_latex(mul(value, Const(Fraction(denominator))), alone=not pieces)
-        top = _spaced([*([number] if number else []), *pieces]) or "1"
+        number = number_latex(mul(value, Const(Fraction(denominator))), alone=False)
+        # what is higher than a line is small and hard to read above the line of a fraction
+        behind = [p for p in pieces if p.startswith(r"\left(")]
+        top = _spaced([*([number] if number else []), *(p for p in pieces if p not in behind)]) or "1"
         bottom = _spaced([*([str(denominator)] if denominator != 1 else []), *below])
-        return [*sign, rf"\frac{{{top}}}{{{bottom}}}"], PRODUCT
+        return [*sign, rf"\frac{{{top}}}{{{bottom}}}", *behind], PRODUCT
     number = number_latex(value, alone=False)
     if number and not pieces:
         return [*sign, number], ATOM if number.isalnum() else PRODUCT
@@ -306,12 +349,14 @@ def _spaced(pieces: list[str]) -> str:
     """Factors side by side, with a thin space where letters would run together."""
     text = ""
     for piece in pieces:
-        tight = _ENDS_APART.search(text) or piece.startswith((r"\left(", r"\sum", r"\int"))
+        tight = _ENDS_APART.search(text) or _STARTS_APART.match(piece)
         text += piece if not text else (" " if tight else r"\, ") + piece
     return text
 
 
-_ENDS_APART = re.compile(r"(\^\{\*\}|\d|^\\frac\{\d+\}\{\d+\})$")
+_ENDS_APART = re.compile(r"(\^\{\*\}|\d|\\right[)|]|^\\frac\{\d+\}\{\d+\})$")
+_OPERATORS = [re.escape(row.latex) for row in SCALAR_FUNCTIONS.values() if "|" not in row.latex]
+_STARTS_APART = re.compile(r"\(|\\left[(|]|(?:\\sum|\\int|\\operatorname|" + "|".join(_OPERATORS) + ")(?![a-z])")
 
 
 def _sum(term: Sum, scope: Scope) -> str:
@@ -322,6 +367,11 @@ def _sum(term: Sum, scope: Scope) -> str:
     signs = rf"\sum_{{{inner.subscripts(_ranging(v, term.body, inner) for v in over)}}} " if over else ""
     signs += "".join(r"\int " for _ in dense)
     return signs + body + "".join(rf"\, \mathrm{{d}}{inner[v]}" for v in dense)
+
+
+def _size(indices: tuple[Var, ...], scope: Scope) -> str:
+    """What Σ 1 over these indices is, if sizes with names say it: n m."""
+    return _spaced(sizes_of(indices, scope, latex_name))
 
 
 def _ranging(index: Var, body: Term, scope: Scope) -> str:

@@ -6,17 +6,21 @@ its + and −.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from combdiff.notation.latex import Page
-from combdiff.notation.latex_names import Scope
-from combdiff.notation.latex_terms import term_latex
-from combdiff.notation.letters import names_in, with_letters
+from combdiff.language.printing.document import sum_parts
+from combdiff.notation.brackets import subscripted
+from combdiff.notation.equations import equation, with_equations
+from combdiff.notation.latex import WHERE, Page, margin
+from combdiff.notation.latex_names import Scope, barred, latex_name
+from combdiff.notation.latex_terms import signed_terms, term_latex
+from combdiff.notation.letters import entrywise, names_in, names_on_page, with_letters
 from combdiff.notation.matrix.forms import forms_within, is_unit
 from combdiff.notation.signs import latex_signs
+from combdiff.notation.widths import WIDTH, columns
 from combdiff.terms.terms import Lam, Let, Term, Tuple, Var
-from combdiff.terms.types import Number
+from combdiff.terms.types import Map, Number, Product, is_complex
 
 _OBJECTIVES = ("E", "f", "L", "F", "g", r"\Phi")
 _VALUES = ("y", "z", "w", "F", r"\Phi")
@@ -41,8 +45,8 @@ class Opened:
         return cls(tuple(params), bindings, body.items if isinstance(body, Tuple) else (body,))
 
 
-def paper_latex(objective: Lam, result: Term, mode: str, form: str = "index", width: int = 100) -> str:
-    """An objective and its derivative, of the mode "grad", "pullback" or "hvp", as LaTeX for math mode.
+def paper_latex(objective: Lam, result: Term, mode: str, form: str = "index", width: int = WIDTH) -> str:
+    """An objective and its derivative, of a mode such as "grad" or "jacobian", as LaTeX for math mode.
 
     >>> from combdiff.terms.terms import App, fresh, mul, number, power, total
     >>> from combdiff.terms.types import REAL, Domain, Index, Map
@@ -56,26 +60,54 @@ def paper_latex(objective: Lam, result: Term, mode: str, form: str = "index", wi
     \\end{aligned}
     """
     result = with_letters(result, names_in(objective))
-    forms = {**forms_within(objective), **forms_within(result)} if form == "matrix" else {}
+    result = with_equations(result, names_in(objective))
+    shown = with_equations(objective, names_in(result))
+    assert isinstance(shown, Lam), "an objective stays a map"
+    objective = shown
+    equations = {
+        var: sides
+        for var, value in (*Opened.of(objective).bindings, *Opened.of(result).bindings)
+        if (sides := equation(var, value)) is not None
+    }
+    both = [side for pair in equations.values() for side in pair]
+    forms = forms_within(objective, result, *both) if form == "matrix" else {}
     signs = latex_signs(result, form) | latex_signs(objective, form)
-    page = PaperPage(width, forms, scope=Scope(signs=signs, commas=False))
-    page.objective(objective, mode, {var.name for var, _ in Opened.of(result).bindings})
-    page.derivatives(objective, result, mode)
-    page.explain()
+    names = frozenset(map(latex_name, names_on_page(objective, result)))
+    scope = Scope(signs=signs, commas=False, reserved=names)
+    page = PaperPage(width, forms, scope=scope, equations=equations)
+    page.write(objective, result, mode)
+    # what stands left of the signs takes its width from every line
+    widest = max(map(columns, page.lefts.values()))
+    page = PaperPage(max(width - widest, width // 2), forms, scope=scope, equations=equations)
+    page.write(objective, result, mode)
     return page.text()
 
 
 @dataclass(slots=True)
 class PaperPage(Page):
-    """Lines as (what stands left of the sign, the rest)."""
+    """Equations; `lefts` says what stands left of the sign in a line."""
 
     scope: Scope = field(default_factory=Scope)
     name: str = ""
+    word: str = r"\quad " + WHERE
+    lefts: dict[int, str] = field(default_factory=dict)
+    equations: Mapping[Var, tuple[Term, Term]] = field(default_factory=dict)
 
     def text(self) -> str:
         """The lines, aligned at their signs."""
-        rows = " \\\\\n".join(f"{left} &{text}".strip() for left, text in self.lines)
+        rows = " \\\\\n".join(
+            f"{self.lefts.get(n, '')} &{margin}{text}".strip() for n, (margin, text) in enumerate(self.lines)
+        )
         return f"\\begin{{aligned}}\n{rows}\n\\end{{aligned}}"
+
+    def write(self, objective: Lam, result: Term, mode: str) -> None:
+        """The objective, its derivatives, and what the names mean."""
+        if mode == "simplified":
+            self.name = _VALUES[0]
+        else:
+            self.objective(objective, mode, {var.name for var, _ in Opened.of(result).bindings})
+        self.derivatives(objective, result, mode)
+        self.explain()
 
     def objective(self, objective: Lam, mode: str, later: Collection[str]) -> None:
         """E(x) = …, with what it names below, but for the names that are explained later."""
@@ -83,36 +115,44 @@ class PaperPage(Page):
         free = sorted(objective.free, key=lambda v: v.uid)
         scope = self.scope.bind([*free, *objective.params])
         taken = {*scope.names.values(), *scope.signs}
-        names = _OBJECTIVES if mode != "pullback" else _VALUES
+        names = _VALUES if mode in ("pullback", "jvp", "jacobian", "simplified") else _OBJECTIVES
         self.name = next((n for n in names if n not in taken), names[0])
         arguments = ", ".join(scope[p] for p in objective.params)
-        scope = self._named(opened.bindings, scope, later=True)
+        bound, scope = scope, scope.bind(var for var, _ in opened.bindings)
         for n, item in enumerate(opened.items):
             number = f"^{{({n + 1})}}" if len(opened.items) > 1 else ""
             left, inner, body = self._entry(f"{self.name}{number}", item, scope)
             self._equation(left if isinstance(item, Lam) else f"{left}({arguments})", body, inner)
-        own = [(var, value) for var, value in opened.bindings if var.name not in later]
-        self._named(own, self.scope.bind([*free, *objective.params]))
+        self._named(opened.bindings, bound, {var for var, _ in opened.bindings if var.name not in later})
 
     def derivatives(self, objective: Lam, result: Term, mode: str) -> None:
         """∂E/∂x = …, one for each unknown, with what they name below."""
         opened = Opened.of(result)
         count = len(objective.params)
-        behind = {"grad": 0, "hvp": count}.get(mode, len(opened.params) - _given(opened.params, objective) - count)
+        behind = len(opened.params) - _given(opened.params, objective) - count
         unknowns = opened.params[len(opened.params) - behind - count : len(opened.params) - behind]
         bound = self.scope.bind([*sorted(result.free, key=lambda v: v.uid), *opened.params])
-        scope = self._named(opened.bindings, bound, later=True)
+        scope = bound.bind(var for var, _ in opened.bindings)
+        heads = heads_of(objective, mode, len(opened.items))
         for n, item in enumerate(opened.items):
-            unknown = scope[unknowns[n]] if len(opened.items) == count else str(n + 1)
-            self._derivative(mode, unknown, item, scope, opened.params[len(opened.params) - behind :], count)
-        self._named(opened.bindings, bound)
+            if mode in ("jacobian", "hessian"):
+                self._matrix(mode, heads[n], [scope[u] for u in unknowns], item, scope)
+            elif mode in ("jvp", "simplified"):
+                number = f"^{{({n + 1})}}" if len(opened.items) > 1 else ""
+                sign = rf"\dot{{{self.name}}}" if mode == "jvp" else self.name
+                left, inner, body = self._entry(f"{sign}{number}", item, scope)
+                self._equation(left, body, inner)
+            else:
+                unknown = scope[unknowns[n]] if len(opened.items) == count else str(n + 1)
+                self._derivative(mode, unknown, item, scope, opened.params[len(opened.params) - behind :], count)
+        self.word = r"\quad " + WHERE
+        self._named(opened.bindings, bound, {var for var, _ in opened.bindings})
 
     def _derivative(
         self, mode: str, unknown: str, item: Term, scope: Scope, directions: Sequence[Var], count: int
     ) -> None:
         if mode == "pullback":
-            stem, _, subscript = unknown.partition("_")
-            left, inner, body = self._entry(rf"\bar{{{stem}}}" + (f"_{subscript}" if subscript else ""), item, scope)
+            left, inner, body = self._entry(barred(unknown), item, scope)
         elif mode == "hvp":
             along = ", ".join(scope[k] for k in directions)
             which = f"_{{{unknown}}}" if count > 1 else ""
@@ -123,36 +163,93 @@ class PaperPage(Page):
             left = rf"\frac{{\partial {self.name}}}{{\partial {entry}}}"
         self._equation(left, body, inner)
 
+    def _matrix(self, mode: str, head: Head, unknowns: Sequence[str], item: Term, scope: Scope) -> None:
+        """∂y_i / ∂x_j, or the second derivatives of E, with the indices of both; without them in matrix form."""
+        _, inner, body = self._entry("", item, scope)
+        own = entrywise(item) if body is not item else item
+        names = [inner[p] for p in own.params] if isinstance(own, Lam) and inner is not scope else []
+        star = "^{*}" if head.conjugate else ""
+        of = f"{self.name}{head.number}" if mode == "jacobian" else unknowns[head.row]
+        above = _with(inner, of, names[: head.rank])
+        below = _with(inner, unknowns[head.unknown], names[head.rank :]) + star
+        first = rf"\partial {above}" if mode == "jacobian" else rf"\partial^{{2}} {self.name}"
+        second = rf"\partial {below}" if mode == "jacobian" else rf"\partial {above}\, \partial {below}"
+        self._equation(rf"\frac{{{first}}}{{{second}}}", body, inner)
+
     def _entry(self, name: str, item: Term, scope: Scope) -> tuple[str, Scope, Term]:
         """The left-hand side of an item: with its indices, unless it has a matrix form."""
-        if item in self.forms or not (isinstance(item, Lam) and is_unit(item)):
+        if item in self.forms or not is_unit(item):
+            return name, scope, item
+        item = entrywise(item)
+        if not isinstance(item, Lam):
             return name, scope, item
         inner = scope.bind(item.params)
-        # TeX refuses a second subscript on x_{1}
-        base = f"{{{name}}}" if name.endswith("}") and "_{" in name else name
-        return f"{base}_{{{inner.subscripts(inner[p] for p in item.params)}}}", inner, item.body
+        return f"{subscripted(name)}_{{{inner.subscripts(inner[p] for p in item.params)}}}", inner, item.body
 
     def _equation(self, left: str, body: Term, scope: Scope) -> None:
         """left = the terms of a sum, in lines."""
         if body in self.forms:
             pieces = self._formula(body, scope).pieces
         elif isinstance(body.type, Number):
-            pieces = self._broken(body, scope)
+            pieces = sum_parts(signed_terms(body, scope))
         else:
             pieces = [term_latex(body, scope)]
-        start = len(self.lines)
+        self.lefts[len(self.lines)] = left
         self._fill("=", pieces, r"\quad ")
-        self.lines[start] = (left, self.lines[start][1])
 
-    def _named(self, bindings: Sequence[tuple[Var, Term]], scope: Scope, later: bool = False) -> Scope:
-        """Where-clauses for values that have names; `later`: only their names, for what stands above them."""
-        word = r"\quad \text{where}\ "
+    def _named(self, bindings: Sequence[tuple[Var, Term]], scope: Scope, own: Collection[Var]) -> None:
+        """Where-clauses for the values of `own`."""
         for var, value in bindings:
             inner, scope = scope.seeing(value), scope.bind([var])
-            if not later:
-                self._binding(word, var, value, scope, inner)
-                word = r"\phantom{\quad \text{where}}\ "
-        return scope
+            if var in own and var in self.equations:
+                self._solved(var, scope)
+            elif var in own:
+                self._binding(self._where(), var, value, scope, inner)
+
+    def _solved(self, var: Var, scope: Scope) -> None:
+        """x solves left = right."""
+        left, right = self.equations[var]
+        if isinstance(left, Lam) and isinstance(right, Lam) and not (left in self.forms and right in self.forms):
+            scope = scope.bind(left.params)
+            left, right = left.body, right.body
+        pieces = self._formula(left, scope).pieces
+        first, *rest = self._formula(right, scope).pieces
+        word = self._where()
+        self._fill(rf"{word}{scope[var]}\ \text{{solves}}\ ", [*pieces, f"= {first}", *rest], margin(word))
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What a block of a Jacobian is: of the result `row`, with so many slots, by an unknown or by its conjugate."""
+
+    row: int
+    rank: int
+    unknown: int
+    conjugate: bool = False
+    number: str = ""
+
+
+def heads_of(objective: Lam, mode: str, count: int) -> list[Head]:
+    """The blocks in order; those by conjugates are all there, or none of them is (`Jacobian.without_zeros`)."""
+    if mode not in ("jacobian", "hessian"):
+        return []
+    value = objective.body.type
+    kinds = value.items if isinstance(value, Product) else (value,)
+    kinds = tuple(p.kind for p in objective.params) if mode == "hessian" else kinds
+    paired = count > len(kinds) * len(objective.params)
+    found: list[Head] = []
+    for row, kind in enumerate(kinds):
+        rank = len(kind.params) if isinstance(kind, Map) else 0
+        number = f"^{{({row + 1})}}" if len(kinds) > 1 else ""
+        for n, x in enumerate(objective.params):
+            found.append(Head(row, rank, n, number=number))
+            if paired and is_complex(x.kind):
+                found.append(Head(row, rank, n, conjugate=True, number=number))
+    return found
+
+
+def _with(scope: Scope, name: str, indices: Sequence[str]) -> str:
+    return f"{subscripted(name)}_{{{scope.subscripts(indices)}}}" if indices else name
 
 
 def _given(params: Sequence[Var], objective: Lam) -> int:

@@ -8,16 +8,23 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
+from combdiff.language.printing.comparisons import condition_text
 from combdiff.language.printing.document import ATOM, MAP, POSTFIX, PRODUCT, SUM, Piece, placed, sum_text
-from combdiff.notation.latex_names import GREEK, Scope
-from combdiff.notation.letters import names_in, with_letters
+from combdiff.notation.equations import equation, with_equations
+from combdiff.notation.latex_names import GREEK, Scope, sizes_of
+from combdiff.notation.latex_terms import is_subtracted
+from combdiff.notation.letters import entrywise, names_in, names_on_page, with_letters
 from combdiff.notation.matrix.forms import is_unit
-from combdiff.terms.network import conditions_apart
+from combdiff.notation.widths import cut
+from combdiff.terms.conditions.comparing import conditions_told, reduced_told
+from combdiff.terms.network import Network, conditions_apart, is_never_drawn, network
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,
+    SHARES,
     Add,
     App,
     Call,
@@ -30,15 +37,15 @@ from combdiff.terms.terms import (
     Let,
     Mul,
     Pow,
+    Reduce,
     Sum,
     Term,
     Tuple,
     Var,
-    factors_of,
-    mul,
+    lam,
     power,
-    split_coefficient,
     terms_of,
+    times,
 )
 from combdiff.terms.types import Index
 
@@ -49,7 +56,7 @@ _AROUND = {"abs": ("|", "|"), "abs2": ("|", "|²"), "real": ("Re(", ")"), "imag"
 def plain_text(objective: Lam, result: Term) -> str:
     """The two lines, and one for each value that has a name.
 
-    >>> from combdiff.terms.terms import fresh, number, total
+    >>> from combdiff.terms.terms import fresh, mul, number, total
     >>> from combdiff.terms.types import REAL, Domain, Map
     >>> i = fresh("i", Index(Domain("x.1")))
     >>> x = fresh("x", Map((i.kind,), REAL))
@@ -58,15 +65,37 @@ def plain_text(objective: Lam, result: Term) -> str:
     in    x ↦ Σ_i x(i)²
     out   i ↦ 2 x(i)
     """
-    above = _lines(objective, heads=True)
-    below = _lines(with_letters(result, names_in(objective)), heads=False)
-    rows = [("in", above), ("out", below)]
+    result = with_letters(result, names_in(objective))
+    result, objective_ = with_equations(result, names_in(objective)), with_equations(objective, names_in(result))
+    scope = Scope(spell=_spelled, commas=False, reserved=frozenset(map(_spelled, names_on_page(objective_, result))))
+    rows = [("in", _lines(objective_, scope, heads=True)), ("out", _lines(result, scope, heads=False))]
     return "\n".join(f"{'' if n else word:6}{line}" for word, lines in rows for n, line in enumerate(lines))
 
 
-def _lines(term: Term, heads: bool) -> list[str]:
+def _broken(line: str) -> list[str]:
+    """A line in lines of the width of a page, broken before + and − outside brackets, or in the outermost ones."""
+    lines, parts = [""], [line]
+    while parts:
+        part = parts.pop()
+        longer = f"{lines[-1]} {part}" if lines[-1] else part
+        smaller = cut(part) if len(part) > _WIDTH - len(_INDENT) else [part]
+        if len(longer) <= _WIDTH:
+            lines[-1] = longer
+        elif len(smaller) > 1:
+            parts += reversed(smaller)
+        elif lines[-1].strip():
+            lines.append(_INDENT + part)
+        else:
+            lines[-1] = longer
+    return lines
+
+
+_WIDTH, _INDENT = 94, "    "
+
+
+def _lines(term: Term, scope: Scope, heads: bool) -> list[str]:
     """A map: with its parameters or without them, then where-clauses."""
-    scope = Scope(spell=_spelled, commas=False).bind(sorted(term.free, key=lambda v: v.uid))
+    scope = scope.bind(sorted(term.free, key=lambda v: v.uid))
     front = ""
     while isinstance(term, Lam) and (not is_unit(term) or isinstance(term.body, Let)):
         scope = scope.bind(term.params)
@@ -76,10 +105,23 @@ def _lines(term: Term, heads: bool) -> list[str]:
     if isinstance(term, Let):
         for var, value in term.bindings:
             inner, scope = scope.seeing(value), scope.bind([var])
-            clauses.append(f"where {_defined(scope[var], value, inner)}")
+            sides = equation(var, value)
+            if sides is None:
+                clauses.append(f"where {_defined(scope[var], value, inner)}")
+            else:
+                clauses.append(f"where {scope[var]} solves {_sides(*sides, scope)}")
         term = term.body
-    items = term.items if isinstance(term, Tuple) else (term,)
-    return [*(front + _text(item, scope) for item in items), *clauses]
+    items = map(entrywise, term.items if isinstance(term, Tuple) else (term,))
+    lines = [*(front + _text(item, scope) for item in items), *clauses]
+    return [part for line in lines for part in _broken(line)]
+
+
+def _sides(left: Term, right: Term, scope: Scope) -> str:
+    """Both sides of an equation, for each index."""
+    if isinstance(left, Lam) and isinstance(right, Lam):
+        scope = scope.bind(left.params)
+        left, right = left.body, right.body
+    return f"{_text(left, scope)} = {_text(right, scope)}"
 
 
 def _defined(name: str, value: Term, scope: Scope) -> str:
@@ -92,9 +134,13 @@ def _defined(name: str, value: Term, scope: Scope) -> str:
 def _spelled(name: str) -> str:
     """The letters of a name; the English name of a Greek letter is that letter.
 
-    >>> _spelled("rho"), _spelled("Omega1"), _spelled("row")
-    ('ρ', 'Ω1', 'row')
+    >>> _spelled("rho"), _spelled("Omega1"), _spelled("row"), _spelled("x_bar") == "x\u0304"
+    ('ρ', 'Ω1', 'row', True)
     """
+    if derived := re.fullmatch(r"(.*[^\W\d_])_?(\d*)_(bar|dot)(\d*)", name):
+        stem, number, accent, other = derived.groups()
+        letter, above = _spelled(stem), "\u0304" if accent == "bar" else "\u0307"
+        return f"{letter}{above}{number}{other}" if len(letter) == 1 else name
     word = re.match(r"[A-Za-z]*", name)
     stem = word[0] if word else ""
     if stem.lower() not in GREEK or stem not in (stem.lower(), stem.capitalize()):
@@ -121,6 +167,8 @@ def _written(term: Term, scope: Scope) -> Piece:
             return _number(term)
         case Add():
             return sum_text(_signed(t, scope) for t in terms_of(term)), SUM
+        case Sum(indices, body) if body == ONE and (sizes := sizes_of(indices, scope, _spelled)):
+            return " ".join(sizes), ATOM if len(sizes) == 1 else PRODUCT
         case Mul() | Sum() | Delta() | Indicator():
             return _product(term, scope)
         case Pow(base, Const(n)) if n == Fraction(1, 2):
@@ -154,9 +202,11 @@ def _structure(term: Term, scope: Scope) -> Piece:
             return f"√{_text(u, scope, POSTFIX)}", POSTFIX
         case Call("complex", (u,)):
             return _written(u, scope)
-        case Call(name, (u,)):
+        case Call(name, args):
             left, right = _AROUND.get(name, (f"{name}(", ")"))
-            return f"{left}{_text(u, scope)}{right}", ATOM
+            return f"{left}{', '.join(_text(u, scope) for u in args)}{right}", ATOM
+        case Reduce():
+            return _reduced(term, scope)
         case Diff(kind, of):
             sign = {"grad": "∇", "pullback": "𝒫"}.get(kind, f"{kind} ")
             return f"{sign}{_text(of, scope, ATOM)}", POSTFIX
@@ -167,41 +217,78 @@ def _structure(term: Term, scope: Scope) -> Piece:
             return f"{_text(term.of, scope, ATOM)}[{term.item + 1}]", ATOM  # type: ignore[attr-defined]
 
 
+def _reduced(term: Reduce, scope: Scope) -> Piece:
+    """A product, a maximum, a norm …"""
+    if term.kind == "norm":
+        return f"‖{_text(lam(term.indices, term.body), scope)}‖", ATOM
+    inner = scope.bind(term.indices)
+    parts, body = reduced_told(term)
+    sign = {"prod": "Π", "maximum": "max", "minimum": "min"}.get(term.kind, term.kind)
+    condition = condition_text(parts, lambda side: _text(side, inner), _RELATIONS) if parts else ""
+    below = ", ".join(filter(None, [inner.subscripts(inner[v] for v in term.indices), condition]))
+    if term.kind in SHARES or term.kind == "logsumexp":
+        return f"{sign}_{below}({_text(body, inner)})", ATOM
+    return f"{sign}_{below} {_text(body, inner, PRODUCT)}", PRODUCT
+
+
 def _signed(term: Term, scope: Scope) -> tuple[bool, str]:
-    c, rest = split_coefficient(term)
-    if c.real < 0 and not c.imag:
-        return True, _text(mul(mul(MINUS_ONE, c), rest), scope, PRODUCT)
+    """A term of a sum, and whether it is subtracted."""
+    found = network(term, conditions_apart, is_never_drawn)
+    if is_subtracted(found.coefficient):
+        found = replace(found, coefficient=times(MINUS_ONE, found.coefficient))
+        return True, placed(_of_network(found, scope), PRODUCT)
     return False, _text(term, scope, PRODUCT)
 
 
 def _product(term: Term, scope: Scope) -> Piece:
     """A number, a sum or a condition, factors above and below the line of a fraction."""
-    c, rest = split_coefficient(term)
-    number = (
-        "" if c == ONE else "-" if c == MINUS_ONE else f"{c.real} " if not c.imag else placed(_number(c), PRODUCT) + " "
-    )
-    if isinstance(rest, Sum):
-        inner = scope.bind(rest.indices)
-        over = [v for v in rest.indices if isinstance(v.kind, Index)]
-        along = "".join(f" d{inner[v]}" for v in rest.indices if v not in over)
-        signs = f"Σ_{inner.subscripts(inner[v] for v in over)} " if over else ""
-        return f"{number}{signs}{'∫ ' if along else ''}{_text(rest.body, inner, PRODUCT)}{along}", PRODUCT
+    return _of_network(network(term, conditions_apart, is_never_drawn), scope)
+
+
+def _of_network(found: Network, scope: Scope) -> Piece:
+    number = _in_front(found.coefficient)
+    match found.factors:
+        case (Sum(indices, body),) if body != ONE or not sizes_of(indices, scope, _spelled):
+            inner = scope.bind(indices)
+            over = [v for v in indices if isinstance(v.kind, Index)]
+            along = "".join(f" d{inner[v]}" for v in indices if v not in over)
+            signs = f"Σ_{inner.subscripts(inner[v] for v in over)} " if over else ""
+            return f"{number}{signs}{'∫ ' if along else ''}{_text(body, inner, PRODUCT)}{along}", PRODUCT
+        case ():
+            return _number(found.coefficient)
+        case _:
+            return _quotient(number, found.factors, scope), PRODUCT
+
+
+def _in_front(c: Const) -> str:
+    """A number before its factors."""
+    if c in (ONE, MINUS_ONE):
+        return "" if c == ONE else "-"
+    return f"{placed(_number(c), PRODUCT) if c.imag else c.real} "
+
+
+def _quotient(number: str, factors: Sequence[Term], scope: Scope) -> str:
+    """A number, and factors above and below the line of a fraction."""
     above: list[str] = []
     below: list[str] = []
-    for factor in [f for part in conditions_apart(rest) for f in factors_of(part)]:
+    for factor in factors:
         match factor:
             case Delta(left, right, body) if body == ONE:
                 above.append(f"δ({_text(left, scope)},{_text(right, scope)})")
-            case Indicator(left, right, body) if body == ONE:
-                above.append(f"[{_text(left, scope)} ≤ {_text(right, scope)}]")
+            case Indicator(_, _, body) if body == ONE:
+                parts, _ = conditions_told(factor)
+                above.append(f"[{condition_text(parts, lambda side: _text(side, scope), _RELATIONS)}]")
             case Pow(base, Const(n, imag)) if n < 0 and not imag:
                 below.append(_text(power(base, Const(-n)), scope, POSTFIX))
             case _:
                 above.append(_text(factor, scope, POSTFIX if not isinstance(factor, Sum) else PRODUCT))
-    line = " ".join(above) or "1"
-    if below:
-        line = f"{line} / {below[0]}" if len(below) == 1 else f"{line} / ({' '.join(below)})"
-    return number + line, PRODUCT
+    line = number + " ".join(above) if above else number.strip() if number.strip(" -") else f"{number}1"
+    if not below:
+        return line
+    return f"{line} / {below[0]}" if len(below) == 1 else f"{line} / ({' '.join(below)})"
+
+
+_RELATIONS = {"<": " < ", "<=": " ≤ ", "==": " = ", "!=": " ≠ ", "and": " ∧ ", "or": " ∨ ", "not": "¬"}
 
 
 def _number(c: Const) -> Piece:

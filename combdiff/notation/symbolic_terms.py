@@ -15,9 +15,11 @@ from combdiff.errors import UnsupportedError
 from combdiff.language.printing.anchors import domains_of
 from combdiff.notation.latex_names import Scope
 from combdiff.notation.signs import sympy_signs
+from combdiff.terms.conditions.comparing import Either, Part, Relation, conditions_told
 from combdiff.terms.numerals import MOST_DIGITS
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
+    MINUS_ONE,
     Add,
     App,
     Call,
@@ -30,17 +32,21 @@ from combdiff.terms.terms import (
     Mul,
     Pow,
     Proj,
+    Reduce,
     Sum,
     Term,
     Var,
     bound_by,
     fresh,
+    mul,
+    substitute,
     subterms,
 )
 from combdiff.terms.types import REAL, Domain, Index, Map, Number, is_complex
 
 if TYPE_CHECKING:
     from sympy import Basic, Expr, Symbol
+    from sympy.logic.boolalg import Boolean
 
 Limit: TypeAlias = "tuple[Symbol, Expr, Expr]"
 """An index or a real number, its first and its last value."""
@@ -238,8 +244,8 @@ class SymbolScope:
                 return sympy.conjugate(self.number(of))
             case Call("pi", ()):
                 return sympy.pi
-            case Call(name, (u,)):
-                return self.called(name, u)
+            case Call(name, args):
+                return self.called(name, args)
             case App(function, args):
                 return self.applied(function, args)
             case Let():
@@ -247,17 +253,19 @@ class SymbolScope:
             case _:
                 return self.binder(t)
 
-    def called(self, name: str, u: Term) -> Expr:
-        """A scalar function of the language: by SymPy's name for it, or as its row writes it out."""
+    def called(self, name: str, args: Sequence[Term]) -> Expr:
+        """A scalar function of the language: by SymPy's name for it, or by what its row says that it is made of."""
         import sympy
 
         row = SCALAR_FUNCTIONS[name]
-        if row.written_out is not None:
-            return self.number(row.written_out(u))
+        if row.codes and not row.sympy:
+            return sympy.Function(name)(*map(self.number, args))
         function = getattr(sympy, row.sympy or name, None)
         if not callable(function):
-            _refuse(f"the function {name}")
-        found: Expr = function(self.number(u))
+            if row.made_of is None:
+                _refuse(f"the function {name}")
+            return self.number(row.made_of(*args))
+        found: Expr = function(*map(self.number, args))
         return found
 
     def binder(self, t: Term) -> Expr:
@@ -273,12 +281,31 @@ class SymbolScope:
             case Delta(left, right, body) if not any(is_complex(s.type) for s in (left, right)):
                 if not isinstance(left.type, Map):
                     return sympy.DiracDelta(self.number(left) - self.number(right)) * self.number(body)
-            case Indicator(left, right, body):
-                condition = self.number(left) <= self.number(right)
-                return sympy.Piecewise((self.number(body), condition), (0, True))
+            case Indicator():
+                parts, body = conditions_told(t)
+                return sympy.Piecewise((self.number(body), self.condition(parts)), (0, True))
             case Proj(item, App(Diff() as derivative, args)):
                 return self.derivative(derivative, args, item)
+            case Reduce("logsumexp", _):
+                return sympy.log(self.number(_exponentials(t)))
+            case Reduce("norm", _):
+                return sympy.sqrt(self.number(Sum(t.indices, Call("abs2", (t.body,)))))
         _refuse(_in_words(t))
+
+    def condition(self, parts: Sequence[Part]) -> Boolean:
+        """That all parts hold."""
+        import sympy
+
+        found: list[Boolean] = []
+        for part in parts:
+            match part:
+                case Relation(left, sign, right):
+                    relation = {"<": sympy.Lt, "<=": sympy.Le, "==": sympy.Eq, "!=": sympy.Ne}[sign]
+                    found.append(relation(self.number(left), self.number(right)))
+                case Either(alternatives, negated):
+                    either = sympy.Or(*map(self.condition, alternatives))
+                    found.append(sympy.Not(either) if negated else either)
+        return sympy.And(*found)
 
     def applied(self, function: Term, args: Sequence[Term]) -> Expr:
         """An entry of a tensor, or a value of a function."""
@@ -287,6 +314,8 @@ class SymbolScope:
             function = function.function
         if isinstance(function, Diff):
             return self.derivative(function, args, 0)
+        if isinstance(function, Reduce) and function.kind == "softmax":
+            return self.number(_share(function, args))
         if not isinstance(function, Var):
             _refuse(_in_words(function))
         slots = _slots(function.kind)
@@ -322,6 +351,18 @@ class SymbolScope:
         inner = replace(inner, symbols={**inner.symbols, **dict(zip(places, dummies, strict=True))})
         slope = sympy.diff(inner.applied(of.of, places), dummies[which])
         return cotangent * slope.subs(dict(zip(dummies, points, strict=True)), simultaneous=True)
+
+
+def _exponentials(t: Reduce) -> Sum:
+    """Σ exp(e) of what takes part."""
+    return Sum(t.indices, mul(t.mark, Call("exp", (t.body,))))
+
+
+def _share(t: Reduce, args: Sequence[Term]) -> Term:
+    """exp(e)/Σ exp(e) at a place."""
+    whole = _exponentials(t)
+    own = substitute(whole.body, dict(zip(t.indices, args, strict=True)))
+    return Mul((own, Pow(whole, MINUS_ONE)))
 
 
 def _summed(body: Expr, limits: Sequence[Limit]) -> Expr:
@@ -380,6 +421,8 @@ def _in_words(t: Term) -> str:
         case Diff(kind):
             name = "gradient" if kind == "grad" else kind
             return f"a {name} is left of an unknown map that is no function of real numbers"
+        case Reduce(kind):
+            return f"{kind} over indices is left in the result"
         case Delta():
             return "a δ of complex numbers or of maps is left in the result"
         case _:

@@ -15,7 +15,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from combdiff.notation.latex import columns
+from combdiff.notation.widths import columns
 from combdiff.pictures.network import CONDITION, TENSOR, VALUE, Network
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 

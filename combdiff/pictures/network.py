@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 
 from combdiff.arrays.lower.signature import result_of
 from combdiff.language.printing.document import POSTFIX, PRODUCT
-from combdiff.notation.latex import columns
 from combdiff.notation.latex_names import Scope
 from combdiff.notation.latex_terms import is_subtracted, number_latex, term_latex
 from combdiff.notation.signs import latex_signs
+from combdiff.notation.widths import columns
 from combdiff.terms.network import conditions_apart, network
 from combdiff.terms.schema import reshaped
 from combdiff.terms.terms import (

@@ -69,7 +69,7 @@ class Call:
             if name in given:
                 results = f"; {self._out}= are the arrays to fill" * (key == "out")
                 raise ArrayError(
-                    f"the argument {key} is given twice", remedy=f"give it by place or by name, not both{results}"
+                    f"the argument {key} is given twice", remedy=f"give it by position or by name, not both{results}"
                 )
             given[name] = value
         given = {a.name: None for a in self.arguments if a.optional} | given

@@ -71,7 +71,7 @@ class Known:
 
 
 class Compiled(Generic[R]):
-    """A function on arrays: `f(J, C)` or `f(J=J, C=C)`; the user's functions by keyword, `f(x, g=np.tanh, grad_g=…)`.
+    """A function of arrays: `f(J, C)` or `f(J=J, C=C)`; your functions by keyword, `f(x, g=np.tanh, grad_g=…)`.
 
     >>> import numpy as np
     >>> from combdiff.terms.terms import TWO, App, Lam, fresh, mul
@@ -83,15 +83,15 @@ class Compiled(Generic[R]):
 
     Args:
         term: a derivation's result.
-        check: whether arrays are checked for their declared symmetries when they are first seen: on a `"sample"` of
-            4,096 entries, in `"full"`, or not (`False`).
-        pack: arguments to pack when they are first seen, and to check in full then.
-        memory: the bytes that the arrays of a call may take at once, results among them, arguments not.
+        check: how many entries of an array are checked for its declared symmetries on first use: a `"sample"` of 4,096
+            entries, all (`"full"`), or none (`False`).
+        pack: arguments that are packed on first use; all their entries are checked first.
+        memory: a limit, in bytes, for the arrays of a call at any time, with results and without arguments.
 
-    A call returns fresh arrays (several as a tuple), or fills `out=` (`out_=`, if an argument is called out). `source`
-    is the text for sizes that are guessed; for each shape the order of contractions is decided anew, once. Any number
-    of threads may call it. Raises `ArrayError` for arrays that do not fit, `BudgetError` before any work is done where
-    `memory` does not suffice.
+    A call returns new arrays (several as a tuple), or fills `out=` (`out_=`, if an argument is called out). `source` is
+    the text for guessed sizes; the order of contractions is chosen once for each set of shapes. Any number of threads
+    may call the function. Raises `ArrayError` if an array does not fit, and `BudgetError`, before any work, if `memory`
+    is too small.
     """
 
     _unchecked: tuple[str, ...] = ()
@@ -213,11 +213,11 @@ class Compiled(Generic[R]):
         return tuple(self._plan.arguments)
 
     def plan(self, sizes: Mapping[Domain, int]) -> Plan:
-        """The plan for these sizes, which prints as a table of costs."""
+        """The plan for these sizes; prints as a table of costs."""
         return self._lowered(sizes)
 
     def repack(self) -> None:
-        """Pack arrays anew when they are next given: to be called after one was changed in place."""
+        """Drop the packed copies. Call this after you change a packed array in place."""
         self._packed.forget()
 
     # --- what was called before -------------------------------------------------------------------------------------
@@ -316,7 +316,9 @@ class Compiled(Generic[R]):
     def _refuse_out(self) -> None:
         """Only arrays of NumPy are written to."""
         if self._library is not None:
-            raise ArrayError(f"out= is for NumPy, and the code is for {self._library.title}", remedy="leave it out")
+            raise ArrayError(
+                f"out= works with NumPy only, and the code is for {self._library.title}", remedy="leave it out"
+            )
 
     def _checked(self, fitted: list[object], out: object) -> list[object]:
         """What is asked of arrays of another library than NumPy; lists of offsets go where the arrays are."""

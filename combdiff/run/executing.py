@@ -39,12 +39,18 @@ def run(
             raise
         if isinstance(problem, ZeroDivisionError):
             raise ArrayError(
-                "the program divides by how many values a domain has, and that is 0 (or by a power of it)",
-                remedy="give arrays that hold something",
+                "the program divides by the size of a domain (or by a power of it), and the size is 0",
+                remedy="give arrays that are not empty",
             ) from problem
         raise ArrayError(
             f"a number is too large for the code to compute with ({problem})",
             remedy="scale the program, or the numbers and sizes that it is given",
+        ) from problem
+    except (RuntimeError, IndexError) as problem:
+        if not (_is_of_the_code(problem) and str(problem).startswith(("amax()", "amin()"))):
+            raise
+        raise ArrayError(
+            "PyTorch has no maximum or minimum of no numbers", remedy="give arrays that hold something, or use NumPy"
         ) from problem
 
 
@@ -74,4 +80,4 @@ def solved(function: Callable[..., object], fitted: list[object], library: Libra
     except (ZeroDivisionError, OverflowError):
         raise
     except ArithmeticError as problem:
-        raise ArrayError(str(problem), remedy="start it near a root: the arguments start_… say where") from problem
+        raise ArrayError(str(problem), remedy="give a starting point near a root by the arguments start_…") from problem

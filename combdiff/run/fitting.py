@@ -26,7 +26,7 @@ def as_size(argument: Argument, value: object, extent: Extent) -> int:
         size = -1
     if size < 0:
         raise ArrayError(
-            f"{argument.name} is how many values a domain has, and {value!r} is no such number",
+            f"{argument.name} is the size of a domain, and {value!r} is not a size",
             remedy="give a whole number, 0 or more",
         )
     assert isinstance(argument.kind, Index) and argument.kind.domain is not None, "a size is of a domain"
@@ -45,16 +45,16 @@ def as_array(argument: Argument, value: object) -> Array:
         array = np.asarray(value)
     except (ValueError, TypeError, RuntimeError) as error:
         # arrays of other libraries say why they are not given to NumPy, each with an error of its own
-        raise ArrayError(f"{argument.name} is no array: {error}", remedy="give a NumPy array") from error
+        raise ArrayError(f"{argument.name} is not an array: {error}", remedy="give a NumPy array") from error
     if array.dtype.kind == "O" and not array.shape:
         raise ArrayError(
-            f"{argument.name} is a {type(value).__name__}, and no array", remedy="give a NumPy array of numbers"
+            f"{argument.name} is a {type(value).__name__}, not an array", remedy="give a NumPy array of numbers"
         )
     if array.dtype.kind in "biu":
         array = array.astype(np.float64)
     if array.dtype.kind not in "fc":
         raise ArrayError(
-            f"{argument.name} must hold numbers, and holds {array.dtype}", remedy="give a NumPy array of numbers"
+            f"{argument.name} must contain numbers, not {array.dtype}", remedy="give a NumPy array of numbers"
         )
     if array.dtype.kind == "c" and not is_complex(argument.kind):
         raise ArrayError(f"{argument.name} is declared real, but the array is complex", remedy="give its real part")
@@ -93,7 +93,7 @@ def check_out(
     for array, shape, is_complex_ in zip(given, shapes, complex, strict=True):
         if not isinstance(array, np.ndarray):
             raise ArrayError(
-                f"out is a {type(array).__name__}, and must be an array of NumPy, of shape {shape}",
+                f"out is a {type(array).__name__}, but must be a NumPy array of shape {shape}",
                 remedy=f"give np.empty({shape}{', complex' if is_complex_ else ''})",
             )
         if array.shape != shape:
@@ -102,7 +102,9 @@ def check_out(
             )
         result = np.dtype(np.complex128 if is_complex_ else np.float64)
         if not np.can_cast(result, array.dtype, "same_kind"):
-            raise ArrayError(f"out holds {array.dtype}, but the result is {result}", remedy="give one of that dtype")
+            raise ArrayError(
+                f"out holds {array.dtype}, but the result is {result}", remedy="give an array of that dtype"
+            )
         if not array.flags.writeable:
             raise ArrayError("out cannot be written to", remedy="give an array that is not read-only")
         refuse_masked(array, "out")

@@ -52,7 +52,7 @@ class Given:
         if own != name and not (type(given) is type(default) and given == default):
             if _is_for_option(given, default):
                 raise UnsupportedError(
-                    f"{name} is a name of the program, and {name}= stands for it", remedy=f"give {own}={given!r}"
+                    f"{name} is a name of the program, so {name}= gives its value", remedy=f"give {own}={given!r}"
                 )
             self.rest[name] = given
             given = default

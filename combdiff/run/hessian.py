@@ -42,18 +42,18 @@ class Joint:
     term: Lam
     directions: tuple[Var, ...]
     first: int
-    flat: Lam | None = None
+    flats: tuple[Term, ...] = ()
     check: Callable[[Term, Term], object] | None = None
     distances: Distances = "differences"
 
     def __reduce__(self) -> tuple[object, ...]:
         # the directions are parameters of the term, and are to be so again
-        return _rejoined, (self.term, len(self.directions), self.first, self.flat, self.check, self.distances)
+        return _rejoined, (self.term, len(self.directions), self.first, self.flats, self.check, self.distances)
 
     @property
     def forms(self) -> Forms:
         """What is lowered."""
-        return Forms(self.term, self.flat, self.check, self.distances)
+        return Forms(self.term, self.flats, self.check, self.distances)
 
     @property
     def unknowns(self) -> tuple[Var, ...]:
@@ -73,10 +73,12 @@ def joined(result: Forms, products: Forms) -> Joint:
     (2, 1, ['k'])
     """
     joint = replace(_joined(result.formula, products.formula), distances=result.distances)
-    if result.flat is None and products.flat is None:
-        return joint
-    flat = _joined(result.flat or result.formula, products.flat or products.formula)
-    return replace(joint, flat=flat.term, check=result.check)
+    count = max(len(result.flats), len(products.flats))
+    pairs = [
+        [f.flats[min(n, len(f.flats) - 1)] if f.flats else f.formula for f in (result, products)] for n in range(count)
+    ]
+    flats = tuple(_joined(*pair).term for pair in pairs)
+    return replace(joint, flats=flats, check=result.check)
 
 
 def _joined(result: Term, products: Term) -> Joint:
@@ -95,11 +97,11 @@ def _rejoined(
     term: Lam,
     directions: int,
     first: int,
-    flat: Lam | None,
+    flats: tuple[Term, ...],
     check: Callable[[Term, Term], object] | None,
     distances: Distances,
 ) -> Joint:
-    return Joint(term, term.params[-directions:], first, flat, check, distances)
+    return Joint(term, term.params[-directions:], first, flats, check, distances)
 
 
 def _merged(a: Result, b: Result) -> list[tuple[Var, Term]]:
@@ -139,7 +141,7 @@ def _split(plan: Plan, joint: Joint) -> tuple[Plan, set[Step]]:
 
 
 class CompiledHessian(Compiled[tuple[Any, ...]]):
-    """A function on arrays that returns its outputs at a point, and last the function `hvp` of a direction.
+    """A function of arrays that returns its outputs at a point, and then the function `hvp` of a direction.
 
     >>> import combdiff as cd, numpy as np
     >>> f = cd.grad("(x::RV) -> sum(i, x(i)^3)").compile(hvp=True)
@@ -148,8 +150,8 @@ class CompiledHessian(Compiled[tuple[Any, ...]]):
     (array([ 3., 12.]), array([ 6., 12.]))
 
     Arguments and errors as for `Compiled`; `hvp` takes a direction for each unknown, an array of the unknown's shape.
-    It sees the arrays of the call, not copies: it is of no use once they are changed. `out=` is for what stands before
-    `hvp`, which takes an `out=` of its own.
+    `hvp` uses the arrays of the call, not copies: its results are wrong after you change these arrays. `out=` is for
+    the outputs before `hvp`; `hvp` has its own `out=`.
     """
 
     def __init__(
@@ -179,7 +181,7 @@ class CompiledHessian(Compiled[tuple[Any, ...]]):
         assert isinstance(results, tuple), "the outputs, and the products"
         *outputs, closure = results
         gradients = outputs[-len(self.directions) :]
-        hvp = Products(self, closure, tuple(np.shape(g) for g in gradients))
+        hvp = Products(self, closure, tuple(map(_own_shape, self._joint.unknowns, map(np.shape, gradients))))
         if out is not None:
             made = filled(out, outputs[0] if len(outputs) == 1 else tuple(outputs))
             outputs = list(made) if isinstance(made, tuple) else [made]
@@ -234,8 +236,8 @@ class CompiledHessian(Compiled[tuple[Any, ...]]):
 class Products:
     """The Hessian at one point: `hvp(k)`, or `hvp(k1, k2)` with a direction for each of several unknowns.
 
-    The result has the shape of the direction; several are a tuple. `out=` are arrays to fill. Raises `ArrayError` for
-    directions that do not fit the unknowns.
+    The result has the shape of the direction; several results are a tuple. `out=` are arrays to fill. Raises
+    `ArrayError` if a direction does not fit its unknown.
     """
 
     def __init__(
@@ -251,6 +253,14 @@ class Products:
 
     def __repr__(self) -> str:
         return f"<Hessian-vector product hvp({', '.join(d.name for d in self._function.directions)})>"
+
+
+def _own_shape(unknown: Var, gradient: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of an unknown, from that of its gradient, whose first axes may be indices that lead the program."""
+    from combdiff.meaning.values import places
+
+    rank = len(places(unknown.kind, unknown.name)) if isinstance(unknown.kind, Map) else 0
+    return gradient[len(gradient) - rank :]
 
 
 def _fits(direction: Argument, value: object, shape: tuple[int, ...]) -> bool:

@@ -157,7 +157,7 @@ class Library:
         module = type(value).__module__.split(".")[0]
         found = "an array of NumPy" if isinstance(value, np.ndarray) else f"{module}.{type(value).__name__}"
         raise ArrayError(
-            f"{name} is {found if module != 'builtins' else f'a {type(value).__name__}'}, and no array of {self.title}",
+            f"{name} is {found if module != 'builtins' else f'a {type(value).__name__}'}, not an array of {self.title}",
             remedy=f"give {self.convert.format(name, wanted)}",
         )
 

@@ -19,7 +19,8 @@ class Step(Shown):
     """One stage of a derivation: what it was, the term after it, the laws that fired, and how long it took.
 
     `seconds` is the time of the stage itself, `checking` that of its numerical check; `spent` says that the budget
-    ended before it was done; `nodes` are those of its largest e-graph.
+    ended before it was done; `nodes` are those of its largest e-graph. `before` is the term that the stage began with,
+    if it made the one from the other, and `unused` names the variables whose symmetries it was not to use.
     """
 
     name: str
@@ -30,6 +31,8 @@ class Step(Shown):
     checking: float = 0.0
     spent: bool = False
     nodes: int = 0
+    before: Term | None = field(default=None, compare=False)
+    unused: tuple[str, ...] = ()
 
     @property
     def heading(self) -> str:
@@ -43,10 +46,34 @@ class Step(Shown):
         laws = ", ".join(f"{name} ×{f.matches} in {f.seconds * 1e3:.1f} ms" for name, f in fired)
         return f"{self.name} ({self.seconds * 1e3:.1f} ms{'; laws: ' + laws if laws else ''})"
 
-    def __str__(self) -> str:
+    @property
+    def words(self) -> list[str]:
+        """What the stage did, a sentence each: the symmetries that made terms equal, the δ that were summed, new names.
+
+        Found when asked for, from the terms before and after; where it is not known what was done, nothing is said.
+        """
+        from combdiff.simplify.provenance.words import told
+
+        return told(self)
+
+    @property
+    def changed(self) -> bool:
+        """Whether a reader sees another formula after the stage than before it, or a note."""
         from combdiff.language.printing.printer import expression_text
 
-        return "\n".join([self.heading, *([self.note] if self.note else []), expression_text(self.term)])
+        if self.before is None or self.note:
+            return True
+        return expression_text(self.before) != expression_text(self.term)
+
+    def text(self, title: str = "") -> str:
+        """The step under a title: its name if there is none."""
+        from combdiff.language.printing.printer import expression_text
+
+        words = [f"  {line}" for line in self.words]
+        return "\n".join([title or self.name, *filter(None, [self.note]), *words, expression_text(self.term)])
+
+    def __str__(self) -> str:
+        return self.text()
 
     def __repr__(self) -> str:
         return f"<{self.heading}>"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from combdiff.terms.branches import at_least_zero, leaves_the_real_numbers
+from combdiff.terms.branches import leaves_them_at
 from combdiff.terms.terms import Call, Pow, Term, Var, call, children, power, rebuild
 
 
@@ -37,7 +37,7 @@ def taken_for_real(t: Term, twins: Mapping[Var, Term], positive: Collection[Term
             return twins[u]
         if u not in known:
             below = [go(c) for c in children(u)]
-            cut = leaves_the_real_numbers(u) and not at_least_zero(below[0], positive)
+            cut = leaves_them_at(u, below[0], positive)
             known[u] = u if cut else _made(u, below)
         return known[u]
 
@@ -45,7 +45,7 @@ def taken_for_real(t: Term, twins: Mapping[Var, Term], positive: Collection[Term
 
 
 def _made(t: Term, parts: Sequence[Term]) -> Term:
-    """`t` with other children; where a function has a cut, its argument is not negative."""
+    """`t` with other children; where a function has a cut, its argument does not lie on it."""
     match t:
         case Call(name, _):
             return call(name, *parts)

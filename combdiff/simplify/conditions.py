@@ -12,7 +12,7 @@ from __future__ import annotations
 from itertools import permutations
 
 from combdiff.terms.conditions.guards import Condition, condition_of, is_finite, under
-from combdiff.terms.conditions.ordering import implies, left_of
+from combdiff.terms.conditions.ordering import form_of, implies, left_of
 from combdiff.terms.terms import (
     Add,
     Indicator,
@@ -49,7 +49,8 @@ def stated_once(t: Term) -> Term:
             case Add(terms) if not isinstance(u.type, Index):
                 return _sum(u, terms)
             case Indicator(_, _, body):
-                return _under(condition_of(u), body)
+                form = form_of(condition_of(u))
+                return body if form is not None and form.always else _under(condition_of(u), body)
             case _:
                 return u
 

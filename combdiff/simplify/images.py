@@ -115,7 +115,7 @@ class BareIndices:
         """`body` with `i` moved by what is known around it, to where that leaves the least arithmetic."""
         choices = [body]
         for a in dict.fromkeys(_sums_with(i, body)):
-            c, rest = _split_off(i, a)
+            c, rest = split_off(i, a)
             if rest is not None and rest.free <= {*known}:
                 choices.append(substitute(body, {i: mul(c, sub(i, rest))}))
         if len(choices) == 1 or not _is_free_to_move(i, body):
@@ -144,7 +144,7 @@ def _sums_with(i: Var, body: Term) -> Iterator[Add]:
                 yield a
 
 
-def _split_off(i: Var, a: Add) -> tuple[Const, Term | None]:
+def split_off(i: Var, a: Add) -> tuple[Const, Term | None]:
     """c and r with a = c·i + r for c = ±1; no r where `i` has another number in front."""
     for u in a.terms:
         c, rest = split_coefficient(u)

@@ -6,15 +6,18 @@ used in all that follows it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from combdiff.budget import Budget
 from combdiff.calculus.floating import float_lets
-from combdiff.canon.canonical import is_real, merge_like_terms
+from combdiff.canon.canonical import Groups, is_real, merge_like_terms
 from combdiff.canon.closed import derived_symmetries
+from combdiff.canon.inherited import inherited
 from combdiff.canon.repeats import form
 from combdiff.simplify.branches import taken_for_real
+from combdiff.simplify.centred import without_deviations
 from combdiff.simplify.choose import Binding
 from combdiff.simplify.definitions import may_be_seen_through, seen_through
 from combdiff.simplify.images import BareIndices
@@ -25,6 +28,7 @@ from combdiff.terms.terms import (
     Conj,
     Lam,
     Let,
+    Sum,
     Term,
     Traverser,
     Tuple,
@@ -67,7 +71,11 @@ class Known:
     real: dict[Var, Term] = field(default_factory=dict)
     positive: set[Term] = field(default_factory=set)
     transparent: dict[Var, Term] = field(default_factory=dict)
+    values: dict[Var, Term] = field(default_factory=dict)
     settled: dict[Hashable, _Settled] = field(default_factory=dict)
+    seen: Callable[[Term, Term, Groups], None] | None = None
+    vanished: Callable[[Sum], None] = lambda _: None
+    """(a value, a sum of terms in it, its like terms together) ↦ nothing: who follows what is merged."""
 
     def all(self, body: Term) -> Term:
         """`body` with like terms merged, value by value."""
@@ -79,8 +87,10 @@ class Known:
         """`value` with like terms merged, without conj on what is real."""
         plain = Traverser(self._plain)(entry_of(value)) if self.real else entry_of(value)
         plain = seen_through(plain, self.transparent)
+        plain = without_deviations(plain, self.values, self.vanished)
         bare = BareIndices(self.derived, self.unused)(plain)
-        merged = merge_like_terms(bare, self.derived, self.unused, self.budget)
+        seen = partial(self.seen, value) if self.seen is not None else None
+        merged = merge_like_terms(bare, self.derived, self.unused, self.budget, seen)
         return with_entry(value, linear_laws(merged))
 
     def settle(self, var: Var, value: Term) -> Term:
@@ -103,6 +113,7 @@ class Known:
             value = known.value or value
         elif known.value is not None:
             value = renamed(known.value, dict(zip(known.variables, variables, strict=True)))
+        self.values[var] = value
         if may_be_seen_through(value):
             self.transparent[var] = value
         if known.symmetries:
@@ -110,6 +121,7 @@ class Known:
         if known.real:
             twin = fresh(var.name, _real_kind(var.kind))
             self.real[var] = twin
+            self.derived[var] = (*known.symmetries, replace(Symmetry.identity(_rank(var.kind)), conj=True))
             if known.positive:
                 self.positive.add(twin)
             self.derived[twin] = known.symmetries
@@ -120,6 +132,7 @@ class Known:
         symmetries: tuple[Symmetry, ...] = ()
         if isinstance(result, Lam):
             symmetries = derived_symmetries(result, self.derived, self.unused, self.budget)
+            symmetries += inherited(result, self.derived, self.unused, symmetries, self.budget)
         real = is_complex(kind) and self.is_real(result)
         positive = real and not isinstance(kind, Map) and at_least_zero(self._as_real(result), self.positive)
         return _Settled(variables, None if result is value else result, symmetries, real, positive)
@@ -143,6 +156,10 @@ class Known:
                 return entry
             case _:
                 return t
+
+
+def _rank(kind: Type) -> int:
+    return len(kind.params) if isinstance(kind, Map) else 0
 
 
 def _real_kind(kind: Type) -> Type:

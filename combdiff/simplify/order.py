@@ -37,9 +37,12 @@ from combdiff.terms.terms import (
     children,
     diff,
     factors_of,
+    has_no_index,
     lam,
     mul,
+    neg,
     numbers_read,
+    power,
     rebuild,
     split_coefficient,
     substitute,
@@ -137,7 +140,17 @@ class ReadingOrder:
         return tuple(places), tuple(variables) if met else ()
 
     def _sum(self, indices: Sequence[Var], body: Term, met: Sequence[Var]) -> Term:
+        absent = [v for v in indices if isinstance(v.kind, Index) and v not in body.free]
+        if absent and (len(indices) > 1 or body != ONE):
+            # what an index does not occur in is counted: n x, not Σ_i x
+            left = [v for v in indices if v not in absent]
+            rest = self._sum(left, body, met) if left else self(body, met)
+            return _product([*(total((v,), ONE) for v in absent), *factors_of(rest)], self.rank, met)
         outer, inner = _independent(indices, body)
+        parts = _separate(indices, inner)
+        if len(parts) > 1:
+            sums = [self._sum(own, mul(*factors), met) for own, factors in parts]
+            return _product([*(self(f, met) for f in outer), *(f for s in sums for f in factors_of(s))], self.rank, met)
         inner = self._turned(indices, inner, (*met, *_bound_around(indices, body, met)))
         size, inner = content(inner) if self.collect else (ONE, inner)
         outer = [size, *outer] if size != ONE else outer
@@ -200,6 +213,21 @@ def _independent(indices: Sequence[Var], body: Term) -> tuple[list[Term], Term]:
     return outer, mul(*(f for f in factors if not f.free.isdisjoint(indices)))
 
 
+def _separate(indices: Sequence[Var], body: Term) -> list[tuple[list[Var], list[Term]]]:
+    """The sums that a sum is the product of: Σ_ij x_i^2 y_j^2 is Σ_i x_i^2 Σ_j y_j^2."""
+    parts: list[tuple[list[Var], list[Term]]] = [([i], []) for i in indices if isinstance(i.kind, Index)]
+    if len(parts) < len(indices):
+        return [([*indices], [body])]
+    for f in factors_of(body):
+        mine = [part for part in parts if any(i in f.free for i in part[0])]
+        if not mine:
+            return [([*indices], [body])]
+        others = [part for part in parts if part not in mine]
+        together = [i for own, _ in mine for i in own], [*(g for _, fs in mine for g in fs), f]
+        parts = [*others, together]
+    return parts
+
+
 def _bound_around(indices: Sequence[Var], body: Term, met: Sequence[Var]) -> list[Var]:
     """The indices in a sum that a sum around it binds, in the order in which its body meets them."""
     around = [v for v in body.free if isinstance(v.kind, Index) and v not in met and v not in indices]
@@ -209,26 +237,53 @@ def _bound_around(indices: Sequence[Var], body: Term, met: Sequence[Var]) -> lis
 def _common(rows: Sequence[Sequence[Term]]) -> tuple[list[Term], list[list[Term]]]:
     """The factors that all products have, numbers aside, and what is left of each product.
 
-    A factor that is repeated is common as often as it stands in every product: a / S + b / S / S is (a + b / S) / S.
+    A factor that is repeated is common as often as it stands in every product: a / S + b / S^2 is (a + b / S) / S.
     """
     first, *others = [list(row) for row in rows]
     common: list[Term] = []
     left: list[Term] = []
     for f in first:
-        found = [] if isinstance(f, Const) else [n for row in others if (n := _place_of(f, row)) is not None]
-        if len(found) < len(others):
+        shares = [] if isinstance(f, Const) else [n for row in others if (n := _place_of(f, row)) is not None]
+        if len(shares) < len(others):
             left.append(f)
             continue
-        common.append(f)
-        for row, n in zip(others, found, strict=True):
-            del row[n]
+        least = _least_power([f, *(row[n] for row, n in zip(others, shares, strict=True))])
+        common.append(least)
+        left += _without(f, least)
+        for row, n in zip(others, shares, strict=True):
+            row[n : n + 1] = _without(row[n], least)
     return common, [left, *others]
 
 
 def _place_of(f: Term, factors: Sequence[Term]) -> int | None:
-    """Where `f` stands among `factors`, up to the names of bound indices."""
-    same = (n for n, g in enumerate(factors) if f == g or (f.free == g.free and alpha_equal(f, g)))
-    return next(same, None)
+    """Where `f`, or a division by another power of its base, stands among `factors`, up to names of bound indices."""
+    base = _divisor(f)
+    for n, g in enumerate(factors):
+        one, other = (f, g) if base is None else (base, _divisor(g))
+        if other is not None and (one == other or (one.free == other.free and alpha_equal(one, other))):
+            return n
+    return None
+
+
+def _divisor(f: Term) -> Term | None:
+    """What f divides by a whole power of, if that is a number without indices: S of 1/S and of 1/S^2."""
+    match f:
+        case Pow(base, Const() as n) if has_no_index(f) and n.is_integer and n.real < 0:
+            return base
+        case _:
+            return None
+
+
+def _least_power(factors: Sequence[Term]) -> Term:
+    """The division that all of them hold: 1/S of 1/S and 1/S^2; of what is no division, what they are."""
+    return max(factors, key=lambda f: f.exponent.real if isinstance(f, Pow) and isinstance(f.exponent, Const) else 0)
+
+
+def _without(f: Term, common: Term) -> list[Term]:
+    """What is left of `f` once its share `common` is taken out of it."""
+    if _divisor(f) is None or not (isinstance(f, Pow) and isinstance(common, Pow)) or f.exponent == common.exponent:
+        return []
+    return [power(f.base, add(f.exponent, neg(common.exponent)))]
 
 
 def _is_negative(t: Term) -> bool:
@@ -247,7 +302,7 @@ def _first_meeting(body: Term) -> Callable[[Var], int]:
 def _product(factors: Sequence[Term], rank: Rank, met: Sequence[Var]) -> Term:
     """Numbers, scalars, entries by their tensor's rank; then what is a sum or a function of several."""
     order = list(met)
-    left = list(factors)
+    left = _as_met(factors)
     chosen: list[Term] = []
     indices = {f: (_indices(_base(f)), _indices(f)) for f in left}
     while left:
@@ -258,6 +313,20 @@ def _product(factors: Sequence[Term], rank: Rank, met: Sequence[Var]) -> Term:
     return mul(*chosen)
 
 
+def _as_met(factors: Sequence[Term]) -> list[Term]:
+    """`factors` with equal sums, or divisions by one, under one name of the index, so that 1/n · 1/n is 1/n^2."""
+    found: list[Term] = []
+    sums: list[Term] = []
+    for f in factors:
+        base = f.base if isinstance(f, Pow) else f
+        if isinstance(base, Sum):
+            same = next((s for s in sums if s.free == base.free and alpha_equal(s, base)), base)
+            sums.append(same)
+            f = power(same, f.exponent) if isinstance(f, Pow) else same
+        found.append(f)
+    return found
+
+
 def _place(f: Term, rank: Rank, met: Sequence[Var], indices: Sequence[Var]) -> tuple[int, ...]:
     """Where a factor stands among others: its kind, its tensor, and when its indices were first met."""
     base = _base(f)
@@ -266,6 +335,8 @@ def _place(f: Term, rank: Rank, met: Sequence[Var], indices: Sequence[Var]) -> t
     match base:
         case Const():
             return (0,)
+        case Sum(_, Const()) if base is f:
+            return (1, -1)
         case Var():
             return (1, *rank.get(base, _LAST), conjugated)
         case App(Var() as tensor, _):

@@ -28,7 +28,9 @@ from combdiff.simplify.choose import index_names, place, rename_indices
 from combdiff.simplify.conditions import stated_once
 from combdiff.simplify.contraction.contract import contract
 from combdiff.simplify.contraction.culprit import accusation
+from combdiff.simplify.contraction.diagonals import without_diagonals
 from combdiff.simplify.contraction.egraph import Family
+from combdiff.simplify.contraction.ranges import solved_within_ranges
 from combdiff.simplify.graph.choice import chosen
 from combdiff.simplify.known import Known, entry_of, is_function, joined, parts_of, with_entry
 from combdiff.simplify.linear import real_parts_by_term
@@ -61,7 +63,8 @@ class Simplifier:
     `full_space` leaves the symmetries of the unknowns unused in the last derivative too, so that it holds outside of
     the symmetric subspace; `seconds` and `nodes` are the budget; `names`, `definitions` and `rank` are the user's index
     names, the names of the user's definitions, and the parameters in order; `progress` is told of a stage that runs.
-    `end` is when the time is up for all of it, the deadline of the budget for what is at work.
+    `raw` is what the last derivative is called before it is simplified, `end` when the time is up for all of it, the
+    deadline of the budget for what is at work.
     """
 
     gate: Check | None = None
@@ -76,6 +79,8 @@ class Simplifier:
     budget: Budget = field(init=False)
     derived: Symmetries = field(default_factory=dict)
     progress: Progress | None = None
+    raw: str = "raw pullback"
+    unused: tuple[str, ...] = field(init=False, default=())
     end: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -132,10 +137,14 @@ class Simplifier:
         last = not unused
         unused = {*unused, *f.params} if self.full_space else unused
         order = ReadingOrder(rank, unused, collect=last)
-        self.steps.append(Step("raw pullback", f))
+        self.unused = tuple(sorted({v.name for v in unused}))
+        self.steps.append(Step(self.raw if last else "raw pullback", f))
         f = self._stage("contract", f, lambda body: self._contracted(body, expand=False))
         f = self._stage("merge like terms", f, self._merged(unused))
         f = self._without_vanishing(f)
+        if without_diagonals(*parts_of(f.body), kept) is not None:
+            f = self._stage("diagonals", f, lambda body: self._diagonal(body, kept))
+            f = self._stage("merge like terms", f, self._merged(unused))
         if self.expand:
             f = self._stage("expand", f, self._expanded, CANCELS)
             f = self._stage("merge like terms", f, self._merged(unused))
@@ -188,7 +197,8 @@ class Simplifier:
         spent = self.budget.spent
         notes = [f"{SPENT}: {UNDONE[name]}", *notes] if spent else [about, *notes] if about else notes
         result = Lam(f.params, body)
-        self.steps.append(Step(name, result, families, seconds, "; ".join(notes), checking, spent, self.budget.largest))
+        most, told = self.budget.largest, "; ".join(notes)
+        self.steps.append(Step(name, result, families, seconds, told, checking, spent, most, f, self.unused))
         return result
 
     def _without_vanishing(self, f: Lam) -> Lam:
@@ -204,7 +214,8 @@ class Simplifier:
         values = [found[var].zero if var in found else value for var, value in bindings]
         result = Lam(f.params, joined([var for var, _ in bindings], [*values, *results]))
         names = ", ".join(var.name for var in found)
-        self.steps.append(Step("stationary point", result, note="; ".join([f"{names}: zero at the root", *notes])))
+        note = "; ".join([f"{names}: zero at the root", *notes])
+        self.steps.append(Step("stationary point", result, note=note, before=f))
         return result
 
     def _checked(self, name: str, before: Term, after: Term, families: dict[str, Family]) -> list[str]:
@@ -256,7 +267,7 @@ class Simplifier:
             entries = [*map(written_where_needed, entries)]
             terms, account = contract(entries, expand=expand, budget=self.budget, ask=self._ask_again)
             families.update(account)
-            return [*map(stated_once, terms)]
+            return [stated_once(solved_within_ranges(t)) for t in terms]
 
         open_ = [n for n, v in enumerate(values) if v not in settled and (n >= len(bindings) or not is_function(v))]
         for n, entry in zip(open_, once_a_form([entry_of(values[n]) for n in open_], rewrite), strict=True):
@@ -270,6 +281,16 @@ class Simplifier:
         kept = {*kept, *(var for var, value in bindings if is_function(value))}
         bindings, results, families = chosen(bindings, results, kept, self.derived, unused, self.names, self.budget)
         return let(bindings, tuple_of(results)), families
+
+    def _diagonal(self, body: Term, kept: Collection[Var]) -> tuple[Term, dict[str, Family]]:
+        """`body` without values that are 0 but on diagonals, their entries contracted where they are used."""
+        found = without_diagonals(*parts_of(body), kept)
+        if found is None or self.budget.over():
+            return body, {}
+        bindings, results = found
+        return self._contracted(
+            joined([var for var, _ in bindings], [*(e for _, e in bindings), *results]), expand=False
+        )
 
     def _expanded(self, body: Term) -> tuple[Term, dict[str, Family]]:
         """`body` multiplied out, or as it was: part of it would be neither short nor without products."""

@@ -35,6 +35,7 @@ from combdiff.terms.types import Index, Number
 UNDONE = {
     "contract": "sums and δ may be left as differentiation made them",
     "merge like terms": "like terms may be left unmerged",
+    "diagonals": "tensors may be kept whole that are 0 but on diagonals",
     "expand": "products and shared values are left as they were",
     "place cotangents": "values may keep their names, or stand where they are used as they were",
     "collect and name": "common factors may be left where they are",

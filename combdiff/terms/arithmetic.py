@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from combdiff.terms.laws.exponentials import inverse, may_meet_exponentials, met
 from combdiff.terms.merging import HALF, bases_of, may_meet, none_meet, real_root, whole_square, without_signs
 from combdiff.terms.nodes import MINUS_ONE, ONE, ZERO, Add, Call, Const, Mul, Pow, Term, factors_of, terms_of
 from combdiff.terms.numerals import is_held, is_modest
@@ -107,7 +108,7 @@ def mul(*factors: Term) -> Term:
     coefficient = ONE
     powers: dict[Term, int] = {}
     flat: list[Term] = []
-    meets = raised = False
+    meets = raised = exponentials = False
     for f in factors:
         flat += factors_of(f)
     for f in flat:
@@ -117,12 +118,16 @@ def mul(*factors: Term) -> Term:
         base, n = _integer_power(f)
         powers[base] = powers.get(base, 0) + n
         meets = meets or may_meet(base)
+        exponentials = exponentials or may_meet_exponentials(base)
         raised = raised or isinstance(base, Const)
     if not coefficient.real and not coefficient.imag:
         return ZERO
     merged = _met(powers) if meets else None
     if merged is not None:
         return mul(coefficient, *merged)
+    found = met(powers, opposite) if exponentials else None
+    if found is not None:
+        return mul(coefficient, *(power(base, number(n)) for base, n in found.items()))
     if raised:
         coefficient, powers = _worked_out(coefficient, powers)
     kept = [b if n == 1 else Pow(b, number(n)) for b, n in powers.items() if n]
@@ -186,6 +191,21 @@ def neg(t: Term) -> Term:
     return mul(MINUS_ONE, t)
 
 
+def opposite(t: Term) -> Term:
+    """−t, term by term where fewer minus signs are left.
+
+    >>> from combdiff.terms.nodes import fresh
+    >>> from combdiff.terms.types import REAL
+    >>> x, y = fresh("x", REAL), fresh("y", REAL)
+    >>> opposite(sub(x, y)) == sub(y, x), opposite(add(x, y)) == neg(add(x, y))
+    (True, True)
+    """
+    if not isinstance(t, Add):
+        return neg(t)
+    minus = sum(split_coefficient(u)[0].real < 0 for u in t.terms)
+    return add(*map(neg, t.terms)) if 2 * minus >= len(t.terms) else neg(t)
+
+
 def sub(a: Term, b: Term) -> Term:
     """a − b."""
     return add(a, neg(b))
@@ -207,6 +227,8 @@ def power(base: Term, exponent: Term) -> Term:
             return Pow(base, n) if square is None else power(square[0], mul(n, HALF, square[1]))
         case Mul((Const() as c, *rest)), Const() as n if n.is_integer and not n.real % 2 and c == MINUS_ONE:
             return power(mul(*rest), n)
+        case Add(), Const() as n if n.real < 0 and not n.imag and (inverted := inverse(base, opposite)) is not None:
+            return power(inverted, number(-n.real))
         case _, Const() as q if not q.is_integer and not q.imag:
             of, factor = real_root(base)
             return Pow(base, q) if of is base else power(of, times(q, factor))

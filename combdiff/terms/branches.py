@@ -19,19 +19,39 @@ def leaves_the_real_numbers(t: Term) -> bool:
     """Whether it is a complex function whose value at a negative number is no real one."""
     match t:
         case Call(name, _):
-            return is_complex(t.type) and _has_cut(name)
+            return is_complex(t.type) and bool(_cut(name))
         case Pow(_, exponent):
             return is_complex(t.type) and not (isinstance(exponent, Const) and exponent.is_integer)
         case _:
             return False
 
 
+def leaves_them_at(t: Term, argument: Term, positive: Collection[Term] = ()) -> bool:
+    """Whether it may be no real number at a real `argument`, where the terms in `positive` are not negative.
+
+    >>> from combdiff.terms.nodes import ONE, fresh
+    >>> from combdiff.terms.types import COMPLEX
+    >>> z = fresh("z", COMPLEX)
+    >>> leaves_them_at(Call("log", (z,)), ONE), leaves_them_at(Call("asin", (z,)), ONE)
+    (False, True)
+    """
+    below_zero = not isinstance(t, Call) or _cut(t.primitive) == "below zero"
+    return leaves_the_real_numbers(t) and not (below_zero and at_least_zero(argument, positive))
+
+
 @cache
-def _has_cut(name: str) -> bool:
+def _cut(name: str) -> str:
     # the table is made of terms, so it can be read only when a term asks for it
     from combdiff.terms.scalars import SCALAR_FUNCTIONS
 
-    return name in SCALAR_FUNCTIONS and SCALAR_FUNCTIONS[name].cut
+    return SCALAR_FUNCTIONS[name].cut if name in SCALAR_FUNCTIONS else ""
+
+
+@cache
+def _least(name: str) -> int:
+    from combdiff.terms.scalars import SCALAR_FUNCTIONS
+
+    return SCALAR_FUNCTIONS[name].least
 
 
 def kept_complex(t: Term, parts: Sequence[Term]) -> Sequence[Term]:
@@ -45,14 +65,9 @@ def kept_complex(t: Term, parts: Sequence[Term]) -> Sequence[Term]:
     """
     if isinstance(t, Call | Pow) and parts and not is_complex(parts[0].type) and leaves_the_real_numbers(t):
         of = t.args[0] if isinstance(t, Call) else t.base
-        if is_complex(of.type):
-            return [meant_as_complex(parts[0]), *parts[1:]]
+        if is_complex(of.type) and leaves_them_at(t, parts[0]):
+            return [Call("complex", (parts[0],)), *parts[1:]]
     return parts
-
-
-def meant_as_complex(t: Term) -> Term:
-    """A real number as a complex one, below zero."""
-    return t if is_complex(t.type) or at_least_zero(t) else Call("complex", (t,))
 
 
 def at_least_zero(t: Term, positive: Collection[Term] = ()) -> bool:
@@ -70,7 +85,7 @@ def at_least_zero(t: Term, positive: Collection[Term] = ()) -> bool:
         case Const(real, imag):
             return real >= 0 and not imag
         case Call(name, args):
-            return name in ("abs", "abs2", "pi") or (name == "exp" and not is_complex(args[0].type))
+            return not is_complex(t.type) and (not args or _least(name) >= 0)
         case Pow(base, Const() as n) if n.is_integer and not n.real % 2:
             return not is_complex(base.type) or at_least_zero(base, positive)
         case Pow(base, exponent):

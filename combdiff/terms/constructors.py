@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from combdiff.terms.arithmetic import mul, number, power, split_coefficient
-from combdiff.terms.branches import at_least_zero
+from combdiff.terms.arithmetic import add, mul, number, opposite, power, split_coefficient
+from combdiff.terms.branches import at_least_zero, leaves_them_at
+from combdiff.terms.laws.exponentials import logarithm
 from combdiff.terms.merging import HALF, is_real_number
 from combdiff.terms.nodes import (
     ONE,
@@ -26,6 +27,7 @@ from combdiff.terms.nodes import (
     Mul,
     Pow,
     Proj,
+    Reduce,
     Sum,
     Term,
     Tuple,
@@ -61,8 +63,10 @@ def call(primitive: str, *args: Term) -> Term:
             return u
         case (("real" | "imag" | "abs" | "abs2" | "sign"), (Call("complex", (u,)),)):
             return call(primitive, u)
-        case _, (Call("complex", (u,)),) if at_least_zero(u):
-            return call(primitive, u)
+        case _, (Call("complex", (u,)),) if at_least_zero(u) and not leaves_them_at(Call(primitive, args), u):
+            # the value is real, and perhaps below zero: what it is an argument of is meant to be complex there
+            value = call(primitive, u)
+            return value if is_complex(value.type) or at_least_zero(value) else Call("complex", (value,))
         case (("real" | "imag"), (Const(real, imag),)):
             return Const(real if primitive == "real" else imag)
         case (("real" | "imag"), (Mul((Const(_, imag) as c, *rest)),)) if not imag:
@@ -73,6 +77,10 @@ def call(primitive: str, *args: Term) -> Term:
             return Const(abs(real) if primitive == "abs" else Fraction((real > 0) - (real < 0)))
         case "exp", (Const() as c,) if c == ZERO:
             return ONE
+        case "log", (u,) if (stable := logarithm(u, opposite)) is not None:
+            return stable
+        case "log1p", (u,) if (stable := logarithm(add(ONE, u), opposite)) is not None:
+            return stable
         case "sqrt", (Pow(base, Const(m, imag)) as u,) if not imag and is_real_number(base):
             return power(Call("sqrt", (base,)), number(m)) if m.denominator == 1 and m % 2 else power(u, HALF)
         case "log", (Pow(base, Const(m, imag)),) if not imag and m.denominator > 1 and is_real_number(base):
@@ -118,6 +126,19 @@ def indicator(left: Term, right: Term, body: Term) -> Term:
     if isinstance(left, Const) and isinstance(right, Const):
         return body if left.real <= right.real else ZERO
     return Indicator(left, right, body)
+
+
+def reduction(kind: str, indices: Sequence[Var], mark: Term, body: Term) -> Term:
+    """`prod`, `maximum`, `logsumexp`, `softmax` … of the numbers `body` whose mark is 1.
+
+    >>> from combdiff.terms.types import Domain
+    >>> i = fresh("i", Index(Domain("n")))
+    >>> reduction("prod", [i], ZERO, i) == ONE
+    True
+    """
+    if kind == "prod" and (mark == ZERO or body == ONE):
+        return ONE
+    return Reduce(kind, Lam(tuple(indices), Tuple((mark, body))))
 
 
 def lam(params: Sequence[Var], body: Term) -> Term:

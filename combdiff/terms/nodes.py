@@ -315,12 +315,57 @@ class Indicator(Term):
         self._seal(_number(self.body.type), parts, _free(parts))
 
 
+SHARES = frozenset({"ties", "softmax"})
+"""Reductions whose value is a map of the indices that are bound."""
+REDUCTIONS = frozenset({"prod", "maximum", "minimum", "logsumexp", "norm"}) | SHARES
+"""What numbers are reduced to, but for their sum."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reduce(Term):
+    """`prod(i, c, e)`, `maximum(i, c, e)`, `logsumexp(i, c, e)` …; `ties(i, c, e)`, a map of the index that is bound.
+
+    `of` maps the indices to (mark, e): what takes part has the mark 1, all else 0. `ties` is one over the number of the
+    largest values at each of them, and 0 elsewhere: the derivative of the maximum by its values. `softmax` is that of
+    `logsumexp`, `norm` is √Σ|e|².
+    """
+
+    kind: str
+    of: Term
+
+    def __post_init__(self) -> None:
+        assert isinstance(self.of, Lam) and isinstance(self.of.body, Tuple), "a map of indices to a mark and a number"
+        number = _number(self.of.body.items[1].type)
+        kind = Map(tuple(p.kind for p in self.of.params), REAL) if self.kind in SHARES else number
+        kind = REAL if self.kind == "norm" else kind
+        self._seal(kind, (self.kind, self.of), self.of.free)
+
+    @property
+    def indices(self) -> tuple[Var, ...]:
+        """What it runs over."""
+        assert isinstance(self.of, Lam), "a map of indices"
+        return self.of.params
+
+    @property
+    def mark(self) -> Term:
+        """1 for what takes part, else 0."""
+        assert isinstance(self.of, Lam) and isinstance(self.of.body, Tuple), "a map of indices to a mark and a number"
+        return self.of.body.items[0]
+
+    @property
+    def body(self) -> Term:
+        """The numbers."""
+        assert isinstance(self.of, Lam) and isinstance(self.of.body, Tuple), "a map of indices to a mark and a number"
+        return self.of.body.items[1]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Diff(Term):
     """What a map f is turned into: `grad(f)`, `pullback(f)`, `adjoint(f)`, `inverse(f)`, `root(f)`.
 
-    A derivative is asked for, or that of an unknown map (∇R of Eq. 48). The gradient maps f's parameters to what has
-    their type; the pullback takes the cotangent of f's value as well. The adjoint and the inverse of a linear f map its
+    A derivative is asked for, or that of an unknown map (∇R of Eq. 48). `pushforward` and `jacobian` are asked for
+    only, and of known maps. The gradient maps f's parameters to what has their type; the pullback takes the cotangent
+    of f's value as well. The adjoint and the inverse of a linear f map its
     values to what has the type of its parameter, and are linear themselves. The root is a value x with f(x) = 0.
     """
 
@@ -334,8 +379,8 @@ class Diff(Term):
 
     @property
     def is_derivative(self) -> bool:
-        """Whether it is a gradient or a pullback."""
-        return self.kind in ("grad", "pullback")
+        """Whether it is a gradient, a pullback, a pushforward or a Jacobian."""
+        return self.kind in ("grad", "pullback", "pushforward", "jacobian")
 
 
 def _transformed(kind: str, f: Map) -> Type:
@@ -348,6 +393,11 @@ def _transformed(kind: str, f: Map) -> Type:
             return Map((f.result,), argument, linear=True)
         case "grad":
             return Map(f.params, argument)
+        case "pushforward":
+            return Map((*f.params, *f.params), f.result)
+        case "jacobian":
+            # known to be a map of the point; what it returns depends on what turns out to be 0
+            return Map(f.params, f.result)
         case _:
             return Map((*f.params, f.result), argument)
 

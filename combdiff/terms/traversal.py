@@ -25,6 +25,7 @@ from combdiff.terms.nodes import (
     Mul,
     Pow,
     Proj,
+    Reduce,
     Sum,
     Term,
     Tuple,
@@ -67,6 +68,11 @@ def wraps(param: Var, argument: Term, body: Term) -> bool:
     if domain is None or not domain.periodic or argument == ZERO:
         return False
     return not (isinstance(argument, Var) and argument.kind == param.kind) and param in numbers_read(body)
+
+
+def has_no_index(t: Term) -> bool:
+    """Whether no index is free in `t`: it is one number wherever it stands."""
+    return not any(isinstance(v.kind, Index) for v in t.free)
 
 
 def numbers_read(t: Term) -> set[Var]:
@@ -166,7 +172,8 @@ def subterms(t: Term) -> Iterable[Term]:
         seen.add(u)
         if len(seen) > known:
             yield u
-            stack.extend(reversed(children(u)))
+            if type(u) is not Var:
+                stack += SCHEMAS[type(u)].children(u)[::-1]
 
 
 def substitute(t: Term, values: Mapping[Var, Term]) -> Term:
@@ -298,6 +305,7 @@ _CONSTRUCTORS: dict[type[Term], Callable[..., Term]] = {
     Delta: delta,
     Indicator: indicator,
     Diff: diff,
+    Reduce: Reduce,
 }
 """What makes a node of each kind, of its fields, each child of a row an argument of its own."""
 

@@ -125,7 +125,7 @@ class Symmetry:
         """T(a₁…aₙ) = act T(a_π(1)…a_π(n)) for `:id`, `:conj`, `:neg`; slots count from 1, as in the paper."""
         if sorted(slots) != list(range(1, len(slots) + 1)):
             raise CombDiffError(
-                f"{slots} is no permutation of the slots 1…{len(slots)}",
+                f"{slots} is not a permutation of the slots 1…{len(slots)}",
                 remedy="name every slot once, counted from 1",
             )
         rows = tuple(((slot - 1, 1),) for slot in slots)
@@ -185,14 +185,14 @@ class Symmetry:
         rank = len(self.rows)
         usual = tuple("ijklmnpqrs"[:rank]) if rank <= 10 else tuple(f"i{n}" for n in range(1, rank + 1))
         tensor, *indices = self.names or ("T", *usual)
-        image = ", ".join(_affine(row, indices) for row in self.rows)
+        image = ", ".join(affine_text(row, indices) for row in self.rows)
         prime = "'" if self.conj else ""
         written = indices[0] if rank == 1 else f"({', '.join(indices)})"
         return f"{tensor} -> {written} -> {'-' * (self.sign < 0)}{tensor}({image}){prime}"
 
 
-def _affine(row: tuple[tuple[int, int], ...], indices: Sequence[str]) -> str:
-    """`k - 2 * b`."""
+def affine_text(row: tuple[tuple[int, int], ...], indices: Sequence[str]) -> str:
+    """An index that is made of others, `k - 2 * b`, of its pairs (slot, coefficient) and what slots are called."""
     text = ""
     for slot, c in sorted(row, key=lambda pair: pair[1] < 0):
         piece = indices[slot] if abs(c) == 1 else f"{abs(c)} * {indices[slot]}"
@@ -214,7 +214,7 @@ class Map:
     params: tuple[Type, ...]
     result: Type
     symmetries: tuple[Symmetry, ...] = ()
-    space: str = field(default="", compare=False)
+    space: str = field(default="", compare=False, repr=False)
     linear: bool = False
 
     @property

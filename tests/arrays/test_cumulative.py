@@ -149,7 +149,7 @@ def test_what_is_beyond_an_index_may_be_no_number(missing: float) -> None:
 @pytest.mark.parametrize("backend", ["cupy", "jax", "torch", "dask"])
 def test_every_library_has_cumulative_sums(backend: str) -> None:
     code = cd.grad(SUMS["along one axis"]).source(backend, value=True)
-    assert ".cumsum(axis=" in code and "where" not in code
+    assert ".cumsum(axis=" in code and "where(" not in code.split('"""')[2]
 
 
 @pytest.mark.slow

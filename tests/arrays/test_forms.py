@@ -46,7 +46,7 @@ def test_the_quickest_form_computes_what_the_formula_does(sizes: tuple[int, int,
     q, G, A, x, v = (rng.normal(size=n) for n in (i, (k, c), k, (i, c), (i, c)))
     d = cd.hvp(EWALD)
     forms = d._runnable(value=False)
-    assert forms.flat is not None
+    assert forms.flats
     plain = Forms(forms.formula)
     assert seconds(forms.plan()) <= seconds(plain.plan()) == seconds(lower(forms.formula))
     np.testing.assert_allclose(Compiled(forms)(q, G, A, x, v), Compiled(plain)(q, G, A, x, v), rtol=1e-10)
@@ -72,7 +72,7 @@ def test_what_was_run_for_other_sizes_does_not_matter(text: str) -> None:
     forms = cd.grad(text)._runnable(value=True)
     domains = sorted(forms.plan().sizes, key=lambda d: d.name)
     rows = [{d: n + k for k, d in enumerate(domains) if d.count is None} for n in (2, 300, 7)]
-    alone = [str(Forms(forms.formula, forms.flat).plan(sizes)) for sizes in rows]
+    alone = [str(Forms(forms.formula, forms.flats).plan(sizes)) for sizes in rows]
     assert [str(forms.plan(sizes)) for sizes in (*rows, *rows)] == [*alone, *alone]
 
 

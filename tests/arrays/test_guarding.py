@@ -38,11 +38,9 @@ def test_a_definition_under_a_guard_is_computed_with_safe_arguments_once() -> No
         "n = x.shape[0]",
         "t = x[:, :, None] - np.ascontiguousarray(x.T)",
         "i = np.arange(n)",
-        "i2 = i + 1",
-        't1 = np.where(i2[:, None] <= i, np.einsum("ijk,ijk->ik", t, t), 1)',
-        "r = np.sqrt(t1)",
-        "t2 = np.where(i2[:, None] <= i, 1 / r**3, 0)",
-        'return 2 * np.einsum("ijk,ik->ij", t, -t2 / 2 - t2.T / 2)',
+        't1 = np.sqrt(np.where(i[:, None] < i, np.einsum("ijk,ijk->ik", t, t), 1))',
+        "u1_bar = -np.where(i[:, None] < i, 1 / t1**3, 0) / 2",
+        'return 2 * np.einsum("ijk,ik->ij", t, u1_bar + u1_bar.T)',
     ]
 
 

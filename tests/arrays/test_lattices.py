@@ -174,7 +174,7 @@ def test_a_plan_takes_shapes_of_arrays_and_of_the_list() -> None:
     table = str(d.plan(u=(4, 5, 6), w=(8,)))
     assert "8×4" in table and "8×5" in table and "8×6" in table
     assert str(cd.grad(SPACE + "(x::(BZ) -> R) -> sum((k::BZ, b::X), x(k) * x(k + b)^2)").plan(X=(7, 3)))
-    with pytest.raises(ArrayError, match="u is no array of 2 axes"):
+    with pytest.raises(ArrayError, match="u has"):
         d.plan(u=(4, 5))
 
 

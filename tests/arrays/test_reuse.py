@@ -228,3 +228,12 @@ def test_an_antisymmetric_tensor_is_contracted_once_for_both_signs() -> None:
     results = Compiled(term)(arrays[3], arrays[1])
     expected = np.einsum("ijk,jk->i", arrays[3], arrays[1])
     np.testing.assert_allclose(results, [expected, -expected])
+
+
+def test_an_exponential_and_its_conjugate_are_computed_once() -> None:
+    """exp(iθ) in the value and exp(−iθ) in the gradient of a structure factor: one call of exp."""
+    source = cd.grad(
+        "(q::RV, G::RM) -> (x::RM) -> sum(k, abs2(sum(i, q(i) * exp(im * sum(c, G(k, c) * x(i, c))))))"
+    ).source(value=True)
+    code = source.split('"""')[-1]
+    assert code.count("np.exp(") == 1

@@ -36,17 +36,19 @@ def formula(d: Derivation) -> str:
 
 FORMULAS = {
     "(f::RF) -> (a::R) -> sum(x::R, delta(x, a, f(x)))": ("grad(f)(a)", "k * grad(grad(f))(a)"),
-    "(f::RF) -> (a::R) -> sum(x::R, indicator(x, a, f(x)))": ("f(a)", "k * grad(f)(a)"),
-    "(f::RF) -> (a::R) -> sum(x::R, indicator(0, x - a, f(x)))": ("-f(a)", "-k * grad(f)(a)"),
+    "(f::RF) -> (a::R) -> sum(x::R, where(x <= a, f(x)))": ("f(a)", "k * grad(f)(a)"),
+    "(f::RF) -> (a::R) -> sum(x::R, where(0 <= x - a, f(x)))": ("-f(a)", "-k * grad(f)(a)"),
+    "(f::RF) -> (a::R) -> sum(x::R, angle(x - a) * f(x))": ("f(a) * pi", "k * grad(f)(a) * pi"),
+    "(f::RF) -> (a::R) -> sum(x::R, atan2(0, a - x) * f(x))": ("-f(a) * pi", None),
     "(a::R) -> sum(x::R, delta(x, a, x^2))": ("2 * a", "2 * k"),
     "(f::RF) -> (a::R) -> sum(x::R, delta(2 * x, a, f(x)))": ("1/4 * grad(f)(1/2 * a)", None),
     "(f::RF, g::RF) -> (a::R) -> sum(x::R, delta(x, g(a), f(x)))": ("grad(g)(a) * grad(f)(g(a))", None),
-    "(f::RF) -> (a::RV) -> sum((x::R, i), indicator(x, a(i), f(x)))": ("i -> f(a(i))", "i -> k(i) * grad(f)(a(i))"),
-    "(f::RF) -> (a::R) -> sum(x::R, indicator(a, x, (x - a) * f(x)))": (
-        "-sum(x::R, indicator(a, x, f(x)))",
+    "(f::RF) -> (a::RV) -> sum((x::R, i), where(x <= a(i), f(x)))": ("i -> f(a(i))", "i -> k(i) * grad(f)(a(i))"),
+    "(f::RF) -> (a::R) -> sum(x::R, where(a <= x, (x - a) * f(x)))": (
+        "-sum(x::R, where(a <= x, f(x)))",
         "k * f(a)",
     ),
-    "(f::RF) -> (a::R) -> sum(x::R, indicator(x, a, f(x)) * indicator(2 * x, 2 * a, f(x)))": (
+    "(f::RF) -> (a::R) -> sum(x::R, where(x <= a, f(x)) * where(2 * x <= 2 * a, f(x)))": (
         "f(a)^2",
         "2 * k * f(a) * grad(f)(a)",
     ),
@@ -54,7 +56,7 @@ FORMULAS = {
         "-sum(x::R, f(x) * grad(f)(x - a))",
         "k * sum(x::R, f(x) * grad(grad(f))(x - a))",
     ),
-    "(f::RF) -> (a::R) -> sum((x::R, y::R), delta(x, y, indicator(x, a, 1) * indicator(y, a, f(y))))": (
+    "(f::RF) -> (a::R) -> sum((x::R, y::R), delta(x, y, where(x <= a, 1) * where(y <= a, f(y))))": (
         "f(a)",
         "k * grad(f)(a)",
     ),
@@ -66,9 +68,9 @@ FORMULAS = {
     "(a::R) -> sum(b::R, delta(b, 1, sum(c::R, delta(c, b, a * c))))": ("1", "0"),
     "(a::R) -> sum(b::R, delta(b, a^2, root((c::R) -> c - 3 * b)))": ("6 * a", "6 * k"),
     "(a::R) -> (f::RF) -> sum(x::R, delta(x, a, f(x)))": ("(x::R) -> delta(x, a, 1)", "(x::R) -> 0"),
-    "(a::R) -> (f::RF) -> sum(x::R, indicator(x, a, f(x)^2))": (
-        "(x::R) -> 2 * indicator(x, a, f(x))",
-        "(x::R) -> 2 * indicator(x, a, k(x))",
+    "(a::R) -> (f::RF) -> sum(x::R, where(x <= a, f(x)^2))": (
+        "(x::R) -> 2 * where(x <= a, f(x))",
+        "(x::R) -> 2 * where(x <= a, k(x))",
     ),
 }
 
@@ -91,71 +93,81 @@ def test_the_second_derivative_of_a_distance_is_twice_the_density() -> None:
 # --- against quadrature ---------------------------------------------------------------------------------------------
 
 PROGRAMS = {
-    "a product of conditions": "(f::RF) -> (a::R, b::R) -> sum(x::R, indicator(a, x, 1) * indicator(x, b, 1) * f(x))",
+    "a product of conditions": "(f::RF) -> (a::R, b::R) -> sum(x::R, where(a <= x, 1) * where(x <= b, 1) * f(x))",
     "a condition under another": """(f::RF) -> (a::R, b::R) ->
-        sum(x::R, indicator(sin(a), x, indicator(x, 1 + b^2, f(x))))""",
-    "equal conditions": "(f::RF) -> (a::R) -> sum(x::R, f(x) * indicator(x, a, 1)^3 * indicator(-a, -x, f(x)))",
-    "opposite conditions": "(f::RF) -> (a::R) -> sum(x::R, f(x) * indicator(x, a, 2) * sign(x - a))",
+        sum(x::R, where(sin(a) <= x <= 1 + b^2, f(x)))""",
+    "equal conditions": "(f::RF) -> (a::R) -> sum(x::R, f(x) * where(x <= a, 1)^3 * where(-a <= -x, f(x)))",
+    "opposite conditions": "(f::RF) -> (a::R) -> sum(x::R, f(x) * where(x <= a, 2) * sign(x - a))",
     "a power of a sign": "(f::RF) -> (a::R) -> sum(x::R, f(x) * sign(x - a)^3 * (1 + sign(a - x))^2)",
     "a sign written out": "(f::RF) -> (a::R) -> sum(x::R, f(x) * (x - a) / abs(x - a))",
-    "inside of a function": "(f::RF) -> (a::R) -> sum(x::R, exp(indicator(x, a, f(x))) * f(x))",
-    "continuous inside of a function": "(f::RF) -> (a::R) -> sum(x::R, f(x) * exp(-indicator(a, x, x - a)))",
-    "a slope": "(f::RF) -> (a::R, b::R) -> sum(x::R, indicator(a * x, b, f(x)))",
+    "inside of a function": "(f::RF) -> (a::R) -> sum(x::R, exp(where(x <= a, f(x))) * f(x))",
+    "continuous inside of a function": "(f::RF) -> (a::R) -> sum(x::R, f(x) * exp(-where(a <= x, x - a)))",
+    "a slope": "(f::RF) -> (a::R, b::R) -> sum(x::R, where(a * x <= b, f(x)))",
     "a slope of a δ": "(f::RF) -> (a::R, b::R) -> sum(x::R, delta(a * x, b, f(x)))",
     "one place, written twice": """(f::RF) -> (a::R, b::R) ->
-        sum(x::R, indicator(a * x - a * b + x - b, 0, f(x)) * indicator(x, b, 1) * sign(a * (x - b)))""",
+        sum(x::R, where(a * x - a * b + x - b <= 0, f(x)) * where(x <= b, 1) * sign(a * (x - b)))""",
     "one place by definition": """(f::RF) -> (a::R, b::R) -> begin
         c = a * b
         d = a * b
-        sum(x::R, f(x) * indicator(x, c, 1) * indicator(x, d, 1))
+        sum(x::R, f(x) * where(x <= c, 1) * where(x <= d, 1))
     end""",
     "a definition in the integral": """(f::RF) -> (a::R) -> sum(x::R, begin
-        g = indicator(x, a, f(x))
+        g = where(x <= a, f(x))
         g * (g + f(x))
     end)""",
     "a map of one's own": """(f::RF) -> (a::R) -> begin
-        g = (y::R, b::R) -> indicator(y, b, f(y) * b)
+        g = (y::R, b::R) -> where(y <= b, f(y) * b)
         h = (y::R) -> g(y, a)^2
         sum(x::R, h(x) * g(x, 2 * a))
     end""",
     "a place that is an integral": """(f::RF) -> (a::R) -> begin
-        c = sum(x::R, indicator(x, a, f(x)))
-        sum(x::R, indicator(x, c, f(x) * a))
+        c = sum(x::R, where(x <= a, f(x)))
+        sum(x::R, where(x <= c, f(x) * a))
     end""",
     "a δ and a condition": """(f::RF) -> (a::R) ->
-        sum(x::R, f(x) * indicator(a - 1, x, f(x - a)) * delta(x, 2 * a + 2, 1))""",
+        sum(x::R, f(x) * where(a - 1 <= x, f(x - a)) * delta(x, 2 * a + 2, 1))""",
     "δ's in a sum": "(f::RF) -> (a::RV) -> sum(x::R, f(x) * (1 + sum(i, delta((i + 1) * x, a(i), i * f(x)))) * f(x))",
-    "a sum in a square": "(f::RF) -> (a::RV) -> sum(x::R, f(x) * sum(i, indicator(x, a(i), 1))^2)",
+    "a sum in a square": "(f::RF) -> (a::RV) -> sum(x::R, f(x) * sum(i, where(x <= a(i), 1))^2)",
     "a product of sums": """(f::RF) -> (a::RV) ->
-        sum(x::R, f(x) * sum(i, indicator(x, a(i), 1)) * sum(j, sign(x - a(j)) * j))""",
+        sum(x::R, f(x) * sum(i, where(x <= a(i), 1)) * sum(j, sign(x - a(j)) * j))""",
     "a double sum": """(f::RF, W::RM) -> (a::RV) ->
-        sum((x::R, i, j), W(i, j) * f(x) * indicator(x, a(i), 1) * sign(x - a(j)))""",
+        sum((x::R, i, j), W(i, j) * f(x) * where(x <= a(i), 1) * sign(x - a(j)))""",
     "one entry of a sum": """(f::RF) -> (a::RV) ->
-        sum(x::R, f(x) * indicator(x, a(0), 1) * sum(i, indicator(x, a(i), 1)))""",
+        sum(x::R, f(x) * where(x <= a(0), 1) * sum(i, where(x <= a(i), 1)))""",
     "a sum inside of a function": """(f::RF, w::RV) -> (a::RV) ->
-        sum(x::R, f(x) * exp(sum(i, indicator(x, a(i), w(i)))))""",
-    "a sum in a denominator": "(f::RF) -> (a::RV) -> sum(x::R, f(x) / (2 + sum(i, indicator(x, a(i), 1))))",
-    "places that are products": "(f::RF) -> (a::RV, b::RV) -> sum(x::R, f(x) * sum(i, indicator(x, a(i) * b(i), i))^2)",
+        sum(x::R, f(x) * exp(sum(i, where(x <= a(i), w(i)))))""",
+    "a sum in a denominator": "(f::RF) -> (a::RV) -> sum(x::R, f(x) / (2 + sum(i, where(x <= a(i), 1))))",
+    "places that are products": "(f::RF) -> (a::RV, b::RV) -> sum(x::R, f(x) * sum(i, where(x <= a(i) * b(i), i))^2)",
     "neighbours on a ring": RING
     + """(f::RF) -> (a::(P) -> R) ->
-        sum(x::R, f(x) * sum(i::P, indicator(x, a(i), 1) * sign(x - a(i + 1)))^2)""",
-    "several places of sums": "(f::RF) -> (a::RV) -> sum(x::R, f(x) * sum((i, j), indicator(x, a(i) + a(j), 1)))",
-    "a complex weight": "(f::CF) -> (a::R) -> abs2(sum(x::R, f(x) * indicator(x, a, 1) * exp(im * x * a)))",
-    "a place on the complex plane": "(f::CF) -> (z::CV) -> sum((x::R, i), indicator(x, abs2(z(i)), f(x) * z(i)))",
-    "an unknown function of a condition": "(f::RF, g::RF) -> (a::R) -> sum(x::R, g(indicator(x, a, f(x))) * f(x))",
-    "a place of an unknown function": "(b::R, g::RF) -> (f::RF, a::R) -> sum(x::R, indicator(x, a * f(b), g(x)))",
+        sum(x::R, f(x) * sum(i::P, where(x <= a(i), 1) * sign(x - a(i + 1)))^2)""",
+    "several places of sums": "(f::RF) -> (a::RV) -> sum(x::R, f(x) * sum((i, j), where(x <= a(i) + a(j), 1)))",
+    "a complex weight": "(f::CF) -> (a::R) -> abs2(sum(x::R, f(x) * where(x <= a, 1) * exp(im * x * a)))",
+    "a place on the complex plane": "(f::CF) -> (z::CV) -> sum((x::R, i), where(x <= abs2(z(i)), f(x) * z(i)))",
+    "an unknown function of a condition": "(f::RF, g::RF) -> (a::R) -> sum(x::R, g(where(x <= a, f(x))) * f(x))",
+    "a place of an unknown function": "(b::R, g::RF) -> (f::RF, a::R) -> sum(x::R, where(x <= a * f(b), g(x)))",
     "a δ at the place of a function": "(a::R) -> (f::RF) -> sum(x::R, delta(x, f(a), exp(-x^2)))",
     "a nested derivative": """(f::RF) -> (a::R) ->
-        a * grad((b::R) -> sum(x::R, indicator(x, a * b, f(x))))(a)""",
+        a * grad((b::R) -> sum(x::R, where(x <= a * b, f(x))))(a)""",
     "a nested derivative by a function": """(f::RF, g::RF) -> (a::R) ->
         sum(t::R, g(t) * grad((h::RF) -> sum(x::R, delta(x, a, h(x)^2)))(f)(t))""",
-    "under an equation": "(f::RF) -> (a::R) -> sum(x::R, indicator(x, a, exp(-x^2)))^2 + indicator(0, a, a^2)",
+    "a strict condition": "(f::RF) -> (a::R, b::R) -> sum(x::R, a < x < b, f(x) * a)",
+    "a strict condition, and else": "(f::RF) -> (a::R, b::R) -> sum(x::R, where(a < x and x < b, f(x) * a, b * f(x)))",
+    "a strict condition in a power": "(f::RF) -> (a::R) -> sum(x::R, where(x < a, 1, 2)^3 * f(x))",
+    "a strict condition in a strict one": """(f::RF) -> (a::R) ->
+        sum(x::R, where(x < a, where(a - 1 < x, f(x), 3 * f(x)), f(x)^2))""",
+    "one of several conditions": """(f::RF) -> (a::R, b::R) ->
+        sum(x::R, where(x < a or not (x <= b or x > 2 + a^2), f(x) * (a + b)))""",
+    "neighbouring entries": """(f::RF) -> (y::RV{n}) ->
+        sum(x::R, sum(i, i < n - 1, where(y(i) <= x < y(i + 1), f(x) * y(i))))""",
+    "not at a place": "(f::RF) -> (a::R) -> sum(x::R, x != a, f(x) * a^2)",
+    "under an equation": "(f::RF) -> (a::R) -> sum(x::R, where(x <= a, exp(-x^2)))^2 + where(0 <= a, a^2)",
 }
 WITHOUT_HVP = {name for name, text in PROGRAMS.items() if "sign(" in text or "abs(" in text}
 """Gradients with sign(u) hold (1 − sign(u)²)/|u|, which is 0 but where u is, and has no finite value there."""
 COUPLED = {
-    "two variables": "(f::RF) -> (a::R) -> sum((x::R, y::R), indicator(x, y + a, f(x) * f(y)) * indicator(x, a, 1))",
-    "an integral in a function": "(f::RF) -> (a::R) -> sum(x::R, f(x) * exp(sum(y::R, indicator(x, y + a, f(y)))))",
+    "two variables": "(f::RF) -> (a::R) -> sum((x::R, y::R), where(x <= y + a, f(x) * f(y)) * where(x <= a, 1))",
+    "an integral in a function": "(f::RF) -> (a::R) -> sum(x::R, f(x) * exp(sum(y::R, where(x <= y + a, f(y)))))",
 }
 
 
@@ -180,14 +192,14 @@ def test_a_condition_on_two_variables_of_integrals_agrees_with_quadrature(name: 
 
 TERMS = (
     "f(x)",
-    "indicator(x, {p}, 1)",
-    "indicator({p}, x, 2)",
+    "where(x <= {p}, 1)",
+    "where({p} <= x, 2)",
     "sign(x - {p})",
     "abs(x - {p})",
-    "exp(indicator(x, {p}, f(x)))",
-    "(1 + indicator(2 * x, 2 * {p}, x))",
-    "sin(indicator({p}, x, x - {p}))",
-    "sum(i, indicator(x, a(i), i))",
+    "exp(where(x <= {p}, f(x)))",
+    "(1 + where(2 * x <= 2 * {p}, x))",
+    "sin(where({p} <= x, x - {p}))",
+    "sum(i, where(x <= a(i), i))",
     "tanh(sum(i, sign(x - a(i)) * c))",
 )
 PLACES = ("b", "(b + c)", "(c - b)", "a(0)", "a(1)", "(b * c)")
@@ -219,15 +231,15 @@ def test_random_integrands_agree_with_quadrature(text: str) -> None:
 # --- maps of real numbers -------------------------------------------------------------------------------------------
 
 MAPS = {
-    "(f::RF) -> pullback((a::R) -> (t::R) -> indicator(t, a, f(t)))": "f(a) * k(a)",
+    "(f::RF) -> pullback((a::R) -> (t::R) -> where(t <= a, f(t)))": "f(a) * k(a)",
     "(f::RF) -> pullback((a::R) -> (t::R) -> delta(t, a, f(t)))": "f(a) * grad(k)(a) + k(a) * grad(f)(a)",
-    "(f::RF) -> pullback((a::RV) -> (i, t::R) -> indicator(t, a(i), f(t)))": "i -> f(a(i)) * k(i, a(i))",
-    "(f::RF) -> pullback((a::RV) -> (t::R) -> i -> indicator(t, a(i), f(t)))": "i -> f(a(i)) * k(a(i))(i)",
+    "(f::RF) -> pullback((a::RV) -> (i, t::R) -> where(t <= a(i), f(t)))": "i -> f(a(i)) * k(i, a(i))",
+    "(f::RF) -> pullback((a::RV) -> (t::R) -> i -> where(t <= a(i), f(t)))": "i -> f(a(i)) * k(a(i))(i)",
     "(f::RF) -> pullback((a::R) -> (t::R) -> sum(x::R, delta(x, t - a, f(x))))": "-sum(t::R, k(t) * grad(f)(t - a))",
-    "(g::(RF) -> R) -> grad((a::R) -> g((t::R) -> indicator(t, a, exp(-t^2))))": (
-        "grad(g)((t::R) -> indicator(t, a, exp(-t^2)))(a) * exp(-a^2)"
+    "(g::(RF) -> R) -> grad((a::R) -> g((t::R) -> where(t <= a, exp(-t^2))))": (
+        "grad(g)((t::R) -> where(t <= a, exp(-t^2)))(a) * exp(-a^2)"
     ),
-    DERIVATIVE + "(D::Der, f::RF) -> grad((a::R) -> sum(s::R, f(s) * D((t::R) -> indicator(t, a, f(t)))(s)))": (
+    DERIVATIVE + "(D::Der, f::RF) -> grad((a::R) -> sum(s::R, f(s) * D((t::R) -> where(t <= a, f(t)))(s)))": (
         "f(a) * adjoint(D)(f)(a)"
     ),
 }
@@ -239,10 +251,10 @@ def test_the_pullback_of_a_map_that_jumps_is_an_integral(text: str) -> None:
 
 
 UNDER_AN_INTEGRAL = {
-    "(f::RF) -> (a::R) -> sum(x::R, f(x) * grad((y::R) -> indicator(a, y, 1))(x))": "grad(f)(a)",
-    "(f::RF) -> (a::R) -> sum(x::R, f(x) * grad(grad((y::R) -> indicator(a, y, y - a)))(x))": "grad(f)(a)",
-    "(f::RF) -> (a::R) -> sum(x::R, f(x) * pullback((y::R) -> indicator(a, y, 1))(x, f(x)))": "2 * f(a) * grad(f)(a)",
-    "(f::RF) -> (a::R) -> sum(x::R, f(x) * grad((y::R) -> indicator(a, y, 1))(2 * x))": "1/4 * grad(f)(1/2 * a)",
+    "(f::RF) -> (a::R) -> sum(x::R, f(x) * grad((y::R) -> where(a <= y, 1))(x))": "grad(f)(a)",
+    "(f::RF) -> (a::R) -> sum(x::R, f(x) * grad(grad((y::R) -> where(a <= y, y - a)))(x))": "grad(f)(a)",
+    "(f::RF) -> (a::R) -> sum(x::R, f(x) * pullback((y::R) -> where(a <= y, 1))(x, f(x)))": "2 * f(a) * grad(f)(a)",
+    "(f::RF) -> (a::R) -> sum(x::R, f(x) * grad((y::R) -> where(a <= y, 1))(2 * x))": "1/4 * grad(f)(1/2 * a)",
 }
 
 
@@ -253,7 +265,7 @@ def test_a_derivative_at_the_variable_of_an_integral_has_a_peak_where_the_map_ju
 
 
 def test_a_derivative_at_another_place_has_none() -> None:
-    text = "(f::RF) -> (a::R) -> sum(x::R, f(x) * grad((y::R) -> indicator(a, y, 1))(a^2))"
+    text = "(f::RF) -> (a::R) -> sum(x::R, f(x) * grad((y::R) -> where(a <= y, 1))(a^2))"
     assert formula(cd.grad(text)) == "0"
 
 
@@ -263,21 +275,21 @@ def test_a_derivative_at_another_place_has_none() -> None:
 @pytest.mark.parametrize(
     ("text", "gradient"),
     [
-        ("(x::RV) -> (a::R) -> sum(i, indicator(0, x(i) - a, x(i) - a))", "-sum(i, indicator(0, x(i) - a, 1))"),
-        ("(b::R) -> (a::R) -> indicator(b, a, a^2)", "2 * a * indicator(b, a, 1)"),
-        ("(b::R) -> (a::R) -> indicator(b, a, b)", "0"),
+        ("(x::RV) -> (a::R) -> sum(i, where(0 <= x(i) - a, x(i) - a))", "-sum(i, where(0 <= x(i) - a, 1))"),
+        ("(b::R) -> (a::R) -> where(b <= a, a^2)", "2 * a * where(b <= a, 1)"),
+        ("(b::R) -> (a::R) -> where(b <= a, b)", "0"),
         (
-            "(f::RF) -> (a::R, b::R) -> sum(x::R, indicator(a, b, f(x) * a))",
-            "(sum(x::R, indicator(a, b, f(x))), 0)",
+            "(f::RF) -> (a::R, b::R) -> sum(x::R, where(a <= b, f(x) * a))",
+            "(sum(x::R, where(a <= b, f(x))), 0)",
         ),
-        ("(f::RF, b::R) -> (a::R) -> sum(x::R, indicator(x, b, f(x) * a))", "sum(x::R, indicator(x, b, f(x)))"),
+        ("(f::RF, b::R) -> (a::R) -> sum(x::R, where(x <= b, f(x) * a))", "sum(x::R, where(x <= b, f(x)))"),
         (
-            "(f::RF) -> (a::R) -> sum(x::R, indicator(x - a, x^2 - a, f(x) * a))",
-            "sum(x::R, indicator(x - a, x^2 - a, f(x)))",
+            "(f::RF) -> (a::R) -> sum(x::R, where(x - a <= x^2 - a, f(x) * a))",
+            "sum(x::R, where(x - a <= x^2 - a, f(x)))",
         ),
         (
-            "(f::RF) -> (a::R) -> sum(x::R, indicator(x - 2 * a, x - a, f(x) * a))",
-            "sum(x::R, indicator(x - 2 * a, x - a, f(x)))",
+            "(f::RF) -> (a::R) -> sum(x::R, where(x - 2 * a <= x - a, f(x) * a))",
+            "sum(x::R, where(x - 2 * a <= x - a, f(x)))",
         ),
     ],
 )
@@ -286,20 +298,25 @@ def test_a_condition_that_compares_no_variable_of_an_integral_is_constant(text: 
 
 
 REFUSED = {
-    "(f::RF) -> (a::R) -> sum(x::R, delta(x^2, a, f(x)))": "the place of delta.* moves with a",
-    "(f::RF) -> (a::R) -> sum(x::R, exp(delta(x, a, f(x))))": "the place of delta.* moves with a",
-    "(f::RF) -> (a::R) -> sum(x::R, indicator(x^2, a, f(x)))": r"a - x\^2 changes its sign moves .* not known",
-    "(f::RF) -> (a::RV) -> sum((x::R, i), indicator(i * x, a(i), f(x)))": "changes its sign moves .* not known",
-    "(f::RF) -> (a::R) -> sum(x::R, indicator(f(x), a, 1))": "changes its sign moves .* not known",
-    "(f::RF) -> (a::R) -> sum(x::R, indicator(x, a, log(a - x) * f(x)))": "not finite where a - x is zero",
+    "(f::RF) -> (a::R) -> sum(x::R, delta(x^2, a, f(x)))": "delta.* depends on a, and no integral",
+    "(f::RF) -> (a::R) -> sum(x::R, exp(delta(x, a, f(x))))": "delta.* depends on a, and no integral",
+    "(f::RF) -> (a::R) -> sum(x::R, where(x^2 <= a, f(x)))": r"a - x\^2 changes its sign moves .* not known",
+    "(f::RF) -> (a::RV) -> sum((x::R, i), where(i * x <= a(i), f(x)))": "changes its sign moves .* not known",
+    "(f::RF) -> (a::R) -> sum(x::R, where(f(x) <= a, 1))": "changes its sign moves .* not known",
+    "(f::RF) -> (a::R) -> sum(x::R, where(x <= a, log(a - x) * f(x)))": "not finite where a - x is zero",
     "(f::RF) -> (a::R) -> sum(x::R, log(abs(x - a)) * f(x))": "not finite where x - a is zero",
-    "(f::RF) -> (a::RV) -> sum(x::R, f(x) * sum((i, j), indicator(x, a(i) + a(j), 1))^2)": "not known beforehand",
-    "(f::RF) -> (a::Sym) -> sum(x::R, f(x) * sum((i, j), indicator(x, a(i, j), 1))^2)": "not known beforehand",
-    RING + "(f::RF) -> (a::(P) -> R) -> sum(x::R, f(x) * sum(i::P, indicator(x, a(2 * i), 1))^2)": (
+    "(f::RF) -> (a::RV) -> sum(x::R, f(x) * sum((i, j), where(x <= a(i) + a(j), 1))^2)": "not known beforehand",
+    "(f::RF) -> (a::Sym) -> sum(x::R, f(x) * sum((i, j), where(x <= a(i, j), 1))^2)": "not known beforehand",
+    RING + "(f::RF) -> (a::(P) -> R) -> sum(x::R, f(x) * sum(i::P, where(x <= a(2 * i), 1))^2)": (
         "not known beforehand"
     ),
-    "(g::(RF) -> R) -> (a::R) -> g((t::R) -> delta(t, a, exp(-t^2)))": "the place of delta.* moves with a",
-    "(f::RF) -> (a::R) -> sum(x::R, f(x) * grad(grad((y::R) -> indicator(a, y, 1)))(x))": "the place of delta.*with y",
+    "(f::RF) -> (a::R, b::R) -> sum(x::R, atan2(x - a, b) * f(x))": "may jump at places that move with a",
+    "(f::RF) -> (a::R) -> sum(x::R, angle(im * (x - a) - 1) * f(x))": "may jump at places that move with a",
+    "(f::RF) -> (a::R) -> sum(x::R, imag(log(complex(x - a))) * f(x))": "may jump at places that move with a",
+    "(f::RF) -> (y::RV) -> sum(x::R, ties(i, x * y(i) + i)(0) * f(x))": "may jump at places that move with y",
+    "(f::RF) -> (a::R) -> sum(x::R, floor(x - a) * f(x))": "jumps at places that move with a",
+    "(g::(RF) -> R) -> (a::R) -> g((t::R) -> delta(t, a, exp(-t^2)))": "delta.* depends on a, and no integral",
+    "(f::RF) -> (a::R) -> sum(x::R, f(x) * grad(grad((y::R) -> where(a <= y, 1)))(x))": "depends on y, and no integral",
 }
 
 
@@ -310,10 +327,10 @@ def test_a_place_that_cannot_be_found_is_refused_in_words(text: str) -> None:
     assert caught.value.remedy
 
 
-@pytest.mark.parametrize("text", ["indicator(0, f(x), f(x))", "abs(f(x) - g(x))", "abs(f(x)^2 - 1)"])
+@pytest.mark.parametrize("text", ["where(0 <= f(x), f(x))", "abs(f(x) - g(x))", "abs(f(x)^2 - 1)"])
 def test_a_function_that_is_continuous_at_an_unknown_place_has_a_gradient_and_no_more(text: str) -> None:
     program = f"(g::RF) -> (f::RF) -> sum(x::R, {text})"
-    assert "indicator" in str(cd.grad(program)) or "sign" in str(cd.grad(program))
+    assert "where" in str(cd.grad(program)) or "sign" in str(cd.grad(program))
     with pytest.raises(cd.CombDiffError, match="not known"):
         cd.hvp(program)
 
@@ -332,7 +349,7 @@ def test_a_derivative_is_told_and_found_without_laws_too(name: str) -> None:
 
 
 def test_the_combinators_show_where_an_integrand_jumps() -> None:
-    d = cd.grad("(f::RF) -> (a::R) -> sum(x::R, indicator(x, a, f(x)))")
+    d = cd.grad("(f::RF) -> (a::R) -> sum(x::R, where(x <= a, f(x)))")
     jump = "Jump (B indicator (K f(x)))"
     assert combinator_form(d) == f"a ↦ result = B Σ (C (x ↦ {jump} (f(x) at x = a by B (add -x) I)))"
 
@@ -354,7 +371,7 @@ def test_programs_whose_derivatives_hold_a_δ_are_checked(text: str) -> None:
 
 
 def test_the_value_of_a_map_of_real_numbers_is_left_out_of_code_in_words() -> None:
-    d = cd.pullback("(f::RF) -> pullback((a::R) -> (t::R) -> indicator(t, a, f(t)))")
+    d = cd.pullback("(f::RF) -> pullback((a::R) -> (t::R) -> where(t <= a, f(t)))")
     assert "f(a)" in d.source()
     with pytest.raises(cd.CombDiffError, match="a function of real numbers") as caught:
         d.source(value=True)
@@ -363,7 +380,7 @@ def test_the_value_of_a_map_of_real_numbers_is_left_out_of_code_in_words() -> No
 
 def test_a_functional_of_functions_is_not_checked_and_says_so() -> None:
     with pytest.raises(cd.CombDiffError, match="no random value"):
-        cd.grad("(g::(RF) -> R) -> (a::R) -> g((t::R) -> indicator(t, a, exp(-t^2)))").check()
+        cd.grad("(g::(RF) -> R) -> (a::R) -> g((t::R) -> where(t <= a, exp(-t^2)))").check()
 
 
 def test_a_map_of_numbers_and_indices_at_once_has_no_derivative_and_a_remedy() -> None:
@@ -374,5 +391,5 @@ def test_a_map_of_numbers_and_indices_at_once_has_no_derivative_and_a_remedy() -
 
 
 def test_a_gradient_without_integrals_left_is_compiled() -> None:
-    d = cd.grad("(f::RF) -> (a::RV) -> sum((x::R, i), indicator(x, a(i), f(x)^2))")
+    d = cd.grad("(f::RF) -> (a::RV) -> sum((x::R, i), where(x <= a(i), f(x)^2))")
     np.testing.assert_allclose(d.compile()(np.array([0.5, 1.0, -2.0]), f=np.sin), np.sin([0.5, 1.0, -2.0]) ** 2)

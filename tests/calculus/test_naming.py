@@ -67,7 +67,7 @@ def test_named_arguments_leave_the_derivative_right(text: str) -> None:
 
 def test_softmax_computes_its_normalisation_once() -> None:
     d = cd.grad("(A::RM) -> (x::RV) -> log(sum(i, exp(sum(j, A(i, j) * x(j)))))")
-    assert str(d).count("A(i, j) * x(j)") == 1
+    assert str(d).count("softmax(") == 1 and str(d).count("sum(") == 2
 
 
 @pytest.mark.parametrize(

@@ -156,7 +156,7 @@ BAD = {
     "a parameter that is not there": ("(x::RV) -> sum(i, x(i))", "no parameter", {"wrt": "y"}),
     "a kept function that depends on the variable": (
         "(x::R) -> begin\nR = (t::R) -> t * x\nR(2)\nend",
-        "depends on the variable",
+        "depends on an unknown of the derivative",
         {"keep": "R"},
     ),
 }

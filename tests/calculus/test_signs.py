@@ -133,3 +133,31 @@ def test_sizes_of_residuals_agree_with_differences(size: int, seed: int) -> None
     np.testing.assert_allclose(
         cd.hvp(text).compile()(A, b, x, k), (slope(x + h * k) - slope(x - h * k)) / (2 * h), rtol=1e-5, atol=1e-6
     )
+
+
+# --- kinks and steps under an integral ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "gradient", "second"),
+    [
+        ("f(x) * relu(x - a)", "-sum(x::R, f(x) * sign(relu(x - a)))", "k * f(a)"),
+        ("f(x) * relu(a - 2 * x)", "sum(x::R, f(x) * sign(relu(a - 2 * x)))", "1/2 * k * f(1/2 * a)"),
+        ("f(x) * max(x, a)", "1/2 * sum(x::R, f(x) * (1 - sign(x - a)))", "k * f(a)"),
+        ("f(x) * min(x, a)", "1/2 * sum(x::R, f(x) * (1 + sign(x - a)))", "-k * f(a)"),
+    ],
+)
+def test_a_kink_whose_place_moves_has_a_second_derivative(text: str, gradient: str, second: str) -> None:
+    program = f"(f::RF) -> (a::R) -> sum(x::R, {text})"
+    assert str(cd.grad(program)) == f"(f::RF) -> (a::R) -> {gradient}"
+    assert str(cd.hvp(program)) == f"(f::RF) -> (a::R, k::R) -> {second}"
+
+
+@pytest.mark.parametrize("name", ["floor", "ceil", "round"])
+def test_steps_are_refused_where_their_places_move(name: str) -> None:
+    with pytest.raises(cd.CombDiffError, match=f"{name}.x - a. jumps at places that move with a") as caught:
+        cd.grad(f"(f::RF) -> (a::R) -> sum(x::R, f(x) * {name}(x - a))")
+    assert caught.value.remedy
+    assert str(cd.grad(f"(f::RF) -> (a::R) -> a * sum(x::R, f(x) * {name}(x))")).endswith(
+        f"sum(x::R, f(x) * {name}(x))"
+    )

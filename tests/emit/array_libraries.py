@@ -44,8 +44,10 @@ def stand_in(name: str) -> types.ModuleType:
 def stand_ins(name: str) -> dict[str, types.ModuleType]:
     """A library that NumPy stands in for, with what CuPy has of SciPy."""
     import scipy.linalg
+    import scipy.special
 
-    more = {"cupyx": types.ModuleType("cupyx"), "cupyx.scipy": scipy, "cupyx.scipy.linalg": scipy.linalg}
+    of_scipy = {"cupyx.scipy": scipy, "cupyx.scipy.linalg": scipy.linalg, "cupyx.scipy.special": scipy.special}
+    more = {"cupyx": types.ModuleType("cupyx"), **of_scipy}
     return {name: stand_in(name), **(more if name == "cupy" else {})}
 
 

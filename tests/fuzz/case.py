@@ -254,6 +254,11 @@ class Case:
                 self._not_finite(what, g, second)
             wide = g.reshape((1, *oracle.sizes_of(u.kind))).astype(np.clongdouble)
             slopes = slopes + (wide.conj() * self.along.arrays[u]).real.reshape(self.along.count, -1).sum(axis=1)
+        self.compare_slopes(slopes, what, second, tolerance)
+
+    def compare_slopes(self, slopes: Any, what: str, second: bool = False, tolerance: float = TOLERANCE) -> None:
+        """Hold the slopes along all directions against the oracle."""
+        expected = self.curvatures if second else self.slopes
         off = np.abs(slopes - expected)
         scale = np.abs(expected).max(initial=0)
         floor = self._unseen() if self.weather in EXTREMES else 1e-3 * tolerance * scale + 1e-12

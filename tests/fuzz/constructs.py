@@ -121,7 +121,10 @@ def _of_power(e: Power) -> str:
 
 def _of_indicator(left: Expr, right: Expr, body: Expr) -> list[str]:
     names = [f"indicator of {'indices' if isinstance(left, Affine) and isinstance(right, Affine) else 'reals'}"]
-    if any(isinstance(u, Power) or (isinstance(u, Call) and u.name in ("log", "sqrt")) for u in walk(body)):
+    if any(
+        isinstance(u, Power) or (isinstance(u, Call) and u.name in ("log", "sqrt", "log1p", "log2", "log10"))
+        for u in walk(body)
+    ):
         names.append("singular function under a guard")
     return names
 

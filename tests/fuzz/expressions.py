@@ -37,7 +37,9 @@ WEIGHTS = {
     "index": 0.12,
     "count": 0.05,
 }
-_ENTIRE = ("sin", "cos", "tanh", "exp", "atan", "sinh", "cosh", "tan")
+_ENTIRE = ("sin", "cos", "tanh", "exp", "atan", "sinh", "cosh", "tan", "expm1")
+_OF_REALS = ("atan", "erf", "erfc", "asinh", "sigmoid", "softplus")
+_SINGULAR = ("log", "log", "log", "sqrt", "sqrt", "sqrt", "log1p", "log2", "log10")
 
 
 class Expressions(Leaves):
@@ -276,16 +278,16 @@ class Expressions(Leaves):
         return Power(base, self.bounded(self.real(sight, min(above, 4))))
 
     def _entire(self, sight: Sight, budget: int, needed: tuple[Var, ...]) -> Expr | None:
-        name = self.draw.one(_ENTIRE)
+        name = self.draw.one(_ENTIRE + _OF_REALS)
         e = self.number(sight, budget - 3, needed)
-        if name in ("exp", "sinh", "cosh", "tan") or (is_complex(e) and name != "exp"):
+        if name in ("exp", "sinh", "cosh", "tan", "expm1") or (is_complex(e) and name != "exp"):
             e = self.bounded(e)
-        if name == "atan" and is_complex(e):
+        if name in _OF_REALS and is_complex(e):
             e = self.real(sight, budget - 3, needed)
         return Call(name, e, self.draw.odds(0.1))
 
     def _singular(self, sight: Sight, budget: int, needed: tuple[Var, ...]) -> Expr | None:
-        name = self.draw.one(("log", "log", "sqrt", "sqrt"))
+        name = self.draw.one(_SINGULAR)
         e = self.positive(sight, budget - 1, needed) if self.draw.odds(0.8) else self.number(sight, budget - 1, needed)
         if not is_complex(e) and self.draw.odds(0.2):
             e = Call("complex", e)
@@ -303,7 +305,9 @@ class Expressions(Leaves):
         e = self.number(sight, budget - 1, needed)
         if is_complex(e) and self.draw.odds(0.7):
             e = Call(self.draw.one(("real", "imag")), e)
-        name = self.draw.one(("abs", "sign"))
+        name = self.draw.one(
+            ("abs", "sign", "abs", "sign") if is_complex(e) else ("abs", "sign", "abs", "sign", "relu")
+        )
         result: Expr = Call(name, e)
         roll = self.draw.rng.random()
         if roll < 0.15:

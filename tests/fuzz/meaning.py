@@ -180,7 +180,9 @@ def _value(e: Expr, scope: Scope) -> Any:
             return T.power(evaluate(base, scope), value, over_complex(e.kind))
         case Call(name, of):
             # its derivative is one over it
-            argument = _inverted(of, scope) if name in ("log", "sqrt", "abs", "sign") else evaluate(of, scope)
+            argument = (
+                _inverted(of, scope) if name in ("log", "log2", "log10", "sqrt", "abs", "sign") else evaluate(of, scope)
+            )
             return T.call(name, argument, over_complex(of.kind))
         case Sum(indices, body):
             return summation(indices, body, scope)

@@ -338,7 +338,9 @@ def _vanishes_beyond(program: Program, r: Range) -> bool:
 
 def _is_singular(e: Expr) -> bool:
     """Whether it may be infinite at a zero."""
-    return isinstance(e, Div | Power | Derived) or (isinstance(e, Call) and e.name in ("log", "sqrt"))
+    return isinstance(e, Div | Power | Derived) or (
+        isinstance(e, Call) and e.name in ("log", "sqrt", "log1p", "log2", "log10")
+    )
 
 
 LAWS: dict[str, tuple[Callable[[Case], None], float]] = {

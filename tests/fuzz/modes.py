@@ -13,7 +13,7 @@ from combdiff.errors import ArrayError, BudgetError, CombDiffError, UnsupportedE
 from combdiff.meaning.sizes import FEWEST, evaluation_steps, two_sizes
 from combdiff.terms.types import Index
 
-from . import libraries, oracle
+from . import forward, libraries, oracle
 from .arguments import as_taken, extra_arguments
 from .broken import breakable, broken
 from .case import Case, Failure, Skipped
@@ -367,6 +367,9 @@ MODES: dict[str, tuple[Mode, float]] = {
     "expand": (expand, 1.5),
     "hvp": (hvp, 1.5),
     "joint": (joint, 1.5),
+    "jvp": (forward.jvp, 1.5),
+    "jacobian": (forward.jacobian, 1),
+    "simplified": (forward.simplified, 0.7),
     "pack": (pack, 1),
     "memory": (memory, 1),
     "single": (single, 0.5),

@@ -9,10 +9,12 @@ from .kinds import Function, Index, Number, Tensor
 from .syntax import Affine, App, Block, Definition, Expr, Lam, Program, Var, bound_by, children, walk
 from .walks import used
 
-WORDS = frozenset(
-    "begin let end sum im pi exp log sin cos tan sinh cosh tanh atan sqrt abs abs2 sign real imag conj complex "  # noqa: SIM905
-    "grad pullback adjoint inverse root delta indicator and or not true false".split()
+_WORDS = (
+    "begin let end sum im pi exp log sin cos tan sinh cosh tanh atan sqrt abs abs2 sign real imag conj complex "
+    "log1p log2 log10 expm1 asinh softplus sigmoid relu erf erfc "
+    "grad pullback adjoint inverse root delta indicator where and or not true false"
 )
+WORDS = frozenset(_WORDS.split())
 _PLAIN: Mapping[str, str] = {
     "index": "i j k l m n p q r s t i1 j1 a b c",
     "number": "a b c t s n m w z e r h y0 x0 u",

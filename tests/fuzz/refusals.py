@@ -7,26 +7,26 @@ import re
 from combdiff.errors import CombDiffError
 
 DOCUMENTED = {
-    # docs/language.md: "Compiling a program with an ∫ left is an error for now"
-    r"an integral over real numbers is left": "integral left",
-    r"a Dirac δ of real numbers is left": "δ left",
-    # README: an unknown map of tensors that would be needed at every value of an index is refused
-    r"a function of the user is applied to a different array for each value": "unknown map in a loop",
-    # docs/code.md: "no equations are solved"
-    r"solves equations, which is not done in dask": "equations in Dask",
-    # docs/language.md: "unless R depends on what is differentiated, which is refused"
-    r"that is kept unknown depends on the variable": "keep",
-    # docs/language.md: "a map of numbers and of indices at once, whose derivative cannot be written"
+    # README: "code for a result that contains an ∫" is not yet supported
+    r"the result contains an integral over real numbers": "integral left",
+    r"the result contains a Dirac δ of real numbers": "δ left",
+    # README: "code that would need an unspecified function of tensors at every value of an index"
+    r"code cannot call an unspecified function with a different array for each value": "unknown map in a loop",
+    # docs/code.md: "equations are not supported"
+    r"solves equations, which combdiff does not support for dask": "equations in Dask",
+    # docs/language.md: "combdiff refuses this if R depends on an unknown"
+    r"in keep depends on an unknown of the derivative": "keep",
+    # docs/language.md: "otherwise the language has no notation for its derivative"
     r"a map of numbers and of indices at once": "map of numbers and indices",
-    # docs/language.md: "and says so if there is none"
+    # docs/language.md: "raises an error if it finds none"
     r"Newton's method finds no root": "no root",
-    # docs/language.md: "it says so where the system has no solution that is finite"
+    # docs/language.md: "If a system has no finite solution, code raises an error"
     r"has no unique solution \(it is not finite\)": "no solution",
-    # docs/language.md: "moves with what is differentiated and meets no integral is refused"
-    r"this δ does not meet its integral": "δ that moves",
-    # docs/language.md: "a derivative that divides by zero whatever the arrays hold"
-    r"divides by zero, whatever the arrays hold": "division by zero",
-    # docs/language.md: "that floating point cannot hold is derived with, and refused where code is made"
+    # docs/language.md: "combdiff refuses a δ that depends on an unknown and has no integral"
+    r"no integral removes this δ": "δ that moves",
+    # docs/language.md: "a derivative that divides by zero for all arrays"
+    r"divides by zero for all arrays": "division by zero",
+    # docs/language.md: "code may not, because it does not fit into floating point"
     r"is beyond those of floating point": "huge number",
     # docs/code.md: within a limit of memory, or refused before
     r"bytes are needed|memory is limited": "memory",

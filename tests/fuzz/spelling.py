@@ -265,6 +265,11 @@ class Writer:
                 names = [self.index(i, (body,)) for i in indices]
                 listed = names[0] if len(names) == 1 else f"({self.comma().join(names)})"
                 return f"{word}({listed}{self.comma()}{self.expr(body, ARROW)})", ATOM
+            case Indicator(left, right, body) if self.odds(0.5):
+                sides, sign = [self.expr(x, SUM) for x in (left, right)], "<="
+                if self.odds(0.3):
+                    sides, sign = sides[::-1], ">="
+                return f"where({sides[0]} {sign} {sides[1]}{self.comma()}{self.expr(body, ARROW)})", ATOM
             case Delta(left, right, body) | Indicator(left, right, body):
                 word = "delta" if isinstance(e, Delta) else "indicator"
                 return f"{word}({self.comma().join(self.expr(x, ARROW) for x in (left, right, body))})", ATOM

@@ -233,7 +233,28 @@ _PLAIN: dict[str, Callable[[Any, Array], Array]] = {
     "atan": lambda xp, x: xp.arctan(x),
     "sqrt": lambda xp, x: xp.sqrt(x),
     "abs": lambda xp, x: xp.abs(x),
+    "log1p": lambda xp, x: xp.log1p(x),
+    "log2": lambda xp, x: xp.log2(x),
+    "log10": lambda xp, x: xp.log10(x),
+    "expm1": lambda xp, x: xp.expm1(x),
+    "asinh": lambda xp, x: xp.arcsinh(x),
+    "softplus": lambda xp, x: xp.logaddexp(x, 0 * x),
+    "sigmoid": lambda xp, x: xp.exp(-xp.logaddexp(-x, 0 * x)),
+    "relu": lambda xp, x: xp.where(x > 0, x, 0 * x),
+    "erf": lambda xp, x: _special("erf", x),
+    "erfc": lambda xp, x: _special("erfc", x),
 }
+
+
+def _special(name: str, x: Array) -> Array:
+    """A function that NumPy does not have, in double precision."""
+    if xp_of(x) is not np:
+        from jax.scipy import special as of_jax
+
+        return getattr(of_jax, name)(x)
+    from scipy import special
+
+    return np.asarray(getattr(special, name)(np.asarray(x, DOUBLE)), np.asarray(x).dtype)
 
 
 def call(name: str, v: Value, complex_: bool) -> Value:
@@ -262,6 +283,15 @@ def _sign(x: Array) -> Array:
     xp = xp_of(x)
     size = xp.abs(x)
     return xp.where(size == 0, 0, x / xp.where(size == 0, 1, size))
+
+
+def times(v: Value, c: Any) -> Value:
+    """v times a number, in the precision of v."""
+    return each(v, lambda x: x * (c if xp_of(x) is np and np.asarray(x).dtype in (LONG, np.clongdouble) else float(c)))
+
+
+def _ones(p: Value) -> Array:
+    return each(primal(p), lambda x: x * 0 + 1)
 
 
 def _slope(name: str, p: Value, t: Value, result: Value, complex_: bool) -> Value | None:
@@ -296,4 +326,26 @@ def _slope(name: str, p: Value, t: Value, result: Value, complex_: bool) -> Valu
                 return None
             turned = add(t, neg(mul(mul(result, result), conj(t))))
             return div(scaled(turned, Fraction(1, 2)), call("abs", p, complex_))
+    return _slope_of_others(name, p, t, result, complex_)
+
+
+def _slope_of_others(name: str, p: Value, t: Value, result: Value, complex_: bool) -> Value:
+    """The same for what is made of exponentials and logarithms."""
+    match name:
+        case "log1p" | "log2" | "log10":
+            base = {"log1p": 1.0, "log2": np.log(LONG(2)), "log10": np.log(LONG(10))}[name]
+            return div(times(t, 1 / base), add(p, _ones(p)) if name == "log1p" else p)
+        case "expm1":
+            return mul(call("exp", p, complex_), t)
+        case "asinh":
+            return div(t, call("sqrt", add(mul(p, p), _ones(p)), complex_))
+        case "softplus":
+            return mul(call("sigmoid", p, complex_), t)
+        case "sigmoid":
+            return mul(mul(result, call("sigmoid", neg(p), complex_)), t)
+        case "relu":
+            return mul(each(primal(p), lambda x: xp_of(x).where(x > 0, 0 * x + 1, 0 * x)), t)
+        case "erf" | "erfc":
+            size = (2 if name == "erf" else -2) / np.sqrt(np.pi * LONG(1))
+            return mul(times(call("exp", neg(mul(p, p)), complex_), size), t)
     raise AssertionError(f"no rule for {name}")

@@ -61,9 +61,9 @@ WRONG = {
     ),
     "a delta solved with the wrong sign": (
         "index",
-        """(kind v "periodic") (= (abs q) (bigrat (bigint 1) (bigint 1))))
+        """(variable v "periodic" c) (= (abs q) (bigrat (bigint 1) (bigint 1))))
       ((set (solution d v) (Lin (unstable-multiset-map (unstable-fn "Scale" (/ (bigrat (bigint -1) (bigint 1)) q))""",
-        """(kind v "periodic") (= (abs q) (bigrat (bigint 1) (bigint 1))))
+        """(variable v "periodic" c) (= (abs q) (bigrat (bigint 1) (bigint 1))))
       ((set (solution d v) (Lin (unstable-multiset-map (unstable-fn "Scale" (/ (bigrat (bigint 1) (bigint 1)) q))""",
         OVERLAP,
     ),
@@ -75,7 +75,7 @@ WRONG = {
     ),
     "a substitution that leaves conj alone": (
         "substitute",
-        "(Conj (Subst v a x))",
+        "(Conj (Subst m x))",
         "(Conj x)",
         HERMITIAN,
     ),
@@ -87,8 +87,8 @@ WRONG = {
     ),
     "a meeting that keeps the variable's other conditions out": (
         "contract",
-        "(union s (Over (set-remove vs v) (Subst v a (Where (multiset-remove ds d) e))))",
-        "(union s (Over (set-remove vs v) (Subst v a e)))",
+        "(Met (set-remove vs v) (set-of w) (multiset-remove ds d) (map-insert (map-empty) v (Var w)) e)",
+        "(Met (set-remove vs v) (set-of w) (multiset-of) (map-insert (map-empty) v (Var w)) e)",
         "(C::CM) -> sum((i, j), C(i, j)^2)",
     ),
     "a delta that leaves a product with its other factors": (
@@ -287,8 +287,8 @@ def test_a_functional_of_an_unknown_function_is_not_checked_and_says_so() -> Non
 
 def test_a_function_of_real_numbers_may_call_its_argument_otherwise() -> None:
     """Both call it a, and one of them has to be renamed, by which it must not take another value."""
-    d = cd.grad("(a::R) -> (f::RF) -> f(a)^2 + sum(x::R, indicator(x, 1, f(x)^2))")
-    assert str(d) == "(a::R) -> (f::RF) -> (a1::R) -> 2 * indicator(a1, 1, f(a1)) + delta(a, a1, 2 * f(a))"
+    d = cd.grad("(a::R) -> (f::RF) -> f(a)^2 + sum(x::R, where(x <= 1, f(x)^2))")
+    assert str(d) == "(a::R) -> (f::RF) -> (a1::R) -> 2 * where(a1 <= 1, f(a1)) + delta(a, a1, 2 * f(a))"
 
 
 def test_what_is_no_longer_zero_is_a_difference() -> None:

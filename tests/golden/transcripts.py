@@ -23,9 +23,9 @@ PACKED = "grad {} --format python --value --pack J"
 MORE = {
     "conjugate_gradient": ("grad {} --keep R", "grad {} --keep R --form matrix"),
     "cotangents": tuple(f"pullback {{}}{form}" for form in FORMS),
-    "hartree_fock": ("hvp {}", "hvp {} --format latex", "grad {} --format python --value", PACKED),
+    "hartree_fock": ("explain {}", "hvp {}", "hvp {} --format latex", "grad {} --format python --value", PACKED),
     "quadratic": ("hvp {}", "hvp {} --form matrix", "grad {} --wrt A"),
-    "wannier": ("grad {} --expand", "hvp {}"),
+    "wannier": ("explain {}", "grad {} --expand", "hvp {}"),
 }
 OWN = ("cotangents",)
 

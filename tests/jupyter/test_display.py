@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
 from html.parser import HTMLParser
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,8 @@ import pytest
 import combdiff as cd
 from combdiff.arrays.plan import Plan
 from combdiff.jupyter.display import Bundle, derivation_bundle, step_html
+from combdiff.jupyter.marking import marked_latex, marked_text
+from combdiff.notation.latex import latex
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 QUADRATIC = "(A::Her) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j))"
@@ -121,30 +126,81 @@ def test_a_report_is_one_line() -> None:
 def test_steps_show_their_laws_and_terms() -> None:
     steps = example("hartree_fock").steps
     page = Reader(bundle(steps)["text/html"])
-    assert page.tags.count("details") == len(steps)
-    assert all(step.heading in page.text for step in steps)
-    assert str(steps[2]).splitlines()[0] == steps[2].heading == repr(steps[2])[1:-1]
-    assert steps[2].heading in Reader(bundle(steps[2])["text/html"]).text
+    assert page.tags.count("details") == len(steps) + sum(step.before is not None for step in steps)
+    assert all(step.name in page.text and all(line in page.text for line in step.words) for step in steps)
+    assert str(steps[3]).splitlines()[:2] == ["merge like terms", f"  {steps[3].words[0]}"]
+    assert steps[2].heading == repr(steps[2])[1:-1]
 
 
-def test_the_slider_has_every_stage_and_a_page_without_widgets() -> None:
-    pytest.importorskip("ipywidgets")
+def test_times_are_behind_a_fold() -> None:
+    steps = example("hartree_fock").steps
+    assert not any(" ms" in line for line in str(steps).splitlines())
+    page = bundle(steps[2])["text/html"]
+    before, fold, after = page.partition("<details")
+    assert " ms" not in before and steps[2].heading in Reader(fold + after.removesuffix("</div>")).text
+
+
+def test_the_pages_are_the_stages_that_change_something() -> None:
     d = example("hartree_fock")
     explorer = d.explore()
     titles = [page.title for page in explorer.pages]
-    assert titles == ["program", "B/C form", *(step.name for step in d.steps[1:]), "result"]
+    unchanged = [step.name for step in d.steps if not step.changed]
+    assert unchanged == ["collect and name"]
+    assert titles == ["program", "B/C form", *(s.name for s in d.steps[1:] if s.name not in unchanged), "result"]
     shown = bundle(explorer)
-    assert "application/vnd.jupyter.widget-view+json" in shown
+    assert set(shown) == {"text/html", "text/plain"} and "collect and name" not in shown["text/plain"]
     page = Reader(shown["text/html"])
-    # the first and the last are open
-    assert page.tags.count("details") == len(titles) - 2
-    slider, stack = explorer.widget().children
-    assert len(slider.options) == len(stack.children) == len(titles) and stack.selected_index == 0
+    assert page.tags.count("input") == page.tags.count("label") == len(titles)
+    assert shown["text/html"].count(" checked ") == 1
+    # all pages lie in one place of a grid, so that the height is that of the highest
+    assert "grid-area:1/1" in shown["text/html"]
 
 
-def test_a_stage_is_shown_as_text_where_a_formula_is_too_wide() -> None:
-    factors = " * ".join(f"exp(x(i)^{n} + x(i)^{n + 30})" for n in range(2, 30))
-    steps = cd.grad(f"(x::RV) -> sum(i, {factors})", seconds=1e-9).steps
+def test_two_explorers_on_a_page_have_names_of_their_own() -> None:
+    explorer = cd.grad(QUADRATIC).explore()
+    first, second = (set(re.findall(r'id="([^"]+)"', explorer.html())) for _ in range(2))
+    assert len(first) == len(second) == 1 + len(explorer.pages) and first.isdisjoint(second)
+
+
+def test_an_editor_gets_the_pages_as_a_widget(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ipywidgets")
+    monkeypatch.setenv("VSCODE_PID", "1")
+    assert "application/vnd.jupyter.widget-view+json" in bundle(cd.grad(QUADRATIC).explore())
+
+
+def test_what_is_new_in_a_formula_is_marked() -> None:
+    steps = {step.name: step for step in example("hartree_fock").steps}
+    # four equal terms became one with a number in front: the number is new, and nothing else
+    assert re.findall(r"\\bbox\[[^]]*\]\{([^}]*)\}", step_html(steps["merge like terms"])) == ["4"]
+    assert "bbox" not in step_html(steps["raw pullback"]) and "bbox" not in step_html(steps["collect and name"])
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.cd")), ids=lambda path: path.stem)
+def test_marks_change_no_formula(path: Path) -> None:
+    for step in cd.grad(path.read_text(encoding="utf-8")).steps:
+        if step.before is not None:
+            formula, before = latex(step.term, width=PAGE), latex(step.before, width=PAGE)
+            marked = marked_latex(formula, before)
+            assert marked.count("{") - marked.count("}") == formula.count("{") - formula.count("}")
+            assert unmarked(marked) == formula
+            text = marked_text(str(step), formula)
+            assert unescape(re.sub("</?mark>", "", text)) == str(step)
+
+
+def unmarked(marked: str) -> str:
+    """A formula without the marks: each is a command with a group of braces."""
+    start = r"\bbox[border-bottom:2px solid #d97706]{"
+    while start in marked:
+        head, _, tail = marked.partition(start)
+        depths = accumulate(({"{": 1, "}": -1}.get(sign, 0) for sign in tail), initial=1)
+        end = [*depths].index(0) - 1
+        marked = head + tail[:end] + tail[end + 1 :]
+    return marked
+
+
+def test_a_stage_is_shown_as_text_where_a_formula_has_too_many_lines() -> None:
+    terms = " + ".join(f"exp({n} * x(i))" for n in range(2, 250))
+    steps = cd.grad(f"(x::RV) -> sum(i, {terms})").steps
     assert "<pre" in step_html(steps[0]) and r"\(" not in step_html(steps[0])
     assert "<pre" not in step_html(cd.grad(QUADRATIC).steps[0])
 

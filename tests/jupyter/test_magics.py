@@ -58,8 +58,8 @@ def test_a_line_reads_a_file(shell: InteractiveShell, tmp_path: Path) -> None:
     ("cell", "message"),
     [
         ("%%combdiff\n(x::RV) -> sum(i, y(i)^2)", ("cell:1:19: ", "    | " + " " * 18 + "^", "remedy: ")),
-        ("%%combdiff --name 1d\n(x::R) -> x", ("'1d' is no name", "remedy: ")),
-        ("%%combdiff other.cd\n(x::R) -> x", ("a cell is a program itself", "remedy: ")),
+        ("%%combdiff --name 1d\n(x::R) -> x", ("'1d' is not a name", "remedy: ")),
+        ("%%combdiff other.cd\n(x::R) -> x", ("the cell is already a program", "remedy: ")),
         ("%combdiff", ("there is no program", "remedy: ")),
         ("%combdiff nowhere.cd", ("cannot read nowhere.cd", "remedy: ")),
     ],

@@ -266,7 +266,7 @@ def test_a_symmetric_index_under_a_sum_needs_no_slot() -> None:
         ("(x::RV, y::XV) -> sum((b::X), x(b))", "index b ranges over the domain X, but slot 1 of x over an unnamed"),
         ("(y::YV) -> sum((b::X), y(b))", "index b ranges over the domain X, but slot 1 of y over the domain Y"),
         ("(v::PV) -> sum((n::N), v(n))", "unnamed range"),
-        ("(x::RV) -> sum((i, n), x(i))", "cannot tell how far index n ranges"),
+        ("(x::RV) -> sum((i, n), x(i))", "cannot find the range of index n"),
         ("(w::SV, x::RV) -> sum(i, w(i) * x(i))", "changes sign under a symmetry"),
         ("(w::SV) -> sum((y::Y), w(y))", "changes sign under a symmetry"),
     ],
@@ -413,10 +413,10 @@ BAD = {
     "arguments of a word": ("(x::R) -> exp(x, x)", "exp takes 1 argument"),
     "delta of two": ("(x::RV) -> sum((i, j), delta(i, j) * x(i) * x(j))", "delta takes 3 arguments"),
     "number applied": ("(x::R) -> x(2)", "x is a real number and cannot be applied"),
-    "complex for real": ("(f::RF, z::C) -> f(z)", "complex value"),
-    "complex tensor for real": ("(f::(RV) -> R, z::CV) -> f(z)", "complex value"),
-    "complex argument of a function": ("begin f = (x::R) -> x; (z::C) -> f(z) end", "complex value"),
-    "real function for complex": ("(g::((C) -> C) -> R, f::RF) -> g(f)", "complex value"),
+    "complex for real": ("(f::RF, z::C) -> f(z)", "this one is complex"),
+    "complex tensor for real": ("(f::(RV) -> R, z::CV) -> f(z)", "this one is complex"),
+    "complex argument of a function": ("begin f = (x::R) -> x; (z::C) -> f(z) end", "this one is complex"),
+    "real function for complex": ("(g::((C) -> C) -> R, f::RF) -> g(f)", "this one is complex"),
     "complex comparison": ("(z::C) -> indicator(0, z, 1)", "cannot be compared"),
     "conjugate of a tensor": ("(C::CM) -> C'", "C(i, j)'"),
     "tensor in arithmetic": ("(x::RV) -> x + 1", "x is a real tensor with 1 index, not a number"),
@@ -430,10 +430,10 @@ BAD = {
     "grad of a number": ("(x::R) -> grad(x)", "grad takes a map"),
     "integer variable": ("grad((n::N) -> 2)", "which is an integer"),
     "integer among variables": ("pullback((x::RV, n::N) -> x(n))", "argument 2, which is an integer"),
-    "reserved parameter": ("(exp::R) -> exp", "exp is a word of the language"),
-    "reserved definition": ("begin pi = 3; pi end", "pi is a word of the language"),
-    "reserved index": ("(x::RV) -> sum(im, x(im))", "im is a word of the language"),
-    "bare word": ("(x::R) -> exp", "without arguments"),
+    "reserved parameter": ("(grad::R) -> grad", "grad is a keyword of the language"),
+    "reserved definition": ("begin pi = 3; pi end", "pi is a keyword of the language"),
+    "reserved index": ("(x::RV) -> sum(im, x(im))", "im is a keyword of the language"),
+    "bare word": ("(x::R) -> exp", "has no arguments here"),
     "sum over complex": ("sum((z::C), z)", "a sum runs over"),
     "sum over tensors": ("sum((x::RV), 1)", "a sum runs over"),
     "division by zero": ("(x::R) -> x / 0", "division by zero"),
@@ -442,11 +442,11 @@ BAD = {
     "names of a number": ("(x::R) -> begin (a, b) = x; a end", "2 names are bound to a real number"),
     "no permutation": (
         "@space T begin type = (N, N) -> R; symmetries = (((1, 3), :id),) end\n(A::T) -> 1",
-        "(1, 3) is no permutation of the slots 1…2",
+        "(1, 3) is not a permutation of the slots 1…2",
     ),
     "short permutation": (
         "@space T begin type = (N, N, N) -> R; symmetries = (((2, 1), :id),) end\n(A::T) -> 1",
-        "no permutation",
+        "not a permutation",
     ),
     "slot that is none": (
         "@space T begin type = (I,) -> R; symmetries = (((2,), :ineg),) end\n(A::T) -> 1",
@@ -543,7 +543,7 @@ def test_a_definition_inside_a_function_is_read_for_each_call() -> None:
 
 def test_the_parameter_of_an_inlined_function_does_not_tell_how_far_an_index_ranges() -> None:
     error = message("(y::R) -> begin f = (x::RV) -> sum(j, x(j)); f((i::N) -> y) end")
-    assert "cannot tell how far index" in str(error)
+    assert "cannot find the range of index" in str(error)
 
 
 # --- meaning, against NumPy -----------------------------------------------------------------------------------------

@@ -308,7 +308,8 @@ def test_a_wrong_text_is_refused_in_words_at_its_place(text: str, line: int, col
         ("(x:RV) -> sum(i, x(i))", "x::RV"),
         ("(x::RV) -> begin\nreturn x(0)\nend", "leave return out"),
         ("(x::R) -> |x|", "abs(x)"),
-        ("(x::RV) -> sum(i, indicator(x(i) > 0, x(i)))", "indicator(0, x, e)"),
+        ("(x::RV) -> sum(i, x(i) ? 1 : 0)", "where(c, a, b)"),
+        ("(x::RV) -> sum(i, where(x(i) > 0 && x(i) < 1, 1))", "`and`"),
     ],
 )
 def test_a_common_slip_is_told_how_to_mend(text: str, remedy: str) -> None:

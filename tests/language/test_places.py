@@ -21,7 +21,6 @@ DERIVED = {
 COMPILED = {
     "a captured number": ("(a::R) -> (x::RV) -> sum(i, x(i)) + delta(a, 1, x(0))", "delta(a, 1, x(0))"),
     "an integral": ("(y::RF) -> (x::R) -> sum(t::R, y(t) * x^2)", "t::R"),
-    "an index": ("(i::N) -> (x::RV) -> x(i)^2", "i::N"),
     "a name twice": ("(a::R) -> (a::R) -> a^2", "a::R) -> a^2"),
     "a map of functions": ("(F::(RF) -> R, f::RF) -> (x::R) -> x^2 * F(f)", "F::(RF) -> R"),
     "a call for each index": (
@@ -44,7 +43,7 @@ def shown(error: CombDiffError, text: str) -> bool:
 @pytest.mark.parametrize("case", DERIVED)
 def test_a_delta_that_no_integral_can_meet_is_refused_where_it_stands(case: str) -> None:
     text, place = DERIVED[case]
-    with pytest.raises(CombDiffError, match="indicator\\(a, b, indicator\\(b, a, e\\)\\)") as refused:
+    with pytest.raises(CombDiffError, match="where\\(a == b, e\\)") as refused:
         cd.grad(lines(text))
     assert shown(refused.value, place)
 

@@ -81,7 +81,7 @@ def test_a_size_and_a_domain_of_one_name_are_two_ranges():
 
 
 PROGRAMS = [
-    "(x::RV{M}) -> sum(i::N{M}, 1)",
+    "(x::RV{M}) -> M",
     "(A::RM{M, K}, x::RV{K}) -> (y::RV{M}) -> sum((i, j), y(i) * A(i, j) * x(j))",
     "(A::Her{M}, x::CV{M}) -> sum((i, j), x(i)' * A(i, j) * x(j))",
     "(f::(R, N{M}) -> R, x::R, y::RV{M}) -> sum(i, f(x, i) * y(i))",
@@ -108,13 +108,13 @@ def test_a_program_with_sizes_is_printed_as_it_was_written(text):
 
 def test_a_lost_range_takes_a_name_that_no_size_has():
     d = cd.grad("(x::RV{n}) -> (y::RV) -> sum((i, j), y(i) * x(j)^0)")
-    assert str(d) == "(x::RV{n}) -> (y::RV{m}) -> (i::N{m}) -> sum(j::N{n}, 1)"
+    assert str(d) == "(x::RV{n}) -> (y::RV{m}) -> (i::N{m}) -> n"
 
 
 def test_the_number_of_entries_is_in_the_gradient_and_in_its_code():
     d = cd.grad("(x::RV{M}) -> sum((i, j::N{M}), x(i)^2)")
     np.testing.assert_allclose(d.compile("numpy")(np.array([1.0, 2.0, 3.0])), [6.0, 12.0, 18.0])
-    assert "sum(" in str(d) and "N{M}" in str(d)
+    assert str(d) == "(x::RV{M}) -> i -> 2 * M * x(i)"
     assert d.check()
 
 

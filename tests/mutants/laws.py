@@ -119,15 +119,15 @@ def _wrong(form: Form, text: str) -> str | None:
     match form.head, form.items:
         case "bigint", (_, Form(atom="-1")):
             return "(bigint 1)"
-        case "unstable-multiset-map" | "unstable-multiset-filter", (_, _, over):
+        case "unstable-multiset-map" | "unstable-multiset-filter" | "unstable-vec-map", (_, _, over):
             return spelled(over)
         case "Conj" | "Transpose" | "Adjoint" | "Conjugate" | "Subst" | "Delta" | "Sum" | "Call", (*_, last):
             return spelled(last)
-        case "Where" | "Over" | "Ordered", (*_, last):
+        case "Where" | "Over" | "Ordered" | "Met", (*_, last):
             return spelled(last)
         case "multiset-remove", (_, items, _):
             return spelled(items)
-        case "Product" | "Power" | "At" | "KhatriRao" | "Kronecker", (head, first, second):
+        case "Product" | "Power" | "KhatriRao" | "Kronecker", (head, first, second):
             return f"({head.atom} {spelled(second)} {spelled(first)})" if spelled(first) != spelled(second) else None
         case "Contraction" | "Applied", (_, _, second):
             return spelled(second)
@@ -136,7 +136,7 @@ def _wrong(form: Form, text: str) -> str | None:
 
 
 VARIABLE = re.compile(r"[a-z][\w-]*")
-COMPUTED = re.compile(r"multiset-.*|set-.*|unstable-.*|big.*|abs|denom|[-+*/&|<>]|!=")
+COMPUTED = re.compile(r"multiset-.*|set-.*|map-.*|unstable-.*|big.*|abs|denom|[-+*/&|<>]|!=")
 """Heads of what is computed from known values, rather than looked up."""
 
 

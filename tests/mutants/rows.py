@@ -20,20 +20,22 @@ OF_SCALARS = (
 OF_PRIMITIVES = ("tests/calculus", "tests/paper/test_equations.py", "tests/golden", "tests/paper")
 
 PULLBACKS = (
-    ("conj", "CONJUGATE", "lambda v, k: conj(k)", "lambda v, k: k"),
+    ("conj", "CONJUGATE", "conj, lambda v, k: conj(k)", "conj, lambda v, k: k"),
+    ("conj, tangent not conjugated", "CONJUGATE", "conj(k), lambda v, k: conj(k)", "conj(k), lambda v, k: k"),
     ("ι", "INCLUSION", "included(k, v.type)", "k"),
     ("mul, without conj", "multiply", "mul(conj(by), k)", "mul(by, k)"),
-    ("add, with a minus", "add_to", "lambda v, k: k", "lambda v, k: neg(k)"),
+    ("add, with a minus", "add_to", "lambda v, k: k, lambda v, k: k", "lambda v, k: neg(k), lambda v, k: k"),
+    ("mul, tangent with conj", "multiply", "mul(by, k), by", "mul(conj(by), k), by"),
     ("plus, one item only", "plus", "Tuple((k,) * count)", "Tuple((k, *(ZERO,) * (count - 1)))"),
     ("Σ, with a minus", "contract", "lam(indices, k)", "lam(indices, neg(k))"),
     ("pow, exponent not lowered", "raise_to", "add(exponent, neg(ONE))", "exponent"),
-    ("pow, without its exponent", "raise_to", "mul(conj(exponent), conj(lowered), k)", "mul(conj(lowered), k)"),
-    ("pow, without conj", "raise_to", "mul(conj(exponent), conj(lowered), k)", "mul(exponent, lowered, k)"),
+    ("pow, without its exponent", "raise_to", "mul(conj(exponent), conj(lowered(v)), k)", "mul(conj(lowered(v)), k)"),
+    ("pow, without conj", "raise_to", "mul(conj(exponent), conj(lowered(v)), k)", "mul(exponent, lowered(v), k)"),
     ("exp_a, without log", "exponential", 'call("log", base)', "ONE"),
     ("exp_a, without conj", "exponential", "mul(conj(slope(v)), k)", "mul(slope(v), k)"),
-    ("scalar, without conj", "scalar", "mul(conj(derivative(v)), k)", "mul(derivative(v), k)"),
+    ("scalar, without conj", "scalar", "mul(conj(slope), k)", "mul(slope, k)"),
     ("item, the next one", "item", "n == number", "n == (number + 1) % len(of.items)"),
-    ("δ, condition lost", "where_equal", "lambda v, k: step(k)", "lambda v, k: k"),
+    ("δ, condition lost", "where_equal", "step, lambda v, k: step(k)", "step, lambda v, k: k"),
     ("indicator, condition lost", "where_ordered", "inside(condition_of(node), k)", "k"),
     ("apply, adjoint lost", "unknown", 'apply(diff("adjoint", function), k)', "apply(function, k)"),
     ("apply, gradient not scaled", "unknown", "return _scaled(gradient, k)", "return gradient"),
@@ -71,11 +73,18 @@ def _faults(row: ast.Call, written: str, text: str) -> Iterator[tuple[str, str]]
         assert code is not None, "a rule of the row"
         if isinstance(rule, ast.Lambda):
             body = ast.get_source_segment(text, rule.body)
-            yield "derivative doubled", written.replace(code, code.replace(f": {body}", f": mul(TWO, {body})"))
-            yield "derivative negated", written.replace(code, code.replace(f": {body}", f": neg({body})"))
+            assert body is not None, "a lambda has a body"
+            for fault, wrong in ("doubled", "mul(TWO, {})"), ("negated", "neg({})"):
+                # a tuple has the derivatives by several numbers; steps have none
+                several = isinstance(rule.body, ast.Tuple) or body.startswith("tuple(")
+                changed = f"tuple({wrong.format('u')} for u in {body})" if several else wrong.format(body)
+                if body != "ZERO":
+                    yield f"derivative {fault}", written.replace(code, f"{code.removesuffix(body)}{changed}")
         else:
-            yield "derivative doubled", written.replace(code, f"lambda z, k: mul(TWO, {code}(z, k))")
+            yield "derivative doubled", written.replace(code, f"lambda *z: mul(TWO, {code}(*z))")
     flags = {word.arg: ast.get_source_segment(text, word.value) for word in row.keywords}
+    if "of_reals" in flags:
+        return
     for flag in ("commutes", "real_valued"):
         if flag in flags:
             yield f"{flag} is not said", written.replace(f"{flag}=True", f"{flag}=False")
@@ -83,7 +92,9 @@ def _faults(row: ast.Call, written: str, text: str) -> Iterator[tuple[str, str]]
             yield f"{flag} is said", f"{written[:-1].rstrip().rstrip(',')}, {flag}=True)"
     if "cut" in flags:
         # of other functions, a row that says it costs terms and is not wrong
-        yield "cut is not said", written.replace("cut=True", "cut=False")
+        yield "cut is not said", written.replace(f"cut={flags['cut']}", 'cut=""')
+        other = '"others"' if "below" in str(flags["cut"]) else '"below zero"'
+        yield "cut is said to lie elsewhere", written.replace(f"cut={flags['cut']}", f"cut={other}")
     parity = int(flags.get("parity") or 0)
     for wrong in {-1, 0, 1} - {parity}:
         changed = written.replace(f"parity={parity}", f"parity={wrong}")

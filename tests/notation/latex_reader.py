@@ -78,14 +78,12 @@ FUNCTIONS: dict[str, Callable[[object], object]] = {
     r"\operatorname{Im}": np.imag,
     r"\operatorname{sign}": lambda z: z / abs(z) if z else 0.0,
 }
-CLOSERS = ("+", "-", ",", "}", r"\right", r"\le ", r"\mapsto", ")", r"\mathrm{d}", ";", "=", "/")
+CLOSERS = ("+", "-", ",", "}", r"\right", r"\rvert", r"\le ", "<", "]", r"\mapsto", ")", r"\mathrm{d}", ";", "=", "/")
 
 
 def name_end(text: str, at: int) -> int:
     """Where a name that starts at `at` ends, its subscript included."""
-    if text[at] == "{":
-        end = group_end(text, at)
-    elif match := re.compile(r"\\[a-zA-Z]+").match(text, at):
+    if match := re.compile(r"\\[a-zA-Z]+").match(text, at):
         end = match.end()
         if text[end : end + 1] == "{":
             end = group_end(text, end)
@@ -145,8 +143,16 @@ class Parser:
     names: frozenset[str]
     at: int = 0
 
+    def __post_init__(self) -> None:
+        # a space that TeX takes back says nothing
+        self.text = self.text.replace(r"\!", "")
+
+    def opened(self) -> str:
+        """Eat a bracket that opens; the one that closes it."""
+        return r"\right)" if self.eat(r"\left(") else ")" if self.eat("(") else ""
+
     def skip(self) -> None:
-        while match := re.compile(r"(\s|\\,|\\ (?=\S)|\\quad|\\qquad)+").match(self.text, self.at):
+        while match := re.compile(r"(\s|\\,|\\times |\\ (?=\S)|\\quad|\\qquad)+").match(self.text, self.at):
             self.at = match.end()
 
     def sees(self, sign: str) -> bool:
@@ -236,8 +242,8 @@ class Parser:
             elif self.eat("^{"):
                 found = "pow", found, self.sum()
                 self.expect("}")
-            elif self.eat(r"\left("):
-                found = "apply", found, self.listed(r"\right)")
+            elif end := self.opened():
+                found = "apply", found, self.listed(end)
             else:
                 return found
 
@@ -254,9 +260,9 @@ class Parser:
             return "number", int(match.group())
         name = max((name for name in self.names if self.sees(name)), key=len, default="")
         for sign in FUNCTIONS:
-            if self.sees(sign + r"\left("):
-                self.at += len(sign + r"\left(")
-                return ("call", sign, *self.listed(r"\right)"))
+            if any(self.sees(sign + bracket) for bracket in (r"\left(", "(")) and len(sign) > len(name):
+                self.at += len(sign)
+                return ("call", sign, *self.listed(self.opened()))
         for sign, read in SIGNS:
             if self.sees(sign) and sign.removesuffix("_{") == name:
                 raise UnreadableError(f"{name} is a name and a sign")
@@ -277,12 +283,12 @@ class Parser:
         self.at += len(name)
         return "name", name
 
-    def bracketed(self) -> Node:
-        items = self.listed(r"\right)")
+    def bracketed(self, end: str) -> Node:
+        items = self.listed(end)
         return items[0] if len(items) == 1 else ("tuple", items)
 
-    def size(self) -> Node:
-        (inner,) = self.listed(r"\right|")
+    def size(self, end: str) -> Node:
+        (inner,) = self.listed(end)
         return "abs", inner
 
     def braced(self) -> Node:
@@ -296,10 +302,13 @@ class Parser:
 
     def condition(self) -> Node:
         left = self.sum()
-        self.expect(r"\le ")
+        self.skip()
+        strict = self.eat("<")
+        if not strict:
+            self.expect(r"\le ")
         right = self.sum()
-        self.expect("}")
-        return "at most", left, right
+        self.expect("]")
+        return "less" if strict else "at most", left, right
 
     def derivative(self) -> Node:
         item = None
@@ -315,21 +324,22 @@ class Parser:
         if self.eat("_{"):
             item = int(self.text[self.at : self.text.index("}", self.at)])
             self.at = self.text.index("}", self.at) + 1
-        self.expect(r"\left(")
-        (of,) = self.listed(r"\right)")
+        (of,) = self.listed(self.opened())
         return ("pullback", of) if item is None else ("partial pullback", of, item)
 
 
 SIGNS: list[tuple[str, Callable[[Parser], Node]]] = [
     (r"\frac{", Parser.fraction),
     (r"\sqrt{", lambda p: ("call", r"\sqrt", p.braced())),
-    (r"\left(", Parser.bracketed),
-    (r"\left|", Parser.size),
+    (r"\left(", lambda p: p.bracketed(r"\right)")),
+    ("(", lambda p: p.bracketed(")")),
+    (r"\left|", lambda p: p.size(r"\right|")),
+    (r"\lvert ", lambda p: p.size(r"\rvert")),
     (r"\mathrm{i}", lambda p: ("number", 1j)),
     (r"\pi", lambda p: ("number", np.pi)),
-    (r"\mathbb{1}_{", Parser.condition),
+    ("[", Parser.condition),
     (r"\delta_{", lambda p: ("equal", *p.listed("}"))),
-    (r"\operatorname{root}\left(", lambda p: ("root", *p.listed(r"\right)"))),
+    (r"\operatorname{root}", lambda p: ("root", *p.listed(p.opened()))),
     (r"\nabla", Parser.derivative),
     (r"\mathcal{P}", Parser.pulled),
 ]
@@ -431,13 +441,15 @@ class Evaluator:
                 return int(same(*wide, slot.period if slot else None))
             case ("at most", left, right):
                 return int(np.real(self.plain(left, env)) <= np.real(self.plain(right, env)))
+            case ("less", left, right):
+                return int(np.real(self.plain(left, env)) < np.real(self.plain(right, env)))
             case _:
                 raise UnreadableError(f"no number: {node}")
 
     def excluded(self, node: Node, env: Env) -> bool:
         """Whether a condition among the factors does not hold: then the others do not matter."""
         match node:
-            case ("at most", *_):
+            case ("at most" | "less", *_):
                 return not self.plain(node, env)
             case ("mul", factors):
                 return any(self.excluded(factor, env) for factor in factors)

@@ -31,10 +31,10 @@ LATEX_SIGNS = {
     r"\odot": "⊙",
     r"\otimes": "⊗",
     r"\cdot": "·",
-    r"\mathrm{tr}(": "tr(",
-    r"\mathrm{diag}(": "diag(",
-    r"\mathrm{diagonal}(": "diagonal(",
-    r"\mathrm{vec}(": "vec(",
+    r"\operatorname{tr}(": "tr(",
+    r"\operatorname{diag}(": "diag(",
+    r"\operatorname{diagonal}(": "diagonal(",
+    r"\operatorname{vec}(": "vec(",
     r"\rVert_{F}": "end",
     r"\lVert": "‖",
     r"\rVert": "end",
@@ -134,9 +134,19 @@ def given(value: object, cells: Cells = ()) -> Matrix:
     return Matrix(cells[:rows], cells[rows:], lambda: array)
 
 
+def plain_brackets(text: str) -> str:
+    """LaTeX with brackets of one size and without thin spaces; (x_{1})_{(1)} is {x_{1}}_{(1)}."""
+    for tall, plain in ((r"\!", ""), (r"\left(", "("), (r"\right)", ")"), (r"\,", " "), (r"\left\|", r"\lVert ")):
+        text = text.replace(tall, plain)
+    for tall, plain in ((r"\right\|", r" \rVert"), (r"\lvert ", r"\left|"), (r" \rvert", r"\right|")):
+        text = text.replace(tall, plain)
+    return re.sub(r"\(([^()]*)\)_\{\(", r"{\1}_{(", text)
+
+
 def tokens(text: str, names: Mapping[str, object], latex: bool) -> list[tuple[str, bool]]:
     """The signs and names of a formula, each with whether a space stands before it."""
     said = [] if latex else [*TEXT_SIGNS, *(f"{name}(" for name in TEXT_FUNCTIONS)]
+    text = plain_brackets(text) if latex else text
     signs = {sign: sign for sign in (*COMMON, *said)} | (LATEX_SIGNS if latex else {})
     signs = {sign: said for sign, said in signs.items() if sign.removesuffix("(") not in names or sign in names}
     if alike := signs.keys() & names.keys():

@@ -19,7 +19,7 @@ from combdiff.meaning.points import values_of
 from combdiff.meaning.samples import random_value, shape_of
 from combdiff.terms.terms import Diff, Term, Var, bound_by, let, subterms, tuple_of
 from combdiff.terms.types import Domain, Index, Map, Number, Product, Type, is_complex
-from tests.notation.latex_reader import Evaluator, Parser, Slot, Tensor, UnreadableError, binder, group_end, split
+from tests.notation.latex_reader import Evaluator, Parser, Slot, Tensor, UnreadableError, binder, split
 from tests.notation.matrix_reader import Matrix, Reader, given
 
 Values = dict[Term, object]
@@ -216,6 +216,10 @@ class Page:
         formula, *where = re.split(r"(?:\\phantom\{)?\\text\{where\}\}?\\ ", flat(text))
         self.clauses = [line.strip() for line in where]
         rest = self.parameters(formula, parts.params)
+        for name, slot in self.evaluator.domains.items():
+            # a size with a name stands for how many values its indices have
+            if name not in self.env:
+                self.env[name] = self.matrices[name] = len(slot.points)
         if parts.bindings:
             bindings, rest = re.split(r"\\mathbf\{in\}(?:\\ )?", rest)
             lines = re.split(r"(?:\\phantom\{)?\\mathbf\{let\}\}?\\ ", bindings)[1:]
@@ -257,7 +261,7 @@ class Page:
     def named_terms(self) -> None:
         """What stands in a formula under a name of its own, once all that it is made of is known."""
         for line in list(self.clauses):
-            if "(" in line.split(" = ")[0] or r"\text" in line:
+            if re.search(r"\((?!\w+_\{\d+\}\)_)", line.split(" = ")[0]) or r"\text" in line:
                 continue
             left, right = line.split(" = ", 1)
             name, indices = defined(left, left.count(",") + 1 if "_{" in left else 0)
@@ -296,26 +300,30 @@ def flat(text: str) -> str:
     """A page in one line: what breaks lines and sets margins is gone."""
     text = re.sub(r"\\(begin|end)\{aligned\}\n?", "", text)
     text = " ".join(line.strip().removeprefix("& ").removesuffix("\\\\").strip() for line in text.split("\n"))
+    text = re.sub(r"\\phantom\{\\(?:text\{where\}|mathbf\{let\})\}\\qquad", "", text)
     text = re.sub(r"\\phantom\{\\bigl\(\}|\\q?quad(?![a-z])", "", text)
-    return text.replace(r"\bigl(", r"\left(").replace(r"\bigr)", r"\right)").strip()
+    for size in ("bigg", "big"):
+        text = text.replace(rf"\{size}l(", r"\left(").replace(rf"\{size}r)", r"\right)")
+    return text.strip()
 
 
 def top_level(text: str) -> list[str]:
     """The items of \\left(a, b\\right)."""
-    if not (text.startswith(r"\left(") and text.endswith(r"\right)")):
-        raise UnreadableError(f"no tuple: {text}")
-    return split(text.removeprefix(r"\left(").removesuffix(r"\right)"))
+    for left, right in ((r"\left(", r"\right)"), ("(", ")")):
+        if text.startswith(left) and text.endswith(right):
+            return split(text.removeprefix(left).removesuffix(right))
+    raise UnreadableError(f"no tuple: {text}")
 
 
 def defined(left: str, rank: int) -> tuple[str, list[str]]:
     """The name and the indices of P_{i,j}; no indices where all of it is a name, as x_{1} may be."""
-    cut = group_end(left, 0) if left.startswith("{") else left.find("_{")
+    cut = left.find(")_{") + 1 if left.startswith("(") else left.find("_{")
     if not rank or cut < 0 or cut == len(left):
         return left, []
     indices = split(left[cut + 2 : -1])
     if len(indices) != rank or all(index.isdigit() for index in indices):
         return left, []
-    return left[1 : cut - 1] if left.startswith("{") else left[:cut], indices
+    return left[1 : cut - 1] if left.startswith("(") else left[:cut], indices
 
 
 def as_map(indices: Sequence[str], entry: str) -> str:

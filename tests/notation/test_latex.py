@@ -136,36 +136,36 @@ def test_conjugate_gradient_reads_as_equation_48() -> None:
         r"\begin{aligned}",
         r"& (A, r, p, b, x) \mapsto (\alpha, \beta) \mapsto \\",
         r"& \mathbf{let}\ R = x \mapsto \frac{1}{2} x^{\mathsf{T}} A x - x^{\mathsf{T}} b \\",
-        r"& \mathbf{in}\ \left(\nabla R(x + \alpha (r + \beta p))^{\mathsf{T}} (r + \beta p), "
-        r"\alpha \nabla R(x + \alpha (r + \beta p))^{\mathsf{T}} p\right)",
+        r"& \mathbf{in}\ (\nabla R(x + \alpha (r + \beta p))^{\mathsf{T}} (r + \beta p), "
+        r"\alpha \nabla R(x + \alpha (r + \beta p))^{\mathsf{T}} p)",
         r"\end{aligned}",
     ]
 
 
 def test_a_value_without_matrix_form_stays_in_index_form_beside_one_that_has_it() -> None:
     pair = Lam((x, J), Tuple((Lam((p,), mul(TWO, at(x, p))), Lam((p, q), at(J, p, q, p, q)))))
-    assert latex(pair, form="matrix") == r"(x, J) \mapsto \left(2 x, (p, q) \mapsto J_{p,q,p,q}\right)"
+    assert latex(pair, form="matrix") == r"(x, J) \mapsto (2 x, (p, q) \mapsto J_{p,q,p,q})"
 
 
 FORMULAS: list[tuple[Term, str]] = [
     (power(add(z, c), MINUS_ONE), r"\frac{1}{z + c}"),
-    (mul(number(Fraction(1, 2)), z, power(call("abs", z), MINUS_ONE)), r"\frac{z}{2 \left|z\right|}"),
+    (mul(number(Fraction(1, 2)), z, power(call("abs", z), MINUS_ONE)), r"\frac{z}{2 \lvert z \rvert}"),
     (mul(number(Fraction(3, 2)), z), r"\frac{3}{2} z"),
-    (neg(mul(t, power(d, number(-2)), power(add(t, d), MINUS_ONE))), r"-\frac{t}{d^{2} \left(t + d\right)}"),
-    (call("abs2", z), r"\left|z\right|^{2}"),
-    (power(call("abs2", z), TWO), r"\left(\left|z\right|^{2}\right)^{2}"),
+    (neg(mul(t, power(d, number(-2)), power(add(t, d), MINUS_ONE))), r"-\frac{t}{d^{2} (t + d)}"),
+    (call("abs2", z), r"\lvert z \rvert^{2}"),
+    (power(call("abs2", z), TWO), r"\lvert z \rvert^{4}"),
     (conj(z), "z^{*}"),
-    (power(conj(z), TWO), r"\left(z^{*}\right)^{2}"),
-    (conj(add(z, c)), r"\left(z + c\right)^{*}"),
+    (power(conj(z), TWO), r"(z^{*})^{2}"),
+    (conj(add(z, c)), r"(z + c)^{*}"),
     (power(z, number(Fraction(1, 2))), "z^{1/2}"),
     (power(z, add(c, ONE)), "z^{c + 1}"),
-    (power(add(z, c), TWO), r"\left(z + c\right)^{2}"),
-    (power(number(-1), t), r"\left(-1\right)^{t}"),
-    (mul(add(z, c), sub(z, c)), r"\left(z + c\right) \left(z - c\right)"),
-    (sub(z, add(c, ONE)), "z - \\left(c + 1\\right)"),
+    (power(add(z, c), TWO), r"(z + c)^{2}"),
+    (power(number(-1), t), r"(-1)^{t}"),
+    (mul(add(z, c), sub(z, c)), r"(z + c) (z - c)"),
+    (sub(z, add(c, ONE)), "z - (c + 1)"),
     (call("sqrt", z), r"\sqrt{z}"),
-    (call("exp", mul(IMAGINARY, t)), r"\exp\left(\mathrm{i}\, t\right)"),
-    (power(call("sin", t), TWO), r"\left(\sin\left(t\right)\right)^{2}"),
+    (call("exp", mul(IMAGINARY, t)), r"\exp(\mathrm{i}\, t)"),
+    (power(call("sin", t), TWO), r"(\sin(t))^{2}"),
     (mul(PI, t), r"\pi\, t"),
     (mul(number(-2), IMAGINARY, t), r"-2 \mathrm{i}\, t"),
     (add(ONE, mul(number(-1), t)), "1 - t"),
@@ -173,20 +173,20 @@ FORMULAS: list[tuple[Term, str]] = [
     (MINUS_ONE, "-1"),
     (number(Fraction(-1, 2)), r"-\frac{1}{2}"),
     (neg(total((p,), mul(TWO, at(x, p)))), r"-2 \sum_{p} x_{p}"),
-    (total((p,), add(at(x, p), ONE)), r"\sum_{p} \left(x_{p} + 1\right)"),
+    (total((p,), add(at(x, p), ONE)), r"\sum_{p} (x_{p} + 1)"),
     (add(total((p,), at(x, p)), ONE), r"\sum_{p} x_{p} + 1"),
     (mul(total((p,), at(x, p)), total((q,), at(y, q)), t), r"t \left(\sum_{p} x_{p}\right) \sum_{q} y_{q}"),
     (power(total((p,), at(x, p)), TWO), r"\left(\sum_{p} x_{p}\right)^{2}"),
     (Lam((p,), delta(p, add(q, ONE), at(x, p))), r"p \mapsto \delta_{p,q+1}\, x_{p}"),
-    (delta(t, d, App(f, (t,))), r"\delta\left(t - d\right)\, f\left(t\right)"),
-    (indicator(p, q, at(x, p)), r"\mathbb{1}_{p \le q}\, x_{p}"),
+    (delta(t, d, App(f, (t,))), r"\delta(t - d)\, f(t)"),
+    (indicator(p, q, at(x, p)), r"[p \le q]\, x_{p}"),
     (
         total((t,), mul(TWO, App(f, (t,)), App(g, (sub(t, d),)))),
-        r"2 \int f\left(t\right)\, g\left(t - d\right)\, \mathrm{d}t",
+        r"2 \int f(t)\, g(t - d)\, \mathrm{d}t",
     ),
-    (App(Diff("grad", f), (t,)), r"\nabla f\left(t\right)"),
-    (App(Diff("pullback", g), (t, d)), r"\mathcal{P}\left(g\right)\left(t, d\right)"),
-    (App(Diff("grad", Diff("grad", f)), (t,)), r"\nabla \nabla f\left(t\right)"),
+    (App(Diff("grad", f), (t,)), r"\nabla f(t)"),
+    (App(Diff("pullback", g), (t, d)), r"\mathcal{P}(g)(t, d)"),
+    (App(Diff("grad", Diff("grad", f)), (t,)), r"\nabla \nabla f(t)"),
     (Proj(1, fresh("u", Tuple((t, d)).type)), r"{u}_{(2)}"),
 ]
 
@@ -197,7 +197,7 @@ def test_formulas_have_the_brackets_that_they_need_and_no_more(term: Term, expec
 
 
 def test_a_sum_in_a_difference_is_bracketed_even_where_it_was_not_flattened() -> None:
-    assert latex(Mul((MINUS_ONE, add(z, c)))) == r"-\left(z + c\right)"
+    assert latex(Mul((MINUS_ONE, add(z, c)))) == r"-(z + c)"
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_names_become_letters_with_subscripts(name: str, expected: str) -> None:
 
 
 def test_a_name_with_a_subscript_takes_its_indices_outside() -> None:
-    assert latex(at(fresh("x1", x.kind), p)) == "{x_{1}}_{p}"
+    assert latex(at(fresh("x1", x.kind), p)) == "(x_{1})_{p}"
 
 
 def test_two_variables_of_one_name_in_sight_are_told_apart() -> None:
@@ -288,7 +288,7 @@ def test_a_free_variable_is_printed_by_its_name() -> None:
 SIZED, INNER = Index(Domain("M", sized=True)), Index(Domain("B", declared=True))
 m, b = fresh("m", SIZED), fresh("b", INNER)
 RANGES: list[tuple[Term, str]] = [
-    (total((m,), ONE), r"\sum_{m<M} 1"),
+    (total((m,), ONE), "M"),
     (total((m, p), at(x, p)), r"\sum_{m<M,p} x_{p}"),
     (total((m,), at(fresh("w", Map((SIZED,), REAL)), m)), r"\sum_{m} w_{m}"),
     (total((b,), at(x, add(b, ONE))), r"\sum_{b \in B} x_{b+1}"),

@@ -156,7 +156,7 @@ def test_latex_writes_transposes_traces_and_greek_names() -> None:
     assert algebra_latex(quadratic) == r"\beta x^{\mathsf{T}} A x"
     cyclic = matrix_form(total((i, j), mul(at(C, i, j), conj(at(G, i, j)))))
     assert cyclic is not None
-    assert algebra_latex(cyclic) in (r"\mathrm{tr}(C G^{\dagger})", r"\mathrm{tr}(G^{\dagger} C)")
+    assert algebra_latex(cyclic) in (r"\operatorname{tr}(C G^{\dagger})", r"\operatorname{tr}(G^{\dagger} C)")
 
 
 def test_a_result_is_written_value_by_value_and_the_rest_in_the_language() -> None:

@@ -188,7 +188,7 @@ def test_numbers_below_are_fractions_in_latex() -> None:
     u = Leaf(fresh("u", REAL))
     below = Power(u, Number(number(-2)), entrywise=False)
     assert algebra_latex(Scale(number(-3), (below,), Product((A, x)))) == r"-\frac{3}{u^{2}} A x"
-    assert algebra_latex(Scale(number(Fraction(1, 2)), (below,), x)) == r"\frac{1}{2} \frac{1}{u^{2}} x"
+    assert algebra_latex(Scale(number(Fraction(1, 2)), (below,), x)) == r"\frac{1}{2 u^{2}} x"
     assert algebra_latex(Scale(number(1), (below, Product((Transpose(x), x))), x)) == (
         r"\frac{x^{\mathsf{T}} x}{u^{2}} x"
     )

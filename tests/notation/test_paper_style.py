@@ -89,7 +89,8 @@ def test_values_without_a_name_of_the_user_have_letters() -> None:
     )
     assert "u_" not in text and r"\text{where}\ R_{ij} =" in text
     taken = cd.grad("(S::Sym, s::RV) -> (w::RV) -> sum(i, s(i) * w(i)) / sqrt(sum((i, j), w(i) * S(i, j) * w(j)))")
-    assert r"\text{where}\ t =" in taken.latex(style="paper")
+    page = taken.latex(style="paper")
+    assert "u_" not in page and r"\text{where}\ c =" in page and r"}}\ t =" in page
 
 
 def test_a_style_that_there_is_not() -> None:

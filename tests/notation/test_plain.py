@@ -11,7 +11,7 @@ import combdiff as cd
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.cd"))
 LINES = {
     "(x::RM) -> sum((i, j), indicator(i + 1, j, 1 / sqrt(sum(c, (x(i, c) - x(j, c))^2))))": [
-        "in    x ↦ Σ_ij [i + 1 ≤ j] / √(Σ_c (x(i,c) - x(j,c))²)",
+        "in    x ↦ Σ_ij [i < j] / √(Σ_c (x(i,c) - x(j,c))²)",
     ],
     "(a::R) -> (z::CV) -> abs2(exp(im * a) - 1) * sum(i, abs2(z(i))) / pi^2": [
         "in    z ↦ |exp(i a) - 1|² Σ_i |z(i)|² / π²",

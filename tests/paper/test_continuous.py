@@ -45,7 +45,7 @@ def test_the_gradient_of_a_hermitian_form_of_functions_is_one_integral():
 
 
 def test_the_gradient_of_a_hermitian_form_of_functions_in_latex():
-    integral = r"2 \int H\left(x, y\right)\, \psi\left(y\right)\, \mathrm{d}y"
+    integral = r"2 \int H(x, y) \psi(y)\, \mathrm{d}y"
     assert gradient(FORM).latex() == r"H \mapsto \psi \mapsto x \mapsto " + integral
 
 
@@ -67,7 +67,7 @@ def test_the_gradient_of_a_convolution_is_a_correlation(text):
 
 
 def test_the_gradient_of_a_convolution_in_latex():
-    integral = r"\int w\left(t\right)\, g\left(t - s\right)\, \mathrm{d}t"
+    integral = r"\int w(t)\, g(t - s)\, \mathrm{d}t"
     assert gradient(CONVOLUTION).latex() == r"(w, g) \mapsto f \mapsto s \mapsto " + integral
 
 

@@ -43,8 +43,8 @@ def test_the_gradient_of_the_action_is_the_euler_lagrange_expression():
 
 def test_the_gradient_of_the_action_in_latex():
     first, second = gradient(TEXT).latex().split(r"t \mapsto ", 1)[1].split(" + ")
-    assert first == r"\nabla_{1} L\left(r\left(t\right), D\left(r\right)\left(t\right)\right)"
-    assert second.startswith(r"D^{\dagger}\left(t_{1} \mapsto \nabla_{2} L\left(r\left(t_{1}\right), ")
+    assert first == r"\nabla_{1} L(r(t), D(r)(t))"
+    assert second.startswith(r"D^{\dagger}(t_{1} \mapsto \nabla_{2} L(r(t_{1}), ")
 
 
 def test_an_index_that_stands_only_where_real_numbers_do_is_a_real_number():

@@ -42,16 +42,14 @@ RESULTS = {
       (j, e) -> 2 * sum((i, k), P(i, j, k) * X(i, e) * Z(k, e)),
       (k, e) -> 2 * sum((i, j), X(i, e) * P(i, j, k) * Y(j, e))
   )""",
-    "logistic": """v = n -> exp(-y(n) * sum(d, X(n, d) * w(d)))
-  d -> -sum(n, X(n, d) * y(n) * v(n) / (v(n) + 1))""",
-    "softmax": """P = (n, c) -> exp(z(n, c))
-  (d, c) -> sum(n, X(n, d) * (Y(n, c) - P(n, c) * sum(b, Y(n, b)) / sum(b, P(n, b))))""",
-    "mixture": """P = (n, k) -> exp(-1/2 * sum(d, (X(n, d) - m(k, d))^2))
-  u2 = n -> sum(k, P(n, k) * exp(w(k)))""",
-    "attention": "P = (n, m) -> exp(sum(e, Q(n, e) * K(m, e)))",
+    "logistic": "d -> -sum(n, X(n, d) * y(n) * sigmoid(-y(n) * sum(d1, X(n, d1) * w(d1))))",
+    "softmax": "(d, c) -> sum(n, X(n, d) * (Y(n, c) - softmax(b, z(n, b))(c) * sum(b, Y(n, b))))",
+    "mixture": """u1_bar = (n, k) -> softmax(k1, w(k1) - 1/2 * sum(d, (X(n, d) - m(k1, d))^2))(k)
+  ((k, d) -> sum(n, u1_bar(n, k) * (X(n, d) - m(k, d))), k -> sum(n, u1_bar(n, k)))""",
+    "attention": "P = (n, m) -> softmax(m1, sum(e, Q(n, e) * K(m1, e)))(m)",
     "second order": "(i::O, a::V, j::O, b::V) -> 2 * g(i, a, j, b) - g(i, b, j, a)",
 }
-EXPONENTIALS = {"logistic": 1, "softmax": 1, "attention": 1}
+EXPONENTIALS = {"logistic": 0, "softmax": 0, "attention": 0}
 gradient = cache(cd.grad)
 
 

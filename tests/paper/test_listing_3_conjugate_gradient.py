@@ -44,7 +44,7 @@ def test_eq_48_keeps_the_unknown_function():
 def test_eq_48_in_latex():
     tex = theory().latex(form="matrix")
     point = r"\nabla R(x + \alpha (r + \beta p))^{\mathsf{T}}"
-    assert rf"\left({point} (r + \beta p), \alpha {point} p\right)" in tex
+    assert rf"({point} (r + \beta p), \alpha {point} p)" in tex
     assert r"R = x_{1} \mapsto \frac{1}{2} x_{1}^{\mathsf{T}} A x_{1} - x_{1}^{\mathsf{T}} b" in tex
 
 

@@ -29,7 +29,7 @@ R = f"r = (i, j) -> {DISTANCE}"
 
 
 def pairs(e: str) -> str:
-    return f"sum((i, j), indicator(i + 1, j, {e}))"
+    return f"sum((i, j), where(i < j, {e}))"
 
 
 def program(e: str, captured: str = "", definitions: str = R) -> str:
@@ -99,18 +99,17 @@ POTENTIALS: dict[str, tuple[str, Pair, int]] = {
         0,
     ),
     "yukawa, cut off": (
-        program("indicator(r(i, j), e, exp(-r(i, j)) / r(i, j))", "e::R"),
+        program("where(r(i, j) <= e, exp(-r(i, j)) / r(i, j))", "e::R"),
         lambda x, i, j, e: np.exp(-distance(x, i, j)) / distance(x, i, j) * (distance(x, i, j).real <= e),
         3,
     ),
     "cut off first": (
-        f"(e::R) -> (x::RM) -> begin; {R}\n"
-        "sum((i, j), indicator(r(i, j), e, indicator(i + 1, j, (1 / r(i, j) - 1 / e)^2))); end",
+        f"(e::R) -> (x::RM) -> begin; {R}\nsum((i, j), where(r(i, j) <= e and i < j, (1 / r(i, j) - 1 / e)^2)); end",
         lambda x, i, j, e: (1 / distance(x, i, j) - 1 / e) ** 2 * (distance(x, i, j).real <= e),
         3,
     ),
     "both orders": (
-        f"(x::RM) -> begin; {R}\n{pairs('1 / r(i, j)')} + sum((i, j), indicator(j + 1, i, 1 / r(i, j)^2)); end",
+        f"(x::RM) -> begin; {R}\n{pairs('1 / r(i, j)')} + sum((i, j), where(j < i, 1 / r(i, j)^2)); end",
         lambda x, i, j: 1 / distance(x, i, j) + 1 / distance(x, i, j) ** 2,
         3,
     ),
@@ -285,10 +284,7 @@ def test_results_are_programs_with_the_same_code(name: str) -> None:
 
 @pytest.mark.slow
 def test_three_bodies() -> None:
-    text = (
-        f"(x::RM) -> begin; {R}\n"
-        "sum((i, j, k), indicator(i + 1, j, indicator(j + 1, k, 1 / (r(i, j) * r(j, k) * r(i, k))^3))); end"
-    )
+    text = f"(x::RM) -> begin; {R}\nsum((i, j, k), where(i < j < k, 1 / (r(i, j) * r(j, k) * r(i, k))^3)); end"
     f = cd.grad(text).compile(value=True, hvp=True)
 
     def three(x: Array) -> complex:

@@ -280,7 +280,7 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
     assert "no argument called z" in refusal(f, np.eye(2), z=1)
     assert "twice" in refusal(f, np.eye(2), np.zeros(2), H=np.eye(2))
     assert "numbers" in refusal(f, np.eye(2), np.array(["a", "b"]))
-    assert "no array" in refusal(f, [[1, 2], [3]], np.zeros(2))
+    assert "not an array" in refusal(f, [[1, 2], [3]], np.zeros(2))
     assert "declared real" in refusal(Compiled(Lam((y,), total((p,), App(y, (p,))))), np.zeros(2, complex))
 
 
@@ -324,7 +324,7 @@ def test_a_size_that_no_array_shows_is_an_argument() -> None:
     f = Compiled(Lam((y,), total((k, p), App(y, (p,)))))
     assert f(np.array([1.0, 2.0]), n_BZ=5) == 15.0
     assert "not given n_BZ" in refusal(f, np.zeros(2))
-    assert "how many values" in refusal(f, np.zeros(2), n_BZ=-1)
+    assert "size of a domain" in refusal(f, np.zeros(2), n_BZ=-1)
 
 
 # --- how it is called -----------------------------------------------------------------------------------------------
@@ -352,7 +352,7 @@ def test_out_is_filled_and_returned() -> None:
         (np.empty((2, 1), complex), r"out has the shape \(2, 1\)"),
         (np.empty(2), "out holds float64, but the result is complex128"),
         (np.empty(2, int), "out holds int64"),
-        ([0, 0], "out is a list, and must be an array of NumPy"),
+        ([0, 0], "out is a list, but must be a NumPy array"),
         (np.broadcast_to(0j, (2,)), "out cannot be written to"),
     ],
 )
@@ -390,7 +390,7 @@ def test_what_is_no_array_is_told(value: object, said: str) -> None:
 
 def test_a_tensor_that_wants_a_gradient_is_no_array_of_numpy() -> None:
     torch = pytest.importorskip("torch")
-    with pytest.raises(ArrayError, match="x is no array"):
+    with pytest.raises(ArrayError, match="x is not an array"):
         cd.grad("(x::RV) -> sum(i, x(i)^2)").compile()(torch.ones(2, requires_grad=True))
 
 
@@ -446,9 +446,9 @@ def test_a_complex_number_is_taken_after_a_real_one() -> None:
 def test_the_mean_of_nothing_is_refused_in_words_and_has_no_gradient() -> None:
     d = cd.grad("(y::RV{n}) -> (x::RV{n}) -> sum(i, (x(i) - y(i))^2) / sum(i::N{n}, 1)")
     nothing = np.empty(0)
-    with pytest.raises(ArrayError, match="divides by how many values a domain has") as problem:
+    with pytest.raises(ArrayError, match="divides by the size of a domain") as problem:
         d.compile(value=True)(nothing, nothing)
-    assert "arrays that hold something" in str(problem.value)
+    assert "arrays that are not empty" in str(problem.value)
     assert d.compile()(nothing, nothing).shape == (0,)
 
 

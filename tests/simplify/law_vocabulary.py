@@ -7,19 +7,15 @@ A small letter is the number of a variable, and the capital one the variable.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
 from tests.law_examples import constructors, indices, multiset, name, rational
 
 Monomial = tuple[float | Fraction, str]
 
-Var, At, Fn, Power, Conj, Ordered, Pair, Item = constructors(
-    "Var", "At", "Fn", "Power", "Conj", "Ordered", "Pair", "Item"
-)
-With, Raise, Subst, SubstMono, waits, domain, aperiodic = constructors(
-    "With", "Raise", "Subst", "SubstMono", "waits", "domain", "aperiodic"
-)
+Var, Fn, Power, Conj, Ordered, Pair, Item = constructors("Var", "Fn", "Power", "Conj", "Ordered", "Pair", "Item")
+With, Raise, waits, aperiodic = constructors("With", "Raise", "waits", "aperiodic")
 part, addend = constructors("part", "addend")
 
 i, j, k, s, t = 1, 2, 3, 4, 5
@@ -92,9 +88,42 @@ def Where(conditions: Iterable[str], body: str) -> str:
     return f"(Where {multiset(*conditions)} {body})"
 
 
-def kind(v: int, of: str) -> str:
-    """A variable is of this kind."""
-    return f"(kind {v} {name(of)})"
+def At(f: str, *arguments: str) -> str:
+    """An application."""
+    return f"(At {f} (vec-of {' '.join(arguments)}))"
+
+
+def values(of: Mapping[int, str]) -> str:
+    """Values of variables."""
+    written = "(map-empty)"
+    for v, a in of.items():
+        written = f"(map-insert {written} {v} {a})"
+    return written
+
+
+def Subst(v: int, a: str, e: str) -> str:
+    """A term with a value in the place of a variable."""
+    return f"(Subst {values({v: a})} {e})"
+
+
+def SubstMono(v: int, a: str, m: str) -> str:
+    """A monomial with a value in the place of a variable."""
+    return f"(SubstMono {values({v: a})} {m})"
+
+
+def Met(over: Iterable[int], used: Iterable[int], conditions: Iterable[str], of: Mapping[int, str], body: str) -> str:
+    """A sum that has met conditions: values of its indices, which use others."""
+    return f"(Met {indices(*sorted(over))} {indices(*sorted(used))} {multiset(*conditions)} {values(of)} {body})"
+
+
+def kind(v: int, of: str, domain: int = 0) -> str:
+    """A variable is of this kind, and of a domain."""
+    return f"(variable {v} {name(of)} {domain})"
+
+
+def domain(v: int, number: int) -> str:
+    """A variable that is not summed is of this domain."""
+    return kind(v, "", number)
 
 
 def linear(f: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 from collections.abc import Callable
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 
 import combdiff as cd
 from combdiff.gate.gate import Gate
-from combdiff.simplify.branches import at_least_zero, taken_for_real
+from combdiff.simplify.branches import taken_for_real
+from combdiff.terms.branches import at_least_zero
 from combdiff.terms.terms import Call, add, call, conj, fresh, mul, number, power
 from combdiff.terms.types import COMPLEX, REAL
 
@@ -76,3 +78,29 @@ def test_what_may_be_negative_is_not_said_not_to_be(negative: bool) -> None:
         assert at_least_zero(t) != negative
     for t in (r, z, mul(z, z), power(r, number(3)), power(z, number(2)), Call("exp", (z,)), mul(z, conj(z), r)):
         assert not at_least_zero(t)
+
+
+NESTED: dict[str, Callable[[float], complex]] = {
+    "log(complex(abs(x)))": lambda x: cmath.log(abs(x)),
+    "sin(complex(3 * abs(x)))": lambda x: cmath.sin(3 * abs(x)),
+    "2 * log(complex(x^2)) + 1": lambda x: 2 * cmath.log(x * x) + 1,
+    "cos(complex(x^2 + 1))^3 - 1/10": lambda x: cmath.cos(x * x + 1) ** 3 - 0.1,
+}
+
+
+@pytest.mark.parametrize("outer", ["sqrt", "log", "(3/4)-th power"])
+@pytest.mark.parametrize("inner", NESTED)
+def test_a_function_of_what_is_meant_as_complex_and_not_negative_is_complex(inner: str, outer: str) -> None:
+    """log(complex(|x|)) is real, and negative for |x| < 1: its root is imaginary, not nan."""
+    of = f"({inner})^(3/4)" if outer == "(3/4)-th power" else f"{outer}({inner})"
+    f = cd.grad(f"(a::R) -> (x::R) -> real({of}) + a * imag({of})").compile(value=True)
+    take = {"sqrt": cmath.sqrt, "log": cmath.log}.get(outer, lambda z: z**0.75)
+
+    def objective(a: float, x: float) -> float:
+        z = take(NESTED[inner](x))
+        return z.real + a * z.imag
+
+    for x in (-2.3, -0.4, 0.2, 0.7, 1.9):
+        value, gradient = f(0.7, x)
+        assert np.isclose(value, objective(0.7, x), rtol=1e-12)
+        assert np.isclose(gradient, (objective(0.7, x + 1e-6) - objective(0.7, x - 1e-6)) / 2e-6, rtol=1e-5, atol=1e-8)

@@ -25,6 +25,7 @@ from tests.simplify.law_vocabulary import (
     J,
     K,
     Lin,
+    Met,
     Num,
     Ordered,
     Over,
@@ -51,6 +52,7 @@ from tests.simplify.law_vocabulary import (
 HALF = Fraction(1, 2)
 solution, newest, shortest, point, measure = constructors("solution", "newest", "shortest", "point", "measure")
 condition, leaving, meeting = constructors("condition", "leaving", "meeting")
+partner, further, replaced = constructors("partner", "further", "replaced")
 LEFT, OTHER = Lin((1, I)), Lin((1, J))
 D = Delta([LEFT], X)
 WAITING = waits(Plus(X, Y), i)
@@ -122,6 +124,7 @@ WAITS = (
         unless={
             "i is not bound": (Delta([ZERO_SUM], X),),
             "i is in no condition": (kind(i, "plain"), Delta([OTHER], I)),
+            "i is not summed": (kind(i, ""), Delta([ZERO_SUM], X)),
         },
     ),
     Law(
@@ -187,6 +190,75 @@ WAITS = (
         Plus(With(multiset(Z), X), With(multiset(Z), Y)),
         put(leaving(multiset(Plus(X, Y), Z)), Plus(X, Y)),
         unless={"no terms are chosen": (Times(Plus(X, Y), Z), WAITING)},
+    ),
+)
+
+NEXT = Lin((1, K), (-1, S))
+NEXT_TO_I = Lin((1, K), (-1, I))
+J_TO = Lin((1, J), (-1, K))
+
+
+def met(*conditions: str) -> str:
+    """A sum over i, j and k in which i has become j."""
+    return Met({j, k}, {j}, conditions, {i: J}, X)
+
+
+def chosen(d: str, v: int, *conditions: str, over: tuple[int, ...] = (j, k)) -> tuple[str, str]:
+    """A condition is chosen among those of a sum, and an index of it."""
+    return put(further(indices(*over), multiset(*conditions)), d), put(replaced(indices(*over), d), str(v))
+
+
+INDICES = (
+    rewriting(
+        "meeting of indices",
+        summed({i, k}, ZERO_SUM, LONG),
+        Met({k}, {j}, [LONG], {i: J}, X),
+        put(meeting(indices(i, k), multiset(ZERO_SUM, LONG)), ZERO_SUM),
+        put(newest(indices(i, k), ZERO_SUM), str(i)),
+        put(partner(ZERO_SUM, i), str(j)),
+        unless={
+            "no condition is chosen": (
+                summed({i}, ZERO_SUM),
+                put(newest(indices(i), ZERO_SUM), str(i)),
+                put(partner(ZERO_SUM, i), str(j)),
+            ),
+            "the condition is solved for another index": (
+                summed({i}, ZERO_SUM),
+                put(meeting(indices(i), multiset(ZERO_SUM)), ZERO_SUM),
+                put(newest(indices(i), ZERO_SUM), str(i)),
+                put(partner(ZERO_SUM, j), str(i)),
+            ),
+        },
+    ),
+    Law(
+        "choose a further condition",
+        given=(met(NEXT, LONG), put(partner(NEXT, k), str(s))),
+        then=(
+            equal(further(indices(j, k), multiset(NEXT, LONG)), NEXT),
+            equal(replaced(indices(j, k), NEXT), str(k)),
+        ),
+        unless={
+            "its index is not summed": (Met({j}, {j}, [NEXT], {i: J}, X), put(partner(NEXT, k), str(s))),
+            "a value is of its index": (met(J_TO), put(partner(J_TO, j), str(k))),
+            "its value is of an index that is replaced": (met(NEXT_TO_I), put(partner(NEXT_TO_I, k), str(i))),
+        },
+    ),
+    rewriting(
+        "further meeting of indices",
+        met(NEXT, LONG),
+        Met({j}, {j, s}, [LONG], {i: J, k: S}, X),
+        *chosen(NEXT, k, NEXT, LONG),
+        put(partner(NEXT, k), str(s)),
+        unless={
+            "no condition is chosen": (met(NEXT), chosen(NEXT, k, NEXT)[1], put(partner(NEXT, k), str(s))),
+            "no index is chosen": (met(NEXT), chosen(NEXT, k, NEXT)[0], put(partner(NEXT, k), str(s))),
+            "a value is of its index": (met(J_TO), *chosen(J_TO, j, J_TO), put(partner(J_TO, j), str(k))),
+            "its value is of an index that is replaced": (
+                met(NEXT_TO_I),
+                *chosen(NEXT_TO_I, k, NEXT_TO_I),
+                put(partner(NEXT_TO_I, k), str(i)),
+            ),
+        },
     ),
 )
 
@@ -266,7 +338,7 @@ MEETING = (
     ),
 )
 
-LAWS = {"contract": (*OUTWARD, *WAITS, *MEETING)}
+LAWS = {"contract": (*OUTWARD, *WAITS, *INDICES, *MEETING)}
 
 
 @examples(LAWS)

@@ -57,7 +57,7 @@ HALF = Fraction(1, 2)
 
 # --- affine arithmetic ----------------------------------------------------------------------------------------------
 
-reduced, idle, settled = constructors("reduced", "idle", "settled")
+reduced, idle, settled, partner = constructors("reduced", "idle", "settled", "partner")
 VARIABLE = "a variable is settled"
 
 
@@ -139,10 +139,11 @@ ARITHMETIC = (
         "zero of an index",
         [(0, I), (1, J)],
         [(1, J)],
-        aperiodic(i),
+        domain(i, 7),
+        aperiodic(7),
         unless={
-            "i is periodic": (Lin((0, I), (1, J)), aperiodic(j)),
-            "the coefficient is not 0": (Lin((2, I), (1, J)), aperiodic(i)),
+            "i is periodic": (Lin((0, I), (1, J)), domain(i, 8), domain(j, 7), aperiodic(7)),
+            "the coefficient is not 0": (Lin((2, I), (1, J)), domain(i, 7), aperiodic(7)),
         },
     ),
     reducing(
@@ -237,7 +238,7 @@ def on_a_line(name: str, condition: str, value: str, signs: int, using: str, unl
 
 def of_one_domain(of: str) -> tuple[str, ...]:
     """Facts about indices i and j of this kind and one domain."""
-    return kind(i, of), kind(j, of), domain(i, 7), domain(j, 7)
+    return kind(i, of, 7), kind(j, of, 7)
 
 
 PLAIN = of_one_domain("plain")
@@ -353,19 +354,18 @@ SOLVING = (
             ),
         },
     ),
-    solving(
+    Law(
         "solve for a plain index",
-        ZERO_SUM,
-        J,
-        *PLAIN,
+        given=(*PLAIN, summed({i}, ZERO_SUM)),
+        then=(equal(partner(ZERO_SUM, i), str(j)), equal(newest(indices(i), ZERO_SUM), str(i))),
         unless={
             "i = j + 1 may be out of range": (*PLAIN, summed({i}, Lin((1, I), (-1, J), (-1, Num(1))))),
             "i is not summed": (*PLAIN, summed({k}, ZERO_SUM)),
             "it is no index but i": (*PLAIN, summed({i}, Lin((1, I), (-1, I)))),
             "i = −j is out of range": (*PLAIN, summed({i}, Lin((1, I), (1, J)))),
             "2 i = 2 j is not reduced": (*PLAIN, summed({i}, Lin((2, I), (-2, J)))),
-            "the domains are two": (kind(i, "plain"), domain(i, 7), domain(j, 8), summed({i}, ZERO_SUM)),
-            "i is fixed": (kind(i, "fixed"), domain(i, 7), domain(j, 7), summed({i}, ZERO_SUM)),
+            "the domains are two": (kind(i, "plain", 7), domain(j, 8), summed({i}, ZERO_SUM)),
+            "i is fixed": (kind(i, "fixed", 7), domain(j, 7), summed({i}, ZERO_SUM)),
         },
     ),
     solving(
@@ -379,8 +379,8 @@ SOLVING = (
             "it is no index but i": (*SYMMETRIC, summed({i}, Lin((1, I), (-1, I)))),
             "i = 2 j may be out of range": (*SYMMETRIC, summed({i}, Lin((1, I), (-2, J)))),
             "2 i = j may have no solution": (*SYMMETRIC, summed({i}, Lin((2, I), (-1, J)))),
-            "the domains are two": (kind(i, "symmetric"), domain(i, 7), domain(j, 8), summed({i}, ZERO_SUM)),
-            "i is fixed": (kind(i, "fixed"), domain(i, 7), domain(j, 7), summed({i}, ZERO_SUM)),
+            "the domains are two": (kind(i, "symmetric", 7), domain(j, 8), summed({i}, ZERO_SUM)),
+            "i is fixed": (kind(i, "fixed", 7), domain(j, 7), summed({i}, ZERO_SUM)),
         },
     ),
 )

@@ -38,6 +38,7 @@ from tests.simplify.law_vocabulary import (
     J,
     K,
     Lin,
+    Met,
     Mono,
     Num,
     Ordered,
@@ -59,8 +60,10 @@ from tests.simplify.law_vocabulary import (
     commutes,
     i,
     j,
+    k,
     monomials,
     part,
+    values,
 )
 from tests.simplify.test_contract_laws import LAWS as CONTRACT
 from tests.simplify.test_index_laws import LAWS as INDEX
@@ -169,7 +172,11 @@ SUBSTITUTE = (
     rewriting("substitute in a number", Subst(i, X, Num(1, 2)), Num(1, 2)),
     rewriting("substitute in an index", Subst(i, J, Lin((2, I))), f"(Lin {multiset(SubstMono(i, J, Mono(2, I)))})"),
     rewriting("substitute in a monomial", SubstMono(i, J, Mono(2, I)), Mono(2, Subst(i, J, I))),
-    rewriting("substitute in an application", Subst(i, J, At(X, I)), At(Subst(i, J, X), Subst(i, J, I))),
+    rewriting(
+        "substitute in an application",
+        Subst(i, J, At(X, I, K)),
+        At(Subst(i, J, X), Subst(i, J, I), Subst(i, J, K)),
+    ),
     rewriting("substitute in a function", Subst(i, J, Fn(j, I)), Fn(j, Subst(i, J, I))),
     rewriting("substitute in a sum", Subst(i, J, Plus(X, I)), Plus(Subst(i, J, X), Subst(i, J, I))),
     rewriting("substitute in a product", Subst(i, J, Times(X, I)), Times(Subst(i, J, X), Subst(i, J, I))),
@@ -189,6 +196,13 @@ SUBSTITUTE = (
     rewriting("sum over nothing", Over((), X), X, unless={"an index is left": (Over({i}, X),)}),
     rewriting("sum over what is left", Over({i}, X), Sum({i}, X), unless={"no index is left": (Over((), X),)}),
     rewriting("delta of nothing", Where((), X), X, unless={"a condition is left": (Where([I], X),)}),
+    rewriting(
+        "after the meetings",
+        Met({k}, {j}, [K], {i: J}, X),
+        Over({k}, f"(Subst {values({i: J})} {Where([K], X)})"),
+    ),
+    Law("substituted in a term", given=(Subst(i, J, Conj(I)),), then=()),
+    Law("substituted in a monomial", given=(SubstMono(i, J, Mono(2, I)),), then=()),
     rewriting("delta of what is left", Where([I], X), Delta([I], X), unless={"no condition is left": (Where((), X),)}),
 )
 
@@ -196,6 +210,11 @@ TERMS = (
     Law("terms of a sum", given=(Plus(X, Y),), then=(part(multiset(X, Y), X), part(multiset(X, Y), Y))),
     Law("factors of a product", given=(Times(X, Y),), then=(part(multiset(X, Y), X), part(multiset(X, Y), Y))),
     Law("conditions of a delta", given=(Delta([I, J], X),), then=(part(multiset(I, J), I), part(multiset(I, J), J))),
+    Law(
+        "conditions of a meeting",
+        given=(Met({k}, {j}, [I, J], {i: J}, X),),
+        then=(part(multiset(I, J), I), part(multiset(I, J), J)),
+    ),
     Law(
         "monomials of an index",
         given=(Lin((2, I), (-1, J)),),

@@ -49,7 +49,7 @@ from tests.spellings.trees import (
     substituted,
 )
 
-CHANGES = ("inlined", "transposed", "images", "sums", "shifted", "commuted")
+CHANGES = ("inlined", "named", "transposed", "images", "sums", "shifted", "commuted")
 """What may be done to a program, in this order."""
 
 

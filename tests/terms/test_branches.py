@@ -101,6 +101,15 @@ def test_in_every_library(backend: str) -> None:
     np.testing.assert_allclose(expected, (f(x + h) - f(x - h)) / (2 * h), rtol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["asin", "acos", "acosh", "atanh", "log1p", "log2", "log10"])
+def test_the_functions_of_a_complex_number_that_is_found_to_be_real(name: str) -> None:
+    d = cd.grad(f"(z::C) -> abs2({name}(z' * z))")
+    f = lambda z: abs(getattr(np, {"log1p": name, "log2": name, "log10": name}.get(name, f"arc{name[1:]}"))(z)) ** 2  # noqa: E731
+    z, h = 1.1 + 0.7j, 1e-6
+    along = [(f(abs(z + h * u) ** 2 + 0j) - f(abs(z - h * u) ** 2 + 0j)) / (2 * h) for u in (1, 1j)]
+    assert d.compile()(z) == pytest.approx(complex(*along), rel=1e-6)
+
+
 def test_powers_that_are_integers_have_no_cut() -> None:
     (power,) = (t for t in subterms(infer(parse("(z::C) -> z^3"))) if hasattr(t, "exponent"))
     assert not leaves_the_real_numbers(power)

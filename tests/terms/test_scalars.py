@@ -7,16 +7,23 @@ import pytest
 
 from combdiff.meaning.evaluate import evaluate
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
-from combdiff.terms.terms import Call, fresh
-from combdiff.terms.types import COMPLEX
+from combdiff.terms.terms import Call, Term, Var, fresh
+from combdiff.terms.types import COMPLEX, REAL, is_complex
+from tests.function_points import applied, points_of
 
 Z = fresh("z", COMPLEX)
 POINTS = [0.3 + 0.4j, -0.7 + 0.2j, 0.6 - 1.1j, -0.2 - 0.5j]
 BELOW_ZERO = [complex(-0.4), complex(-1.7)]
+ABOVE_ZERO = [complex(0.4), complex(1.7)]
+OF_COMPLEX = [name for name, row in SCALAR_FUNCTIONS.items() if not row.of_reals]
 
 
 def value(name: str, z: complex) -> complex:
     return complex(evaluate(Call(name, (Z,)), {Z: z}))  # type: ignore[arg-type]  # a number
+
+
+def at(t: Term, variables: tuple[Var, ...], *numbers: complex) -> complex:
+    return complex(evaluate(t, dict(zip(variables, numbers, strict=True))))  # type: ignore[arg-type]  # a number
 
 
 def always(name: str, points: list[complex], equal: str) -> bool:
@@ -29,19 +36,103 @@ def always(name: str, points: list[complex], equal: str) -> bool:
     return all(np.isclose(a, b) for a, b in sides)
 
 
-@pytest.mark.parametrize("name", SCALAR_FUNCTIONS)
+@pytest.mark.parametrize("name", OF_COMPLEX)
 def test_a_row_says_what_is_so(name: str) -> None:
     row = SCALAR_FUNCTIONS[name]
     assert row.real_valued == always(name, POINTS, "real")
     assert row.parity == always(name, POINTS, "even") - always(name, POINTS, "odd")
-    assert row.cut == (not always(name, BELOW_ZERO, "real"))
+    assert bool(row.cut) == (not always(name, BELOW_ZERO, "real"))
+    assert (row.cut == "others") == (not always(name, ABOVE_ZERO, "real"))
     if row.commutes:
         assert always(name, [*POINTS, *BELOW_ZERO], "conj")
     else:
         # off their cuts log, sqrt and atan commute; on them they do not, and what is real by type needs no conj
-        assert row.cut or row.real_valued or name == "atan"
+        assert row.cut or row.real_valued or name in ("atan", "asinh")
+
+
+@pytest.mark.parametrize("name", [name for name, row in SCALAR_FUNCTIONS.items() if row.arity == 1])
+def test_a_row_says_which_sign_its_real_values_have_and_what_a_sign_of_the_argument_does(name: str) -> None:
+    row = SCALAR_FUNCTIONS[name]
+    t, variables = applied(name, REAL)
+    if is_complex(t.type):
+        return
+    found = [at(t, variables, x).real for x in (*np.linspace(-4, 4, 33), 1e3, -1e3)]
+    values = [x for x in found if np.isfinite(x)]
+    assert (row.least < 0 or min(values) >= 0) and (row.least < 1 or min(values) > 0)
+    if row.of_reals:
+        opposite = [at(t, variables, -x).real for x in np.linspace(-4, 4, 33)]
+        even = np.allclose(opposite, found[:33], equal_nan=True)
+        odd = np.allclose(opposite, np.negative(found[:33]), equal_nan=True)
+        assert row.parity == even - odd
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, row in SCALAR_FUNCTIONS.items() if row.made_of is not None and name != "complex"]
+)
+@pytest.mark.parametrize("kind", [REAL, COMPLEX], ids=["real", "complex"])
+def test_a_row_is_made_of_what_it_says(name: str, kind: type) -> None:
+    made_of = SCALAR_FUNCTIONS[name].made_of
+    assert made_of is not None
+    points = points_of(name, complex_=kind == COMPLEX)
+    if points:
+        t, variables = applied(name, kind)  # type: ignore[arg-type]  # a number
+        for numbers in points:
+            expected = at(t, variables, *numbers)
+            assert at(made_of(*t.args), variables, *numbers) == pytest.approx(expected, rel=1e-12)  # type: ignore[attr-defined]
 
 
 def test_the_arc_tangent_has_a_cut_on_the_imaginary_axis() -> None:
     above, below = value("atan", 2j), value("atan", complex(-0.0, 2))
     assert not np.isclose(above, below)
+
+
+MATH = {
+    "erf": "erf",
+    "erfc": "erfc",
+    "lgamma": "loggamma",
+    "digamma": "digamma",
+    "log1p": "log1p",
+    "expm1": "expm1",
+    "asin": "asin",
+    "acos": "acos",
+    "asinh": "asinh",
+    "acosh": "acosh",
+    "atanh": "atanh",
+    "log10": "log10",
+}
+
+
+@pytest.mark.parametrize("name", MATH)
+def test_a_function_has_the_value_that_mpmath_gives_it(name: str) -> None:
+    mpmath = pytest.importorskip("mpmath")
+    for complex_ in (False, True):
+        for numbers in points_of(name, complex_):
+            t, variables = applied(name, COMPLEX if complex_ else REAL)
+            expected = complex(getattr(mpmath, MATH[name])(*numbers))
+            # the logarithm of |Γ| of a real number
+            expected = expected.real if name == "lgamma" else expected
+            assert at(t, variables, *numbers) == pytest.approx(expected, rel=1e-13, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers", "expected"),
+    [
+        ("relu", (0,), 0),
+        ("round", (0.5,), 0),
+        ("round", (1.5,), 2),
+        ("round", (-2.5,), -2),
+        ("floor", (-0.5,), -1),
+        ("ceil", (-0.5,), 0),
+        ("clip", (5, 2, 1), 1),
+        ("max", (2, 3), 3),
+        ("min", (2, 3), 2),
+        ("angle", (-1,), np.pi),
+        ("atan2", (0, -1), np.pi),
+        ("softplus", (-1000,), 0),
+        ("softplus", (1000,), 1000),
+        ("sigmoid", (-40,), 4.248354255291589e-18),
+    ],
+)
+def test_a_function_at_a_number(name: str, numbers: tuple[float, ...], expected: float) -> None:
+    t, variables = applied(name, REAL)
+    assert at(t, variables, *numbers) == pytest.approx(expected, rel=1e-15)

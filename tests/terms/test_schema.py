@@ -50,6 +50,7 @@ def test_every_kind_has_been_met() -> None:
     met = {type(t) for name in PROGRAMS for t in subterms(derived(name).term)}
     met |= {type(t) for name in PROGRAMS for t in subterms(derived(name).program)}
     met |= {type(t) for t in subterms(cd.pullback("(x::RV) -> (sum(i, x(i)), x)").program)}
+    met |= {type(t) for t in subterms(cd.grad("(x::RV) -> prod(i, x(i))").program)}
     met |= {type(t) for t in subterms(cd.grad("(f::RO) -> (x::R, y::R) -> f(x, y)").term)}
     assert [kind.__name__ for kind in KINDS if kind not in met] == []
 

@@ -17,7 +17,8 @@ from combdiff.arrays import ops
 from combdiff.arrays.layouts import facing, images
 from combdiff.arrays.plan import Builder, Step
 from combdiff.canon.moves import Image, MoveGroup
-from combdiff.terms.terms import MINUS_ONE, ONE, Const, Var, number
+from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.terms import MINUS_ONE, ONE, Const, Var, number, times
 from combdiff.terms.types import Domain, Index
 
 Labels = tuple[Var, ...]
@@ -110,6 +111,12 @@ class Arrays:
                 return Value(step.operands[0], a.labels)
             case ops.Constant(value):
                 return self.number(Const(value.real, -value.imag))
+            case ops.Mul(number) as product if not any(o.complex for o in step.operands):
+                # the number in front of real arrays takes it, and no array is read for it
+                turned = ops.Mul(Const(number.real, -number.imag))
+                places = zip(step.operands, product.places, strict=True)
+                factors = [Value(o, tuple(a.labels[n] for n in place)) for o, place in places]
+                return self.elementwise(turned, factors, a.labels, complex=True)
             case _:
                 return Value(self.builder.step(ops.Conj(), (step,), step.domains), a.labels)
 
@@ -124,6 +131,11 @@ class Arrays:
         if key in self._entrywise:
             step, places = self._entrywise[key]
             return Value(step, tuple(numbered[place] for place in places))
+        if isinstance(op, ops.Call) and values[0].step.complex and SCALAR_FUNCTIONS[op.function].commutes:
+            # exp(z') is exp(z)', where that is there already
+            mirrored = [self.conj(values[0])]
+            if self._in_any_order(op, mirrored, complex)[0] in self._entrywise:
+                return self.conj(self.elementwise(op, mirrored, wanted, complex))
         out = joint((v.labels for v in values), wanted)
         aligned = op.placed(tuple(alignment(v.labels, out) for v in values))
         operands = tuple(v.step for v in values)
@@ -165,13 +177,26 @@ class Arrays:
     def total(self, terms: Sequence[tuple[Const, Value]], wanted: Sequence[Var] = ()) -> Value:
         """Σ coefficient · value, entry by entry."""
         # a chain of + and − reads best when it starts with a +
-        terms = self._collected(terms)
+        terms = self._collected(self._complemented(terms))
         if len(terms) == 1 and terms[0][0] == ONE:
             return terms[0][1]
         terms = sorted(terms, key=lambda pair: pair[0] == MINUS_ONE) if terms[0][0] == MINUS_ONE else terms
         coefficients = tuple(c for c, _ in terms)
         complex = any(c.imag or v.step.complex for c, v in terms)
         return self.elementwise(ops.Add(coefficients), [v for _, v in terms], wanted, complex)
+
+    def _complemented(self, terms: Sequence[tuple[Const, Value]]) -> Sequence[tuple[Const, Value]]:
+        """1 − σ(t) as σ(−t), which keeps its digits where σ(t) is nearly 1."""
+        for n, (c, value) in enumerate(terms):
+            op, minus = value.step.op, times(MINUS_ONE, c)
+            one = next((m for m, (d, v) in enumerate(terms) if d == minus and v.step.op == ops.Constant(ONE)), None)
+            if one is None or not isinstance(op, ops.Call) or op.function != "sigmoid":
+                continue
+            inner = Value(value.step.operands[0], tuple(value.labels[axis] for axis in op.places[0]))
+            opposite = self.total([(MINUS_ONE, inner)], value.labels)
+            made = self.elementwise(ops.Call("sigmoid"), [opposite], value.labels, complex=False)
+            return [(minus, made), *(pair for m, pair in enumerate(terms) if m not in (n, one))]
+        return terms
 
     def _collected(self, terms: Sequence[tuple[Const, Value]]) -> list[tuple[Const, Value]]:
         """c·(A x) + c·(A y) as c·(A (x + y)): the sum is made before it is contracted, which reads A once."""

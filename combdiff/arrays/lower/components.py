@@ -61,8 +61,9 @@ def by_components(term: Term, split: Split | None = None) -> Components:
     >>> [p.name for p in by_components(Lam((k,), App(x, (k,)))).term.params]
     ['k1', 'k2']
     """
-    variables = [*term.free, *(v for u in subterms(term) for v in bound_by(u))]
-    if not any(d.listed or d.directions > 1 for v in variables for d in domains_of(v.kind)):
+    kinds = {v.kind for v in term.free}
+    kinds.update(v.kind for u in subterms(term) for v in bound_by(u))
+    if not any(d.listed or d.directions > 1 for kind in kinds for d in domains_of(kind)):
         return Components(term)
     split = split or Split()
     result = split.term(term)

@@ -3,9 +3,10 @@
     4 Σ_q C(q,i) (h(p,q) + …)   reads best; the same multiplied out, or with other parentheses and other parts that are
     computed once, may take less time
 
-Three forms are lowered: the formula, what it was collected from, and what the graph of forms says is cheapest. The
-formula is run unless another one is clearly quicker, or takes fewer operations in no more time: code looks like what is
-read, where that costs little.
+The formula is lowered, and what derivatives are before they are collected (`flats`: of the program with its definitions
+written out, and with others), each as it is and as the graph of forms says is cheapest. The formula is run unless
+another form is clearly quicker, or takes fewer operations in no more time: code looks like what is read, where that
+costs little.
 """
 
 from __future__ import annotations
@@ -41,21 +42,21 @@ SECONDS = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Forms:
-    """A result as it is read, and as it was before common factors were put in front, where that is to be tried.
+    """A result as it is read, and `flats`, equal ones before common factors are put in front, where these are tried.
 
     `check` raises for two terms that do not have the same value: what is chosen is held against what it was chosen for.
     `distances` says whether squared distances are made of differences or multiplied out.
     """
 
     formula: Term
-    flat: Term | None = None
+    flats: tuple[Term, ...] = ()
     check: Callable[[Term, Term], object] | None = None
     distances: Distances = "differences"
-    _found: list[AllForms | None] = field(default_factory=list, compare=False, repr=False)
+    _found: dict[Term, AllForms | None] = field(default_factory=dict, compare=False, repr=False)
 
     def __reduce__(self) -> tuple[object, ...]:
         # what was found is found again
-        return type(self), (self.formula, self.flat, self.check, self.distances)
+        return type(self), (self.formula, self.flats, self.check, self.distances)
 
     def plan(self, sizes: Mapping[Domain, int] | None = None, memory: int | None = None) -> Plan:
         """The plan of the form that takes least time; that of the formula where this one takes more than `memory`.
@@ -63,7 +64,7 @@ class Forms:
         What is quickest shares the most, and holds the most at once.
         """
         plan = self._lowered(self.formula, sizes)
-        quicker = self._quicker(plan, sizes) if self.flat is not None else None
+        quicker = self._quicker(plan, sizes)
         if quicker is None or (memory is not None and peak(quicker).bytes > memory):
             return plan
         return quicker
@@ -74,28 +75,32 @@ class Forms:
 
     def _quicker(self, plan: Plan, sizes: Mapping[Domain, int] | None) -> Plan | None:
         """The plan of another form that is better than that of the formula."""
-        assert self.flat is not None, "there is another form"
-        flat: Term = _without_products(self.flat)
-        known = {**guessed_sizes(flat), **(sizes or {})}
-        result = result_of(flat)
-        if not self._found:
-            self._found.append(AllForms.of(result.params, result.bindings, result.outputs, Budget.of(SECONDS)))
-        every = self._found[0]
-        found = every.cheapest(known, Budget.of(SECONDS)) if every is not None else None
-        others: list[tuple[Plan, Term]] = []
-        for form in (flat, found):
-            if form is None or form == self.formula:
-                continue
-            with suppress(CombDiffError):  # the formula can be computed, and that is enough
-                other = self._lowered(form, sizes)
-                if _is_better(other, plan) and _is_called_alike(plan, other):
-                    others.append((other, form))
+        others: list[tuple[Plan, Term, Term | None]] = []
+        for flat in map(_without_products, self.flats):
+            found = self._cheapest(flat, sizes)
+            for form in (flat, found):
+                if form is None or form == self.formula:
+                    continue
+                with suppress(CombDiffError):  # the formula can be computed, and that is enough
+                    other = self._lowered(form, sizes)
+                    if _is_better(other, plan) and _is_called_alike(plan, other):
+                        others.append((other, form, flat if form is found else None))
         if not others:
             return None
-        best, form = min(others, key=lambda pair: seconds(pair[0]))
-        if found is not None and form is found and self.check is not None:
-            self.check(Lam(result.params, let(result.bindings, tuple_of(result.outputs))), found)
+        best, form, origin = min(others, key=lambda entry: seconds(entry[0]))
+        if origin is not None and self.check is not None:
+            result = result_of(origin)
+            self.check(Lam(result.params, let(result.bindings, tuple_of(result.outputs))), form)
         return best
+
+    def _cheapest(self, flat: Term, sizes: Mapping[Domain, int] | None) -> Term | None:
+        """The form that the graph of all forms of `flat` says is cheapest."""
+        known = {**guessed_sizes(flat), **(sizes or {})}
+        if flat not in self._found:
+            result = result_of(flat)
+            self._found[flat] = AllForms.of(result.params, result.bindings, result.outputs, Budget.of(SECONDS))
+        every = self._found[flat]
+        return every.cheapest(known, Budget.of(SECONDS)) if every is not None else None
 
 
 def _without_products(flat: Term) -> Term:
@@ -138,7 +143,7 @@ def _seconds(plan: Plan, step: Step) -> float:
             return plan.flops(step) / 2 * BATCHED + written
         case ops.Call() | ops.Unknown():
             return CALL * written
-        case ops.LaidOut() | ops.Stack() | ops.CumulativeSum():
+        case ops.LaidOut() | ops.Stack() | ops.CumulativeSum() | ops.CumulativeProduct():
             return written
         case _:
             flops = plan.flops(step)

@@ -19,12 +19,15 @@ from combdiff.arrays.lower.cumulative import Cumulative
 from combdiff.arrays.lower.indexing import affine, position, shifted
 from combdiff.arrays.passes.paths import Network
 from combdiff.arrays.plan import Step
+from combdiff.terms.conditions.comparing import Relation, comparison_of
 from combdiff.terms.conditions.guards import SAFE, Condition, Finite, Guard, both, condition_of, under
 from combdiff.terms.conditions.ordering import existing
+from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     ONE,
     ZERO,
     App,
+    Call,
     Const,
     Delta,
     Indicator,
@@ -35,6 +38,7 @@ from combdiff.terms.terms import (
     fresh,
     indicator,
     mul,
+    number,
     total,
 )
 from combdiff.terms.types import COMPLEX, REAL, Index, Map
@@ -86,7 +90,11 @@ class Guarding(ABC):
         if not self.guards or self.finite.is_total(t):
             return values
         if not isinstance(t, Pow):
-            return [*map(self._safe, values)]
+            safe = number(SCALAR_FUNCTIONS[t.primitive].safe) if isinstance(t, Call) else SAFE
+            return [
+                value if isinstance(u, Const) else self._safe(value, (), safe)
+                for u, value in zip(parts, values, strict=True)
+            ]
         # x^1 is as harmless as 1^n: the exponent where it alone has all indices that are compared, else the base
         base, exponent = values
         compared = {v for c in self.guards for v in c.free}.intersection((*base.labels, *exponent.labels))
@@ -94,8 +102,8 @@ class Guarding(ABC):
             return [base, self._safe(exponent)]
         return [self._safe(base, tuple(v for v in exponent.labels if v in compared)), exponent]
 
-    def _safe(self, value: Value, over: Sequence[Var] = ()) -> Value:
-        """The values where the guards hold; where one does not, what every function can be applied to.
+    def _safe(self, value: Value, over: Sequence[Var] = (), safe: Const = SAFE) -> Value:
+        """The values where the guards hold; where one does not, what the function can be applied to.
 
         They are made for all values of the indices in `over`.
         """
@@ -107,7 +115,7 @@ class Guarding(ABC):
             # what is compared is guarded by the conditions around it
             outside = self.guards[: self.guards.index(condition)] if condition in self.guards else ()
             with self.under(outside):
-                value = self._where(condition, value, SAFE)
+                value = self._where(condition, value, safe)
         return value
 
     def summed_within(self, summed: Sequence[Var], body: Term) -> Term | None:
@@ -141,11 +149,12 @@ class Guarding(ABC):
         self.guards = outer
 
     def _where(self, c: Condition, body: Value, otherwise: Const, wanted: Sequence[Var] = ()) -> Value:
-        left, right = self._side(c.left), self._side(c.right)
+        told = Relation(c.left, "==", c.right) if c.equal else comparison_of(c)
+        left, right = self._side(told.left), self._side(told.right)
         modulo = None
         if c.equal:
             modulo = next((d for v in (*left.labels, *right.labels) if (d := domain_of(v)).periodic), None)
-        kind = ops.Where("==" if c.equal else "<=", modulo, otherwise)
+        kind = ops.Where(told.sign, modulo, otherwise)
         if otherwise == SAFE and _is_chosen(body, left, right, kind):
             return body
         return self.arrays.elementwise(kind, (left, right, body), wanted, body.step.complex)

@@ -85,7 +85,7 @@ def position(arrays: Arrays, form: Affine, slot: Domain | None) -> Value:
         return _integers(arrays, form.entry)
     # one order of the variables, so that k + b and b + k are one index array
     form = Affine(tuple(sorted(form.coefficients, key=lambda pair: _rank(pair, slot))), form.constant)
-    modulo = slot if slot is not None and slot.periodic else None
+    modulo = slot if slot is not None and (slot.periodic or leaves(form, slot)) else None
     shift = slot if slot is not None and slot.symmetric and slot.count is None else None
     lower = 0 if slot is None or slot.lower is None else slot.lower
     coefficients = tuple(c for _, c in form.coefficients)
@@ -97,6 +97,24 @@ def position(arrays: Arrays, form: Affine, slot: Domain | None) -> Value:
     value = arrays.elementwise(op, values, steps_first)
     arrays.names.setdefault(value.step, "".join(v.name for v in form.variables))
     return value
+
+
+def leaves(form: Affine, slot: Domain) -> bool:
+    """Whether an index may leave a plain range; where it does, it does not count, and wraps around."""
+    if slot.periodic or slot.symmetric or slot.listed or len(slot.axes) > 1 or not form.coefficients:
+        return False
+    if form.bare is not None or form.entry is not None:
+        return False
+    if slot.lower is None or slot.upper is None:
+        return True
+    least = most = form.constant
+    for v, c in form.coefficients:
+        own = domain_of(v) if isinstance(v, Var) else None
+        if own is None or own.lower is None or own.upper is None:
+            return True
+        ends = sorted((c * own.lower, c * own.upper))
+        least, most = least + ends[0], most + ends[1]
+    return least < slot.lower or most > slot.upper
 
 
 def _integers(arrays: Arrays, atom: Atom) -> Value:
@@ -137,6 +155,7 @@ def entry(arrays: Arrays, array: Step, forms: Sequence[Affine]) -> Value:
     """
     array, forms = _pick(arrays, array, forms)
     array, forms = _turn(arrays, array, forms)
+    array, forms = _looked_through(arrays, array, forms)
     labels = tuple(v for f in forms if (v := f.bare) is not None)
     if len(labels) == array.rank and all(domain_of(v) == d for v, d in zip(labels, array.domains, strict=True)):
         if len(set(labels)) == len(labels):
@@ -168,12 +187,38 @@ def _turn(arrays: Arrays, array: Step, forms: Sequence[Affine]) -> tuple[Step, S
             continue
         if domain.symmetric and factor == -1 and not form.constant:
             array = arrays.builder.step(ops.Flip(axis), (array,), array.domains)
-        elif domain.periodic and factor == 1 and form.constant:
+        elif factor == 1 and form.constant and (domain.periodic or leaves(form, domain)):
             array = arrays.builder.step(ops.Roll(axis, -form.constant), (array,), array.domains)
         else:
             continue
         turned[axis] = Affine(((var, 1),))
     return array, turned
+
+
+def _looked_through(arrays: Arrays, array: Step, forms: Sequence[Affine]) -> tuple[Step, Sequence[Affine]]:
+    """Slots that hold an index, or k + c, of a part of their range, where the index stands nowhere else."""
+    seen = list(forms)
+    for axis, (form, domain) in enumerate(zip(forms, array.domains, strict=True)):
+        if len(form.coefficients) != 1 or form.coefficients[0][1] != 1:
+            continue
+        (var,) = form.variables or (None,)
+        if var is None or sum(var in f.variables for f in forms) > 1 or not _is_part(var, form.constant, domain):
+            continue
+        own = domain_of(var)
+        start = form.constant + (own.lower or 0) - (domain.lower or 0)
+        domains = [own if n == axis else d for n, d in enumerate(array.domains)]
+        array = arrays.builder.step(ops.Window(axis, start), (array,), domains)
+        seen[axis] = Affine(((var, 1),))
+    return array, seen
+
+
+def _is_part(v: Var, by: int, domain: Domain) -> bool:
+    """Whether k + `by` is, for all values of an index, in a range that is another one, both of known bounds."""
+    own = domain_of(v)
+    if own.lower is None or own.upper is None or domain.lower is None or domain.upper is None:
+        return False
+    plain = not (own.periodic or domain.periodic or domain.listed or own.listed) and len(domain.axes) == 1
+    return plain and own != domain and domain.lower <= own.lower + by and own.upper + by <= domain.upper
 
 
 def _gather(arrays: Arrays, array: Step, forms: Sequence[Affine]) -> Value:
@@ -271,9 +316,13 @@ def _in_range(v: Var, form: Affine, mentioned: Sequence[Var]) -> bool:
         if domain.lower is not None and domain.upper is not None:
             return domain.lower <= form.constant <= domain.upper
         return domain.symmetric and form.constant == 0
-    if len(form.coefficients) != 1 or form.constant:
+    if len(form.coefficients) != 1:
         return False
     u, c = form.coefficients[0]
+    if isinstance(u, Var) and c == 1 and _is_part(u, form.constant, domain):
+        return True
+    if form.constant:
+        return False
     return u.type == v.type and (c == 1 or (c == -1 and domain.symmetric))
 
 
@@ -282,6 +331,12 @@ def scatter(arrays: Arrays, a: Value, solved: Sequence[tuple[Var, Affine]], kept
 
     Indices of the forms that are not in `kept` are summed over; where one is a solved index itself, places differ.
     """
+    if len(solved) == 1:
+        ((v, form),) = solved
+        if len(form.coefficients) == 1 and len(form.variables) == 1 and form.coefficients[0][1] == 1:
+            (u,) = form.variables
+            if u in a.labels and u not in kept and _is_part(u, form.constant, domain_of(v)):
+                return _padded(arrays, a, u, v, form.constant)
     sources = tuple(dict.fromkeys(v for _, form in solved for v in form.variables))
     sources = (*(v for v in sources if v in kept), *(v for v in sources if v not in kept))
     stay = tuple(v for v in sources if v in kept)
@@ -302,3 +357,12 @@ def scatter(arrays: Arrays, a: Value, solved: Sequence[tuple[Var, Affine]], kept
     out = (*stay, *(v for v, _ in solved), *rest)
     operands = (a.step, *(p.step for p in places))
     return Value(arrays.builder.step(op, operands, map(domain_of, out), a.step.complex), out)
+
+
+def _padded(arrays: Arrays, a: Value, u: Var, v: Var, by: int) -> Value:
+    """The array that holds a's entries for u at v = u + `by`, and 0 elsewhere."""
+    axis = a.labels.index(u)
+    labels = tuple(v if w == u else w for w in a.labels)
+    start = by + (domain_of(u).lower or 0) - (domain_of(v).lower or 0)
+    step = arrays.builder.step(ops.Padded(axis, start), (a.step,), map(domain_of, labels), a.step.complex)
+    return Value(step, labels)

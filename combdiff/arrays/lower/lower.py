@@ -29,6 +29,7 @@ from combdiff.arrays.lower.cumulative import cumulative
 from combdiff.arrays.lower.factoring import factored
 from combdiff.arrays.lower.guarding import Guarding
 from combdiff.arrays.lower.indexing import affine, entry, scatter
+from combdiff.arrays.lower.reducing import entry_of_ties, reduced
 from combdiff.arrays.lower.signature import (
     Result,
     check_supported,
@@ -38,6 +39,7 @@ from combdiff.arrays.lower.signature import (
     result_of,
     slots,
 )
+from combdiff.arrays.lower.signs import signs_in_front
 from combdiff.arrays.lower.solving import Solving, with_equations
 from combdiff.arrays.numbers import check_power
 from combdiff.arrays.passes.entries import written_at
@@ -65,6 +67,7 @@ from combdiff.terms.terms import (
     Mul,
     Pow,
     Proj,
+    Reduce,
     Sum,
     Term,
     Var,
@@ -106,6 +109,7 @@ def lower(
     Raises `UnsupportedError` for an integral, which no array holds.
     """
     check_supported(term)
+    term = signs_in_front(term)
     unknowns = set() if unknowns is None else unknowns
     of_equation = names is not None
     names = names or ArgumentNames(term)
@@ -240,6 +244,8 @@ class _Lowering(Solving, Guarding):
             case Call(primitive, args):
                 values = self.operands(t, args, wanted)
                 return self.arrays.elementwise(ops.Call(primitive), values, wanted, is_complex(t.type))
+            case Reduce():
+                return reduced(self, t, wanted)
             case Delta() | Indicator():
                 return self.guarded(t, wanted)
             case Let():
@@ -260,6 +266,8 @@ class _Lowering(Solving, Guarding):
                 return Value(step, value.labels)
             case App(Diff("inverse", Lam()), _):
                 return self.solve(t)
+            case App(Reduce() as shares, args):
+                return entry_of_ties(self, shares, args)
             case App(Var() as f, args) if f in self.functions:
                 body = apply(self.functions[f], *args)
                 return self.scalar(body) if isinstance(t.type, Number) else Value(self.array(body), ())

@@ -6,9 +6,26 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from combdiff.calculus.floating import float_lets
 from combdiff.calculus.jumps.conditions import named_in
 from combdiff.errors import Mention, UnsupportedError
-from combdiff.terms.terms import Const, Delta, Lam, Let, Sum, Term, Tuple, Var, bound_by, proj, subterms
+from combdiff.terms.terms import (
+    Const,
+    Delta,
+    Lam,
+    Let,
+    Sum,
+    Term,
+    Tuple,
+    Var,
+    apply,
+    bound_by,
+    fresh,
+    let,
+    proj,
+    substitute,
+    subterms,
+)
 from combdiff.terms.types import Domain, Index, Map, Number, Product, Type, is_complex
 
 
@@ -23,21 +40,52 @@ class Result:
 
 
 def result_of(term: Term) -> Result:
-    """The parameters that are no index are arguments; a map of indices only is an output array."""
+    """The parameters that are no index are arguments; a map of indices only is an output array.
+
+    Indices among the leading parameters, (A::RM) -> (i::N) -> (x::RV) -> …, are the first axes of all outputs.
+    """
     params: list[Var] = []
+    along: list[Var] = []
     bindings: list[tuple[Var, Term]] = []
     while True:
         match term:
             case Lam(here, body) if _takes_arguments(term):
-                params += here
+                params += (p for p in here if not isinstance(p.kind, Index))
+                along += (p for p in here if isinstance(p.kind, Index))
                 term = body
             case Let(here_bound, body):
                 bindings += here_bound
                 term = body
-            case Tuple(items):
-                return Result(tuple(params), tuple(bindings), items, tupled=True)
             case _:
-                return Result(tuple(params), tuple(bindings), (term,), tupled=False)
+                tupled = isinstance(term, Tuple)
+                outputs = term.items if isinstance(term, Tuple) else (term,)
+                if along:
+                    bindings, outputs = _along(along, bindings, outputs)
+                return Result(tuple(params), tuple(bindings), outputs, tupled)
+
+
+def _along(
+    indices: Sequence[Var], bindings: Sequence[tuple[Var, Term]], outputs: Sequence[Term]
+) -> tuple[list[tuple[Var, Term]], tuple[Term, ...]]:
+    """Values and outputs for all values of some indices at once, where these are the first slots."""
+    own = tuple(fresh(i.name, i.kind) for i in indices)
+    body = substitute(let(bindings, Tuple(tuple(outputs))), dict(zip(indices, own, strict=True)))
+    found, items = float_lets(Lam(own, body))
+    assert isinstance(items, Lam) and isinstance(items.body, Tuple), "a tuple of the outputs"
+    return found, tuple(_with_axes(items.params, e) for e in items.body.items)
+
+
+def _with_axes(first: tuple[Var, ...], output: Term) -> Term:
+    """i ↦ (j ↦ e) as one array over i and j."""
+    own = tuple(fresh(i.name, i.kind) for i in first)
+    output = substitute(output, dict(zip(first, own, strict=True)))
+    slots: tuple[Var, ...] = ()
+    while isinstance(output, Lam):
+        slots, output = (*slots, *output.params), output.body
+    if isinstance(output.type, Map) and output.type.is_array:
+        slots = tuple(fresh(f"d{n + 1}", kind) for n, kind in enumerate(output.type.params))
+        output = apply(output, *slots)
+    return Lam((*own, *slots), output)
 
 
 def _takes_arguments(t: Term) -> bool:
@@ -55,13 +103,13 @@ def check_supported(term: Term) -> None:
         match u:
             case Sum(indices, _) if any(not isinstance(v.kind, Index) for v in indices):
                 raise UnsupportedError(
-                    "an integral over real numbers is left, and code is made for finite sums only",
+                    "the result contains an integral over real numbers, but code can compute finite sums only",
                     about=Mention(next(v.name for v in indices if not isinstance(v.kind, Index))),
                     remedy="give the variable a domain (@domain) to sum over, or use the formula",
                 )
             case Delta(left, right, _) if not (_is_discrete(left) and _is_discrete(right)):
                 raise UnsupportedError(
-                    "a Dirac δ of real numbers is left, which has no value to compute",
+                    "the result contains a Dirac δ of real numbers, which has no numerical value",
                     about=Mention("delta", called=True, beside=named_in(left.free | right.free)),
                     remedy="integrate over its variable, or use the formula",
                 )
@@ -77,12 +125,6 @@ def _is_discrete(t: Term) -> bool:
 
 def _check_parameter(var: Var) -> None:
     match var.kind:
-        case Index():
-            raise UnsupportedError(
-                f"the parameter {var.name} is an index next to parameters that are not",
-                about=Mention(var.name),
-                remedy=f"make {var.name} a parameter of the result, or sum over it",
-            )
         case Map(params, result) if any(isinstance(k, Map) and not k.is_tensor for k in (*params, result)):
             raise UnsupportedError(
                 f"the parameter {var.name} is a map of functions of real numbers, and code is made for arrays",
@@ -175,7 +217,7 @@ def looped(labels: Iterable[Var], params: Sequence[Var], function: str = "") -> 
     """The error of a function on arrays that would have to be called in a loop over indices."""
     names = ", ".join(v.name for v in labels if v not in params)
     return UnsupportedError(
-        f"a function of the user is applied to a different array for each value of {names}",
+        f"code cannot call an unspecified function with a different array for each value of {names}",
         about=Mention(function, called=True) if function else None,
-        remedy="let the function take the whole array, or give its definition so that it is differentiated",
+        remedy="let the function take the whole array, or define it in the program",
     )

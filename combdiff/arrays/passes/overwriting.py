@@ -14,6 +14,7 @@ from typing import TypeAlias
 from combdiff.arrays import ops
 from combdiff.arrays.numbers import is_plain, is_whole_power
 from combdiff.arrays.plan import Plan, Step, ordered
+from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import ONE, Const
 
 LARGE = 256 << 10  # bytes; smaller arrays are had again from memory that was freed
@@ -24,15 +25,17 @@ _FRESH = (
     ops.Contraction,
     ops.Sum,
     ops.CumulativeSum,
+    ops.CumulativeProduct,
     ops.Roll,
     ops.Scatter,
+    ops.Padded,
     ops.Put,
     ops.Solve,
     ops.Stack,
 )
 _ENTRYWISE = (ops.Add, ops.Mul, ops.Power, ops.Call, ops.Conj)
 _COUNTED = (ops.Range, ops.Place, ops.Position, ops.Opposite)
-_VIEWING = (ops.Permute, ops.Pick, ops.Flip, ops.Diagonal, ops.Gather, ops.Roll)
+_VIEWING = (ops.Permute, ops.Pick, ops.Flip, ops.Diagonal, ops.Gather, ops.Roll, ops.Window)
 _SUMS = (
     ops.Add,
     ops.Mul,
@@ -173,7 +176,7 @@ def _kinds(step: Step, known: Mapping[Step, Kinds], alike: bool) -> Kinds:
             return of_operands | {_DOUBLE}
         case ops.Call() if not step.complex and step.operands[0].complex:
             return frozenset(_part(kind) for kind in of_operands if kind != _COMPLEX)
-        case ops.Call("sqrt" | "log") if step.complex:
+        case ops.Call(function) if step.complex and SCALAR_FUNCTIONS[function].cut:
             return of_operands | {_DOUBLE, _COMPLEX}
         case ops.Power() if step.complex and not is_whole_power(step):
             return of_operands | {_DOUBLE, _COMPLEX}

@@ -32,11 +32,23 @@ def scaled_early(
         made = step if operands == step.operands else replace(step, operands=operands)
         if isinstance(made.op, ops.Mul) and isinstance(operands[-1].op, ops.Contraction) and operands[-1] in free:
             made = _Scaling(made, made.op, free, sizes).result(large)
+        if isinstance(made.op, ops.Mul) and len(operands) == 1 and operands[0] in free:
+            made = _joined(made, made.op)
         if isinstance(made.op, ops.Add):
             made = _with_scaled_terms(made, made.op, free)
         new[step] = made
         free |= {made} if step in free else set()
     return tuple(new[o] for o in outputs), {new.get(step, step): name for step, name in names.items()}
+
+
+def _joined(product: Step, op: ops.Mul) -> Step:
+    """4 · (a · s) as 4 · a · s, where the number meets the smallest factor."""
+    (inner,) = product.operands
+    if not isinstance(inner.op, ops.Mul):
+        return product
+    places = tuple(tuple(op.places[0][axis] for axis in own) for own in inner.op.places)
+    joined = ops.Mul(times(op.coefficient, inner.op.coefficient), places=places)
+    return replace(product, op=joined, operands=inner.operands)
 
 
 def _with_scaled_terms(total: Step, op: ops.Add, free: set[Step]) -> Step:

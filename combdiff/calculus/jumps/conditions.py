@@ -46,6 +46,8 @@ def compared(t: Term) -> Term | None:
     match t:
         case Delta(left, right, _) | Indicator(left, right, _) if are_numbers(left, right):
             return flat(sub(right, left))
+        case Call("sign", (Call("relu", (u,)),)):
+            return flat(u)
         case Call(name, (u,)) if name in JUMPING and u.type == Number(complex=False):
             return flat(u)
         case _:
@@ -73,7 +75,7 @@ def check_peaks(program: Term) -> None:
     >>> check_peaks(Delta(App(fresh("x", Map((i.kind,), REAL)), (i,)), ONE, ONE))
     Traceback (most recent call last):
     combdiff.errors.UnsupportedError: a δ compares numbers, and none of them is a variable that an integral is over
-    remedy: for e where a is b, write indicator(a, b, indicator(b, a, e))
+    remedy: for e where a is b, write where(a == b, e)
     """
     values = {var: value for t in subterms(program) if isinstance(t, Let) for var, value in t.bindings}
     for t in subterms(program):
@@ -84,7 +86,7 @@ def check_peaks(program: Term) -> None:
             raise UnsupportedError(
                 "a δ compares numbers, and none of them is a variable that an integral is over",
                 about=Mention("delta", called=True, beside=named_in(compared)),
-                remedy="for e where a is b, write indicator(a, b, indicator(b, a, e))",
+                remedy="for e where a is b, write where(a == b, e)",
             )
 
 

@@ -48,7 +48,9 @@ from combdiff.terms.terms import (
 )
 from combdiff.terms.types import REAL, Number
 
-UNBOUNDED = frozenset(name for name, row in SCALAR_FUNCTIONS.items() if row.cut)
+UNBOUNDED = frozenset(
+    name for name, row in SCALAR_FUNCTIONS.items() if row.cut or row.steps or not (row.finite or row.commutes)
+)
 """Functions that are not smooth at 0, or have no value there."""
 
 
@@ -262,7 +264,7 @@ def _is_singular(t: Term) -> bool:
 def _refuse_uncertain(t: Term) -> NoReturn:
     raise UnsupportedError(
         f"{text(t)} changes where another condition changes, for indices that are not known beforehand",
-        remedy="write the conditions of the integrand with one entry of a tensor each, as in indicator(x, a(i), …)",
+        remedy="write the conditions of the integrand with one entry of a tensor each, as in where(x <= a(i), …)",
     )
 
 

@@ -19,9 +19,25 @@ from dataclasses import dataclass
 from combdiff.calculus.affine import Zero
 from combdiff.calculus.jumps.conditions import moves, numbers_among
 from combdiff.calculus.jumps.crossing import Crossing, text
+from combdiff.calculus.jumps.marks import with_plain_conditions
 from combdiff.calculus.jumps.switches import Switch, opened, switches
 from combdiff.errors import UnsupportedError
-from combdiff.terms.terms import ZERO, Delta, Term, Var, bound_by, fresh, refreshed, substitute, subterms
+from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.terms import (
+    ZERO,
+    Call,
+    Const,
+    Delta,
+    Reduce,
+    Term,
+    Var,
+    bound_by,
+    fresh,
+    refreshed,
+    substitute,
+    subterms,
+)
+from combdiff.terms.types import COMPLEX
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +67,9 @@ def jumps(x: Var, params: Collection[Var], body: Term) -> tuple[Jump, ...]:
         UnsupportedError: the place is not known, or the integrand is not finite there.
     """
     own = numbers_among(params)
+    _refuse_steps(x, own, body)
+    _refuse_cuts(x, own, body)
+    body = with_plain_conditions(body)
     if not own or not any(moves(u, own, (x,)) for u in subterms(body)):
         return ()
     body = refreshed(body)
@@ -60,13 +79,46 @@ def jumps(x: Var, params: Collection[Var], body: Term) -> tuple[Jump, ...]:
     return tuple(jump for jump in moving if jump is not None)
 
 
+def _refuse_steps(x: Var, own: Collection[Var], body: Term) -> None:
+    """What floor and its like do under an integral is not known: they jump at many places."""
+    for u in subterms(body):
+        steps = isinstance(u, Call) and u.args != () and SCALAR_FUNCTIONS[u.primitive].steps
+        if steps and x in u.free and not u.free.isdisjoint(own):
+            raise UnsupportedError(
+                f"{text(u)} jumps at places that move with {x.name}, under an integral over what it is of",
+                remedy="write each step as a condition, where(a <= x, 1)",
+            )
+
+
+def _refuse_cuts(x: Var, own: Collection[Var], body: Term) -> None:
+    """Where an argument crosses a branch cut, and where another value becomes the largest, is not known."""
+    for u in subterms(body):
+        match u:
+            case Call("atan2", (over, of)):
+                crosses = over if over != ZERO and not (isinstance(of, Const) and of.real > 0) else ZERO
+            case Call("sqrt", (Call("complex", _),)):
+                continue
+            case Call(name, (of,)) if of.type == COMPLEX and (SCALAR_FUNCTIONS[name].cut or name == "angle"):
+                crosses = of
+            case Reduce("ties", of):
+                crosses = of
+            case _:
+                continue
+        if x in crosses.free and not crosses.free.isdisjoint(own):
+            raise UnsupportedError(
+                f"{text(u)} may jump at places that move with {x.name}, under an integral over what it is of",
+                remedy="write each jump as a condition, where(a <= x, 1), or take a function without a branch cut: "
+                "for a positive x atan(y / x) is atan2(y, x)",
+            )
+
+
 def _refuse_peaks(x: Var, own: Collection[Var], body: Term) -> None:
     """Every δ whose place moves has met its integral before (`peaks.py`), but for those that cannot."""
     bound = {v for u in subterms(body) for v in bound_by(u)}
     for u in subterms(body):
         if isinstance(u, Delta) and moves(u, own, (x,)) and not numbers_among(u.free & bound):
             raise UnsupportedError(
-                f"the place of {text(u)} moves with {x.name}, and this δ does not meet its integral",
+                f"{text(u)} depends on {x.name}, and no integral removes this δ",
                 remedy="let the δ compare a variable of the integral as in delta(a * x + b, 0, …), "
                 "and stand as a factor of the integrand",
             )
@@ -89,6 +141,6 @@ def _jump(number: int, found: Sequence[Switch], body: Term, own: Sequence[Var]) 
         raise UnsupportedError(
             f"the place where {text(place.w)} changes its sign moves with what is differentiated, and is not known",
             remedy="write the condition so that a variable of the integral stands in it as in a * x + b, "
-            "or make the integrand continuous there, as in indicator(0, u, u)",
+            "or make the integrand continuous there, as in where(0 <= u, u)",
         )
     return Jump(place.w, place.zero, height, tuple(names.values()))

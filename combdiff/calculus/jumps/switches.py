@@ -111,6 +111,8 @@ def _sides(t: Term) -> tuple[Term, Term]:
     match t:
         case Indicator(_, _, body):
             return body, ZERO
+        case Call("sign", (Call("relu", _),)):
+            return ONE, ZERO
         case Call("sign", _):
             return ONE, MINUS_ONE
         case Call("abs", (u,)):

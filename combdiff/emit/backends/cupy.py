@@ -6,7 +6,7 @@ Streams and memory are left to CuPy, and no value is waited for. Kernels are `El
 
 from __future__ import annotations
 
-from combdiff.emit.backends.numpy import branched_as, functions_of
+from combdiff.emit.backends.numpy import branched_as, functions_of, not_complex
 from combdiff.emit.backends.spelling import Spelling
 
 _SOLVER_WORDS = {
@@ -22,9 +22,10 @@ _SOLVER_WORDS = {
 SPELLING = Spelling(
     name="cupy",
     imports="import cupy as cp",
-    reserved=frozenset({"cp"}),
+    reserved=frozenset({"cp", "special"}),
+    special="from cupyx.scipy import special",
     functions=functions_of("cp"),
-    branched=branched_as("cp.{}({{0}}.astype(complex))"),
+    branched=branched_as("cp.{}({{0}}.astype(complex))") | not_complex("erf", "erfc"),
     arange="cp.arange({0})",
     arange_float="cp.arange({0}, dtype=float)",
     zeros="cp.zeros({0})",

@@ -8,8 +8,10 @@ from combdiff.emit.backends.spelling import Spelling
 SPELLING = Spelling(
     name="dask",
     imports="import dask.array as da\nimport numpy as np",
-    reserved=frozenset({"da", "np"}),
-    functions=functions_of("da") | {"pi": "np.pi"},
+    reserved=frozenset({"da", "np", "special"}),
+    special="from scipy import special",
+    functions=functions_of("da")
+    | {"pi": "np.pi", "inf": "np.inf", "polygamma": "da.map_blocks(special.polygamma, {0}, {1})"},
     branched=branched_as("da.{}({{0}}.astype(complex))"),
     arange="np.arange({0})",
     arange_float="da.arange({0}, dtype=float)",
@@ -29,6 +31,7 @@ SPELLING = Spelling(
     trace="da.diagonal({0}).sum()",
     points="{0}.vindex[{1}]",
     put="",
+    pad="da.pad({0}, {1})",
     add_at="",
     stack="da.stack([{0}])",
     tensordot="da.tensordot({0}, {1}, axes={2})",

@@ -6,7 +6,7 @@ the caller's: `jax.config.update("jax_enable_x64", True)` for double.
 
 from __future__ import annotations
 
-from combdiff.emit.backends.numpy import branched_as, functions_of
+from combdiff.emit.backends.numpy import branched_as, functions_of, not_complex
 from combdiff.emit.backends.spelling import Spelling
 
 # loops that are traced; what raises an error elsewhere is nan
@@ -28,7 +28,7 @@ _SOLVER_WORDS = {
     x = np.asarray(x, np.result_type(x, *equation(x)))
     x, found, _ = while_loop(lambda state: ~state[1] & (state[2] < steps), improved, (x, False, 0))
 """,
-    'raise ArithmeticError("Newton\'s method finds no root from where it starts")': "return np.where(found, x, np.nan)",
+    'raise ArithmeticError("Newton\'s method finds no root from its start")': "return np.where(found, x, np.nan)",
     "from scipy.linalg.lapack import get_lapack_funcs": "from jax.scipy.linalg import lu_factor",
     """    (factorised,) = get_lapack_funcs(["getrf"], [matrix])
     lu, pivots, zero = factorised(matrix)
@@ -57,9 +57,10 @@ _SOLVER_WORDS = {
 SPELLING = Spelling(
     name="jax",
     imports="import jax.numpy as jnp",
-    reserved=frozenset({"jnp"}),
+    reserved=frozenset({"jnp", "special"}),
+    special="from jax.scipy import special",
     functions=functions_of("jnp"),
-    branched=branched_as("jnp.{}(jnp.asarray({{0}}, complex))"),
+    branched=branched_as("jnp.{}(jnp.asarray({{0}}, complex))") | not_complex("erf", "erfc"),
     arange="jnp.arange({0})",
     arange_float="jnp.arange({0}, dtype=float)",
     zeros="jnp.zeros({0})",
@@ -67,6 +68,8 @@ SPELLING = Spelling(
     number="jnp.asarray({0}, float)",
     number_complex="jnp.asarray({0}, complex)",
     scalar_conj="jnp.conj({0})",
+    largest="{0}.max({1}{2}initial=-jnp.inf)",
+    least="{0}.min({1}{2}initial=jnp.inf)",
     where="jnp.where({0}, {1}, {2})",
     power="jnp.power({0}, {1})",
     power_complex="jnp.power(jnp.asarray({0}, complex), {1})",

@@ -7,9 +7,15 @@ from combdiff.terms.scalars import SCALAR_FUNCTIONS
 
 
 def functions_of(module: str) -> dict[str, str]:
-    """The scalar functions, in a library that calls them as NumPy does."""
-    own = {"pi": f"{module}.pi", "real": "{0}.real", "imag": "{0}.imag", "abs": "abs({0})"}
-    return {name: f"{module}.{row.numpy}({{0}})" for name, row in SCALAR_FUNCTIONS.items() if row.numpy} | own
+    """The scalar functions, in a library that calls them as NumPy and SciPy do."""
+    own = {"pi": f"{module}.pi", "inf": f"{module}.inf", "real": "{0}.real", "imag": "{0}.imag", "abs": "abs({0})"}
+    rows = {name: row for name, row in SCALAR_FUNCTIONS.items() if row.numpy or row.scipy}
+    return {name: row.template(module if row.numpy else "special") for name, row in rows.items()} | own
+
+
+def not_complex(*names: str) -> dict[str, str]:
+    """Functions that a library has of real numbers only."""
+    return dict.fromkeys(names, "")
 
 
 def branched_as(template: str) -> dict[str, str]:
@@ -20,7 +26,8 @@ def branched_as(template: str) -> dict[str, str]:
 SPELLING = Spelling(
     name="numpy",
     imports="import numpy as np",
-    reserved=frozenset({"np"}),
+    reserved=frozenset({"np", "special"}),
+    special="from scipy import special",
     functions=functions_of("np"),
     # an array of real numbers may stand for complex ones; without the type, NumPy would give nan left of zero
     branched=branched_as("np.{}({{0}}, dtype=complex)"),
@@ -36,6 +43,8 @@ SPELLING = Spelling(
     fuses=True,
     elides=True,
     overwrite="np.{0}({1}, out={2})",
+    largest="{0}.max({1}{2}initial=-np.inf)",
+    least="{0}.min({1}{2}initial=np.inf)",
     where="np.where({0}, {1}, {2})",
     laid="np.ascontiguousarray({0})",
     roll="np.roll({0}, {1}, axis={2})",

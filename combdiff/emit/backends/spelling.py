@@ -11,13 +11,14 @@ class Spelling:
     """Templates for what libraries spell differently; `@`, indexing, `.reshape` and `.sum` are common to all.
 
     `functions` maps a scalar function of the language to its template; `branched` are those that need a complex
-    argument where the language calls for one, `of_real` those that are written otherwise for a real one. What has a
-    value here is as NumPy has it.
+    argument where the language calls for one, empty where the library has real ones only; `of_real` those that are
+    written otherwise for a real one. What has a value here is as NumPy has it.
     """
 
     name: str
     imports: str
     reserved: frozenset[str]
+    special: str = ""  # the import of the module `special`, where functions are written with it
     functions: Mapping[str, str]
     branched: Mapping[str, str]
     of_real: Mapping[str, str] = field(default_factory=dict)
@@ -61,6 +62,10 @@ class Spelling:
     # a definition: name, operands, result, statements; none where every step is a call of its own
     kernel: str = ""
 
+    # along axes: the array, the axes, a comma if there are any; of nothing they are −∞ and ∞, where that is known
+    largest: str = "{0}.max({1})"
+    least: str = "{0}.min({1})"
+
     # axes and entries
     # a copy in C order, if the array does not lie so; nothing where memory is not the caller's concern
     laid: str = "{0}"
@@ -78,6 +83,7 @@ class Spelling:
     # a scatter, as statements: array, index in brackets, values, index; where the one that is needed is empty, values
     # are masked and summed
     put: str = "{0}[{3}] = {2}"
+    pad: str = ""  # an array and, for each axis, how many zeros stand before and behind it; where `put` is empty
     increase: str = "{0}[{3}] += {2}"
     add_at: str
     place: str = "{0}"  # one place among index arrays, where `add_at` takes arrays only

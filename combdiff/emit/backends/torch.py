@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from combdiff.emit.backends.numpy import functions_of
+from combdiff.emit.backends.numpy import functions_of, not_complex
 from combdiff.emit.backends.spelling import Spelling
+from combdiff.terms.scalars import SCALAR_FUNCTIONS
+
+_OWN = {
+    "sign": "torch.sgn({0})",
+    "abs": "torch.abs({0})",
+    "round": "torch.round({0})",
+    "relu": "torch.relu({0})",
+    "clip": "torch.clamp({0}, {1}, {2})",
+    # above the threshold it is x, which differs from log(1 + e^x) by less than rounding
+    "softplus": "torch.nn.functional.softplus({0}, threshold=40)",
+} | {name: row.template("torch.special") for name, row in SCALAR_FUNCTIONS.items() if row.scipy}
 
 SPELLING = Spelling(
     name="torch",
     imports="import torch",
     reserved=frozenset({"torch", "device"}),
-    functions=functions_of("torch") | {"sign": "torch.sgn({0})", "abs": "torch.abs({0})"},
-    branched={},
+    functions=functions_of("torch") | _OWN,
+    branched=not_complex("erf", "erfc"),
     of_real={"imag": "torch.zeros_like({0})"},
     arange="torch.arange({0}, device=device)",
     arange_float="torch.arange({0}, dtype=torch.float64, device=device)",
@@ -25,6 +36,8 @@ SPELLING = Spelling(
     number_complex="torch.tensor({0}, dtype=torch.complex128, device=device)",
     device="device = {0}.device",
     scalar_conj="torch.conj({0})",
+    largest="{0}.amax({1})",
+    least="{0}.amin({1})",
     where="torch.where({0}, {1}, {2})",
     power="torch.pow({0}, {1})",
     power_complex="torch.pow({0}, {1})",

@@ -11,14 +11,33 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from combdiff.errors import LanguageError, Span
-from combdiff.language.inference import operators
+from combdiff.language.inference import conditions, operators, reductions
 from combdiff.language.inference.fit import index_slots
 from combdiff.language.inference.scope import Closure, Entry, Ready, Scope, Textual
-from combdiff.language.parsing.syntax import Compose, Expr, Lambda, Name, Param
-from combdiff.language.vocabulary import COMPARISONS, DERIVATIVES, FUNCTIONS, OF_MAPS, counted, in_words
+from combdiff.language.parsing.syntax import (
+    Comparison,
+    Compose,
+    Expr,
+    Junction,
+    Lambda,
+    Name,
+    Negation,
+    Param,
+    TypeName,
+)
+from combdiff.language.vocabulary import (
+    COMPARISONS,
+    DERIVATIVES,
+    FUNCTIONS,
+    OF_MAPS,
+    REDUCTIONS,
+    counted,
+    in_words,
+)
 from combdiff.terms import terms
 from combdiff.terms.inclusion import included, over_complex, widened
-from combdiff.terms.terms import App, Call, Diff, Lam, Let, Sum, Term, Tuple, Var
+from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.terms import App, Call, Const, Diff, Lam, Let, Sum, Term, Tuple, Var
 from combdiff.terms.types import Index, Map, Number, Product, Type, is_complex
 
 if TYPE_CHECKING:
@@ -39,7 +58,7 @@ Argument = Expr | Ready
 def callee(el: Elaborator, e: Expr, scope: Scope, args: Sequence[Argument] = ()) -> Callee:
     """What is called when `e` is applied, to `args` if it is known to what."""
     match e:
-        case Name(text) if text in FUNCTIONS:
+        case Name(text) if text in FUNCTIONS and scope.find(text) is None:
             return Builtin(text)
         case Name(text):
             entry = scope.find(text)
@@ -106,10 +125,27 @@ def _count(name: str, expected: int, noun: str, args: Sequence[Argument], span: 
 def _builtin(el: Elaborator, name: str, args: Sequence[Argument], scope: Scope, span: Span) -> Term:
     if name in DERIVATIVES and len(args) == 2:
         return operators.of_map(el, name, args[0], scope, args[1])
-    _count(name, 3 if name in COMPARISONS else 1, "argument", args, span, None)
+    if name == "size":
+        return _size(el, args, span)
+    if name in REDUCTIONS:
+        return reductions.reduction(el, name, args, scope, span)
+    if name == "where" and len(args) in (2, 3):
+        return conditions.where(el, args[0], tuple(args[1:]), scope)
+    if name == "norm" and len(args) == 1:
+        return reductions.norm(el, args[0], scope)
+    _refuse_conditions(name, args)
+    _refuse_missing(name, args, span)
+    row = SCALAR_FUNCTIONS.get(name)
+    if row is not None and row.folds and len(args) > row.arity:
+        args = [Ready(_builtin(el, name, args[:-1], scope, span), span), args[-1]]
+    _count(name, _arity(Builtin(name)), "argument", args, span, None)
     if name in OF_MAPS:
         return operators.of_map(el, name, args[0], scope)
-    values = [(el.guarded if n == 2 else el.number)(arg, scope) for n, arg in enumerate(args)]
+    compared = name in COMPARISONS and len(args) > 2
+    values = [el.number(arg, scope) for arg in (args[:2] if compared else args)]
+    if compared:
+        facts = ((values[0], "<=" if name == "indicator" else "==", values[1]),)
+        values.append(el.guarded(args[2], scope, facts))
     match name:
         case "delta":
             return terms.delta(*values)
@@ -119,9 +155,62 @@ def _builtin(el: Elaborator, name: str, args: Sequence[Argument], scope: Scope, 
                     raise LanguageError(
                         "a complex value cannot be compared", span=arg.span, remedy="compare real(…) or abs(…) of it"
                     )
-            return terms.indicator(*values)
+            return terms.indicator(terms.add(values[0], el.relations["<="]), *values[1:])
         case _:
+            _check_numbers(name, args, values)
             return terms.call(name, *values)
+
+
+def _check_numbers(name: str, args: Sequence[Argument], values: Sequence[Term]) -> None:
+    """Refuse a complex number where a function takes real ones, and an order that is not written out."""
+    row = SCALAR_FUNCTIONS[name]
+    for n, (arg, value) in enumerate(zip(args, values, strict=True)):
+        if row.of_reals and is_complex(value.type):
+            raise LanguageError(
+                f"{name} takes real numbers, and this one is complex",
+                span=arg.span,
+                remedy="give real(…), imag(…) or abs(…) of it",
+            )
+        if n < row.orders and not (isinstance(value, Const) and value.is_integer and value.real >= 0):
+            raise LanguageError(
+                f"the order of {name} must be an integer literal, 0 or more",
+                span=arg.span,
+                remedy=f"write {name}(1, …), {name}(2, …)",
+            )
+
+
+def _size(el: Elaborator, args: Sequence[Argument], span: Span) -> Term:
+    match args:
+        case [Name(text, place)] if text in el.kinds.domains:
+            return el.count(TypeName(text, place))
+        case [Name(text, place)] if el.kinds.names_size(text):
+            return el.count(TypeName("N", place, (Name(text, place),)))
+        case _:
+            raise LanguageError(
+                "size takes the name of a domain", span=span, remedy="name the size, x::RV{n}, and write n for it"
+            )
+
+
+def _refuse_conditions(name: str, args: Sequence[Argument]) -> None:
+    found = next((a for a in args if isinstance(a, Comparison | Junction | Negation)), None)
+    if found is not None and name in COMPARISONS and name != "where":
+        raise LanguageError(f"{name} takes two numbers to compare", span=found.span, remedy="write where(c, e)")
+
+
+def _refuse_missing(name: str, args: Sequence[Argument], span: Span) -> None:
+    """Refuse `where` without branches, and `max` of a vector."""
+    if name == "where":
+        raise LanguageError(
+            f"where takes a condition and one or two values, and {len(args)} {'is' if len(args) == 1 else 'are'} given",
+            span=span,
+            remedy="write where(c, a, b) for a where c holds, and b elsewhere, or where(c, a) with 0 elsewhere",
+        )
+    if name in ("max", "min") and len(args) == 1:
+        raise LanguageError(
+            f"{name} takes 2 arguments or more, and 1 is given",
+            span=span,
+            remedy=f"write {name}(a, b) of numbers, and {name}imum(i, x(i)) of the entries of a tensor",
+        )
 
 
 # --- functions of the program ---------------------------------------------------------------------------------------
@@ -250,7 +339,7 @@ def _arity(g: Callee) -> int:
         case Closure(body):
             return len(body.params)
         case Builtin(name):
-            return 3 if name in COMPARISONS else 1
+            return 3 if name in COMPARISONS else SCALAR_FUNCTIONS[name].arity if name in SCALAR_FUNCTIONS else 1
         case Term(type=Map(params)):
             return len(params)
         case _:

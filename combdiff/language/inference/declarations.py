@@ -140,6 +140,10 @@ class Kinds:
             or did_you_mean(kind.text, known, f"declare it: `@space {kind.text} begin type = (N,) -> R end`"),
         )
 
+    def names_size(self, name: str) -> bool:
+        """Whether a slot that was read has a size of this name."""
+        return name in self._sizes_of_slots
+
     def check_sizes(self) -> None:
         """An index of a named size has a parameter whose array tells that size."""
         for size in self._sizes_of_indices:

@@ -202,13 +202,13 @@ class Ranges:
         near = facts.near and self.domain_of(facts.near)
         name = label.removeprefix("index ")
         remedy = (
-            f"write `{name}::R` for a real number; to an index give a domain with bounds, "
-            f"`@domain K begin base = I; lower = 0; upper = 4 end` and `{name}::K`"
+            f"write `{name}::R` for a real number, `{name}::N{{n}}` for an index of slots of the size n; "
+            f"give an index with bounds a domain, `@domain K begin base = I; lower = 0; upper = 4 end` and `{name}::K`"
         )
         if near and near.declared and not near.listed:
-            remedy = f"say it where {label} is bound: `{name}::{near.name}`"
+            remedy = f"declare the type of {label}: `{name}::{near.name}`"
         return LanguageError(
-            f"cannot tell how far {label} ranges: it stands bare in no slot of a tensor", span=span, remedy=remedy
+            f"cannot find the range of {label}: no tensor has it alone in a slot", span=span, remedy=remedy
         )
 
 

@@ -18,7 +18,7 @@ def fit(actual: Type, wanted: Type, ranges: Ranges, span: Span) -> None:
     >>> fit(REAL, COMPLEX, Ranges(), Span(1, 1))
     >>> fit(COMPLEX, REAL, Ranges(), Span(1, 1))
     Traceback (most recent call last):
-    combdiff.errors.LanguageError: a complex value stands where a real one is needed
+    combdiff.errors.LanguageError: a real value is needed here, but this one is complex
     remedy: take real(…) of it, or declare the place complex
     """
     match actual, wanted:
@@ -27,7 +27,7 @@ def fit(actual: Type, wanted: Type, ranges: Ranges, span: Span) -> None:
         case ((Number() | Index()), Number()):
             if actual == COMPLEX and not wanted.complex:
                 raise LanguageError(
-                    "a complex value stands where a real one is needed",
+                    "a real value is needed here, but this one is complex",
                     span=span,
                     remedy="take real(…) of it, or declare the place complex",
                 )

@@ -7,12 +7,13 @@ that is a value is bound by `Let`; one that is a function is read anew wherever 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from combdiff.errors import BudgetError, CombDiffError, LanguageError, Span, UnsupportedError
 from combdiff.language import habits
-from combdiff.language.inference import calls
+from combdiff.language.inference import calls, conditions
 from combdiff.language.inference.declarations import Kinds
 from combdiff.language.inference.domains import Ranges
 from combdiff.language.inference.fit import fit
@@ -21,16 +22,22 @@ from combdiff.language.inference.resolution import resolved
 from combdiff.language.inference.scope import Closure, Entry, Ready, Scope, Textual
 from combdiff.language.inference.size_names import check_names_of_sizes
 from combdiff.language.inference.slots import Slots
+from combdiff.language.parsing.building import binds_nothing
 from combdiff.language.parsing.syntax import (
     Apply,
+    Arithmetic,
+    Binders,
     Block,
     Caret,
+    Comparison,
     Compose,
     Definition,
     Expr,
+    Junction,
     Lambda,
     Module,
     Name,
+    Negation,
     Numeral,
     Param,
     Parens,
@@ -38,9 +45,10 @@ from combdiff.language.parsing.syntax import (
     Prime,
     Summation,
     Times,
+    TypeName,
     nodes_of,
 )
-from combdiff.language.vocabulary import FUNCTIONS, RESERVED, did_you_mean, in_words
+from combdiff.language.vocabulary import CONSTANTS, FUNCTIONS, HIDDEN, RESERVED, did_you_mean, in_words
 from combdiff.terms import terms
 from combdiff.terms.inclusion import as_complex_as, written_where_needed
 from combdiff.terms.recursion import deep_recursion
@@ -67,7 +75,8 @@ def infer(module: Module, *, keep: Collection[str] = ()) -> Term:
             term = elaborator.expr(module.body, Scope())
             elaborator.slots.check()
             elaborator.kinds.check_sizes()
-            term = written_where_needed(resolved(term, elaborator.ranges))
+            term = conditions.settled(resolved(term, elaborator.ranges), elaborator.relations)
+            term = written_where_needed(term)
             if any(d.directions > 1 for d in elaborator.kinds.domains.values()):
                 check_points(term, elaborator.places)
             return term
@@ -91,6 +100,8 @@ class Elaborator:
         self.ranges = Ranges()
         self.kinds = Kinds(module.declarations, self.ranges)
         self.slots = Slots(self.ranges)
+        self._counts: dict[tuple[str, bool], Term] = {}
+        self.relations = conditions.relations()
         self.keep = keep
         self._body = module.body
         self._depth = 0
@@ -98,6 +109,7 @@ class Elaborator:
         self.points: dict[Term, int] = {}  # how many arguments of a pullback, or of an item of one, are no cotangents
         self._inlining = 0
         self._guards = 0
+        self._facts: tuple[conditions.Fact, ...] = ()
         self._size = 0
         for name in sorted(keep):
             if name not in self.defined():
@@ -150,6 +162,14 @@ class Elaborator:
                 return self._summation(e, scope)
             case Block():
                 return self._block(e, scope, wanted)
+            case Binders(_, span):
+                raise binds_nothing(span)
+            case Comparison() | Junction() | Negation():
+                raise LanguageError(
+                    "a condition is used as a value",
+                    span=e.span,
+                    remedy="write where(i < j, e), which is e if i < j, else 0",
+                )
             case Parens(items):
                 return Tuple(tuple([self.expr(item, scope) for item in items]))
             case Compose():
@@ -161,7 +181,7 @@ class Elaborator:
                     problem.span = problem.span or e.span
                     raise
 
-    def _arithmetic(self, e: Plus | Times | Caret | Prime, scope: Scope) -> Term:
+    def _arithmetic(self, e: Arithmetic, scope: Scope) -> Term:
         match e:
             case Plus(parts):
                 operands = [self._signed(minus, part, scope) for minus, part in parts]
@@ -187,13 +207,21 @@ class Elaborator:
             raise _division_by_zero(part.span)
         return terms.power(term, terms.MINUS_ONE) if below else term
 
-    def guarded(self, e: Expr | Ready, scope: Scope) -> Term:
+    def guarded(self, e: Expr | Ready, scope: Scope, facts: Sequence[conditions.Fact] = ()) -> Term:
         """The term of a number that counts only under a condition: where that never holds, it may be no number."""
         self._guards += 1
         try:
-            return self.number(e, scope)
+            with self.holding(facts):
+                return self.number(e, scope)
         finally:
             self._guards -= 1
+
+    @contextmanager
+    def holding(self, facts: Sequence[conditions.Fact]) -> Iterator[None]:
+        """What is read meanwhile counts only where these hold."""
+        outer, self._facts = self._facts, (*self._facts, *facts)
+        yield
+        self._facts = outer
 
     def number(self, e: Expr | Ready, scope: Scope) -> Term:
         """The term of an expression that has to be a number; an index is its integer value."""
@@ -217,13 +245,15 @@ class Elaborator:
             return terms.IMAGINARY
         if e.text == "pi":
             return terms.PI
-        if e.text in SCALAR_FUNCTIONS and isinstance(wanted, Map):
+        hidden = scope.find(e.text) is not None
+        if e.text in SCALAR_FUNCTIONS and isinstance(wanted, Map) and not hidden:
             params = [terms.fresh("x", kind) for kind in wanted.params]
             args = tuple([Ready(p, e.span) for p in params])
             return terms.Lam(tuple(params), calls.call(self, calls.Builtin(e.text), args, scope, e.span, e))
-        if e.text in FUNCTIONS:
+        hidden = hidden or (e.text in HIDDEN and self.kinds.names_size(e.text))
+        if e.text in FUNCTIONS and not hidden:
             raise LanguageError(
-                f"{e.text} is a function of the language and stands here without arguments",
+                f"{e.text} is a function of the language and has no arguments here",
                 span=e.span,
                 remedy=f"apply it: {e.text}(…)",
             )
@@ -240,9 +270,19 @@ class Elaborator:
     def lookup(self, e: Name, scope: Scope) -> Entry:
         """What a name stands for, or an error that proposes another."""
         entry = scope.find(e.text)
+        if entry is None and self.kinds.names_size(e.text):
+            return self.count(TypeName("N", e.span, (e,)))
         if entry is None:
             raise self.unknown(e, scope)
         return entry
+
+    def count(self, domain: TypeName) -> Term:
+        """How many values an index of a domain, or of a size, has."""
+        key = domain.sizes[0].text if domain.sizes else domain.text
+        if (key, bool(domain.sizes)) not in self._counts:
+            index = terms.fresh("i", self.kinds.index(domain, f"index of {key}", domain.span))
+            self._counts[key, bool(domain.sizes)] = terms.total((index,), terms.ONE)
+        return self._counts[key, bool(domain.sizes)]
 
     @staticmethod
     def _is_index(entry: Entry | None) -> bool:
@@ -250,7 +290,7 @@ class Elaborator:
 
     def unknown(self, e: Name, scope: Scope, args: Sequence[Expr | Ready] | None = None) -> LanguageError:
         """The error for a name that stands for nothing; `args` are what it is applied to as a function."""
-        known = [*scope.names(), *RESERVED]
+        known = [*scope.names(), *FUNCTIONS, *CONSTANTS]
         if e.text in self.defined():
             remedy = "a definition is seen in the lines that follow it, not before and not in itself"
         elif args and all(isinstance(a, Name) and self._is_index(scope.find(a.text)) for a in args):
@@ -259,7 +299,7 @@ class Elaborator:
             remedy = did_you_mean(e.text, known, otherwise)
         elif args is not None:
             written = [a for a in args if not isinstance(a, Ready)]
-            missing = habits.remedy_of_missing_function(e.text)
+            missing = habits.remedy_of_missing_function(e.text, written)
             remedy = habits.remedy_of_function(e.text, written) or did_you_mean(e.text, known, missing, cutoff=0.75)
         else:
             otherwise = f"make it a parameter, `({e.text}::R) -> …`, or define it before"
@@ -274,11 +314,12 @@ class Elaborator:
         result: Type | None = None
         if isinstance(wanted, Map) and len(wanted.params) == len(e.params):
             expected, result = wanted.params, wanted.result
-        params = tuple([self._param(p, kind) for p, kind in zip(e.params, expected, strict=True)])
+        params = tuple([self.bound(p, kind) for p, kind in zip(e.params, expected, strict=True)])
         entries: dict[str, Entry | None] = {p.name: p for p in params}
         return terms.Lam(params, self.expr(e.body, scope.child(entries), result))
 
-    def _param(self, p: Param, expected: Type | None) -> Var:
+    def bound(self, p: Param, expected: Type | None = None) -> Var:
+        """The variable that a binder makes."""
         var = self._bound(p, expected)
         self.places[var] = p.span
         return var
@@ -295,10 +336,10 @@ class Elaborator:
     def check_free(self, name: str, span: Span) -> None:
         """Names that the language gives a meaning to stay as they are."""
         if name in RESERVED:
-            raise LanguageError(f"{name} is a word of the language", span=span, remedy="choose another name")
+            raise LanguageError(f"{name} is a keyword of the language", span=span, remedy="choose another name")
 
     def _summation(self, e: Summation, scope: Scope) -> Term:
-        indices = tuple([self._param(p, None) for p in e.params])
+        indices = tuple([self.bound(p) for p in e.params])
         for p, index in zip(e.params, indices, strict=True):
             if index.kind != REAL and not isinstance(index.kind, Index):
                 raise LanguageError(
@@ -307,7 +348,11 @@ class Elaborator:
                     remedy="sum over the indices of a tensor, or over x::R for an integral",
                 )
         entries: dict[str, Entry | None] = {index.name: index for index in indices}
-        return terms.total(indices, self.number(e.body, scope.child(entries)))
+        inner = scope.child(entries)
+        if e.condition is None:
+            return terms.total(indices, self.number(e.body, inner))
+        guard = conditions.conditional(self, e.condition, inner, among_indices=True)
+        return terms.total(indices, guard(self.guarded(e.body, inner, guard.facts)))
 
     # --- definitions ------------------------------------------------------------------------------------------------
 
@@ -396,7 +441,7 @@ class Elaborator:
             case Index(domain):
                 assert domain is not None, "slots have ranges"
                 term = self.expr(e, scope)
-                self.slots.place(term, domain, e.span)
+                self.slots.place(term, domain, e.span, self._facts)
             case Number():
                 term = self.number(e, scope)
                 if isinstance(term, Var) and isinstance(term.kind, Index) and term.kind.domain:

@@ -24,7 +24,7 @@ def check_points(term: Term, places: Mapping[Var, Span]) -> None:
     >>> check_points(Lam((k,), k), {})
     Traceback (most recent call last):
     combdiff.errors.LanguageError: k is a point of a lattice of 2 directions, and is read as a number here
-    remedy: use it in slots of tensors and in delta(…); a number that depends on it is a tensor, such as e(k)
+    remedy: use it in slots of tensors, in delta(…) and with ==; a number that depends on it is a tensor, such as e(k)
     """
     for u in subterms(term):
         for side in _numbers(u):
@@ -34,8 +34,8 @@ def check_points(term: Term, places: Mapping[Var, Span]) -> None:
                     f"{affine_text(side)} is a point of a lattice of {directions(var)} directions, "
                     "and is read as a number here",
                     span=places.get(var),
-                    remedy="use it in slots of tensors and in delta(…); a number that depends on it is a tensor, "
-                    "such as e(k)",
+                    remedy="use it in slots of tensors, in delta(…) and with ==; a number that depends on it "
+                    "is a tensor, such as e(k)",
                 )
         if isinstance(u, Delta):
             _check_sides(u, places)
@@ -83,7 +83,7 @@ def _check_sides(d: Delta, places: Mapping[Var, Span]) -> None:
     constant = constant_of(d.right) - constant_of(d.left)
     if constant:
         raise LanguageError(
-            f"the number {abs(constant)} stands for no point of a lattice of {directions(widest)} directions",
+            f"the number {abs(constant)} is not a point of a lattice of {directions(widest)} directions",
             span=places.get(widest),
             remedy="compare with an index of a domain with the same `base`; only 0, the origin, is a number there",
         )

@@ -48,7 +48,7 @@ def of_map(el: Elaborator, kind: str, arg: Expr | Ready, scope: Scope, which: Ex
             _check_square(el, kind, f.type, arg.span)
         if kind in LINEAR and not f.type.linear and not isinstance(f, Lam | Let):
             raise LanguageError(
-                f"{kind} takes a linear map, and nothing says that this one is linear",
+                f"{kind} takes a linear map, but this one is not declared linear",
                 span=arg.span,
                 remedy="declare its space with `linear = true`",
             )
@@ -66,7 +66,7 @@ def _partial(derivative: Term, which: Term, span: Span) -> Term:
     count = len(of.items) if isinstance(of, Product) else 1
     if not (isinstance(which, Const) and which.is_integer and 1 <= which.real <= count):
         raise LanguageError(
-            f"the map has {counted(count, 'argument')}, and this is the number of none",
+            f"the map has {counted(count, 'argument')}, so none has this number",
             span=span,
             remedy="write a number from 1 on: grad(R, 2) is the gradient by the second argument",
         )

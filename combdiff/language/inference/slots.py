@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from combdiff.errors import LanguageError, Span
 from combdiff.language.inference.domains import Ranges
+from combdiff.language.inference.resolution import resolved
 from combdiff.language.vocabulary import counted, in_words
-from combdiff.terms.terms import MINUS_ONE, Const, Mul, Term, Var, split_coefficient, terms_of
+from combdiff.terms.conditions.guards import Condition, is_whole
+from combdiff.terms.conditions.ordering import is_kept
+from combdiff.terms.terms import MINUS_ONE, ONE, Const, Mul, Sum, Term, Var, add, split_coefficient, subterms, terms_of
 from combdiff.terms.types import Domain, Index
 
 _LARGEST = 2**31
+
+Fact = tuple[Term, str, Term]
+"""That two numbers are in a relation."""
 
 
 class Slots:
@@ -17,9 +23,13 @@ class Slots:
     def __init__(self, ranges: Ranges) -> None:
         self.ranges = ranges
         self._arithmetic: list[tuple[Term, Domain, Span]] = []
+        self._facts: dict[Span, tuple[Fact, ...]] = {}
 
-    def place(self, index: Term, slot: Domain, span: Span) -> None:
-        """`index` stands in `slot`, at `span` of the text."""
+    def place(self, index: Term, slot: Domain, span: Span, facts: tuple[Fact, ...] = ()) -> None:
+        """`index` stands in `slot`, at `span` of the text, where `facts` hold."""
+        if span not in self._facts:
+            self._facts[span] = facts
+        self._facts[span] = tuple(f for f in self._facts[span] if f in facts)
         match index:
             case Var(kind=Index(Domain() as own)):
                 if self._keeps_range(own, slot):
@@ -52,7 +62,9 @@ class Slots:
         for index, slot, span in self._arithmetic:
             _refuse_huge(index, span)
             self._check_directions(index, slot, span)
-            if not self._fits(index, slot):
+            if self._facts[span] and self._has_unknown(index):
+                continue  # which is what is wrong with it
+            if not self._fits(index, slot) and not self._is_kept(index, slot, self._facts[span]):
                 raise self._leaves(index, slot, span)
 
     def _check_directions(self, index: Term, slot: Domain, span: Span) -> None:
@@ -73,7 +85,7 @@ class Slots:
         constant = constant_of(index)
         if wanted > 1 and constant:
             raise LanguageError(
-                f"the number {constant} stands for no point of a lattice of {wanted} directions",
+                f"the number {constant} is not a point of a lattice of {wanted} directions",
                 span=span,
                 also=self.ranges.place(slot),
                 remedy="add an index of a domain with the same `base`; only 0, the origin, is a number there",
@@ -90,7 +102,7 @@ class Slots:
                 f"{affine_text(index)} may not be in the list of {self.ranges.label(slot)}",
                 span=span,
                 also=self.ranges.place(slot),
-                remedy="let a bare index stand here, or its negative if the domain has `symmetric = true`",
+                remedy="use an index alone, or its negative if the domain has `symmetric = true`",
             )
         reach = self._reach(index)
         within = ""
@@ -101,7 +113,8 @@ class Slots:
             span=span,
             also=self.ranges.place(slot),
             remedy="give the slot a domain with `periodic = true`, or give it and the indices bounds that fit "
-            "(`lower`, `upper`), or let a bare index stand here",
+            "(`lower`, `upper`), or use an index alone, or add a condition that keeps it in range, as in "
+            "where(0 <= i + 1 < n, x(i + 1))",
         )
 
     def _reach(self, index: Term) -> tuple[int, int] | None:
@@ -130,6 +143,20 @@ class Slots:
             if periodic and all(self.ranges.same(periodic[0], d) for d in periodic):
                 self.ranges.unite(periodic[0], slot, span)
 
+    def _has_unknown(self, index: Term) -> bool:
+        domains = [v.kind.domain for v in index.free if isinstance(v.kind, Index) and v.kind.domain]
+        return any(map(self.ranges.is_unknown, domains))
+
+    def _is_kept(self, index: Term, slot: Domain, facts: tuple[Fact, ...]) -> bool:
+        """Whether conditions keep index arithmetic in range."""
+        if self._has_unknown(index):
+            return False
+        domain = self.ranges.resolve(slot)
+        held = [
+            c for a, sign, b in facts for c in _conditions(resolved(a, self.ranges), sign, resolved(b, self.ranges))
+        ]
+        return is_kept(resolved(index, self.ranges), domain, held)
+
     def _fits(self, index: Term, slot: Domain) -> bool:
         domain = self.ranges.domain_of(slot)
         if domain is not None and domain.periodic:
@@ -143,6 +170,20 @@ class Slots:
             return symmetric or index.real >= 0
         negated = _negated(index)
         return symmetric and negated is not None and self.ranges.same(negated, slot)
+
+
+def _conditions(left: Term, sign: str, right: Term) -> list[Condition]:
+    if not (is_whole(left) and is_whole(right)):
+        return []
+    match sign:
+        case "<":
+            return [Condition(add(left, ONE), right)]
+        case "==":
+            return [Condition(left, right), Condition(right, left)]
+        case "<=":
+            return [Condition(left, right)]
+        case _:
+            return []
 
 
 def _negated(index: Term) -> Domain | None:
@@ -178,7 +219,10 @@ def _refuse_huge(index: Term, span: Span) -> None:
 
 
 def _no_index(term: Term, slot: tuple[str, Span], span: Span) -> LanguageError:
-    if term.free and all(isinstance(v.kind, Index) for v in term.free):
+    if any(isinstance(u, Sum) and u.body == ONE for u in subterms(term)):
+        message = "the name of a size is a number, and stands in no slot"
+        remedy = "compare it with an index: x(n - 1) is sum(i, i == n - 1, x(i))"
+    elif term.free and all(isinstance(v.kind, Index) for v in term.free):
         message = "index arithmetic must be affine with integer coefficients, such as k + 2*b - 1"
         remedy = "write a sum of indices with integer coefficients"
     elif isinstance(term, Const):

@@ -61,7 +61,7 @@ def symmetry_of(clause: SymmetryClause | SymmetryMap, space: Space, kind: Map) -
         return Symmetry.reflection(slots, rank, clause.action)
     if sorted(slots) != list(range(1, rank + 1)):
         raise LanguageError(
-            f"{written} is no permutation of the slots 1…{rank} of {space.name}",
+            f"{written} is not a permutation of the slots 1…{rank} of {space.name}",
             span=clause.span,
             also=("the type is declared here", space.kind.span),
             remedy="name every slot once, counted from 1",
@@ -136,7 +136,7 @@ def _affine(e: Expr, slots: Mapping[str, int]) -> Affine:
         case Name(text, span):
             if text not in slots:
                 remedy = did_you_mean(text, slots, f"the indices here are {', '.join(slots)}")
-                raise LanguageError(f"{text} is no index of this symmetry", span=span, remedy=remedy)
+                raise LanguageError(f"{text} is not an index of this symmetry", span=span, remedy=remedy)
             return {text: 1}
         case Numeral(value) if value.denominator == 1:
             return {"": int(value)}
@@ -152,14 +152,14 @@ def _affine(e: Expr, slots: Mapping[str, int]) -> Affine:
                 product = _times(product, _affine(factor, slots), e.span)
             return product
         case _:
-            raise LanguageError("this is no integer combination of the indices", span=e.span, remedy=_FORM)
+            raise LanguageError("this is not an integer combination of the indices", span=e.span, remedy=_FORM)
 
 
 def _times(a: Affine, b: Affine, span: Span) -> Affine:
     if set(a) - {""}:
         a, b = b, a
     if set(a) - {""}:
-        raise LanguageError("a product of indices is no integer combination of them", span=span, remedy=_FORM)
+        raise LanguageError("a product of indices is not an integer combination of them", span=span, remedy=_FORM)
     return {name: c * a.get("", 0) for name, c in b.items()}
 
 
@@ -188,7 +188,7 @@ def join(symmetry: Symmetry, kind: Map, ranges: Ranges, clause: Span) -> None:
                 ranges.unite(a, b, clause)
             case a, b if a != b:
                 raise LanguageError(
-                    f"the symmetry {symmetry} puts slot {origin + 1} for slot {slot + 1}, of another type",
+                    f"the symmetry {symmetry} maps slot {origin + 1} to slot {slot + 1}, which has another type",
                     span=clause,
                     remedy="exchange only slots of one type",
                 )
@@ -243,22 +243,22 @@ def check_group(symmetries: Sequence[Symmetry], space: Space, complex_values: bo
     for symmetry, clause in zip(symmetries, space.symmetries, strict=True):
         if _powers(symmetry) is None:
             raise LanguageError(
-                f"the symmetry {symmetry} does not come back to the identity when it is repeated",
+                f"no power of the symmetry {symmetry} is the identity",
                 span=clause.span,
-                remedy="write a map that is undone by repeating it, such as M -> (p, q, k, b) -> M(q, p, k + b, -b)'",
+                remedy="write a map of finite order, such as M -> (p, q, k, b) -> M(q, p, k + b, -b)'",
             )
     for element in _products(symmetries):
         last = _powers(element)
         if last is None:
             raise LanguageError(
-                f"together, the symmetries of the space {space.name} say {element}, "
-                "which does not come back to the identity when it is repeated",
+                f"together, the symmetries of the space {space.name} imply {element}, "
+                "and no power of it is the identity",
                 span=space.symmetries[-1].span,
                 remedy="remove one of the symmetries",
             )
         if last.sign < 0 and not (last.conj and complex_values):
             raise LanguageError(
-                f"a tensor of the space {space.name} is always zero: its symmetries say T = -T",
+                f"a tensor of the space {space.name} is always zero: its symmetries imply T = -T",
                 span=space.symmetries[-1].span,
                 remedy="remove one of the symmetries, or a sign: :id for :neg, T(q, p) for -T(q, p)",
             )

@@ -17,14 +17,18 @@ from combdiff.language.inference.settings import Arrow, Listing, Scalar, Setting
 from combdiff.language.parsing.layout import DEEPEST, span_of, too_deep
 from combdiff.language.parsing.syntax import (
     Apply,
+    Binders,
     Block,
     Caret,
+    Comparison,
     Compose,
     Definition,
     Expr,
+    Junction,
     Lambda,
     MapType,
     Name,
+    Negation,
     Numeral,
     Param,
     Parens,
@@ -42,6 +46,7 @@ if TYPE_CHECKING:
 
 LARGEST_EXPONENT = 400
 _MOST_DIGITS = 1000
+_RELATIONS = {"≤": "<=", "≥": ">=", "≠": "!="}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +113,12 @@ def plain(piece: Piece) -> Piece:
     """A group that turned out to be a value: `(a)` is a, `(a, b)` a tuple."""
     assert isinstance(piece.node, Group)
     entries = piece.node.entries
-    for entry in entries:
-        if isinstance(entry.node, Param):
-            raise LanguageError(
-                "a type stands here, but no '->' follows the parentheses",
-                span=entry.span,
-                remedy="only parameters have types: (x::T) -> …",
-            )
+    if any(isinstance(entry.node, Param) for entry in entries):
+        if all(isinstance(entry.node, Param | Name) for entry in entries):
+            # they may be the indices of a reduction; else it is told that they bind nothing
+            params = _params([_param(entry) for entry in entries], "list of indices")
+            return Piece(Binders(params, piece.span), piece.span, piece.depth)
+        raise binds_nothing(next(entry.span for entry in entries if isinstance(entry.node, Param)))
     if not entries:
         raise LanguageError("expected an expression between ( and )", span=piece.span, remedy="write one, or remove ()")
     if len(entries) == 1:
@@ -123,12 +127,27 @@ def plain(piece: Piece) -> Piece:
     return Piece(Parens(items, piece.span), piece.span, piece.depth)
 
 
+def binds_nothing(span: Span) -> LanguageError:
+    """What is said of a type where nothing is bound.
+
+    >>> binds_nothing(Span(1, 1)).remedy
+    'only parameters have types: (x::T) -> …'
+    """
+    return LanguageError(
+        "a type stands here, but no '->' follows the parentheses",
+        span=span,
+        remedy="only parameters have types: (x::T) -> …",
+    )
+
+
 def expression(piece: Piece) -> Expr:
     """The expression that a piece holds.
 
     >>> expression(Piece(Name("x", Span(1, 1)), Span(1, 1))).text
     'x'
     """
+    if isinstance(piece.node, Binders):
+        raise binds_nothing(next(p.span for p in piece.node.params if p.kind is not None))
     assert isinstance(piece.node, Expr)
     return piece.node
 
@@ -235,6 +254,23 @@ class Builder:
         assert isinstance(body, Piece)
         return made(Lambda(_binder(parts[:-2]), expression(body), span := around(parts)), parts, span)
 
+    def either(self, parts: list[Piece | Token]) -> Piece:
+        return made(Junction(_exprs(parts), False, span := around(parts)), parts, span)
+
+    def both(self, parts: list[Piece | Token]) -> Piece:
+        return made(Junction(_exprs(parts), True, span := around(parts)), parts, span)
+
+    def negated(self, parts: list[Piece | Token]) -> Piece:
+        (of,) = _exprs(parts)
+        return made(Negation(of, span := around(parts)), parts, span)
+
+    def compared(self, parts: list[Piece | Token]) -> Piece:
+        signs = [_RELATIONS.get(str(sign), str(sign)) for sign in parts if not isinstance(sign, Piece)]
+        return made(Comparison(_exprs(parts), tuple(signs), span := around(parts)), parts, span)
+
+    def typed(self, parts: list[Piece | Token]) -> Piece:
+        return made(Binders((_index(parts),), span := around(parts)), parts, span)
+
     def compose(self, parts: list[Piece | Token]) -> Piece:
         return made(Compose(_exprs(parts), span := around(parts)), parts, span)
 
@@ -262,19 +298,23 @@ class Builder:
         return made(Prime(of, span := around(parts)), parts, span)
 
     def call(self, parts: list[Piece | Token]) -> Piece:
-        function, *args = _exprs(parts)
-        if isinstance(function, Numeral):
+        function, *given = pieces(parts)
+        args = tuple(arg.node if isinstance(arg.node, Binders) else expression(arg) for arg in given)
+        called = expression(function)
+        if isinstance(called, Numeral):
             raise LanguageError(
                 "a number cannot be applied",
                 span=around(parts),
                 remedy="write a product with *: 2 * (x + y)",
             )
-        return made(Apply(function, tuple(args), span := around(parts)), parts, span)
+        return made(Apply(called, args, span := around(parts)), parts, span)
 
     def summation(self, parts: list[Piece | Token]) -> Piece:
-        *indices, body = pieces(parts)
+        found = pieces(parts)
+        indices = [piece for piece in found if isinstance(piece.node, Param)]
+        *condition, body = [expression(piece) for piece in found if piece not in indices]
         params = _params([_param(index) for index in indices], "list of indices")
-        return made(Summation(params, expression(body), span := around(parts)), parts, span)
+        return made(Summation(params, body, span := around(parts), *condition), parts, span)
 
     def definition(self, parts: list[Piece | Token]) -> Piece:
         pattern, sign, value = parts

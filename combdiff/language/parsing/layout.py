@@ -36,6 +36,10 @@ _ASKS_FOR_MORE = frozenset(
         "STAR",
         "SLASH",
         "CARET",
+        "RELATION",
+        "AND",
+        "OR",
+        "NOT",
     )
 )
 
@@ -127,7 +131,7 @@ def _close(open_: list[Token], token: Token) -> None:
             f"expected {wanted} before this {str(token)!r}",
             span=span_of(token),
             also=(f"{str(opening)!r} was opened here", span_of(opening)),
-            remedy=f"close what was opened last, or remove the {str(token)!r}",
+            remedy=f"close the last open bracket, or remove the {str(token)!r}",
         )
 
 
@@ -136,5 +140,5 @@ def _refuse_open(opening: Token) -> None:
     raise LanguageError(
         f"the text ends, and this {str(opening)!r} is still open: expected {wanted}",
         span=span_of(opening),
-        remedy=f"write {wanted} where it should stop",
+        remedy=f"write {wanted} where it ends",
     )

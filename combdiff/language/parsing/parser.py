@@ -99,7 +99,7 @@ def _module(items: list[Piece], source: Source) -> Module:
     _refuse_names(declarations)
     if not statements:
         raise LanguageError(
-            "the text only declares: expected an expression after the declarations",
+            "the text has only declarations: expected an expression after them",
             span=items[-1].span,
             remedy="write one, for example (x::RV) -> sum(i, x(i)^2)",
         )
@@ -128,9 +128,6 @@ def _refuse_names(declarations: Collection[Space | DomainClause]) -> None:
 # --- words for what cannot be read ----------------------------------------------------------------------------------
 
 _SUPERSCRIPTS = frozenset("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁱⁿ")
-_ORDER = "write indicator(i, j, e) for e where i ≤ j, indicator(i + 1, j, e) where i < j; numbers: indicator(x, y, e)"
-_OTHER_ORDER = "write indicator(j, i, e) for e where i ≥ j, indicator(0, x, e) for e where x ≥ 0"
-_UNEQUAL = "write e - delta(i, j, e) for e where i ≠ j"
 _REMEDIES = {
     "@": "write a product of matrices with its indices: sum(j, A(i, j) * x(j)); declarations are @space and @domain",
     '"': "there are no texts in the language",
@@ -140,19 +137,17 @@ _REMEDIES = {
     "|": "write abs(x) for |x|, and f ▷ g to apply f, then g",
     "→": "write -> for a map",
     "↦": "write -> for a map",
-    "≤": _ORDER,
-    "<": _ORDER,
-    ">": _OTHER_ORDER,
-    "≥": _OTHER_ORDER,
-    "!": _UNEQUAL,
-    "≠": _UNEQUAL,
-    "?": "write indicator(i, j, e) for e where i ≤ j, and 0 elsewhere",
-    "&": "put one indicator into the other: indicator(i, j, indicator(k, l, e))",
+    "!": "write `not` before a condition, != between numbers that are not equal",
+    "?": "write where(c, a, b) for a where c holds, and b elsewhere",
+    "&": "write `and` between conditions",
+    "∧": "write `and` between conditions",
+    "∨": "write `or` between conditions",
+    "¬": "write `not` before a condition",
     ":": "write x::T for a type, :conj for an action",
     "√": "write sqrt(x)",
     "\\": "write sums and functions without LaTeX: sum(i, x(i)), exp(x)",
     "∫": "write sum(x::R, f(x)) for an integral",
-    "%": "write a comment after #",
+    "%": "write a comment after #, and the remainder of a by b as a - b * floor(a / b)",
 }
 
 
@@ -167,15 +162,17 @@ def _stray(stray: UnexpectedCharacters, text: str) -> LanguageError:
 
 
 def _remedy_of_stray(char: str, before: str, after: str) -> str:
+    if char == "|" and after.startswith("||"):
+        return "write `or` between conditions"
     if char in _SUPERSCRIPTS:
         return "write powers with ^: x^2"
     if char == ":" and re.search(r"\b(def|lambda|function)\b[^\n]*$", before):
         return "write a map: (x::R) -> x^2"
     attribute, owner = re.match(r"\.(\w+)", after), re.search(r"(\w+)$", before)
     if attribute and owner and owner[1] in MODULES:
-        return f"functions stand alone: {attribute[1]}(x)"
+        return f"write the function without a prefix: {attribute[1]}(x)"
     if attribute and owner and attribute[1] in ("T", "H", "mT"):
-        return f"write the entries the other way round: {owner[1]}(j, i){chr(39) * (attribute[1] == 'H')}"
+        return f"write the entries with exchanged indices: {owner[1]}(j, i){chr(39) * (attribute[1] == 'H')}"
     return _REMEDIES.get(char, "remove it")
 
 
@@ -257,8 +254,8 @@ def _found(token: Token) -> str:
             return "the end of the text"
         case "SEP" if token == "\n":
             return "the end of the line"
-        case "BEGIN" | "LET" | "END" | "SUM":
-            return f"{str(token)!r}, a word of the language"
+        case "BEGIN" | "LET" | "END" | "SUM" | "AND" | "OR" | "NOT":
+            return f"{str(token)!r}, a keyword of the language"
         case _:
             return repr(str(token))
 
@@ -266,15 +263,20 @@ def _found(token: Token) -> str:
 def _remedy(token: Token, wanted: frozenset[str], text: str) -> str:
     """What the writer probably meant by a word that cannot stand where it does, or what can."""
     before = text[: token.start_pos].rstrip(" ")[-1:]
+    if token.type in ("EQUALS", "BECOMES") and (word := re.search(r"\b(and|or|not)\s*$", text[: token.start_pos])):
+        return _REMEDY_OF_WORD[word[1].upper()]
+    wanting = _comparison_or_condition(token, wanted, text)
+    if wanting:
+        return wanting
     match token.type, before:
         case (("NAME" | "NUMBER" | "SUM"), _) if before.isdigit() and "PLUS" in wanted:
             return f"write a product with *: {_number_before(text[: token.start_pos])} * {token}"
         case "NAME", _ if (name := re.search(r"(\w+) *$", text[: token.start_pos])) and name[1] in FUNCTIONS:
             return f"write {name[1]}({token})"
         case "NAME", "," if re.search(r"\bsum\(\s*\w+(\s*,\s*\w+)+\s*,\s*$", text[: token.start_pos]):
-            return "several indices stand in parentheses: sum((i, j), A(i, j))"
+            return "write several indices in parentheses: sum((i, j), A(i, j))"
         case "NUMBER", "{":
-            return "a size is a name, which the array gives its value: x::RV{n}"
+            return "write a name for the size, x::RV{n}; the array determines its value"
         case "STAR", "*":
             return "write powers with ^: x^2"
         case "ACTION", _ if before.isalnum():
@@ -283,14 +285,38 @@ def _remedy(token: Token, wanted: frozenset[str], text: str) -> str:
             return "leave return out: the last line of begin … end is its value"
         case "EQUALS", ")" if head := re.search(r"(\w+)(\([^()\n]*\))\s*$", text[: token.start_pos]):
             return f"write {head[1]} = {head[2]} -> …"
-        case "EQUALS", "=":
-            return "write delta(i, j, e) for e where i = j"
         case "LPAR", _ if "ARROW" in wanted and _among_symmetries(text[: token.start_pos]):
             return "a symmetry as a map names the tensor, then its indices: T -> (p, q) -> T(q, p)'"
         case "RPAR", "(":
             return "write what belongs between ( and )"
         case _:
             return _REMEDY_OF_WORD.get(token.type) or _remedy_by_wish(wanted)
+
+
+def _comparison_or_condition(token: Token, wanted: frozenset[str], text: str) -> str | None:
+    """What to write for a comparison or a choice of other languages."""
+    before, after = text[: token.start_pos].rstrip(" "), text[token.start_pos :]
+    choice = "write where(c, a, b) for a where c holds, and b elsewhere"
+    if token in ("if", "then", "else") or re.search(r"\b(if|then|else)$", before):
+        return choice
+    if token.type == "RELATION" and before.endswith(("<", ">")):
+        return (
+            "write != for what is not equal"
+            if before[-1] + token == "<>"
+            else "write one comparison: <, <=, >, >=, == or !="
+        )
+    if token.type != "EQUALS" or "RPAR" not in wanted | _inside(before):
+        return None
+    if before.endswith(("==", "!=")):
+        return f"write {before[-2:]}"
+    return {"<": "write <=", ">": "write >="}.get(
+        after[1:2], "write == to compare; a definition, name = value, is a line of its own"
+    )
+
+
+def _inside(text: str) -> frozenset[str]:
+    """RPAR, where a parenthesis is open."""
+    return frozenset({"RPAR"}) if text.count("(") > text.count(")") else frozenset()
 
 
 def _number_before(text: str) -> str:
@@ -310,6 +336,10 @@ _REMEDY_OF_WORD = {
     "EQUALS": "a definition is a line of its own, name = value; a map is f = (x, y) -> …",
     "BECOMES": "a definition is a line of its own, name := value",
     "TYPED": "only a parameter has a type: x::T -> …",
+    "AND": "`and` joins conditions, i < j and j < k; choose another name",
+    "OR": "`or` joins conditions, i < j or j < k; choose another name",
+    "NOT": "write `not` before a condition, not i < j; choose another name",
+    "RELATION": "a comparison stands in where(i < j, e), and between the indices of a sum and what is summed",
     "SPACE": "declarations stand outside of expressions, each on lines of its own",
     "DOMAIN": "declarations stand outside of expressions, each on lines of its own",
 }
@@ -323,11 +353,11 @@ def _remedy_by_wish(wanted: frozenset[str]) -> str:
     if "PLUS" in wanted:
         return "put an operator, a comma or a new line before it"
     if "NAME" in wanted:
-        return "write a name; begin, end, let and sum are taken"
+        return "write a name; begin, end, let, sum, and, or, not are taken"
     if "ARROW" in wanted:
         return "only a parameter has a type: x::T -> …"
     if "SEP" in wanted or "END" in wanted or "$END" in wanted:
         return "begin a new line, or separate with ';'"
     if wanted & {"COMMA", "LPAR"}:
-        return "a sum names its indices, then what is summed: sum(i, x(i)), sum((i, k::BZ), x(i, k))"
+        return "write the indices, then the summand: sum(i, x(i)), sum((i, k::BZ), x(i, k))"
     return "write @space T begin type = (N, N) -> C end, x -> sum(i, x(i))"

@@ -52,10 +52,45 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class Summation:
-    """`sum((i, k::BZ), body)`."""
+    """`sum((i, k::BZ), body)`, and `sum((i, j), i < j, body)`, whose condition says what takes part."""
 
     params: tuple[Param, ...]
     body: Expr
+    span: Span
+    condition: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Binders:
+    """`k::BZ`, or `(i, k::BZ)` among arguments: the indices of `maximum((i, k::BZ), e)`."""
+
+    params: tuple[Param, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A chain `0 <= i < n`: what is compared, and the relations between neighbours."""
+
+    operands: tuple[Expr, ...]
+    relations: tuple[str, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Junction:
+    """`a and b`, or with `every` false `a or b`."""
+
+    items: tuple[Expr, ...]
+    every: bool
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """`not a`."""
+
+    of: Expr
     span: Span
 
 
@@ -127,7 +162,9 @@ class Block:
     span: Span
 
 
-Expr = Name | Numeral | Lambda | Apply | Summation | Prime | Plus | Times | Caret | Parens | Compose | Block
+Arithmetic = Plus | Times | Caret | Prime
+Formula = Comparison | Junction | Negation
+Expr = Name | Numeral | Lambda | Apply | Summation | Arithmetic | Formula | Parens | Binders | Compose | Block
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,5 +249,15 @@ def nodes_of(tree: object) -> Iterator[object]:
         yield node
         if isinstance(node, tuple):
             stack.extend(reversed(node))
-        elif is_dataclass(node):
-            stack.extend(getattr(node, f.name) for f in reversed(fields(node)))
+        else:
+            stack += [getattr(node, name) for name in _FIELDS_BACKWARDS[type(node)]]
+
+
+class _Fields(dict[type, tuple[str, ...]]):
+    def __missing__(self, kind: type) -> tuple[str, ...]:
+        names = tuple(f.name for f in reversed(fields(kind))) if is_dataclass(kind) else ()
+        found = self[kind] = names
+        return found
+
+
+_FIELDS_BACKWARDS = _Fields()

@@ -9,7 +9,7 @@ each tells the range of the indices in it; but both have to learn that theirs ru
 
 from __future__ import annotations
 
-from combdiff.terms.terms import App, Diff, Lam, Let, Proj, Sum, Term, Tuple, Var, subterms
+from combdiff.terms.terms import App, Diff, Lam, Let, Proj, Reduce, Sum, Term, Tuple, Var, subterms
 from combdiff.terms.types import Domain, Index, Map, Product, Type
 
 Node = int | None | tuple["Node", ...]
@@ -92,6 +92,8 @@ class _Joins:
             case Proj(item, of):
                 nodes = self.of(of)
                 return nodes[item] if isinstance(nodes, tuple) else None
+            case Reduce("ties" | "softmax", _):
+                return (*(self.of(i) for i in t.indices), None)
             case Diff(kind, of):
                 return _derivative(kind, self.of(of))
             case _:

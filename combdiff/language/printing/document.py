@@ -5,7 +5,7 @@ The program's text, LaTeX, matrix form and generated code differ in how they wri
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 MAP, SUM, ENTRYWISE, PRODUCT, SIGN, POSTFIX, ATOM = range(7)
 """How tightly a piece holds together, from loose to tight; a power is a postfix."""
@@ -13,14 +13,14 @@ MAP, SUM, ENTRYWISE, PRODUCT, SIGN, POSTFIX, ATOM = range(7)
 Piece = tuple[str, int]
 
 
-def placed(piece: Piece, least: int, brackets: str = "({})") -> str:
+def placed(piece: Piece, least: int, brackets: Callable[[str], str] = "({})".format) -> str:
     """The text of a piece in a place that holds together as `least` says.
 
     >>> placed(("a + b", SUM), PRODUCT), placed(("a b", PRODUCT), PRODUCT)
     ('(a + b)', 'a b')
     """
     text, binds = piece
-    return text if binds >= least else brackets.format(text)
+    return text if binds >= least else brackets(text)
 
 
 def sum_parts(terms: Iterable[tuple[bool, str]]) -> list[str]:

@@ -62,8 +62,8 @@ _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 def unique_name(name: str, taken: Collection[str]) -> str:
     """`name`, made one that the language reads, with a subscript if it is taken.
 
-    >>> unique_name("i", {"i", "i₁"}), unique_name("exp", set())
-    ('i₂', 'exp₁')
+    >>> unique_name("i", {"i", "i₁"}), unique_name("pi", set())
+    ('i₂', 'pi₁')
     """
     name = re.sub(r"[^\w\u0300-\u036f\u20d0-\u20f0]|[¹²³⁰-ⁿ]", "", name).lstrip("0123456789₀₁₂₃₄₅₆₇₈₉\u0300") or "v"
     found, n = name, 1

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
 
+from combdiff.language.printing.comparisons import condition_text
 from combdiff.language.printing.document import (
     ATOM,
     ENTRYWISE,
@@ -26,9 +27,11 @@ from combdiff.language.printing.document import (
 from combdiff.language.printing.names import apart, unique_name
 from combdiff.language.printing.spelling import Spelling
 from combdiff.language.printing.wrapping import WIDTH, wrapped
+from combdiff.terms.conditions.comparing import conditions_told, reduced_told
 from combdiff.terms.recursion import deep_recursion
 from combdiff.terms.terms import (
     IMAGINARY,
+    ONE,
     Add,
     App,
     Call,
@@ -42,12 +45,14 @@ from combdiff.terms.terms import (
     Mul,
     Pow,
     Proj,
+    Reduce,
     Sum,
     Term,
     Tuple,
     Var,
     bound_by,
     fresh,
+    lam,
     split_coefficient,
     subterms,
 )
@@ -80,11 +85,16 @@ def expression_text(term: Term, names: Mapping[Var, str] | None = None) -> str:
     '-1/2 * x'
     """
     with deep_recursion():
-        spelling = Spelling()
-        for index in _declared(term):
-            assert index.domain is not None
-            spelling.domains[index.domain] = index.domain.name
-        return wrapped(_opened(term, spelling, names or {}).at(term))
+        return wrapped(opened(term, names or {}).at(term))
+
+
+def opened(term: Term, names: Mapping[Var, str] = MappingProxyType({})) -> Printer:
+    """What prints an expression and its parts without declarations; `names` are as for `expression_text`."""
+    spelling = Spelling()
+    for index in _declared(term):
+        assert index.domain is not None
+        spelling.domains[index.domain] = index.domain.name
+    return _opened(term, spelling, names)
 
 
 def _declared(term: Term) -> list[Index]:
@@ -92,29 +102,31 @@ def _declared(term: Term) -> list[Index]:
     return [kind for kind in kinds if isinstance(kind, Index) and kind.domain and kind.domain.declared]
 
 
-def _opened(term: Term, spelling: Spelling, names: Mapping[Var, str] = MappingProxyType({})) -> _Printer:
+def _opened(term: Term, spelling: Spelling, names: Mapping[Var, str] = MappingProxyType({})) -> Printer:
     known = {var: names[var] for var in term.free if var in names}
     free = sorted(term.free - known.keys(), key=lambda var: var.uid)
-    return _Printer(spelling, known).binding(free)
+    called = frozenset(u.primitive for u in subterms(term) if isinstance(u, Call))
+    return Printer(spelling, known, called).binding(free)
 
 
 @dataclass(frozen=True, slots=True)
-class _Printer:
-    """What types are called, and the names of the variables in sight."""
+class Printer:
+    """What types are called, the names of the variables in sight, and the functions that no name may hide."""
 
     spelling: Spelling
     names: dict[Var, str]
+    called: frozenset[str]
 
-    def binding(self, variables: Sequence[Var]) -> _Printer:
+    def binding(self, variables: Sequence[Var]) -> Printer:
         """The printer inside a binder of `variables`."""
         names = dict(self.names)
         taken = set(names.values())
         for var in variables:
             # an index may be called as the size that it runs to, nothing else
-            others = () if isinstance(var.kind, Index) else self.spelling.sizes.values()
-            names[var] = unique_name(var.name, taken.union(others))
+            others = [] if isinstance(var.kind, Index) else [*self.spelling.sizes.values()]
+            names[var] = unique_name(var.name, taken.union(others, self.called, self.spelling.functions))
             taken.add(names[var])
-        return _Printer(self.spelling, names)
+        return Printer(self.spelling, names, self.called)
 
     def at(self, t: Term, level: int = MAP) -> str:
         """`t`, in parentheses if its place holds tighter than it does."""
@@ -156,14 +168,19 @@ class _Printer:
                 return f"{self.at(of, ATOM)}'"
             case Call(name, args):
                 return f"{name}({self.list(args)})" if args else name
+            case Sum((Var(kind=Index() as kind),), Const() as one) if one == ONE and self.count(kind):
+                return self.count(kind)
             case Sum(indices, body):
                 inner = self.binding(indices)
                 written = ", ".join(map(inner.parameter, indices))
                 return f"sum({written if len(indices) == 1 else f'({written})'}, {inner.at(body)})"
+            case Reduce():
+                return self.reduction(t)
             case Delta(left, right, body):
                 return f"delta({self.list((left, right, body))})"
-            case Indicator(left, right, body):
-                return f"indicator({self.list((left, right, body))})"
+            case Indicator():
+                parts, body = conditions_told(t)
+                return f"where({condition_text(parts, self.side)}, {self.at(body)})"
             case Diff(kind, of):
                 return f"{kind}({self.at(of)})"
             case Let():
@@ -173,6 +190,29 @@ class _Printer:
             case Proj(item, of):
                 return self.item(item, of)
         raise AssertionError(f"unknown node {type(t).__name__}")
+
+    def reduction(self, t: Reduce) -> str:
+        """`maximum(j, j != i, x(j))`, `norm(x)`."""
+        if t.kind == "norm":
+            return f"norm({self.at(lam(t.indices, t.body))})"
+        inner = self.binding(t.indices)
+        written = ", ".join(map(inner.parameter, t.indices))
+        parts, body = reduced_told(t)
+        condition = [condition_text(parts, inner.side)] if parts else []
+        over = written if len(t.indices) == 1 else f"({written})"
+        return f"{t.kind}({', '.join([over, *condition, inner.at(body)])})"
+
+    def count(self, index: Index) -> str:
+        """How many values an index has, in words: the name of its size where no other thing has it."""
+        name = self.spelling.domain(index)
+        if name:
+            return f"size({name})" if "size" not in self.names.values() else ""
+        size = self.spelling.size(index)
+        return "" if size in self.names.values() else size
+
+    def side(self, t: Term) -> str:
+        """What is compared."""
+        return self.at(t, SUM)
 
     def parameters(self, params: Sequence[Var]) -> str:
         written = ", ".join(map(self.parameter, params))

@@ -15,7 +15,7 @@ from combdiff.language.inference.domains import Ranges
 from combdiff.language.parsing.syntax import MapType, TypeExpr, TypeName
 from combdiff.language.printing.anchors import domains_of, unanchored
 from combdiff.language.printing.names import names_in
-from combdiff.terms.terms import Lam, Term, Var, bound_by, subterms
+from combdiff.terms.terms import Lam, Reduce, Term, Var, bound_by, subterms
 from combdiff.terms.types import Domain, Index, Map, Number, Product, Symmetry, Type
 
 
@@ -33,6 +33,7 @@ class Spelling:
         self.sizes: dict[Domain, str] = {}
         self.lost: dict[Domain, set[Var]] = {}
         self.spaces: dict[Hashable, tuple[str, Map]] = {}
+        self.functions: set[str] = set()
         self.taken = {"N", "I", "R", "C", *(name for name in _aliases().values())}
         if term is not None:
             self._declare(term)
@@ -40,6 +41,7 @@ class Spelling:
     def _declare(self, term: Term) -> None:
         bound = [var for u in subterms(term) for var in bound_by(u)]
         self.lost = unanchored(term)
+        self.functions = {u.kind for u in subterms(term) if isinstance(u, Reduce)}
         shown = {d for var in (*_parameters(term), *term.free) for d in _slots(var.kind)}
         found = dict.fromkeys(d for var in (*bound, *term.free) for d in domains_of(var.kind))
         taken = names_in(term) | {d.name for d in found if d.declared}

@@ -6,11 +6,12 @@ a function of entries is drafted on its own. A term of a sum that has no matrix 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import TYPE_CHECKING
 
+from combdiff.canon.repeats import form
 from combdiff.notation.latex_names import latex_name
 from combdiff.notation.matrix.expr import (
     AtMost,
@@ -20,8 +21,10 @@ from combdiff.notation.matrix.expr import (
     Leaf,
     MatrixExpr,
     Named,
+    Norm,
     Pi,
     Power,
+    Transpose,
     Value,
     scaled,
     summed,
@@ -38,6 +41,7 @@ from combdiff.notation.matrix.network import (
 from combdiff.notation.matrix.slots import of_more_slots, tensor_terms, unfolded
 from combdiff.notation.matrix.tensors import RELATIONS, Arrangement, arrangements, sum_arrangements
 from combdiff.simplify.contraction.egraph import session
+from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     ONE,
     ZERO,
@@ -52,11 +56,13 @@ from combdiff.terms.terms import (
     Lam,
     Pow,
     Proj,
+    Reduce,
     Term,
     Var,
     add,
     apply,
     fresh,
+    substitute,
 )
 from combdiff.terms.types import HERMITIAN, SYMMETRIC, Index, Map, Number, is_complex
 
@@ -74,6 +80,7 @@ class Drafting:
     taken: set[str] = field(default_factory=set)
     book: Book = field(default_factory=Book)
     atoms: list[Draft] = field(default_factory=list)
+    named: dict[Hashable, Named] = field(default_factory=dict)
     numbered: dict[tuple[Term, tuple[Var, ...]] | MatrixExpr, int] = field(default_factory=dict)
 
     def tensor(self, term: Term) -> Draft:
@@ -137,13 +144,18 @@ class Drafting:
 
     def _named(self, term: Term, legs: tuple[Var, ...]) -> Named:
         value = Lam(legs, term) if legs else term
+        key, variables = form(value)
+        known = self.named.get((key, tuple(variables)))
+        if known is not None:
+            return known
         if any(isinstance(v.kind, Index) for v in value.free) or len(legs) > 2:
             raise NoMatrixFormError
-        stem = ("s", "v", "M")[len(legs)]
-        names = chain([stem], (f"{stem}{k}" for k in count(1)))
+        letters = ("stcgh", "vwyzgh", "MNKLGH")[len(legs)]
+        names = chain(letters, (f"{letters[0]}{k}" for k in count(1)))
         name = next(name for name in names if latex_name(name) not in self.taken)
         self.taken.add(latex_name(name))
-        return Named(fresh(name, value.type), value)
+        found = self.named[key, tuple(variables)] = Named(fresh(name, value.type), value)
+        return found
 
     def _network(self, term: Term, legs: tuple[Var, ...]) -> tuple[Const, list[Draft], FactorGraph]:
         product_ = matrix_network(term)
@@ -209,7 +221,7 @@ class Drafting:
             case Conj(inner):
                 matrix, legs = self._matrix_entry(inner, free)
                 return f"(Conjugate {matrix})", legs
-            case App(head, args) if isinstance(head.type, Map) and head.type.is_tensor:
+            case App(head, args) if isinstance(head.type, Map) and head.type.is_tensor and not isinstance(head, Reduce):
                 legs = tuple(a for a in args if isinstance(a, Var))
                 if len(legs) < len(args) or len(legs) > 2 or not in_own_slots(factor):
                     raise NoMatrixFormError
@@ -241,12 +253,22 @@ class Drafting:
             case Call(name, (arg,)):
                 inner = self.expression(arg, free)
                 return lambda found: Function(name, inner(found))
+            case Call(name, args) if args:
+                function = _of_several(name, args)
+                given = [self.expression(a, () if a.free.isdisjoint(free) else free) for a in args]
+                return lambda found: Value(function, tuple(d(found) for d in given), entrywise=True)
             case Indicator(left, right, body) if body == ONE and isinstance(left.type, Number):
                 sides = [self.expression(side, () if side.free.isdisjoint(free) else free) for side in (left, right)]
                 return lambda found: AtMost(sides[0](found), sides[1](found))
             case Pow(base, exponent) if exponent.free.isdisjoint(free):
                 below, above = self.expression(base, free), self.expression(exponent, ())
                 return lambda found: Power(below(found), above(found), entrywise=True)
+            case App(Reduce("softmax", _) as whole, (Var() as k,)) if whole.mark == ONE and k in free:
+                rows = tuple(v for v in free if v != k)
+                along = self.expression(substitute(whole.body, {whole.indices[0]: k}), (*rows, k))
+                if free[-1] == k:
+                    return lambda found: Function("softmax", along(found))
+                return lambda found: Transpose(Function("softmax", along(found)))
             case App(function, args) if _is_unknown(function) and not any(isinstance(a.type, Map) for a in args):
                 inners = [self.expression(a, () if a.free.isdisjoint(free) else free) for a in args]
                 return lambda found: Value(function, tuple(d(found) for d in inners), entrywise=True)
@@ -264,11 +286,17 @@ class Drafting:
             case Call(name, (arg,)):
                 inner_ = self.expression(arg, ())
                 return lambda found: Function(name, inner_(found))
+            case Call(name, args):
+                of_several, parts = _of_several(name, args), [self.expression(a, ()) for a in args]
+                return lambda found: Value(of_several, tuple(d(found) for d in parts))
             case Pow(base, exponent):
                 below, above = self.expression(base, ()), self.expression(exponent, ())
                 return lambda found: Power(below(found), above(found), entrywise=False)
             case Add():
                 return self.expression(factor, ())
+            case Reduce("norm" | "logsumexp" as kind, _) if factor.mark == ONE and len(factor.indices) <= 2:
+                of = self.expression(factor.body, factor.indices)
+                return lambda found: Norm(of(found)) if kind == "norm" else Function(kind, of(found))
             case _:
                 return self._value(factor)
 
@@ -306,3 +334,11 @@ def _is_unknown(function: Term) -> bool:
             return _is_unknown(of) or isinstance(of, Var)
         case _:
             return False
+
+
+def _of_several(name: str, args: Sequence[Term]) -> Term:
+    """A function of several numbers as a map, for what it is applied to entry by entry."""
+    if SCALAR_FUNCTIONS[name].orders:
+        raise NoMatrixFormError
+    params = tuple(fresh(f"v{n}", a.type) for n, a in enumerate(args))
+    return Lam(params, Call(name, params))

@@ -58,8 +58,8 @@ def is_unit(term: Term) -> bool:
     return isinstance(term.type, Number) or (isinstance(term.type, Map) and term.type.is_tensor)
 
 
-def forms_within(term: Term) -> dict[Term, MatrixExpr]:
-    """The matrix forms of the numbers and tensors that a result consists of: its values, and those that it shares.
+def forms_within(*terms: Term) -> dict[Term, MatrixExpr]:
+    """The matrix forms of the numbers and tensors that results consist of: their values, and those that they share.
 
     >>> from combdiff.terms.terms import ONE, fresh
     >>> forms_within(Lam((fresh("x", ONE.type),), ONE))
@@ -70,12 +70,12 @@ def forms_within(term: Term) -> dict[Term, MatrixExpr]:
     Raises:
         CheckError: a form that was found differs from its term.
     """
-    return confirmed(forms_found(term))
+    return confirmed(forms_found(*terms))
 
 
-def forms_found(term: Term) -> dict[Term, MatrixExpr]:
+def forms_found(*terms: Term) -> dict[Term, MatrixExpr]:
     """The same before they are held against their terms."""
-    units = list(dict.fromkeys(_units(term)))
+    units = list(dict.fromkeys(unit for term in terms for unit in _units(term)))
     return {unit: found for unit, found in zip(units, matrix_forms(units), strict=True) if found is not None}
 
 

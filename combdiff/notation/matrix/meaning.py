@@ -46,7 +46,6 @@ from combdiff.terms.terms import (
     ONE,
     PI,
     ZERO,
-    App,
     Const,
     Lam,
     Term,
@@ -62,6 +61,7 @@ from combdiff.terms.terms import (
     number,
     power,
     proj,
+    reduction,
     total,
 )
 from combdiff.terms.types import Index, Map, Type, is_complex, same_ranges
@@ -170,6 +170,8 @@ def entries(expr: MatrixExpr) -> Entries:
 
 def _of_functions(expr: MatrixExpr) -> Entries:
     match expr:
+        case Function("softmax" | "logsumexp" as name, of):
+            return _of_exponentials(name, entries(of))
         case Function(name, of):
             return _each(lambda entry: call(name, entry), entries(of))
         case Power(Norm(of), Number(exponent), False) if exponent.is_integer and exponent.real % 2 == 0:
@@ -279,6 +281,19 @@ def _of_term(term: Term) -> Entries:
     return Entries(kinds[:1], kinds[1:], lambda rows, columns: _entry(term, (*rows, *columns)))
 
 
+def _of_exponentials(name: str, of: Entries) -> Entries:
+    """softmax of a column, or of each row; logsumexp of all entries."""
+    rows, columns = _legs(of.rows), _legs(of.columns)
+    if name == "logsumexp":
+        return _number(reduction(name, (*rows, *columns), ONE, of.at(rows, columns)))
+    if not of.columns:
+        whole = reduction(name, rows, ONE, of.at(rows, ()))
+        return Entries(of.rows, (), lambda at, _: apply(whole, *at))
+    return Entries(
+        of.rows, of.columns, lambda at, place: apply(reduction(name, columns, ONE, of.at(at, columns)), *place)
+    )
+
+
 def _each(function: Callable[[Term], Term], of: Entries) -> Entries:
     return Entries(*of.shape, lambda rows, columns: function(of.at(rows, columns)))
 
@@ -287,7 +302,7 @@ def _applied(function: Term, *given: Term) -> Term:
     """A function of numbers; what it takes as real is real, though it is written with complex values: x̄ ∘ x."""
     assert isinstance(function.type, Map), "functions are applied"
     pairs = zip(given, function.type.params, strict=True)
-    return App(function, tuple(call("real", x) if is_complex(x.type) and not is_complex(k) else x for x, k in pairs))
+    return apply(function, *(call("real", x) if is_complex(x.type) and not is_complex(k) else x for x, k in pairs))
 
 
 def _by_entry(function: Callable[..., Term], items: Sequence[Entries]) -> Entries:
@@ -342,7 +357,7 @@ def _value(expr: MatrixExpr) -> Term:
         case Item(item, of):
             return proj(item, _value(of))
         case Value(function, args):
-            return App(function, tuple(meaning(arg, kind) for arg, kind in zip(args, _kinds(function), strict=True)))
+            return apply(function, *(meaning(arg, kind) for arg, kind in zip(args, _kinds(function), strict=True)))
         case _:
             raise AssertionError(f"{type(expr).__name__} is no value of a map")
 

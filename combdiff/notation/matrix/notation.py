@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from combdiff.language.printing.document import ATOM, SUM
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.scalars import SCALAR_FUNCTIONS, ScalarFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,24 +89,33 @@ TEXT = Notation(
 )
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """`text` for a format string, its braces as they are."""
     return text.replace("{", "{{").replace("}", "}}")
 
 
+def pattern_of(name: str, notation: Notation) -> str:
+    """How a function that was registered is written."""
+    return _pattern(SCALAR_FUNCTIONS[name]) if notation is LATEX and name in SCALAR_FUNCTIONS else name + "({})"
+
+
+def _pattern(row: ScalarFunction) -> str:
+    return row.latex.replace("{0}", "{}") if "{0}" in row.latex else quoted(row.latex) + "({})"
+
+
 _WRITTEN_ROUND = {
     "sqrt": r"\sqrt{{{}}}",
-    "abs": r"\left|{}\right|",
-    "abs2": r"\left|{}\right|^{{2}}",
+    "abs": r"\lvert {} \rvert",
+    "abs2": r"\lvert {} \rvert^{{2}}",
 }
 LATEX = Notation(
     transpose=r"{}^{{\mathsf{{T}}}}",
     adjoint=r"{}^{{\dagger}}",
     conjugate="{}^{{*}}",
     conjugate_binds=ATOM,
-    trace=r"\mathrm{{tr}}({})",
-    diag=r"\mathrm{{diag}}({})",
-    diagonal=r"\mathrm{{diagonal}}({})",
+    trace=r"\operatorname{{tr}}({})",
+    diag=r"\operatorname{{diag}}({})",
+    diagonal=r"\operatorname{{diagonal}}({})",
     ones=r"\mathbf{1}",
     identity=r"\mathbf{I}",
     pi=r"\pi",
@@ -118,7 +127,7 @@ LATEX = Notation(
     divided=r"{} \oslash {}",
     khatri_rao=r"{} \odot {}",
     kronecker=r"{} \otimes {}",
-    vec=r"\mathrm{{vec}}({})",
+    vec=r"\operatorname{{vec}}({})",
     order="{}^{{({})}}",
     unfolding="{}_{{({})}}",
     contracted={1: r" \cdot ", 2: " : "},
@@ -128,5 +137,6 @@ LATEX = Notation(
     item=r"{}_{{({})}}",
     gradient=r"\nabla {}",
     pullback=r"\mathcal{{P}}({})",
-    functions={name: _WRITTEN_ROUND.get(name, _quoted(row.latex) + "({})") for name, row in SCALAR_FUNCTIONS.items()},
+    functions={name: _WRITTEN_ROUND.get(name, _pattern(row)) for name, row in SCALAR_FUNCTIONS.items()}
+    | {name: rf"\operatorname{{{{{name}}}}}({{}})" for name in ("softmax", "logsumexp")},
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from combdiff.notation.brackets import subscripted
 from combdiff.notation.latex_names import Scope
 from combdiff.notation.matrix.expr import (
     AtMost,
@@ -27,7 +28,7 @@ from combdiff.notation.matrix.notation import LATEX, Notation
 from combdiff.notation.matrix.parts import nodes
 from combdiff.notation.matrix.reading import is_column, is_number
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
-from combdiff.terms.terms import Diff, Term, Var
+from combdiff.terms.terms import Call, Diff, Lam, Term, Var
 
 INDICES = "ijklmnpqrsabcd"
 MATRICES = "XYZABCDEFGHKLMPQRSTUVW"
@@ -78,6 +79,10 @@ def notes(used: Iterable[tuple[MatrixExpr, Scope]], notation: Notation) -> list[
     if functions:
         functions = list(dict.fromkeys(functions))
         said.append(_sentence(", ".join(functions), f"act{'s' * (len(functions) == 1)} entry by entry", notation))
+    if any(isinstance(e, Function) and e.name == "softmax" and not is_column(e.of) for u, _ in used for e in nodes(u)):
+        said.append(
+            _sentence(_latex_alone("softmax") if notation is LATEX else "softmax", "acts on each row", notation)
+        )
     return list(dict.fromkeys(said))
 
 
@@ -99,15 +104,14 @@ class _Writer:
     def entry(self, head: str, indices: Sequence[str]) -> str:
         if self.notation is not LATEX:
             return f"{head}({', '.join(indices)})"
-        head = f"{{{head}}}" if "_" in head and not head.endswith(")") else head
-        return f"{head}_{{{','.join(indices)}}}"
+        return f"{subscripted(head)}_{{{self.scope.subscripts(indices)}}}"
 
     def times(self, *factors: str) -> str:
         return r"\, ".join(factors) if self.notation is LATEX else " * ".join(factors)
 
     def total(self, indices: Sequence[str], body: str) -> str:
         if self.notation is LATEX:
-            return rf"\sum_{{{','.join(indices)}}} {body}"
+            return rf"\sum_{{{self.scope.subscripts(indices)}}} {body}"
         over = indices[0] if len(indices) == 1 else f"({', '.join(indices)})"
         return f"sum({over}, {body})"
 
@@ -148,14 +152,15 @@ class _Writer:
 
     def _stem(self, var: Var) -> str:
         name = self.scope[var]
-        return f"{{{name}}}" if self.notation is LATEX and "_" in name else name
+        return subscripted(name) if self.notation is LATEX else name
 
     def entrywise(self, expr: MatrixExpr) -> str:
         """The function that is applied to a matrix here, as it is written."""
         match expr:
-            case Function(name, of) if not is_number(of) and (not is_column(of) or self._looks_like_a_norm(name)):
-                row = SCALAR_FUNCTIONS.get(name)
-                return row.latex if row is not None and self.notation is LATEX else name
+            case Function(name, of) if (
+                name in SCALAR_FUNCTIONS and not is_number(of) and (not is_column(of) or self._looks_like_a_norm(name))
+            ):
+                return _latex_alone(name) if self.notation is LATEX else name
             case Value(function, args, True) if not any(is_column(arg) or is_number(arg) for arg in args):
                 return self._head(function)
             case _:
@@ -170,6 +175,8 @@ class _Writer:
                 return self.notation.made_of(kind, self._head(of))
             case Var():
                 return self.scope[function]
+            case Lam(_, Call(name, _)):
+                return _latex_alone(name) if self.notation is LATEX else name
             case _:
                 return ""
 
@@ -178,3 +185,9 @@ def _tensor(expr: MatrixExpr) -> tuple[Var, int]:
     """The first tensor of a sum of tensors, and how many slots each has."""
     first = next(node for node in nodes(expr) if isinstance(node, Tensor))
     return first.var, len(first.order)
+
+
+def _latex_alone(function: str) -> str:
+    """A function without its arguments: log(1 + e^·)."""
+    written = SCALAR_FUNCTIONS[function].latex if function in SCALAR_FUNCTIONS else rf"\operatorname{{{function}}}"
+    return written.format(*[r"\cdot"] * 3) if "{0}" in written else written

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from combdiff.language.printing.document import ATOM, ENTRYWISE, POSTFIX, PRODUCT, SUM, Piece, placed, sum_text
+from combdiff.notation.brackets import beside, bracketed, is_tall, subscripted
 from combdiff.notation.latex_names import Scope
 from combdiff.notation.matrix.expr import (
     Adjoint,
@@ -39,9 +40,9 @@ from combdiff.notation.matrix.expr import (
     Value,
     Vec,
 )
-from combdiff.notation.matrix.notation import LATEX, TEXT, Notation
+from combdiff.notation.matrix.notation import LATEX, TEXT, Notation, pattern_of, quoted
 from combdiff.notation.matrix.reading import is_column, is_number
-from combdiff.terms.terms import MINUS_ONE, ONE, Const, Diff, Term, Var, mul, number
+from combdiff.terms.terms import MINUS_ONE, ONE, Call, Const, Diff, Lam, Term, Var, mul, number
 
 
 def algebra_text(expr: MatrixExpr, scope: Scope | None = None) -> str:
@@ -75,6 +76,14 @@ def matrix_latex_terms(expr: MatrixExpr, scope: Scope) -> list[tuple[bool, str]]
     return _Printer(LATEX, scope, False).terms(expr)
 
 
+_GROWING = (
+    ("({})", r"\!\left({}\right)"),
+    (r"\lvert {} \rvert", r"\left|{}\right|"),
+    (r"\lVert {} \rVert", r"\left\|{}\right\|"),
+)
+"""Brackets of a line, and those that grow."""
+
+
 @dataclass(slots=True)
 class _Printer:
     notation: Notation
@@ -100,7 +109,23 @@ class _Printer:
 
     def write(self, expr: MatrixExpr, least: int) -> str:
         """The text of `expr`, bracketed if it binds less than `least`."""
-        return placed(self._written(expr), least)
+        return placed(self._written(expr), least, self._bracketed)
+
+    def _bracketed(self, text: str) -> str:
+        return bracketed(text) if self.notation is LATEX else f"({text})"
+
+    def _filled(self, pattern: str, text: str) -> str:
+        """A function with its argument, in brackets of their size."""
+        written = pattern.format(text)
+        if self.notation is LATEX and is_tall(text):
+            for plain, tall in _GROWING:
+                if plain in pattern:
+                    left, right = (sign.format(text) for sign in (plain, tall))
+                    return written.replace(left, right)
+        return written
+
+    def _beside(self, factors: Sequence[str]) -> str:
+        return beside(factors) if self.notation is LATEX else " ".join(factors)
 
     def _written(self, expr: MatrixExpr) -> Piece:
         n = self.notation
@@ -114,27 +139,44 @@ class _Printer:
             case Scale():
                 return self._scaled(expr)
             case Product(items):
-                return " ".join(self.write(item, POSTFIX) for item in items), PRODUCT
+                return self._beside([self.write(item, POSTFIX) for item in items]), PRODUCT
             case Entrywise(items):
                 return self._by_entry(items), ENTRYWISE
             case Function(name, of):
-                pattern = n.functions.get(name, name + "({})")
-                return pattern.format(self.write(of, SUM)), POSTFIX if "^" in pattern else ATOM
+                pattern = n.functions.get(name) or pattern_of(name, n)
+                return self._filled(pattern, self.write(of, SUM)), POSTFIX if "^" in pattern else ATOM
             case Power(_, Number(exponent), False) if (
                 n is LATEX and is_number(expr) and exponent.real < 0 and not exponent.imag
             ):
                 return n.fraction.format("1", self.write(_inverted(expr), SUM)), PRODUCT
+            case Power(Function(), Number()) if n is LATEX:
+                return self._power_of_function(expr)
             case Power(base, exponent, by_entry):
-                pattern = n.entrywise_power if by_entry else n.power
-                return pattern.format(self.write(base, ATOM), self._exponent(exponent)), POSTFIX
+                return self._power(base, self._exponent(exponent), by_entry), POSTFIX
             case Value(function, args):
-                return f"{self._head(function)}({', '.join(self.write(a, SUM) for a in args)})", ATOM
+                return self._filled(
+                    quoted(self._head(function)) + "({})", ", ".join(self.write(a, SUM) for a in args)
+                ), ATOM
             case Item(item, of):
                 return n.item.format(self.write(of, ATOM), item + 1), POSTFIX
             case Conjugate(of):
                 return n.conjugate.format(self.write(of, n.conjugate_binds)), ATOM if n is TEXT else POSTFIX
             case _:
                 return self._of_a_matrix(expr)
+
+    def _power(self, base: MatrixExpr, exponent: str, by_entry: bool) -> str:
+        pattern = self.notation.entrywise_power if by_entry else self.notation.power
+        return pattern.format(self.write(base, ATOM), exponent)
+
+    def _power_of_function(self, power: Power) -> Piece:
+        """A root or the square of a modulus to a power: x^{3/2}, |z|^4."""
+        match power:
+            case Power(Function("sqrt", of), Number(k), by_entry) if k.is_integer and k.real.numerator % 2:
+                return self._power(of, str(k.real / 2), by_entry), POSTFIX
+            case Power(Function("abs2", of), Number(k), by_entry) if k.is_integer:
+                return self._power(Function("abs", of), str(2 * k.real), by_entry), POSTFIX
+            case Power(base, exponent, by_entry):
+                return self._power(base, self._exponent(exponent), by_entry), POSTFIX
 
     def _of_a_matrix(self, expr: MatrixExpr) -> Piece:
         n = self.notation
@@ -144,18 +186,18 @@ class _Printer:
             case Adjoint(of):
                 return n.adjoint.format(self.write(of, ATOM)), POSTFIX
             case Diag(of):
-                return n.diag.format(self.write(of, SUM)), ATOM
+                return self._filled(n.diag, self.write(of, SUM)), ATOM
             case Diagonal(of):
-                return n.diagonal.format(self.write(of, SUM)), ATOM
+                return self._filled(n.diagonal, self.write(of, SUM)), ATOM
             case Trace(of):
-                return n.trace.format(self.write(of, SUM)), ATOM
+                return self._filled(n.trace, self.write(of, SUM)), ATOM
             case Norm(of):
                 norm = n.norm if is_column(of) else n.frobenius
-                return norm.format(self.write(of, SUM)), ATOM if n is TEXT or norm is n.norm else POSTFIX
+                return self._filled(norm, self.write(of, SUM)), ATOM
             case AtMost(left, right):
                 return n.at_most.format(self.write(left, SUM), self.write(right, SUM)), ATOM
             case Vec(of):
-                return n.vec.format(self.write(of, SUM)), ATOM
+                return self._filled(n.vec, self.write(of, SUM)), ATOM
             case Kronecker(left, right):
                 return n.kronecker.format(self.write(left, POSTFIX), self.write(right, POSTFIX)), ENTRYWISE
             case KhatriRao(left, right):
@@ -187,9 +229,8 @@ class _Printer:
                 raise AssertionError(f"unknown node {type(expr).__name__}")
 
     def _stem(self, var: Var) -> str:
-        """A name that takes a subscript; TeX refuses a second one on x_{1}."""
         name = self.name(var)
-        return f"{{{name}}}" if self.notation is LATEX and name.endswith("}") and "_{" in name else name
+        return subscripted(name) if self.notation is LATEX else name
 
     def _by_entry(self, items: Iterable[MatrixExpr]) -> str:
         """a ∘ b ⊘ (c ∘ d): negative powers are divided by, unless nothing else is there."""
@@ -223,25 +264,26 @@ class _Printer:
             last, binds = ("", PRODUCT) if is_number(of) else self._in_scale(of)
         else:
             front = [] if coefficient == ONE else [self._coefficient(coefficient)]
-            text = " ".join([*front, *(self.write(scalar, POSTFIX) for scalar in expr.scalars)])
+            text = self._beside([*front, *(self.write(scalar, POSTFIX) for scalar in expr.scalars)])
             last, binds = self._in_scale(of)
-        text = " ".join(part for part in (text, last) if part)
+        text = self._beside([part for part in (text, last) if part])
         return ("-" + text, SUM) if minus else (text, binds)
 
     def _in_scale(self, of: MatrixExpr) -> Piece:
         found = self._written(of)
-        return placed(found, ENTRYWISE), PRODUCT if found[1] < ENTRYWISE else min(found[1], PRODUCT)
+        return placed(found, ENTRYWISE, self._bracketed), PRODUCT if found[1] < ENTRYWISE else min(found[1], PRODUCT)
 
     def _coefficient(self, value: Const) -> str:
         return placed(self._number(value), ENTRYWISE)
 
     def _fraction(self, coefficient: Const, above: list[MatrixExpr], below: list[MatrixExpr]) -> str:
-        whole = not coefficient.imag and coefficient.is_integer
-        front = [self._coefficient(coefficient)] if whole and coefficient != ONE else []
-        top = front + [self.write(s, PRODUCT if len(above) == 1 else POSTFIX) for s in above]
-        bottom = [self.write(s, SUM if len(below) == 1 else POSTFIX) for s in below]
-        text = self.notation.fraction.format(" ".join(top) or "1", " ".join(bottom))
-        return text if whole else f"{self._coefficient(coefficient)} {text}"
+        joined = not coefficient.imag
+        over, under = (coefficient.real.numerator, coefficient.real.denominator) if joined else (1, 1)
+        top, bottom = ([str(n)] if n != 1 else [] for n in (over, under))
+        top += [self.write(s, POSTFIX if len(above) > 1 else PRODUCT if top else SUM) for s in above]
+        bottom += [self.write(s, POSTFIX if len(below) > 1 else PRODUCT if bottom else SUM) for s in below]
+        text = self.notation.fraction.format(self._beside(top) or "1", self._beside(bottom))
+        return text if joined else f"{self._coefficient(coefficient)} {text}"
 
     def _exponent(self, exponent: MatrixExpr) -> str:
         if isinstance(exponent, Number) and not exponent.value.imag:
@@ -255,6 +297,8 @@ class _Printer:
                 return self.name(function)
             case Diff(kind, of):
                 return self.notation.made_of(kind, self._head(of))
+            case Lam(_, Call(name, _)):
+                return self.notation.functions.get(name, name + "({})").removesuffix("({})")
             case _:
                 raise AssertionError("only unknown maps have values here")
 

@@ -57,7 +57,7 @@ def readable(expr: MatrixExpr) -> MatrixExpr:
             return transposed(of)
         case Function("sqrt", Power(Norm() as norm, Number(exponent), False)) if exponent == TWO:
             return norm
-        case Function(name, Transpose(of)):
+        case Function(name, Transpose(of)) if name != "softmax":
             return Transpose(Function(name, of))
         case Power(Transpose(of), exponent, True):
             return Transpose(Power(of, exponent, entrywise=True))
@@ -112,7 +112,7 @@ def _transposed_within(expr: MatrixExpr) -> MatrixExpr | None:
             return rebuilt(expr, [transposed(part) for part in parts(expr)])
         case Scale(coefficient, scalars, of):
             return Scale(coefficient, scalars, transposed(of))
-        case Function(name, of):
+        case Function(name, of) if name != "softmax":
             return Function(name, transposed(of))
         case Power(base, exponent, entry):
             return Power(transposed(base), exponent, entry)
@@ -167,8 +167,8 @@ def is_number(expr: MatrixExpr) -> bool:
             return not isinstance(var.kind, Map)
         case Power(base, _, False):
             return is_number(base)
-        case Function(_, of):
-            return is_number(of)
+        case Function(name, of):
+            return name == "logsumexp" or is_number(of)
         case Sum(items):
             return is_number(items[0])
         case Scale(_, _, of):

@@ -19,7 +19,7 @@ from combdiff.simplify.contraction.extraction import Reader
 from combdiff.simplify.contraction.translation import Translation
 from combdiff.simplify.pieces import parts_of
 from combdiff.terms.network import addends
-from combdiff.terms.terms import Lam, Term, mul, power, substitute, total
+from combdiff.terms.terms import Lam, Term, Var, mul, power, substitute, total
 
 LAWS = ("collect", "part_of_sum", "real_parts", "reassociate")
 """The laws of the graph of forms, each in a file of its name."""
@@ -98,8 +98,11 @@ class _HalfDone(Reader):
 
     def _build_plain(self, name: str, args: list[int]) -> Term:
         match name, args:
-            case "Subst", [v, a, e]:
-                return substitute(self(e), {self._variable(v): self(a)})
+            case "Subst", [m, e]:
+                return substitute(self(e), self._values(m))
+            case "Met", [vs, _, ds, m, e]:
+                body = substitute(self._delta(self._elements(ds), self(e)), self._values(m))
+                return total([self._variable(v) for v in self._elements(vs)], body)
             case "Over", [vs, e]:
                 return total([self._variable(v) for v in self._elements(vs)], self(e))
             case "Where", [ds, e]:
@@ -111,6 +114,15 @@ class _HalfDone(Reader):
             case _:
                 return super()._build_plain(name, args)
 
+    def _values(self, m: int) -> dict[Var, Term]:
+        """What is put in the place of variables, all at once."""
+        values: dict[Var, Term] = {}
+        name, args = self._application(m)
+        while name == "map-insert":
+            values[self._variable(args[1])] = self(args[2])
+            name, args = self._application(args[0])
+        return values
+
     def _monomials(self, ms: int) -> list[tuple[Fraction, Term]]:
         return [self._monomial(m) for m in self._elements(ms)]
 
@@ -120,8 +132,8 @@ class _HalfDone(Reader):
             case "Scale", [p, inner]:
                 q, x = self._monomial(inner)
                 return self._rational(p) * q, x
-            case "SubstMono", [v, a, inner]:
+            case "SubstMono", [m, inner]:
                 q, x = self._monomial(inner)
-                return q, substitute(x, {self._variable(v): self(a)})
+                return q, substitute(x, self._values(m))
             case _:
                 return self._rational(args[0]), self(args[1])

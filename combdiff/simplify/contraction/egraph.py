@@ -24,7 +24,7 @@ from combdiff.simplify.contraction.egraph_thread import EGraphThread
 from combdiff.simplify.contraction.engine import load_engine
 
 if TYPE_CHECKING:
-    from egglog.bindings import EGraph, TermDag
+    from egglog.bindings import EGraph, RunSchedule, TermDag
 
 Found = TypeVar("Found")
 
@@ -68,6 +68,27 @@ def _guarded(what: str) -> Iterator[None]:
         raise CheckError(f"egglog failed inside {what}: {problem}") from problem
 
 
+LARGEST_MATCH = 100
+"""Nodes that one match of a law may make, as the number of nodes is looked at; few laws make more than three."""
+
+
+class _Size:
+    """How large an e-graph may have become: it is counted where its matches might have made too many nodes."""
+
+    def __init__(self, count: Callable[[], int], budget: Budget) -> None:
+        self.count = count
+        self.budget = budget
+        self.matches = 0  # since it was counted
+
+    def exceeded(self, matches: int | None = None) -> bool:
+        """Whether it is too large after some more matches; without them, it is counted in any case."""
+        self.matches += matches or 0
+        if matches is not None and self.budget.largest + LARGEST_MATCH * self.matches <= self.budget.nodes:
+            return False
+        self.matches = 0
+        return self.budget.exceeded(self.count())
+
+
 class Session:
     """An e-graph with `families` of laws loaded (files of `rules/`, without `.egg`); used by one thread at a time.
 
@@ -79,6 +100,8 @@ class Session:
         self._within: EGraph | None = None  # while a run is at work in that thread
         self._rulesets: set[str] = set()
         self._tables: set[str] = set()
+        self._schedules: dict[str, RunSchedule] = {}
+        self._pairs = "terms" in families
         for family in families:
             text = resource("rules", f"{family}.egg")
             self._rulesets.update(re.findall(r"^\(ruleset (\S+)\)", text, re.MULTILINE))
@@ -86,14 +109,15 @@ class Session:
                 self._tables.update(re.findall(r"^\((?:function|relation) (\S+) ", text, re.MULTILINE))
             with _guarded(f"rules/{family}.egg"):
                 text = text.replace(":unextractable", ":cost 1000") if watched else text
-                self._egraph(partial(_outputs, [text], f"{family}.egg"))
+                self._egraph(partial(_outputs, re.split(r"\n(?=\()", text), f"{family}.egg"))
+        self._egraph.later(_begin)
 
     @property
     def lost(self) -> bool:
         """Whether it is not to be used again: something was broken off, and nobody knows what was taken back."""
         return self._egraph.lost
 
-    def _do(self, commands: Sequence[str], budget: Budget | None = None) -> list[object]:
+    def _do(self, commands: Sequence[str | RunSchedule], budget: Budget | None = None) -> list[object]:
         """The outputs of some commands. Raises OutOfTime if the budget ends before they do."""
         if self._within is not None:
             return _outputs(commands, None, self._within)
@@ -111,6 +135,7 @@ class Session:
         found = None
         with suppress(OutOfTime), self._unless_lost():
             found = self._egraph(partial(self._run, facts, roots, passes, budget, families), _end(budget))
+            self._egraph.later(_begin_again)
         # a copy: whoever was not waited for may still be writing
         return Run(found or [], dict(families), found is not None)
 
@@ -127,10 +152,9 @@ class Session:
         self._within = egraph
         found = None
         try:
-            self._do(["(push)", *facts])
+            self._do(facts)
             if not budget.exceeded(self._size()) and self._saturated(passes, budget, families):
                 found = self._extracted(roots)
-            self._do(["(pop)"])
         finally:
             self._within = None
         return found
@@ -191,20 +215,25 @@ class Session:
     def _saturated(self, passes: Sequence[str], budget: Budget, families: dict[str, Family]) -> bool:
         """Whether the passes came to their end within the budget, and while somebody waits for that."""
         turn = 0
+        size = _Size(self._size, budget)
+        idle: set[str] = set()  # families that change nothing until another one does
         while turn < len(passes):
             updated = False
             for step in passes[turn].split():
-                again = True
+                family = step.rstrip("*")
+                again = family not in idle
                 while again:
                     if budget.over() or self._egraph.left:
                         return False
-                    grown = self._ran(step.rstrip("*"), families, budget)
-                    if grown and budget.exceeded(self._size()):
+                    matches = families[family].matches if family in families else 0
+                    grown = self._ran(family, families, budget)
+                    if grown and size.exceeded(families[family].matches - matches):
                         return False
                     updated |= grown
                     again = grown and step.endswith("*")
+                    idle = set() if grown else {*idle, family}
             turn = 0 if updated else turn + 1
-        return True
+        return not size.exceeded()
 
     def _ran(self, family: str, families: dict[str, Family], budget: Budget | None = None) -> bool:
         """Whether one run of a family of laws changed anything."""
@@ -212,19 +241,23 @@ class Session:
 
         start = time.perf_counter()
         account = families.setdefault(family, Family())
-        (output,) = self._do([f"(run-schedule {self._schedule(family)})"], budget)
+        (output,) = self._do([self._schedule(family)], budget)
         assert isinstance(output, RunScheduleOutput), "a report"
         # the laws come last; what is before them only looks at terms
         last = output.report.iterations[-1].rule_set_report
         account.matches += sum(report.num_matches for rule in last.rule_reports.values() for report in rule)
+        if not last.changed and f"done-{family}" in self._rulesets:
+            self._do([self._schedule(f"done-{family}")], budget)
         account.seconds += time.perf_counter() - start
         return bool(last.changed)
 
-    def _schedule(self, family: str) -> str:
+    def _schedule(self, family: str) -> RunSchedule:
         """One run of a family, after what finds its terms and chooses among them."""
-        before = [name for name in ("members", f"choose-{family}") if name in self._rulesets]
-        looks = " ".join(f"(saturate (run {name}))" for name in before) if len(before) > 1 else ""
-        return f"{looks} (run {family})"
+        found = self._schedules.get(family)
+        if found is None:
+            before = [name for name in ("members", f"choose-{family}") if name in self._rulesets]
+            found = self._schedules[family] = _schedule(before if len(before) > 1 else (), family)
+        return found
 
     def _passed(self, step: str, families: dict[str, Family], budget: Budget | None = None) -> bool:
         """Whether a step of a pass changed anything: a family that is run once, or with a star as long as it does."""
@@ -245,8 +278,14 @@ class Session:
     def _extracted(self, roots: Sequence[str], budget: Budget | None = None) -> list[tuple[TermDag, int]]:
         from egglog.bindings import ExtractBest
 
-        outputs = self._do([f"(extract {root})" for root in roots], budget)
-        return [(o.termdag, o.term) for o in outputs if isinstance(o, ExtractBest)]
+        if not self._pairs or len(roots) < 2:
+            outputs = self._do([f"(extract {root})" for root in roots], budget)
+            return [(o.termdag, o.term) for o in outputs if isinstance(o, ExtractBest)]
+        # all at once: each extraction looks at the whole e-graph
+        *firsts, last = roots
+        (found,) = self._do([f"(extract {' '.join(f'(Pair {r}' for r in firsts)} {last}{')' * len(firsts)})"], budget)
+        assert isinstance(found, ExtractBest), "a term"
+        return list(_apart(found.termdag, found.term, len(roots)))
 
     def steps(
         self, facts: Sequence[str], root: str, settling: Sequence[str], later: Sequence[str]
@@ -265,17 +304,51 @@ class Session:
                 turn = 0 if updated else turn + 1
 
 
+def _apart(dag: TermDag, node: int, count: int) -> Iterator[tuple[TermDag, int]]:
+    """So many terms, out of pairs that are nested to the right."""
+    from egglog.bindings import TermApp
+
+    for _ in range(count - 1):
+        pair = dag.get(node)
+        assert isinstance(pair, TermApp), "a pair"
+        first, node = pair.args
+        yield dag, first
+    yield dag, node
+
+
 def _end(budget: Budget | None) -> float:
     """When whoever waits for an e-graph goes on without it."""
     return inf if budget is None else budget.deadline + GRACE
 
 
-def _outputs(commands: Sequence[str], name: str | None, egraph: EGraph) -> list[object]:
+def _begin(egraph: EGraph) -> None:
+    """Copy the e-graph, which is to be changed."""
+    _outputs(["(push)"], None, egraph)
+
+
+def _begin_again(egraph: EGraph) -> None:
+    """Take the e-graph back to what it was; copying is a tenth of a run, and nobody waits for it."""
+    _outputs(["(pop)", "(push)"], None, egraph)
+
+
+def _schedule(before: Sequence[str], family: str) -> RunSchedule:
+    """One run of a family after others have come to their end; its text, parsed, would take twice the time."""
+    load_engine()
+    from egglog.bindings import PanicSpan, Run, RunConfig, RunSchedule, Saturate
+    from egglog.bindings import Sequence as Row
+
+    span = PanicSpan()
+    first = [Saturate(span, Run(span, RunConfig(name, None))) for name in before]
+    return RunSchedule(Row(span, [*first, Run(span, RunConfig(family, None))]))
+
+
+def _outputs(commands: Sequence[str | RunSchedule], name: str | None, egraph: EGraph) -> list[object]:
     """What the commands put out, each parsed alone: egglog keeps their whole text for every node in it."""
     outputs: list[object] = []
-    for text in commands:
-        for command in egraph.parse_program(text, name):
-            outputs += egraph.run_program(command)
+    for command in commands:
+        parsed = egraph.parse_program(command, name) if isinstance(command, str) else [command]
+        for one in parsed:
+            outputs += egraph.run_program(one)
     return outputs
 
 

@@ -7,10 +7,12 @@ and takes its e-graph with it.
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from math import inf
 from queue import Empty, SimpleQueue
 from time import perf_counter
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from egglog.bindings import EGraph
 
     Work = Callable[[EGraph], object]
-    Inbox = SimpleQueue[Work | None]
+    Inbox = SimpleQueue[tuple[Work, bool] | None]
     Outbox = SimpleQueue[tuple[object, BaseException | None]]
 
 Result = TypeVar("Result")
@@ -33,6 +35,9 @@ STACK = 64 * 2**20
 """Bytes of stack: egglog walks terms by recursion."""
 
 _LONGEST = threading.TIMEOUT_MAX
+
+LAST = 5.0
+"""Seconds that the end of a process waits for work that nobody waited for."""
 
 
 class EGraphThread:
@@ -67,7 +72,7 @@ class EGraphThread:
         if self.lost:
             raise OutOfTime
         self.lost = True
-        self._inbox.put(work)
+        self._inbox.put((work, True))
         try:
             result, problem = self._outbox.get(timeout=max(0.0, min(deadline - perf_counter(), _LONGEST)))
         except Empty:
@@ -81,18 +86,45 @@ class EGraphThread:
             raise problem
         return result  # type: ignore[return-value]  # of this work: one is asked for at a time
 
+    def later(self, work: Callable[[EGraph], object]) -> None:
+        """Have something done for which nobody waits; what it raises, the next call raises."""
+        _with_work_left.add(self)
+        self._inbox.put((work, False))
+
+
+_with_work_left: weakref.WeakSet[EGraphThread] = weakref.WeakSet()
+
+
+@atexit.register
+def _finish() -> None:
+    """Wait for work that was left for later: egglog must not come back to an interpreter that has ended."""
+    if _Process.is_fork:
+        return
+    for thread in list(_with_work_left):
+        with suppress(Exception):
+            thread(lambda _: None, perf_counter() + LAST)
+
 
 def _serve(inbox: Inbox, outbox: Outbox) -> None:
     egraph: EGraph | None = None
-    while (work := inbox.get()) is not None:
+    broken: BaseException | None = None
+    while (asked := inbox.get()) is not None:
+        work, awaited = asked
+        result: object = None
+        problem = broken
         try:
-            egraph = egraph or _new()
-            outbox.put((work(egraph), None))
-        except BaseException as problem:
+            if problem is None:
+                egraph = egraph or _new()
+                result = work(egraph)
+        except BaseException as raised:
             # its frames refer to the e-graph, which must not outlive this thread
-            outbox.put((None, problem.with_traceback(None)))
+            problem = raised.with_traceback(None)
+        if awaited:
+            outbox.put((result, problem))
+        else:
+            broken = problem
         # what the work refers to is its caller's
-        del work
+        del work, asked, result, problem
 
 
 def _new() -> EGraph:

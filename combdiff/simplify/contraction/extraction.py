@@ -10,8 +10,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from combdiff.errors import CheckError
+from combdiff.terms.nodes import REDUCTIONS
 from combdiff.terms.terms import (
     Diff,
+    Reduce,
     Term,
     Tuple,
     Var,
@@ -28,7 +30,6 @@ from combdiff.terms.terms import (
     proj,
     total,
 )
-from combdiff.terms.types import Map
 
 if TYPE_CHECKING:
     from egglog.bindings import TermDag
@@ -88,8 +89,8 @@ class Reader:
                 return add(*map(self, self._elements(es)))
             case "Times", [es]:
                 return mul(*map(self, self._elements(es)))
-            case "At", _:
-                return self._applied(args)
+            case "At", [f, xs]:
+                return apply(self(f), *map(self, self._elements(xs)))
             case "Fn", [v, e]:
                 return self._function(v, e)
             case "Sum", [vs, e]:
@@ -108,11 +109,13 @@ class Reader:
             case "Conj", [a]:
                 return conj(self(a))
             case "Call", [f, a]:
-                return call(str(self._literal(f)), self(a))
+                inner = self(a)
+                return call(str(self._literal(f)), *(inner.items if isinstance(inner, Tuple) else (inner,)))
             case "Ordered", [a, b, e]:
                 return indicator(self(a), self(b), self(e))
             case "Derivative", [k, f]:
-                return Diff(str(self._literal(k)), self(f))
+                kind = str(self._literal(k))
+                return Reduce(kind, self(f)) if kind in REDUCTIONS else Diff(kind, self(f))
             case "Pair", [a, b]:
                 rest = self(b)
                 return Tuple((self(a), *(rest.items if isinstance(rest, Tuple) else (rest,))))
@@ -123,21 +126,6 @@ class Reader:
     def _monomials(self, ms: int) -> list[tuple[Fraction, Term]]:
         pairs = [self._application(m)[1] for m in self._elements(ms)]
         return [(self._rational(q), self(x)) for q, x in pairs]
-
-    def _applied(self, args: list[int]) -> Term:
-        """Curried applications, gathered to as many arguments as the map has."""
-        spine = [args[1]]
-        head = args[0]
-        while self._application(head)[0] == "At":
-            head, argument = self._application(head)[1]
-            spine.insert(0, argument)
-        result = self(head)
-        while spine:
-            assert isinstance(result.type, Map), "only maps are applied"
-            arity = len(result.type.params)
-            result = apply(result, *map(self, spine[:arity]))
-            spine = spine[arity:]
-        return result
 
     def _function(self, v: int, e: int) -> Term:
         """Curried parameters of one λ-term, gathered again where the writer took them apart."""

@@ -1,7 +1,7 @@
 """Terms in the vocabulary of `rules/terms.egg`. No law is here.
 
-Variables are numbers there, and every binder has its own, whatever it is called here; an application is curried; an
-index, or what stands between the bars of a δ, is linear. `extraction.py` leads back.
+Variables are numbers there, and every binder has its own, whatever it is called here; parameters of a function are
+curried; an index, or what stands between the bars of a δ, is linear. `extraction.py` leads back.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from combdiff.terms.terms import (
     Mul,
     Pow,
     Proj,
+    Reduce,
     Sum,
     Term,
     Tuple,
@@ -75,7 +76,8 @@ class Translation:
         self.variables: list[Term] = []
         self.numbers: dict[Term, int] = {}
         self.summed: dict[int, str] = {}
-        self.domains: dict[Domain, int] = {}
+        self.domains: dict[Domain | None, int] = {None: 0}
+        self.functions: dict[str, None] = {}
         self.continued: set[int] = set()
         self.read: set[Domain] = set()
 
@@ -147,10 +149,7 @@ class Translation:
             case Sum(indices, body):
                 return self._sum(indices, body, scope)
             case App(f, args):
-                text = self.write(f, scope)
-                for a in args:
-                    text = f"(At {text} {self.write(a, scope)})"
-                return text
+                return f"(At {self.write(f, scope)} (vec-of {' '.join(self.write(a, scope) for a in args)}))"
             case Delta(left, right, body):
                 # both sides as they stand: k + b = k is a condition modulo the size of k's domain
                 sides = f"{self._monomials(left, 1, scope)} {self._monomials(right, -1, scope)}"
@@ -168,16 +167,19 @@ class Translation:
                 # written anew for each factor, so that each has binders of its own
                 return f"(Times (multiset-of {self._several([base] * int(n.real), scope)}))"
             case Call("abs2", (Add() as base,)) if self.spell_powers and is_complex(base.type):
-                return f'(Call "real" (Times (multiset-of (Conj {self.write(base, scope)}) {self.write(base, scope)})))'
+                square = f"(Times (multiset-of (Conj {self.write(base, scope)}) {self.write(base, scope)}))"
+                return self._call("real", square)
             case Pow(base, exponent):
                 return f"(Power {self._complex(base, t, scope)} {self.write(exponent, scope)})"
             case Conj(u):
                 return f"(Conj {self.write(u, scope)})"
             case Call(name, (u,)):
-                return f'(Call "{name}" {self._complex(u, t, scope)})'
+                return self._call(name, self._complex(u, t, scope))
+            case Call(name, args):
+                return self._call(name, self.write(Tuple(args), scope))
             case Indicator(left, right, body):
                 return f"(Ordered {self.write(left, scope)} {self.write(right, scope)} {self.write(body, scope)})"
-            case Diff(kind, of):
+            case Diff(kind, of) | Reduce(kind, of):
                 return f'(Derivative "{kind}" {self.write(of, scope)})'
             case Tuple(items):
                 text = self.write(items[-1], scope)
@@ -192,7 +194,12 @@ class Translation:
         """The argument of a function; one that has to stay complex, whatever laws find of it, says so."""
         text = self.write(argument, scope)
         settled = isinstance(argument, Var | App | Conj) or not is_complex(argument.type)
-        return text if settled or not leaves_the_real_numbers(of) else f'(Call "complex" {text})'
+        return text if settled or not leaves_the_real_numbers(of) else self._call("complex", text)
+
+    def _call(self, name: str, argument: str) -> str:
+        """A function of a number; what laws must know of it is told in `facts`."""
+        self.functions[name] = None
+        return f'(Call "{name}" {argument})'
 
     def _sum(self, indices: tuple[Var, ...], body: Term, scope: dict[Var, int]) -> str:
         inner = {**scope, **{i: self._binder(i) for i in indices}}
@@ -227,14 +234,18 @@ class Translation:
 
     def facts(self) -> list[str]:
         """What the e-graph is to hold: the terms, and what laws must know of variables; asked when all is written."""
-        facts = [f'(kind {n} "{kind}")' for n, kind in self.summed.items()]
+        facts = []
+        aperiodic = {0}
         for n, v in enumerate(self.variables):
-            if isinstance(v, Var) and isinstance(v.kind, Index) and v.kind.domain is not None:
-                facts.append(f"(domain {n} {self.domains.setdefault(v.kind.domain, len(self.domains))})")
-            if not (isinstance(v, Var) and isinstance(v.kind, Index) and _is_periodic(v.kind.domain)):
-                facts.append(f"(aperiodic {n})")
-        facts += [f'(commutes "{name}")' for name, row in SCALAR_FUNCTIONS.items() if row.commutes]
-        return [*facts, '(linear "real")', *self.pieces]
+            domain = v.kind.domain if isinstance(v, Var) and isinstance(v.kind, Index) else None
+            number = self.domains.setdefault(domain, len(self.domains))
+            facts.append(f'(variable {n} "{self.summed.get(n, "")}" {number})')
+            if not _is_periodic(domain):
+                aperiodic.add(number)
+        facts += [f"(aperiodic {number})" for number in sorted(aperiodic)]
+        facts += [f'(commutes "{name}")' for name in self.functions if SCALAR_FUNCTIONS[name].commutes]
+        facts += ['(linear "real")'] if "real" in self.functions else []
+        return [*facts, *self.pieces]
 
     def reader(self, dag: TermDag) -> Reader:
         """What turns egglog's extracted terms back into ours."""
@@ -246,7 +257,11 @@ def rational(q: Fraction) -> str:
 
     >>> rational(Fraction(1, 2)), rational(Fraction(2**62))
     ('(bigrat (bigint 1) (bigint 2))', '(bigrat (from-string "4611686018427387904") (bigint 1))')
+    >>> rational(Fraction(1)), rational(Fraction(-1))
+    ('(one)', '(minus-one)')
     """
+    if q.denominator == 1 and abs(q.numerator) == 1:
+        return "(one)" if q > 0 else "(minus-one)"
     return f"(bigrat {_integer(q.numerator)} {_integer(q.denominator)})"
 
 

@@ -17,9 +17,11 @@ from combdiff.canon.skeleton import UNIT
 from combdiff.simplify.choose import Binding, is_cheap
 from combdiff.simplify.graph.extraction import NONE, Extraction
 from combdiff.simplify.graph.graph import BOUND, Con, Graph, Leaf, Lin, Node, Ref, reciprocal
+from combdiff.simplify.graph.ratios import ratios
 from combdiff.simplify.graph.reading import Reader, Spelling
 from combdiff.simplify.graph.writing import Writer
 from combdiff.simplify.products import content
+from combdiff.terms.conditions.guards import reads_beyond
 from combdiff.terms.network import addends
 from combdiff.terms.terms import (
     MINUS_ONE,
@@ -29,6 +31,7 @@ from combdiff.terms.terms import (
     Call,
     Lam,
     Mul,
+    Reduce,
     Sum,
     Term,
     Var,
@@ -73,6 +76,7 @@ class Naming:
     leaves: dict[Leaf, Var] = field(default_factory=dict)
     parts: dict[int, set[int]] = field(default_factory=dict)
     in_vain: set[int] = field(default_factory=set)
+    alone: dict[int, bool] = field(default_factory=dict)
     letters: str = ""
 
     @property
@@ -89,8 +93,8 @@ class Naming:
             self.chosen.show(*map(self._named, functions))
         while not self.budget.over():
             of = self._in_front_of_a_sum()
-            if of is None:
-                of = self._worth_most()
+            of = self._ratio() if of is None else of
+            of = self._worth_most() if of is None else of
             if of is None:
                 return
             self.chosen.show(self._named(of))
@@ -192,12 +196,23 @@ class Naming:
     def _is_unnamed_function(self, of: int) -> bool:
         """Whether it is a function of a contraction or of a value, with indices, which nobody computes twice."""
         own = self.graph.classes[of]
-        return bool(own.kinds) and self._is_function(of) and self._is_function_of_work(of)
+        candidate = bool(own.kinds) and self._is_function(of) and self._is_function_of_work(of)
+        return candidate and self._stands_alone(of)
 
     def _is_nameable(self, of: int) -> bool:
         own = self.graph.classes[of]
         best = self.chosen.best.get(of, NONE)
-        return (not own.within and not isinstance(best.term_node, Leaf)) or self._is_function(of)
+        named = isinstance(best.term_node, Leaf)
+        return ((not own.within and not named) or self._is_function(of)) and self._stands_alone(of)
+
+    def _stands_alone(self, of: int) -> bool:
+        """Whether what it is written with has a value for all of its indices, without a condition around it."""
+        if of not in self.alone:
+            slots = {n: fresh(f"d{n}", kind) for n, kind in enumerate(self.graph.classes[of].kinds, start=1)}
+            guarded = any(reads_beyond(s.term) for s in self.reader.spelled.values())
+            written = Writer(self.chosen, self.reader, {})
+            self.alone[of] = not (guarded and reads_beyond(written(Ref(UNIT, False, tuple(slots), of), slots)))
+        return self.alone[of]
 
     def _is_function(self, of: int) -> bool:
         """Whether it is written exp(u(n, k)) or the like, for a u that is no plain product."""
@@ -205,8 +220,8 @@ class Naming:
         node = self.chosen.best.get(of, NONE).term_node
         if own.within or not isinstance(node, Leaf):
             return False
-        spelling = self.reader.spelled[node.key]
-        return isinstance(spelling.term, Call) and bool(spelling.term.args)
+        term = self.reader.spelled[node.key].term
+        return (isinstance(term, Call) and bool(term.args)) or _is_entry_of_a_reduction(term)
 
     def _in_front_of_a_sum(self) -> int | None:
         """A contraction that is the only one in front of a collected sum, with which it shares all its indices."""
@@ -218,8 +233,22 @@ class Naming:
                 products = [of for of, n in parts if isinstance(n, Con) and n.bound]
                 if len(sums) == 1 and len(products) == 1 and self._is_summed(node, products[0]):
                     own = self.graph.classes[products[0]]
-                    if not own.within and len(own.kinds) <= MATRIX:
+                    if not own.within and len(own.kinds) <= MATRIX and self._stands_alone(products[0]):
                         return products[0]
+        return None
+
+    def _ratio(self) -> int | None:
+        """A ratio of contractions that stands in a term of an array."""
+        _, nodes = self._written()
+        for of, node in nodes:
+            if isinstance(node, Lin) and self.graph.classes[of].kinds:
+                for found in ratios(self.reader, node):
+                    own = self.graph.classes[found]
+                    named = isinstance(self.chosen.best[found].term_node, Leaf)
+                    if own.within or named or self.chosen.best[found].term < SHORTEST:
+                        continue
+                    if self._stands_alone(found):
+                        return found
         return None
 
     def _is_summed(self, node: Con, of: int) -> bool:
@@ -348,6 +377,8 @@ class Naming:
         assert isinstance(node, Leaf), "a function is a leaf"
         spelling = self.reader.spelled[node.key]
         term = spelling.term
+        if _is_entry_of_a_reduction(term):
+            return True
         if not isinstance(term, Call) or term.primitive in LINEAR:
             return False
         for r in spelling.holes.values():
@@ -355,6 +386,11 @@ class Naming:
             if isinstance(best, Lin | Con) or (isinstance(best, Leaf) and best.key[0] in ("value", "name")):
                 return True
         return not all(map(is_cheap, term.args))
+
+
+def _is_entry_of_a_reduction(t: Term) -> bool:
+    """Whether it is an entry of a softmax, which nobody computes twice."""
+    return isinstance(t, App) and isinstance(t.function, Reduce)
 
 
 LETTERS = {0: "tsac", 1: "vwuyz"}

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import count
 from types import MappingProxyType
 
 from combdiff.budget import Budget
@@ -31,6 +32,7 @@ from combdiff.terms.terms import (
     Diff,
     Lam,
     Mul,
+    Pow,
     Proj,
     Sum,
     Term,
@@ -39,9 +41,11 @@ from combdiff.terms.terms import (
     children,
     conj,
     fresh,
+    has_no_index,
     mul,
     number,
     numbers_read,
+    power,
     rebuild,
     substitute,
     subterms,
@@ -103,6 +107,7 @@ class Reader:
     labels: dict[Term, tuple[Var, ...]] = field(default_factory=dict)
     originals: dict[int, list[Original]] = field(default_factory=dict)
     sums: dict[int, AsRead] = field(default_factory=dict)
+    parameters: dict[tuple[Type, int], Var] = field(default_factory=dict)
     _sums: list[tuple[Add, Ref]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -190,7 +195,8 @@ class Reader:
         if scale == NOTHING:
             raise Zero
         idle = [i for i in p.indices if not any(i in f.free for f in p.factors)]
-        refs = [self._factor(f) for f in p.factors] + [self._leaf(Sum((i,), ONE), ()) for i in idle]
+        factors = [g for f in p.factors for g in _repeated(f)]
+        refs = [self._factor(f) for f in factors] + [self._leaf(Sum((i,), ONE), ()) for i in idle]
         is_open = {self.label(v) for v in self.open_indices(t)}
         return split(self.graph, refs, is_open, self.one()).times(scale)
 
@@ -279,10 +285,22 @@ class Reader:
         match t:
             case Var() | Const():
                 return t
+            case Lam(params, body) if not all(isinstance(p.kind, Index) for p in params):
+                own = self._standard(t)
+                part = self._part(substitute(body, dict(zip(params, own, strict=True))), holes)
+                return Lam(params, substitute(part, dict(zip(own, params, strict=True))))
             case Lam() | Diff() | App() | Tuple() | Proj() if not isinstance(t.type, Number | Index):
                 return rebuild(t, [self._part(c, holes) for c in children(t)])
             case _:
                 return self._hole(t, holes) if isinstance(t.type, Number) else t
+
+    def _standard(self, t: Lam) -> tuple[Var, ...]:
+        """The parameters of a map under the names that they have in all such maps, so that equal ones are seen."""
+        own: list[Var] = []
+        for p in t.params:
+            named = (self.parameters.setdefault((p.kind, n), fresh(p.name, p.kind)) for n in count())
+            own.append(next(v for v in named if v not in own and v not in t.free))
+        return tuple(own)
 
     def _hole(self, t: Term, holes: dict[Var, Ref]) -> Term:
         try:
@@ -358,8 +376,10 @@ class Reader:
         symmetries = dict(self.symmetries)
         for var, of in classes.items():
             own = self.graph.classes[of]
-            if isinstance(var.kind, Map) and len(var.kind.params) == len(own.kinds):
+            if (len(var.kind.params) if isinstance(var.kind, Map) else 0) == len(own.kinds):
                 symmetries[var] = tuple(map(symmetry_of, own.group.said))
+                if own.real and is_complex(var.type):
+                    symmetries[var] += (replace(Symmetry.identity(len(own.kinds)), conj=True),)
         entry = substitute(t, written) if written else t
         return closed_form(Lam(tuple(opens), entry), symmetries, self.unused, self.budget)
 
@@ -446,10 +466,22 @@ def _wraps(kind: Type) -> bool:
     return isinstance(kind, Index) and kind.domain is not None and kind.domain.periodic
 
 
+def _repeated(f: Term) -> Sequence[Term]:
+    """1/s^2 of a number s as 1/s · 1/s, for 1/s to be shared with products that hold it once."""
+    match f:
+        case Pow(base, Const() as n) if has_no_index(f) and n.is_integer and -MOST_REPEATED <= n.real < -1:
+            return (power(base, MINUS_ONE),) * int(-n.real)
+        case _:
+            return (f,)
+
+
 def _is_drawn(t: Sum) -> bool:
     """Whether a sum is part of a product: not an integral, and not a sum of terms."""
     return is_of_one_term(t) and all(isinstance(i.kind, Index) for i in t.indices)
 
+
+MOST_REPEATED = 4
+"""Powers of an inverse that are read as that many factors."""
 
 ONE_KEY = ("number", 1)
 

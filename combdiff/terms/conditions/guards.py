@@ -29,6 +29,7 @@ from combdiff.terms.terms import (
     Mul,
     Pow,
     Proj,
+    Reduce,
     Sum,
     Term,
     Tuple,
@@ -42,12 +43,13 @@ from combdiff.terms.terms import (
     mul,
     split_coefficient,
     substitute,
+    terms_of,
     total,
 )
-from combdiff.terms.types import Domain, Index, Map, is_complex
+from combdiff.terms.types import Domain, Index, Map, Type, is_complex
 
 SAFE = ONE
-"""Where every function of the language is finite with its derivatives, and every power."""
+"""Where every power is finite with its derivatives, and every function whose row says nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,7 @@ class Finite:
             case Var():
                 return t not in self.partial
             case App(Var(kind=Map() as kind) as f, args) if kind.is_tensor:
-                return f not in self.partial and all(isinstance(a.type, Index) or isinstance(a, Const) for a in args)
+                return f not in self.partial and all(map(_stays, args, kind.params))
             case Pow(base, exponent) if is_whole(exponent) and self.least(exponent) >= 0:
                 return True
             case Pow(base, Const()):
@@ -134,9 +136,11 @@ class Finite:
                 return self.least(_negated(u)) >= 0
             case Call("sqrt" | "log", (u,)):
                 return self.least(u) > 0
-            case Call(name, (u,)):
+            case Call(name, (u, *_)):
                 finite = SCALAR_FUNCTIONS[name].finite
                 return finite == "numbers" or (finite == "reals" and not is_complex(u.type))
+            case Reduce(kind):
+                return kind == "prod" or t.mark == ONE
             case Pow() | App() | Diff():
                 return False
             case _:
@@ -172,14 +176,60 @@ class Finite:
             case Pow(base, exponent):
                 even = isinstance(exponent, Const) and exponent.is_integer and exponent.real % 2 == 0
                 return max(self.least(base), 0 if even else -1)
-            case Call("abs" | "abs2" | "exp", _):
-                return 0
-            case Call("cosh" | "pi", _):
+            case Call("pi", ()):
                 return 1
             case Call("sqrt", (u,)):
                 return max(self.least(u), 0)
+            case Call(name, _):
+                return SCALAR_FUNCTIONS[name].least
             case _:
                 return -1
+
+
+def reads_beyond(t: Term, around: tuple[Indicator, ...] = ()) -> bool:
+    """Whether an entry of a tensor is read that exists only under a condition, and none in t is on its index.
+
+    >>> from combdiff.terms.terms import fresh
+    >>> from combdiff.terms.types import REAL, Domain
+    >>> i, n = fresh("i", Index(Domain("N"))), fresh("n", REAL)
+    >>> entry = App(fresh("x", Map((i.kind,), REAL)), (add(i, ONE),))
+    >>> reads_beyond(entry), reads_beyond(Indicator(i, n, entry))
+    (True, False)
+    """
+    match t:
+        case App(Var(kind=Map() as kind), args) if kind.is_tensor:
+            beyond = (u for u, slot in zip(args, kind.params, strict=True) if not _stays(u, slot))
+            return any(not any(u.free <= (c.left.free | c.right.free) for c in around) for u in beyond)
+        case Indicator(left, right, body):
+            return reads_beyond(left, around) or reads_beyond(right, around) or reads_beyond(body, (*around, t))
+        case _:
+            return any(reads_beyond(u, around) for u in children(t))
+
+
+def _stays(index: Term, slot: Type) -> bool:
+    """Whether an index is in the range of a slot without a condition that keeps it there."""
+    domain = slot.domain if isinstance(slot, Index) else None
+    if isinstance(index, Var | Const) or domain is None:
+        return isinstance(index.type, Index) or isinstance(index, Const)
+    if domain.periodic or domain.symmetric or domain.listed or domain.directions > 1:
+        return True
+    return domain.lower is not None and domain.upper is not None and _fits(index, domain.lower, domain.upper)
+
+
+def _fits(index: Term, lower: int, upper: int) -> bool:
+    """Whether an affine form of indices with bounds has values between others only."""
+    least = most = 0
+    for u in terms_of(index):
+        c, rest = split_coefficient(u)
+        d = rest.kind.domain if isinstance(rest, Var) and isinstance(rest.kind, Index) else None
+        if rest == ONE:
+            ends = [int(c.real)] * 2
+        elif d is not None and d.lower is not None and d.upper is not None:
+            ends = sorted((int(c.real) * d.lower, int(c.real) * d.upper))
+        else:
+            return False
+        least, most = least + ends[0], most + ends[1]
+    return lower <= least and most <= upper
 
 
 def _parts(t: Term) -> tuple[Term, ...]:
@@ -187,6 +237,8 @@ def _parts(t: Term) -> tuple[Term, ...]:
     match t:
         case Lam(_, body) | Sum(_, body) | Conj(body) | Proj(_, body) | Delta(_, _, body) | Indicator(_, _, body):
             return (body,)
+        case Reduce():
+            return (t.body,)
         case Add(items) | Mul(items) | Tuple(items) | Call(_, items):
             return items
         case Pow(base, exponent):
@@ -207,7 +259,7 @@ def _negated(t: Term) -> Term:
 def is_whole(t: Term) -> bool:
     """Whether a number is an integer by what it is made of."""
     match t:
-        case Add(parts) | Mul(parts) | Call("abs" | "abs2" | "sign", parts):
+        case Add(parts) | Mul(parts) | Call("abs" | "abs2" | "sign" | "max" | "min", parts):
             return all(map(is_whole, parts))
         case Pow(base, Const() as n):
             return n.is_integer and n.real > 0 and is_whole(base)

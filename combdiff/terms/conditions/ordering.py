@@ -149,6 +149,24 @@ def implies(one: Condition, other: Condition) -> bool:
     return b.plus(a.negative()).always or (one.equal and b.plus(a).always)
 
 
+def is_kept(index: Term, domain: Domain, held: Collection[Condition]) -> bool:
+    """Whether an index stays in a plain range where conditions hold.
+
+    >>> i = fresh("i", Index(Domain("N")))
+    >>> is_kept(add(i, number(-1)), i.kind.domain, [Condition(ONE, i)]), is_kept(add(i, ONE), i.kind.domain, [])
+    (True, False)
+    """
+    bounds = range_of(fresh("i", Index(domain)))
+    place = _affine(index)
+    if bounds is None or place is None:
+        return False
+    first, last = bounds
+    return all(
+        f.always or any(implies(c, f.condition()) for c in held)
+        for f in (place.plus(first.negative()), last.plus(place.negative()))
+    )
+
+
 def nonzero(t: Term) -> Guard:
     """Where a number that is made of indices is not 0; no condition where it never is, or is not known to be whole.
 

@@ -1,0 +1,174 @@
+"""Lowers products, maxima and minima over indices, and the shares of the largest values.
+
+prod(j, j != i, x(j))      the product of all entries before i times that of all behind it: no division by zero
+maximum(j, c, x(j))        the maximum of x(j) − [not c] ∞
+ties(j, x(j))(k)           [max x ≤ x(k)] over how many there are
+logsumexp(j, x(j))         M + log Σ exp(x − M), with M the maximum: nothing overflows
+softmax(j, x(j))(k)        exp(x(k) − M) over their sum
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from combdiff.arrays import ops
+from combdiff.arrays.lower.arrays import Arrays, Value, domain_of
+from combdiff.arrays.lower.indexing import affine, entry, position, shifted
+from combdiff.terms.conditions.comparing import Relation, comparison_of
+from combdiff.terms.conditions.guards import Condition, under, unguarded
+from combdiff.terms.terms import MINUS_ONE, ONE, ZERO, Const, Reduce, Term, Var, add, call, mul, number, total
+from combdiff.terms.types import Index
+
+_LOW = number(-(10**38))
+"""Below what is exponentiated, and finite in single precision."""
+
+
+class Lowering(Protocol):
+    """What makes arrays of terms."""
+
+    arrays: Arrays
+
+    def scalar(self, t: Term, wanted: Sequence[Var] = ()) -> Value:
+        """A number that depends on indices."""
+        ...
+
+
+def reduced(low: Lowering, t: Reduce, wanted: Sequence[Var]) -> Value:
+    """`prod`, `maximum`, `logsumexp` … as an array over the indices that it depends on."""
+    if t.kind == "norm":
+        # a root of squares is harmless, and is compared with 0 where it stands under that condition
+        square = low.scalar(total(t.indices, call("abs2", t.body)))
+        return low.arrays.elementwise(ops.Call("sqrt"), [square], wanted, complex=False)
+    if t.kind == "logsumexp":
+        largest, _, added = _exponentials(low, t)
+        logarithm = low.arrays.elementwise(ops.Call("log"), [added], complex=False)
+        return low.arrays.total([(ONE, largest), (ONE, logarithm)])
+    if t.kind == "prod":
+        left_out = _left_out(t)
+        if left_out is not None:
+            return _of_all_others(low, *left_out)
+        value = low.scalar(add(t.body, _unmarked(t.mark)), wanted)
+    else:
+        value = _barred(low, t)
+    value = _over(low, value, t.indices)
+    axes = tuple(value.labels.index(i) for i in t.indices)
+    rest = tuple(v for v in value.labels if v not in t.indices)
+    step = low.arrays.builder.step(ops.Reduced(t.kind, axes), (value.step,), map(domain_of, rest), value.step.complex)
+    return Value(step, rest)
+
+
+def _unmarked(mark: Term) -> Term:
+    return add(ONE, mul(MINUS_ONE, mark))
+
+
+def _barred(low: Lowering, t: Reduce) -> Value:
+    """The numbers, and what can be neither largest nor least where they do not take part."""
+    value = low.scalar(t.body)
+    if t.mark == ONE:
+        return value
+    sign = MINUS_ONE if t.kind in ("maximum", "ties", "logsumexp", "softmax") else ONE
+    infinite, zero = low.arrays.named("inf"), low.arrays.number(ZERO)
+    bar = low.arrays.elementwise(ops.Where("<=", None, ZERO), [low.scalar(t.mark), zero, infinite], complex=False)
+    return low.arrays.total([(ONE, value), (sign, bar)])
+
+
+def _over(low: Lowering, value: Value, indices: Sequence[Var]) -> Value:
+    """The value with an axis for each of the indices."""
+    missing = tuple(i for i in indices if i not in value.labels)
+    if not missing:
+        return value
+    labels = (*value.labels, *missing)
+    return Value(low.arrays.arranged(value, labels), labels)
+
+
+# --- shares of the largest ------------------------------------------------------------------------------------------
+
+
+def entry_of_ties(low: Lowering, t: Reduce, args: Sequence[Term]) -> Value:
+    """The share in a maximum of the value at some place."""
+    if t.kind == "softmax":
+        _, top, count = _exponentials(low, t)
+    else:
+        value, most = _largest(low, t)
+        one = low.arrays.number(ONE)
+        top = low.arrays.elementwise(ops.Where("==", None, ZERO), [value, most, one], value.labels, complex=False)
+        count = low.arrays.reduce(top, t.indices)
+    power = low.arrays.elementwise(ops.Power(), [count, low.arrays.number(MINUS_ONE)], complex=False)
+    share = low.arrays.product(ONE, [top, power], top.labels)
+    at = dict(zip(t.indices, args, strict=True))
+    return entry(low.arrays, share.step, [affine(at.get(v, v)) for v in share.labels])
+
+
+def _largest(low: Lowering, t: Reduce) -> tuple[Value, Value]:
+    """What takes part, the rest barred, and the largest of it."""
+    value = _over(low, _barred(low, t), t.indices)
+    axes = tuple(value.labels.index(i) for i in t.indices)
+    rest = tuple(v for v in value.labels if v not in t.indices)
+    most = low.arrays.builder.step(ops.Reduced("maximum", axes), (value.step,), map(domain_of, rest))
+    return value, Value(most, rest)
+
+
+def _exponentials(low: Lowering, t: Reduce) -> tuple[Value, Value, Value]:
+    """M = max e, exp(e − M), and its sum, which is 1 at least; where nothing takes part M is −∞, and 0 and 1 follow."""
+    value, most = _largest(low, t)
+    level = most if t.mark == ONE else _at_least(low, most, _LOW)
+    apart = low.arrays.total([(ONE, value), (MINUS_ONE, level)])
+    powers = low.arrays.elementwise(ops.Call("exp"), [apart], value.labels, complex=False)
+    added = low.arrays.reduce(powers, t.indices)
+    return most, powers, added if t.mark == ONE else _at_least(low, added, ONE)
+
+
+def _at_least(low: Lowering, value: Value, bound: Const) -> Value:
+    return low.arrays.elementwise(ops.Call("max"), [value, low.arrays.number(bound)], complex=False)
+
+
+# --- products of all but one ----------------------------------------------------------------------------------------
+
+
+def _left_out(t: Reduce) -> tuple[Var, Var, Term] | None:
+    """(j, i, e) if t is the product of e over all j but i, where e does not depend on i."""
+    if len(t.indices) != 1:
+        return None
+    (j,) = t.indices
+    held, rest = unguarded(t.mark)
+    for condition in held if rest == ONE else ():
+        i = _other(j, condition)
+        if i is None:
+            continue
+        mark = under([c for c in held if c != condition], ONE)
+        guard, core = unguarded(t.body)
+        body = under([c for c in guard if c != condition], core)
+        if i not in body.free and i not in mark.free:
+            return j, i, add(body, _unmarked(mark))
+    return None
+
+
+def _other(j: Var, c: Condition) -> Var | None:
+    """The index that j is not to be."""
+    match comparison_of(c):
+        case Relation(Var() as a, "!=", Var() as b) if j in (a, b) and a != b:
+            i = b if a == j else a
+            plain = isinstance(i.kind, Index) and i.kind == j.kind and len(domain_of(i).axes) == 1
+            return i if plain and not (domain_of(i).symmetric or domain_of(i).listed) else None
+        case _:
+            return None
+
+
+def _of_all_others(low: Lowering, j: Var, i: Var, body: Term) -> Value:
+    """For each i the product over all j but i, of what stands before it and of what stands behind it."""
+    value = _over(low, low.scalar(body), (j,))
+    axis = value.labels.index(j)
+    first = domain_of(i).lower or 0
+    here = position(low.arrays, affine(i), None)
+    beyond = low.arrays.total([(ONE, low.arrays.size(domain_of(i))), (ONE, low.arrays.number(number(first)))])
+    next_ = position(low.arrays, affine(add(i, number(2))), None)
+    sides = ((1, low.arrays.number(number(first + 1)), here), (-1, next_, beyond))
+    parts = []
+    for by, left, right in sides:
+        op = ops.CumulativeProduct(axis, reverse=by < 0)
+        running = Value(low.arrays.builder.step(op, (value.step,), value.step.domains), value.labels)
+        moved = shifted(low.arrays, running, j, i, -by)
+        kind = ops.Where("<=", None, Const(ONE.real))
+        parts.append(low.arrays.elementwise(kind, [left, right, moved], moved.labels, moved.step.complex))
+    return low.arrays.product(ONE, parts)

@@ -1,0 +1,152 @@
+"""Pushforwards of λ-terms in forward mode, from the pushforward rules.
+
+    pushforward_of(f)   (x…, k…) -> ℱ(f)(x, k), the derivative of f at x along k          (Eq. 10)
+
+The body of f is a list of values (lets) followed by an expression. Each value that the unknowns reach has a tangent
+beside it, computed once: the sum over all variables that it is made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from combdiff.calculus.combinators import eliminate
+from combdiff.calculus.demands import as_used, demanded, guarded_definitions, partial_values
+from combdiff.calculus.floating import Binding, float_lets
+from combdiff.calculus.implicit import is_implicit, multiplier, residual
+from combdiff.calculus.jumps.conditions import moves, numbers_among, written_out
+from combdiff.calculus.jumps.peaks import without_moving_peaks
+from combdiff.calculus.naming import name_arguments
+from combdiff.calculus.primitives import zero_of_type
+from combdiff.calculus.pushforward import push_forward, sum_of
+from combdiff.calculus.reverse import check_differentiable, cotangent_names, cotangent_type, met_integrals, reached
+from combdiff.errors import UnsupportedError
+from combdiff.language.printing.names import names_in
+from combdiff.terms.conditions.guards import Guard
+from combdiff.terms.terms import (
+    Add,
+    Delta,
+    Lam,
+    Term,
+    Tuple,
+    Var,
+    fresh,
+    let,
+    substitute,
+    subterms,
+    tuple_of,
+)
+from combdiff.terms.types import Number
+
+
+@dataclass(slots=True)
+class Forward:
+    """The tangents that are known so far, of the unknowns and of the values that they reach.
+
+    `values` are the definitions of those variables that are values of the program. `partial` are the values that may be
+    infinite, None where nothing is guarded; `guards` what guards their uses. `ask` is called often, and may raise to
+    stop.
+    """
+
+    tangents: dict[Var, Term]
+    values: dict[Var, Term] = field(default_factory=dict)
+    partial: set[Var] | None = None
+    guards: dict[Var, Guard] = field(default_factory=dict)
+    ask: Callable[[], None] = lambda: None
+
+    def tangent(self, value: Term) -> Term:
+        """The tangent of what is made of variables whose tangents are known: a sum over its terms and variables."""
+        if isinstance(value, Tuple):
+            return Tuple(tuple(map(self.tangent, value.items)))
+        parts: list[Term] = []
+        for term in self._terms(value):
+            self.ask()
+            for x in self.tangents:
+                if x in term.free:
+                    parts += push_forward(eliminate(x, term), self.tangents[x], self.partial)
+        return sum_of(parts, value.type) if parts else zero_of_type(value.type)
+
+    def _terms(self, value: Term) -> Iterator[Term]:
+        """The terms that are differentiated one by one, δ and conditions of numbers settled."""
+        value = without_moving_peaks(written_out(value, self.values), self.tangents)
+        if isinstance(value, Lam):
+            _refuse_peaks(value, self.tangents)
+        yield from value.terms if isinstance(value, Add) and isinstance(value.type, Number) else (value,)
+
+    def through(self, bindings: Sequence[Binding], *, share: bool = True) -> list[Binding]:
+        """Tangents of values, first value first; returns the bindings that they make, each after what it needs."""
+        found: list[Binding] = []
+        for var, value in bindings:
+            if self.tangents.keys().isdisjoint(value.free):
+                continue
+            if is_implicit(value):
+                inner, step = self.solved(var, value)
+                found += inner
+            else:
+                step = self.tangent(as_used(value, self.guards.get(var, ()), self.partial or ()))
+            if share:
+                found.append((fresh(f"{var.name}_dot", cotangent_type(var.kind)), step))
+                step = found[-1][0]
+            self.tangents[var] = step
+        return found
+
+    def solved(self, y: Var, value: Term) -> tuple[list[Binding], Term]:
+        """Of a value y that solves g(y) = 0: ẏ = −H⁻¹(ġ), with H = ℱ(y ↦ g)(y, ·) and ġ what the equation captures."""
+        inside, core = name_arguments((y, *self.tangents), *float_lets(residual(value, y)), self.ask)
+        outer = Forward(dict(self.tangents), {**self.values, **dict(inside)}, self.partial, dict(self.guards), self.ask)
+        if outer.partial is not None:
+            outer.partial.update(partial_values(inside, outer.partial))
+            outer.guards.update(demanded(inside, [core], slopes=True))
+        moved = outer.through(inside)
+        return [*inside, *moved], multiplier(_solver(y, inside, core), outer.tangent(core))
+
+
+def pushforward_of(f: Lam, around: Collection[str] = (), ask: Callable[[], None] = lambda: None) -> Lam:
+    """(x…, k…) -> the tangent of the value of f, for tangents of its parameters.
+
+    The names `around` f, such as those of captured arguments, are not given to tangents.
+    """
+    for x in f.params:
+        check_differentiable(x)
+    names = cotangent_names({*names_in(f), *around}, len(f.params))
+    tangents = tuple(fresh(name, cotangent_type(x.kind)) for name, x in zip(names, f.params, strict=True))
+    bindings, steps, pushed = forward_pass(f, dict(zip(f.params, tangents, strict=True)), ask)
+    return Lam((*f.params, *tangents), let([*bindings, *steps], tuple_of(pushed)))
+
+
+def forward_pass(
+    f: Lam, tangents: Mapping[Var, Term], ask: Callable[[], None] = lambda: None
+) -> tuple[list[Binding], list[Binding], list[Term]]:
+    """The values of f, the tangents of its values, and those of what it returns."""
+    bindings, core = name_arguments(f.params, *float_lets(met_integrals(f)), ask)
+    outputs = list(core.items) if isinstance(core, Tuple) else [core]
+    known = guarded_definitions(bindings, outputs)
+    if known is not None:
+        bindings, outputs = known.bindings, known.results
+    reached(f.params, bindings)  # refuses maps that are kept unknown
+    partial, guards = (known.partial, known.guards) if known is not None else (None, {})
+    forward = Forward(dict(tangents), dict(bindings), partial, guards, ask)
+    steps = forward.through(bindings)
+    return bindings, steps, [forward.tangent(e) for e in outputs]
+
+
+def _solver(y: Var, inside: Sequence[Binding], core: Term) -> Lam:
+    """H = v ↦ ℱ(y ↦ core)(y, v), where `core` uses the values `inside`."""
+    v = fresh("v", cotangent_type(y.kind))
+    forward = Forward({y: v}, dict(inside))
+    left = forward.through(inside, share=False)
+    body = forward.tangent(core)
+    for var, value in reversed(left):
+        body = substitute(body, {var: value})
+    return Lam((v,), body)
+
+
+def _refuse_peaks(value: Lam, targets: Collection[Var]) -> None:
+    """A map of numbers that is a δ itself has no tangent but the derivative of that δ."""
+    own, entry = numbers_among(value.params), value.body
+    if own and any(isinstance(u, Delta) and moves(u, own, targets) for u in subterms(entry)):
+        raise UnsupportedError(
+            "the tangent of a map of numbers that is a δ, whose place moves, is the derivative of that δ",
+            remedy="integrate over its variable, or use pullback",
+        )

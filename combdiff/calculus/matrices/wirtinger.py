@@ -1,0 +1,208 @@
+"""What is linear over the reals in z, as P z + Q z*: the two parts of a tangent or a cotangent.
+
+    Re(a z)   is   P = a / 2,   Q = a* / 2
+
+A pushforward is ℱ(f)(z, k) = (∂f/∂z) k + (∂f/∂z*) k*, so that with an entry of k that is one, the parts are entries of
+the two Jacobians.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from combdiff.calculus.primitives import zero_of_type
+from combdiff.calculus.pushforward import sum_of
+from combdiff.terms.scalars import HALF
+from combdiff.terms.terms import (
+    IMAGINARY,
+    ZERO,
+    Add,
+    App,
+    Call,
+    Conj,
+    Delta,
+    Indicator,
+    Lam,
+    Mul,
+    Proj,
+    Sum,
+    Term,
+    Tuple,
+    Var,
+    add,
+    apply,
+    conj,
+    delta,
+    fresh,
+    indicator,
+    lam,
+    mul,
+    neg,
+    proj,
+    substitute,
+    total,
+)
+from combdiff.terms.types import COMPLEX, Map, Number, Product, Type
+
+Binding = tuple[Var, Term]
+Pair = tuple[Term, Term]
+
+
+@dataclass(slots=True)
+class Parts:
+    """The parts (P, Q) of the variables that are known to be linear in z."""
+
+    known: dict[Var, Pair]
+    seen: dict[Term, Pair] = field(default_factory=dict)
+
+    def through(self, bindings: Sequence[Binding]) -> list[Binding]:
+        """Each value that is linear in z becomes two, `v_z` and `v_w` of its conjugate; all others stay."""
+        found: list[Binding] = []
+        for var, value in bindings:
+            if self.known.keys().isdisjoint(value.free):
+                found.append((var, value))
+                continue
+            pair: list[Term] = []
+            for part, name in zip(self.of(value), ("z", "w"), strict=True):
+                if is_zero(part):
+                    pair.append(part)
+                    continue
+                own = fresh(f"{var.name}_{name}", part.type)
+                found.append((own, part))
+                pair.append(own)
+            self.known[var] = pair[0], pair[1]
+        return found
+
+    def of(self, t: Term) -> Pair:
+        """(P, Q) of t.
+
+        >>> z = fresh("z", COMPLEX)
+        >>> from combdiff.terms.terms import ONE, ZERO
+        >>> Parts({z: (ONE, ZERO)}).of(mul(IMAGINARY, Conj(z))) == (ZERO, IMAGINARY)
+        True
+        """
+        if self.known.keys().isdisjoint(t.free):
+            zero = zero_of_type(t.type)
+            return zero, zero
+        if t not in self.seen:
+            self.seen[t] = self._of(t)
+        return self.seen[t]
+
+    def _of(self, t: Term) -> Pair:
+        match t:
+            case Var():
+                return self.known[t]
+            case Add(terms):
+                pairs = [self.of(u) for u in terms]
+                return add(*(p for p, _ in pairs)), add(*(q for _, q in pairs))
+            case Mul(factors) if sum(not self.known.keys().isdisjoint(f.free) for f in factors) == 1:
+                n = next(n for n, f in enumerate(factors) if not self.known.keys().isdisjoint(f.free))
+                p, q = self.of(factors[n])
+                rest = (*factors[:n], *factors[n + 1 :])
+                return mul(*rest, p), mul(*rest, q)
+            case Conj(u):
+                return self._conjugate(u)
+            case Call("complex", (u,)):
+                return self.of(u)
+            case Call("real", (u,)):
+                (p, q), (r, s) = self.of(u), self._conjugate(u)
+                return mul(HALF, add(p, r)), mul(HALF, add(q, s))
+            case Call("imag", (u,)):
+                (p, q), (r, s) = self.of(u), self._conjugate(u)
+                half = mul(neg(HALF), IMAGINARY)
+                return mul(half, add(p, neg(r))), mul(half, add(q, neg(s)))
+            case _:
+                return self._of_structure(t)
+
+    def _conjugate(self, u: Term) -> Pair:
+        p, q = self.of(u)
+        return conj(q), conj(p)
+
+    def _of_structure(self, t: Term) -> Pair:
+        """What is linear in its entries."""
+        match t:
+            case Sum(indices, body):
+                p, q = self.of(body)
+                return total(indices, p), total(indices, q)
+            case Delta(left, right, body):
+                p, q = self.of(body)
+                return delta(left, right, p), delta(left, right, q)
+            case Indicator(left, right, body):
+                p, q = self.of(body)
+                return indicator(left, right, p), indicator(left, right, q)
+            case Lam(params, body):
+                p, q = self.of(body)
+                return lam(params, p), lam(params, q)
+            case Tuple(items):
+                pairs = [self.of(u) for u in items]
+                return Tuple(tuple(p for p, _ in pairs)), Tuple(tuple(q for _, q in pairs))
+            case App(Var() as f, args) if f in self.known:
+                p, q = self.known[f]
+                return apply(p, *args), apply(q, *args)
+            case Proj(item, of):
+                p, q = self.of(of)
+                return proj(item, p), proj(item, q)
+            case _:
+                return self._polarised(t)
+
+    def _polarised(self, t: Term) -> Pair:
+        """From the values at 1 and at i: t(1) = P + Q, t(i) = i (P − Q)."""
+        one = substitute(t, {v: sum_of(pair, v.kind) for v, pair in self.known.items()})
+        turned = substitute(t, {v: _turned(pair, v.kind) for v, pair in self.known.items()})
+        kind = _over_complex(t.type)
+        over_i = mul(neg(HALF), IMAGINARY)
+        p = sum_of([scaled(HALF, one), scaled(over_i, turned)], kind)
+        q = sum_of([scaled(HALF, one), scaled(neg(over_i), turned)], kind)
+        return p, q
+
+
+def _turned(pair: Pair, kind: Type) -> Term:
+    return sum_of([scaled(IMAGINARY, pair[0]), scaled(neg(IMAGINARY), pair[1])], kind)
+
+
+def is_zero(t: Term) -> bool:
+    """Whether all entries of a number or a tensor are 0, as it is written.
+
+    >>> is_zero(zero_of_type(Map((COMPLEX,), COMPLEX)))
+    True
+    """
+    return is_zero(t.body) if isinstance(t, Lam) else t == ZERO
+
+
+def scaled(by: Term, t: Term) -> Term:
+    """by·t, entry by entry.
+
+    >>> from combdiff.terms.terms import ONE, TWO
+    >>> scaled(TWO, Tuple((ONE, TWO))) == Tuple((TWO, mul(TWO, TWO)))
+    True
+    """
+    match t.type:
+        case Number():
+            return mul(by, t)
+        case Map(params, _):
+            slots = t.params if isinstance(t, Lam) else tuple(fresh(f"d{n + 1}", p) for n, p in enumerate(params))
+            return lam(slots, scaled(by, apply(t, *slots)))
+        case Product(items):
+            return Tuple(tuple(scaled(by, proj(n, t)) for n in range(len(items))))
+        case _:
+            raise AssertionError("an index is not scaled")
+
+
+def _over_complex(kind: Type) -> Type:
+    return Map(kind.params, COMPLEX) if isinstance(kind, Map) else COMPLEX
+
+
+def split(
+    bindings: Sequence[Binding], results: Sequence[Term], at: Mapping[Var, Term]
+) -> tuple[list[Binding], list[Pair]]:
+    """The bindings and the parts of each result, where every variable of `at` is z times that value.
+
+    >>> z = fresh("z", COMPLEX)
+    >>> from combdiff.terms.terms import ONE, ZERO, call
+    >>> bindings, (pair,) = split([], [call("real", z)], {z: ONE})
+    >>> pair == (HALF, HALF)
+    True
+    """
+    parts = Parts({v: (value, zero_of_type(v.kind)) for v, value in at.items()})
+    return parts.through(bindings), [parts.of(t) for t in results]

@@ -1,0 +1,114 @@
+"""`prod(i, e)`, `mean((i, j), i < j, e)`, `maximum(k::K, e)`: indices, perhaps a condition, a number; `norm(x)`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from combdiff.errors import LanguageError, Span
+from combdiff.language.inference import conditions
+from combdiff.language.inference.scope import Entry, Ready, Scope
+from combdiff.language.parsing.syntax import Binders, Expr, Name, Param, Parens, nodes_of
+from combdiff.language.vocabulary import in_words
+from combdiff.terms import terms
+from combdiff.terms.conditions.comparing import compared
+from combdiff.terms.terms import MINUS_ONE, ONE, Lam, Term, Var
+from combdiff.terms.types import REAL, Index, Map, is_complex
+
+if TYPE_CHECKING:
+    from combdiff.language.inference.infer import Elaborator
+
+
+def reduction(el: Elaborator, name: str, args: Sequence[Expr | Ready], scope: Scope, span: Span) -> Term:
+    """The term of a reduction; a mean is a sum divided by the number of its terms."""
+    if len(args) not in (2, 3):
+        raise LanguageError(
+            f"{name} takes its indices, perhaps a condition, and a number",
+            span=span,
+            remedy=f"write {name}(i, x(i)), {name}((i, j), A(i, j)) or {name}((i, j), i < j, A(i, j))",
+        )
+    params = _indices(args[0], name)
+    _refuse_numbers(name, args, scope)
+    indices = tuple(el.bound(p) for p in params)
+    for p, index in zip(params, indices, strict=True):
+        if not isinstance(index.kind, Index):
+            raise LanguageError(
+                f"{name} runs over an index, and {p.name} is {in_words(index.kind)}",
+                span=p.span,
+                remedy="run over the indices of a tensor",
+            )
+    entries: dict[str, Entry | None] = {index.name: index for index in indices}
+    inner = scope.child(entries)
+    if len(args) == 2:
+        mark: Term = ONE
+        body = el.number(args[1], inner)
+    else:
+        guard = conditions.conditional(el, args[1], inner, among_indices=True)
+        mark, body = guard(ONE), guard(el.guarded(args[2], inner, guard.facts))
+    if name == "mean":
+        count = terms.total(indices, mark)
+        return terms.mul(terms.power(count, MINUS_ONE), terms.total(indices, body))
+    if name not in ("prod", "cumsum") and is_complex(body.type):
+        raise LanguageError(
+            "complex numbers have no order", span=args[-1].span, remedy="take real(…) or abs(…) of them"
+        )
+    if name == "cumsum":
+        return _running(indices, body, args[0].span)
+    made = terms.reduction(name, indices, mark, body)
+    if name != "softmax":
+        return made
+    own = tuple(terms.fresh(i.name, i.kind) for i in indices)
+    return Lam(own, terms.apply(made, *own))
+
+
+def _running(indices: Sequence[Var], body: Term, span: Span) -> Term:
+    """`cumsum(i, e)`: the sum up to an index."""
+    if len(indices) != 1:
+        raise LanguageError(
+            "cumsum runs over one index", span=span, remedy="write cumsum(i, x(i))(k), or sums of sums with conditions"
+        )
+    end = terms.fresh(indices[0].name, indices[0].kind)
+    return Lam((end,), terms.total(indices, compared(indices[0], "<=", end, body)))
+
+
+def norm(el: Elaborator, arg: Expr | Ready, scope: Scope) -> Term:
+    """`norm(x)`: √Σ|x|² over all slots of a tensor, or of a map of indices."""
+    f = el.expr(arg, scope)
+    kind = f.type
+    if not (isinstance(kind, Map) and kind.is_tensor):
+        raise LanguageError(
+            f"norm takes a tensor or a map of indices, found {in_words(kind)}",
+            span=arg.span,
+            remedy="write norm(x), norm(k -> W(d, k)), or abs(z) of a number",
+        )
+    names = [p.name for p in f.params] if isinstance(f, Lam) else ["i", "j", "k", "l"]
+    own = tuple(terms.fresh(names[n % len(names)], p) for n, p in enumerate(kind.params))
+    return terms.reduction("norm", own, ONE, terms.apply(f, *own))
+
+
+def _indices(over: Expr | Ready, name: str) -> tuple[Param, ...]:
+    match over:
+        case Name(text, span):
+            return (Param(text, None, span),)
+        case Binders(params):
+            return params
+        case Parens(items) if all(isinstance(item, Name) for item in items):
+            return tuple(Param(item.text, None, item.span) for item in items if isinstance(item, Name))
+    raise _no_indices(name, over.span)
+
+
+def _refuse_numbers(name: str, args: Sequence[Expr | Ready], scope: Scope) -> None:
+    """`maximum(x, y)` of two numbers, of which the first would be the name of an index that nothing uses."""
+    match args:
+        case [Name(text, span), body] if isinstance(found := scope.find(text), Term) and found.type == REAL:
+            if not any(isinstance(u, Name) and u.text == text for u in nodes_of(body)):
+                raise _no_indices(name, span)
+
+
+def _no_indices(name: str, span: Span) -> LanguageError:
+    """What is wrong where a reduction begins with a number."""
+    other = {"maximum": "max", "minimum": "min"}.get(name)
+    remedy = f"write {name}(i, x(i)) or {name}((i, j), A(i, j))"
+    if other:
+        remedy += f"; of two numbers or more write {other}(a, b)"
+    return LanguageError(f"{name} names its indices first", span=span, remedy=remedy)

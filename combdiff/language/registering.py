@@ -1,0 +1,127 @@
+"""A scalar function of the user's own: one row more in the table of `terms/scalars.py`."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from threading import RLock
+
+from combdiff.boundary import boundary
+from combdiff.errors import UnsupportedError
+from combdiff.language.inference.infer import infer
+from combdiff.language.parsing.parser import parse
+from combdiff.language.vocabulary import CONSTANTS, FUNCTIONS, WORDS, in_words
+from combdiff.terms.scalars import SCALAR_FUNCTIONS, ScalarFunction
+from combdiff.terms.terms import Lam, Term, apply, fresh
+from combdiff.terms.types import REAL
+
+_MODULES = {"numpy": "np", "cupy": "cp", "jax": "jnp", "torch": "torch", "dask": "da"}
+_lock = RLock()
+_registered: dict[str, tuple[str, ...]] = {}
+
+
+@boundary
+def register(
+    name: str,
+    *,
+    derivative: str,
+    numpy: str,
+    latex: str = "",
+    jax: str = "",
+    torch: str = "",
+    cupy: str = "",
+    dask: str = "",
+    sympy: str = "",
+) -> None:
+    r"""A function of your own, of a real number, for all programs from now on.
+
+    >>> import combdiff as cd
+    >>> cd.register("gauss", derivative="-x * gauss(x)", numpy="np.exp(-x**2 / 2)", latex=r"\varphi")
+    >>> print(cd.grad("(x::RV) -> sum(i, gauss(2 * x(i)))"))
+    (x::RV) -> i -> -4 * x(i) * gauss(2 * x(i))
+
+    The derivative is a text of the language with x for the argument; it may hold the function itself and others that
+    were registered before. `numpy` is its value in Python, of the array x, with NumPy as `np` and `scipy.special` as
+    `special`. For other libraries the same text is taken with their names, `jnp.exp`, unless `jax=`, `torch=`,
+    `cupy=` or `dask=` give another one. `latex` is its sign, or how it is written with `{0}` for the argument; `sympy`
+    the name of SymPy's function.
+
+    Registering a function twice in the same way does nothing; in another way it is an UnsupportedError.
+    """
+    given = (derivative, numpy, latex, jax, torch, cupy, dask, sympy)
+    with _lock:
+        if _registered.get(name) != given:
+            _check_name(name)
+            codes = _codes(numpy, {"jax": jax, "torch": torch, "cupy": cupy, "dask": dask})
+            sign, slope = latex or rf"\operatorname{{{name}}}", _derivative(name, derivative)
+            _add(ScalarFunction(name, "", sign, slope, of_reals=True, sympy=sympy, codes=codes))
+            _registered[name] = given
+
+
+def _codes(numpy: str, own: Mapping[str, str]) -> dict[str, str]:
+    """The templates by library: NumPy's under other names, or those that are given."""
+    codes = {library: _code(numpy, module) for library, module in _MODULES.items()}
+    return codes | {library: _template(text) for library, text in own.items() if text}
+
+
+def _add(row: ScalarFunction) -> None:
+    """Put the row into the table, where its derivative may already need it; it is taken out if that is wrong."""
+    SCALAR_FUNCTIONS[row.name] = row
+    FUNCTIONS.add(row.name)
+    try:
+        _check_derivative(row)
+    except BaseException:
+        del SCALAR_FUNCTIONS[row.name]
+        FUNCTIONS.discard(row.name)
+        raise
+
+
+def _check_name(name: str) -> None:
+    if not re.fullmatch(r"[^\W\d]\w*", name):
+        raise UnsupportedError(f"{name!r} is no name of a function", remedy="write a word of letters and digits")
+    if name in _registered:
+        raise UnsupportedError(
+            f"{name} was registered before, and in another way", remedy="take another name for the other function"
+        )
+    if name in FUNCTIONS or name in WORDS or name in CONSTANTS:
+        raise UnsupportedError(f"{name} is a word of the language", remedy="take another name")
+
+
+def _derivative(name: str, text: str) -> Callable[..., Term]:
+    """The derivative at a term; it is read when it is first needed, for it may hold the function itself."""
+
+    @cache
+    def read() -> Lam:
+        f = infer(parse(f"(x::R) -> {text}", f"the derivative of {name}"))
+        assert isinstance(f, Lam), "a map of one number"
+        return f
+
+    return lambda z: apply(read(), z)
+
+
+def _check_derivative(row: ScalarFunction) -> None:
+    x = fresh("x", REAL)
+    (found,) = row.derivatives(x)
+    if found.type != REAL or not found.free <= {x}:
+        raise UnsupportedError(
+            f"the derivative of {row.name} is {in_words(found.type)}, not a real number", remedy="write one number of x"
+        )
+
+
+def _code(text: str, module: str) -> str:
+    """NumPy's expression in a library that calls things as NumPy does."""
+    return re.sub(r"(?<![.\w])np\.", f"{module}.", _template(text))
+
+
+def _template(text: str) -> str:
+    """An expression of x with `{0}` for it."""
+    try:
+        names = {node.id for node in ast.walk(ast.parse(text, mode="eval")) if isinstance(node, ast.Name)}
+    except SyntaxError as error:
+        raise UnsupportedError(f"{text!r} is no expression of Python", remedy="write np.exp(-x**2)") from error
+    if "x" not in names:
+        raise UnsupportedError(f"{text!r} does not depend on x", remedy="write np.exp(-x**2)")
+    found = re.sub(r"(?<![.\w])x(?!\w)", "{0}", text.replace("{", "{{").replace("}", "}}"))
+    return found if re.fullmatch(r"[\w.]+\([^()]*\)", found) else f"({found})"

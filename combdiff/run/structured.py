@@ -1,0 +1,204 @@
+"""Sparse results: a δ in a Jacobian is a pattern of the entries that are not zero, and an array contains these entries.
+
+(i, j) -> A(i, j) * x(i) + delta(i, j, cos(x(i)))     is   A(i, j) * x(i) on (i, j)   and   cos(x(i)) on (i, i)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from combdiff.arrays.lower.indexing import affine
+from combdiff.arrays.lower.signature import result_of
+from combdiff.errors import ArrayError, UnsupportedError
+from combdiff.language.printing.printer import expression_text
+from combdiff.optional import optional
+from combdiff.run.compiled import Check, Compiled
+from combdiff.simplify.contraction.diagonals import Part, parts_by_pattern
+from combdiff.terms.terms import Lam, Term, Tuple, Var, apply, fresh, let, refreshed
+from combdiff.terms.types import Domain, Index, Map
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array  # type: ignore[import-untyped,unused-ignore]  # without stubs
+
+Numbers = npt.NDArray[Any]
+Form = tuple[tuple[tuple[int, int], ...], int]
+"""(((axis, coefficient), …), constant): where an axis of the whole is, in the axes of a block."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The entries on one pattern: `array` has an axis for each free index, `pattern` gives their positions.
+
+    `pattern` is text such as "(i, j, i)"; `at` gives it as forms of the array's axes, one for each axis of the tensor.
+    """
+
+    pattern: str
+    array: Any
+    at: tuple[Form, ...]
+
+    def places(self, shape: Sequence[int]) -> tuple[npt.NDArray[np.intp], ...]:
+        """The positions of the entries in an array of this `shape`, as index arrays to broadcast."""
+        grid = np.ogrid[tuple(slice(n) for n in np.shape(self.array))]
+        found = []
+        for (form, constant), size in zip(self.at, shape, strict=True):
+            place = sum((c * grid[axis] for axis, c in form), np.asarray(constant, np.intp))
+            # forms other than an axis itself are those of periodic domains
+            found.append(np.asarray(place % size, np.intp))
+        return tuple(found)
+
+
+class Structured:
+    """A sparse tensor: the sum of its blocks. Zeros are not stored.
+
+    `shape` is the shape of the whole tensor, `blocks` are patterns with their arrays. The first `rows` axes are the
+    rows of a matrix; in a Jacobian these are the axes of the result.
+    """
+
+    def __init__(self, blocks: Sequence[Block], shape: tuple[int, ...], rows: int) -> None:
+        self.blocks = tuple(blocks)
+        self.shape = shape
+        self.rows = rows
+
+    @property
+    def entries(self) -> int:
+        """The number of stored entries."""
+        return sum(prod(np.shape(block.array)) for block in self.blocks)
+
+    def dense(self) -> Numbers:
+        """The whole array, including zeros."""
+        arrays = [np.asarray(block.array) for block in self.blocks]
+        whole = np.zeros(self.shape, np.result_type(float, *arrays))
+        for block, array in zip(self.blocks, arrays, strict=True):
+            whole[block.places(self.shape)] += array
+        return whole
+
+    def scipy(self, rows: int | None = None) -> csr_array:
+        """A SciPy sparse matrix. Its rows are the first `rows` axes, flattened; its columns are the others.
+
+        Raises UnsupportedError if there is no such number of axes.
+        """
+        sparse = optional("scipy.sparse", "scipy", "a sparse matrix")
+        rows = self.rows if rows is None else rows
+        if not 0 <= rows <= len(self.shape):
+            raise UnsupportedError(
+                f"a tensor of {len(self.shape)} axes has no {rows} axes of rows", remedy="give fewer, or leave rows out"
+            )
+        height, width = prod(self.shape[:rows]), prod(self.shape[rows:])
+        found = sparse.csr_array((height, width))
+        for block in self.blocks:
+            array = np.asarray(block.array)
+            places = [np.broadcast_to(p, array.shape).ravel() for p in block.places(self.shape)]
+            at = tuple(self._flat(places[part], self.shape[part]) for part in (slice(rows), slice(rows, None)))
+            at = tuple(np.broadcast_to(a, array.size) for a in at)
+            found = found + sparse.coo_array((array.ravel(), at), (height, width)).tocsr()
+        return found
+
+    @staticmethod
+    def _flat(places: Sequence[npt.NDArray[np.intp]], shape: tuple[int, ...]) -> npt.NDArray[np.intp]:
+        return np.asarray(np.ravel_multi_index(tuple(places), shape) if places else 0, np.intp)
+
+    def __repr__(self) -> str:
+        patterns = ", ".join(block.pattern for block in self.blocks)
+        return f"<{' × '.join(map(str, self.shape))} on {patterns or 'nothing'}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How an output is made of arrays: its slots, and the pattern of each array; no slots for a number."""
+
+    slots: tuple[Var, ...]
+    parts: tuple[Part, ...]
+
+    @classmethod
+    def of(cls, output: Term) -> Layout:
+        """The blocks of an output; one of 0 has a block of zeros, which knows its shape."""
+        if not isinstance(output.type, Map):
+            return cls((), (Part((), output),))
+        kinds = output.type.params
+        slots = output.params if isinstance(output, Lam) else tuple(fresh(f"d{n}", p) for n, p in enumerate(kinds, 1))
+        body = apply(output, *slots)
+        return cls(slots, tuple(parts_by_pattern(slots, body, periodic=True)) or (Part(slots, body),))
+
+    def arrays(self) -> list[Term]:
+        """What is to be computed for each block."""
+        return [refreshed(Lam(part.kept, part.entry)) if part.kept else part.entry for part in self.parts]
+
+    def gathered(self, arrays: Sequence[Any], rows: int) -> object:
+        """The tensor of these arrays; a number as it is."""
+        if not self.slots:
+            return arrays[0]
+        blocks = [_block(part, array) for part, array in zip(self.parts, arrays, strict=True)]
+        sizes = dict(zip((a for v in self.parts[0].kept for a in _axes(v)), np.shape(arrays[0]), strict=True))
+        shape = tuple(sizes[a] for v in self.slots for a in _axes(v))
+        return Structured(blocks, shape, sum(len(_axes(v)) for v in self.slots[:rows]))
+
+
+def _block(part: Part, array: object) -> Block:
+    """A block with the array that was computed for it."""
+    axes: dict[Var, int] = {}
+    for v in part.kept:
+        axes[v] = sum(len(_axes(u)) for u in axes)
+    at: list[Form] = []
+    for form in part.at:
+        if isinstance(form, Var):
+            at += [(((axes[form] + n, 1),), 0) for n in range(len(_axes(form)))]
+        else:
+            known = affine(form)
+            at.append((tuple((axes[v], c) for v, c in known.coefficients if isinstance(v, Var)), known.constant))
+    return Block(f"({', '.join(map(expression_text, part.at))})", array, tuple(at))
+
+
+def _axes(v: Var) -> tuple[Domain, ...]:
+    """The axes of arrays that a slot has; those of one domain have one size."""
+    assert isinstance(v.kind, Index) and v.kind.domain is not None, "slots of arrays have ranges"
+    return v.kind.domain.axes
+
+
+class CompiledBlocks(Compiled[Any]):
+    """A function of arrays that returns tensors as `Structured`; arguments and errors as for `Compiled`.
+
+    The first `values` outputs, before the derivative, are plain arrays; `rows` counts the axes of rows.
+    """
+
+    def __init__(
+        self,
+        term: Term,
+        values: int,
+        rows: tuple[int, ...],
+        backend: str = "numpy",
+        name: str = "gradient",
+        title: str = "",
+        check: Check = "sample",
+        pack: tuple[str, ...] = (),
+        memory: int | None = None,
+    ) -> None:
+        parts = result_of(term)
+        self._made_of = term, values, rows
+        self._layouts = [Layout.of(e) for e in parts.outputs[values:]]
+        items = [*parts.outputs[:values], *(e for layout in self._layouts for e in layout.arrays())]
+        blocks = Lam(parts.params, let(parts.bindings, Tuple(tuple(items))))
+        super().__init__(blocks, backend, name, title, check, pack, memory)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (*self._made_of, *self._options)
+
+    def _called(self, args: tuple[object, ...], out: object, named: dict[str, object]) -> object:
+        out, named = self._call.separated(out, named)
+        if out is not None:
+            raise ArrayError("out= is for whole arrays", remedy="leave it out, or structured=True")
+        results = super()._called(args, None, named)
+        results = results if isinstance(results, tuple) else (results,)
+        _, values, rows = self._made_of
+        rest = iter(results[values:])
+        found = [
+            layout.gathered([next(rest) for _ in layout.parts], row)
+            for layout, row in zip(self._layouts, rows, strict=True)
+        ]
+        every = (*results[:values], *found)
+        return every[0] if len(every) == 1 else every

@@ -1,0 +1,107 @@
+"""A δ under Σ that is solved for an index of a plain range, where the solution need not be in that range.
+
+    Σ_i δ(i + 1, r, e(i))   becomes   where(1 ≤ r, e(r − 1))
+
+The laws of contraction solve a δ only where the solution is in range for all values. Here a condition says where it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from combdiff.terms.conditions.guards import Condition, under
+from combdiff.terms.conditions.ordering import form_of, range_of
+from combdiff.terms.terms import (
+    Delta,
+    Indicator,
+    Mul,
+    Sum,
+    Term,
+    Traverser,
+    Var,
+    add,
+    mul,
+    number,
+    rebuild,
+    substitute,
+    subterms,
+    total,
+)
+from combdiff.terms.types import Index
+
+
+def solved_within_ranges(t: Term) -> Term:
+    """`t` with every δ solved that compares indices of one plain range, a few places apart, or by other indices.
+
+    >>> from combdiff.terms.terms import MINUS_ONE, ONE, App, fresh, indicator
+    >>> from combdiff.terms.types import REAL, Domain, Map
+    >>> n = Index(Domain("n"))
+    >>> i, r, x = fresh("i", n), fresh("r", n), fresh("x", Map((n,), REAL))
+    >>> before = Sum((i,), Delta(add(i, ONE), r, App(x, (i,))))
+    >>> solved_within_ranges(before) == indicator(ONE, r, App(x, (add(r, MINUS_ONE),)))
+    True
+    """
+    if not any(isinstance(u, Delta) for u in subterms(t)):
+        return t
+    return Traverser(lambda u: _solved(u.indices, u.body) if isinstance(u, Sum) else u)(t)
+
+
+def _solved(indices: Sequence[Var], body: Term) -> Term:
+    for met, rest in _deltas(body):
+        for i in indices:
+            place = _solution(met, i)
+            if place is None:
+                continue
+            left = [v for v in indices if v is not i]
+            inner = substitute(rest, {i: place})
+            asked = _in_range(i, place)
+            return _solved(left, under(asked, inner)) if left else under(asked, inner)
+    return total(indices, body)
+
+
+def _deltas(t: Term) -> list[tuple[Delta, Term]]:
+    """Each δ that is a factor of t, conditions seen through, and t without it."""
+    match t:
+        case Delta(left, right, body):
+            return [(t, body), *((d, Delta(left, right, rest)) for d, rest in _deltas(body))]
+        case Indicator(left, right, body):
+            return [(d, Indicator(left, right, rest)) for d, rest in _deltas(body)]
+        case Mul(factors) if not isinstance(t.type, Index):
+            found = [(n, d, rest) for n, f in enumerate(factors) for d, rest in _deltas(f)]
+            return [(d, rebuild(t, [*factors[:n], rest, *factors[n + 1 :]])) for n, d, rest in found]
+        case _:
+            return []
+
+
+def _solution(met: Delta, i: Var) -> Term | None:
+    """What i is, if a δ says that it is so many places from another index of its range."""
+    form = form_of(Condition(met.left, met.right))
+    if form is None or abs(form.of(i)) != 1 or not _is_contractable(i):
+        return None
+    others = {v: c for v, c in form.coefficients.items() if v != i}
+    if len(others) == 1 and not form.constant:
+        return None
+    if not any(isinstance(v, Var) and v.kind == i.kind for v in others) or not all(isinstance(v, Var) for v in others):
+        return None
+    if any(c.denominator > 1 for c in (form.constant, *others.values())):
+        return None
+    sign = -form.of(i)
+    return add(*(mul(number(sign * c), v) for v, c in others.items()), number(sign * form.constant))
+
+
+def _is_contractable(i: Var) -> bool:
+    return isinstance(i.kind, Index) and i.kind.domain is not None and i.kind.domain.contractable
+
+
+def _in_range(i: Var, place: Term) -> list[Condition]:
+    """That `place` is a value of the index i, as far as this needs to be said."""
+    bounds = range_of(i)
+    assert bounds is not None, "a plain range"
+    first, last = (bound.term for bound in bounds)
+    found = []
+    for less, more in ((first, place), (place, last)):
+        form = form_of(Condition(less, more))
+        assert form is not None, "an affine form"
+        if not form.always:
+            found.append(form.condition())
+    return found

@@ -1,0 +1,277 @@
+"""Comparisons of two numbers, of two indices, as conditions of order and of equality.
+
+    i < j, i != j       of indices      [i + 1 ≤ j], [1 ≤ |i − j|]
+    a < b, a == b       of reals        [[b ≤ a] ≤ 0], [a ≤ b] and [b ≤ a]
+    c or d, not c                       [1 ≤ [c] + [d]], [[c] ≤ 0]
+
+So every condition is a guard of the kind that the calculus, the laws and code generation know, and what stands under
+it stands there once. Points of a periodic domain are compared as the numbers 0 … n − 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from combdiff.terms.conditions.guards import Condition, is_whole, under, unguarded
+from combdiff.terms.terms import (
+    MINUS_ONE,
+    ONE,
+    ZERO,
+    Add,
+    Call,
+    Const,
+    Delta,
+    Indicator,
+    Reduce,
+    Term,
+    Var,
+    add,
+    at_point,
+    call,
+    delta,
+    factors_of,
+    fresh,
+    indicator,
+    mul,
+    neg,
+    split_coefficient,
+)
+from combdiff.terms.types import Domain, Index
+
+NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
+"""What holds where a relation does not."""
+
+
+def compared(left: Term, relation: str, right: Term, body: Term) -> Term:
+    """`body` where the relation holds, else 0.
+
+    >>> i, j = fresh("i", Index(Domain("n"))), fresh("j", Index(Domain("n")))
+    >>> compared(i, "<", j, ONE) == indicator(add(i, ONE), j, ONE)
+    True
+    """
+    match relation:
+        case ">" | ">=":
+            return compared(right, {">": "<", ">=": "<="}[relation], left, body)
+        case "==" | "!=" if _is_index(left) and _is_index(right):
+            return _equal(left, right, body) if relation == "==" else _unequal(left, right, body)
+        case "==":
+            return indicator(left, right, indicator(right, left, body))
+        case "!=":
+            return opposite(indicator(left, right, indicator(right, left, ONE)), body)
+    return _represented(left, lambda a: _represented(right, lambda b: _ordered(a, relation, b, body)))
+
+
+def different(one: Sequence[Term], other: Sequence[Term]) -> Callable[[Term], Term]:
+    """What puts a number under the condition that two points, of several indices perhaps, are not the same.
+
+    >>> i, j = fresh("i", Index(Domain("n"))), fresh("j", Index(Domain("n")))
+    >>> different([i], [j])(ONE) == compared(i, "!=", j, ONE)
+    True
+    """
+    pairs = list(zip(one, other, strict=True))
+    if len(pairs) == 1:
+        ((a, b),) = pairs
+        return lambda body: compared(a, "!=", b, body)
+    same: Term = ONE
+    for a, b in pairs:
+        same = compared(a, "==", b, same)
+    return lambda body: opposite(same, body)
+
+
+def opposite(mark: Term, body: Term) -> Term:
+    """`body` where a mark, which is 1 or 0, is 0."""
+    return indicator(mark, ZERO, body)
+
+
+def some(marks: Sequence[Term], body: Term) -> Term:
+    """`body` where at least one of several marks is 1."""
+    return indicator(ONE, add(*marks), body)
+
+
+def _ordered(left: Term, relation: str, right: Term, body: Term) -> Term:
+    if relation == "<=" or any(d is not None and d.directions > 1 for d in map(_domain, left.free | right.free)):
+        return indicator(left, right, body)
+    if is_whole(left) and is_whole(right):
+        return indicator(add(left, ONE), right, body)
+    return opposite(indicator(right, left, ONE), body)
+
+
+def _equal(left: Term, right: Term, body: Term) -> Term:
+    if isinstance(left, Const) and isinstance(right, Const):
+        return body if left == right else ZERO
+    return delta(left, right, body)
+
+
+def _unequal(left: Term, right: Term, body: Term) -> Term:
+    wrapping = any(_wraps(side) for side in (left, right))
+    if wrapping or any(d is not None and (d.directions > 1 or d.listed) for d in map(_domain, left.free | right.free)):
+        return opposite(_equal(left, right, ONE), body)
+    return indicator(ONE, call("abs", add(left, neg(right))), body)
+
+
+def _represented(side: Term, use: Callable[[Term], Term]) -> Term:
+    """What is made of a side: an expression of a periodic index is the one of 0 … n − 1 that it is congruent to."""
+    if not _wraps(side):
+        return use(side)
+    kind = next(v.kind for v in sorted(side.free, key=lambda v: v.uid) if _is_periodic(v))
+    point = fresh("i", kind)
+    return at_point(point, side, use(point))
+
+
+def _wraps(side: Term) -> bool:
+    return isinstance(side.type, Index) and not isinstance(side, Var) and any(map(_is_periodic, side.free))
+
+
+def _is_periodic(v: Var) -> bool:
+    domain = _domain(v)
+    return domain is not None and domain.periodic
+
+
+def _domain(v: Var) -> Domain | None:
+    return v.kind.domain if isinstance(v.kind, Index) else None
+
+
+def _is_index(t: Term) -> bool:
+    return isinstance(t.type, Index) or (isinstance(t, Const) and t.is_integer)
+
+
+# --- reading them ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """left < right, and the like."""
+
+    left: Term
+    sign: str
+    right: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """That all parts of at least one alternative hold; with `negated`, of none."""
+
+    alternatives: tuple[tuple[Part, ...], ...]
+    negated: bool = False
+
+
+Part = Relation | Either
+
+
+def conditions_told(t: Indicator) -> tuple[tuple[Part, ...], Term]:
+    """The conditions, as a person writes them, that stand around a body, and the body.
+
+    >>> i, j, k = (fresh(name, Index(Domain("n"))) for name in "ijk")
+    >>> told, body = conditions_told(compared(i, "<", j, compared(j, "!=", k, k)))
+    >>> told == (Relation(i, "<", j), Relation(j, "!=", k)), body == k
+    (True, True)
+    """
+    return _told(t, marks=False)
+
+
+def reduced_told(t: Reduce) -> tuple[tuple[Part, ...], Term]:
+    """The conditions of a product, a maximum, a minimum, and what is reduced, without them.
+
+    >>> from combdiff.terms.terms import reduction
+    >>> i, j = fresh("i", Index(Domain("n"))), fresh("j", Index(Domain("n")))
+    >>> mark = compared(i, "<", j, ONE)
+    >>> reduced_told(reduction("maximum", [i], mark, mark)) == ((Relation(i, "<", j),), ONE)
+    True
+    """
+    if t.mark == ONE:
+        return (), t.body
+    marks = factors_of(t.mark)
+    if not all(map(is_mark, marks)):
+        return (Relation(ONE, "<=", t.mark),), t.body
+    guard, core = unguarded(t.body)
+    held = [c for mark in marks for c in unguarded(mark)[0]]
+    left = [c for c in guard if c not in held]
+    return tuple(part for mark in marks for part in _told(mark, marks=True)[0]), under(left, core)
+
+
+def comparison_of(c: Condition) -> Relation:
+    """The plainest comparison that a condition of order writes.
+
+    >>> i, j = fresh("i", Index(Domain("n"))), fresh("j", Index(Domain("n")))
+    >>> comparison_of(Condition(add(i, ONE), j)) == Relation(i, "<", j)
+    True
+    """
+    node = indicator(c.left, c.right, ONE)
+    parts = conditions_told(node)[0] if isinstance(node, Indicator) else ()
+    match parts:
+        case (Relation() as relation,):
+            return relation
+        case _:
+            return Relation(c.left, "<=", c.right)
+
+
+def _told(t: Term, marks: bool) -> tuple[tuple[Part, ...], Term]:
+    """What is told of a chain of conditions; of equality too where `marks` is true."""
+    found: list[Part] = []
+    while isinstance(t, Indicator) or (marks and isinstance(t, Delta)):
+        part = Relation(t.left, "==", t.right) if isinstance(t, Delta) else _part(t)
+        if isinstance(part, Relation) and found and found[-1] == Relation(part.right, "<=", part.left) == _turned(part):
+            part = Relation(part.right, "==", part.left)
+            found.pop()
+        found.append(part)
+        t = t.body
+    return tuple(found), t
+
+
+def _turned(part: Relation) -> Relation:
+    return Relation(part.right, part.sign, part.left)
+
+
+def _part(t: Indicator) -> Part:
+    match t.left, t.right:
+        case (Indicator() | Delta()) as mark, Const() as zero if zero == ZERO and is_mark(mark):
+            return _opposite(_told(mark, marks=True)[0])
+        case Const() as one, Add(marks) if one == ONE and all(map(is_mark, marks)):
+            return Either(tuple(_told(mark, marks=True)[0] for mark in marks))
+        case Const() as one, Call("abs", (Add() as difference,)) if one == ONE:
+            return _difference(difference) or Relation(t.left, "<=", t.right)
+        case Add(terms), right if ONE in terms and is_whole(t.left) and is_whole(right):
+            left = add(*(u for u in terms if u != ONE))
+            return Relation(t.left, "<=", right) if _is_negative(left) else Relation(left, "<", right)
+        case _:
+            return Relation(t.left, "<=", t.right)
+
+
+def _opposite(parts: tuple[Part, ...]) -> Part:
+    match parts:
+        case (Relation(left, "<=", right),) if not (is_whole(left) and is_whole(right)):
+            return Relation(right, "<", left)
+        case (Relation(left, "==", right),):
+            return Relation(left, "!=", right)
+        case _:
+            return Either((parts,), negated=True)
+
+
+def _difference(t: Add) -> Relation | None:
+    """i != j, of |i − j|."""
+    less = [mul(MINUS_ONE, u) for u in t.terms if _is_negative(u)]
+    more = [u for u in t.terms if not _is_negative(u)]
+    if not isinstance(t.type, Index) or not less or not more:
+        return None
+    return Relation(add(*more), "!=", add(*less))
+
+
+def _is_negative(t: Term) -> bool:
+    return split_coefficient(t)[0].real < 0
+
+
+def is_mark(t: Term) -> bool:
+    """Whether t is 1 where conditions hold, else 0.
+
+    >>> i, j = fresh("i", Index(Domain("n"))), fresh("j", Index(Domain("n")))
+    >>> is_mark(delta(i, j, ONE)), is_mark(i)
+    (True, False)
+    """
+    while isinstance(t, Indicator | Delta):
+        if isinstance(t, Delta) and not (_is_index(t.left) and _is_index(t.right)):
+            return False
+        t = t.body
+        if t == ONE:
+            return True
+    return False

@@ -1,0 +1,1 @@
+"""Laws of functions that the constructors of terms use, one file a family."""

@@ -1,0 +1,320 @@
+"""Stable forms of sums of exponentials: logsumexp for log Σ exp(e), softmax for exp(e)/Σ exp(e).
+
+As they are written they overflow where their values do not. All holds for real numbers only. A program is rewritten
+before it is differentiated, so that its derivatives are stable, too. Definitions are written out where a law needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, product
+
+from combdiff.terms.alpha import alpha_equal
+from combdiff.terms.conditions.guards import Condition, under, unguarded
+from combdiff.terms.laws.exponentials import softplus
+from combdiff.terms.terms import (
+    MINUS_ONE,
+    ONE,
+    Add,
+    App,
+    Call,
+    Const,
+    Indicator,
+    Lam,
+    Let,
+    Mul,
+    Pow,
+    Reduce,
+    Sum,
+    Term,
+    Traverser,
+    Var,
+    add,
+    apply,
+    call,
+    factors_of,
+    mul,
+    neg,
+    number,
+    power,
+    reduction,
+    refreshed,
+    split_coefficient,
+    substitute,
+    subterms,
+    terms_of,
+    total,
+)
+from combdiff.terms.types import Index, is_complex
+
+_PLACES = 64  # so many choices of indices are tried
+_LARGEST = 4  # what is opened is a definition of exponentials by a few others
+
+
+def with_softmax(program: Term) -> Term:
+    """`program` with these laws used everywhere, across its definitions, too.
+
+    >>> from combdiff.language.inference.infer import infer
+    >>> from combdiff.language.parsing.parser import parse
+    >>> from combdiff.language.printing.printer import expression_text
+    >>> program = infer(parse("(x::RV) -> begin Z = sum(j, exp(x(j))); k -> log(exp(x(k)) / Z) end"))
+    >>> print(expression_text(with_softmax(program)))
+    (x::RV) -> k -> x(k) - logsumexp(j, x(j))
+    """
+    if not any(isinstance(t, Call) and t.primitive == "exp" for t in subterms(program)):
+        return program
+    values: dict[Var, Term] = {}
+    bindings = [b for t in subterms(program) if isinstance(t, Let) for b in t.bindings]
+    while more := [(v, e) for v, e in bindings if v not in values and _is_of_exponentials(e, values)]:
+        values.update(more)
+    return Traverser(lambda t: _without_unread(_stable(t, values)))(program)
+
+
+def _stable(t: Term, values: Mapping[Var, Term]) -> Term:
+    """A logarithm, a product or an exponential in a stable form, if it has one."""
+    if is_complex(t.type):
+        return t
+    match t:
+        case Call("log", (u,)):
+            made = logarithm(_opened(u, values))
+        case Mul():
+            made = _shared(_opened(t, values))
+        case Call("exp", (Add() as u,)):
+            made = _exponential(_opened(u, values))
+        case _:
+            return t
+    return t if made is None else made
+
+
+def logarithm(t: Term) -> Term | None:
+    """log(t) by log Σ exp; None if no sum of exponentials stands in it.
+
+    >>> from combdiff.terms.terms import fresh
+    >>> from combdiff.terms.types import REAL, Domain
+    >>> i, t = fresh("i", Index(Domain("n"))), fresh("t", REAL)
+    >>> logarithm(mul(t, Sum((i,), Call("exp", (i,))))) == add(Call("log", (t,)), reduction("logsumexp", [i], ONE, i))
+    True
+    """
+    if is_complex(t.type):
+        return None
+    match t:
+        case Sum():
+            found = _Exponentials.of(t)
+            return None if found is None else found.logarithm()
+        case App(Reduce("softmax", _) as whole, args):
+            at = dict(zip(whole.indices, args, strict=True))
+            # what does not take part has the share 0
+            return add(substitute(whole.body, at), neg(_logsumexp(whole))) if whole.mark == ONE else None
+        case Add((a, b)) if ONE in (a, b):
+            inner = logarithm(b if a == ONE else a)
+            return None if inner is None else softplus(inner)
+        case Pow(base, Const() as n) if n.is_integer and (inner := logarithm(base)) is not None:
+            return mul(n, inner)
+        case Mul(factors):
+            return _of_product(factors)
+        case _:
+            return None
+
+
+def _of_product(factors: Sequence[Term]) -> Term | None:
+    """log(u Σ exp(e)) is log u + logsumexp(e) for a real u."""
+    logarithms = {f: logarithm(f) for f in factors}
+    if all(found is None for found in logarithms.values()):
+        return None
+    parts, rest = [], []
+    for f, found in logarithms.items():
+        match f:
+            case _ if found is not None:
+                parts.append(found)
+            case Call("exp", (u,)):
+                parts.append(u)
+            case _:
+                rest.append(f)
+    outside = mul(*rest)
+    # a number in front of a quotient by a size: log(1/n) is −log n
+    logarithm_outside = neg(call("log", power(outside, MINUS_ONE))) if _is_inverse(outside) else call("log", outside)
+    return add(*parts) if outside == ONE else add(*parts, logarithm_outside)
+
+
+def _is_inverse(t: Term) -> bool:
+    return isinstance(t, Pow) and isinstance(t.exponent, Const) and t.exponent.real < 0
+
+
+def _logsumexp(t: Reduce) -> Term:
+    return reduction("logsumexp", t.indices, t.mark, t.body)
+
+
+@dataclass(frozen=True, slots=True)
+class _Exponentials:
+    """outside · Σ_indices exp(exponent), over what the conditions hold for."""
+
+    indices: tuple[Var, ...]
+    conditions: tuple[Condition, ...]
+    exponent: Term
+    outside: Term
+
+    @classmethod
+    def of(cls, t: Term) -> _Exponentials | None:
+        """A sum of exponentials of real numbers; None for other terms."""
+        if not isinstance(t, Sum) or not all(isinstance(i.kind, Index) for i in t.indices):
+            return None
+        conditions, core = unguarded(t.body)
+        exponents, outside = [], []
+        for f in factors_of(core):
+            match f:
+                case Call("exp", (u,)) if not is_complex(u.type):
+                    exponents.append(u)
+                case _ if f.free.isdisjoint(t.indices) and not is_complex(f.type):
+                    outside.append(f)
+                case _:
+                    return None
+        if not exponents or not all(isinstance(c, Condition) for c in conditions):
+            return None
+        exponent = add(*exponents)
+        around = {v for c in conditions for v in c.free if isinstance(v.kind, Index)}.difference(t.indices)
+        if around and exponent.free.isdisjoint(around):
+            # a running sum of the same exponentials takes one pass; shifted by its own maximum each would be made anew
+            return None
+        return cls(t.indices, tuple(conditions), exponent, mul(*outside))
+
+    def reduced(self, kind: str) -> tuple[Term, Term]:
+        """The reduction of what depends on the indices, and the rest of the exponent."""
+        terms = terms_of(self.exponent)
+        rest = [u for u in terms if u.free.isdisjoint(self.indices)]
+        body = add(*(u for u in terms if u not in rest))
+        made = reduction(kind, self.indices, under(self.conditions, ONE), under(self.conditions, body))
+        return made, add(*rest)
+
+    def logarithm(self) -> Term:
+        made, rest = self.reduced("logsumexp")
+        return add(made, rest) if self.outside == ONE else add(made, rest, call("log", self.outside))
+
+    def share(self, t: Term) -> Term | None:
+        """`t` divided by the sum, if it is a product with one of the exponentials; or a sum of such products."""
+        if isinstance(t, Sum):
+            inner = refreshed(t)
+            assert isinstance(inner, Sum), "a sum with other names"
+            share = self.share(inner.body)
+            return None if share is None else total(inner.indices, share)
+        conditions, core = unguarded(t)
+        factors = factors_of(core)
+        for n, f in enumerate(factors):
+            rest = mul(*factors[:n], *factors[n + 1 :])
+            if isinstance(f, Call) and f.primitive == "exp":
+                place = self.place(f.args[0], conditions)
+            elif isinstance(f, Sum | Indicator) and (inside := self.share(f)) is not None:
+                return under(conditions, mul(rest, inside))
+            else:
+                continue
+            if place is not None:
+                entry = apply(self.reduced("softmax")[0], *place)
+                return under(conditions, mul(rest, entry, power(self.outside, MINUS_ONE)))
+        return None
+
+    def place(self, exponent: Term, conditions: Sequence[Condition]) -> tuple[Term, ...] | None:
+        """Where an exponential is one of those that are added."""
+        choices = [tuple(_candidates(i, self.exponent, exponent)) for i in self.indices]
+        for place in islice(product(*choices), _PLACES):
+            at = dict(zip(self.indices, place, strict=True))
+            if alpha_equal(substitute(self.exponent, at), exponent):
+                held = unguarded(substitute(under(self.conditions, Call("exp", (exponent,))), at))[0]
+                return place if all(c in conditions for c in held) else None
+        return None
+
+
+def _candidates(index: Var, within: Term, other: Term) -> Iterator[Term]:
+    """The indices of another term that may stand for the one."""
+    found = dict.fromkeys(v for v in other.free if isinstance(v.kind, Index))
+    entries = (a for t in subterms(other) if isinstance(t, App) for a in t.args)
+    for t in (*found, *(a for a in dict.fromkeys(entries) if a not in found)):
+        if t.type == index.kind and isinstance(t, Var | App):
+            yield t
+
+
+def _shared(t: Term) -> Term | None:
+    """A product with the inverse of a sum of exponentials beside one of them."""
+    factors = factors_of(t)
+    for n, f in enumerate(factors):
+        match f:
+            case Pow(Sum() as below, Const() as m) if m.is_integer and m.real < 0:
+                found = _Exponentials.of(below)
+            case _:
+                continue
+        above = [*factors[:n], *factors[n + 1 :]]
+        for k, g in enumerate(above) if found is not None else ():
+            base, times = (g.base, g.exponent) if isinstance(g, Pow) and _is_count(g.exponent) else (g, ONE)
+            assert found is not None and isinstance(times, Const), "a sum of exponentials"
+            if not is_complex(t.type) and (share := found.share(base)) is not None:
+                shares = min(times.real, -m.real)
+                left = (power(below, number(m.real + shares)), power(base, number(times.real - shares)))
+                made = mul(*above[:k], *above[k + 1 :], *left, power(share, number(shares)))
+                return _shared(made) or made
+    return None
+
+
+def _is_count(t: Term) -> bool:
+    return isinstance(t, Const) and t.is_integer and t.real > 0
+
+
+def _exponential(t: Term) -> Term | None:
+    """exp(e − logsumexp(e)) is a softmax."""
+    for u in terms_of(t):
+        c, whole = split_coefficient(u)
+        if c == MINUS_ONE and isinstance(whole, Reduce) and whole.kind == "logsumexp":
+            conditions, body = unguarded(whole.body)
+            all_ = _Exponentials(whole.indices, tuple(conditions), body, ONE)
+            place = all_.place(add(t, whole), ()) if whole.mark == ONE else None
+            if place is not None:
+                return apply(all_.reduced("softmax")[0], *place)
+    return None
+
+
+# --- definitions ----------------------------------------------------------------------------------------------------
+
+
+def _is_of_exponentials(value: Term, values: Mapping[Var, Term]) -> bool:
+    """Whether a definition is an exponential, a sum of such, or a product with one."""
+    match value.body if isinstance(value, Lam) else value:
+        case Call("exp", _) | Reduce("logsumexp" | "softmax", _) | App(Reduce("softmax"), _):
+            return True
+        case Call("log", (u,)):
+            return _is_of_exponentials(u, values)
+        case Mul(factors):
+            return any(_is_of_exponentials(f, values) for f in factors)
+        case Sum(_, body) | Indicator(_, _, body) | Pow(body, Const()):
+            return _is_of_exponentials(body, values)
+        case (Var() as v) | App(Var() as v, _):
+            return v in values
+        case _:
+            return False
+
+
+def _opened(t: Term, values: Mapping[Var, Term], depth: int = 0) -> Term:
+    """`t` with definitions of exponentials written out, in their stable forms."""
+
+    def visit(u: Term) -> Term:
+        match u:
+            case Var() if u in values:
+                return _opened(values[u], values, depth + 1)
+            case App(Var() as v, args) if v in values:
+                return _opened(apply(values[v], *args), values, depth + 1)
+            case _:
+                return _stable(u, {}) if depth else u
+
+    if depth > _LARGEST or t.free.isdisjoint(values):
+        return Traverser(visit)(t) if depth else t
+    return Traverser(visit)(t)
+
+
+def _without_unread(t: Term) -> Term:
+    """A block without the definitions that are not read any more."""
+    if not isinstance(t, Let):
+        return t
+    kept: list[tuple[Var, Term]] = []
+    needed = set(t.body.free)
+    for var, value in reversed(t.bindings):
+        if var in needed:
+            kept.insert(0, (var, value))
+            needed |= value.free
+    return Let(tuple(kept), t.body) if kept else t.body

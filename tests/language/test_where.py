@@ -1,0 +1,177 @@
+"""Conditions, reductions with conditions, and sizes as numbers: meaning, derivatives, text, code, messages."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+from combdiff.language.inference.infer import infer
+from combdiff.language.parsing.parser import parse
+from combdiff.language.printing.printer import program_text
+from combdiff.meaning.evaluate import evaluate
+from tests.reading_back import assert_reads_back
+
+Oracle = Callable[[Any], float]
+
+OF_VECTORS: dict[str, Oracle] = {
+    "sum((i, j), i < j, x(i) * x(j)^2)": lambda x: sum(a * b * b for m, a in enumerate(x) for b in x[m + 1 :]),
+    "sum((i, j), i >= j, x(i) * x(j)^2)": lambda x: sum(a * b * b for m, a in enumerate(x) for b in x[: m + 1]),
+    "sum((i, j), i != j, x(i) * x(j)^2)": lambda x: sum(
+        a * b * b for m, a in enumerate(x) for k, b in enumerate(x) if m != k
+    ),
+    "sum((i, j), where(abs(i - j) <= 1 and not i == j, x(i)^2 * x(j)))": lambda x: sum(
+        a * a * b for m, a in enumerate(x) for k, b in enumerate(x) if abs(m - k) == 1
+    ),
+    "sum(i, where(0 < x(i) < 1 or x(i) == 2, log(abs(x(i))), x(i)^2))": lambda x: sum(
+        np.log(abs(a)) if 0 < a < 1 or a == 2 else a * a for a in x
+    ),
+    "sum(i, where(not (x(i) > 0.5 and i ≥ 1), x(i)^3, exp(x(i))))": lambda x: sum(
+        a**3 if not (a > 0.5 and m >= 1) else np.exp(a) for m, a in enumerate(x)
+    ),
+    "sum(i, where(x(i) ≠ 0, 1 / (1 + x(i)^2)))": lambda x: sum(1 / (1 + a * a) for a in x if a != 0),
+    "sum(i, i == 0 or i == n - 1, x(i)^2)": lambda x: sum(a * a for m, a in enumerate(x) if m in (0, len(x) - 1)),
+    "sum(i, i + 1 < n, (x(i + 1) - x(i))^2)": lambda x: sum((b - a) ** 2 for a, b in itertools.pairwise(x)),
+    "sum(i, where(1 <= i, x(i - 1) * x(i)^2))": lambda x: sum(a * b * b for a, b in itertools.pairwise(x)),
+    "prod(i, x(i)) + n": lambda x: np.prod(x) + len(x),
+    "prod(i, 0 < i, x(i)^2)": lambda x: np.prod(x[1:] ** 2),
+    "mean(i, x(i)^2)": lambda x: np.mean(x * x),
+    "maximum(i, x(i)) * minimum(i, x(i)^3)": lambda x: max(x) * min(x) ** 3,
+    "sum(i::N{n}, i + 1 < n, maximum(j, i < j, x(j)))": lambda x: sum(max(x[m + 1 :]) for m in range(len(x) - 1)),
+}
+
+
+def program(objective: str) -> str:
+    return "(x::RV{n}) -> " + objective
+
+
+@pytest.mark.parametrize("objective", OF_VECTORS)
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+def test_the_value_and_the_gradient_are_those_of_python(objective: str, n: int) -> None:
+    oracle = OF_VECTORS[objective]
+    x = np.random.default_rng(n).normal(size=n)
+    term = infer(parse(program(objective)))
+    assert np.isclose(evaluate(term.body, {term.params[0]: x}), oracle(x))  # type: ignore[attr-defined]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        value, gradient = cd.grad(program(objective)).compile(value=True)(x)
+    step = 1e-6
+    slopes = [(oracle(x + step * e) - oracle(x - step * e)) / (2 * step) for e in np.eye(n)]
+    assert np.isclose(value, oracle(x))
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("objective", OF_VECTORS)
+def test_a_program_and_its_derivatives_are_read_back(objective: str) -> None:
+    term = infer(parse(program(objective)))
+    x = np.random.default_rng(0).normal(size=4)
+    again = infer(parse(program_text(term)))
+    values = [evaluate(t.body, {t.params[0]: x}) for t in (term, again)]  # type: ignore[attr-defined]
+    assert np.isclose(*values)
+    for derivation in (cd.grad(program(objective)), cd.hvp(program(objective))):
+        assert derivation.check()
+
+
+@pytest.mark.parametrize("zeros", [0, 1, 2, 3])
+def test_a_product_is_differentiated_where_factors_are_zero(zeros: int) -> None:
+    x = np.array([1.5, -0.5, 2.0, 3.0, 0.25])
+    x[:zeros] = 0
+    k = np.arange(1.0, 6.0)
+    others = [np.prod(np.delete(x, i)) for i in range(5)]
+    second = [sum(k[j] * np.prod(np.delete(x, [i, j])) for j in range(5) if j != i) for i in range(5)]
+    _, gradient, hvp = cd.grad("(x::RV) -> prod(i, x(i))").compile(value=True, hvp=True)(x)
+    np.testing.assert_allclose(gradient, others)
+    np.testing.assert_allclose(hvp(k), second)
+
+
+def test_ties_share_the_derivative() -> None:
+    x = np.array([1.0, 3.0, 3.0, 3.0])
+    np.testing.assert_allclose(cd.grad("(x::RV) -> maximum(i, x(i))").compile()(x), [0, 1 / 3, 1 / 3, 1 / 3])
+    np.testing.assert_allclose(cd.grad("(x::RV) -> minimum(i, x(i))").compile()(x), [1, 0, 0, 0])
+
+
+def test_of_nothing() -> None:
+    x = np.array([1.0, 2.0])
+    for objective, value in {"prod": 1.0, "maximum": -np.inf, "minimum": np.inf}.items():
+        found, gradient = cd.grad(f"(x::RV) -> {objective}(i, i > 5, x(i)^2)").compile(value=True)(x)
+        assert found == value
+        np.testing.assert_allclose(gradient, [0, 0])
+
+
+def test_inverse_distances_of_all_pairs_are_finite() -> None:
+    d = cd.grad("(x::RM) -> sum((i, j), i != j, 1 / sqrt(sum(c, (x(i, c) - x(j, c))^2)))")
+    x = np.random.default_rng(1).normal(size=(4, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        value, gradient, hvp = d.compile(value=True, hvp=True)(x)
+    assert np.isfinite([value, *gradient.ravel(), *hvp(x).ravel()]).all()
+    assert "where(i != j, " in str(d)
+
+
+def test_a_periodic_index_is_compared_as_a_number_of_its_range() -> None:
+    ring = "@domain Ring begin base = I; periodic = true end\n(x::(Ring) -> R) -> "
+    d = cd.grad(ring + "sum((i, j), where(i + 1 < j, x(i)^2 * x(j)))")
+    term, x = d.program, np.arange(1.0, 6.0)
+    pairs = [(i, j) for i in range(5) for j in range(5) if (i + 1) % 5 < j]
+    assert np.isclose(d.compile(value=True)(x)[0], sum(x[i] ** 2 * x[j] for i, j in pairs)), term
+    assert d.check()
+
+
+def test_points_of_a_lattice_are_equal_or_not() -> None:
+    lattice = "@domain BZ begin base = (I, I); periodic = true end\n(x::(BZ) -> R) -> "
+    assert cd.grad(lattice + "sum((k, q), k != q, x(k) * x(q)^2)").check()
+    with pytest.raises(cd.CombDiffError, match="point of a lattice"):
+        cd.grad(lattice + "sum((k, q), k < q, x(k) * x(q))")
+
+
+def test_gradients_of_open_boundaries_read_as_by_hand() -> None:
+    d = cd.grad("(x::RV{n}) -> sum(i, i < n - 1, (x(i + 1) - x(i))^2)")
+    assert str(d).endswith("2 * where(1 <= i, x(i) - x(i - 1)) - 2 * where(i < n - 1, x(i + 1) - x(i))")
+
+
+def test_indices_of_a_part_of_a_range_are_slices() -> None:
+    domains = "@domain Z begin base = I; lower = 0; upper = 6 end\n@domain B begin base = I; lower = 0; upper = 5 end\n"
+    d = cd.grad(domains + "(f::(Z) -> R) -> sum(r::B, (f(r + 1) - f(r))^2)")
+    f = np.random.default_rng(2).normal(size=7)
+    value, gradient = d.compile(value=True)(f)
+    step = np.diff(f)
+    assert np.isclose(value, step @ step) and d.check()
+    np.testing.assert_allclose(gradient, 2 * (np.append(0, step) - np.append(step, 0)))
+    assert "f[1:7] - f[:6]" in d.source(value=True) and "where" not in d.source(value=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["jax", "torch", "dask"])
+@pytest.mark.parametrize("objective", OF_VECTORS)
+def test_the_libraries_agree(objective: str, backend: str) -> None:
+    library = pytest.importorskip({"dask": "dask.array"}.get(backend, backend))
+    if backend == "jax":
+        library.config.update("jax_enable_x64", True)
+    x = np.random.default_rng(5).normal(size=5)
+    given = {"torch": lambda: library.tensor(x), "dask": lambda: library.from_array(x, chunks=5)}.get(
+        backend, lambda: x
+    )()
+    d = cd.grad(program(objective))
+    for ours, theirs in zip(d.compile(value=True)(x), d.compile(backend, value=True)(given), strict=True):
+        np.testing.assert_allclose(np.asarray(theirs), ours, atol=1e-12)
+
+
+def test_pytorch_has_no_maximum_of_nothing_and_says_so() -> None:
+    torch = pytest.importorskip("torch")
+    for text, shape in (("(x::RV) -> maximum(i, x(i))", (0,)), ("(x::RM) -> (i -> minimum(j, x(i, j)))", (2, 0))):
+        f = cd.simplified(text).compile("torch")
+        with pytest.raises(cd.ArrayError, match="no maximum or minimum of no numbers"):
+            f(torch.zeros(shape, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("function", ["sqrt", "exp"])
+def test_what_exists_under_a_condition_only_gets_no_name_outside_of_it(function: str) -> None:
+    steps = "(X(i + 1, j) - X(i, j))^2 + (X(i, j + 1) - X(i, j))^2"
+    d = cd.grad(f"(X::RM{{n, m}}) -> sum((i, j), i < n - 1 and j < m - 1, {function}({steps}))")
+    assert_reads_back(d.term)
+    assert d.check()

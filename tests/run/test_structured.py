@@ -1,0 +1,97 @@
+"""`structured=True`: patterns and arrays of what is not zero."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+from combdiff.errors import CombDiffError
+
+SIZES = (1, 2, 3, 5, 7)
+JACOBIANS = {
+    # text of the map, the patterns, the number of entries that are stored for size n
+    "identity": ("(A::RM{n, n}) -> (x::RV{n}) -> (i::N) -> 2 * x(i)", ["(i, i)"], lambda n: n),
+    "entry by entry": ("(A::RM{n, n}) -> (x::RV{n}) -> (i::N) -> sin(x(i)) * A(i, i)", ["(i, i)"], lambda n: n),
+    "dense": ("(A::RM{n, n}) -> (x::RV{n}) -> (i::N) -> sum(j, A(i, j) * x(j))", ["(i, j)"], lambda n: n * n),
+    "both": (
+        "(A::RM{n, n}) -> (x::RV{n}) -> (i::N) -> sum(j, A(i, j) * x(j)) * x(i)",
+        ["(i, i)", "(i, j)"],
+        lambda n: n * n + n,
+    ),
+    "rows of a matrix": (
+        "(A::RM{n, n}) -> (x::RM{n, n}) -> (i::N, c::N) -> sum(d, x(i, d) * A(d, c))",
+        ["(i, c, i, d)"],
+        lambda n: n**3,
+    ),
+    "shifted": (
+        """@domain Z begin periodic = true end
+        (A::RM{n, n}) -> (x::(Z) -> R) -> (i::Z) -> x(i + 1)^2 - x(i - 1) * x(i)""",
+        None,
+        lambda n: 3 * n,
+    ),
+    "nothing": ("(A::RM{n, n}) -> (x::RV{n}) -> (i::N) -> A(i, i)", None, lambda n: n * n),
+}
+
+
+@pytest.mark.parametrize("name", JACOBIANS)
+def test_blocks_add_up_to_the_whole_and_store_no_more_than_they_need(name: str) -> None:
+    text, patterns, entries = JACOBIANS[name]
+    d = cd.jacobian(text)
+    whole, structured = d.compile(), d.compile(structured=True)
+    rng = np.random.default_rng(1)
+    rank = 2 if name == "rows of a matrix" else 1
+    for n in SIZES:
+        A, x = rng.standard_normal((n, n)), rng.standard_normal((n,) * rank)
+        found, expected = structured(A, x), whole(A, x)
+        assert found.shape == expected.shape and found.rows == rank
+        assert np.allclose(found.dense(), expected)
+        assert found.entries == entries(n)
+        assert np.allclose(found.scipy().toarray(), expected.reshape(n**rank, -1))
+        if patterns is not None:
+            assert len(found.blocks) == len(patterns)
+
+
+def test_a_hessian_of_pairs_is_stored_in_blocks() -> None:
+    text = """(x::RM) -> sum((i, j), indicator(i + 1, j, sqrt(1 + sum(c, (x(i, c) - x(j, c))^2))))"""
+    d = cd.hessian(text)
+    found, whole = d.compile(structured=True), d.compile()
+    x = np.random.default_rng(2).standard_normal((5, 3))
+    assert np.allclose(found(x).dense(), whole(x)) and found(x).rows == 2
+    assert np.allclose(found(x).scipy().toarray(), whole(x).reshape(15, 15))
+
+
+def test_pairs_values_and_several_unknowns_come_each_with_their_blocks() -> None:
+    d = cd.jacobian("(x::CV, s::R) -> (i::N) -> abs2(x(i)) * s")
+    x = np.array([1.0 + 1j, 2.0, -1j])
+    value, by_x, by_conjugate, by_s = d.compile(value=True, structured=True)(x, 0.5)
+    assert np.allclose(value, np.abs(x) ** 2 / 2)
+    assert np.allclose(by_x.dense(), np.diag(x.conj()) / 2) and np.allclose(by_conjugate.dense(), np.diag(x) / 2)
+    assert np.allclose(by_s.dense(), np.abs(x) ** 2) and by_x.entries == 3
+
+
+def test_the_memory_is_that_of_the_blocks() -> None:
+    import tracemalloc
+
+    f = cd.jacobian("(x::RV) -> (i::N) -> tanh(x(i))^2").compile(structured=True)
+    x = np.linspace(0, 1, 200_000)
+    f(x)
+    tracemalloc.start()
+    found = f(x)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found.shape == (200_000, 200_000) and peak < 5 * x.nbytes
+
+
+def test_what_is_structured_is_pickled_and_refuses_what_it_cannot_do() -> None:
+    d = cd.jacobian("(x::RV) -> (i::N) -> x(i)^2")
+    f = pickle.loads(pickle.dumps(d.compile(structured=True)))
+    assert np.allclose(f(np.arange(3.0)).dense(), np.diag(2 * np.arange(3.0)))
+    with pytest.raises(CombDiffError, match="whole arrays"):
+        f(np.arange(3.0), out=np.zeros((3, 3)))
+    with pytest.raises(CombDiffError, match="does not work with"):
+        cd.grad("(x::RV) -> sum(i, x(i)^2)").compile(hvp=True, structured=True)
+    with pytest.raises(CombDiffError, match="axes of rows"):
+        f(np.arange(3.0)).scipy(rows=3)

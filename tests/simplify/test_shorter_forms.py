@@ -1,0 +1,107 @@
+"""Forms in which experts write derivatives: deviations from a mean sum to zero, a Rayleigh quotient has a name."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import combdiff as cd
+
+MEAN = "m = sum(i, x(i)) / sum(i::N{n}, 1); "
+
+FORMS = {
+    "variance": (f"(x::RV{{n}}) -> begin; {MEAN}sum(i, (x(i) - m)^2); end", "i -> 2 * (x(i) - m)"),
+    "mean not named": (
+        "(x::RV{n}) -> sum(i, (x(i) - sum(i, x(i)) / sum(i::N{n}, 1))^2)",
+        "i -> 2 * (x(i) - sum(i1, x(i1)) / n)",
+    ),
+    "a factor beside a mean": (
+        "(a::RV{n}) -> (x::RV{n}) -> sum(i, x(i) - mean(j, x(j))) * sum(i, a(i) * x(i)) + sum(i, a(i) * x(i)^2)",
+        "i -> 2 * a(i) * x(i)",
+    ),
+    "weighted mean": (
+        "(x::RV{n}, w::RV{n}) -> begin; m = sum(i, w(i) * x(i)) / sum(i, w(i)); sum(i, w(i) * (x(i) - m)^2); end",
+        "(i -> 2 * w(i) * (x(i) - m), i -> (x(i) - m)^2)",
+    ),
+    "means of rows": (
+        "(x::RM{n, k}) -> begin; m = b -> sum(i, x(b, i)) / sum(i::N{k}, 1); sum((b, i), (x(b, i) - m(b))^2); end",
+        "(b, i) -> 2 * (x(b, i) - m(b))",
+    ),
+    "deviations of values": (
+        "(A::RM{n, k}) -> (x::RV{k}) -> begin; u = i -> sum(j, A(i, j) * x(j)); m = sum(i, u(i)) / sum(i::N{n}, 1)\n"
+        "sum(i, (u(i) - m)^2); end",
+        "j -> 2 * sum(i, A(i, j) * (u(i) - m))",
+    ),
+    "Rayleigh quotient": (
+        "(A::Sym) -> (x::RV) -> sum((i, j), x(i) * A(i, j) * x(j)) / sum(i, x(i)^2)",
+        "i -> 2 / u1 * (sum(j, A(i, j) * x(j)) - t * x(i))",
+    ),
+    "Rayleigh quotient, complex": (
+        "(A::Her) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j)) / sum(i, x(i)' * x(i))",
+        "i -> 2 / u1 * (sum(j, A(i, j) * x(j)) - t * x(i))",
+    ),
+    "cosine": (
+        "(y::RV) -> (x::RV) -> sum(i, x(i) * y(i)) / sqrt(sum(i, x(i)^2) * sum(i, y(i)^2))",
+        "i -> (y(i) - t * x(i)) / sqrt(u1)",
+    ),
+    "symmetric system": (
+        "(A::Sym) -> (m::RV) -> sum(i, m(i) * inverse((y::RV) -> i -> sum(j, A(i, j) * y(j)))(m)(i))",
+        "i -> 2 * u1(i)",
+    ),
+    "symmetric system with a name": (
+        "(A::Sym) -> (m::RV) -> begin; x = inverse((y::RV) -> i -> sum(j, A(i, j) * y(j)))(m)\n"
+        "sum(i, m(i) * x(i)); end",
+        "i -> 2 * x(i)",
+    ),
+}
+
+
+@pytest.mark.parametrize("title", FORMS)
+def test_the_derivative_reads_as_an_expert_writes_it(title: str) -> None:
+    program, form = FORMS[title]
+    d = cd.grad(program)
+    assert form in str(d)
+    assert d.check()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 7])
+def test_deviations_from_another_mean_are_kept(n: int) -> None:
+    """Σ v(i) (x(i) − m) is not zero for the mean with weights w, nor Σ (x(i) − m) then."""
+    program = (
+        "(w::RV{n}, v::RV{n}) -> (x::RV{n}) -> begin; m = sum(i, w(i) * x(i)) / sum(i, w(i))\n"
+        "sum(i, v(i) * (x(i) - m)^2) + sum(i, (x(i) - m)^2)^2; end"
+    )
+
+    def objective(w: jax.Array, v: jax.Array, x: jax.Array) -> jax.Array:
+        m = jnp.sum(w * x) / jnp.sum(w)
+        return jnp.sum(v * (x - m) ** 2) + jnp.sum((x - m) ** 2) ** 2
+
+    rng = np.random.default_rng(n)
+    data = [rng.uniform(0.5, 1.5, n) for _ in range(3)]
+    with jax.enable_x64():
+        expected = np.asarray(jax.grad(objective, argnums=2)(*data))
+    assert np.allclose(cd.grad(program).compile()(*data), expected, rtol=1e-12, atol=1e-13)
+
+
+def test_layer_normalisation_has_two_means_of_its_cotangent() -> None:
+    d = cd.grad(
+        "(y::RV{n}) -> (x::RV{n}) -> begin; m = sum(i, x(i)) / sum(i::N{n}, 1)\n"
+        "v = sum(i, (x(i) - m)^2) / sum(i::N{n}, 1); sum(i, y(i) * (x(i) - m) / sqrt(v)); end"
+    )
+    assert str(d).count("sum(i1::N{n}, 1)") <= 3 and "x(i1) - m)) /" not in str(d)
+    assert d.check()
+
+
+def test_an_overlap_and_its_image_under_index_arithmetic_are_one_term() -> None:
+    """|Σ U' M U|² of overlaps M(p, q, k, b) = M(q, p, k + b, −b)': the two terms of the gradient are equal."""
+    d = cd.grad(
+        "@domain Z begin base = I; periodic = true end\n@domain X begin symmetric = true; contractable = false end\n"
+        "@space M begin type = (N, N, Z, X) -> C; symmetries = (M -> (p, q, k, b) -> M(q, p, k + b, -b)',) end\n"
+        "@space W begin type = (X,) -> R; symmetries = (((1,), :ineg),) end\n"
+        "(M::M, w::W) -> pullback((U::(N, N, Z) -> C) -> -sum((m, n, k::Z, b::X), w(b) *\n"
+        "  abs2(sum((p, q), U(p, m, k)' * M(p, q, k, b) * U(q, n, k + b)))))"
+    )
+    assert str(d).count("sum(") == 1 and "-4 * sum(" in str(d)
+    assert d.check()

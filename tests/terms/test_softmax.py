@@ -1,0 +1,236 @@
+"""log Σ exp and exp/Σ exp: what the laws find in naive texts, and that it is right at ±1000 in every library."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+from combdiff.language.inference.infer import infer
+from combdiff.language.parsing.parser import parse
+from combdiff.meaning.evaluate import evaluate
+from tests.emit.array_libraries import Numbers, library
+
+__all__ = ["library"]
+
+mpmath = pytest.importorskip("mpmath")
+
+LAWS = {
+    "(x::RV) -> log(sum(i, exp(x(i))))": "(x::RV) -> logsumexp(i, x(i))",
+    "(x::RV) -> log(sum(i, 1 <= i, exp(x(i))))": "(x::RV) -> logsumexp(i, 1 <= i, x(i))",
+    "(A::RM) -> log(sum((i, j), exp(A(i, j))))": "(A::RM) -> logsumexp((i, j), A(i, j))",
+    "(x::RV, t::R) -> log(t * sum(i, exp(x(i))))": "(x::RV, t::R) -> logsumexp(i, x(i)) + log(t)",
+    "(x::RV{n}) -> log(sum(i, exp(x(i))) / n)": "(x::RV{n}) -> logsumexp(i, x(i)) - log(n)",
+    "(x::RV) -> log(mean(i, exp(x(i))))": "(x::RV{n}) -> logsumexp(i, x(i)) - log(n)",
+    "(x::RV) -> log(1 + sum(i, exp(x(i))))": "(x::RV) -> softplus(logsumexp(i, x(i)))",
+    "(x::RV) -> k -> exp(x(k)) / sum(i, exp(x(i)))": "(x::RV) -> k -> softmax(i, x(i))(k)",
+    "(x::RV) -> k -> exp(x(k) - log(sum(i, exp(x(i)))))": "(x::RV) -> k -> softmax(i, x(i))(k)",
+    "(x::RV) -> k -> log(exp(x(k)) / sum(i, exp(x(i))))": "(x::RV) -> k -> x(k) - logsumexp(i, x(i))",
+    "(x::RV, m::R) -> k -> exp(x(k) - m) / sum(i, exp(x(i) - m))": "(x::RV, m::R) -> k -> softmax(i, x(i))(k)",
+    "(x::RV, O::RV) -> sum(k, O(k) * exp(x(k))) / sum(i, exp(x(i)))": (
+        "(x::RV, O::RV) -> sum(k, O(k) * softmax(i, x(i))(k))"
+    ),
+    "(x::RV) -> k -> exp(2 * x(k)) / sum(i, exp(x(i)))^2": "(x::RV) -> k -> exp(2 * x(k)) / sum(i, exp(x(i)))^2",
+    # what is not one of the exponentials, and complex numbers, stay as they are
+    "(x::RV, y::RV) -> k -> exp(y(k)) / sum(i, exp(x(i)))": "(x::RV, y::RV) -> k -> exp(y(k)) / sum(i, exp(x(i)))",
+    "(x::RV) -> sum(k, x(k) * log(sum(i, i <= k, exp(x(i)))))": (
+        "(x::RV) -> sum(k, x(k) * log(sum(i, where(i <= k, exp(x(i))))))"
+    ),
+    "(x::CV) -> log(sum(i, exp(x(i))))": "(x::CV) -> log(sum(i, exp(x(i))))",
+    # exp(x(0)) is not among those that are added
+    "(x::RV) -> k -> exp(x(k)) / sum(i, 1 <= i, exp(x(i)))": (
+        "(x::RV) -> k -> exp(x(k)) / sum(i, where(1 <= i, exp(x(i))))"
+    ),
+    "(x::RV) -> k -> where(1 <= k, exp(x(k))) / sum(i, 1 <= i, exp(x(i)))": (
+        "(x::RV) -> k -> where(1 <= k, softmax(i, 1 <= i, x(i))(k))"
+    ),
+    "(x::RV) -> begin e = k -> exp(x(k)); Z = sum(k, e(k)); k -> log(e(k) / Z) end": (
+        "(x::RV) -> k -> x(k) - logsumexp(k1, x(k1))"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", LAWS)
+def test_a_naive_text_is_read_in_a_stable_form(text: str) -> None:
+    assert str(cd.simplified(text)) == LAWS[text]
+
+
+@pytest.mark.parametrize("text", LAWS)
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 7])
+@pytest.mark.filterwarnings("ignore")
+def test_a_stable_form_has_the_value_of_the_text(text: str, n: int) -> None:
+    rng = np.random.default_rng(n)
+    given, found = infer(parse(text)), infer(parse(str(cd.simplified(text))))
+    shape = (n, n) if "A::" in text else (n,)
+    of = {"t": np.exp(rng.normal()), "m": rng.normal()}
+    arrays = [of.get(p.name, rng.normal(size=shape)) for p in given.params]  # type: ignore[attr-defined]
+    values = [_everywhere(t, arrays, n) for t in (given, found)]
+    # the sum of nothing divides nothing, which is 0 under the condition
+    np.testing.assert_allclose(*map(np.nan_to_num, values), rtol=1e-12)
+
+
+def _everywhere(term: Any, arrays: list[Any], n: int) -> Any:
+    value = evaluate(term.body, dict(zip(term.params, arrays, strict=True)))
+    return np.array([value(k) for k in range(n)]) if callable(value) else value
+
+
+# --- derivatives ----------------------------------------------------------------------------------------------------
+
+OBJECTIVES = {
+    "logsumexp(i, x(i)^2 - x(i))": lambda jnp, x: _logsumexp(jnp, x**2 - x),
+    "sum(k, softmax(j, x(j) * x(j))(k) * x(k)^3)": lambda jnp, x: (_softmax(jnp, x * x) * x**3).sum(),
+    "norm(x)^3 + norm(k -> x(k)^2 + 1)": lambda jnp, x: _norm(jnp, x) ** 3 + _norm(jnp, x**2 + 1),
+    "sum(k, cumsum(j, x(j)^2)(k) * sin(x(k)))": lambda jnp, x: (jnp.cumsum(x**2) * jnp.sin(x)).sum(),
+    "sum(i, logsumexp(j, j <= i, x(j) * x(i)))": lambda jnp, x: sum(
+        _logsumexp(jnp, x[: i + 1] * x[i]) for i in range(len(x))
+    ),
+    "sum(i, sum(j, j <= i, softmax(k, k <= i, x(i) * x(k))(j) * x(j)))": lambda jnp, x: sum(
+        (_softmax(jnp, x[: i + 1] * x[i]) * x[: i + 1]).sum() for i in range(len(x))
+    ),
+    "logsumexp((i, j), i != j, x(i) * x(j)^2)": lambda jnp, x: jnp.log(
+        sum(jnp.exp(a * b * b) for i, a in enumerate(x) for j, b in enumerate(x) if i != j)
+    ),
+}
+
+
+def _logsumexp(jnp: Any, x: Any) -> Any:
+    return jnp.log(jnp.exp(x).sum())
+
+
+def _softmax(jnp: Any, x: Any) -> Any:
+    return jnp.exp(x) / jnp.exp(x).sum()
+
+
+def _norm(jnp: Any, x: Any) -> Any:
+    return jnp.sqrt((x * x).sum())
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_value_gradient_and_hessian_product_are_those_of_jax(objective: str) -> None:
+    jax = pytest.importorskip("jax")
+    f: Callable[[Any], Any] = lambda x: OBJECTIVES[objective](jax.numpy, x)  # noqa: E731
+    d, second = cd.grad(f"(x::RV) -> {objective}"), cd.hvp(f"(x::RV) -> {objective}")
+    assert str(cd.grad(f"(x::RV) -> {objective}")) == str(d)
+    gradient, product = d.compile("numpy", value=True), second.compile("numpy")
+    jax.config.update("jax_enable_x64", True)
+    for n in (1, 2, 3, 5, 7)[1 if "i != j" in objective else 0 :]:
+        x, v = np.random.default_rng(n).normal(size=(2, n))
+        value, found = gradient(x)
+        np.testing.assert_allclose(value, f(x), rtol=1e-11)
+        np.testing.assert_allclose(found, jax.grad(f)(x), rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(product(x, v), jax.jvp(jax.grad(f), (x,), (v,))[1], rtol=1e-9, atol=1e-10)
+    assert d.check()
+    assert second.check()
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_gradients_read_back(objective: str) -> None:
+    d = cd.grad(f"(x::RV) -> {objective}")
+    assert str(cd.simplified(str(d))) == str(d)
+
+
+def test_of_nothing_and_at_zero_derivatives_are_zero() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        value, gradient = cd.grad("(x::RV) -> logsumexp(i, i >= 2, x(i))").compile("numpy", value=True)(np.ones(2))
+        assert value == -np.inf
+        assert not gradient.any()
+        for text in ("(x::RV) -> norm(x)", "(z::CV) -> norm(z)"):
+            value, gradient = cd.grad(text).compile("numpy", value=True)(np.zeros(3))
+            assert value == 0
+            assert not gradient.any()
+            assert not cd.hvp(text).compile("numpy")(np.zeros(3), np.ones(3)).any()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("(z::CV) -> logsumexp(i, z(i))", "complex numbers have no order"),
+        ("(A::RM) -> (k -> cumsum((i, j), A(i, j))(k))", "cumsum runs over one index"),
+        ("(x::R) -> norm(x)", "norm takes a tensor"),
+    ],
+)
+def test_what_has_no_meaning_is_refused(text: str, said: str) -> None:
+    with pytest.raises(cd.LanguageError, match=said):
+        cd.grad(text)
+
+
+def test_sympy_and_matrix_form_know_them() -> None:
+    sympy = pytest.importorskip("sympy")
+    equation = cd.simplified("(x::RV) -> logsumexp(i, x(i)) + norm(x)").sympy().expression
+    assert all(equation.has(f) for f in (sympy.log, sympy.exp, sympy.Sum))
+    d = cd.grad("(X::RM) -> (W::RM) -> sum(n, log(sum(c, exp(sum(k, X(n, k) * W(k, c))))))")
+    assert r"\operatorname{softmax}(X W)" in d.latex(form="matrix")
+
+
+# --- at ±1000 -------------------------------------------------------------------------------------------------------
+
+CROSS_ENTROPY = "(y::RV) -> (x::RV) -> -sum(k, y(k) * log(exp(x(k)) / sum(j, exp(x(j)))))"
+WITH_DEFINITIONS = """(y::RV) -> (x::RV) -> begin
+  e = k -> exp(x(k))
+  Z = sum(k, e(k))
+  p = k -> e(k) / Z
+  -sum(k, y(k) * log(p(k)))
+end"""
+LOGSUMEXP = "(y::RV) -> (x::RV) -> log(sum(k, exp(x(k)))) + 0 * y(0)"
+AVERAGE = "(y::RV) -> (x::RV) -> sum(k, y(k) * exp(x(k))) / sum(k, exp(x(k)))"
+
+
+def exactly(text: str, y: Any, x: Any, v: Any) -> tuple[Any, Any, Any]:
+    """Value, gradient and Hessian product, in 1,000 digits."""
+    with mpmath.workdps(1000):
+        y, x, v = ([mpmath.mpf(float(a)) for a in array] for array in (y, x, v))
+        e = [mpmath.exp(a) for a in x]
+        total = sum(e)
+        p = [a / total for a in e]
+        mean = sum(a * b for a, b in zip(p, v, strict=True))
+        dp = [a * (b - mean) for a, b in zip(p, v, strict=True)]
+        if text == AVERAGE:
+            value = sum(a * b for a, b in zip(y, p, strict=True))
+            change = sum(a * b for a, b in zip(y, dp, strict=True))
+            gradient = [a * (b - value) for a, b in zip(p, y, strict=True)]
+            product = [a * (b - value) - c * change for a, b, c in zip(dp, y, p, strict=True)]
+        else:
+            weight = 1 if text == LOGSUMEXP else sum(y)
+            shift = 0 if text == LOGSUMEXP else 1
+            value = weight * mpmath.log(total) - shift * sum(a * b for a, b in zip(y, x, strict=True))
+            gradient = [weight * a - shift * b for a, b in zip(p, y, strict=True)]
+            product = [weight * a for a in dp]
+        return float(value), np.array([float(a) for a in gradient]), np.array([float(a) for a in product])
+
+
+LOGITS = {
+    "apart": [1000.0, -1000.0, 3.0],
+    "near": [1000.0, 999.5, 998.0],
+    "low": [-1000.0, -1000.25, -999.0, -1002.0],
+    "alone": [-1000.0],
+}
+
+
+@pytest.mark.parametrize("logits", LOGITS)
+@pytest.mark.parametrize("text", [CROSS_ENTROPY, WITH_DEFINITIONS, LOGSUMEXP, AVERAGE])
+def test_the_naive_text_is_right_at_a_thousand(text: str, logits: str, library: Numbers) -> None:
+    holds_at_a_thousand(text, logits, library)
+
+
+@pytest.mark.parametrize("logits", LOGITS)
+@pytest.mark.parametrize("text", [CROSS_ENTROPY, WITH_DEFINITIONS, LOGSUMEXP, AVERAGE])
+def test_it_is_right_in_numpy_without_a_warning(text: str, logits: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        holds_at_a_thousand(text, logits, Numbers("numpy"))
+
+
+def holds_at_a_thousand(text: str, logits: str, library: Numbers) -> None:
+    x = np.array(LOGITS[logits])
+    y, v = np.random.default_rng(len(x)).uniform(0.2, 1, size=(2, len(x)))
+    value, gradient, product = exactly(text, y, x, v)
+    found, slope = cd.grad(text).compile(library.name, value=True)(library.to(y), library.to(x))
+    curved = cd.hvp(text).compile(library.name)(library.to(y), library.to(x), library.to(v))
+    np.testing.assert_allclose(library.back(found), value, rtol=1e-12)
+    np.testing.assert_allclose(library.back(slope), gradient, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(library.back(curved), product, rtol=1e-12, atol=1e-13)

@@ -1,0 +1,65 @@
+"""Functions of the user's own: every mode, every library, threads, and what is refused."""
+
+from __future__ import annotations
+
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+from tests.emit.array_libraries import Numbers, library
+
+__all__ = ["library"]
+
+TEXT = "(A::RM) -> (x::RV) -> sum(i, bell(2 * sum(j, A(i, j) * x(j))))"
+
+
+def bell() -> None:
+    cd.register("bell", derivative="-x * bell(x)", numpy="np.exp(-x**2 / 2)", latex=r"\varphi")
+
+
+bell()
+
+
+@pytest.mark.parametrize("mode", [cd.grad, cd.pullback, cd.jvp, cd.hvp, cd.hessian, cd.jacobian, cd.simplified])
+def test_it_works_in_every_mode(mode: object) -> None:
+    d = mode(TEXT)  # type: ignore[operator]
+    assert d.check()
+    assert r"\varphi" in d.latex()
+    assert r"\varphi" in d.latex(form="matrix")
+    assert str(pickle.loads(pickle.dumps(d))) == str(d)
+
+
+def test_it_is_the_function_that_was_meant(library: Numbers) -> None:
+    A, x = np.random.default_rng(0).normal(size=(3, 4)), np.random.default_rng(1).normal(size=4)
+    gradient = cd.grad(TEXT).compile(library.name)(library.to(A), library.to(x))
+    u = 2 * A @ x
+    np.testing.assert_allclose(library.back(gradient), 2 * A.T @ (-u * np.exp(-(u**2) / 2)), rtol=1e-12)
+
+
+def test_it_works_in_threads() -> None:
+    with ThreadPoolExecutor(4) as pool:
+        assert len(set(pool.map(lambda _: (bell(), str(cd.hvp(TEXT)))[1], range(8)))) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "derivative", "numpy"),
+    [
+        ("bell", "x", "np.exp(-x**2 / 2)"),
+        ("exp", "x", "np.exp(x)"),
+        ("sum", "x", "np.exp(x)"),
+        ("no name", "x", "np.exp(x)"),
+        ("other1", "im * x", "np.exp(x)"),
+        ("other2", "y", "np.exp(x)"),
+        ("other3", "x", "np.exp("),
+        ("other4", "x", "np.pi"),
+    ],
+)
+def test_what_cannot_be_registered_is_refused(name: str, derivative: str, numpy: str) -> None:
+    with pytest.raises(cd.CombDiffError):
+        cd.register(name, derivative=derivative, numpy=numpy)
+    if name.startswith("other"):
+        with pytest.raises(cd.LanguageError):
+            cd.grad(f"(x::R) -> {name}(x)")
