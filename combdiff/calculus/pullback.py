@@ -16,7 +16,8 @@ from collections.abc import Collection, Sequence
 
 from combdiff.calculus.combinators import B, C, Comb, Edge, Fork, I, K, Moving
 from combdiff.calculus.primitives import Primitive
-from combdiff.terms.conditions.guards import guarded, is_finite, unguarded
+from combdiff.terms.conditions.guards import both, guarded, is_finite, unguarded
+from combdiff.terms.conditions.ordering import support
 from combdiff.terms.terms import (
     ZERO,
     Lam,
@@ -137,10 +138,11 @@ def b_rule(
 
 def _pulled(outer: Primitive, at: Term, k: Term, partial: Collection[Var] | None) -> Term:
     """𝒫(f)(g(x), k), guarded as k is where what k is multiplied by may be infinite."""
-    guard, core = unguarded(k) if partial is not None else ((), k)
-    if partial is None or not guard or is_finite(outer.pullback(at, fresh("k", k.type)), partial):
+    if partial is None or is_finite(outer.pullback(at, fresh("k", k.type)), partial):
         return outer.pullback(at, k)
-    return guarded(guard, outer.pullback(at, core), partial)
+    guard, core = unguarded(k)
+    reached = both(guard, (c for c in support(core) if not c.equal))
+    return guarded(reached, outer.pullback(at, core), partial)
 
 
 def _where_reached(at: Term, k: Term, f: Type) -> Term:

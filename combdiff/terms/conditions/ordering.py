@@ -14,12 +14,17 @@ from fractions import Fraction
 from functools import cache
 from math import gcd, lcm
 
-from combdiff.terms.conditions.guards import Condition, Finite, Guard, is_whole, under
+from combdiff.terms.conditions.guards import Condition, Finite, Guard, both, condition_of, is_whole, under
 from combdiff.terms.terms import (
     ONE,
     ZERO,
+    Add,
     Call,
+    Conj,
     Const,
+    Delta,
+    Indicator,
+    Mul,
     Sum,
     Term,
     Var,
@@ -261,6 +266,36 @@ def existing(conditions: Guard, foreign: Collection[Var], ties: Collection[Condi
         if any(c in left for c in part) and all(isinstance(v.kind, Index) for v in others):
             plain.append(Condition(ONE, total(tuple(others), under(part, ONE)), counts=True))
     return tuple(plain)
+
+
+def support(t: Term) -> Guard:
+    """Conditions on what is free in t outside of which t is 0.
+
+    >>> i, j = fresh("i", Index(Domain("N"))), fresh("j", Index(Domain("N")))
+    >>> below = Condition(add(j, ONE), i).over(ONE)
+    >>> support(below) == (Condition(add(j, ONE), i),), support(total((j,), below)) == (Condition(ONE, i),)
+    (True, True)
+
+    A sum is 0 where no value of its indices meets the conditions under it.
+    """
+    match t:
+        case Indicator(_, _, body):
+            return both((condition_of(t),), support(body))
+        case Delta(left, _, body) if isinstance(left.type, Index):
+            return both((condition_of(t),), support(body))
+        case Delta(_, _, body) | Conj(body) | Call("real" | "imag", (body,)):
+            return support(body)
+        case Mul(factors):
+            return tuple(dict.fromkeys(c for f in factors for c in support(f)))
+        case Add(terms):
+            guards = [*map(support, terms)]
+            return tuple(c for c in guards[0] if all(c in guard for guard in guards))
+        case Sum(indices, body):
+            numbers = {v for v in indices if not isinstance(v.kind, Index)}
+            guard = tuple(c for c in support(body) if numbers.isdisjoint(c.free))
+            return existing(guard, [v for v in indices if v not in numbers])
+        case _:
+            return ()
 
 
 def _parts(conditions: Iterable[Condition], foreign: Collection[Var]) -> list[list[Condition]]:
