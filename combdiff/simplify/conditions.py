@@ -5,15 +5,18 @@ indicator(i, j, exp(indicator(i, j, a)))   becomes   indicator(i, j, exp(a))
 indicator(i, j, indicator(i + 1, j, a))    becomes   indicator(i + 1, j, a)
 indicator(i, j, 1 / a) - indicator(i, j, 1 / b)   becomes   indicator(i, j, 1 / a - 1 / b)
 indicator(i, j, 3 / a)                     becomes   3 * indicator(i, j, 1 / a)
+where(y != 0, 1 / (1 + where(y == 0, a)))  becomes   where(y != 0, 1)
 """
 
 from __future__ import annotations
 
 from itertools import permutations
 
-from combdiff.terms.conditions.guards import Condition, condition_of, is_finite, under
+from combdiff.terms.conditions.guards import Condition, Guard, condition_of, is_finite, under, unguarded
 from combdiff.terms.conditions.ordering import form_of, implies, left_of
 from combdiff.terms.terms import (
+    ONE,
+    ZERO,
     Add,
     Indicator,
     Mul,
@@ -87,18 +90,34 @@ def _sum(t: Add, terms: tuple[Term, ...]) -> Term:
 
 
 def _under(condition: Condition, body: Term) -> Term:
-    """What stands under a condition that it need not ask for, and without it where what it guards asks for more."""
+    """What stands under a condition that it need not ask for, and without it where what it guards asks for more.
+
+    What asks for the contrary is 0.
+    """
+    excluded = _excluded(condition)
 
     def visit(u: Term) -> Term:
         if not isinstance(u, Indicator):
             return u
+        if excluded and set(excluded) <= set(unguarded(u)[0]):
+            return ZERO
         asked = condition_of(u)
         left = left_of(asked, condition)
         return u.body if left is None else u if left == asked else left.over(u.body)
 
     inner = Traverser(visit)(body)
+    if inner == ZERO:
+        return ZERO
     factors = factors_of(inner)
     for n, f in enumerate(factors):
         if isinstance(f, Indicator) and implies(condition_of(f), condition):
             return under((condition_of(f),), mul(*factors[:n], f.body, *factors[n + 1 :]))
     return under((condition,), inner)
+
+
+def _excluded(condition: Condition) -> Guard:
+    """The conditions that do not all hold where this one holds, which is [[…] ≤ 0]; none if it is of another kind."""
+    if condition.equal or condition.right != ZERO:
+        return ()
+    guard, core = unguarded(condition.left)
+    return guard if core == ONE else ()

@@ -10,6 +10,7 @@ import combdiff as cd
 from combdiff.language.printing.printer import expression_text
 from combdiff.meaning.evaluate import evaluate
 from combdiff.simplify.conditions import stated_once
+from combdiff.terms.conditions.comparing import compared
 from combdiff.terms.terms import ONE, TWO, Term, add, call, fresh, indicator, mul, number, power, sub
 from combdiff.terms.types import REAL, Domain, Index
 
@@ -21,6 +22,10 @@ INVERSE = power(y, number(-1))
 
 def below(e: Term) -> Term:
     return indicator(x, y, e)
+
+
+def above(e: Term) -> Term:
+    return compared(x, ">", y, e)
 
 
 @pytest.mark.parametrize(
@@ -37,6 +42,10 @@ def below(e: Term) -> Term:
         (mul(below(x), indicator(y, x, z)), "where(x <= y, x) * where(y <= x, z)"),
         (power(below(x), TWO), "where(x <= y, x)^2"),
         (below(mul(INVERSE, below(indicator(y, x, z)))), "where(x <= y, 1 / y * where(y <= x, z))"),
+        (above(add(INVERSE, mul(z, below(INVERSE)))), "where(y < x, 1 / y)"),
+        (below(add(INVERSE, mul(z, above(INVERSE)))), "where(x <= y, 1 / y)"),
+        (above(add(INVERSE, mul(z, below(indicator(ONE, z, x))))), "where(y < x, 1 / y)"),
+        (above(add(INVERSE, above(z))), "where(y < x, 1 / y + z)"),
     ],
 )
 def test_a_condition_is_stated_once(t: Term, expected: str) -> None:
