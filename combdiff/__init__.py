@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from combdiff.derivation import Derivation
-    from combdiff.language.registering import register
+    from combdiff.meaning.registering import register
 
 __version__ = "0.2.0"
 __all__ = [
@@ -59,7 +59,7 @@ def __getattr__(name: str) -> object:
 
         return Derivation
     if name == "register":
-        from combdiff.language.registering import register
+        from combdiff.meaning.registering import register
 
         return register
     raise AttributeError(f"module 'combdiff' has no attribute {name!r}")

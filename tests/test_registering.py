@@ -55,6 +55,12 @@ def test_it_works_in_threads() -> None:
         ("other2", "y", "np.exp(x)"),
         ("other3", "x", "np.exp("),
         ("other4", "x", "np.pi"),
+        ("other5", "1", "np.nope(x)"),
+        ("other6", "1", "y * x"),
+        ("other7", "1", "x / 'a'"),
+        ("other8", "1", "np.sum(x)"),
+        ("other9", "0", "x * 1j"),
+        ("other10", "2 * x", "x**3"),
     ],
 )
 def test_what_cannot_be_registered_is_refused(name: str, derivative: str, numpy: str) -> None:

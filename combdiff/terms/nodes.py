@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import cache
 from itertools import count
 
+from combdiff.errors import UnsupportedError
 from combdiff.terms.numerals import check_digits
 from combdiff.terms.types import COMPLEX, INTEGER, REAL, Index, Map, Product, Type, is_complex
 
@@ -274,7 +275,11 @@ def _is_real(primitive: str, over_complex: bool) -> bool:
     # the table is made of terms, so it can be read only when a term asks for it
     from combdiff.terms.scalars import SCALAR_FUNCTIONS
 
-    row = SCALAR_FUNCTIONS[primitive]
+    row = SCALAR_FUNCTIONS.get(primitive)
+    if row is None:
+        raise UnsupportedError(
+            f"there is no function {primitive} here", remedy=f"call cd.register({primitive!r}, ...) first, as before"
+        )
     return row.real_valued if over_complex else not row.complex_valued
 
 

@@ -109,8 +109,11 @@ class ScalarFunction:
         3.0
         """
         if self.codes:
-            names = {"np": import_module("numpy"), "special": import_module("scipy.special"), "x": numbers[0]}
-            return eval(self.codes["numpy"].format("x"), names)  # the user's own text
+            text = self.codes["numpy"].format("x")
+            names = {"np": import_module("numpy"), "x": numbers[0]}
+            if "special" in text:
+                names["special"] = import_module("scipy.special")
+            return eval(text, names)  # the user's own text
         module = import_module("numpy" if self.numpy else "scipy.special")
         return getattr(module, self.numpy or self.scipy)(*numbers, *self.after)
 

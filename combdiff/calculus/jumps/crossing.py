@@ -48,11 +48,6 @@ from combdiff.terms.terms import (
 )
 from combdiff.terms.types import REAL, Number
 
-UNBOUNDED = frozenset(
-    name for name, row in SCALAR_FUNCTIONS.items() if row.cut or row.steps or not (row.finite or row.commutes)
-)
-"""Functions that are not smooth at 0, or have no value there."""
-
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
@@ -222,7 +217,7 @@ def _is_smooth(t: Term) -> bool:
     """Whether a value does not jump where nothing jumps that it is made of; unknown maps are taken to be smooth."""
     match t:
         case Call(name, _):
-            return name not in UNBOUNDED
+            return not _is_rough(name)
         case Pow(_, Const() as n):
             return n.is_integer and n.real > 0
         case App() | Proj():
@@ -231,10 +226,16 @@ def _is_smooth(t: Term) -> bool:
             return False
 
 
+def _is_rough(name: str) -> bool:
+    """Whether a function is not smooth at 0, or has no value there."""
+    row = SCALAR_FUNCTIONS.get(name)
+    return row is not None and bool(row.cut or row.steps or not (row.finite or row.commutes))
+
+
 def _is_unbounded(t: Term) -> bool:
     """Whether a value may be infinite where what it is made of is zero."""
     return any(
-        (isinstance(u, Call) and u.primitive in UNBOUNDED) or (isinstance(u, Pow) and not _is_smooth(u))
+        (isinstance(u, Call) and _is_rough(u.primitive)) or (isinstance(u, Pow) and not _is_smooth(u))
         for u in subterms(t)
     )
 

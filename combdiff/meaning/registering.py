@@ -8,11 +8,14 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from threading import RLock
 
+import numpy as np
+
 from combdiff.boundary import boundary
 from combdiff.errors import UnsupportedError
 from combdiff.language.inference.infer import infer
 from combdiff.language.parsing.parser import parse
 from combdiff.language.vocabulary import CONSTANTS, FUNCTIONS, WORDS, in_words
+from combdiff.meaning.evaluate import evaluate
 from combdiff.terms.scalars import SCALAR_FUNCTIONS, ScalarFunction
 from combdiff.terms.terms import Lam, Term, apply, fresh
 from combdiff.terms.types import REAL
@@ -48,6 +51,9 @@ def register(
     `cupy=` or `dask=` give another one. `latex` is its sign, or how it is written with `{0}` for the argument; `sympy`
     the name of SymPy's function.
 
+    The derivative is compared with differences of the values when a function is registered. The Python texts are run as
+    they are: register none that you do not trust.
+
     Registering a function twice in the same way does nothing; in another way it is an UnsupportedError.
     """
     given = (derivative, numpy, latex, jax, torch, cupy, dask, sympy)
@@ -72,6 +78,7 @@ def _add(row: ScalarFunction) -> None:
     FUNCTIONS.add(row.name)
     try:
         _check_derivative(row)
+        _check_values(row)
     except BaseException:
         del SCALAR_FUNCTIONS[row.name]
         FUNCTIONS.discard(row.name)
@@ -110,6 +117,40 @@ def _check_derivative(row: ScalarFunction) -> None:
         )
 
 
+_POINTS = (-1.37, -0.42, 0.71, 1.64)
+"""Where values and derivative are compared; a kink may lie at one of them."""
+
+
+def _check_values(row: ScalarFunction) -> None:
+    """The NumPy text can be computed, entry by entry, and its differences are the derivative."""
+    points, step = np.array(_POINTS), 1e-5
+    text = row.codes["numpy"].format("x")
+    try:
+        with np.errstate(all="ignore"):
+            found, ahead, behind = (np.asarray(row.at(points + d)) for d in (0, step, -step))
+    except Exception as error:  # whatever the user's text raises
+        raise UnsupportedError(
+            f"{text} cannot be computed: {error}", remedy="write an expression of x with np and special, np.exp(-x**2)"
+        ) from error
+    if found.shape != points.shape or np.iscomplexobj(found):
+        raise UnsupportedError(
+            f"{text} is not one real number for each entry of x", remedy="use functions that go entry by entry"
+        )
+    x = fresh("x", REAL)
+    (slope,) = row.derivatives(x)
+    with np.errstate(all="ignore"):
+        slopes = np.array([evaluate(slope, {x: p}) for p in _POINTS])
+    differences = (ahead - behind) / (2 * step)
+    wrong = np.abs(slopes - differences) > 1e-4 * (1 + np.abs(slopes) + np.abs(found))
+    if wrong.sum() > 1:
+        n = int(wrong.argmax())
+        raise UnsupportedError(
+            f"the derivative of {row.name} is {slopes[n]:.4g} at x = {_POINTS[n]}, differences of {text} give "
+            f"{differences[n]:.4g}",
+            remedy="correct the derivative or the NumPy text",
+        )
+
+
 def _code(text: str, module: str) -> str:
     """NumPy's expression in a library that calls things as NumPy does."""
     return re.sub(r"(?<![.\w])np\.", f"{module}.", _template(text))
@@ -121,6 +162,10 @@ def _template(text: str) -> str:
         names = {node.id for node in ast.walk(ast.parse(text, mode="eval")) if isinstance(node, ast.Name)}
     except SyntaxError as error:
         raise UnsupportedError(f"{text!r} is no expression of Python", remedy="write np.exp(-x**2)") from error
+    if other := sorted(names - {"x", "np", "special"}):
+        raise UnsupportedError(
+            f"{text!r} holds {', '.join(other)}", remedy="use x, np for NumPy and special for scipy.special alone"
+        )
     if "x" not in names:
         raise UnsupportedError(f"{text!r} does not depend on x", remedy="write np.exp(-x**2)")
     found = re.sub(r"(?<![.\w])x(?!\w)", "{0}", text.replace("{", "{{").replace("}", "}}"))
