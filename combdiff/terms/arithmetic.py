@@ -228,7 +228,10 @@ def power(base: Term, exponent: Term) -> Term:
         case Mul((Const() as c, *rest)), Const() as n if n.is_integer and not n.real % 2 and c == MINUS_ONE:
             return power(mul(*rest), n)
         case Add(), Const() as n if n.real < 0 and not n.imag and (inverted := inverse(base, opposite)) is not None:
-            return power(inverted, number(-n.real))
+            # a root of a negative number is on the other side of the cut
+            if n.is_integer or MINUS_ONE not in base.terms:
+                return power(inverted, number(-n.real))
+            return Pow(base, n)
         case _, Const() as q if not q.is_integer and not q.imag:
             of, factor = real_root(base)
             return Pow(base, q) if of is base else power(of, times(q, factor))

@@ -46,14 +46,21 @@ def logarithm(t: Term, minus: Opposite) -> Term | None:
             return minus(softplus(minus(u)))
         case Add() if (u := complement(t)) is not None:
             return minus(softplus(u))
+        case Mul((Const() as c, Add(terms))) if c == MINUS_ONE:
+            return logarithm(Add(tuple(map(minus, terms))), minus)
         case _:
             return None
 
 
 def inverse(t: Term, minus: Opposite) -> Term | None:
-    """1/t in a stable form; None if there is none: 1/(1 + exp(u)) is σ(−u)."""
-    u = exponent_beside_one(t)
-    return None if u is None else sigmoid(minus(u))
+    """1/t in a stable form; None if there is none: 1/(1 + exp(u)) is σ(−u), 1/(−1 − exp(u)) is −σ(−u)."""
+    match t:
+        case Add() if (u := exponent_beside_one(t)) is not None:
+            return sigmoid(minus(u))
+        case Add(terms) if MINUS_ONE in terms and (u := exponent_beside_one(Add(tuple(map(minus, terms))))) is not None:
+            return minus(sigmoid(minus(u)))
+        case _:
+            return None
 
 
 def met(powers: Mapping[Term, int], minus: Opposite) -> dict[Term, int] | None:
