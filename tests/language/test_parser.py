@@ -142,6 +142,7 @@ _TYPES = {
     "b": ("TypeName", "RM", (("Name", "M"), ("Name", "K"))),
     "λ": ("TypeName", "N", (("Name", "μ"),)),
 }
+_RELATIONS = ["<", "<=", ">", ">=", "==", "!="]
 
 
 def _extend(inner: st.SearchStrategy[tuple]) -> st.SearchStrategy[tuple]:
@@ -151,6 +152,7 @@ def _extend(inner: st.SearchStrategy[tuple]) -> st.SearchStrategy[tuple]:
         lambda names: tuple(("Param", n, _TYPES.get(n)) for n in names)
     )
     definitions = st.lists(st.tuples(_names, inner, st.booleans()), min_size=1, max_size=2)
+    relations = st.lists(st.sampled_from(_RELATIONS), min_size=1, max_size=2)
     return st.one_of(
         st.tuples(st.just("Times"), signed),
         st.tuples(st.just("Plus"), signed.filter(lambda c: c[0][1][0] != "Plus")),
@@ -159,7 +161,13 @@ def _extend(inner: st.SearchStrategy[tuple]) -> st.SearchStrategy[tuple]:
         st.tuples(st.just("Prime"), inner),
         st.tuples(st.just("Parens"), st.lists(inner, min_size=2, max_size=3).map(tuple)),
         st.tuples(st.just("Apply"), inner.filter(lambda f: f[0] != "Numeral"), many.map(tuple)),
-        st.tuples(st.sampled_from(["Lambda", "Summation"]), params, inner),
+        st.tuples(st.just("Lambda"), params, inner),
+        st.tuples(st.just("Summation"), params, inner, st.none() | inner),
+        relations.flatmap(
+            lambda rs: st.tuples(st.just("Comparison"), st.tuples(*[inner] * (len(rs) + 1)), st.just(tuple(rs)))
+        ),
+        st.tuples(st.just("Junction"), st.lists(inner, min_size=2, max_size=3).map(tuple), st.booleans()),
+        st.tuples(st.just("Negation"), inner),
         st.tuples(
             st.just("Block"),
             definitions.map(lambda ds: tuple(("Definition", (("Name", n),), e, t) for n, e, t in ds)),
@@ -177,6 +185,23 @@ _trees = st.recursive(_leaves, _extend, max_leaves=12)
 def _written(kind: tuple) -> str:
     _, name, sizes = kind
     return name + (f"{{{', '.join(size[1] for size in sizes)}}}" if sizes else "")
+
+
+def _binder(params: tuple) -> str:
+    return ", ".join(name + (f"::{_written(type_)}" if type_ else "") for _, name, type_ in params)
+
+
+def _condition(tree: tuple) -> str:
+    """The text of a comparison, and of what joins comparisons."""
+    match tree:
+        case ("Comparison", (first, *others), relations):
+            links = zip(relations, others, strict=True)
+            return f"({render(first)})" + "".join(f" {sign} ({render(side)})" for sign, side in links)
+        case ("Junction", items, every):
+            return (" and " if every else " or ").join(f"({render(item)})" for item in items)
+        case ("Negation", of):
+            return f"not ({render(of)})"
+    raise AssertionError(tree)
 
 
 def render(tree: tuple) -> str:
@@ -199,9 +224,12 @@ def render(tree: tuple) -> str:
             return f"({', '.join(map(render, items))})"
         case ("Apply", function, args):
             return f"({render(function)})({', '.join(map(render, args))})"
-        case ("Lambda" | "Summation" as kind, params, inner):
-            binder = ", ".join(name + (f"::{_written(type_)}" if type_ else "") for _, name, type_ in params)
-            return f"({binder}) -> {render(inner)}" if kind == "Lambda" else f"sum(({binder}), {render(inner)})"
+        case ("Lambda", params, inner):
+            return f"({_binder(params)}) -> {render(inner)}"
+        case ("Summation", params, inner, condition):
+            return f"sum(({_binder(params)}), {'' if condition is None else f'{render(condition)}, '}{render(inner)})"
+        case ("Comparison" | "Junction" | "Negation", *_):
+            return _condition(tree)
         case ("Block", definitions, inner):
             lines = [f"{d[1][0][1]} {':=' if d[3] else '='} {render(d[2])}" for d in definitions]
             return "begin\n" + "\n".join([*lines, render(inner)]) + "\nend"
