@@ -48,6 +48,7 @@ from combdiff.terms.types import Domain
 
 Array = npt.NDArray[np.complex128]
 NUMPY = {"abs2": lambda v: np.abs(v) ** 2, "atan": np.arctan, "real": np.real, "imag": np.imag}
+NUMPY |= {"sigmoid": lambda v: 1 / (1 + np.exp(-v))}
 
 
 def as_matrix(array: npt.ArrayLike) -> Array:
@@ -155,6 +156,12 @@ def of_functions(expr: MatrixExpr, values: Mapping[Term, object], sizes: Mapping
     match expr:
         case AtMost(left, right):
             return np.where(of(left).real <= of(right).real, 1.0, 0.0)
+        case Function("softmax", inner):
+            # of a vector over its entries, of a matrix over each row
+            found = np.exp(of(inner))
+            return found / found.sum(axis=0 if is_vector(inner) else 1, keepdims=True)
+        case Function("logsumexp", inner):
+            return as_matrix(np.log(np.sum(np.exp(of(inner)))))
         case Function(name, inner):
             return (NUMPY.get(name) or getattr(np, name))(of(inner))
         case Power(base, exponent, True):
@@ -171,6 +178,25 @@ def of_functions(expr: MatrixExpr, values: Mapping[Term, object], sizes: Mapping
             return as_matrix(whole(value, values, sizes)[item])
         case _:
             raise AssertionError(type(expr).__name__)
+
+
+def is_vector(expr: MatrixExpr) -> bool:
+    """Whether it has one index: a matrix of one column has two."""
+    match expr:
+        case Leaf(var) | Named(var):
+            return len(getattr(var.kind, "params", ())) == 1
+        case Ones() | Diagonal() | Vec():
+            return True
+        case Sum(items) | Entrywise(items):
+            return any(map(is_vector, items))
+        case Product(items):
+            return is_vector(items[-1])
+        case Scale(_, _, of) | Conjugate(of) | Function(_, of) | Power(of, _, True):
+            return is_vector(of)
+        case Value(_, args, True):
+            return any(map(is_vector, args))
+        case _:
+            return False
 
 
 def whole(value: Value, values: Mapping[Term, object], sizes: Mapping[Domain, int]) -> object:
