@@ -206,7 +206,7 @@ class Derivation:
 
         With `inline`, shared values are substituted, and there are no definitions. `arguments` contains the symbols by
         name, `shapes` the sizes of their axes. Raises UnsupportedError if SymPy has no object for a part of the result,
-        such as a linear map or a root.
+        such as a linear map, a root, or a maximum over an index.
         """
         from combdiff.notation.symbolic import symbolic
 

@@ -5,7 +5,7 @@ What a whole result becomes is in `symbolic`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
@@ -13,9 +13,10 @@ from combdiff.arrays.numbers import digits_of
 from combdiff.calculus.floating import unfold
 from combdiff.errors import UnsupportedError
 from combdiff.language.printing.anchors import domains_of
+from combdiff.language.printing.names import unique_name
 from combdiff.notation.latex_names import Scope
 from combdiff.notation.signs import sympy_signs
-from combdiff.terms.conditions.comparing import Either, Part, Relation, conditions_told
+from combdiff.terms.conditions.comparing import Either, Part, Relation, conditions_told, reduced_told
 from combdiff.terms.numerals import MOST_DIGITS
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
@@ -46,6 +47,8 @@ from combdiff.terms.types import REAL, Domain, Index, Map, Number, is_complex
 
 if TYPE_CHECKING:
     from sympy import Basic, Expr, Symbol
+    from sympy import Product as Product_
+    from sympy import Sum as Sum_
     from sympy.logic.boolalg import Boolean
 
 Limit: TypeAlias = "tuple[Symbol, Expr, Expr]"
@@ -205,7 +208,13 @@ class SymbolScope:
         return x - first
 
     def meeting(self, left: Term, right: Term) -> Expr:
-        """δ of indices, a factor for each direction; modulo the sizes of a periodic domain."""
+        """δ of indices, a factor for each direction."""
+        import sympy
+
+        return sympy.Mul(*(sympy.KroneckerDelta(x, y) for x, y in self.directions(left, right)))
+
+    def directions(self, left: Term, right: Term) -> list[tuple[Expr, Expr]]:
+        """The integers that are equal if two indices are, a pair for each direction; modulo the sizes of a period."""
         import sympy
 
         a, b = self.point(left), self.point(right)
@@ -216,9 +225,10 @@ class SymbolScope:
         ]
         ring = next((d for d in domains if d is not None and d.periodic), None)
         if ring is None or (isinstance(left, Var) and isinstance(right, Var)):
-            return sympy.Mul(*(sympy.KroneckerDelta(x, y) for x, y in zip(a, b, strict=True)))
+            return list(zip(a, b, strict=True))
         sizes = [_count(self.extents[axis]) for axis in ring.axes]
-        return sympy.Mul(*(sympy.KroneckerDelta(sympy.Mod(x - y, n), 0) for x, y, n in zip(a, b, sizes, strict=True)))
+        zero = sympy.Integer(0)
+        return [(sympy.Mod(x - y, n), zero) for x, y, n in zip(a, b, sizes, strict=True)]
 
     # --- values -----------------------------------------------------------------------------------------------------
 
@@ -286,11 +296,22 @@ class SymbolScope:
                 return sympy.Piecewise((self.number(body), self.condition(parts)), (0, True))
             case Proj(item, App(Diff() as derivative, args)):
                 return self.derivative(derivative, args, item)
+            case Reduce("prod", _):
+                return self.produced(t)
             case Reduce("logsumexp", _):
                 return sympy.log(self.number(_exponentials(t)))
             case Reduce("norm", _):
                 return sympy.sqrt(self.number(Sum(t.indices, Call("abs2", (t.body,)))))
         _refuse(_in_words(t))
+
+    def produced(self, t: Reduce) -> Expr:
+        """Π over the integers among the limits; what takes no part is 1."""
+        import sympy
+
+        scope, limits = self.within(t.indices)
+        parts, body = reduced_told(t)
+        factor = scope.number(body)
+        return sympy.Product(sympy.Piecewise((factor, scope.condition(parts)), (1, True)) if parts else factor, *limits)
 
     def condition(self, parts: Sequence[Part]) -> Boolean:
         """That all parts hold."""
@@ -299,6 +320,9 @@ class SymbolScope:
         found: list[Boolean] = []
         for part in parts:
             match part:
+                case Relation(left, "==" | "!=" as sign, right) if _is_discrete(left) and _is_discrete(right):
+                    same = sympy.And(*(sympy.Eq(x, y) for x, y in self.directions(left, right)))
+                    found.append(same if sign == "==" else sympy.Not(same))
                 case Relation(left, sign, right):
                     relation = {"<": sympy.Lt, "<=": sympy.Le, "==": sympy.Eq, "!=": sympy.Ne}[sign]
                     found.append(relation(self.number(left), self.number(right)))
@@ -372,7 +396,39 @@ def _summed(body: Expr, limits: Sequence[Limit]) -> Expr:
     integers = [limit for limit in limits if limit[0].is_integer]
     numbers = [limit for limit in limits if not limit[0].is_integer]
     body = sympy.Integral(body, *numbers) if numbers else body
-    return sympy.Sum(body, *integers) if integers else body
+    return _bound(sympy.Sum, body, integers) if integers else body
+
+
+def _bound(kind: type[Sum_ | Product_], body: Expr, limits: Sequence[Limit]) -> Expr:
+    """Σ or Π; the conditions of the Σ and Π in `body` stay there.
+
+    SymPy takes a condition that mentions an index out of what is below it, and from Σ_j [i < j] it would take j out of
+    its range. The inner Σ therefore has an index of its own in the place of i, which runs from i to i.
+    """
+    import sympy
+
+    outer = [symbol for symbol, *_ in limits]
+    kept: dict[Basic, Basic] = {}
+    for inner in _outermost(body):
+        conditions = [p for p in inner.atoms(sympy.Piecewise) if p.has(*outer) and p.has(*inner.bound_symbols)]
+        seen = [s for s in outer if any(p.has(s) for p in conditions)]
+        taken = {str(symbol) for symbol in body.atoms(sympy.Symbol)}
+        own = {s: sympy.Symbol(unique_name(f"{s}_", taken), integer=True) for s in seen}
+        if own:
+            points = [(own[s], s, s) for s in seen]
+            kept[inner] = _bound(type(inner), inner.function.xreplace(own), [*points, *inner.limits])
+    return kind(body.xreplace(kept) if kept else body, *limits)
+
+
+def _outermost(body: Basic) -> Iterator[Sum_ | Product_]:
+    """The Σ and Π in an expression that stand below no other."""
+    import sympy
+
+    walk = sympy.preorder_traversal(body)
+    for part in walk:
+        if isinstance(part, sympy.Sum | sympy.Product):
+            yield part
+            walk.skip()
 
 
 def _count(extent: tuple[Expr, Expr]) -> Expr:
