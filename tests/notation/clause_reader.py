@@ -13,6 +13,14 @@ from tests.notation.matrix_reader import Reader, given
 SAID = re.compile(r"(acts?\s+entry\s+by\s+entry|is 1 where it holds and 0 elsewhere)\}?$")
 
 
+ON_ROWS = re.compile(r"softmax\}?(\\ \\text\{|\s)acts on each row\}?$")
+
+
+def says_rows(clauses: list[str]) -> bool:
+    """Whether it is said that softmax acts on each row of a matrix."""
+    return any(map(ON_ROWS.search, clauses))
+
+
 def index_form(text: str) -> str:
     """The right side of a clause in plain text as LaTeX."""
     text = re.sub(
@@ -25,14 +33,14 @@ def index_form(text: str) -> str:
 
 def holds(clause: str, latex: bool) -> bool:
     """Whether both sides of a clause have the same entries, for random arrays."""
-    if SAID.search(clause):
+    if SAID.search(clause) or ON_ROWS.search(clause):
         return True
     left, right = clause.split(" = ", 1)
     left = left if latex else re.sub(r"\(([a-z0-9, ]+)\)$", lambda m: f"_{{{m[1].replace(' ', '')}}}", left)
     right = right if latex else index_form(right)
     head, groups = re.fullmatch(r"(.*)_\{([a-z0-9,]*)\}", left).groups()
     entries = re.findall(
-        r"(\{?[A-Za-z\\][^ ]*?\}?)_\{([a-z0-9,]+)\}(?=$|\\|\s)", re.sub(r"\\sum_\{[^}]*\} ", "", right)
+        r"(\([^ ()]+\)|\{?[A-Za-z\\][^ ]*?\}?)_\{([a-z0-9,]+)\}(?=$|\\|\s)", re.sub(r"\\sum_\{[^}]*\} ", "", right)
     )
     letters = sorted({letter for _, indices in entries for letter in indices.split(",")}, key=len, reverse=True)
     sizes = {letter: 2 + n % 4 for n, letter in enumerate(sorted(letters))}
@@ -40,7 +48,7 @@ def holds(clause: str, latex: bool) -> bool:
     tensors = {}
     for name, indices in entries:
         slots = tuple(Slot(tuple((n,) for n in range(sizes[i]))) for i in indices.split(","))
-        bare = name[1:-1] if name.startswith("{") else name
+        bare = name[1:-1] if name[0] in "{(" else name
         tensors[bare] = Tensor(rng.standard_normal([len(s.points) for s in slots]), slots)
     matrices = {name: given(tensor.array) for name, tensor in tensors.items()}
     rows = [re.findall("|".join(letters), group) for group in groups.split(",")]

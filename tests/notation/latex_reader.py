@@ -74,11 +74,16 @@ FUNCTIONS: dict[str, Callable[[object], object]] = {
     r"\cosh": np.cosh,
     r"\tanh": np.tanh,
     r"\arctan": np.arctan,
+    r"\sigma": lambda z: 1 / (1 + np.exp(-z)),
     r"\operatorname{Re}": np.real,
     r"\operatorname{Im}": np.imag,
     r"\operatorname{sign}": lambda z: z / abs(z) if z else 0.0,
 }
-CLOSERS = ("+", "-", ",", "}", r"\right", r"\rvert", r"\le ", "<", "]", r"\mapsto", ")", r"\mathrm{d}", ";", "=", "/")
+JOINTS = (r"\land", r"\lor", r"\lnot")
+RELATIONS = ("<", r"\le ", "=", r"\ne ")
+CLOSERS = ("+", "-", ",", "}", r"\right", r"\rvert", "]", r"\mapsto", ")", r"\mathrm{d}", ";", "/", *RELATIONS, *JOINTS)
+REDUCTIONS = {r"\sum_": "sum", r"\prod_": "prod", r"\max_": "max", r"\min_": "min"}
+SHARES = {r"\operatorname{softmax}_": "softmax", r"\operatorname{ties}_": "ties"}
 
 
 def name_end(text: str, at: int) -> int:
@@ -135,6 +140,24 @@ def binder(text: str, at: int) -> tuple[list[str], int] | None:
     return (names, end + len(tail)) if text.startswith(tail, end) and (closed or len(names) == 1) else None
 
 
+CONDITION = re.compile(r" < |\\le |\\ne |=|\\l(?:and|or|not)")
+"""What tells a condition below a sign from an index with its range, `i<n`."""
+
+
+def names_within(text: str) -> Iterator[str]:
+    """The names in a condition."""
+    at = 0
+    while at < len(text):
+        if sign := next((sign for sign in (*RELATIONS, *JOINTS) if text.startswith(sign, at)), ""):
+            at += len(sign)
+        elif text[at].isalpha() or re.match(r"\\[a-zA-Z]", text[at:]):
+            end = name_end(text, at)
+            yield text[at:end]
+            at = end
+        else:
+            at += 1
+
+
 @dataclass
 class Parser:
     """A formula at a position, with the names in scope."""
@@ -142,6 +165,8 @@ class Parser:
     text: str
     names: frozenset[str]
     at: int = 0
+    implied: bool = False
+    """Whether the last sign had no list of its indices below it."""
 
     def __post_init__(self) -> None:
         # a space that TeX takes back says nothing
@@ -206,8 +231,12 @@ class Parser:
             self.skip()
             if self.at == len(self.text) or any(map(self.sees, CLOSERS)):
                 break
-            if self.eat(r"\sum_"):
-                factors.append(self.summed())
+            if self.sees(r"\log \sum_"):
+                self.eat(r"\log ")
+                factors.append(("call", r"\log", self.reduced(r"\sum_")))
+                break
+            if sign := next(filter(self.sees, REDUCTIONS), ""):
+                factors.append(self.reduced(sign))
                 break
             factors.append(self.factor())
         if not factors:
@@ -215,16 +244,41 @@ class Parser:
         found = factors[0] if len(factors) == 1 else ("mul", factors)
         return ("divided", found, self.product()) if self.eat("/") else found
 
-    def summed(self) -> Node:
-        """What follows a sum sign, up to the next + or −, is under it."""
-        end = group_end(self.text, self.at)
-        said = [re.split(r"<| \\in ", index) for index in split(self.text[self.at + 1 : end - 1])]
-        indices = [name for name, *_ in said]
-        outer, self.at = self.names, end
-        self.names = self.names | set(indices)
+    def reduced(self, sign: str) -> Node:
+        """What follows Σ, Π or max, up to the next + or −, is under it."""
+        self.eat(sign)
+        outer = self.names
+        names, condition, ranges = self.below()
         body = self.product()
         self.names = outer
-        return "sum", indices, body, {name: over for name, *ranges in said for over in ranges}
+        return "reduce", REDUCTIONS[sign], names, condition, body, ranges
+
+    def share(self, sign: str) -> Node:
+        r"""\operatorname{softmax}_{j}(x_{j}): a map of j."""
+        outer = self.names
+        names, condition, ranges = self.below()
+        if self.implied and len(names) > 1:
+            raise UnreadableError(f"the order of the indices {names}")
+        (body,) = self.listed(self.opened())
+        self.names = outer
+        return "share", SHARES[sign], names, condition, body, ranges
+
+    def below(self) -> tuple[list[str], Node | None, dict[str, str]]:
+        r"""What stands below a sign: `i,j`, `i<n`, `b \in B`, a condition; then indices are what it names newly."""
+        end = group_end(self.text, self.at)
+        items = split(self.text[self.at + 1 : end - 1])
+        told = [item.removeprefix("\\ ") for item in items if CONDITION.search(item)]
+        said = [re.split(r"<| \\in ", item) for item in items if not CONDITION.search(item)]
+        if len(told) > 1:
+            raise UnreadableError(f"two conditions: {told}")
+        new = dict.fromkeys(name for name in names_within("".join(told)) if name not in self.names)
+        names = [name for name, *_ in said] or list(new)
+        self.implied = not said
+        if not names or not set(new) <= set(names):
+            raise UnreadableError(f"unknown names in {told}")
+        self.names, self.at = self.names | set(names), end
+        condition = Parser(told[0], self.names).all_of_condition() if told else None
+        return names, condition, {name: over for name, *ranges in said for over in ranges}
 
     def factor(self) -> Node:
         found = self.atom()
@@ -291,6 +345,10 @@ class Parser:
         (inner,) = self.listed(end)
         return "abs", inner
 
+    def norm(self, end: str) -> Node:
+        (inner,) = self.listed(end)
+        return "norm", inner
+
     def braced(self) -> Node:
         (inner,) = self.listed("}")
         return inner
@@ -300,15 +358,54 @@ class Parser:
         self.expect("{")
         return "divided", above, self.braced()
 
-    def condition(self) -> Node:
-        left = self.sum()
-        self.skip()
-        strict = self.eat("<")
-        if not strict:
-            self.expect(r"\le ")
-        right = self.sum()
+    def iverson(self) -> Node:
+        """[condition], behind the bracket that opens."""
+        found = self.condition()
         self.expect("]")
-        return "less" if strict else "at most", left, right
+        return "condition", found
+
+    def all_of_condition(self) -> Node:
+        found = self.condition()
+        self.skip()
+        if self.at < len(self.text):
+            raise UnreadableError(f"left over: {self.text[self.at :]}")
+        return found
+
+    def condition(self) -> Node:
+        """∨ holds less tightly than ∧, and both less than ¬ and the relations."""
+        return self.joined(r"\lor", "any", lambda: self.joined(r"\land", "all", self.single))
+
+    def joined(self, sign: str, kind: str, part: Callable[[], Node]) -> Node:
+        found = [part()]
+        self.skip()
+        while self.eat(sign):
+            found.append(part())
+            self.skip()
+        return found[0] if len(found) == 1 else (kind, found)
+
+    def single(self) -> Node:
+        """¬ (…), a condition in brackets, or a chain a < b ≤ c."""
+        self.skip()
+        if self.eat(r"\lnot"):
+            return "not", self.single()
+        start = self.at
+        if end := self.opened():
+            try:
+                found = self.condition()
+                self.expect(end)
+                return found
+            except UnreadableError:
+                self.at = start  # a bracket of numbers
+        sides, signs = [self.sum()], []
+        self.skip()
+        while sign := next(filter(self.sees, RELATIONS), ""):
+            self.eat(sign)
+            signs.append(sign.strip())
+            sides.append(self.sum())
+            self.skip()
+        if not signs:
+            raise UnreadableError(f"no condition at: {self.text[start:]}")
+        return "chain", sides, signs
 
     def derivative(self) -> Node:
         item = None
@@ -337,12 +434,22 @@ SIGNS: list[tuple[str, Callable[[Parser], Node]]] = [
     (r"\lvert ", lambda p: p.size(r"\rvert")),
     (r"\mathrm{i}", lambda p: ("number", 1j)),
     (r"\pi", lambda p: ("number", np.pi)),
-    ("[", Parser.condition),
+    ("[", Parser.iverson),
+    (r"\left\lVert", lambda p: p.norm(r"\right\rVert")),
+    *((sign, lambda p, sign=sign: p.share(sign)) for sign in SHARES),
     (r"\delta_{", lambda p: ("equal", *p.listed("}"))),
     (r"\operatorname{root}", lambda p: ("root", *p.listed(p.opened()))),
     (r"\nabla", Parser.derivative),
     (r"\mathcal{P}", Parser.pulled),
 ]
+
+
+GATHERED: dict[str, Callable[[list[complex]], complex]] = {
+    "sum": sum,
+    "prod": lambda numbers: np.prod(numbers) if numbers else 1,
+    "max": max,
+    "min": min,
+}
 
 
 # --- values -----------------------------------------------------------------------------------------------------------
@@ -376,6 +483,8 @@ class Evaluator:
                 return self.value(of, env)[item - 1]
             case ("apply", function, args):
                 return self.value(function, env)(*(self.value(arg, env) for arg in args))
+            case ("share", *_):
+                return self.shares(node, env)
             case ("root", ("map", [x], equation)):
                 return self.root(x, equation, env)
             case _:
@@ -422,11 +531,13 @@ class Evaluator:
 
     def of_indices(self, node: Node, env: Env) -> complex:
         match node:
-            case ("sum", names, body, ranges):
-                said = {name: self.domains[over] for name, over in ranges.items()}
-                slots = [said.get(name) or self.range_of(name, body, env) for name in names]
-                values = (self.plain(body, inner) for _, inner in self.points(names, slots, env))
-                return sum(values, 0)
+            case ("reduce", kind, *_):
+                _, within = self.taking_part(node, env)
+                return GATHERED[kind](list(within.values()))
+            case ("norm", of):
+                return np.sqrt(np.sum(np.abs(self.value(of, env).array) ** 2))
+            case ("condition", condition):
+                return int(self.holds(condition, env))
             case ("entry", of, subscripts):
                 tensor = self.value(of, env)
                 if not isinstance(tensor, Tensor) or len(tensor.slots) != len(subscripts):
@@ -434,23 +545,66 @@ class Evaluator:
                 at = (self.index(s, env).at for s in subscripts)
                 return tensor.array[tuple(slot.place(a) for slot, a in zip(tensor.slots, at, strict=True))]
             case ("equal", left, right):
-                a, b = self.index(left, env), self.index(right, env)
-                slot = a.slot or b.slot
-                width = max(len(a.at), len(b.at))
-                wide = (p.at * (width // len(p.at)) for p in (a, b))
-                return int(same(*wide, slot.period if slot else None))
-            case ("at most", left, right):
-                return int(np.real(self.plain(left, env)) <= np.real(self.plain(right, env)))
-            case ("less", left, right):
-                return int(np.real(self.plain(left, env)) < np.real(self.plain(right, env)))
+                return int(self.meet(left, right, env))
             case _:
                 raise UnreadableError(f"no number: {node}")
+
+    def meet(self, left: Node, right: Node, env: Env) -> bool:
+        """Whether two indices are one."""
+        a, b = self.index(left, env), self.index(right, env)
+        slot = a.slot or b.slot
+        width = max(len(a.at), len(b.at))
+        wide = (p.at * (width // len(p.at)) for p in (a, b))
+        return same(*wide, slot.period if slot else None)
+
+    def holds(self, condition: Node, env: Env) -> bool:
+        match condition:
+            case ("all", parts):
+                return all(self.holds(part, env) for part in parts)
+            case ("any", parts):
+                return any(self.holds(part, env) for part in parts)
+            case ("not", part):
+                return not self.holds(part, env)
+            case ("chain", sides, signs):
+                pairs = zip(signs, sides, sides[1:], strict=False)
+                return all(self.compares(sign, left, right, env) for sign, left, right in pairs)
+        raise UnreadableError(f"no condition: {condition}")
+
+    def compares(self, sign: str, left: Node, right: Node, env: Env) -> bool:
+        if sign in ("=", r"\ne"):
+            try:
+                equal = self.meet(left, right, env)
+            except UnreadableError:
+                equal = self.plain(left, env) == self.plain(right, env)
+            return equal == (sign == "=")
+        a, b = np.real(self.plain(left, env)), np.real(self.plain(right, env))
+        return bool(a < b if sign == "<" else a <= b)
+
+    def taking_part(self, node: Node, env: Env) -> tuple[list[Slot], dict[tuple[int, ...], complex]]:
+        """The ranges of the indices of Σ, Π, max, softmax, and the numbers at the places where the condition holds."""
+        _, _, names, condition, body, ranges = node
+        said = {name: self.domains[over] for name, over in ranges.items()}
+        slots = [said.get(name) or self.range_of(name, (body, condition), env) for name in names]
+        return slots, {
+            place: self.plain(body, inner)
+            for place, inner in self.points(names, slots, env)
+            if condition is None or self.holds(condition, inner)
+        }
+
+    def shares(self, node: Node, env: Env) -> Tensor:
+        """softmax, or one over the number of the largest at each of them; 0 where the condition does not hold."""
+        slots, within = self.taking_part(node, env)
+        array = np.zeros([len(slot.points) for slot in slots])
+        largest = max(within.values(), default=0)
+        for place, number in within.items():
+            array[place] = np.exp(number - largest) if node[1] == "softmax" else number == largest
+        return Tensor(array / (array.sum() or 1), tuple(slots))
 
     def excluded(self, node: Node, env: Env) -> bool:
         """Whether a condition among the factors does not hold: then the others do not matter."""
         match node:
-            case ("at most" | "less", *_):
-                return not self.plain(node, env)
+            case ("condition", condition):
+                return not self.holds(condition, env)
             case ("mul", factors):
                 return any(self.excluded(factor, env) for factor in factors)
             case ("divided", above, _):

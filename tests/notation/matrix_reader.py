@@ -17,8 +17,9 @@ import numpy as np
 from tests.notation.latex_reader import UnreadableError
 
 HOLOMORPHIC = ["exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh"]
-TEXT_FUNCTIONS = [*HOLOMORPHIC, "atan", "sqrt", "abs", "abs2", "sign", "real", "imag"]
+TEXT_FUNCTIONS = [*HOLOMORPHIC, "atan", "sqrt", "abs", "abs2", "sign", "real", "imag", "sigmoid"]
 NUMPY = {"atan": np.arctan, "abs2": lambda z: np.abs(z) ** 2, "sign": lambda z: z / np.abs(z)}
+NUMPY |= {"sigmoid": lambda z: 1 / (1 + np.exp(-z))}
 LATEX_SIGNS = {
     r"^{\mathsf{T}}": "ᵀ",
     r"^{\dagger}": "†",
@@ -35,6 +36,8 @@ LATEX_SIGNS = {
     r"\operatorname{diag}(": "diag(",
     r"\operatorname{diagonal}(": "diagonal(",
     r"\operatorname{vec}(": "vec(",
+    r"\operatorname{softmax}(": "softmax(",
+    r"\operatorname{logsumexp}(": "logsumexp(",
     r"\rVert_{F}": "end",
     r"\lVert": "‖",
     r"\rVert": "end",
@@ -44,6 +47,7 @@ LATEX_SIGNS = {
     r"\pi": "π",
     r"\nabla": "∇",
     r"\arctan": "atan",
+    r"\sigma(": "sigmoid(",
     r"\operatorname{Re}": "real",
     r"\operatorname{Im}": "imag",
     r"\operatorname{sign}": "sign",
@@ -55,7 +59,7 @@ LATEX_SIGNS = {
     "^{": "^{",
 }
 TEXT_SIGNS = ["ᵀ", "†", "𝟏", "𝐈", "∘", "⊘", "⊙", "⊗", "·", "‖", "[", "]", "≤", "π", "∇", "conj(", "tr(", "diag("]
-TEXT_SIGNS += ["diagonal(", "vec(", "im"]
+TEXT_SIGNS += ["diagonal(", "vec(", "softmax(", "logsumexp(", "im"]
 COMMON = ["(", ")", "{", "}", "+", "-", "/", ",", ":", "^", "_"]
 MIXED = {"∘", "⊘", "⊙", "⊗", ":", "·"}
 
@@ -176,6 +180,8 @@ class Reader:
 
     names: Mapping[str, object]
     latex: bool
+    by_row: bool = False
+    """Whether it is said of softmax that it acts on each row."""
     left: list[tuple[str, bool]] = field(default_factory=list)
 
     def read(self, text: str, shape: tuple[int, ...]) -> Array:
@@ -287,6 +293,8 @@ class Reader:
                 self.expect("(")
             inner = self.sum()
             self.expect(")")
+            if name == "softmax" and inner.columns and not self.by_row:
+                raise UnreadableError("softmax of a matrix may be that of its rows, its columns or all of it")
             return WHOLE[name](inner) if name in WHOLE else each(NUMPY.get(name) or getattr(np, name), inner)
         raise UnreadableError(f"what is {token}")
 
@@ -456,6 +464,16 @@ def vec(of: Matrix) -> Matrix:
     return Matrix(of.rows + of.columns, (), of.array)
 
 
+def softmax(of: Matrix) -> Matrix:
+    """Of a vector, or of each row of a matrix."""
+
+    def shares(array: Array) -> Array:
+        powers = np.exp(array)
+        return powers / powers.sum(axis=1 if of.columns else 0, keepdims=True)
+
+    return each(shares, of)
+
+
 def reordered(tensor: Matrix, order: list[int]) -> Matrix:
     """(a, b, …) ↦ T(the slot `order[0]` of these, …)."""
     old = tensor.rows + tensor.columns
@@ -494,4 +512,6 @@ WHOLE = {
     "diagonal": diagonal_of,
     "vec": vec,
     "conj": lambda of: each(np.conj, of),
+    "softmax": softmax,
+    "logsumexp": lambda of: Matrix((), (), lambda: np.log(np.sum(np.exp(of.array())))),
 }

@@ -19,6 +19,7 @@ from combdiff.meaning.points import values_of
 from combdiff.meaning.samples import random_value, shape_of
 from combdiff.terms.terms import Diff, Term, Var, bound_by, let, subterms, tuple_of
 from combdiff.terms.types import Domain, Index, Map, Number, Product, Type, is_complex
+from tests.notation.clause_reader import says_rows
 from tests.notation.latex_reader import Evaluator, Parser, Slot, Tensor, UnreadableError, binder, split
 from tests.notation.matrix_reader import Matrix, Reader, given
 
@@ -280,7 +281,9 @@ class Page:
             return self.in_index_form(text, kind)
         try:
             slots = self.slots(kind)
-            return Reader(self.matrices, latex=True).read(text, tuple(len(slot.points) for slot in slots))
+            return Reader(self.matrices, True, says_rows(self.clauses)).read(
+                text, tuple(len(slot.points) for slot in slots)
+            )
         except UnreadableError:
             if isinstance(kind, Number):
                 return self.in_index_form(text, kind)

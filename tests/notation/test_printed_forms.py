@@ -19,7 +19,7 @@ from combdiff.notation.matrix.parts import nodes
 from combdiff.notation.matrix.text import matrix_text
 from combdiff.terms.terms import Sum, Term, Var, subterms
 from combdiff.terms.types import Domain, Map, Number
-from tests.notation.clause_reader import holds
+from tests.notation.clause_reader import holds, says_rows
 from tests.notation.latex_reader import UnreadableError
 from tests.notation.matrix_reader import Reader, given
 from tests.notation.page_reader import Page, Values, values_for
@@ -113,7 +113,7 @@ def read_text(unit: Term, named: dict[Var, Term], sizes: dict[Domain, int]) -> t
         # the name that the text gives it; the value is in the language, whose reader is tested for itself
         page.know(definition.split(" = ")[0], var.kind, evaluate(value, values, sizes))
     with np.errstate(all="ignore"):
-        return values, Reader(page.matrices, latex=False).read(text, expected.shape), signs
+        return values, Reader(page.matrices, False, says_rows(signs)).read(text, expected.shape), signs
 
 
 # --- names that look like something else ----------------------------------------------------------------------------
