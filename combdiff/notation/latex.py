@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from combdiff.errors import UnsupportedError
 from combdiff.language.printing.document import sum_parts
 from combdiff.notation.brackets import bracketed, subscripted
+from combdiff.notation.extents import belongs, size_names
 from combdiff.notation.latex_names import Scope
 from combdiff.notation.latex_terms import params_latex, signed_terms, term_latex
 from combdiff.notation.matrix.expr import MatrixExpr
@@ -42,7 +43,9 @@ def latex(term: Term, form: str = "index", width: int = WIDTH) -> str:
     if form not in ("index", "matrix"):
         raise UnsupportedError(f"there is no {form!r} form", remedy='ask for form="index" or form="matrix"')
     forms = forms_within(term) if form == "matrix" else {}
-    scope = Scope(signs=latex_signs(term, form)).bind(sorted(term.free, key=lambda v: v.uid))
+    sizes = size_names(term)
+    scope = Scope(signs=latex_signs(term, form) | {*sizes.values()}, sizes=sizes)
+    scope = scope.bind(sorted(term.free, key=lambda v: v.uid))
     page = Page(width, forms)
     page.set(term, scope)
     page.explain()
@@ -77,6 +80,8 @@ class Page:
     lines: list[tuple[str, str]] = field(default_factory=list)
     used: list[tuple[MatrixExpr, Scope]] = field(default_factory=list)
     word: str = WHERE
+    tensors: list[str] = field(default_factory=list)
+    """Parameters with the sizes that the formula names."""
 
     def text(self) -> str:
         """The lines in one `aligned` environment; a single line stands alone."""
@@ -105,6 +110,7 @@ class Page:
         heads = []
         while isinstance(term, Lam) and (not is_unit(term) or isinstance(term.body, Let)):
             scope = scope.bind(term.params)
+            self.tensors += filter(None, (belongs(p, scope[p], scope.sizes) for p in term.params))
             heads.append(rf"{params_latex(term.params, scope)} \mapsto")
             term = term.body
         return " ".join(heads), term, scope
@@ -135,7 +141,9 @@ class Page:
         self._fill(word + lead, formula.pieces, margin(word))
 
     def explain(self) -> None:
-        """Where-clauses: what stands under a name of its own, then what the signs mean."""
+        """Where-clauses: sizes that have names, what stands under a name of its own, then what the signs mean."""
+        if self.tensors:
+            self.lines.append(("", self._where() + r",\ ".join(self.tensors)))
         named = {named: scope for expr, scope in self.used for named in named_in(expr)}
         for definition, scope in named.items():
             self._entries(self._where(), definition.var, definition.value, scope, scope)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from combdiff.terms.terms import Term, Var
-from combdiff.terms.types import Index
+from combdiff.terms.types import Domain, Index
 
 _EARLY = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu")
 _LATE = ("nu", "xi", "omicron", "pi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega")
@@ -103,10 +103,19 @@ def sizes_of(indices: Iterable[Var], scope: Scope, spell: Callable[[str], str]) 
     sizes = []
     for index in indices:
         domain = index.kind.domain if isinstance(index.kind, Index) else None
-        if domain is None or domain.declared or not domain.sized or spell(domain.name) in scope.names.values():
+        name = size_of(domain, scope, spell)
+        if not name:
             return []
-        sizes.append(spell(domain.name))
+        sizes.append(name)
     return sizes
+
+
+def size_of(domain: Domain | None, scope: Scope, spell: Callable[[str], str]) -> str:
+    """The name of how many values an index has, empty if there is none, or if a variable has it."""
+    if domain is None or domain.declared:
+        return ""
+    name = scope.sizes.get(domain, spell(domain.name) if domain.sized else "")
+    return "" if name in scope.names.values() else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +133,7 @@ class Scope:
 
     With `reserved`, another index has another letter:
 
-    >>> from combdiff.terms.types import Index
+    >>> from combdiff.terms.types import Domain, Index
     >>> i, k = fresh("i", Index()), fresh("i", Index())
     >>> scope = Scope(reserved=frozenset("ij")).bind([i]).bind([k])
     >>> scope[i], scope[k]
@@ -135,6 +144,8 @@ class Scope:
     names: Mapping[Var, str] = field(default_factory=dict)
     signs: frozenset[str] = frozenset()
     commas: bool = True
+    sizes: Mapping[Domain, str] = field(default_factory=dict)
+    """What the formula calls the sizes of domains that the program does not name."""
     reserved: frozenset[str] | None = None
     """Names of the page; an index i or i₁ whose name is taken or not among them then has a letter that is no name."""
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 from combdiff.language.printing.comparisons import condition_text
 from combdiff.language.printing.document import ATOM, MAP, POSTFIX, PRODUCT, SUM, Piece, placed, sum_text
 from combdiff.notation.brackets import bracketed, called, magnitude, subscripted
-from combdiff.notation.latex_names import Scope, latex_name, sizes_of
+from combdiff.notation.latex_names import Scope, latex_name, size_of, sizes_of
 from combdiff.terms.conditions.comparing import conditions_told, reduced_told
 from combdiff.terms.network import Network, conditions_apart, is_never_drawn, network
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
@@ -163,14 +163,18 @@ def _structure(term: Term, scope: Scope) -> Piece:
 
 
 def _reduced(term: Reduce, scope: Scope) -> Piece:
-    """A product, a maximum, a minimum: below it what it runs over, or the condition if that names all of it."""
+    """A product, a maximum, a minimum: below it what it runs over, or the condition if that names all of it.
+
+    The indices of a map of several, as of `softmax`, are listed: a condition may name them in another order.
+    """
     if term.kind == "norm":
         return rf"\left\lVert {term_latex(lam(term.indices, term.body), scope)} \right\rVert", ATOM
     inner = scope.bind(term.indices)
     parts, body = reduced_told(term)
     told = condition_text(parts, lambda side: _subscript(side, inner), _RELATIONS) if parts else ""
     over = inner.subscripts(inner[v] for v in term.indices)
-    below = told if told and term.mark.free.issuperset(term.indices) else r",\ ".join(filter(None, [over, told]))
+    listed = (term.kind in SHARES and len(term.indices) > 1) or not term.mark.free.issuperset(term.indices)
+    below = r",\ ".join(filter(None, [over, told])) if listed or not told else told
     if term.kind in SHARES:
         return rf"\operatorname{{{term.kind}}}_{{{below}}}{bracketed(term_latex(body, inner))}", ATOM
     if term.kind == "logsumexp":
@@ -378,12 +382,13 @@ def _ranging(index: Var, body: Term, scope: Scope) -> str:
     """An index under Σ, and its range where no slot in `body` shows it: `i<n` for a size, `b \\in B` for a domain."""
     domain = index.kind.domain if isinstance(index.kind, Index) else None
     name = scope[index]
-    if domain is None or not (domain.declared or domain.sized) or _shows_range(body, index):
+    if domain is None or _shows_range(body, index):
         return name
-    of = latex_name(domain.name)
-    if of in scope.names.values():
-        return name
-    return rf"{name} \in {of}" if domain.declared else f"{name}<{of}"
+    if domain.declared:
+        of = latex_name(domain.name)
+        return name if of in scope.names.values() else rf"{name} \in {of}"
+    size = size_of(domain, scope, latex_name)
+    return f"{name}<{size}" if size else name
 
 
 def _shows_range(body: Term, index: Var) -> bool:

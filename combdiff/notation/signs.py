@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TypeGuard
 
 from combdiff.notation.latex_names import latex_name
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
-from combdiff.terms.terms import App, Call, Const, Delta, Sum, Term, Var, bound_by, subterms
+from combdiff.terms.terms import App, Call, Const, Delta, Reduce, Sum, Term, Var, bound_by, subterms
 from combdiff.terms.types import Index, Map
 
 _OF_MATRICES = ("tr", "diag", "diagonal", "vec", "conj")
-_UPRIGHT = r"\operatorname"
+_UPRIGHT = re.compile(r"\\(?:operatorname\{)?([A-Za-z]+)")
+"""The word that a function is written as, \\log or \\operatorname{Re}."""
+_REDUCED = {"maximum": ("max",), "minimum": ("min",), "logsumexp": ("logsumexp", "log", "exp")}
 _IN_SYMPY = {"conj": "conjugate", "real": "re", "imag": "im", "abs": "Abs", "abs2": "Abs"}
 
 
@@ -33,7 +36,10 @@ def _latex_of(t: Term) -> Iterator[str]:
         case Call(name, ()):
             yield f"\\{name}"
         case Call(name, _) if name in SCALAR_FUNCTIONS:
-            yield SCALAR_FUNCTIONS[name].latex.replace(_UPRIGHT, r"\mathrm")
+            written = SCALAR_FUNCTIONS[name].latex
+            yield from (written, *(rf"\mathrm{{{word}}}" for word in _UPRIGHT.findall(written)))
+        case Reduce(kind, _):
+            yield from (rf"\mathrm{{{word}}}" for word in _REDUCED.get(kind, (kind,)))
         case Delta():
             yield r"\delta"
         case App(Var(name, Map() as kind), args) if kind.is_tensor:
@@ -51,7 +57,8 @@ def text_signs(term: Term) -> frozenset[str]:
     found = list(subterms(term))
     names = {v.name for u in found for v in (*bound_by(u), *((u,) if isinstance(u, Var) else ()))}
     constants = {"π"} if any(isinstance(u, Call) and not u.args for u in found) else set()
-    return frozenset({*_OF_MATRICES, *constants, "𝐈", *(f"{name}ᵀ" for name in names)})
+    functions = {u.primitive for u in found if isinstance(u, Call)} | {u.kind for u in found if isinstance(u, Reduce)}
+    return frozenset({*_OF_MATRICES, *constants, *functions, "𝐈", *(f"{name}ᵀ" for name in names)})
 
 
 def sympy_signs(term: Term) -> frozenset[str]:

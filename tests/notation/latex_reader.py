@@ -9,7 +9,7 @@ arguments.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -144,15 +144,19 @@ CONDITION = re.compile(r" < |\\le |\\ne |=|\\l(?:and|or|not)")
 """What tells a condition below a sign from an index with its range, `i<n`."""
 
 
-def names_within(text: str) -> Iterator[str]:
-    """The names in a condition."""
+def new_names(text: str, known: Collection[str]) -> Iterator[str]:
+    """The names in a condition that are not known: i_{1} beside an i that is, but no entry A_{i,j} of an A."""
     at = 0
     while at < len(text):
         if sign := next((sign for sign in (*RELATIONS, *JOINTS) if text.startswith(sign, at)), ""):
             at += len(sign)
         elif text[at].isalpha() or re.match(r"\\[a-zA-Z]", text[at:]):
             end = name_end(text, at)
-            yield text[at:end]
+            stem = text[at:end].split("_{")[0]
+            if text[at:end] not in known and (stem not in known or re.search(r"_\{[\d,]+\}$", text[at:end])):
+                yield text[at:end]
+            elif text[at:end] not in known:
+                end = at + len(stem)
             at = end
         else:
             at += 1
@@ -271,10 +275,10 @@ class Parser:
         said = [re.split(r"<| \\in ", item) for item in items if not CONDITION.search(item)]
         if len(told) > 1:
             raise UnreadableError(f"two conditions: {told}")
-        new = dict.fromkeys(name for name in names_within("".join(told)) if name not in self.names)
+        new = dict.fromkeys(new_names("".join(told), {*self.names, *(name for name, *_ in said)}))
         names = [name for name, *_ in said] or list(new)
         self.implied = not said
-        if not names or not set(new) <= set(names):
+        if not names or (said and new):
             raise UnreadableError(f"unknown names in {told}")
         self.names, self.at = self.names | set(names), end
         condition = Parser(told[0], self.names).all_of_condition() if told else None

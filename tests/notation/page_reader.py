@@ -217,6 +217,9 @@ class Page:
         formula, *where = re.split(r"(?:\\phantom\{)?\\text\{where\}\}?\\ ", flat(text))
         self.clauses = [line.strip() for line in where]
         rest = self.parameters(formula, parts.params)
+        for clause in [line for line in self.clauses if r"\mathbb" in line]:
+            self.clauses.remove(clause)
+            self.sizes_said(clause)
         for name, slot in self.evaluator.domains.items():
             # a size with a name stands for how many values its indices have
             if name not in self.env:
@@ -243,6 +246,20 @@ class Page:
         for name, var in zip(names, params, strict=True):
             self.know(name, var.type, self.values[var], var)
         return text
+
+    def sizes_said(self, clause: str) -> None:
+        r"""x \in \mathbb{R}^{n \times m}, A \in …: the sizes of tensors, and whether they are real."""
+        for item in clause.split(r",\ "):
+            name, field_, sizes = re.fullmatch(r"(.*) \\in \\mathbb\{([RC])\}\^\{(.*)\}", item).groups()
+            array = self.env[name].array
+            said = sizes.split(r" \times ")
+            if len(said) != array.ndim or np.iscomplexobj(array) != (field_ == "C"):
+                raise UnreadableError(f"{name} is none of {item}")
+            for size, n in zip(said, array.shape, strict=True):
+                if self.env.setdefault(size, n) != n:
+                    raise UnreadableError(f"{size} stands for two things")
+                self.matrices[size] = given(n)
+                self.evaluator.domains[size] = Slot(tuple((k,) for k in range(n)))
 
     def definition(self, line: str, var: Var, form: str) -> None:
         """name = value, or name_{i,j} = entry."""

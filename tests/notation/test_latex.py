@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import combdiff as cd
 from combdiff.errors import CombDiffError
 from combdiff.notation.latex import latex
 from combdiff.notation.latex_names import Scope, latex_name
@@ -300,3 +301,14 @@ RANGES: list[tuple[Term, str]] = [
 @pytest.mark.parametrize(("term", "expected"), RANGES, ids=[text for _, text in RANGES])
 def test_a_sum_says_its_range_where_no_slot_shows_it(term: Term, expected: str) -> None:
     assert latex(term) == expected
+
+
+def test_a_size_without_a_name_gets_one() -> None:
+    mean = cd.grad("(n::R) -> (x::RM) -> mean((i, j), x(i, j)^2) * n").latex()
+    assert r"\frac{2 n x_{i,j}}{m\, l}" in mean and r"\text{where}\ x \in \mathbb{R}^{m \times l}" in mean
+    assert r"\text{where}" not in cd.grad("(x::RV{n}) -> mean(i, x(i)^2)").latex()
+
+
+def test_a_map_of_several_indices_lists_them_in_their_order() -> None:
+    d = cd.grad("(x::RM, y::RM) -> logsumexp((k, l), l <= k, x(k, l) * y(l, k))")
+    assert r"\operatorname{softmax}_{k_{1},l_{1},\ l_{1} \le k_{1}}" in d.latex()

@@ -1,0 +1,61 @@
+"""Names for the sizes that a formula uses and that no name of the program says: x ∈ ℝⁿ for a mean over x."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from combdiff.language.printing.anchors import unanchored
+from combdiff.language.printing.names import apart, names_in
+from combdiff.notation.latex_names import latex_name
+from combdiff.terms.terms import Lam, Term, Var
+from combdiff.terms.types import Domain, Index, Map, is_complex
+
+_LETTERS = ("n", "m", "l", "p", "q")
+
+
+def size_names(term: Term) -> dict[Domain, str]:
+    """The sizes that the formula of a result has to name, in LaTeX, and those of the slots beside them.
+
+    >>> from combdiff.language.inference.infer import infer
+    >>> from combdiff.language.parsing.parser import parse
+    >>> list(size_names(infer(parse("(x::RM) -> sum((i, j), x(i, j))"))).values())
+    []
+    >>> list(size_names(infer(parse("(x::RM) -> mean((i, j), x(i, j))"))).values())
+    ['n', 'm']
+    """
+    lost = {d for d in unanchored(apart(term)) if not (d.declared or d.sized or d.symmetric)}
+    taken = names_in(term)
+    free = (letter for letter in _letters() if letter not in taken)
+    found: dict[Domain, str] = {}
+    for var in _parameters(term):
+        slots = _slots(var)
+        if lost & {*slots} - found.keys():
+            found |= {d: latex_name(d.name if d.declared or d.sized else next(free)) for d in slots if d not in found}
+    return found
+
+
+def belongs(var: Var, written: str, sizes: Mapping[Domain, str]) -> str:
+    """`x \\in \\mathbb{R}^{n \\times m}` for a tensor all of whose sizes have names, else nothing."""
+    slots = _slots(var)
+    if not slots or not all(d in sizes for d in slots):
+        return ""
+    extent = r" \times ".join(sizes[d] for d in slots)
+    return rf"{written} \in \mathbb{{{'C' if is_complex(var.kind) else 'R'}}}^{{{extent}}}"
+
+
+def _letters() -> Iterator[str]:
+    yield from _LETTERS
+    yield from (f"n_{k}" for k in range(1, 1000))
+
+
+def _parameters(term: Term) -> Iterator[Var]:
+    while isinstance(term, Lam):
+        yield from term.params
+        term = term.body
+
+
+def _slots(var: Var) -> Sequence[Domain]:
+    """The domains of the slots of a tensor."""
+    if not isinstance(var.kind, Map) or not var.kind.is_tensor:
+        return ()
+    return tuple(p.domain for p in var.kind.params if isinstance(p, Index) and p.domain is not None)
