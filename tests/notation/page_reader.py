@@ -220,6 +220,7 @@ class Page:
         for clause in [line for line in self.clauses if r"\mathbb" in line]:
             self.clauses.remove(clause)
             self.sizes_said(clause)
+        self.words_apart(text)
         for name, slot in self.evaluator.domains.items():
             # a size with a name stands for how many values its indices have
             if name not in self.env:
@@ -246,6 +247,12 @@ class Page:
         for name, var in zip(names, params, strict=True):
             self.know(name, var.type, self.values[var], var)
         return text
+
+    def words_apart(self, text: str) -> None:
+        """Refuse a name that looks as a function does: both are upright words."""
+        for word in re.findall(r"\\operatorname\{(\w+)\}|\\([a-z]+)", text):
+            if rf"\mathrm{{{''.join(word)}}}" in self.env:
+                raise UnreadableError(f"{''.join(word)} is a name and a function")
 
     def sizes_said(self, clause: str) -> None:
         r"""x \in \mathbb{R}^{n \times m}, A \in …: the sizes of tensors, and whether they are real."""

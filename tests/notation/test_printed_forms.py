@@ -152,6 +152,7 @@ GATHERED = [
     "(A::RM) -> (x::RV) -> sum(i, prod(j, not (j < i and A(i, j) <= 0), A(i, j) + x(j)) * minimum(j, x(j) * A(i, j)))",
     "(x::RV) -> (y::RV) -> sum(i, where(x(i) < 0 or 1 <= y(i), y(i)^2, y(i)^3)) + prod(i, y(i))",
     "(A::RM, b::RV) -> (x::RV) -> norm(j -> A(0, j) * x(j)) * sum(j, b(j) * norm(x)) / mean(i, b(i)^2)",
+    "(X::RM) -> (w::RV) -> mean(i, sum(j, X(i, j) * w(j))^2)",
     "(T::(N, N, N) -> R) -> (x::RV) -> mean((i, j, k), T(i, j, k) * x(i) * x(j)^2)",
 ]
 

@@ -50,6 +50,11 @@ def test_plain_text_tells_a_transposed_matrix_from_a_name() -> None:
     assert cd.grad("(π::R) -> (x::R) -> π * pi * x^2").matrix_text() == "2 π1 x π"
 
 
+def test_plain_text_tells_a_name_from_a_function_of_that_name() -> None:
+    d = cd.grad("(softmax::RF, y::RV) -> (x::RV) -> logsumexp(i, x(i)) * sum(i, softmax(y(i)))")
+    assert d.matrix_text() == "(𝟏ᵀ softmax1(y)) softmax(x)"
+
+
 def test_a_clause_below_a_formula_has_the_names_of_the_formula() -> None:
     d = cd.grad("(tr::R) -> (X::RM) -> tr * sum(i, X(i, i))^2 + tr * X(0, 1)^2")
     formula, clause = d.matrix_text().splitlines()
