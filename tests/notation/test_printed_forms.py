@@ -6,6 +6,7 @@ The readers (`latex_reader.py`, `matrix_reader.py`, `page_reader.py`, `clause_re
 from __future__ import annotations
 
 import contextlib
+from functools import cache
 
 import numpy as np
 import pytest
@@ -43,9 +44,15 @@ def has_numbers(term: Term) -> bool:
     return not integral and all(isinstance(k, Number) or k.is_tensor for kind in linear for k in kind.params)
 
 
-def assert_reads_as(term: Term, text: str, form: str) -> None:
+@cache
+def numbers_of(term: Term) -> tuple[dict[Domain, int], Values, list[np.ndarray]]:
+    """Sizes, values of the parameters, and what the term then is: once for all forms of it."""
     sizes = small(term)
-    values, expected = values_for(term, sizes)
+    return sizes, *values_for(term, sizes)
+
+
+def assert_reads_as(term: Term, text: str, form: str) -> None:
+    sizes, values, expected = numbers_of(term)
     page = Page(term, values, sizes)
     with np.errstate(all="ignore"):
         found = page.latex(text, form)
