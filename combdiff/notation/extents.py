@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from combdiff.language.printing.anchors import unanchored
-from combdiff.language.printing.names import apart, names_in
+from combdiff.language.printing.names import names_in
 from combdiff.notation.latex_names import latex_name
-from combdiff.terms.terms import Lam, Term, Var
+from combdiff.notation.latex_terms import shows_range
+from combdiff.terms.terms import Lam, Sum, Term, Var, subterms
 from combdiff.terms.types import Domain, Index, Map, is_complex
 
 _LETTERS = ("n", "m", "l", "p", "q")
@@ -23,7 +23,7 @@ def size_names(term: Term) -> dict[Domain, str]:
     >>> list(size_names(infer(parse("(x::RM) -> mean((i, j), x(i, j))"))).values())
     ['n', 'm']
     """
-    lost = {d for d in unanchored(apart(term)) if not (d.declared or d.sized or d.symmetric)}
+    lost = {d for d in _counted(term) if not (d.declared or d.sized or d.symmetric)}
     taken = names_in(term)
     free = (letter for letter in _letters() if letter not in taken)
     found: dict[Domain, str] = {}
@@ -32,6 +32,16 @@ def size_names(term: Term) -> dict[Domain, str]:
         if lost & {*slots} - found.keys():
             found |= {d: latex_name(d.name if d.declared or d.sized else next(free)) for d in slots if d not in found}
     return found
+
+
+def _counted(term: Term) -> Iterator[Domain]:
+    """The domains of summed indices whose range no slot below their Σ shows."""
+    for u in subterms(term):
+        if not isinstance(u, Sum):
+            continue
+        for v in u.indices:
+            if isinstance(v.kind, Index) and v.kind.domain is not None and not shows_range(u.body, v):
+                yield v.kind.domain
 
 
 def belongs(var: Var, written: str, sizes: Mapping[Domain, str]) -> str:

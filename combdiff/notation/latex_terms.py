@@ -382,7 +382,7 @@ def _ranging(index: Var, body: Term, scope: Scope) -> str:
     """An index under Σ, and its range where no slot in `body` shows it: `i<n` for a size, `b \\in B` for a domain."""
     domain = index.kind.domain if isinstance(index.kind, Index) else None
     name = scope[index]
-    if domain is None or _shows_range(body, index):
+    if domain is None or shows_range(body, index):
         return name
     if domain.declared:
         of = latex_name(domain.name)
@@ -391,7 +391,7 @@ def _ranging(index: Var, body: Term, scope: Scope) -> str:
     return f"{name}<{size}" if size else name
 
 
-def _shows_range(body: Term, index: Var) -> bool:
+def shows_range(body: Term, index: Var) -> bool:
     """Whether `index` stands in a slot that it ranges over, and alone in no other one."""
     entries = [t for t in subterms(body) if isinstance(t, App) and index in t.free]
     slots = [pair for t in entries for pair in zip(t.args, _slots(t.function), strict=True) if index in pair[0].free]
