@@ -57,6 +57,8 @@ def softplus(t: Term) -> Term:
 LAWS = {
     "1/(1 + e^-x)": (Pow(Add((ONE, exp(neg(x)))), MINUS_ONE), sigma(x)),
     "1/(e^x + 1)^2": (Pow(Add((exp(x), ONE)), number(-2)), power(sigma(neg(x)), number(2))),
+    "1/(-1 - e^x)": (Pow(Add((MINUS_ONE, neg(exp(x)))), MINUS_ONE), neg(sigma(neg(x)))),
+    "log(-(-1 - e^x))": (Call("log", (Mul((MINUS_ONE, Add((MINUS_ONE, neg(exp(x)))))),)), softplus(x)),
     "e^x/(1 + e^x)": (over(exp(x), Add((ONE, exp(x)))), sigma(x)),
     "e^(x-y)/(1 + e^(x-y))": (over(exp(X_Y), Add((ONE, exp(X_Y)))), sigma(X_Y)),
     "e^-x/(1 + e^-x)^2": (Mul((exp(neg(x)), Pow(Add((ONE, exp(neg(x)))), number(-2)))), mul(sigma(x), sigma(neg(x)))),
