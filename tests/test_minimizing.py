@@ -173,6 +173,7 @@ def test_orthonormal_columns_that_minimise_are_the_lowest_eigenvectors(n, m, ove
     assert np.isclose(found.fun, np.linalg.eigvalsh(A)[:m].sum(), atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("over_complex", (False, True))
 def test_derivatives_over_orthonormal_columns_are_differences(over_complex) -> None:
     rng = np.random.default_rng(2)

@@ -32,9 +32,11 @@ def doubled(d: Derivation) -> Derivation:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", [cd.grad, cd.pullback, cd.hvp])
-@pytest.mark.parametrize("text", KEPT.values(), ids=KEPT)
-def test_a_definition_that_is_kept_unknown_is_checked(text: str, mode: Callable[..., Derivation]) -> None:
-    report = mode(text, keep="f", wrt="x").check()
+@pytest.mark.parametrize("name", KEPT)
+def test_a_definition_that_is_kept_unknown_is_checked(name: str, mode: Callable[..., Derivation]) -> None:
+    if name == "a map of a tensor" and mode is cd.hvp:
+        pytest.skip("differences of differences of every entry take half a minute")
+    report = mode(KEPT[name], keep="f", wrt="x").check()
     assert report
     assert report.findings[0].difference > 0
 

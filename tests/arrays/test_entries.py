@@ -106,6 +106,7 @@ def sums(draw: st.DrawFn) -> str:
     return f"{scale}({' + '.join(terms)})"
 
 
+@pytest.mark.slow
 @given(sums(), st.integers(1, 5), st.integers(1, 4))
 @settings(max_examples=20, deadline=None)
 def test_any_sum_of_entries_is_what_it_means(matrix: str, n: int, m: int) -> None:

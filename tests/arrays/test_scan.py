@@ -87,6 +87,7 @@ def test_a_recurrent_network_and_its_adjoint(T: int) -> None:
         np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_libraries_run_the_same_loop(library: Numbers) -> None:
     if library.name == "dask":
         with pytest.raises(UnsupportedError, match="in a loop"):

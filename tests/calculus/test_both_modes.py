@@ -23,6 +23,7 @@ def _agrees(mode: str, name: str) -> None:
         assert "numbers" in str(refusal) or "real line" in str(refusal)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_tangents_of_the_examples_agree_with_differences(name: str) -> None:
     _agrees("jvp", name)

@@ -156,6 +156,7 @@ def _in_jax(name: str) -> Callable[[Any, Any], Any]:
     }[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REAL_PROGRAMS)
 def test_code_for_tangents_and_jacobians_agrees_with_jax(name: str) -> None:
     jax = pytest.importorskip("jax")
@@ -170,6 +171,7 @@ def test_code_for_tangents_and_jacobians_agrees_with_jax(name: str) -> None:
             assert np.allclose(jacobian(A, x), jax.jacfwd(lambda x, A=A: f(A, x))(x))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["quadratic", "quartic", "norms"])
 def test_code_for_hessians_agrees_with_jax(name: str) -> None:
     jax = pytest.importorskip("jax")

@@ -209,6 +209,7 @@ INVERSES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", SIZES)
 def test_a_tensor_that_solves_an_equation_has_a_jacobian(n: int) -> None:
     rng = np.random.default_rng(n)
@@ -223,6 +224,7 @@ def test_a_tensor_that_solves_an_equation_has_a_jacobian(n: int) -> None:
     assert np.allclose(u[1], np.linalg.inv(A + 3 * np.diag(u[0] ** 2)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", SIZES)
 def test_roots_entry_by_entry_have_a_jacobian_and_a_hessian(n: int) -> None:
     root = "root((x::RV) -> i -> x(i)^3 + x(i) - b(i))"

@@ -259,6 +259,7 @@ def test_any_text_is_read_or_refused_with_a_place_and_a_remedy(text: str) -> Non
         assert not any(word in error.message for word in ("RPAR", "$END", "NAME", "SEP", "COMMA", "LSQB"))
 
 
+@pytest.mark.slow
 @given(st.text(max_size=40))
 @settings(max_examples=200, deadline=None)
 def test_arbitrary_characters_raise_nothing_else(text: str) -> None:

@@ -132,6 +132,7 @@ def test_without_one_of_the_two_symmetries_there_is_no_single_term_with_factor_f
     assert set(oracle.factors_in_front(body)) == {2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_eq_58_as_numbers(seed, sizes):
@@ -178,6 +179,7 @@ def test_without_one_of_the_two_symmetries_as_numbers(seed, sizes, text):
     oracle.agrees_with_differences(t)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [REAL_WEIGHTS, COMPLEX_WEIGHTS])
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_the_pullback_with_a_complex_cotangent(seed, text):

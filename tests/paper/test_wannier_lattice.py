@@ -80,6 +80,7 @@ def test_without_the_law_there_are_two_terms():
     assert set(oracle.factors_in_front(body)) == {2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("orbitals, functions, zone, steps", CASES)
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_value_and_gradient_in_three_directions_as_an_expert_computes_them(seed, orbitals, functions, zone, steps):

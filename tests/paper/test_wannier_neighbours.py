@@ -83,6 +83,7 @@ def test_arrays_without_the_law_are_refused():
         gradient(NEIGHBOURS).compile("numpy", check="full")(M=m + 1j, w=t["w"], U=t["U"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_the_hessian_vector_product_as_numbers(seed):
     t = oracle.trial(hessian(NEIGHBOURS), seed, M=(1, 1, 3, 3), w=(3,), U=(1, 2, 3))

@@ -21,6 +21,7 @@ def _expected(A: np.ndarray, b: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, 
     return r**2 + np.exp(-(r**2)), slope[:, None] * A, bend[:, None, None] * A[:, :, None] * A[:, None, :]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["numpy", "jax", "torch"])
 def test_per_example_gradients_are_rows(backend: str) -> None:
     if backend != "numpy":
@@ -36,6 +37,7 @@ def test_per_example_gradients_are_rows(backend: str) -> None:
         assert np.allclose(found[0], value) and np.allclose(found[1], gradient)
 
 
+@pytest.mark.slow
 def test_products_and_matrices_of_second_derivatives_have_the_axis_too() -> None:
     rng = np.random.default_rng(2)
     f, h = cd.grad(LOSS).compile(hvp=True), cd.hessian(LOSS).compile()

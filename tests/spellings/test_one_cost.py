@@ -44,6 +44,7 @@ def test_a_respelling_means_the_same(name: str) -> None:
             np.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", QUICK)
 def test_a_respelling_costs_the_same(name: str) -> None:
     assert not differences(name, SEED - 1)
@@ -71,6 +72,7 @@ PARTS = {
 """Programs in which a part has a name."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PARTS)
 def test_a_part_with_a_name_costs_the_same(name: str) -> None:
     module = parse(PARTS[name])

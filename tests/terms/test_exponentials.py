@@ -168,6 +168,7 @@ def derivative(f, t: float, order: int):
         return (f(at + h) - 2 * f(at) + f(at - h)) / h**2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", NAIVE)
 def test_the_naive_text_keeps_its_digits(library: Numbers, text: str) -> None:
     f = NAIVE[text]
