@@ -31,6 +31,8 @@ from combdiff.terms.terms import (
     total,
 )
 
+_MOST_PARTS = 64  # a tower of products of values would have 2, 4, 8, …
+
 
 def without_deviations(t: Term, values: Mapping[Var, Term], seen: Callable[[Sum], None] = lambda _: None) -> Term:
     """`t` with 0 for the sums of deviations from a mean, each given to `seen`; `values` is what variables of `t` are.
@@ -118,12 +120,19 @@ def _summed(i: Var, factors: Sequence[Term], values: Mapping[Var, Term]) -> Term
 
 
 def _all_parts(factors: Sequence[Term], values: Mapping[Var, Term]) -> list[Term]:
-    """The factors of a product of values, down to what is no value."""
+    """The factors of a product of values, down to what is no value; those that are given, if these are many."""
     found: list[Term] = []
-    for f in factors:
+    left = [*reversed(factors)]
+    while left:
+        f = left.pop()
         whole = _written_out(f, values)
-        found += [f] if whole is f else _all_parts(_parts(whole), values)
-    return [g for f in found for g in _parts(f)]
+        if whole is f:
+            found += _parts(f)
+        else:
+            left += reversed(_parts(whole))
+        if len(found) + len(left) > _MOST_PARTS:
+            return [g for f in factors for g in _parts(f)]
+    return found
 
 
 def _parts(t: Term) -> list[Term]:

@@ -131,7 +131,8 @@ class Arrays:
         if key in self._entrywise:
             step, places = self._entrywise[key]
             return Value(step, tuple(numbered[place] for place in places))
-        if isinstance(op, ops.Call) and values[0].step.complex and SCALAR_FUNCTIONS[op.function].commutes:
+        one_number = isinstance(op, ops.Call) and len(values) == 1 and values[0].step.complex
+        if isinstance(op, ops.Call) and one_number and SCALAR_FUNCTIONS[op.function].commutes:
             # exp(z') is exp(z)', where that is there already
             mirrored = [self.conj(values[0])]
             if self._in_any_order(op, mirrored, complex)[0] in self._entrywise:
