@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from combdiff.terms.laws.opening import opened
 from combdiff.terms.laws.softmax import with_softmax
 from combdiff.terms.terms import (
     Add,
@@ -20,14 +21,11 @@ from combdiff.terms.terms import (
     Term,
     Traverser,
     Var,
-    apply,
     call,
     mul,
     power,
     subterms,
 )
-
-_LARGEST = 4  # what is opened is a definition of exponentials by a few others
 
 
 def with_stable_forms(program: Term) -> Term:
@@ -54,34 +52,16 @@ def _stable(t: Term, values: Mapping[Var, Term]) -> Term:
     """A logarithm, a power or a product in a stable form, if it has one with definitions written out."""
     match t:
         case Call("log", (u,)):
-            made = call("log", _opened(u, values))
+            made = call("log", opened(u, values))
             return t if isinstance(made, Call) and made.primitive == "log" else made
         case Pow(Add() as base, exponent):
-            made = power(_opened(base, values), exponent)
+            made = power(opened(base, values), exponent)
             return t if isinstance(made, Pow) and isinstance(made.base, Add) else made
         case Mul(factors) if any(isinstance(f, Call) and f.primitive in ("sigmoid", "cosh") for f in factors):
-            opened = [_opened(f, values) for f in factors]
-            made = mul(*opened)
+            made = mul(*(opened(f, values) for f in factors))
             return t if isinstance(made, Mul) and len(made.factors) >= len(factors) else made
         case _:
             return t
-
-
-def _opened(t: Term, values: Mapping[Var, Term], depth: int = 0) -> Term:
-    """`t` with definitions of exponentials written out."""
-
-    def visit(u: Term) -> Term:
-        match u:
-            case Var() if u in values:
-                return _opened(values[u], values, depth + 1)
-            case App(Var() as v, args) if v in values:
-                return _opened(apply(values[v], *args), values, depth + 1)
-            case _:
-                return u
-
-    if depth > _LARGEST or t.free.isdisjoint(values):
-        return t
-    return Traverser(visit)(t)
 
 
 def _is_exponential(value: Term, values: Collection[Term]) -> bool:

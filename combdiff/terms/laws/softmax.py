@@ -13,6 +13,7 @@ from itertools import islice, product
 from combdiff.terms.alpha import alpha_equal
 from combdiff.terms.conditions.guards import Condition, under, unguarded
 from combdiff.terms.laws.exponentials import softplus
+from combdiff.terms.laws.opening import opened
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,
@@ -49,7 +50,6 @@ from combdiff.terms.terms import (
 from combdiff.terms.types import Index, is_complex
 
 _PLACES = 64  # so many choices of indices are tried
-_LARGEST = 4  # what is opened is a definition of exponentials by a few others
 
 
 def with_softmax(program: Term) -> Term:
@@ -77,14 +77,18 @@ def _stable(t: Term, values: Mapping[Var, Term]) -> Term:
         return t
     match t:
         case Call("log", (u,)):
-            made = logarithm(_opened(u, values))
+            made = logarithm(opened(u, values, _in_place))
         case Mul():
-            made = _shared(_opened(t, values))
+            made = _shared(opened(t, values, _in_place))
         case Call("exp", (Add() as u,)):
-            made = _exponential(_opened(u, values))
+            made = _exponential(opened(u, values, _in_place))
         case _:
             return t
     return t if made is None else made
+
+
+def _in_place(t: Term) -> Term:
+    return _stable(t, {})
 
 
 def logarithm(t: Term) -> Term | None:
@@ -288,23 +292,6 @@ def _is_of_exponentials(value: Term, values: Mapping[Var, Term]) -> bool:
             return v in values
         case _:
             return False
-
-
-def _opened(t: Term, values: Mapping[Var, Term], depth: int = 0) -> Term:
-    """`t` with definitions of exponentials written out, in their stable forms."""
-
-    def visit(u: Term) -> Term:
-        match u:
-            case Var() if u in values:
-                return _opened(values[u], values, depth + 1)
-            case App(Var() as v, args) if v in values:
-                return _opened(apply(values[v], *args), values, depth + 1)
-            case _:
-                return _stable(u, {}) if depth else u
-
-    if depth > _LARGEST or t.free.isdisjoint(values):
-        return Traverser(visit)(t) if depth else t
-    return Traverser(visit)(t)
 
 
 def _without_unread(t: Term) -> Term:
