@@ -13,7 +13,7 @@ from __future__ import annotations
 from itertools import permutations
 
 from combdiff.terms.conditions.guards import Condition, Guard, condition_of, is_finite, under, unguarded
-from combdiff.terms.conditions.ordering import form_of, implies, left_of
+from combdiff.terms.conditions.ordering import are_contrary, are_exhaustive, form_of, implies, left_of
 from combdiff.terms.terms import (
     ONE,
     ZERO,
@@ -99,9 +99,11 @@ def _under(condition: Condition, body: Term) -> Term:
     def visit(u: Term) -> Term:
         if not isinstance(u, Indicator):
             return u
-        if excluded and set(excluded) <= set(unguarded(u)[0]):
-            return ZERO
         asked = condition_of(u)
+        if are_contrary(asked, condition) or (excluded and _is_implied(excluded, unguarded(u)[0])):
+            return ZERO
+        if len(excluded) == 1 and are_exhaustive(asked, excluded[0]):
+            return u.body
         left = left_of(asked, condition)
         return u.body if left is None else u if left == asked else left.over(u.body)
 
@@ -109,6 +111,9 @@ def _under(condition: Condition, body: Term) -> Term:
     if inner == ZERO:
         return ZERO
     factors = factors_of(inner)
+    asked = [c for f in factors for c in unguarded(f)[0]]
+    if any(are_contrary(c, other) for c in excluded for other in asked):
+        return inner
     for n, f in enumerate(factors):
         if isinstance(f, Indicator) and implies(condition_of(f), condition):
             return under((condition_of(f),), mul(*factors[:n], f.body, *factors[n + 1 :]))
@@ -121,3 +126,7 @@ def _excluded(condition: Condition) -> Guard:
         return ()
     guard, core = unguarded(condition.left)
     return guard if core == ONE else ()
+
+
+def _is_implied(conditions: Guard, by: Guard) -> bool:
+    return all(any(implies(c, condition) for c in by) for condition in conditions)

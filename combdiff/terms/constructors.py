@@ -75,6 +75,8 @@ def call(primitive: str, *args: Term) -> Term:
             return Const(real * real + imag * imag)
         case (("abs" | "sign"), (Const(real, imag),)) if not imag:
             return Const(abs(real) if primitive == "abs" else Fraction((real > 0) - (real < 0)))
+        case "abs", (u,) if at_least_zero(u):
+            return u
         case "exp", (Const() as c,) if c == ZERO:
             return ONE
         case "log", (u,) if (stable := logarithm(u, opposite)) is not None:

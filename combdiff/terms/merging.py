@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from combdiff.terms.branches import at_least_zero
 from combdiff.terms.nodes import ONE, TWO, Call, Conj, Const, Mul, Pow, Term
 from combdiff.terms.types import Index, is_complex
 
@@ -222,7 +223,7 @@ def _sign_of_real(sign: Term, u: Term, powers: dict[Term, int]) -> bool:
     if n % 2:
         return _shift(powers, {size: -n, sign: -1, u: n})
     if powers.get(u, 0) > 0:
-        return _shift(powers, {u: -1, sign: -1, size: 1})
+        return _shift(powers, {sign: -1} if at_least_zero(u) else {u: -1, sign: -1, size: 1})
     beside = powers.get(u, 0) or any(isinstance(f, Pow) and f.base == size for f, times in powers.items() if times)
     return powers[sign] > (1 if beside else 2) and _shift(powers, {sign: -2})
 

@@ -45,6 +45,12 @@ def above(e: Term) -> Term:
         (above(add(INVERSE, mul(z, below(INVERSE)))), "where(y < x, 1 / y)"),
         (below(add(INVERSE, mul(z, above(INVERSE)))), "where(x <= y, 1 / y)"),
         (above(add(INVERSE, mul(z, below(indicator(ONE, z, x))))), "where(y < x, 1 / y)"),
+        (above(add(INVERSE, indicator(x, add(y, ONE), z))), "where(y < x, where(x <= 1 + y, z) + 1 / y)"),
+        (above(add(INVERSE, indicator(add(y, number(-1)), x, z))), "where(y < x, z + 1 / y)"),
+        (below(add(INVERSE, indicator(x, add(y, ONE), z))), "where(x <= y, z + 1 / y)"),
+        (below(add(INVERSE, indicator(add(y, ONE), x, z))), "where(x <= y, 1 / y)"),
+        (above(add(INVERSE, compared(x, "<", add(y, number(-1)), z))), "where(y < x, 1 / y)"),
+        (below(compared(x, "!=", add(y, ONE), INVERSE)), "where(x <= y, 1 / y)"),
         (above(add(INVERSE, above(z))), "where(y < x, 1 / y + z)"),
     ],
 )

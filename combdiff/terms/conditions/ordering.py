@@ -32,6 +32,7 @@ from combdiff.terms.terms import (
     call,
     fresh,
     mul,
+    neg,
     number,
     split_coefficient,
     terms_of,
@@ -145,13 +146,46 @@ def _counted(t: Term) -> Domain | None:
 
 
 def implies(one: Condition, other: Condition) -> bool:
-    """Whether one condition is known to hold only where the other one does."""
+    """Whether one condition is known to hold only where the other one does: 1 ≤ x only where 0 ≤ x."""
     if one == other:
+        return True
+    if _is_looser(other, one):
         return True
     a, b = form_of(one), form_of(other)
     if a is None or b is None or other.equal:
         return False
     return b.plus(a.negative()).always or (one.equal and b.plus(a).always)
+
+
+def are_contrary(one: Condition, other: Condition) -> bool:
+    """Whether two conditions of order cannot both hold, for their sum says so: a ≤ 0 and 1 ≤ a.
+
+    >>> i = fresh("i", Index(Domain("N")))
+    >>> are_contrary(Condition(i, ZERO), Condition(ONE, i)), are_contrary(Condition(i, ZERO), Condition(ZERO, i))
+    (True, False)
+    """
+    slack = _sum_of_slacks(one, other)
+    return slack is not None and slack < 0
+
+
+def are_exhaustive(one: Condition, other: Condition) -> bool:
+    """Whether one of two conditions of order holds in any case: a ≤ 1 and 0 ≤ a."""
+    slack = _sum_of_slacks(one, other)
+    return slack is not None and slack >= 0
+
+
+def _sum_of_slacks(one: Condition, other: Condition) -> Fraction | None:
+    """What is greater less what is smaller in both conditions together, if that is a number."""
+    if one.equal or other.equal or one.free != other.free:
+        return None
+    found = add(one.right, other.right, *(neg(u) for side in (one.left, other.left) for u in terms_of(side)))
+    return found.real if isinstance(found, Const) else None
+
+
+def _is_looser(one: Condition, other: Condition) -> bool:
+    """Whether one condition of order is another one with a number added to its greater side."""
+    slack = _sum_of_slacks(one, Condition(other.right, other.left, other.equal))
+    return slack is not None and slack >= 0
 
 
 def is_kept(index: Term, domain: Domain, held: Collection[Condition]) -> bool:
