@@ -18,6 +18,7 @@ from combdiff.terms.terms import (
     ONE,
     ZERO,
     Add,
+    Const,
     Indicator,
     Mul,
     Term,
@@ -61,17 +62,30 @@ def stated_once(t: Term) -> Term:
 
 
 def _product(t: Mul, factors: tuple[Term, ...]) -> Term:
-    """Two factors under one condition, as one; and so on."""
+    """Two factors under one condition, as one, and a factor that cancels in what is guarded there; and so on."""
     guards = [f for f in factors if isinstance(f, Indicator)]
+    for guard in guards:
+        for f in factors:
+            whole = mul(f, guard.body)
+            if not isinstance(f, Indicator | Const) and (whole == ONE or _is_shorter(whole, guard.body)):
+                rest = [g for g in factors if g is not guard and g is not f]
+                return _again(mul(*rest, _under(condition_of(guard), whole)))
     for one, other in permutations(guards, 2):
         left = left_of(condition_of(one), condition_of(other))
         if left == condition_of(one):
             continue
         rest = [f for f in factors if f is not one and f is not other]
         inner = mul(one.body, other.body) if left is None else mul(left.over(one.body), other.body)
-        together = mul(*rest, _under(condition_of(other), inner))
-        return _product(together, together.factors) if isinstance(together, Mul) else together
+        return _again(mul(*rest, _under(condition_of(other), inner)))
     return t
+
+
+def _is_shorter(one: Term, other: Term) -> bool:
+    return len(factors_of(one)) < len(factors_of(other))
+
+
+def _again(t: Term) -> Term:
+    return _product(t, t.factors) if isinstance(t, Mul) else t
 
 
 def _sum(t: Add, terms: tuple[Term, ...]) -> Term:
