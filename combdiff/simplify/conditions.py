@@ -10,6 +10,8 @@ where(y != 0, 1 / (1 + where(y == 0, a)))  becomes   where(y != 0, 1)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fractions import Fraction
 from itertools import permutations
 
 from combdiff.terms.conditions.guards import Condition, Guard, condition_of, is_finite, under, unguarded
@@ -21,6 +23,7 @@ from combdiff.terms.terms import (
     Const,
     Indicator,
     Mul,
+    Pow,
     Term,
     Traverser,
     add,
@@ -66,10 +69,9 @@ def _product(t: Mul, factors: tuple[Term, ...]) -> Term:
     guards = [f for f in factors if isinstance(f, Indicator)]
     for guard in guards:
         for f in factors:
-            whole = mul(f, guard.body)
-            if not isinstance(f, Indicator | Const) and (whole == ONE or _is_shorter(whole, guard.body)):
+            if _meets_its_inverse(f, factors_of(guard.body)):
                 rest = [g for g in factors if g is not guard and g is not f]
-                return _again(mul(*rest, _under(condition_of(guard), whole)))
+                return _again(mul(*rest, _under(condition_of(guard), mul(f, guard.body))))
     for one, other in permutations(guards, 2):
         left = left_of(condition_of(one), condition_of(other))
         if left == condition_of(one):
@@ -80,8 +82,19 @@ def _product(t: Mul, factors: tuple[Term, ...]) -> Term:
     return t
 
 
-def _is_shorter(one: Term, other: Term) -> bool:
-    return len(factors_of(one)) < len(factors_of(other))
+def _meets_its_inverse(factor: Term, others: Sequence[Term]) -> bool:
+    """Whether one of the other factors is a power of the same base with the opposite sign."""
+    base, exponent = _base_and_exponent(factor)
+    found = [n for b, n in map(_base_and_exponent, others) if b == base]
+    return not isinstance(factor, Const) and any(n * exponent < 0 for n in found)
+
+
+def _base_and_exponent(t: Term) -> tuple[Term, Fraction]:
+    match t:
+        case Pow(base, Const(n, imag)) if not imag:
+            return base, n
+        case _:
+            return t, Fraction(1)
 
 
 def _again(t: Term) -> Term:
