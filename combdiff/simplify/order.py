@@ -91,6 +91,9 @@ class ReadingOrder:
                 return self._sum(indices, body, met)
             case Mul(factors) if not isinstance(t.type, Index):
                 return _product(self._primitive([self(f, met) for f in factors]), self.rank, met)
+            case Pow(base, Const() as n) if self.collect and n.is_integer and n.real < 0:
+                size, rest = content(self(base, met))
+                return mul(power(size, n), power(rest, n))
             case Add(terms) if not isinstance(t.type, Index):
                 ordered = sorted((self(u, met) for u in terms), key=_is_negative)
                 return self._collected(ordered, met) if self.collect else add(*ordered)
@@ -116,7 +119,7 @@ class ReadingOrder:
         """`factors` with the numbers that all terms of a sum have in front of the product."""
         if not self.collect:
             return list(factors)
-        parts = [content(f) if isinstance(f, Add) else (ONE, f) for f in factors]
+        parts = [content(f) if isinstance(f, Add) else (ONE, f) for u in factors for f in factors_of(u)]
         return [*(c for c, _ in parts if c != ONE), *(f for _, f in parts)]
 
     def _let(self, bindings: tuple[tuple[Var, Term], ...], body: Term, met: Sequence[Var]) -> Term:
