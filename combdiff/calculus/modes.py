@@ -19,7 +19,7 @@ from combdiff.calculus.jumps.distributions import with_peaks
 from combdiff.calculus.matrices.jacobian import jacobian_of
 from combdiff.calculus.reverse import gradient_of, pullback_of
 from combdiff.calculus.symmetric import symmetrised
-from combdiff.errors import UnsupportedError
+from combdiff.errors import Mention, UnsupportedError
 from combdiff.language.printing.names import names_in
 from combdiff.terms.terms import (
     ZERO,
@@ -40,7 +40,7 @@ from combdiff.terms.terms import (
     refreshed,
     subterms,
 )
-from combdiff.terms.types import Index, Map, Number, Type, is_complex
+from combdiff.terms.types import Map, Number, Type, is_complex, is_discrete
 
 Simplify = Callable[[Lam, Collection[Var]], Lam]
 """(a derivative, variables whose declared symmetry must not be used yet) ↦ an equal map."""
@@ -374,7 +374,8 @@ def _leading(t: Term) -> tuple[list[Lam], Term]:
 
 
 def _is_index(v: Var) -> bool:
-    return isinstance(v.kind, Index)
+    """Whether nothing is differentiated by it: an index, or an array of integers."""
+    return is_discrete(v.kind)
 
 
 def _mark_last(program: Term) -> Term:
@@ -402,6 +403,13 @@ def _mark_named(program: Term, wrt: Sequence[str]) -> Term:
         raise UnsupportedError(
             f"there is no parameter {missing[0]!r} to differentiate with respect to",
             remedy=f"the parameters are {', '.join(known) or 'none'}",
+        )
+    whole = next((p for p in everything if p.name in wrt and is_discrete(p.kind)), None)
+    if whole is not None:
+        raise UnsupportedError(
+            f"{whole.name} holds integers, and nothing is differentiated by integers",
+            about=Mention(whole.name),
+            remedy="name parameters of real or complex numbers",
         )
     chosen = tuple(p for p in everything if p.name in wrt)
     captured = tuple(p for p in everything if p.name not in wrt)

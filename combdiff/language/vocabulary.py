@@ -40,6 +40,8 @@ def in_words(kind: Type) -> str:
         case Map(params) if kind.is_tensor:
             values = "complex" if kind.result == COMPLEX else "real"
             return f"a {values} tensor with {counted(len(params), 'index')}"
+        case Map(params) if kind.is_integers:
+            return f"an array of integers with {counted(len(params), 'index')}"
         case Map(params):
             return f"a map of {counted(len(params), 'argument')}"
         case Product(items):

@@ -28,6 +28,7 @@ from combdiff.meaning.values import (
     called,
     fitted,
     is_array,
+    out_of_range,
     sizes_of,
     span_of,
 )
@@ -51,6 +52,7 @@ from combdiff.terms.terms import (
     Term,
     Tuple,
     Var,
+    domains_compared,
 )
 from combdiff.terms.types import Domain, Index, Map, Number, Type, is_complex
 
@@ -216,7 +218,19 @@ class _Scope:
         if isinstance(entry, np.ndarray):
             return entry
         found: Scalar = entry.item()
+        if isinstance(kind.result, Index):
+            self.check_entry(kind.result, int(found.real), name, args)
+            return int(found.real)
         return found
+
+    def check_entry(self, kind: Index, entry: int, name: str, args: Sequence[Value]) -> None:
+        """An entry of an array of integers is one of the values of its index."""
+        domain = kind.domain
+        size = None if domain is None else self.extent.sizes.get(domain, domain.count)
+        if domain is None or size is None:
+            return
+        if not domain.first(size) <= entry < domain.first(size) + size:
+            raise out_of_range(f"{name}[{', '.join(map(str, args))}]", entry, domain, size)
 
     def arguments(self, kind: Type, args: Sequence[Term]) -> list[Value]:
         """The values of arguments: of an index an integer, of one of a lattice as many as it has directions."""
@@ -371,7 +385,7 @@ class _Scope:
         return result
 
     def equal(self, left: Term, right: Term) -> bool:
-        indices = [v.kind.domain for v in left.free | right.free if isinstance(v.kind, Index) and v.kind.domain]
+        indices = domains_compared(left, right)
         width = max((d.directions for d in indices), default=1)
         if width > 1:
             return self.meet(left, right, width, next((d for d in indices if d.periodic), None))
@@ -383,7 +397,7 @@ class _Scope:
                     remedy="integrate over one of its variables",
                 )
             return False
-        modulus = self.modulus(left.free | right.free)
+        modulus = self.modulus(domains_compared(left, right))
         if modulus:
             return bool((_part(a) - _part(b)) % modulus == 0)
         return a == b
@@ -395,12 +409,9 @@ class _Scope:
             return a == b
         return all((x - y) % self.extent.of(axis) == 0 for x, y, axis in zip(a, b, ring.axes, strict=True))
 
-    def modulus(self, variables: frozenset[Var]) -> int:
-        """The size of the periodic domain that one of `variables` ranges over, else 0."""
-        for var in variables:
-            if isinstance(var.kind, Index) and var.kind.domain and var.kind.domain.periodic:
-                return self.extent.of(var.kind.domain)
-        return 0
+    def modulus(self, domains: Sequence[Domain]) -> int:
+        """The size of the periodic one of the domains that are compared, else 0."""
+        return next((self.extent.of(domain) for domain in domains if domain.periodic), 0)
 
 
 def _called(function: Callable[..., Value], args: Sequence[Value]) -> Value:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,7 @@ from combdiff.meaning.linear_maps import random_linear, space_of
 from combdiff.meaning.points import positions_of, slot_sizes, values_of
 from combdiff.meaning.values import Array, Value, axes
 from combdiff.terms.terms import Diff, Lam, Let, Term, Var
-from combdiff.terms.types import REAL, Domain, Index, Map, Number, Product, Symmetry, Type, is_complex
+from combdiff.terms.types import REAL, Domain, Index, Map, Number, Product, Symmetry, Type, entry_range, is_complex
 
 Positions = npt.NDArray[np.intp]
 
@@ -61,6 +62,8 @@ def random_value(kind: Type, sizes: Mapping[Domain, int], rng: np.random.Generat
             return draw((), kind.complex, rng).item()
         case Product(items):
             return tuple(random_value(item, sizes, rng, draw) for item in items)
+        case Map() if kind.is_integers:
+            return _random_integers(kind, sizes, rng)
         case Map() if kind.is_tensor:
             return _random_array(kind, sizes, rng, draw)
         case Map((source,), target) if kind.linear:
@@ -104,6 +107,15 @@ def _random_function(kind: Map, rng: np.random.Generator) -> Callable[..., Value
         return result
 
     return function
+
+
+def _random_integers(kind: Map, sizes: Mapping[Domain, int], rng: np.random.Generator) -> Array:
+    """An array of indices, each in its range; of a range without values, an array of zeros."""
+    domain = entry_range(kind)
+    values = values_of(domain, sizes)[:, 0] if domain is not None else np.arange(3)
+    shape = shape_of(kind, sizes)
+    drawn = rng.choice(values, shape) if len(values) else np.zeros(shape, np.intp)
+    return cast("Array", drawn)
 
 
 def _random_array(kind: Map, sizes: Mapping[Domain, int], rng: np.random.Generator, draw: Draw) -> Array:

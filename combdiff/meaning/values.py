@@ -120,7 +120,7 @@ def fitted(kind: Type, value: Value, name: str, extent: Extent) -> Value:
             raise ArrayError(f"{name} must be a tuple of {len(items)} values", remedy="give a Python tuple")
         case Map(), _ if callable(value):
             return value
-        case Map(), _ if kind.is_tensor:
+        case Map(), _ if kind.is_array:
             return _fitted_array(kind, value, name, extent)
         case Map(), _:
             raise ArrayError(f"{name} must be a Python callable", remedy="it is a map of more than indices")
@@ -149,7 +149,57 @@ def _fitted_array(kind: Map, value: Value, name: str, extent: Extent) -> Array:
     for (axis, place), size in zip(wanted, array.shape, strict=True):
         if axis is not None:
             extent.note(axis, size, place)
+    if kind.is_integers:
+        return np.asarray(whole_numbers(array, name), np.float64)
     return array.astype(np.complex128) if is_complex(kind) else array.astype(np.float64)
+
+
+def whole_numbers(array: npt.NDArray[np.generic], name: str) -> npt.NDArray[np.intp]:
+    """An array of integers as it is given, or an error that says what is wrong with it.
+
+    >>> whole_numbers(np.array([2, 0], np.int8), "J")
+    array([2, 0])
+    """
+    if array.dtype.kind not in "iu" and array.size:
+        found = "nan" if array.dtype.kind == "f" and np.isnan(array).any() else str(array.dtype)
+        raise ArrayError(
+            f"{name} must be an array of integers, and holds {found}",
+            remedy=f"its entries are indices, counted from 0: give {name}.astype(int), if they are whole numbers",
+        )
+    return array.astype(np.intp)
+
+
+def check_range(array: npt.NDArray[np.intp], name: str, domain: Domain, size: int | None) -> None:
+    """Every entry of an array of integers is a value of its index; without a size, none is below the first.
+
+    >>> check_range(np.array([0, 3]), "J", Domain("n"), 3)
+    Traceback (most recent call last):
+    combdiff.errors.ArrayError: J[1] is 3, but the range n runs from 0 to 2
+    remedy: correct the entry, or give arrays that have it
+    """
+    if not array.size:
+        return
+    first = domain.first(size or 0)
+    outside = array < first
+    if size is not None:
+        outside |= array >= first + size
+    if outside.any():
+        place = np.unravel_index(int(outside.argmax()), array.shape)
+        entry = f"{name}[{', '.join(str(int(n)) for n in place)}]"
+        raise out_of_range(entry, int(array[place]), domain, size)
+
+
+def out_of_range(entry: str, value: int, domain: Domain, size: int | None) -> ArrayError:
+    """The error for an entry of an array of integers that is none of the values of its index."""
+    first = domain.first(size or 0)
+    values = f"starts at {first}" if size is None else f"runs from {first} to {first + size - 1}"
+    if size == 0:
+        values = "has no value"
+    counts = "; indices count from 0, and none from the end" if value < 0 <= first else ""
+    return ArrayError(
+        f"{entry} is {value}, but the range {domain.name} {values}",
+        remedy=f"correct the entry, or give arrays that have it{counts}",
+    )
 
 
 def _fitted_number(kind: Type, value: Value, name: str) -> Scalar:

@@ -33,7 +33,7 @@ from combdiff.terms.nodes import (
     fresh,
 )
 from combdiff.terms.schema import SCHEMAS, bound_by, children, reshaped
-from combdiff.terms.types import Index, Map, Number
+from combdiff.terms.types import Domain, Index, Map, Number
 
 
 def apply(function: Term, *args: Term) -> Term:
@@ -73,6 +73,38 @@ def wraps(param: Var, argument: Term, body: Term) -> bool:
 def has_no_index(t: Term) -> bool:
     """Whether no index is free in `t`: it is one number wherever it stands."""
     return not any(isinstance(v.kind, Index) for v in t.free)
+
+
+def index_atoms(t: Term) -> tuple[Term, ...]:
+    """The indices that an index expression or a comparison adds up: i and J(e) of `J(e) + 2*i`, and not e.
+
+    >>> from combdiff.terms.types import Domain
+    >>> e, j = Index(Domain("e")), Index(Domain("n"))
+    >>> entry = App(fresh("J", Map((e,), j)), (fresh("e", e),))
+    >>> index_atoms(add(entry, ONE)) == (entry,)
+    True
+    """
+    found: dict[Term, None] = {}
+    stack = [t]
+    while stack:
+        match stack.pop():
+            case Add(parts) | Mul(parts):
+                stack += reversed(parts)
+            case Var() | App() as atom if isinstance(atom.type, Index):
+                found[atom] = None
+            case other:
+                found.update(dict.fromkeys(sorted((v for v in other.free if isinstance(v.kind, Index)), key=_uid)))
+    return tuple(found)
+
+
+def domains_compared(*sides: Term) -> list[Domain]:
+    """The domains of the indices that index expressions are made of.
+
+    >>> domains_compared(fresh("i", Index(Domain("n"))), ONE) == [Domain("n")]
+    True
+    """
+    kinds = [u.type for side in sides for u in index_atoms(side)]
+    return list(dict.fromkeys(k.domain for k in kinds if isinstance(k, Index) and k.domain is not None))
 
 
 def numbers_read(t: Term) -> set[Var]:
@@ -284,6 +316,10 @@ class _Renaming:
             renamed.append((new, self(value, scope)))
             scope[var] = new
         return Let(tuple(renamed), self(t.body, scope))
+
+
+def _uid(v: Var) -> int:
+    return v.uid
 
 
 def _by_number(entry: tuple[int, Term]) -> int:

@@ -227,6 +227,11 @@ class Map:
         """Whether an array holds its values: those of a tensor, or whole numbers, as of i ↦ i + 1."""
         return isinstance(self.result, Number | Index) and all(isinstance(p, Index) for p in self.params)
 
+    @property
+    def is_integers(self) -> bool:
+        """Whether it maps indices to an index, `J::(N) -> N{m}`, and so is held in an array of integers."""
+        return isinstance(self.result, Index) and self.is_array
+
 
 @dataclass(frozen=True, slots=True)
 class Product:
@@ -249,6 +254,25 @@ def is_complex(t: Type) -> bool:
             return any(is_complex(item) for item in t.items)
         case _:
             return False
+
+
+def is_discrete(t: Type) -> bool:
+    """Whether values of `t` are integers or arrays of integers, by which nothing is differentiated.
+
+    >>> n = Index(Domain("n"))
+    >>> is_discrete(n), is_discrete(Map((n,), n)), is_discrete(Map((n,), REAL))
+    (True, True, False)
+    """
+    return isinstance(t, Index) or (isinstance(t, Map) and t.is_integers)
+
+
+def entry_range(t: Type) -> Domain | None:
+    """The domain of the entries of an array of integers; None for what is none.
+
+    >>> entry_range(Map((Index(Domain("e")),), Index(Domain("n")))).name
+    'n'
+    """
+    return t.result.domain if isinstance(t, Map) and t.is_integers and isinstance(t.result, Index) else None
 
 
 def same_range(a: Type, b: Type) -> bool:

@@ -98,7 +98,7 @@ def _applied(el: Elaborator, f: Term, args: Sequence[Argument], scope: Scope, sp
             remedy = f"give it a type where it is a parameter, {name}::RV, or {remedy}"
         raise LanguageError(f"{name} is {in_words(kind)} and cannot be applied", span=span, remedy=remedy)
     declared = el.places.get(f) if isinstance(f, Var) else None
-    _count(name, len(kind.params), "index" if kind.is_tensor else "argument", args, span, declared)
+    _count(name, len(kind.params), "index" if kind.is_array else "argument", args, span, declared)
     points = el.points.get(f, len(kind.params))
     values = [el.checked(arg, param, scope) for arg, param in zip(args[:points], kind.params[:points], strict=True)]
     for arg, param in zip(args[points:], kind.params[points:], strict=True):
@@ -146,6 +146,7 @@ def _builtin(el: Elaborator, name: str, args: Sequence[Argument], scope: Scope, 
     if compared:
         facts = ((values[0], "<=" if name == "indicator" else "==", values[1]),)
         values.append(el.guarded(args[2], scope, facts))
+        el.slots.meet(values[0], values[1], span)
     match name:
         case "delta":
             return terms.delta(*values)

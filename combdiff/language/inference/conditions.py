@@ -58,6 +58,9 @@ def conditional(
     match condition:
         case Comparison(operands, signs):
             sides = [_side(el, operand, scope) for operand in operands]
+            for one, sign, other in zip(sides, signs, sides[1:], strict=False):
+                if sign == "==":
+                    el.slots.meet(one, other, condition.span)
             links = zip(sides, signs, sides[1:], strict=False)
             found = [_compared(el, a, NEGATED[sign] if negated else sign, b) for a, sign, b in links]
             return _some(found) if negated else _all(found)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from combdiff.errors import LanguageError, Span
 from combdiff.language.habits import remedy_of_type
-from combdiff.language.inference.domains import Ranges
+from combdiff.language.inference.domains import VALUES, Ranges
 from combdiff.language.inference.symmetries import check_group, join, symmetry_of
 from combdiff.language.parsing.syntax import DomainClause, MapType, Name, Space, SymmetryClause, TypeExpr, TypeName
 from combdiff.language.vocabulary import counted, did_you_mean
@@ -86,6 +86,12 @@ class Kinds:
                 f"the space {space.name} is linear, and its argument is an index",
                 span=space.kind.params[0].span,
                 remedy="a linear map takes a number, a tensor or a function: type = (RV) -> RV",
+            )
+        if symmetries and isinstance(kind.result, Index):
+            raise LanguageError(
+                f"the entries of {space.name} are indices, and symmetries are declared of numbers",
+                span=space.symmetries[0].span,
+                remedy="remove `symmetries`, or write R or C for the entries",
             )
         if symmetries:
             check_group(symmetries, space, is_complex(kind))
@@ -166,12 +172,29 @@ class Kinds:
         for number, param in enumerate(kind.params, start=1):
             inner = owner.slot(number)
             params.append(self._read(param, inner, inner.name))
-        result = self._read(kind.result, owner.slot(0), "")
-        if isinstance(result, Index):
+        if self.is_index(kind.result):
+            return self._of_integers(kind.result, tuple(params), owner)
+        return Map(tuple(params), self._read(kind.result, owner.slot(0), ""))
+
+    def _of_integers(self, entry: TypeExpr, params: tuple[Type, ...], owner: _Owner) -> Map:
+        """A map whose values are indices, `J::(N) -> N{m}`: an array of integers."""
+        assert isinstance(entry, TypeName), "an index has a named type"
+        if not all(isinstance(p, Index) for p in params):
             raise LanguageError(
-                "the values of a map are numbers or maps, not indices", span=kind.result.span, remedy="write R or C"
+                "a map of numbers has numbers or maps for values, not indices", span=entry.span, remedy="write R or C"
             )
-        return Map(tuple(params), result)
+        domain = self.domains.get(entry.text)
+        if domain is not None and (domain.listed or domain.directions > 1):
+            what = "a list of offsets" if domain.listed else "a lattice"
+            raise LanguageError(
+                f"the entries of an array of integers are single numbers, and {domain.name} is {what}",
+                span=entry.span,
+                remedy="write N{m}, or a domain of one direction without `list = true`",
+            )
+        if owner.anchored:
+            self._sizes_of_slots.update(size.text for size in _sizes(entry))
+        place = entry.span if entry.span != _NOWHERE else owner.span
+        return Map(params, self._index(entry, f"{VALUES}{owner.name}", place, ""))
 
 
 def _sizes(kind: TypeName) -> tuple[Name, ...]:

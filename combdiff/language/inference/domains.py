@@ -14,6 +14,9 @@ from combdiff.terms.types import Domain
 
 Place = tuple[str, Span]
 
+VALUES = "an entry of "
+"""How the label of the range of an array of integers begins."""
+
 
 @dataclass(slots=True)
 class _Facts:
@@ -199,6 +202,13 @@ class Ranges:
 
     def _unknown(self, node: Domain, facts: _Facts) -> LanguageError:
         label, span = self._places[node]
+        if label.startswith(VALUES):
+            name = label.removeprefix(VALUES)
+            return LanguageError(
+                f"cannot find the range of {label}: it has no size, and no tensor has it alone in a slot",
+                span=span,
+                remedy=f"name the size of its range, {name}::(N) -> N{{n}}, as of the slots x::RV{{n}} in which it stands",
+            )
         near = facts.near and self.domain_of(facts.near)
         name = label.removeprefix("index ")
         remedy = (

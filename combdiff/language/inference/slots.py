@@ -8,8 +8,23 @@ from combdiff.language.inference.resolution import resolved
 from combdiff.language.vocabulary import counted, in_words
 from combdiff.terms.conditions.guards import Condition, is_whole
 from combdiff.terms.conditions.ordering import is_kept
-from combdiff.terms.terms import MINUS_ONE, ONE, Const, Mul, Sum, Term, Var, add, split_coefficient, subterms, terms_of
-from combdiff.terms.types import Domain, Index
+from combdiff.terms.terms import (
+    MINUS_ONE,
+    ONE,
+    App,
+    Const,
+    Mul,
+    Sum,
+    Term,
+    Var,
+    add,
+    domains_compared,
+    index_atoms,
+    split_coefficient,
+    subterms,
+    terms_of,
+)
+from combdiff.terms.types import Domain, Index, Map, Number
 
 _LARGEST = 2**31
 
@@ -24,6 +39,14 @@ class Slots:
         self.ranges = ranges
         self._arithmetic: list[tuple[Term, Domain, Span]] = []
         self._facts: dict[Span, tuple[Fact, ...]] = {}
+        self._met: list[tuple[Domain, Domain, Span]] = []
+
+    def meet(self, one: Term, other: Term, span: Span) -> None:
+        """Two indices are compared for equality: an index that stands in no slot has the range of J(e)."""
+        for index, entry in ((one, other), (other, one)):
+            match index, _entry_range(entry):
+                case Var(kind=Index(Domain() as own)), Domain() as of:
+                    self._met.append((own, of, span))
 
     def place(self, index: Term, slot: Domain, span: Span, facts: tuple[Fact, ...] = ()) -> None:
         """`index` stands in `slot`, at `span` of the text, where `facts` hold."""
@@ -32,6 +55,11 @@ class Slots:
         self._facts[span] = tuple(f for f in self._facts[span] if f in facts)
         match index:
             case Var(kind=Index(Domain() as own)):
+                if self._keeps_range(own, slot):
+                    self._arithmetic.append((index, slot, span))
+                else:
+                    self.ranges.unite(own, slot, span)
+            case App(_, _) if (own := _entry_range(index)) is not None:
                 if self._keeps_range(own, slot):
                     self._arithmetic.append((index, slot, span))
                 else:
@@ -54,10 +82,12 @@ class Slots:
         """Index arithmetic stays in range; a slot in which nothing stands bare takes the domain of its arithmetic."""
         for index, slot, span in self._arithmetic:
             self._adopt(index, slot, span)
+        for own, of, span in self._met:
+            if self.ranges.is_unknown(own):
+                self.ranges.unite(own, of, span)
         for index, slot, _ in self._arithmetic:
-            for var in index.free:
-                if isinstance(var.kind, Index) and var.kind.domain:
-                    self.ranges.note_arithmetic(var.kind.domain, slot)
+            for domain in domains_compared(index):
+                self.ranges.note_arithmetic(domain, slot)
         self.ranges.check_reflected()
         for index, slot, span in self._arithmetic:
             _refuse_huge(index, span)
@@ -70,16 +100,17 @@ class Slots:
     def _check_directions(self, index: Term, slot: Domain, span: Span) -> None:
         """What is added is of as many directions as the slot; no number is added to a point of a lattice."""
         wanted = self._directions(slot)
-        for var in sorted(index.free, key=lambda v: v.uid):
-            assert isinstance(var.kind, Index) and var.kind.domain is not None, "slots take indices"
-            if self.ranges.is_unknown(var.kind.domain):
+        for part in index_atoms(index):
+            assert isinstance(part.type, Index), "slots take indices"
+            domain = part.type.domain
+            if domain is None or self.ranges.is_unknown(domain):
                 continue  # which is what is wrong with it
-            found = self._directions(var.kind.domain)
+            found = self._directions(domain)
             if found != wanted:
                 raise LanguageError(
-                    f"{var.name} has {counted(found, 'direction')}, but {self.ranges.label(slot)} has {wanted}",
+                    f"{affine_text(part)} has {counted(found, 'direction')}, but {self.ranges.label(slot)} has {wanted}",
                     span=span,
-                    also=self.ranges.place(var.kind.domain),
+                    also=self.ranges.place(domain),
                     remedy="add indices of domains with one `base`, such as `base = (I, I, I)` for all",
                 )
         constant = constant_of(index)
@@ -122,9 +153,9 @@ class Slots:
         low = high = constant_of(index)
         for t in terms_of(index):
             coefficient, rest = split_coefficient(t)
-            if not (isinstance(rest, Var) and isinstance(rest.kind, Index) and rest.kind.domain is not None):
+            if not (isinstance(rest.type, Index) and rest.type.domain is not None):
                 continue
-            domain = self.ranges.domain_of(rest.kind.domain)
+            domain = self.ranges.domain_of(rest.type.domain)
             if domain is None or domain.lower is None or domain.upper is None:
                 return None
             ends = sorted(int(coefficient.real) * end for end in (domain.lower, domain.upper))
@@ -138,14 +169,12 @@ class Slots:
             if self.ranges.is_open(negated) or self.ranges.is_open(slot):
                 self.ranges.unite(negated, slot, span)
         elif self.ranges.is_open(slot):
-            inside = [v.kind.domain for v in index.free if isinstance(v.kind, Index) and v.kind.domain]
-            periodic = [d for d in inside if (known := self.ranges.domain_of(d)) and known.periodic]
+            periodic = [d for d in domains_compared(index) if (known := self.ranges.domain_of(d)) and known.periodic]
             if periodic and all(self.ranges.same(periodic[0], d) for d in periodic):
                 self.ranges.unite(periodic[0], slot, span)
 
     def _has_unknown(self, index: Term) -> bool:
-        domains = [v.kind.domain for v in index.free if isinstance(v.kind, Index) and v.kind.domain]
-        return any(map(self.ranges.is_unknown, domains))
+        return any(map(self.ranges.is_unknown, domains_compared(index)))
 
     def _is_kept(self, index: Term, slot: Domain, facts: tuple[Fact, ...]) -> bool:
         """Whether conditions keep index arithmetic in range."""
@@ -186,11 +215,16 @@ def _conditions(left: Term, sign: str, right: Term) -> list[Condition]:
             return []
 
 
+def _entry_range(index: Term) -> Domain | None:
+    """The range of J(e), an entry of an array of integers."""
+    return index.type.domain if isinstance(index, App) and isinstance(index.type, Index) else None
+
+
 def _negated(index: Term) -> Domain | None:
     """The range of b in −b."""
     match index:
-        case Mul((Const() as sign, Var(kind=Index(Domain() as own)))) if sign == MINUS_ONE:
-            return own
+        case Mul((Const() as sign, Var() | App() as index)) if sign == MINUS_ONE and isinstance(index.type, Index):
+            return index.type.domain
         case _:
             return None
 
@@ -205,6 +239,17 @@ def constant_of(index: Term) -> int:
     """
     terms = terms_of(index)
     return sum(int(t.real) for t in terms if isinstance(t, Const))
+
+
+def _name_of(index: Term) -> str:
+    """An index, or an entry of an array of integers, as it may have been written."""
+    match index:
+        case Var(name):
+            return name
+        case App(Var(name), args):
+            return f"{name}({', '.join(map(affine_text, args))})"
+        case _:
+            return ""
 
 
 def _refuse_huge(index: Term, span: Span) -> None:
@@ -222,11 +267,18 @@ def _no_index(term: Term, slot: tuple[str, Span], span: Span) -> LanguageError:
     if any(isinstance(u, Sum) and u.body == ONE for u in subterms(term)):
         message = "the name of a size is a number, and stands in no slot"
         remedy = "compare it with an index: x(n - 1) is sum(i, i == n - 1, x(i))"
-    elif term.free and all(isinstance(v.kind, Index) for v in term.free):
+    elif isinstance(term, App) and isinstance(term.function, Var) and isinstance(term.type, Number):
+        name = term.function.name
+        message = f"the entries of {name} are {'complex' if term.type.complex else 'real'} numbers, and no indices"
+        remedy = f"declare an array of integers: {name}::({', '.join('N' * len(term.args))}) -> N"
+    elif isinstance(term.type, Number) and term.free and all(isinstance(u.type, Index) for u in index_atoms(term)):
         message = "index arithmetic must be affine with integer coefficients, such as k + 2*b - 1"
         remedy = "write a sum of indices with integer coefficients"
     elif isinstance(term, Const):
         message, remedy = "an index is an integer, and this number is none", "write an integer or an index"
+    elif isinstance(term, Var) and isinstance(term.kind, Map) and term.kind.is_integers:
+        message = f"{term.name} is an array of integers, and one index is expected here"
+        remedy = f"write an entry of it: {term.name}({', '.join('ijklmnop'[: len(term.kind.params)])})"
     else:
         message = f"an index is expected here, found {in_words(term.type)}"
         remedy = "only indices and their integer combinations stand in a slot"
@@ -246,7 +298,7 @@ def affine_text(index: Term) -> str:
     for t in terms_of(index):
         c, rest = split_coefficient(t)
         size = abs(c.real)
-        named = rest.name if isinstance(rest, Var) else ""
+        named = _name_of(rest)
         piece = f"{size}*{named}" if named and size != 1 else named or str(size)
         sign = "-" if c.real < 0 else "+"
         text += f" {sign} {piece}" if text else (piece if c.real >= 0 else f"-{piece}")

@@ -1,6 +1,7 @@
 """A δ under Σ that is solved for an index of a plain range, where the solution need not be in that range.
 
     Σ_i δ(i + 1, r, e(i))   becomes   where(1 ≤ r, e(r − 1))
+    Σ_j δ(J(n), j, e(j))    becomes   e(J(n)), for an array of integers J
 
 The laws of contraction solve a δ only where the solution is in range for all values. Here a condition says where it is.
 """
@@ -12,6 +13,7 @@ from collections.abc import Sequence
 from combdiff.terms.conditions.guards import Condition, under
 from combdiff.terms.conditions.ordering import form_of, range_of
 from combdiff.terms.terms import (
+    App,
     Delta,
     Indicator,
     Mul,
@@ -79,9 +81,11 @@ def _solution(met: Delta, i: Var) -> Term | None:
     if form is None or abs(form.of(i)) != 1 or not _is_contractable(i):
         return None
     others = {v: c for v, c in form.coefficients.items() if v != i}
-    if len(others) == 1 and not form.constant:
+    if not all(isinstance(v, Var | App) for v in others) or any(i in v.free for v in others):
         return None
-    if not any(isinstance(v, Var) and v.kind == i.kind for v in others) or not all(isinstance(v, Var) for v in others):
+    if all(isinstance(v, Var) for v in others) and len(others) == 1 and not form.constant:
+        return None
+    if not any(v.type == i.kind for v in others):
         return None
     if any(c.denominator > 1 for c in (form.constant, *others.values())):
         return None

@@ -23,13 +23,14 @@ from combdiff.terms.terms import (
     Const,
     Delta,
     Indicator,
+    Mul,
     Reduce,
     Term,
-    Var,
     add,
     at_point,
     call,
     delta,
+    domains_compared,
     factors_of,
     fresh,
     indicator,
@@ -90,7 +91,7 @@ def some(marks: Sequence[Term], body: Term) -> Term:
 
 
 def _ordered(left: Term, relation: str, right: Term, body: Term) -> Term:
-    if relation == "<=" or any(d is not None and d.directions > 1 for d in map(_domain, left.free | right.free)):
+    if relation == "<=" or any(d.directions > 1 for d in domains_compared(left, right)):
         return indicator(left, right, body)
     if is_whole(left) and is_whole(right):
         return indicator(add(left, ONE), right, body)
@@ -105,7 +106,7 @@ def _equal(left: Term, right: Term, body: Term) -> Term:
 
 def _unequal(left: Term, right: Term, body: Term) -> Term:
     wrapping = any(_wraps(side) for side in (left, right))
-    if wrapping or any(d is not None and (d.directions > 1 or d.listed) for d in map(_domain, left.free | right.free)):
+    if wrapping or any(d.directions > 1 or d.listed for d in domains_compared(left, right)):
         return opposite(_equal(left, right, ONE), body)
     return indicator(ONE, call("abs", add(left, neg(right))), body)
 
@@ -114,22 +115,13 @@ def _represented(side: Term, use: Callable[[Term], Term]) -> Term:
     """What is made of a side: an expression of a periodic index is the one of 0 … n − 1 that it is congruent to."""
     if not _wraps(side):
         return use(side)
-    kind = next(v.kind for v in sorted(side.free, key=lambda v: v.uid) if _is_periodic(v))
-    point = fresh("i", kind)
+    point = fresh("i", Index(next(d for d in domains_compared(side) if d.periodic)))
     return at_point(point, side, use(point))
 
 
 def _wraps(side: Term) -> bool:
-    return isinstance(side.type, Index) and not isinstance(side, Var) and any(map(_is_periodic, side.free))
-
-
-def _is_periodic(v: Var) -> bool:
-    domain = _domain(v)
-    return domain is not None and domain.periodic
-
-
-def _domain(v: Var) -> Domain | None:
-    return v.kind.domain if isinstance(v.kind, Index) else None
+    """Whether index arithmetic counts modulo a size; an index, or an entry of an array of integers, is a value."""
+    return isinstance(side, Add | Mul) and isinstance(side.type, Index) and any(d.periodic for d in domains_compared(side))
 
 
 def _is_index(t: Term) -> bool:

@@ -164,7 +164,7 @@ class Finite:
         match t:
             case Const(real):
                 return 1 if real > 0 else 0 if real == 0 else -1
-            case Var(kind=Index(Domain() as d)):
+            case Var() | App() if isinstance(t.type, Index) and (d := t.type.domain) is not None:
                 return 0 if d.directions == 1 and not (d.symmetric or d.listed) and (d.lower or 0) >= 0 else -1
             case Add(terms):
                 bounds = [*map(self.least, terms)]
@@ -209,7 +209,7 @@ def reads_beyond(t: Term, around: tuple[Indicator, ...] = ()) -> bool:
 def _stays(index: Term, slot: Type) -> bool:
     """Whether an index is in the range of a slot without a condition that keeps it there."""
     domain = slot.domain if isinstance(slot, Index) else None
-    if isinstance(index, Var | Const) or domain is None:
+    if isinstance(index, Var | Const) or domain is None or index.type == slot:
         return isinstance(index.type, Index) or isinstance(index, Const)
     if domain.periodic or domain.symmetric or domain.listed or domain.directions > 1:
         return True
@@ -221,7 +221,7 @@ def _fits(index: Term, lower: int, upper: int) -> bool:
     least = most = 0
     for u in terms_of(index):
         c, rest = split_coefficient(u)
-        d = rest.kind.domain if isinstance(rest, Var) and isinstance(rest.kind, Index) else None
+        d = rest.type.domain if isinstance(rest, Var | App) and isinstance(rest.type, Index) else None
         if rest == ONE:
             ends = [int(c.real)] * 2
         elif d is not None and d.lower is not None and d.upper is not None:

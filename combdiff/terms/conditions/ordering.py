@@ -19,6 +19,7 @@ from combdiff.terms.terms import (
     ONE,
     ZERO,
     Add,
+    App,
     Call,
     Conj,
     Const,
@@ -78,7 +79,7 @@ class Form:
         """Whether 0 ≤ d for all values of its indices, of which there is at least one."""
         least = Form({u: c for u, c in self.coefficients.items() if isinstance(u, Sum)}, self.constant)
         for v, c in self.coefficients.items():
-            if isinstance(v, Var):
+            if isinstance(v, Var | App):
                 bounds = range_of(v)
                 if bounds is None:
                     return False
@@ -110,16 +111,16 @@ def _affine(t: Term) -> Form | None:
             constant += coefficient.real
         else:
             domain = _counted(rest)
-            if domain is None and not (isinstance(rest, Var) and range_of(rest) is not None):
+            if domain is None and not (isinstance(rest, Var | App) and range_of(rest) is not None):
                 return None
             part = rest if domain is None else _size(domain)
             found[part] = found.get(part, Fraction(0)) + coefficient.real
     return Form(found, constant)
 
 
-def range_of(v: Var) -> tuple[Form, Form] | None:
+def range_of(v: Term) -> tuple[Form, Form] | None:
     """The first and the last value of an index; None for one whose values are no integers of a range from a number."""
-    domain = v.kind.domain if isinstance(v.kind, Index) else None
+    domain = v.type.domain if isinstance(v.type, Index) else None
     if domain is None or domain.periodic or domain.listed or domain.directions > 1:
         return None
     if domain.symmetric and domain.lower is None:
@@ -262,6 +263,8 @@ def without(conditions: Collection[Condition], v: Var) -> Guard | None:
     found = [(f, c.equal) for c in concerned for f in (form_of(c),) if f is not None]
     bounds = range_of(v)
     if len(found) < len(concerned) or bounds is None or any(abs(f.of(v)) != 1 for f, _ in found):
+        return None
+    if any(isinstance(u, App) and v in u.free for f, _ in found for u in f.coefficients):
         return None
     own, (first, last) = Form({v: Fraction(1)}, Fraction(0)), bounds
     found += [(own.plus(first.negative()), False), (last.plus(own.negative()), False)]
