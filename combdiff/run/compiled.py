@@ -28,9 +28,11 @@ from combdiff.run.executing import compile_source, run
 from combdiff.run.fitting import (
     are_alike,
     as_array,
+    as_integers,
     as_number,
     as_size,
     check_constants,
+    check_entries,
     check_out,
     contents_of,
     contents_of_lists,
@@ -132,6 +134,7 @@ class Compiled(Generic[R]):
         """What a call takes, and what it does with it."""
         self._solves = any(isinstance(step.op, Root | ops.Solve) for step in self._plan.steps)
         self._names = [a.name for a in self._plan.arguments]
+        self._integers = [n for n, a in enumerate(self._plan.arguments) if _is_integers(a)]
         self._listed = [n for n, a in enumerate(self._plan.arguments) if a.offsets is not None]
         kinds = [None if name in self._plan.packed else self._kinds.get(name) for name in self._names]
         self._symmetric = [
@@ -186,6 +189,8 @@ class Compiled(Generic[R]):
             fitted = self._checked(fitted, out)
         for argument, value in zip(self._plan.arguments, fitted, strict=True):
             self._check_symmetry(argument, value, extent.sizes)
+            if _is_integers(argument):
+                check_entries(argument, value, extent.sizes, self._library)
         if out is not None:
             self._check_out(out, extent.sizes, fitted)
         function = self._function(extent.sizes, are_alike(self._plan.arguments, fitted))
@@ -242,6 +247,8 @@ class Compiled(Generic[R]):
                 return None
         for place, rows in known.offsets.items():
             values[place] = rows
+        for place in self._integers:
+            check_entries(self._plan.arguments[place], values[place], known.sizes, None)
         for place in self._numbers:
             values[place] = as_number(values[place])
         return known.function, values, known.sizes
@@ -282,7 +289,10 @@ class Compiled(Generic[R]):
             offsets = offsets_of(argument.offsets, value, argument.name)
             extent.note(argument.offsets, offsets, argument.name)
             return offsets.rows if argument.offsets.directions > 1 else offsets.rows[:, 0]
-        array = as_array(argument, value) if self._library is None else self._library.argument(argument, value)
+        if _is_integers(argument):
+            array = as_integers(argument, value) if self._library is None else self._library.integers(argument, value)
+        else:
+            array = as_array(argument, value) if self._library is None else self._library.argument(argument, value)
         kind = self._kinds.get(argument.name, argument.kind)
         slots = places(kind, argument.name) if isinstance(kind, Map) else []
         if len(array.shape) != len(slots):
@@ -405,6 +415,11 @@ def _docstring(source: str, name: str) -> str:
     return cleandoc(body.split('"""')[1])
 
 
+def _is_integers(argument: Argument) -> bool:
+    """Whether an argument is an array of integers; a list of offsets is looked at elsewhere."""
+    return isinstance(argument.kind, Map) and argument.kind.is_integers and argument.offsets is None
+
+
 def _functions(term: Term) -> set[str]:
     """The functions that a program takes, though its result may not call them."""
-    return {v.name for v in result_of(term).params if isinstance(v.kind, Map) and not v.kind.is_tensor}
+    return {v.name for v in result_of(term).params if isinstance(v.kind, Map) and not v.kind.is_array}

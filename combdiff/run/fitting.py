@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from operator import index
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from combdiff.arrays import ops
 from combdiff.arrays.plan import Argument, Plan, ordered
 from combdiff.errors import ArrayError
-from combdiff.terms.types import Domain, Index, is_complex
+from combdiff.terms.types import Domain, Index, entry_range, is_complex, is_discrete
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
     from combdiff.meaning.values import Array, Extent
+    from combdiff.run.libraries import Foreign, Library
 
 
 def as_size(argument: Argument, value: object, extent: Extent) -> int:
@@ -61,13 +62,47 @@ def as_array(argument: Argument, value: object) -> Array:
     return array
 
 
+def as_integers(argument: Argument, value: object) -> npt.NDArray[np.intp]:
+    """The value as an array of integers; whether they are in range is asked when all sizes are known."""
+    import numpy as np
+
+    from combdiff.meaning.masks import refuse_masked
+    from combdiff.meaning.values import whole_numbers
+
+    refuse_masked(value, argument.name)
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise ArrayError(f"{argument.name} is not an array: {error}", remedy="give an array of integers") from error
+    return whole_numbers(array, argument.name)
+
+
+def check_entries(argument: Argument, value: object, sizes: Mapping[Domain, int], library: Library | None) -> None:
+    """Refuse an array of integers with an entry that is none of the values of its index."""
+    import numpy as np
+
+    from combdiff.meaning.values import check_range
+
+    domain = entry_range(argument.kind)
+    if domain is None or value is None:
+        return
+    array = value if library is None else library.known_integers(cast("Foreign", value))
+    if array is None:
+        return
+    assert isinstance(array, np.ndarray), "an array of integers"
+    size = sizes.get(domain, domain.count)
+    first = domain.first(size or 0)
+    if array.size and (array.min() < first or (size is not None and array.max() >= first + size)):
+        check_range(array, argument.name, domain, size)
+
+
 def are_alike(arguments: Sequence[Argument], values: Sequence[object]) -> bool:
     """Whether all arrays are of one precision, and complex where they are declared so."""
     import numpy as np
 
     found = set()
     for argument, value in zip(arguments, values, strict=True):
-        if argument.step is None or argument.offsets is not None or value is None:
+        if argument.step is None or argument.offsets is not None or value is None or is_discrete(argument.kind):
             continue
         name = str(getattr(value, "dtype", "")).removeprefix("torch.")
         if is_complex(argument.kind) != name.startswith("complex"):

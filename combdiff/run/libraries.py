@@ -18,6 +18,7 @@ from combdiff.arrays.plan import Argument
 from combdiff.errors import ArrayError, UnsupportedError
 from combdiff.meaning.breaches import Entries
 from combdiff.meaning.masks import refuse_masked
+from combdiff.meaning.values import whole_numbers
 from combdiff.terms.types import is_complex
 
 if TYPE_CHECKING:
@@ -137,6 +138,24 @@ class Library:
                 remedy=self.remedy(name, wanted),
             )
         return self.promoted(array) if complex else array
+
+    def integers(self, argument: Argument, value: object) -> Foreign:
+        """The value as an array of integers."""
+        name = argument.name
+        refuse_masked(value, name)
+        if not self.owns(value):
+            if not self.takes_numpy or not isinstance(value, np.ndarray):
+                self._refuse_others(name, value, "int64")
+            return self.made(whole_numbers(cast("Array", value), name))
+        array = cast(Foreign, value)
+        self.refuse_gaps(array, name)
+        if not dtype_name(array).startswith(("int", "uint")):
+            whole_numbers(np.empty(1, dtype_name(array)), name)
+        return array
+
+    def known_integers(self, array: Foreign) -> Array | None:
+        """The entries of an array of integers as NumPy's array; None where they are not known."""
+        return self.numpy(array) if self.is_known(array) else None
 
     def refuse_gaps(self, array: Foreign, name: str) -> None:
         """Refuse arrays of the library that hold no number for some entries, or do not hold them one by one."""

@@ -31,7 +31,7 @@ class ArgumentNames:
 
     def __init__(self, term: Term) -> None:
         params = result_of(term).params
-        self._arrays = {v.name for v in params if not isinstance(v.kind, Map) or v.kind.is_tensor}
+        self._arrays = {v.name for v in params if not isinstance(v.kind, Map) or v.kind.is_array}
         self._taken = {v.name for v in params}
         self._names: dict[Hashable, str] = {}
         self.derivatives_in(term)
@@ -56,8 +56,9 @@ class ArgumentNames:
         return self._named(("start", unknown), f"start_{unknown}")
 
     def size(self, domain: Domain) -> str:
-        """The name of how many values a domain has."""
-        return self._named(("size", domain), f"n_{domain.name}".replace(".", "_").replace("#", "_"))
+        """The name of how many values a domain has: `m` of `J::(N) -> N{m}`, else one made of the domain's."""
+        wish = domain.name if domain.sized else f"n_{domain.name}"
+        return self._named(("size", domain), wish.replace(".", "_").replace("#", "_"))
 
     def _named(self, key: Hashable, wish: str, ending: str = "") -> str:
         if key not in self._names:
