@@ -28,7 +28,7 @@ from combdiff.meaning.samples import random_value
 from combdiff.meaning.sizes import Sizes, two_sizes
 from combdiff.simplify.pieces import Pair, Parts, parts_of, pieces
 from combdiff.terms.terms import Call, Mul, Pow, Term, Tuple, Var
-from combdiff.terms.types import Domain, Index, Map, Number, Type, is_complex
+from combdiff.terms.types import Domain, Index, Map, Number, Type, is_complex, is_discrete
 
 if TYPE_CHECKING:
     import numpy as np
@@ -102,11 +102,11 @@ class Sample:
                 self.refuse_exact()
                 self.values[v] = random_value(kind, self.sizes, rng)
                 return self.values[v]
-            known = isinstance(kind, Number | Index) or (isinstance(kind, Map) and kind.is_tensor)
+            known = isinstance(kind, Number | Index) or (isinstance(kind, Map) and kind.is_array)
             self.values[v] = (
                 random_value(kind, self.sizes, rng, draw) if known else RandomMap(v.type, self.sizes, rng, self.numbers)
             )
-            if self.positive and known and not is_complex(kind) and not getattr(kind, "symmetries", ()):
+            if self.positive and known and not is_complex(kind) and not is_discrete(kind) and not getattr(kind, "symmetries", ()):
                 self.values[v] = np.abs(self.values[v])  # type: ignore[call-overload]  # a real number or array
         return self.values[v]
 

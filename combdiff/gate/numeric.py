@@ -44,6 +44,7 @@ from combdiff.terms.terms import (
     Traverser,
     Tuple,
     Var,
+    domains_compared,
     substitute,
     subterms,
     total,
@@ -267,20 +268,20 @@ class Evaluation:
         if prod(max(a.over(axes).shape[n], b.over(axes).shape[n]) for n in range(len(axes))) > LARGEST:
             raise TooLargeError("a check on numbers would compare too many pairs of indices")
         difference = self.numbers.settled(a.over(axes) - b.over(axes))
-        periods = [d for v in left.free | right.free if (d := _periodic(v)) is not None]
+        periods = [d for d in domains_compared(left, right) if d.periodic]
         array = difference % periods[0].extent(self.sample.sizes) if periods else difference
         return Labelled((array == 0).astype(float), axes, self.numbers.unit)
 
     def _entry(self, f: Term, args: tuple[Term, ...]) -> Labelled:
 
-        # the entries of a list of offsets are integers
+        # the entries of a list of offsets, or of an array of integers, are integers
         if not (isinstance(f.type, Map) and (f.type.is_tensor or isinstance(f.type.result, Index))):
             return self._unknown_entry(f, args)
         if isinstance(f, Reduce):
             return self._entry_of_ties(f, args)
         if isinstance(f, App | Proj) and any(self._is_open(v) for v in f.free):
             return self._one_by_one(App(f, args))
-        tensor = self.full(f)
+        tensor = self.full(f).astype(float) if f.type.is_integers else self.full(f)
         kinds = f.type.params
         if self._are_slots(args, kinds):
             return Labelled(tensor, tuple(v.uid for v in args if isinstance(v, Var)), HALF * self.numbers.unit)
@@ -441,8 +442,3 @@ def _slot(at: Array, kind: Type, sizes: Mapping[Domain, int]) -> Array:
 
 def _without(body: Term, condition: Delta) -> Term:
     return Traverser(lambda t: condition.body if t == condition else t)(body)
-
-
-def _periodic(v: Var) -> Domain | None:
-    domain = v.kind.domain if isinstance(v.kind, Index) else None
-    return domain if domain is not None and domain.periodic else None

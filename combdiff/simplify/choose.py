@@ -24,6 +24,7 @@ from combdiff.terms.terms import (
     bound_by,
     children,
     fresh,
+    index_atoms,
     numbers_read,
     rebuild,
     substitute,
@@ -91,7 +92,7 @@ def place(
         ask()
         if var not in placing.values or not placing.is_used_once(var) or not _is_short(placing.values[var]):
             continue
-        if not placing.wraps(var):
+        if not placing.wraps(var) and not placing.is_gathered(var):
             placing.put(var, _with)
     return list(placing.values.items()), placing.results
 
@@ -124,6 +125,12 @@ class _Placing:
         users = [*(self.values[v] for v in self.users[var]), *(t for t in self.results if var in t.free)]
         uses = (u.args for t in users for u in subterms(t) if isinstance(u, App) and u.function == var)
         return any(wraps(p, a, value.body) for args in uses for p, a in zip(value.params, args, strict=True))
+
+    def is_gathered(self, var: Var) -> bool:
+        """Whether it is taken at entries of arrays of integers: it is computed once for each index, and then read."""
+        users = [*(self.values[v] for v in self.users[var]), *(t for t in self.results if var in t.free)]
+        uses = (u.args for t in users for u in subterms(t) if isinstance(u, App) and u.function == var)
+        return any(isinstance(u, App) for args in uses for a in args for u in index_atoms(a))
 
     def put(self, var: Var, into: Callable[[Term, Var, Term], Term]) -> None:
         """Put the value of `var` where it is used."""

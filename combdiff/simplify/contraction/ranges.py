@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from combdiff.terms.conditions.guards import Condition, under
+from combdiff.terms.conditions.guards import Condition, is_finite, under
 from combdiff.terms.conditions.ordering import form_of, range_of
 from combdiff.terms.terms import (
     App,
@@ -22,11 +22,15 @@ from combdiff.terms.terms import (
     Traverser,
     Var,
     add,
+    delta,
+    factors_of,
     mul,
     number,
     rebuild,
+    split_coefficient,
     substitute,
     subterms,
+    times,
     total,
 )
 from combdiff.terms.types import Index
@@ -45,7 +49,18 @@ def solved_within_ranges(t: Term) -> Term:
     """
     if not any(isinstance(u, Delta) for u in subterms(t)):
         return t
-    return Traverser(lambda u: _solved(u.indices, u.body) if isinstance(u, Sum) else u)(t)
+    return Traverser(_without_deltas)(t)
+
+
+def _without_deltas(t: Term) -> Term:
+    match t:
+        case Sum(indices, body):
+            return _solved(indices, body)
+        case Delta(left, right, body) if isinstance(left.type, Index) or isinstance(right.type, Index):
+            c, rest = split_coefficient(body)
+            return mul(c, delta(left, right, rest))
+        case _:
+            return t
 
 
 def _solved(indices: Sequence[Var], body: Term) -> Term:
@@ -58,7 +73,24 @@ def _solved(indices: Sequence[Var], body: Term) -> Term:
             inner = substitute(rest, {i: place})
             asked = _in_range(i, place)
             return _solved(left, under(asked, inner)) if left else under(asked, inner)
-    return total(indices, body)
+    return _with_factors_out(indices, body)
+
+
+def _with_factors_out(indices: Sequence[Var], body: Term) -> Term:
+    """Σ_e δ(J(e), j, w(j) x(e)) as w(j) Σ_e δ(J(e), j, x(e)): what is finite stands under no δ that it need not."""
+    guards: list[Delta] = []
+    c, rest = split_coefficient(body)
+    while isinstance(rest, Delta):
+        guards.append(rest)
+        d, rest = split_coefficient(rest.body)
+        c = times(c, d)
+    outer = [f for f in factors_of(rest) if guards and f.free.isdisjoint(indices) and is_finite(f)]
+    if not outer:
+        return total(indices, body)
+    inner = mul(*(f for f in factors_of(rest) if f not in outer))
+    for guard in reversed(guards):
+        inner = delta(guard.left, guard.right, inner)
+    return mul(c, *outer, total(indices, inner))
 
 
 def _deltas(t: Term) -> list[tuple[Delta, Term]]:

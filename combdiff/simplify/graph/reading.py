@@ -29,6 +29,7 @@ from combdiff.terms.terms import (
     Call,
     Conj,
     Const,
+    Delta,
     Diff,
     Lam,
     Mul,
@@ -278,7 +279,12 @@ class Reader:
         """A leaf whose parts that are numbers are classes of the graph, those in its maps as well."""
         holes: dict[Var, Ref] = {}
         parts = [self._part(c, holes) for c in children(t)]
-        return self._leaf(rebuild(t, parts) if holes else t, self.open_indices(t), holes, fixed_in(t))
+        scale = UNIT
+        if isinstance(t, Delta):
+            # linear in its body, whose number stands in front
+            for hole in parts[-1].free & holes.keys():
+                scale, holes[hole] = holes[hole].number, holes[hole]._replace(number=UNIT)
+        return self._leaf(rebuild(t, parts) if holes else t, self.open_indices(t), holes, fixed_in(t)).times(scale)
 
     def _part(self, t: Term, holes: dict[Var, Ref]) -> Term:
         """`t` with what stands for its parts that are numbers, each noted in `holes`."""
