@@ -156,6 +156,11 @@ def scattered(w: Writer, step: Step, op: ops.Scatter, values: Text, name: str) -
     written = w.spelling.add_at if op.adds else w.spelling.put
     if not written:
         return _masked(w, step, op, name)
+    if op.adds and w.spelling.add_flat and step.rank > 1:
+        return [
+            f"{name} = {zeros(w, step)}",
+            w.spelling.add_flat.format(name, _flat_places(w, step, op), values.at(ATOM)),
+        ]
     alone = w.spelling.place if op.adds else "{0}"
     index = ", ".join(
         w.aligned(o, p, op.rank).code if o.rank else alone.format(w.refer(o).code)
@@ -164,6 +169,24 @@ def scattered(w: Writer, step: Step, op: ops.Scatter, values: Text, name: str) -
     lines = [f"{name} = {zeros(w, step)}"]
     where = f"({index},)" if len(op.places) == 1 else f"({index})"
     return [*lines, written.format(name, where, values.code, index)]
+
+
+def _flat_places(w: Writer, step: Step, op: ops.Scatter) -> str:
+    """Where values are added, as places in the row of all entries."""
+    whole = op.rank + step.rank - len(op.places)
+    parts = []
+    for n, domain in enumerate(step.domains):
+        if n < len(op.places):
+            text = w.aligned(step.operands[n + 1], op.places[n], whole)
+        else:
+            axis = Text(w.spelling.arange.format(w.extent(domain)), ATOM)
+            marks = [
+                ":" if m == op.rank + n - len(op.places) else "None" for m in range(op.rank + n - len(op.places), whole)
+            ]
+            text = Text(f"{axis.code}[{', '.join(marks)}]", ATOM) if len(marks) > 1 else axis
+        strides = [w.extent(d) for d in step.domains[n + 1 :]]
+        parts.append((False, " * ".join([text.at(PRODUCT), *strides])))
+    return chained(parts).code
 
 
 def _masked(w: Writer, step: Step, op: ops.Scatter, name: str) -> list[str]:

@@ -106,7 +106,8 @@ class Sample:
             self.values[v] = (
                 random_value(kind, self.sizes, rng, draw) if known else RandomMap(v.type, self.sizes, rng, self.numbers)
             )
-            if self.positive and known and not is_complex(kind) and not is_discrete(kind) and not getattr(kind, "symmetries", ()):
+            plain = not is_complex(kind) and not is_discrete(kind) and not getattr(kind, "symmetries", ())
+            if self.positive and known and plain:
                 self.values[v] = np.abs(self.values[v])  # type: ignore[call-overload]  # a real number or array
         return self.values[v]
 

@@ -24,7 +24,7 @@ from combdiff.terms.terms import (
     bound_by,
     children,
     fresh,
-    index_atoms,
+    holds_entries,
     numbers_read,
     rebuild,
     substitute,
@@ -130,7 +130,7 @@ class _Placing:
         """Whether it is taken at entries of arrays of integers: it is computed once for each index, and then read."""
         users = [*(self.values[v] for v in self.users[var]), *(t for t in self.results if var in t.free)]
         uses = (u.args for t in users for u in subterms(t) if isinstance(u, App) and u.function == var)
-        return any(isinstance(u, App) for args in uses for a in args for u in index_atoms(a))
+        return any(holds_entries(*args) for args in uses)
 
     def put(self, var: Var, into: Callable[[Term, Var, Term], Term]) -> None:
         """Put the value of `var` where it is used."""

@@ -93,8 +93,18 @@ def index_atoms(t: Term) -> tuple[Term, ...]:
             case Var() | App() as atom if isinstance(atom.type, Index):
                 found[atom] = None
             case other:
-                found.update(dict.fromkeys(sorted((v for v in other.free if isinstance(v.kind, Index)), key=_uid)))
+                inside = sorted([v for v in other.free if isinstance(v.kind, Index)], key=_uid)
+                found.update(dict.fromkeys(inside))
     return tuple(found)
+
+
+def holds_entries(*sides: Term) -> bool:
+    """Whether entries of arrays of integers are among the indices of index expressions.
+
+    >>> holds_entries(fresh("i", Index(Domain("n"))), ONE)
+    False
+    """
+    return any(isinstance(u, App) for side in sides for u in index_atoms(side))
 
 
 def domains_compared(*sides: Term) -> list[Domain]:

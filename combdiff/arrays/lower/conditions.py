@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 
 from combdiff.arrays.lower.arrays import domain_of
-from combdiff.arrays.lower.indexing import Affine, affine, solve
+from combdiff.arrays.lower.indexing import Affine, affine, solve, solved_for
 from combdiff.errors import UnsupportedError
+from combdiff.simplify.contraction.ranges import in_range
+from combdiff.terms.conditions.guards import Condition as Guarded
+from combdiff.terms.conditions.guards import unguarded
+from combdiff.terms.conditions.ordering import form_of, implies
 from combdiff.terms.terms import (
     Add,
+    App,
     Call,
     Conj,
     Const,
@@ -27,6 +33,7 @@ from combdiff.terms.terms import (
     call,
     children,
     conj,
+    factors_of,
     mul,
     number,
     numbers_read,
@@ -191,4 +198,56 @@ def solution(
         if v in compared and loses_period(v, form):
             continue
         return v, as_term(form)
+    return None
+
+
+def solution_at_entries(condition: Condition, summed: Sequence[Var]) -> tuple[Var, Term, list[Guarded]] | None:
+    """What a condition with entries of an array of integers says of an index, and where it is in range.
+
+    δ(J(e) + 1, d, …) says that d is J(e) + 1, where that is a value of d.
+    """
+    try:
+        forms = [affine(side) for side in condition]
+    except UnsupportedError:
+        return None
+    atoms = dict.fromkeys(atom for form in forms for atom, _ in form.coefficients)
+    if not any(isinstance(atom, App) for atom in atoms):
+        return None
+    for v in sorted((a for a in atoms if isinstance(a, Var)), key=lambda v: v not in summed):
+        solved = form_of(Guarded(*condition))
+        if not _is_plain(domain_of(v)) or solved is None or abs(solved.of(v)) != 1:
+            continue
+        place = as_term(solved_for(v, *forms))
+        if v not in place.free:
+            return v, place, in_range(v, place)
+    return None
+
+
+def unsaid(conditions: Sequence[Guarded], t: Term) -> list[Guarded]:
+    """The conditions that do not follow from those that t stands under."""
+    held, _ = unguarded(t)
+    return [c for c in conditions if not any(implies(h, c) for h in held)]
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """Σ over `summed` of δ(at, where, of) · rest, where `of` and `at` say nothing of what `where` holds."""
+
+    summed: tuple[Var, ...]
+    at: Term
+    where: Term
+    of: Term
+    rest: Term
+
+
+def meeting(condition: Condition, summed: Sequence[Var], product: Term) -> Meeting | None:
+    """A sum over what only one side of a condition holds, J(e) of δ(J(e), J(f), w(e) x(f)), apart from the rest."""
+    for at, where in (condition, condition[::-1]):
+        own = tuple(v for v in summed if v in at.free)
+        if not isinstance(at, App) or not own or not where.free.isdisjoint(own):
+            continue
+        of = [f for f in factors_of(product) if not f.free.isdisjoint(own)]
+        if all(v in own or not isinstance(v.kind, Index) for f in (at, *of) for v in f.free):
+            rest = mul(*(f for f in factors_of(product) if f not in of))
+            return Meeting(own, at, where, mul(*of), rest)
     return None

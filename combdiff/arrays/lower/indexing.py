@@ -81,7 +81,7 @@ def position(arrays: Arrays, form: Affine, slot: Domain | None) -> Value:
     bare = form.bare
     if bare is not None and (slot is None or slot in (domain_of(bare), *domain_of(bare).common)):
         return arrays.integers(bare, ops.Range if slot is None else ops.Place)
-    if form.entry is not None and (slot is None or form.entry.type == Index(slot)):
+    if form.entry is not None and (slot is None or (form.entry.type == Index(slot) and slot.first(2) == 0)):
         return _integers(arrays, form.entry)
     # one order of the variables, so that k + b and b + k are one index array
     form = Affine(tuple(sorted(form.coefficients, key=lambda pair: _rank(pair, slot))), form.constant)
@@ -201,8 +201,12 @@ def _looked_through(arrays: Arrays, array: Step, forms: Sequence[Affine]) -> tup
     for axis, (form, domain) in enumerate(zip(forms, array.domains, strict=True)):
         if len(form.coefficients) != 1 or form.coefficients[0][1] != 1:
             continue
-        (var,) = form.variables or (None,)
-        if var is None or sum(var in f.variables for f in forms) > 1 or not _is_part(var, form.constant, domain):
+        var = form.coefficients[0][0]
+        if (
+            not isinstance(var, Var)
+            or sum(var in f.variables for f in forms) > 1
+            or not _is_part(var, form.constant, domain)
+        ):
             continue
         own = domain_of(var)
         start = form.constant + (own.lower or 0) - (domain.lower or 0)
@@ -291,19 +295,28 @@ def solve(left: Affine, right: Affine, allowed: Sequence[Var]) -> tuple[Var, Aff
     Equality is modulo the size where a variable is periodic, also one that cancels: k = k + j says j = 0 modulo it.
     """
     mentioned = (*left.variables, *right.variables)
-    total = dict(left.coefficients)
-    for v, c in right.coefficients:
-        total[v] = total.get(v, 0) - c
-    total = {v: c for v, c in total.items() if c}
-    constant = left.constant - right.constant
     for v in allowed:
-        c = total.get(v, 0)
-        if abs(c) != 1:
+        if abs(_difference(left, right).get(v, 0)) != 1:
             continue
-        form = Affine(tuple((u, -c * d) for u, d in total.items() if u != v), -c * constant)
+        form = solved_for(v, left, right)
         if v not in form.variables and _in_range(v, form, mentioned):
             return v, form
     return None
+
+
+def solved_for(v: Var, left: Affine, right: Affine) -> Affine:
+    """What v is where left = right, in which it has the coefficient 1 or −1."""
+    total = _difference(left, right)
+    c = total[v]
+    constant = left.constant - right.constant
+    return Affine(tuple((u, -c * d) for u, d in total.items() if u != v), -c * constant)
+
+
+def _difference(left: Affine, right: Affine) -> dict[Atom, int]:
+    total = dict(left.coefficients)
+    for v, c in right.coefficients:
+        total[v] = total.get(v, 0) - c
+    return {v: c for v, c in total.items() if c}
 
 
 def _in_range(v: Var, form: Affine, mentioned: Sequence[Var]) -> bool:
@@ -333,9 +346,9 @@ def scatter(arrays: Arrays, a: Value, solved: Sequence[tuple[Var, Affine]], kept
     """
     if len(solved) == 1:
         ((v, form),) = solved
-        if len(form.coefficients) == 1 and len(form.variables) == 1 and form.coefficients[0][1] == 1:
-            (u,) = form.variables
-            if u in a.labels and u not in kept and _is_part(u, form.constant, domain_of(v)):
+        if len(form.coefficients) == 1 and form.coefficients[0][1] == 1:
+            u = form.coefficients[0][0]
+            if isinstance(u, Var) and u in a.labels and u not in kept and _is_part(u, form.constant, domain_of(v)):
                 return _padded(arrays, a, u, v, form.constant)
     sources = tuple(dict.fromkeys(v for _, form in solved for v in form.variables))
     sources = (*(v for v in sources if v in kept), *(v for v in sources if v not in kept))

@@ -15,15 +15,19 @@ from combdiff.arrays.lower.arrays import Arrays, Labels, Value, domain_of
 from combdiff.arrays.lower.components import by_components
 from combdiff.arrays.lower.conditions import (
     Condition,
+    Meeting,
     closed_form,
     common,
     compared_in,
     conditions_of,
     distributed,
     inlined,
+    meeting,
     mentions_delta,
     repeated_sums,
     solution,
+    solution_at_entries,
+    unsaid,
 )
 from combdiff.arrays.lower.cumulative import cumulative
 from combdiff.arrays.lower.factoring import factored
@@ -81,6 +85,7 @@ from combdiff.terms.terms import (
     split_coefficient,
     substitute,
     subterms,
+    total,
 )
 from combdiff.terms.types import Domain, Index, Map, Number, is_complex
 
@@ -389,6 +394,8 @@ class _Lowering(Solving, Guarding):
             inside = under(guards, rest)
             compared = compared_in(inside, [*conditions, *masks])
             found = solution((left, right), summed, inside, compared, wanted)
+            if found is None and (within := solution_at_entries((left, right), summed)) is not None:
+                found, rest = within[:2], under(unsaid(within[2], rest), rest)
             shared = None if found is not None else common((left, right))
             if found is not None:
                 by = dict([found])
@@ -406,13 +413,32 @@ class _Lowering(Solving, Guarding):
             free = [item for item in by.items() if item[0] not in summed]
             summed = [v for v in summed if v not in by]
             solved = [(v, substitute(f, by)) for v, f in solved] + free
-        for left, right in masks:
-            rest = delta(left, right, rest)
+        summed, rest = self._masked(masks, summed, rest, alone=not (guards or solved))
         forms = [(v, affine(f)) for v, f in solved]
         stay = tuple(dict.fromkeys(u for _, form in forms for u in form.variables))
         with self.under(guards):
             value = self._masked_sum(summed, rest, stay, wanted)
         return scatter(self.arrays, value, forms, [v for v in stay if v not in summed]) if forms else value
+
+    def _masked(self, masks: Sequence[Condition], summed: list[Var], rest: Term, alone: bool) -> tuple[list[Var], Term]:
+        """What is left to sum over, and of what: under the δ that are solved for nothing, or read where two meet."""
+        for left, right in masks:
+            met = meeting((left, right), summed, rest) if alone else None
+            if met is None:
+                rest = delta(left, right, rest)
+            else:
+                summed = [v for v in summed if v not in met.summed]
+                rest = mul(self._read_at(met), met.rest)
+        return summed, rest
+
+    def _read_at(self, met: Meeting) -> Term:
+        """Σ_e δ(J(e), K(f), w(e)) as an array over the values of J, taken at K(f)."""
+        assert isinstance(met.at.type, Index), "an entry of an array of integers"
+        index = fresh("j", met.at.type)
+        value = self.array(Lam((index,), total(met.summed, delta(met.at, index, met.of))))
+        array = fresh("t", Map((met.at.type,), met.of.type))
+        self.known[array] = value
+        return App(array, (met.where,))
 
     def _shared(self, domain: Domain) -> Var:
         """An index over the values that are in several ranges."""

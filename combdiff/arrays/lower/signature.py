@@ -186,7 +186,9 @@ def described(kind: Type, dimensions: Sequence[str]) -> str:
         case Map(_, Number() | Index() as result) if dimensions:
             comma = "," if len(dimensions) == 1 else ""
             shape = f"array ({', '.join(dimensions)}{comma})"
-            return f"{number} {shape}" if isinstance(result, Number) else f"integer {shape}, one row an offset"
+            if isinstance(result, Number):
+                return f"{number} {shape}"
+            return f"integer {shape}, " + ("one row an offset" if result.domain is None else "indices from 0")
         case Map():
             return "function"
         case _:

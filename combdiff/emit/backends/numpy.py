@@ -55,6 +55,7 @@ SPELLING = Spelling(
     full="np.full({0}, {1})",
     scalar_complex="np.complex128({0})",
     add_at="np.add.at({0}, {1}, {2})",
+    add_flat="np.add.at({0}.reshape(-1), ({1}).ravel(), {2}.ravel())",
     concatenate="np.concatenate([{0}])",
     stack="np.stack([{0}])",
     contiguous="np.ascontiguousarray({0})",

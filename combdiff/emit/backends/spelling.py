@@ -86,6 +86,9 @@ class Spelling:
     pad: str = ""  # an array and, for each axis, how many zeros stand before and behind it; where `put` is empty
     increase: str = "{0}[{3}] += {2}"
     add_at: str
+    add_flat: str = (
+        ""  # the same of a view of all entries in a row: array, one index array, values; where it is quicker
+    )
     place: str = "{0}"  # one place among index arrays, where `add_at` takes arrays only
 
     # contractions; `inner` is of arrays of several axes, `real_inner` of real ones; `to_complex` a real operand of a

@@ -207,7 +207,7 @@ class Ranges:
             return LanguageError(
                 f"cannot find the range of {label}: it has no size, and no tensor has it alone in a slot",
                 span=span,
-                remedy=f"name the size of its range, {name}::(N) -> N{{n}}, as of the slots x::RV{{n}} in which it stands",
+                remedy=f"name the size of its range, {name}::(N) -> N{{n}}, as in x::RV{{n}} for x({name}(i))",
             )
         near = facts.near and self.domain_of(facts.near)
         name = label.removeprefix("index ")

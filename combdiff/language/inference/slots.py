@@ -45,8 +45,8 @@ class Slots:
         """Two indices are compared for equality: an index that stands in no slot has the range of J(e)."""
         for index, entry in ((one, other), (other, one)):
             match index, _entry_range(entry):
-                case Var(kind=Index(Domain() as own)), Domain() as of:
-                    self._met.append((own, of, span))
+                case Var(kind=Index(Domain() as own)), Domain() as range_of_entry:
+                    self._met.append((own, range_of_entry, span))
 
     def place(self, index: Term, slot: Domain, span: Span, facts: tuple[Fact, ...] = ()) -> None:
         """`index` stands in `slot`, at `span` of the text, where `facts` hold."""
@@ -59,7 +59,7 @@ class Slots:
                     self._arithmetic.append((index, slot, span))
                 else:
                     self.ranges.unite(own, slot, span)
-            case App(_, _) if (own := _entry_range(index)) is not None:
+            case App(type=Index(Domain() as own)):
                 if self._keeps_range(own, slot):
                     self._arithmetic.append((index, slot, span))
                 else:
@@ -107,8 +107,9 @@ class Slots:
                 continue  # which is what is wrong with it
             found = self._directions(domain)
             if found != wanted:
+                directions = counted(found, "direction")
                 raise LanguageError(
-                    f"{affine_text(part)} has {counted(found, 'direction')}, but {self.ranges.label(slot)} has {wanted}",
+                    f"{affine_text(part)} has {directions}, but {self.ranges.label(slot)} has {wanted}",
                     span=span,
                     also=self.ranges.place(domain),
                     remedy="add indices of domains with one `base`, such as `base = (I, I, I)` for all",
@@ -269,8 +270,8 @@ def _no_index(term: Term, slot: tuple[str, Span], span: Span) -> LanguageError:
         remedy = "compare it with an index: x(n - 1) is sum(i, i == n - 1, x(i))"
     elif isinstance(term, App) and isinstance(term.function, Var) and isinstance(term.type, Number):
         name = term.function.name
-        message = f"the entries of {name} are {'complex' if term.type.complex else 'real'} numbers, and no indices"
-        remedy = f"declare an array of integers: {name}::({', '.join('N' * len(term.args))}) -> N"
+        message = f"an index is expected here, found {in_words(term.type)}, an entry of {name}"
+        remedy = f"declare an array of integers, {name}::({', '.join('N' * len(term.args))}) -> N"
     elif isinstance(term.type, Number) and term.free and all(isinstance(u.type, Index) for u in index_atoms(term)):
         message = "index arithmetic must be affine with integer coefficients, such as k + 2*b - 1"
         remedy = "write a sum of indices with integer coefficients"

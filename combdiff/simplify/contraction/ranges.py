@@ -14,6 +14,7 @@ from combdiff.terms.conditions.guards import Condition, is_finite, under
 from combdiff.terms.conditions.ordering import form_of, range_of
 from combdiff.terms.terms import (
     App,
+    Const,
     Delta,
     Indicator,
     Mul,
@@ -24,6 +25,7 @@ from combdiff.terms.terms import (
     add,
     delta,
     factors_of,
+    holds_entries,
     mul,
     number,
     rebuild,
@@ -56,7 +58,10 @@ def _without_deltas(t: Term) -> Term:
     match t:
         case Sum(indices, body):
             return _solved(indices, body)
-        case Delta(left, right, body) if isinstance(left.type, Index) or isinstance(right.type, Index):
+        case Mul((Const() as c, Sum(indices, body))):
+            # a number that came out of a δ below
+            return mul(c, _solved(indices, body))
+        case Delta(left, right, body) if holds_entries(left, right):
             c, rest = split_coefficient(body)
             return mul(c, delta(left, right, rest))
         case _:
@@ -71,7 +76,7 @@ def _solved(indices: Sequence[Var], body: Term) -> Term:
                 continue
             left = [v for v in indices if v is not i]
             inner = substitute(rest, {i: place})
-            asked = _in_range(i, place)
+            asked = in_range(i, place)
             return _solved(left, under(asked, inner)) if left else under(asked, inner)
     return _with_factors_out(indices, body)
 
@@ -84,8 +89,8 @@ def _with_factors_out(indices: Sequence[Var], body: Term) -> Term:
         guards.append(rest)
         d, rest = split_coefficient(rest.body)
         c = times(c, d)
-    outer = [f for f in factors_of(rest) if guards and f.free.isdisjoint(indices) and is_finite(f)]
-    if not outer:
+    outer = [f for f in factors_of(rest) if f.free.isdisjoint(indices) and is_finite(f)]
+    if not outer or not any(holds_entries(d.left, d.right) for d in guards):
         return total(indices, body)
     inner = mul(*(f for f in factors_of(rest) if f not in outer))
     for guard in reversed(guards):
@@ -129,7 +134,7 @@ def _is_contractable(i: Var) -> bool:
     return isinstance(i.kind, Index) and i.kind.domain is not None and i.kind.domain.contractable
 
 
-def _in_range(i: Var, place: Term) -> list[Condition]:
+def in_range(i: Var, place: Term) -> list[Condition]:
     """That `place` is a value of the index i, as far as this needs to be said."""
     bounds = range_of(i)
     assert bounds is not None, "a plain range"

@@ -43,6 +43,7 @@ from combdiff.terms.terms import (
     conj,
     fresh,
     has_no_index,
+    holds_entries,
     mul,
     number,
     numbers_read,
@@ -280,7 +281,7 @@ class Reader:
         holes: dict[Var, Ref] = {}
         parts = [self._part(c, holes) for c in children(t)]
         scale = UNIT
-        if isinstance(t, Delta):
+        if isinstance(t, Delta) and holds_entries(t.left, t.right):
             # linear in its body, whose number stands in front
             for hole in parts[-1].free & holes.keys():
                 scale, holes[hole] = holes[hole].number, holes[hole]._replace(number=UNIT)

@@ -38,7 +38,7 @@ from combdiff.terms.terms import (
     neg,
     split_coefficient,
 )
-from combdiff.terms.types import Domain, Index
+from combdiff.terms.types import Index
 
 NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 """What holds where a relation does not."""
@@ -47,6 +47,7 @@ NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 def compared(left: Term, relation: str, right: Term, body: Term) -> Term:
     """`body` where the relation holds, else 0.
 
+    >>> from combdiff.terms.types import Domain
     >>> i, j = fresh("i", Index(Domain("n"))), fresh("j", Index(Domain("n")))
     >>> compared(i, "<", j, ONE) == indicator(add(i, ONE), j, ONE)
     True
@@ -66,6 +67,7 @@ def compared(left: Term, relation: str, right: Term, body: Term) -> Term:
 def different(one: Sequence[Term], other: Sequence[Term]) -> Callable[[Term], Term]:
     """What puts a number under the condition that two points, of several indices perhaps, are not the same.
 
+    >>> from combdiff.terms.types import Domain
     >>> i, j = fresh("i", Index(Domain("n"))), fresh("j", Index(Domain("n")))
     >>> different([i], [j])(ONE) == compared(i, "!=", j, ONE)
     True
@@ -121,7 +123,9 @@ def _represented(side: Term, use: Callable[[Term], Term]) -> Term:
 
 def _wraps(side: Term) -> bool:
     """Whether index arithmetic counts modulo a size; an index, or an entry of an array of integers, is a value."""
-    return isinstance(side, Add | Mul) and isinstance(side.type, Index) and any(d.periodic for d in domains_compared(side))
+    return (
+        isinstance(side, Add | Mul) and isinstance(side.type, Index) and any(d.periodic for d in domains_compared(side))
+    )
 
 
 def _is_index(t: Term) -> bool:
@@ -154,6 +158,7 @@ Part = Relation | Either
 def conditions_told(t: Indicator) -> tuple[tuple[Part, ...], Term]:
     """The conditions, as a person writes them, that stand around a body, and the body.
 
+    >>> from combdiff.terms.types import Domain
     >>> i, j, k = (fresh(name, Index(Domain("n"))) for name in "ijk")
     >>> told, body = conditions_told(compared(i, "<", j, compared(j, "!=", k, k)))
     >>> told == (Relation(i, "<", j), Relation(j, "!=", k)), body == k
@@ -165,6 +170,7 @@ def conditions_told(t: Indicator) -> tuple[tuple[Part, ...], Term]:
 def reduced_told(t: Reduce) -> tuple[tuple[Part, ...], Term]:
     """The conditions of a product, a maximum, a minimum, and what is reduced, without them.
 
+    >>> from combdiff.terms.types import Domain
     >>> from combdiff.terms.terms import reduction
     >>> i, j = fresh("i", Index(Domain("n"))), fresh("j", Index(Domain("n")))
     >>> mark = compared(i, "<", j, ONE)
@@ -185,6 +191,7 @@ def reduced_told(t: Reduce) -> tuple[tuple[Part, ...], Term]:
 def comparison_of(c: Condition) -> Relation:
     """The plainest comparison that a condition of order writes.
 
+    >>> from combdiff.terms.types import Domain
     >>> i, j = fresh("i", Index(Domain("n"))), fresh("j", Index(Domain("n")))
     >>> comparison_of(Condition(add(i, ONE), j)) == Relation(i, "<", j)
     True
@@ -256,6 +263,7 @@ def _is_negative(t: Term) -> bool:
 def is_mark(t: Term) -> bool:
     """Whether t is 1 where conditions hold, else 0.
 
+    >>> from combdiff.terms.types import Domain
     >>> i, j = fresh("i", Index(Domain("n"))), fresh("j", Index(Domain("n")))
     >>> is_mark(delta(i, j, ONE)), is_mark(i)
     (True, False)

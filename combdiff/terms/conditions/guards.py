@@ -46,7 +46,7 @@ from combdiff.terms.terms import (
     terms_of,
     total,
 )
-from combdiff.terms.types import Domain, Index, Map, Type, is_complex
+from combdiff.terms.types import Index, Map, Type, is_complex
 
 SAFE = ONE
 """Where every power is finite with its derivatives, and every function whose row says nothing else."""
