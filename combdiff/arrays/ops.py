@@ -271,6 +271,16 @@ class AsArray(Op):
 
 
 @dataclass(frozen=True, slots=True)
+class AsFloat(Op):
+    """Entries of an array of integers that are read as numbers."""
+
+    name: ClassVar[str] = "float"
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        return tuple(range(rank)), tuple(range(rank))
+
+
+@dataclass(frozen=True, slots=True)
 class Gather(Op):
     """T(form₁, …): an index array for each slot that is not None, whose axes lie at these places of the first `rank`.
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from combdiff.arrays import ops
 from combdiff.shown import Shown, brief
-from combdiff.terms.types import Domain, Type
+from combdiff.terms.types import Domain, Map, Type
 
 if TYPE_CHECKING:
     from combdiff.arrays.packing.layout import Packing
@@ -175,6 +175,11 @@ class Argument:
     optional: bool = False
     offsets: Domain | None = None
     made: tuple[str, str] | None = None
+
+    @property
+    def of_integers(self) -> bool:
+        """Whether it is an array of integers of the program, whose entries are indices."""
+        return isinstance(self.kind, Map) and self.kind.is_integers and self.offsets is None
 
 
 _CALL_FLOPS = 10

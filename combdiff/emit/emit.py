@@ -105,7 +105,7 @@ def needed_by(plan: Plan, module: Module, late: Collection[Step] = ()) -> Plan:
     kernels = [step.op for step in plan.steps if isinstance(step.op, ops.Fused)]
     module.add({kernel.function: definition(kernel, module.spelling.kernel) for kernel in kernels})
     for step in plan.steps:
-        name = solver_of(step)
+        name = solver_of(step, module.spelling)
         if name:
             module.add({name: solver_text(name, module.spelling)})
         if isinstance(step.op, Root):

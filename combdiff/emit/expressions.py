@@ -18,6 +18,7 @@ WRITTEN: Mapping[type[ops.Op], Callable[[Writer, Step, Any], Text]] = {
     ops.Constant: entrywise.constant,
     ops.Named: entrywise.named,
     ops.AsArray: entrywise.number_of_the_library,
+    ops.AsFloat: indexing.as_float,
     ops.Size: indexing.size,
     ops.Range: indexing.index_values,
     ops.Numbers: indexing.float_values,

@@ -34,6 +34,10 @@ def _bounds(w: Writer, domain: Domain) -> str:
     return f"-({n} // 2), {n} // 2 + 1" if domain.symmetric else n
 
 
+def as_float(w: Writer, step: Step, op: ops.AsFloat) -> Text:
+    return filled(w.spelling.as_float, w.refer(step.operands[0]))
+
+
 def position(w: Writer, step: Step, op: ops.Position) -> Text:
     texts = w.operands(step, op.places)
     parts = [signed(Fraction(c), text) for c, text in zip(op.coefficients, texts, strict=True)]
@@ -120,12 +124,23 @@ def gather(w: Writer, step: Step, op: ops.Gather) -> Text:
     rank = op.rank
     places = iter(step.operands[1:])
     marks = [":" if slot is None else w.aligned(next(places), slot, rank).code for slot in op.slots]
-    if not w.spelling.points or (len(step.operands) == 2 and step.operands[1].rank == 1):
+    if w.spelling.entries and any(_of_caller(w, o) for o in step.operands[1:]):
+        return Text(w.spelling.entries.format(w.atom(step.operands[0]), ", ".join(marks)), ATOM)
+    of_integers = _of_caller(w, step.operands[0])
+    if not w.spelling.points or of_integers or (len(step.operands) == 2 and step.operands[1].rank == 1):
         return _indexed(w, step.operands[0], marks)
     text = Text(w.spelling.points.format(w.atom(step.operands[0]), ", ".join(marks)), ATOM)
     before = op.gathered[0] if op.neighbours else 0
     order = (*range(rank, rank + before), *range(rank), *range(rank + before, step.rank))
     return w.transposed(text, order)
+
+
+def _of_caller(w: Writer, step: Step) -> bool:
+    """Whether integers come from an array of the caller's, which may hold what is out of range."""
+    if isinstance(step.op, ops.Input):
+        return any(a.of_integers and a.step is step for a in w.plan.arguments)
+    moved = isinstance(step.op, ops.View | ops.Gather | ops.Position | ops.LaidOut | ops.Roll | ops.Broadcast)
+    return moved and any(_of_caller(w, o) for o in step.operands)
 
 
 def permuted(w: Writer, step: Step, op: ops.Permute) -> Text:
@@ -155,7 +170,7 @@ def scattered(w: Writer, step: Step, op: ops.Scatter, values: Text, name: str) -
     """The statements that put `values` into a fresh array of zeros."""
     written = w.spelling.add_at if op.adds else w.spelling.put
     if not written:
-        return _masked(w, step, op, name)
+        return _added(w, step, op, name) if op.adds and w.spelling.added_at else _masked(w, step, op, name)
     if op.adds and w.spelling.add_flat and step.rank > 1:
         return [
             f"{name} = {zeros(w, step)}",
@@ -166,9 +181,24 @@ def scattered(w: Writer, step: Step, op: ops.Scatter, values: Text, name: str) -
         w.aligned(o, p, op.rank).code if o.rank else alone.format(w.refer(o).code)
         for o, p in zip(step.operands[1:], op.places, strict=True)
     )
-    lines = [f"{name} = {zeros(w, step)}"]
+    lines = [f"{name} = {zeros(w, step)}", *_kept(w, step, name)]
     where = f"({index},)" if len(op.places) == 1 else f"({index})"
     return [*lines, written.format(name, where, values.code, index)]
+
+
+def _kept(w: Writer, step: Step, name: str) -> list[str]:
+    """The statements that make a scatter nan if a place that the caller gives is out of range, where none can raise."""
+    if not w.spelling.kept:
+        return []
+    places = [(o, d) for o, d in zip(step.operands[1:], step.domains, strict=False) if _of_caller(w, o)]
+    return [w.spelling.kept.format(name, w.atom(o), w.extent(d)) for o, d in places]
+
+
+def _added(w: Writer, step: Step, op: ops.Scatter, name: str) -> list[str]:
+    """A scatter that a function does, whose text the module holds, where nothing is written in place."""
+    places = ", ".join(w.aligned(o, p, op.rank).code for o, p in zip(step.operands[1:], op.places, strict=True))
+    values = scatter_values(w, step, op).code
+    return [f"{name} = {w.spelling.added_at}({w.shape(step.domains)}, ({places},), {values})"]
 
 
 def _flat_places(w: Writer, step: Step, op: ops.Scatter) -> str:

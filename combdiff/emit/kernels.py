@@ -46,7 +46,7 @@ def with_kernels(plan: Plan, taken: Collection[str] = (), late: Collection[Step]
     """
     stretches = _stretches(plan, late)
     inside = {step for members in stretches.values() for step in members} - stretches.keys()
-    lists = {a.step for a in plan.arguments if a.offsets is not None and a.step is not None}
+    lists = {a.step for a in plan.arguments if (a.offsets is not None or a.of_integers) and a.step is not None}
     made: dict[Step, Step] = {}
     known: dict[object, str] = {}
     for step in plan.steps:

@@ -86,7 +86,19 @@ SCAN = '''def scan(step, states, sequences, stored, length, reverse=False):
             whole[t] = part
     return (*states, *stored)'''
 
+ADDED_AT = '''def added_at(shape, places, values):
+    """Zeros, to which values are added at places, index arrays of NumPy: a task for all of them."""
+    from dask import delayed
+
+    def added(values):
+        whole = np.zeros(shape, values.dtype)
+        np.add.at(whole, places, values)
+        return whole
+
+    return da.from_delayed(delayed(added)(values), shape, values.dtype)'''
+
 SOLVERS = {
+    "added_at": ADDED_AT,
     "newton": NEWTON,
     "newton_of_parts": NEWTON_OF_PARTS,
     "solve_of_parts": SOLVE_OF_PARTS,
@@ -105,9 +117,11 @@ def solver_text(name: str, spelling: Spelling) -> str:
     return text
 
 
-def solver_of(step: Step) -> str:
+def solver_of(step: Step, spelling: Spelling) -> str:
     """The name of the solver that the text of a step calls, empty if none."""
     match step.op:
+        case ops.Scatter(adds=True):
+            return "" if spelling.add_at else spelling.added_at
         case Root(equation):
             return "newton" if len(equation.plan.outputs) == 2 else "newton_of_parts"
         case Scan():
@@ -136,7 +150,7 @@ def solution(w: Writer, step: Step, op: ops.Solve) -> Text:
     *matrices, k = (w.refer(o) for o in step.operands)
     if len(matrices) > 1:
         return Text(f"solve_of_parts({', '.join(t.code for t in (*matrices, k))})", ATOM)
-    solver = solver_of(step)
+    solver = solver_of(step, w.spelling)
     # a matrix that has one factor is its own adjoint
     other = ", adjoint=True" if op.adjoint and solver == "lu_solution" else ""
     template = f"{solver}({{0}}, {{1}}{other})" if solver else w.spelling.solve
@@ -149,7 +163,7 @@ def solution(w: Writer, step: Step, op: ops.Solve) -> Text:
 
 def factors(w: Writer, step: Step, op: ops.Factors) -> Text:
     _refuse_equations(w)
-    template = w.spelling.cholesky if op.positive else f"{solver_of(step)}({{0}})"
+    template = w.spelling.cholesky if op.positive else f"{solver_of(step, w.spelling)}({{0}})"
     return Text(template.format(_as_matrix(w, step.operands[0]).code), ATOM)
 
 
@@ -177,7 +191,7 @@ def root(w: Writer, step: Step, op: Root) -> Text:
     number = w.spelling.number_complex.format("0j") if step.complex else w.spelling.number.format("0.0")
     zero = zeros.format(w.shape(step.domains)) if step.rank else number
     start = w.called.arguments[solved.start]
-    return Text(f"{solver_of(step)}(lambda {x}: {call}, {zero} if {start} is None else {start})", ATOM)
+    return Text(f"{solver_of(step, w.spelling)}(lambda {x}: {call}, {zero} if {start} is None else {start})", ATOM)
 
 
 def scan(w: Writer, step: Step, op: Scan) -> Text:

@@ -134,7 +134,7 @@ class Compiled(Generic[R]):
         """What a call takes, and what it does with it."""
         self._solves = any(isinstance(step.op, Root | ops.Solve) for step in self._plan.steps)
         self._names = [a.name for a in self._plan.arguments]
-        self._integers = [n for n, a in enumerate(self._plan.arguments) if _is_integers(a)]
+        self._integers = [n for n, a in enumerate(self._plan.arguments) if a.of_integers]
         self._listed = [n for n, a in enumerate(self._plan.arguments) if a.offsets is not None]
         kinds = [None if name in self._plan.packed else self._kinds.get(name) for name in self._names]
         self._symmetric = [
@@ -189,7 +189,7 @@ class Compiled(Generic[R]):
             fitted = self._checked(fitted, out)
         for argument, value in zip(self._plan.arguments, fitted, strict=True):
             self._check_symmetry(argument, value, extent.sizes)
-            if _is_integers(argument):
+            if argument.of_integers:
                 check_entries(argument, value, extent.sizes, self._library)
         if out is not None:
             self._check_out(out, extent.sizes, fitted)
@@ -289,7 +289,7 @@ class Compiled(Generic[R]):
             offsets = offsets_of(argument.offsets, value, argument.name)
             extent.note(argument.offsets, offsets, argument.name)
             return offsets.rows if argument.offsets.directions > 1 else offsets.rows[:, 0]
-        if _is_integers(argument):
+        if argument.of_integers:
             array = as_integers(argument, value) if self._library is None else self._library.integers(argument, value)
         else:
             array = as_array(argument, value) if self._library is None else self._library.argument(argument, value)
@@ -413,11 +413,6 @@ def _docstring(source: str, name: str) -> str:
     """What the function of a text says of itself."""
     _, _, body = source.partition(f"def {name}(")
     return cleandoc(body.split('"""')[1])
-
-
-def _is_integers(argument: Argument) -> bool:
-    """Whether an argument is an array of integers; a list of offsets is looked at elsewhere."""
-    return isinstance(argument.kind, Map) and argument.kind.is_integers and argument.offsets is None
 
 
 def _functions(term: Term) -> set[str]:

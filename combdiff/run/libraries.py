@@ -263,6 +263,9 @@ class Torch(Library):
         device = None if near is None else near.device  # type: ignore[attr-defined]  # of torch.Tensor
         return self.namespace.as_tensor(np.ascontiguousarray(rows), device=device)
 
+    def integers(self, argument: Argument, value: object) -> Foreign:
+        return cast(Foreign, super().integers(argument, value).to(self.namespace.int64))  # type: ignore[attr-defined]  # of torch.Tensor
+
     @property
     def singular(self) -> tuple[type[Exception], ...]:
         return (self.namespace.linalg.LinAlgError,)
@@ -293,6 +296,10 @@ class Dask(Library):
                 remedy=f"call {argument.name}.compute_chunk_sizes() first",
             )
         return array
+
+    def integers(self, argument: Argument, value: object) -> Foreign:
+        """Index arrays are NumPy's."""
+        return cast(Foreign, self.numpy(super().integers(argument, value)).astype(np.intp))
 
     def refuse_gaps(self, array: Foreign, name: str) -> None:
         held: object = array._meta  # type: ignore[attr-defined]  # of Dask

@@ -230,6 +230,9 @@ class _Lowering(Solving, Guarding):
                 return Value(self.known[t], ())
             case Diff("root", _):
                 return Value(self.root(t), ())
+            case App(type=Index(domain)) if domain is not None:
+                whole = self._call(t)
+                return Value(self.arrays.builder.step(ops.AsFloat(), (whole.step,), whole.step.domains), whole.labels)
             case App() | Proj():
                 return self._call(t)
             case Add(terms):

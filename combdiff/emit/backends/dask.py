@@ -33,6 +33,7 @@ SPELLING = Spelling(
     put="",
     pad="da.pad({0}, {1})",
     add_at="",
+    added_at="added_at",
     stack="da.stack([{0}])",
     tensordot="da.tensordot({0}, {1}, axes={2})",
     vdot="({0}.conj() * {1}).sum()",

@@ -86,9 +86,12 @@ class Spelling:
     pad: str = ""  # an array and, for each axis, how many zeros stand before and behind it; where `put` is empty
     increase: str = "{0}[{3}] += {2}"
     add_at: str
-    add_flat: str = (
-        ""  # the same of a view of all entries in a row: array, one index array, values; where it is quicker
-    )
+    add_flat: str = ""  # the same of all entries in a row, where that is quicker: array, one index array, values
+    added_at: str = ""  # the function among the solvers that adds, where arrays are not written to
+    # for integers that the caller gives: entries that are nan beyond an axis, and what makes a scatter nan if its
+    # places, the second, are not below the third; both empty where an error is raised
+    entries: str = ""
+    kept: str = ""
     place: str = "{0}"  # one place among index arrays, where `add_at` takes arrays only
 
     # contractions; `inner` is of arrays of several axes, `real_inner` of real ones; `to_complex` a real operand of a
@@ -101,6 +104,7 @@ class Spelling:
     einsum: str
     to_complex: str = ""
     to_real: str = ""
+    as_float: str = "{0}.astype(float)"  # entries of an array of integers that are read as numbers
     # whether joining axes is free, which it is not where arrays are cut in chunks or lie on several devices
     joins_axes: bool = True
 

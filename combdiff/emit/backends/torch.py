@@ -58,6 +58,7 @@ SPELLING = Spelling(
     einsum='torch.einsum("{0}", {1}, {2})',
     to_complex="{0} + 0j",
     to_real="{0}.to(torch.float64)",
+    as_float="{0}.to(torch.float64)",
     concatenate="torch.cat([{0}])",
     stack="torch.stack([{0}])",
     from_numpy="torch.as_tensor({0}, device={1}.device)",
