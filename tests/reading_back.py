@@ -47,10 +47,10 @@ def values_of(term: Term, again: Term, seed: int = 0) -> tuple[list[object], lis
     for u in subterms(term):
         if isinstance(u, Diff) and u in given:
             taken[_renamed(u, params)] = given[u]
-    named = {name: d for d, name in Spelling(apart(term)).domains.items()}
-    found = {
-        d for u in subterms(again) for v in bound_by(u) for d in domains_of(v.kind) if d.declared and d.name in named
-    }
+    spelling = Spelling(apart(term))
+    named = {name: d for d, name in (*spelling.domains.items(), *spelling.sizes.items())}
+    ranges = {d for u in subterms(again) for v in bound_by(u) for d in domains_of(v.kind)}
+    found = {d for d in ranges if (d.declared or d.sized) and d.name in named}
     pairs = [pair for d in found for pair in zip(named[d.name].axes, d.axes, strict=True)]
     seen = {theirs: sizes[ours] for ours, theirs in pairs if ours in sizes}
     count = len(_leading(term, len(params)))
