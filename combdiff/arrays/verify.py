@@ -5,13 +5,13 @@ Passes need not ask; tests run this after each of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from combdiff.arrays import ops
 from combdiff.arrays.plan import Loop, Plan, Root, Scan, Step
 from combdiff.errors import CombDiffError
 from combdiff.terms.scalars import SCALAR_FUNCTIONS, ScalarFunction
-from combdiff.terms.types import Domain
+from combdiff.terms.types import Domain, Index, Map
 
 
 class PlanError(CombDiffError):
@@ -34,8 +34,9 @@ def _of_plan(plan: Plan) -> Iterator[str]:
     arguments = (*plan.arguments, *plan.directions)
     arrays = {a.name for a in arguments if a.step is not None}
     functions = {a.name for a in arguments if a.callable}
+    integers = {a.name for a in arguments if isinstance(a.kind, Map) and isinstance(a.kind.result, Index)}
     for step in _all_steps(plan):
-        wrong = [*_of_step(step, blocks)]
+        wrong = [*_of_step(step, blocks), *_of_integers(step, integers)]
         match step.op:
             case ops.Input(name) if name not in arrays:
                 wrong.append(f"{name} is no argument")
@@ -139,6 +140,27 @@ def _of_numbers(step: Step) -> Iterator[str]:
         case ops.Counting() | ops.Position() | ops.Opposite() | ops.Size():
             if step.complex:
                 yield "places are real"
+
+
+def _of_integers(step: Step, arguments: Collection[str]) -> Iterator[str]:
+    """What says where entries lie is made of integers, which arguments of these names hold."""
+    match step.op:
+        case ops.Gather() | ops.Scatter() if not all(_holds_integers(o, arguments) for o in step.operands[1:]):
+            yield "a place is no integer"
+        case ops.AsFloat() if step.complex or not _holds_integers(step.operands[0], arguments):
+            yield "it reads no integers"
+
+
+def _holds_integers(step: Step, arguments: Collection[str]) -> bool:
+    match step.op:
+        case ops.Range() | ops.Place() | ops.Position() | ops.Opposite() | ops.Constant() | ops.Size():
+            return True
+        case ops.Input(name):
+            return name in arguments
+        case ops.View() | ops.Gather() | ops.Roll() | ops.LaidOut() | ops.Broadcast():
+            return _holds_integers(step.operands[0], arguments)
+        case _:
+            return False
 
 
 def _of_function(step: Step, row: ScalarFunction) -> Iterator[str]:

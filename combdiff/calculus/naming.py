@@ -175,7 +175,7 @@ def nonlinear_places(t: Term) -> Sequence[int]:
 
 
 def _is_unknown(f: Term) -> bool:
-    return isinstance(f.type, Map) and not f.type.is_tensor
+    return isinstance(f.type, Map) and not f.type.is_array
 
 
 LONGEST = 30

@@ -397,6 +397,6 @@ def _is_work(t: Term) -> bool:
         case Sum() | Diff():
             return True
         case App(f, _):
-            return isinstance(f.type, Map) and not f.type.is_tensor
+            return isinstance(f.type, Map) and not f.type.is_array
         case _:
             return False

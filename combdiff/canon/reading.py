@@ -54,6 +54,8 @@ from combdiff.terms.terms import (
     Term,
     Tuple,
     Var,
+    domains_compared,
+    holds_entries,
     power,
     split_coefficient,
 )
@@ -63,6 +65,8 @@ _SHORT_POWER = 4
 # symbols of λ-terms lie below those of free variables, one range a nesting level
 _LAMBDA = 1 << 40
 _WIDEST = 1 << 12
+# so many images are looked at of an entry that is taken where arrays of integers say
+_MOST_IMAGES = 24
 
 
 class Unreadable(Exception):
@@ -202,9 +206,12 @@ class Reader:
         return outside, made
 
     def _condition(self, t: Delta | Indicator, left: Term, right: Term) -> Node:
-        if not all(isinstance(u.type, Index) or (isinstance(u, Const) and u.is_integer) for u in (left, right)):
+        affine = all(isinstance(u.type, Index) or (isinstance(u, Const) and u.is_integer) for u in (left, right))
+        if not affine or holds_entries(left, right):
             c, difference = self._combination([(UNIT, right), ((Fraction(-1), Fraction(0)), left)])
             name, parity = ("δ", 1) if isinstance(t, Delta) else ("≤", 0)
+            moduli = sorted({d.name for d in domains_compared(left, right) if d.periodic})
+            name += f" modulo {', '.join(moduli)}" if moduli and isinstance(t, Delta) and affine else ""
             return Operation(name, (scaled(c, difference),), parity, real=True)
         d = combined([(1, self._affine(right)), (-1, self._affine(left))])
         if isinstance(t, Indicator):
@@ -242,7 +249,7 @@ class Reader:
         expressions = self._places(t, kind)
         if expressions is None:
             arguments = [self._argument(a, k) for a, k in zip(t.args, kind.params, strict=True)]
-            return Operation("()", (self._whole(t.function), *arguments), real=not is_complex(t.type))
+            return self._read_at(t, arguments, kind)
         f = t.function
         assert isinstance(f, Var), "a tensor, or a function of numbers"
         group = SlotGroup.of(kind, self.symmetries.get(f, ()), declared=f not in self.unused)
@@ -255,6 +262,24 @@ class Reader:
         head: Head = (0, self.names.get(f, -f.uid), 0, "")
         return Factor(head, tuple(variants), group.blocks, group.signs, moduli, group.real)
 
+    def _read_at(self, t: App, arguments: Sequence[Node], kind: Map) -> Node:
+        """An entry of a tensor at entries of arrays of integers, the least of its images; a value of another map."""
+        f, real = t.function, not is_complex(t.type)
+        plain = Operation("()", (self._whole(f), *arguments), real=real)
+        if not (isinstance(f, Var) and kind.is_tensor):
+            return plain
+        group = SlotGroup.of(kind, self.symmetries.get(f, ()), declared=f not in self.unused)
+        moves = group.moves(_MOST_IMAGES)
+        if moves is None or moves.order <= 1 or group.zero:
+            return plain
+        ways = []
+        for image in moves.images(tuple(range(1, len(arguments) + 1)), False):
+            if min(image.labels) < 0:
+                continue  # an index that is reversed
+            moved = Operation("()", (self._whole(f), *(arguments[n - 1] for n in image.labels)), real=real)
+            ways.append((image.sign, conjugated(moved) if image.conj else moved))
+        return Either(tuple(ways))
+
     def _places(self, t: App, kind: Map) -> tuple[Expression, ...] | None:
         """Where an entry of a tensor or of a function of real numbers is taken; None for other maps."""
         entries = isinstance(kind.result, Number) and all(isinstance(p, Index | Number) for p in kind.params)
@@ -263,12 +288,12 @@ class Reader:
         try:
             return tuple(map(self._affine, t.args))
         except Unreadable:
-            if kind.is_tensor:
+            if kind.is_tensor and not holds_entries(*t.args):
                 raise
             return None
 
     def _argument(self, t: Term, kind: Type) -> Node:
-        if isinstance(t.type, Index) and isinstance(kind, Index):
+        if isinstance(t.type, Index) and isinstance(kind, Index) and not holds_entries(t):
             return Factor((5, 0, 0, ""), ((False, (self._affine(t),), 1),), moduli=(_modulus(kind),))
         return self._plain(t)
 

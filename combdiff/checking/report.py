@@ -287,7 +287,7 @@ def _has_unknowns(t: Term) -> bool:
 def _smooth_map(kind: Type, rng: np.random.Generator) -> Callable[..., Value]:
     """A smooth real function of the entries of tensors, in the place of an unknown one."""
     assert isinstance(kind, Map), "only maps are unknown"
-    if isinstance(kind.result, Map | Product) or any(isinstance(p, Map) and not p.is_tensor for p in kind.params):
+    if isinstance(kind.result, Map | Product) or any(isinstance(p, Map) and not p.is_array for p in kind.params):
         raise UnsupportedError(
             "an unknown map of functions, or of tensors to tensors, has no random value to be checked with",
             remedy="define the map in the program, or compare with numbers of your own",

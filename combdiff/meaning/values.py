@@ -138,6 +138,8 @@ def _fitted_array(kind: Map, value: Value, name: str, extent: Extent) -> Array:
             f"{name} must be an array of numbers, not of {array.dtype}",
             remedy="convert it to floating-point or complex numbers",
         )
+    if kind.is_integers:
+        array = whole_numbers(array, name)
     if array.dtype.kind == "c" and not is_complex(kind):
         raise ArrayError(f"{name} is declared real, but the array is complex", remedy="give its real part")
     wanted = places(kind, name)
@@ -149,8 +151,6 @@ def _fitted_array(kind: Map, value: Value, name: str, extent: Extent) -> Array:
     for (axis, place), size in zip(wanted, array.shape, strict=True):
         if axis is not None:
             extent.note(axis, size, place)
-    if kind.is_integers:
-        return np.asarray(whole_numbers(array, name), np.float64)
     return array.astype(np.complex128) if is_complex(kind) else array.astype(np.float64)
 
 

@@ -75,6 +75,6 @@ def sympy_signs(term: Term) -> frozenset[str]:
             case Call(name, args):
                 functions.add(_IN_SYMPY.get(name, name))
                 constants |= {"E"} if name == "exp" and any(isinstance(a, Const) for a in args) else set()
-            case Var(name, Map() as kind) if not kind.is_tensor:
+            case Var(name, Map() as kind) if not kind.is_array:
                 unknown.add(name)
     return frozenset(constants | (functions & unknown))

@@ -67,7 +67,7 @@ def _is_work(t: Term) -> bool:
         case Add():
             return not isinstance(t.type, Index)
         case App(Var(_, Map() as kind), _):
-            return not kind.is_tensor
+            return not kind.is_array
         case _:
             return False
 

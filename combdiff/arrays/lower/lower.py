@@ -419,6 +419,9 @@ class _Lowering(Solving, Guarding):
         summed, rest = self._masked(masks, summed, rest, alone=not (guards or solved))
         forms = [(v, affine(f)) for v, f in solved]
         stay = tuple(dict.fromkeys(u for _, form in forms for u in form.variables))
+        if any(isinstance(atom, App) for _, form in forms for atom, _ in form.coefficients):
+            # rows of the values are added to rows of the result
+            wanted = (*stay, *(v for v in wanted if v not in stay))
         with self.under(guards):
             value = self._masked_sum(summed, rest, stay, wanted)
         return scatter(self.arrays, value, forms, [v for v in stay if v not in summed]) if forms else value

@@ -125,7 +125,7 @@ def _is_discrete(t: Term) -> bool:
 
 def _check_parameter(var: Var) -> None:
     match var.kind:
-        case Map(params, result) if any(isinstance(k, Map) and not k.is_tensor for k in (*params, result)):
+        case Map(params, result) if any(isinstance(k, Map) and not k.is_array for k in (*params, result)):
             raise UnsupportedError(
                 f"the parameter {var.name} is a map of functions of real numbers, and code is made for arrays",
                 about=Mention(var.name),

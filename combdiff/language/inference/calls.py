@@ -282,7 +282,7 @@ def _costs(t: Term) -> bool:
 
 
 def _is_entry(t: App) -> bool:
-    return isinstance(t.function.type, Map) and t.function.type.is_tensor
+    return isinstance(t.function.type, Map) and t.function.type.is_array
 
 
 def _uses(body: Term, var: Var) -> int:

@@ -329,7 +329,7 @@ class Drafting:
 def _is_unknown(function: Term) -> bool:
     match function:
         case Var():
-            return isinstance(function.kind, Map) and not function.kind.is_tensor
+            return isinstance(function.kind, Map) and not function.kind.is_array
         case Diff(_, of):
             return _is_unknown(of) or isinstance(of, Var)
         case _:

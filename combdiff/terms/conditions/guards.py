@@ -126,7 +126,7 @@ class Finite:
         match t:
             case Var():
                 return t not in self.partial
-            case App(Var(kind=Map() as kind) as f, args) if kind.is_tensor:
+            case App(Var(kind=Map() as kind) as f, args) if kind.is_array:
                 return f not in self.partial and all(map(_stays, args, kind.params))
             case Pow(base, exponent) if is_whole(exponent) and self.least(exponent) >= 0:
                 return True
@@ -197,7 +197,7 @@ def reads_beyond(t: Term, around: tuple[Indicator, ...] = ()) -> bool:
     (True, False)
     """
     match t:
-        case App(Var(kind=Map() as kind), args) if kind.is_tensor:
+        case App(Var(kind=Map() as kind), args) if kind.is_array:
             beyond = (u for u, slot in zip(args, kind.params, strict=True) if not _stays(u, slot))
             return any(not any(u.free <= (c.left.free | c.right.free) for c in around) for u in beyond)
         case Indicator(left, right, body):

@@ -1,0 +1,353 @@
+"""Arrays of integers, whose entries are indices: meaning, derivatives, text, code, messages, data out of range."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+from combdiff.arrays.text import read, text
+from combdiff.arrays.verify import PlanError, verify
+from combdiff.language.inference.infer import infer
+from combdiff.language.parsing.parser import parse
+from combdiff.language.printing.printer import program_text
+from combdiff.meaning.evaluate import evaluate
+from combdiff.terms.types import Index
+from tests.reading_back import assert_reads_back
+
+Oracle = Callable[..., float]
+
+RING = "@domain Z begin base = I; periodic = true end\n"
+MIRROR = "@domain X begin symmetric = true end\n"
+
+
+def _sums(J: Any, values: Any, n: int) -> Any:
+    """The values of each group, by a loop."""
+    found = np.zeros((n, *np.shape(values)[1:]))
+    for j, v in zip(J, values, strict=True):
+        found[j] += v
+    return found
+
+
+PROGRAMS: dict[str, tuple[str, Oracle]] = {
+    "embedding": (
+        "(J::(N{e}) -> N{n}, Y::RM{e, m}) -> (x::RM{n, m}) -> sum((e, d), (x(J(e), d) - Y(e, d))^2)",
+        lambda J, Y, x: sum(((x[j] - Y[e]) ** 2).sum() for e, j in enumerate(J)),
+    ),
+    "edges": (
+        "(J::(N{e}) -> N, K::(N{e}) -> N, w::RV{e}) -> (x::RV{n}) -> sum(e, w(e) * (x(J(e)) - x(K(e)))^2)",
+        lambda J, K, w, x: sum(w[e] * (x[j] - x[k]) ** 2 for e, (j, k) in enumerate(zip(J, K, strict=True))),
+    ),
+    "segment sums": (
+        "(J::(N{e}) -> N{n}, Y::RV{n}) -> (x::RV{e}) -> sum(j, tanh(sum(e, delta(J(e), j, x(e)^2))) * Y(j))",
+        lambda J, Y, x: np.tanh(_sums(J, x**2, len(Y))) @ Y,
+    ),
+    "entries of entries": (
+        "(J::(N{n}) -> N{n}, K::(N{e}) -> N{n}) -> (x::RV{n}) -> sum(e, x(J(K(e)))^3 * (1 + K(e)))",
+        lambda J, K, x: sum(x[J[k]] ** 3 * (1 + k) for k in K),
+    ),
+    "neighbours that exist": (
+        "(J::(N) -> N{n}) -> (x::RV{n}) -> sum(e, where(J(e) + 1 < n, x(J(e) + 1)^2 * x(J(e))))",
+        lambda J, x: sum(x[j + 1] ** 2 * x[j] for j in J if j + 1 < len(x)),
+    ),
+    "equal entries": (
+        "(J::(N{e}) -> N{n}, K::(N{f}) -> N{n}, w::RV{e}, y::RV{n}) -> (x::RV{f}) -> "
+        "y(0) * sum((e, f), delta(J(e), K(f), w(e) * x(f)^2))",
+        lambda J, K, w, y, x: y[0] * sum(w[e] * x[f] ** 2 for e, j in enumerate(J) for f, k in enumerate(K) if j == k),
+    ),
+    "comparisons": (
+        "(J::(N) -> N{n}) -> (x::RV{n}) -> sum((e, j), where(J(e) < j and J(e) != 2, x(j)^3 / (j - J(e))))",
+        lambda J, x: sum(x[k] ** 3 / (k - j) for j in J for k in range(len(x)) if j < k and j != 2),
+    ),
+    "numbers": (
+        "(J::(N) -> N{n}) -> (x::RV{n}) -> sum(e, exp(J(e) / 9) * x(J(e))^J(e) / (J(e) + 1))",
+        lambda J, x: sum(np.exp(j / 9) * x[j] ** int(j) / (j + 1) for j in J),
+    ),
+    "two slots": (
+        "(J::(N{e}, N{e}) -> N{n}, w::RM{e, e}) -> (x::RM{n, m}) -> "
+        "sum((e, f, d), w(e, f) * sin(x(J(e, f), d)) * x(J(f, e), d))",
+        lambda J, w, x: sum(
+            w[e, f] * (np.sin(x[J[e, f]]) * x[J[f, e]]).sum() for e in range(len(J)) for f in range(len(J))
+        ),
+    ),
+    "a ring": (
+        RING + "(J::(N) -> Z) -> (x::(Z) -> R) -> sum(e, x(J(e) + 1) * x(J(e))^2)",
+        lambda J, x: sum(x[(j + 1) % len(x)] * x[j] ** 2 for j in J),
+    ),
+    "a symmetric range": (
+        MIRROR + "(J::(N) -> X) -> (x::(X) -> R) -> sum(e, x(-J(e)) * x(J(e))^2)",
+        lambda J, x: sum(x[len(x) // 2 - j] * x[len(x) // 2 + j] ** 2 for j in J),
+    ),
+    "maxima": (
+        "(J::(N) -> N) -> (x::RV) -> sum(e, maximum(f, J(f) != J(e), x(J(f)))^2)",
+        lambda J, x: sum(max((x[k] for k in J if k != j), default=-np.inf) ** 2 for j in J),
+    ),
+}
+SIZES = {"n": 5, "e": 7, "f": 3, "m": 2, "Z": 5, "X": 5}
+
+
+def arguments(name: str, seed: int = 0, n: int = 5) -> list[Any]:
+    """Random data, in which an index occurs more than once."""
+    rng = np.random.default_rng(seed)
+    d = cd.grad(PROGRAMS[name][0])
+    found = []
+    for argument in d.compile().arguments:
+        if isinstance(argument.kind, Index):
+            continue  # a size, given by name
+        result, params = argument.kind.result, argument.kind.params
+        sizes = {**SIZES, "n": n, "Z": n, "X": n}
+        shape = [sizes.get(p.domain.name, SIZES["e"] if argument.of_integers else n) for p in params]
+        if argument.of_integers:
+            first = -(n // 2) if result.domain.symmetric else 0
+            found.append(first + rng.integers(0, n, shape))
+        else:
+            found.append(rng.uniform(0.5, 2, shape))
+    return found
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_value_and_gradient_are_those_of_loops(name: str) -> None:
+    program, oracle = PROGRAMS[name]
+    given = arguments(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        value, gradient = cd.grad(program).compile(value=True)(*given)
+    x, step = given[-1], 1e-6
+    slopes = np.zeros_like(x)
+    for place in np.ndindex(x.shape):
+        unit = np.zeros_like(x)
+        unit[place] = step
+        slopes[place] = (oracle(*given[:-1], x + unit) - oracle(*given[:-1], x - unit)) / (2 * step)
+    assert np.isclose(value, oracle(*given))
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_result_is_checked_and_read_back(name: str) -> None:
+    d = cd.grad(PROGRAMS[name][0])
+    assert d.check()
+    assert_reads_back(d.term)
+    assert not any("not checked" in step.note for step in d.steps)
+    verify(d.plan())
+    assert text(read(str(d.plan(ir=True)))).strip() == str(d.plan(ir=True))
+    term = infer(parse(PROGRAMS[name][0]))
+    assert program_text(infer(parse(program_text(term)))) == program_text(term)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["hvp", "jvp", "jacobian", "hessian", "pullback", "simplified"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_all_modes(name: str, mode: str) -> None:
+    d = getattr(cd, mode)(PROGRAMS[name][0])
+    assert d.check()
+    assert_reads_back(d.term)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+def test_sizes(size: int) -> None:
+    for name in ("embedding", "segment sums", "a ring"):
+        given = arguments(name, n=size)
+        assert np.isclose(cd.grad(PROGRAMS[name][0]).compile(value=True)(*given)[0], PROGRAMS[name][1](*given))
+
+
+# --- what is found --------------------------------------------------------------------------------------------------
+
+
+def test_a_sum_over_equal_indices_is_an_entry() -> None:
+    d = cd.simplified("(J::(N) -> N{n}) -> (x::RV{n}) -> sum((e, j), delta(J(e), j, x(j)^2))")
+    assert str(d).endswith("-> sum(e, x(J(e))^2)")
+
+
+def test_entries_that_are_equal_are_not_equal_indices() -> None:
+    """J(e) = J(f) does not say that e = f."""
+    d = cd.simplified("(J::(N) -> N{n}) -> (x::RV) -> sum((e, f), delta(J(e), J(f), x(e) * x(f)))")
+    assert np.isclose(d.compile()([0, 0, 1], [1.0, 2.0, 4.0], n=2), (1 + 2) ** 2 + 4**2)
+
+
+def test_the_sum_of_each_group_is_made_once() -> None:
+    program = "(J::(N) -> N{n}, w::RV) -> (x::RV) -> sum(j::N{n}, sum(e, delta(J(e), j, w(e) * x(e)))^2)"
+    source = cd.grad(program).source(value=True)
+    assert source.count("np.add.at") == 1 and "where" not in source
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "(J::(N) -> N{n}) -> (x::RV) -> sum((e, f), delta(J(e), J(f), x(e) * x(f)))",
+        "(J::(N{e}) -> N{n}, K::(N{f}) -> N{n}, w::RV{e}) -> (x::RV{f}) -> sum((e, f), delta(J(e), K(f), w(e) * x(f)))",
+        "(J::(N) -> N{n}) -> (x::RV{n}) -> sum(e, where(J(e) + 1 < n, x(J(e) + 1)^2))",
+    ],
+)
+def test_no_array_of_pairs_is_made(program: str) -> None:
+    d = cd.grad(program)
+    assert "[:, None] ==" not in d.source(value=True) and "== " not in d.source(value=True).split('"""')[2]
+
+
+def test_a_function_of_the_program_takes_arrays_of_integers() -> None:
+    d = cd.grad(
+        "(J::(N) -> N{n}, K::(N) -> N{n}) -> (x::RV{n}) -> begin\n"
+        "  part = (A::(N) -> N) -> sum(e, x(A(e))^2)\n  part(J) * part(K)\nend"
+    )
+    assert d.check()
+
+
+def test_never_differentiated() -> None:
+    d = cd.grad("(J::(N) -> N, x::RV) -> sum(e, x(J(e))^2)")
+    assert [a.name for a in d.compile().arguments] == ["J", "x"]
+    np.testing.assert_allclose(d.compile()([1, 1], [1.0, 2.0, 3.0]), [0, 8, 0])
+    with pytest.raises(cd.CombDiffError, match="J holds integers, and nothing is differentiated by integers"):
+        cd.grad("(J::(N) -> N, x::RV) -> sum(e, x(J(e))^2)", wrt=("J",))
+
+
+# --- messages -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("program", "message", "remedy"),
+    [
+        ("(J::(N) -> N, x::RV{n}) -> sum(e, x(J(e) + 1))", "cannot find the range of an entry of J", "J::(N) -> N{n}"),
+        ("(J::(N) -> N, x::RV) -> sum(e, x(e))", "cannot find the range of an entry of J", "J::(N) -> N{n}"),
+        (
+            "(J::(N) -> N{m}, x::RV{n}) -> sum(e, x(J(e)))",
+            "an entry of J ranges over N{m}, but slot 1 of x over N{n}",
+            "give both slots one size",
+        ),
+        ("(J::RV, x::RV) -> sum(e, x(J(e)))", "found a real number, an entry of J", "J::(N) -> N"),
+        ("(J::(N) -> N, x::RV) -> sum(e, x(J))", "J is an array of integers, and one index", "J(i)"),
+        ("(J::(N) -> N, x::RV) -> sum(e, x(J(e, e)))", "J takes 1 index, and 2 are given", "give 1 index"),
+        ("(J::(N) -> N{n}, x::RV{n}) -> sum(e, x(J(e) + 1))", "J(e) + 1 may leave the range", "where("),
+        ("(J::(R) -> N, x::RV) -> x(J(1.5))", "a map of numbers has numbers or maps for values", "write R or C"),
+        (
+            "@domain L begin list = true end\n(J::(N) -> L, x::(L) -> R) -> sum(e, x(J(e)))",
+            "L is a list of offsets",
+            "write N{m}",
+        ),
+        (
+            "@space T begin type = (N, N) -> N; symmetries = (((2, 1), :id),) end\n(J::T, x::RV) -> sum(e, x(J(e, e)))",
+            "symmetries are declared of numbers",
+            "remove `symmetries`",
+        ),
+    ],
+)
+def test_messages(program: str, message: str, remedy: str) -> None:
+    with pytest.raises(cd.CombDiffError) as caught:
+        cd.grad(program)
+    assert message in str(caught.value) and remedy in str(caught.value.remedy)
+    assert caught.value.span is not None
+
+
+BAD = [
+    ([0, 3], "J[1] is 3, but the range n runs from 0 to 2"),
+    ([0, -1], "J[1] is -1, but the range n runs from 0 to 2"),
+    ([0.0, 1.0], "J must be an array of integers, and holds float64"),
+    ([0.0, np.nan], "J must be an array of integers, and holds nan"),
+    ([True, False], "J must be an array of integers, and holds bool"),
+    ([1j, 0], "J must be an array of integers, and holds complex128"),
+    ([[0, 1]], "J has 1 ind"),
+]
+
+
+@pytest.mark.parametrize(("data", "message"), BAD)
+def test_data_that_are_no_indices(data: object, message: str) -> None:
+    d = cd.grad("(J::(N) -> N{n}) -> (x::RV{n}) -> sum(e, x(J(e))^2)")
+    x = np.arange(3.0)
+    f = d.compile()
+    f(np.array([0, 2]), x)
+    f(np.array([0, 2]), x)
+    with pytest.raises(cd.CombDiffError) as caught:
+        f(np.array(data), x)
+    assert message in str(caught.value) and caught.value.remedy
+    term = infer(parse("(J::(N) -> N{n}, x::RV{n}) -> sum(e, x(J(e))^2)"))
+    with pytest.raises(cd.CombDiffError) as caught:
+        evaluate(term.body, dict(zip(term.params, (np.array(data), x), strict=True)))  # type: ignore[attr-defined]
+    assert message in str(caught.value)
+
+
+def test_data_that_were_changed_are_looked_at_again() -> None:
+    f = cd.grad("(J::(N) -> N{n}) -> (x::RV{n}) -> sum(e, x(J(e))^2)").compile()
+    J, x = np.array([0, 2]), np.arange(3.0)
+    np.testing.assert_allclose(f(J, x), f(J, x))
+    J[0] = -1
+    with pytest.raises(cd.CombDiffError, match=r"J\[0\] is -1"):
+        f(J, x)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint16, np.int32, np.int64])
+def test_integers_of_any_length(kind: type) -> None:
+    f = cd.grad("(J::(N) -> N{n}) -> (x::RM{n, m}) -> sum((e, c), x(J(e), c)^2)").compile()
+    x = np.ones((200, 3))
+    expected = np.zeros((200, 3))
+    expected[[100, 7]] = [[4.0], [2.0]]
+    np.testing.assert_allclose(f(np.array([100, 100, 7], kind), x), expected)
+
+
+def test_a_size_that_no_array_has_is_given() -> None:
+    d = cd.pullback("(J::(N) -> N{m}) -> (x::RV) -> (j::N{m}) -> sum(e, delta(J(e), j, x(e)))")
+    np.testing.assert_allclose(d.compile()([1, 1], [1.0, 2.0], [0.0, 5.0, 0.0]), [5, 5])
+    value = cd.simplified("(J::(N) -> N{m}) -> (x::RV) -> (j::N{m}) -> sum(e, delta(J(e), j, x(e)))").compile()
+    np.testing.assert_allclose(value([1, 1], [1.0, 2.0], m=4), [0, 3, 0, 0])
+    with pytest.raises(cd.CombDiffError, match=r"J\[0\] is 1, but the range m runs from 0 to 0"):
+        value([1, 1], [1.0, 2.0], m=1)
+    # which is never needed here
+    unneeded = cd.grad("(J::(N) -> N{m}) -> (x::RV) -> sum(e, J(e) * x(e)^2)").compile()
+    np.testing.assert_allclose(unneeded([1, 7], [1.0, 2.0]), [2, 28])
+
+
+def test_the_verifier_wants_integers_for_places() -> None:
+    shown = str(cd.grad("(J::(N) -> N{n}) -> (x::RV{n}) -> sum(e, x(J(e))^2)").plan(ir=True))
+    wrong = shown.replace("result=Index(domain=n)", "result=Number(complex=False)", 1)
+    with pytest.raises(PlanError, match="a place is no integer"):
+        verify(read(wrong))
+
+
+# --- libraries ------------------------------------------------------------------------------------------------------
+
+
+def given_to(backend: str, value: Any) -> Any:
+    """An array of a library."""
+    library = pytest.importorskip({"dask": "dask.array"}.get(backend, backend))
+    if backend == "jax":
+        library.config.update("jax_enable_x64", True)
+        return library.numpy.asarray(value)
+    return library.tensor(value) if backend == "torch" else library.from_array(value, chunks=3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["jax", "torch", "dask"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_libraries_agree(name: str, backend: str) -> None:
+    d = cd.grad(PROGRAMS[name][0])
+    given = arguments(name)
+    theirs = d.compile(backend, value=True)(*[given_to(backend, a) for a in given])
+    for a, b in zip(d.compile(value=True)(*given), theirs, strict=True):
+        np.testing.assert_allclose(np.asarray(b), a, rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["jax", "torch", "dask"])
+def test_the_libraries_look_at_the_data(backend: str) -> None:
+    f = cd.grad("(J::(N) -> N{n}) -> (x::RV{n}) -> sum(e, x(J(e))^2)").compile(backend)
+    x = given_to(backend, np.arange(3.0))
+    for data, message in BAD:
+        if message.endswith("nan"):
+            continue
+        with pytest.raises(cd.CombDiffError) as caught:
+            f(given_to(backend, np.array(data)), x)
+        assert message in str(caught.value)
+
+
+@pytest.mark.slow
+def test_traced_code_of_jax_gives_nan_and_never_clamps() -> None:
+    jax = pytest.importorskip("jax")
+    jax.config.update("jax_enable_x64", True)
+    x = np.arange(1.0, 4.0)
+    values = cd.simplified("(J::(N) -> N{n}) -> (x::RV{n}) -> e -> x(J(e))^2").compile("jax")
+    np.testing.assert_array_equal(jax.jit(values)(np.array([0, 3, -1, 2]), x), [1, np.nan, np.nan, 9])
+    sums = cd.simplified("(J::(N) -> N{n}, y::RV{n}) -> (x::RV) -> j -> y(j) + sum(e, delta(J(e), j, x(e)))")
+    traced = jax.jit(sums.compile("jax"))
+    np.testing.assert_array_equal(traced(np.array([0, 0, 2]), x, x), [4, 2, 6])
+    assert np.isnan(traced(np.array([0, 0, -1]), x, x)).all()
