@@ -18,6 +18,8 @@ from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,
     Add,
+    Const,
+    Delta,
     Lam,
     Mul,
     Sum,
@@ -25,7 +27,9 @@ from combdiff.terms.terms import (
     Var,
     add,
     conj,
+    delta,
     fresh,
+    holds_entries,
     mul,
     number,
     split_coefficient,
@@ -191,8 +195,9 @@ class Writer:
         scale, turned, slots = self._frame(ref, node, indices)
         match node:
             case Leaf():
-                entry = self._leaf(node, slots)
-                product.number = times(product.number, scale)
+                size, entry = _number_out(self._leaf(node, slots))
+                front = (size.real, -size.imag if turned else size.imag)
+                product.number = times(times(product.number, scale), front)
                 product.append(ref.of, conj(entry) if turned else entry)
             case Lin():
                 # as it was read: y - P is not written as P - y
@@ -244,6 +249,14 @@ class Writer:
         term = self._argument(ref, dict(enumerate(params, start=1)))
         params += [v for v in within if not isinstance(v.kind, Index)]
         return Lam(tuple(params), term) if params else term
+
+
+def _number_out(t: Term) -> tuple[Const, Term]:
+    """(c, rest) with t = c · rest, for a δ of entries of arrays of integers whose body has a number in front."""
+    if not isinstance(t, Delta) or not holds_entries(t.left, t.right):
+        return ONE, t
+    size, rest = content(t.body) if isinstance(t.body, Add) else split_coefficient(t.body)
+    return size, delta(t.left, t.right, rest)
 
 
 def _number(v: Var) -> int:
