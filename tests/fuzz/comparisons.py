@@ -19,6 +19,9 @@ class Comparisons(Expressions):
             return None
         i = self.draw.one(sight.indices)
         assert isinstance(i.kind, Index), "an index"
+        entry = self.looked(i.kind.range, sight) if self.draw.odds(0.5) else None
+        if entry is not None:
+            return bare(i), bare(entry)
         alike = [j for j in sight.over(i.kind.range) if j is not i]
         if not alike and self.draw.odds(0.3):
             alike = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .kinds import Function, Law, Number, Tensor, ranges_of
+from .kinds import Function, Integers, Law, Number, Tensor, ranges_of
 from .syntax import (
     Add,
     Affine,
@@ -19,6 +19,7 @@ from .syntax import (
     Integral,
     Lam,
     Literal,
+    Looked,
     Mul,
     Power,
     Program,
@@ -63,6 +64,8 @@ def _of_type(v: Var) -> list[str]:
         if not r.contractable:
             names.append("contractable = false")
     match kind:
+        case Integers():
+            names.append("array of integers")
         case Number(complex=c):
             names.append("complex number" if c else "real number")
         case Tensor(slots, c, space):
@@ -103,6 +106,8 @@ def _of_expression(e: Expr) -> list[str]:
             return _of_indicator(left, right, body)
         case App(function, args, brackets, _):
             return _of_entry(function, args, brackets)
+        case Affine(terms) if any(isinstance(v, Looked) for _, v in terms):
+            return ["entry of integers"]
         case Derived(how):
             return [f"{how} inside"]
         case Block(definitions, body):

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from . import tangents as T
-from .kinds import Function, Index, Law, Number, Range, Tensor, Type, over_complex
+from .kinds import Function, Index, Integers, Law, Number, Range, Tensor, Type, over_complex
 from .meaning import Held, Scope, evaluate, lifted, place, values_of
 from .syntax import Affine, App, Lam, Mul, Program, Ref, Sum, Var
 
@@ -146,6 +146,9 @@ def _value(p: Var, weather: str, rng: np.random.Generator) -> Any:
             if space is not None and space.laws:
                 array = projected(array, slots, space.laws, c)
             return array
+        case Integers(slots, entry):
+            values = values_of(entry)[:, 0]
+            return rng.choice(values[: 1 + len(values) // 2] if weather == "grid" else values, [r.count for r in slots])
         case Function(params, result, True):
             shape = tuple(r.count for k in (result, params[0]) for r in _slots(k))
             return Matrix(numbers(shape, over_complex(result), False, "normal", rng), params[0], result)
@@ -263,7 +266,7 @@ def _held(kind: Type, x: Any, dtype: type) -> Any:
     if isinstance(x, SUPPLIED):
         return x
     wide = _wide(x) if dtype is np.longdouble else np.asarray(x)
-    slots = kind.slots if isinstance(kind, Tensor) else ()
+    slots = kind.slots if isinstance(kind, Tensor | Integers) else ()
     return Held(wide.reshape((1, *wide.shape)), 0, slots)
 
 
@@ -271,11 +274,11 @@ def arrays_of(data: Mapping[Var, Any]) -> dict[Var, Any]:
     """The values in the shapes that combdiff takes: an axis for each direction of a lattice."""
     found: dict[Var, Any] = {}
     for v, x in data.items():
-        found[v] = np.ascontiguousarray(np.asarray(x).reshape(shape_of(v.kind))) if isinstance(v.kind, Tensor) else x
+        found[v] = np.ascontiguousarray(np.asarray(x).reshape(shape_of(v.kind))) if isinstance(v.kind, Tensor | Integers) else x
     return found
 
 
 def shape_of(kind: Type) -> tuple[int, ...]:
     """The shape of a tensor's array."""
-    assert isinstance(kind, Tensor), "tensors have shapes"
+    assert isinstance(kind, Tensor | Integers), "tensors have shapes"
     return tuple(n for r in kind.slots for n in ((r.count,) if r.sort == "list" else r.sizes))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import permutations
 
 from .data import group
-from .kinds import COMPLEX, REAL, Function, Law, Number, Range, Space, Tensor, Type
+from .kinds import COMPLEX, REAL, Function, Integers, Law, Number, Range, Space, Tensor, Type
 from .sight import Draw
 from .syntax import Var
 
@@ -95,6 +95,15 @@ class Declarations:
         c = self.draw.odds(self.complexity)
         space = self.space_of(tuple(slots), c)
         return Var(Tensor(tuple(slots), c, space), positive=space is None and not c and self.draw.odds(self.positivity))
+
+    def integers(self) -> Var | None:
+        """An array of integers, whose entries are indices of a range with a name."""
+        entries = [r for r in self.ranges if r.directions == 1 and r.sort != "list" and (r.named or r.declared)]
+        slots = [r for r in self.ranges if r.directions == 1 and r.sort != "list"]
+        if not entries or not slots:
+            return None
+        rank = self.draw.one((1, 1, 1, 2))
+        return Var(Integers(tuple(self.draw.one(slots) for _ in range(rank)), self.draw.one(entries)))
 
     def space_of(self, slots: tuple[Range, ...], c: bool) -> Space | None:
         """A space of its own for a tensor, with symmetries where slots are alike."""

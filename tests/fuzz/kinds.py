@@ -110,7 +110,23 @@ class Items:
     of: tuple[Type, ...]
 
 
-Type = Number | Index | Tensor | Function | Items
+@dataclass(frozen=True)
+class Integers:
+    """The type of an array of integers, whose entries are indices."""
+
+    slots: tuple[Range, ...]
+    entry: Range
+
+    @property
+    def count(self) -> int:
+        """How many entries there are."""
+        result = 1
+        for r in self.slots:
+            result *= r.count
+        return result
+
+
+Type = Number | Index | Tensor | Function | Items | Integers
 REAL, COMPLEX = Number(), Number(True)
 
 
@@ -125,6 +141,8 @@ def ranges_of(kind: Type) -> Iterator[Range]:
             yield r
         case Tensor(slots):
             yield from slots
+        case Integers(slots, entry):
+            yield from (*slots, entry)
         case Function(params, result):
             for p in (*params, result):
                 yield from ranges_of(p)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from .kinds import Index, Number, Range, Tensor
+from .kinds import Index, Integers, Number, Range, Tensor
 from .sight import Draw, Sight, bare
-from .syntax import Affine, App, Call, Constant, Expr, Literal, Neg, Ref, Var
+from .syntax import Affine, App, Call, Constant, Expr, Literal, Looked, Neg, Ref, Var
 
 _LITERALS = (1, 2, 3, 4, 5, 1, 2, 3, 7, 10)
 _FRACTIONS = ((1, 2), (1, 2), (1, 3), (3, 2), (1, 4), (2, 3), (5, 2), (1, 10), (3, 4), (7, 5), (1, 1000))
@@ -47,6 +47,11 @@ class Leaves:
 
     def index_number(self, sight: Sight) -> Expr:
         """An index, or a sum of indices, as a number."""
+        if sight.integers and self.draw.odds(0.3):
+            array = self.draw.one(sight.integers)
+            entry = self.looked(array.kind.entry, sight) if isinstance(array.kind, Integers) else None
+            if entry is not None:
+                return bare(entry)
         plain = [i for i in sight.indices if isinstance(i.kind, Index) and i.kind.range.directions == 1]
         plain = [i for i in plain if isinstance(i.kind, Index) and i.kind.range.sort != "list"]
         if not plain:
@@ -87,8 +92,29 @@ class Leaves:
             args.append(arg)
         return App(Ref(t), tuple(args), brackets=self.draw.odds(0.15))
 
+    def looked(self, entry: Range, sight: Sight) -> Looked | None:
+        """J(e), of an array of integers whose entries are of this range."""
+        fitting = [
+            j
+            for j in sight.integers
+            if isinstance(j.kind, Integers)
+            and j.kind.entry is entry
+            and all(sight.over(r) for r in j.kind.slots)
+        ]
+        if not fitting:
+            return None
+        array = self.draw.one(fitting)
+        assert isinstance(array.kind, Integers), "an array of integers"
+        args = tuple(bare(self.draw.one(sight.over(r))) for r in array.kind.slots)
+        return Looked(Index(entry), array=array, args=args)
+
     def slot(self, slot: Range, sight: Sight, wanted: list[Var]) -> Affine:
         """An index expression for a slot."""
+        entry = self.looked(slot, sight) if self.draw.odds(0.6 if "gather" in self.draw.favoured else 0.3) else None
+        if entry is not None:
+            shifted = slot.sort == "ring" and self.draw.odds(0.4)
+            reflected = slot.signed and self.draw.odds(0.2)
+            return Affine(((-1 if reflected else 1, entry),), self.draw.one((1, -1, 2)) if shifted else 0)
         found = self.candidates(slot, sight)
         if not found or (slot.sort != "list" and self.draw.odds(0.02)):
             return self.number_in(slot)

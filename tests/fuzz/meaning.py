@@ -34,6 +34,7 @@ from .syntax import (
     Integral,
     Lam,
     Literal,
+    Looked,
     Mul,
     Neg,
     Power,
@@ -300,13 +301,20 @@ def affine(e: Affine, scope: Scope) -> list[Any]:
     """The value of an index expression, direction by direction."""
     columns: list[Any] = []
     for c, i in e.terms:
-        found = scope.values[i]
+        found = looked(i, scope) if isinstance(i, Looked) else scope.values[i]
         more = (1,) * (scope.depth - found.depth)
         here = [c * x.reshape(x.shape + more) for x in found.columns]
         columns = [a + b for a, b in zip(columns, here, strict=True)] if columns else here
     if not columns:
         return [np.full((1,) * (1 + scope.depth), e.constant)]
     return [x + e.constant for x in columns] if e.constant else columns
+
+
+def looked(i: Looked, scope: Scope) -> Points:
+    """The values of an entry of an array of integers."""
+    assert isinstance(i.kind, Index) and i.array is not None, "an index"
+    values = entry(scope.values[i.array], [affine(a, scope) for a in i.args], scope)
+    return Points(i.kind.range, (np.rint(np.asarray(T.primal(values), float)).astype(int),), scope.depth)
 
 
 def ordered(left: Expr, right: Expr, body: Any, scope: Scope) -> Any:
@@ -319,7 +327,7 @@ def ordered(left: Expr, right: Expr, body: Any, scope: Scope) -> Any:
 def meet(left: Affine, right: Affine, scope: Scope) -> Any:
     """Where two index expressions are one point; modulo the sizes of a ring."""
     a, b = affine(left, scope), affine(right, scope)
-    indices = [scope.values[i].range for _, i in (*left.terms, *right.terms)]
+    indices = [i.kind.range for _, i in (*left.terms, *right.terms) if isinstance(i.kind, Index)]
     ring = next((r for r in indices if r.sort == "ring"), None)
     width = max(len(a), len(b))
     # a number among points of a lattice is 0, the origin

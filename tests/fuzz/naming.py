@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from random import Random
 
-from .kinds import Function, Index, Number, Tensor
-from .syntax import Affine, App, Block, Definition, Expr, Lam, Program, Var, bound_by, children, walk
+from .kinds import Function, Index, Integers, Number, Tensor
+from .syntax import Affine, App, Block, Definition, Expr, Lam, Looked, Program, Var, bound_by, children, walk
 from .walks import used
 
 _WORDS = (
@@ -122,7 +122,7 @@ def _sort(v: Var) -> str:
             return "index"
         case Number():
             return "number"
-        case Tensor(slots):
+        case Tensor(slots) | Integers(slots):
             return "vector" if len(slots) == 1 else "tensor"
         case Function():
             return "function"
@@ -140,6 +140,9 @@ def anchored(index: Var, body: Iterable[Expr]) -> bool:
                 for a, slot in zip(u.args, u.function.kind.slots, strict=True):
                     if isinstance(a, Affine) and a.bare is index:
                         found.add(slot)
+            for _, v in u.terms if isinstance(u, Affine) else ():
+                if isinstance(v, Looked) and v.array is not None and isinstance(v.array.kind, Integers):
+                    found |= {s for a, s in zip(v.args, v.array.kind.slots, strict=True) if a.bare is index}
     return found == {index.kind.range}
 
 

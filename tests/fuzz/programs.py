@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from .declarations import Declarations
-from .kinds import Function, Index, Number, Tensor
+from .kinds import Function, Index, Integers, Number, Tensor
 from .sight import LARGEST_LOOP, Draw, Sight, bare, is_complex
 from .structures import Structures
 from .syntax import Add, App, Block, Call, Definition, Expr, Mul, Program, Ref, Sum, Tuple, Var
@@ -14,7 +14,7 @@ from .walks import free
 THEMES = (
     "complex real ring symmetric bounded lattice list symmetry names mean centred guard fraction fraction kinks "
     "compared delta indicator parts singular exponent pi imaginary arithmetic index count tensors functions block "
-    "call applied nested pulled equation inverted integral linear results marked"
+    "call applied nested pulled equation inverted integral linear results marked gather"
 )
 FORCED = frozenset(
     "fraction exponent equation inverted linear nested pulled integral applied block mean centred guard kinks "  # noqa: SIM905
@@ -46,7 +46,8 @@ class _Programs:
         numbers = tuple(v for v in (*captured, *unknowns) if isinstance(v.kind, Number))
         tensors = tuple(v for v in (*captured, *unknowns) if isinstance(v.kind, Tensor))
         functions = tuple(v for v in (*captured, *unknowns) if isinstance(v.kind, Function))
-        sight = Sight(numbers, tensors, functions)
+        integers = tuple(v for v in captured if isinstance(v.kind, Integers))
+        sight = Sight(numbers, tensors, functions, integers=integers)
         if "results" in self.draw.favoured:
             body, mode = self.results(sight, unknowns), "pullback"
         else:
@@ -88,6 +89,9 @@ class _Programs:
         if "linear" in draw.favoured:
             linear = d.linear()
             captured += [linear] if linear else []
+        for _ in range(draw.one((1, 1, 2)) if "gather" in draw.favoured else 0):
+            integers = d.integers()
+            captured += [integers] if integers else []
         draw.rng.shuffle(captured)
         return captured, unknowns
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
-from .kinds import Function, Index, Items, Number, Range, Tensor, Type, ranges_of
+from .kinds import Function, Index, Integers, Items, Number, Range, Tensor, Type, ranges_of
 from .syntax import (
     Add,
     Affine,
@@ -27,6 +27,7 @@ from .syntax import (
     Integral,
     Lam,
     Literal,
+    Looked,
     Mul,
     Neg,
     Power,
@@ -42,7 +43,7 @@ from .syntax import (
     replaced,
     walk,
 )
-from .walks import free, nodes, used
+from .walks import free, mentioned, nodes, used
 
 Fails = Callable[[Program], bool]
 
@@ -110,7 +111,7 @@ def _closed(e: Expr, known: set[Var]) -> bool:
     match e:
         case Ref(var) if var not in known:
             return False
-        case Affine(terms) if any(v not in known for _, v in terms):
+        case Affine() if any(v not in known for v in mentioned(e)):
             return False
         case Block(definitions, body):
             for d in definitions:
@@ -228,6 +229,8 @@ def _substituted(f: Lam, args: list[Expr]) -> Expr:
             case Affine(terms, constant):
                 total: dict[Var, int] = {}
                 for c, v in terms:
+                    if isinstance(v, Looked):
+                        v = Looked(v.kind, array=v.array, args=tuple(change(a) for a in v.args))
                     with_ = values.get(v, Affine(((1, v),)))
                     assert isinstance(with_, Affine), "an index"
                     constant += c * with_.constant
@@ -358,6 +361,8 @@ def _of_kind(k: Type, change: Callable[[Range], Range]) -> Type:
             return Index(change(r))
         case Tensor(slots, c, space):
             return Tensor(tuple(map(change, slots)), c, space)
+        case Integers(slots, entry):
+            return Integers(tuple(map(change, slots)), change(entry))
         case Function(params, result, linear, space):
             inner = tuple(_of_kind(p, change) for p in params)
             return Function(inner, _of_kind(result, change), linear, space)

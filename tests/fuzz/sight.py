@@ -23,6 +23,7 @@ class Sight:
     tensors: tuple[Var, ...] = ()
     functions: tuple[Var, ...] = ()
     indices: tuple[Var, ...] = ()
+    integers: tuple[Var, ...] = ()
     loop: int = 1
     depth: int = 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from random import Random
 
-from .kinds import Function, Index, Law, Number, Range, Space, Tensor, Type, ranges_of
+from .kinds import Function, Index, Integers, Law, Number, Range, Space, Tensor, Type, ranges_of
 from .naming import Names, anchored
 from .syntax import (
     Add,
@@ -24,6 +24,7 @@ from .syntax import (
     Integral,
     Lam,
     Literal,
+    Looked,
     Mul,
     Neg,
     Power,
@@ -175,6 +176,10 @@ class Writer:
                 if space is not None:
                     return self.titles[space]
                 return self.function_type(params, result)
+            case Integers(slots, entry):
+                # its size may be that of no tensor
+                own = self.titles[entry] if entry.declared else f"N{{{self.names.size(entry)}}}"
+                return f"({self.comma().join(self.slot(r, anchoring) for r in slots)}) -> {own}"
         raise AssertionError(f"no spelling for {kind}")
 
     def tensor_type(self, slots: tuple[Range, ...], c: bool, space: Space | None, anchoring: bool) -> str:
@@ -316,11 +321,15 @@ class Writer:
         return f"{value.numerator}/{value.denominator}", PRODUCT
 
     def affine(self, e: Affine) -> tuple[str, int]:
-        named = [(c, self.names.of[v]) for c, v in e.terms]
+        named = [(c, self.entry(v) if isinstance(v, Looked) else self.names.of[v]) for c, v in e.terms]
         text = _affine_text(named, e.constant)
         if e.bare is not None:
             return text, ATOM
         return text, SUM if len(named) + bool(e.constant) > 1 else UNARY if text.isdigit() else SUM
+
+    def entry(self, v: Looked) -> str:
+        assert v.array is not None, "an array"
+        return f"{self.names.of[v.array]}({self.comma().join(self.affine(a)[0] for a in v.args)})"
 
     def index(self, i: Var, body: tuple[Expr, ...]) -> str:
         """An index where it is bound: with its type if nothing else tells it."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any
 
-from .kinds import COMPLEX, REAL, Function, Index, Items, Number, Tensor, Type, over_complex
+from .kinds import COMPLEX, REAL, Function, Index, Integers, Items, Number, Tensor, Type, over_complex
 from .kinds import Range as Range
 
 # --- expressions ----------------------------------------------------------------------------------------------------
@@ -27,6 +27,14 @@ class Var:
     kind: Type
     hint: str = ""
     positive: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Looked(Var):
+    """J(e, …), an entry of an array of integers, which stands where an index may stand."""
+
+    array: Var | None = None
+    args: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +95,9 @@ class Affine(Expr):
     @property
     def bare(self) -> Var | None:
         """The index that stands alone."""
-        return self.terms[0][1] if len(self.terms) == 1 and self.terms[0][0] == 1 and not self.constant else None
+        if len(self.terms) != 1 or self.terms[0][0] != 1 or self.constant:
+            return None
+        return None if isinstance(self.terms[0][1], Looked) else self.terms[0][1]
 
 
 @node
@@ -389,7 +399,7 @@ def replaced(e: Expr, names: Mapping[Var, Var]) -> Expr:
         case Ref(var):
             return Ref(names.get(var, var))
         case Affine(terms, constant):
-            return Affine(tuple((c, names.get(v, v)) for c, v in terms), constant)
+            return Affine(tuple((c, _other(v, names)) for c, v in terms), constant)
         case Sum(indices, body):
             return Sum(tuple(names.get(v, v) for v in indices), body)
         case Lam(params, body):
@@ -400,6 +410,15 @@ def replaced(e: Expr, names: Mapping[Var, Var]) -> Expr:
             return Definition(tuple(names.get(v, v) for v in variables), value, textual)
         case _:
             return e
+
+
+def _other(v: Var, names: Mapping[Var, Var]) -> Var:
+    """An index with other variables in it."""
+    if not isinstance(v, Looked) or v.array is None:
+        return names.get(v, v)
+    array = names.get(v.array, v.array)
+    assert isinstance(array.kind, Integers), "an array of integers"
+    return Looked(Index(array.kind.entry), array=array, args=tuple(replaced(a, names) for a in v.args))
 
 
 _FIELDS: dict[type, tuple[str, ...]] = {

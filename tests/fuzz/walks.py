@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .syntax import Affine, Expr, Program, Ref, Var, bound_by, walk
+from .syntax import Affine, Expr, Looked, Program, Ref, Var, bound_by, walk
 
 
 def mentioned(e: Expr) -> Iterator[Var]:
@@ -13,7 +13,17 @@ def mentioned(e: Expr) -> Iterator[Var]:
         case Ref(var):
             yield var
         case Affine(terms):
-            yield from (v for _, v in terms)
+            for _, v in terms:
+                yield from within(v)
+
+
+def within(v: Var) -> Iterator[Var]:
+    """An index, or the variables of J(e)."""
+    if isinstance(v, Looked) and v.array is not None:
+        yield v.array
+        yield from (w for a in v.args for w in mentioned(a))
+    else:
+        yield v
 
 
 def used(e: Expr) -> set[Var]:

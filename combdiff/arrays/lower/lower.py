@@ -230,11 +230,8 @@ class _Lowering(Solving, Guarding):
                 return Value(self.known[t], ())
             case Diff("root", _):
                 return Value(self.root(t), ())
-            case App(type=Index(domain)) if domain is not None:
-                whole = self._call(t)
-                return Value(self.arrays.builder.step(ops.AsFloat(), (whole.step,), whole.step.domains), whole.labels)
             case App() | Proj():
-                return self._call(t)
+                return self._number_of(t)
             case Add(terms):
                 pairs = [split_coefficient(u) for u in terms]
                 return self.arrays.total([(c, self.scalar(u, wanted)) for c, u in pairs], wanted)
@@ -263,6 +260,13 @@ class _Lowering(Solving, Guarding):
         )
 
     # --- entries and calls ----------------------------------------------------------------------------------------
+
+    def _number_of(self, t: App | Proj) -> Value:
+        """An entry that is read as a number, in floating point."""
+        value = self._call(t)
+        if not isinstance(t.type, Index) or t.type.domain is None:
+            return value
+        return Value(self.arrays.builder.step(ops.AsFloat(), (value.step,), value.step.domains), value.labels)
 
     def _call(self, t: Term) -> Value:
         """An entry of a tensor, a value of an unknown function, an item of such a value."""
