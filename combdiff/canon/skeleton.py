@@ -154,8 +154,8 @@ def conjugated(node: Node) -> Node:
             return Combination(tuple(((a, -b), conjugated(part)) for (a, b), part in entries))
         case Total(indices, body):
             return Total(indices, conjugated(body))
-        case Either():
-            return node
+        case Either(ways):
+            return Either(tuple((sign, conjugated(way)) for sign, way in ways))
         case Operation(name, parts):
             if node.real:
                 return node

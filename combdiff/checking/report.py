@@ -28,7 +28,7 @@ from combdiff.meaning.samples import random_value
 from combdiff.meaning.sizes import FEWEST, Sizes, evaluation_steps, two_sizes
 from combdiff.meaning.values import Value, entry_by_entry
 from combdiff.terms.terms import Diff, Lam, Let, Term, Tuple, Var, let, subterms, tuple_of
-from combdiff.terms.types import Index, Map, Product, Type, is_complex
+from combdiff.terms.types import Index, Map, Product, Type, is_complex, is_discrete
 
 if TYPE_CHECKING:
     from combdiff.arrays.plan import Argument
@@ -239,7 +239,7 @@ def _sample(d: Derivation, body: Term, sizes: Sizes, rng: np.random.Generator) -
 
 def _positive(kind: Type, value: Value, at_most: float) -> Value:
     """Positive numbers instead of real ones; an array with declared symmetries keeps what it has."""
-    if is_complex(kind) or isinstance(kind, Index) or (isinstance(kind, Map) and kind.symmetries):
+    if is_complex(kind) or is_discrete(kind) or (isinstance(kind, Map) and kind.symmetries):
         return value
     if not isinstance(value, np.ndarray | int | float):
         return value

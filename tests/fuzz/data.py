@@ -274,7 +274,11 @@ def arrays_of(data: Mapping[Var, Any]) -> dict[Var, Any]:
     """The values in the shapes that combdiff takes: an axis for each direction of a lattice."""
     found: dict[Var, Any] = {}
     for v, x in data.items():
-        found[v] = np.ascontiguousarray(np.asarray(x).reshape(shape_of(v.kind))) if isinstance(v.kind, Tensor | Integers) else x
+        found[v] = (
+            np.ascontiguousarray(np.asarray(x).reshape(shape_of(v.kind)))
+            if isinstance(v.kind, Tensor | Integers)
+            else x
+        )
     return found
 
 

@@ -97,9 +97,7 @@ class Leaves:
         fitting = [
             j
             for j in sight.integers
-            if isinstance(j.kind, Integers)
-            and j.kind.entry is entry
-            and all(sight.over(r) for r in j.kind.slots)
+            if isinstance(j.kind, Integers) and j.kind.entry is entry and all(sight.over(r) for r in j.kind.slots)
         ]
         if not fitting:
             return None

@@ -113,6 +113,8 @@ def single(case: Case) -> None:
 
     def halved(name: str, x: Any) -> Any:
         x = np.asarray(x)
+        if x.dtype.kind in "iu":
+            return x
         return x.astype(np.complex64 if x.dtype.kind == "c" else np.float32)[()]
 
     found = case.run(f, halved, extra_arguments(case, f))
@@ -349,7 +351,7 @@ def wrt(case: Case) -> None:
     if case.program.mode != "grad" or case.program.marked or len(case.program.groups) < 2:
         raise Skipped("no other parameters")
     group = case.rng.choice(case.program.groups[:-1])
-    numbers = [v for v in group if isinstance(v.kind, Tensor) or not hasattr(v.kind, "params")]
+    numbers = [v for v in group if isinstance(v.kind, Tensor | Number)]
     if not numbers:
         raise Skipped("no other parameters")
     v = case.rng.choice(numbers)

@@ -6,8 +6,8 @@ import hashlib
 from dataclasses import fields
 from fractions import Fraction
 
-from .kinds import Function, Index, Items, Law, Number, Range, Space, Tensor
-from .syntax import Expr, Program, Var
+from .kinds import Function, Index, Integers, Items, Law, Number, Range, Space, Tensor
+from .syntax import Expr, Looked, Program, Var
 
 
 def signature(program: Program) -> int:
@@ -34,6 +34,8 @@ class _Walk:
 
     def part(self, x: object) -> object:
         match x:
+            case Looked(array=array, args=args):
+                return "entry", self.part(array), self.part(args)
             case Var(kind):
                 known = x in self.numbers
                 number = self.numbers.setdefault(x, len(self.numbers))
@@ -48,7 +50,7 @@ class _Walk:
                 known = x in self.numbers
                 number = self.numbers.setdefault(x, len(self.numbers))
                 return number if known else (number, x.name, tuple(map(repr, x.laws)))
-            case Number() | Index() | Tensor() | Function() | Items() | Law():
+            case Number() | Index() | Tensor() | Function() | Items() | Integers() | Law():
                 return (type(x).__name__, *(self.part(getattr(x, f.name)) for f in fields(x)))
             case Expr():
                 return (type(x).__name__, *(self.part(getattr(x, f.name)) for f in fields(x) if f.init))
