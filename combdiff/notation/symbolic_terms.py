@@ -38,6 +38,7 @@ from combdiff.terms.terms import (
     Term,
     Var,
     bound_by,
+    domains_compared,
     fresh,
     mul,
     substitute,
@@ -220,10 +221,8 @@ class SymbolScope:
         a, b = self.point(left), self.point(right)
         width = max(len(a), len(b))
         a, b = (p * (width // len(p)) for p in (a, b))
-        domains = [
-            v.kind.domain for v in sorted(left.free | right.free, key=lambda v: v.uid) if isinstance(v.kind, Index)
-        ]
-        ring = next((d for d in domains if d is not None and d.periodic), None)
+        domains = domains_compared(left, right)
+        ring = next((d for d in domains if d.periodic), None)
         if ring is None or (isinstance(left, Var) and isinstance(right, Var)):
             return list(zip(a, b, strict=True))
         sizes = [_count(self.extents[axis]) for axis in ring.axes]

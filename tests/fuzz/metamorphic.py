@@ -17,7 +17,7 @@ import numpy as np
 
 from .case import Case, Failure, Skipped
 from .data import Matrix, Wave
-from .kinds import Function
+from .kinds import Function, Integers, ranges_of
 from .modes import extra_arguments
 from .syntax import (
     Add,
@@ -267,7 +267,7 @@ def _chosen(case: Case, ranges: list[Range]) -> Range:
 def _alike(program: Program) -> list[Range]:
     """The plain ranges of which no value is told from another: no order, no number, no symmetry but of permutations."""
     ranges = {s for v in program.params if isinstance(v.kind, Tensor) for s in v.kind.slots if s.sort == "plain"}
-    told: set[Range] = set()
+    told: set[Range] = {r for v in program.params if isinstance(v.kind, Integers) for r in ranges_of(v.kind)}
     parents: list[Expr] = [program.body]
     while parents:
         e = parents.pop()

@@ -169,7 +169,9 @@ ARITHMETIC = (
         "zero of an entry",
         [(0, At(X, I)), (1, J)],
         [(1, J)],
-        unless={"the coefficient is not 0": (Lin((3, At(X, I)), (1, J)),)},
+        domain(11, 7),
+        aperiodic(7),
+        unless={"the coefficient is not 0": (Lin((3, At(X, I)), (1, J)), domain(11, 7), aperiodic(7))},
     ),
     rewriting(
         "one monomial",

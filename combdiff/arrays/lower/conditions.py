@@ -33,6 +33,7 @@ from combdiff.terms.terms import (
     call,
     children,
     conj,
+    domains_compared,
     factors_of,
     mul,
     number,
@@ -95,7 +96,7 @@ def compared_in(t: Term, conditions: Sequence[Condition]) -> set[Var]:
 def loses_period(v: Var, form: Affine) -> bool:
     """Whether a δ that holds v would no longer be modulo v's size with `form` in v's place."""
     domain = domain_of(v)
-    return domain.periodic and all(domain_of(u) != domain for u in form.variables)
+    return domain.periodic and domain not in form.domains
 
 
 _LONGEST = 400
@@ -211,7 +212,7 @@ def solution_at_entries(condition: Condition, summed: Sequence[Var]) -> tuple[Va
     except UnsupportedError:
         return None
     atoms = dict.fromkeys(atom for form in forms for atom, _ in form.coefficients)
-    if not any(isinstance(atom, App) for atom in atoms):
+    if not any(isinstance(atom, App) for atom in atoms) or any(d.periodic for form in forms for d in form.domains):
         return None
     for v in sorted((a for a in atoms if isinstance(a, Var)), key=lambda v: v not in summed):
         solved = form_of(Guarded(*condition))
@@ -246,6 +247,8 @@ def meeting(condition: Condition, summed: Sequence[Var], product: Term) -> Meeti
         own = tuple(v for v in summed if v in at.free)
         if not isinstance(at, App) or not own or not where.free.isdisjoint(own):
             continue
+        if where.type != at.type and not any(d.periodic for d in domains_compared(at)):
+            continue  # it need not be in range
         of = [f for f in factors_of(product) if not f.free.isdisjoint(own)]
         if all(v in own or not isinstance(v.kind, Index) for f in (at, *of) for v in f.free):
             rest = mul(*(f for f in factors_of(product) if f not in of))

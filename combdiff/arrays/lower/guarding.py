@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from combdiff.arrays import ops
-from combdiff.arrays.lower.arrays import Arrays, Value, domain_of
+from combdiff.arrays.lower.arrays import Arrays, Value
 from combdiff.arrays.lower.conditions import common, compared_in, conditions_of, solution
 from combdiff.arrays.lower.cumulative import Cumulative
 from combdiff.arrays.lower.indexing import affine, position, shifted
@@ -34,6 +34,7 @@ from combdiff.terms.terms import (
     Pow,
     Term,
     Var,
+    domains_compared,
     factors_of,
     fresh,
     indicator,
@@ -153,7 +154,7 @@ class Guarding(ABC):
         left, right = self._side(told.left), self._side(told.right)
         modulo = None
         if c.equal:
-            modulo = next((d for v in (*left.labels, *right.labels) if (d := domain_of(v)).periodic), None)
+            modulo = next((d for d in domains_compared(told.left, told.right) if d.periodic), None)
         kind = ops.Where(told.sign, modulo, otherwise)
         if otherwise == SAFE and _is_chosen(body, left, right, kind):
             return body

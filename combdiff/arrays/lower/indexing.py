@@ -27,6 +27,12 @@ class Affine:
         return tuple(dict.fromkeys(v for atom, _ in self.coefficients for v in _indices(atom)))
 
     @property
+    def domains(self) -> tuple[Domain, ...]:
+        """What the indices and entries that are added range over."""
+        kinds = (atom.type for atom, _ in self.coefficients)
+        return tuple(k.domain for k in kinds if isinstance(k, Index) and k.domain is not None)
+
+    @property
     def bare(self) -> Var | None:
         """The variable, if the form is nothing else."""
         match self.coefficients:
@@ -294,7 +300,7 @@ def solve(left: Affine, right: Affine, allowed: Sequence[Var]) -> tuple[Var, Aff
 
     Equality is modulo the size where a variable is periodic, also one that cancels: k = k + j says j = 0 modulo it.
     """
-    mentioned = (*left.variables, *right.variables)
+    mentioned = (*left.domains, *right.domains)
     for v in allowed:
         if abs(_difference(left, right).get(v, 0)) != 1:
             continue
@@ -319,9 +325,9 @@ def _difference(left: Affine, right: Affine) -> dict[Atom, int]:
     return {v: c for v, c in total.items() if c}
 
 
-def _in_range(v: Var, form: Affine, mentioned: Sequence[Var]) -> bool:
+def _in_range(v: Var, form: Affine, mentioned: Sequence[Domain]) -> bool:
     domain = domain_of(v)
-    if any(domain_of(u).periodic and domain_of(u) != domain for u in mentioned):
+    if any(other.periodic and other != domain for other in mentioned):
         return False
     if domain.periodic:
         return True

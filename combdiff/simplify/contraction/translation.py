@@ -43,7 +43,7 @@ from combdiff.terms.terms import (
     subterms,
     terms_of,
 )
-from combdiff.terms.types import Domain, Index, Number, is_complex
+from combdiff.terms.types import Domain, Index, Number, entry_range, is_complex
 
 if TYPE_CHECKING:
     from egglog.bindings import TermDag
@@ -237,7 +237,8 @@ class Translation:
         facts = []
         aperiodic = {0}
         for n, v in enumerate(self.variables):
-            domain = v.kind.domain if isinstance(v, Var) and isinstance(v.kind, Index) else None
+            # of an array of integers, what its entries range over
+            domain = v.kind.domain if isinstance(v, Var) and isinstance(v.kind, Index) else entry_range(v.type)
             number = self.domains.setdefault(domain, len(self.domains))
             facts.append(f'(variable {n} "{self.summed.get(n, "")}" {number})')
             if not _is_periodic(domain):
