@@ -166,7 +166,7 @@ def whole_numbers(array: npt.NDArray[np.generic], name: str) -> npt.NDArray[np.i
             f"{name} must be an array of integers, and holds {found}",
             remedy=f"its entries are indices, counted from 0: give {name}.astype(int), if they are whole numbers",
         )
-    return array.astype(np.intp)
+    return array.astype(np.intp, copy=False)
 
 
 def check_range(array: npt.NDArray[np.intp], name: str, domain: Domain, size: int | None) -> None:

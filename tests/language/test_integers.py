@@ -168,9 +168,39 @@ def test_entries_that_are_equal_are_not_equal_indices() -> None:
     assert np.isclose(d.compile()([0, 0, 1], [1.0, 2.0, 4.0], n=2), (1 + 2) ** 2 + 4**2)
 
 
+def test_an_index_may_be_compared_with_an_entry_at_itself() -> None:
+    f = cd.grad("(J::(N{n}) -> N{n}) -> (x::RV{n}) -> sum(j, delta(J(j), j, x(j)^2))").compile(value=True)
+    value, gradient = f([0, 2, 2, 1], [1.0, 2.0, 3.0, 4.0])
+    assert np.isclose(value, 1 + 9)
+    np.testing.assert_allclose(gradient, [2, 0, 6, 0])
+
+
+def test_two_entries_at_one_index_are_compared() -> None:
+    text = "(J::(N) -> N{n}, K::(N) -> N{n}) -> (x::RV) -> sum((e, f), delta(J(e), K(e), x(e)^2 * x(f)))"
+    f = cd.grad(text).compile(value=True)
+    value, gradient = f([0, 1, 1], [0, 0, 1], [1.0, 2.0, 3.0])
+    assert np.isclose(value, (1 + 9) * 6)
+    np.testing.assert_allclose(gradient, [10 + 12, 10, 10 + 36])
+
+
+def test_entries_are_compared_in_their_own_range() -> None:
+    """J(k) is no number modulo the size of k's domain."""
+    text = RING + "(J::(Z) -> N{n}) -> (x::RV{n}) -> sum(k, where(J(k) == 2, x(J(k))^2)) + sum(j, delta(J(0), j, x(j)))"
+    d = cd.grad(text)
+    value, gradient = d.compile(value=True)([4, 2], [1.0, 2.0, 3.0, 4.0, 5.0])
+    assert np.isclose(value, 9 + 5) and d.check()
+    np.testing.assert_allclose(gradient, [0, 0, 6, 0, 1])
+    term = infer(parse(text))
+    J, x = term.params[0], term.body.params[0]  # type: ignore[attr-defined]
+    given = {J: np.array([4, 2]), x: np.arange(1.0, 6.0)}
+    assert np.isclose(evaluate(term.body.body, given), 14)  # type: ignore[attr-defined, arg-type]
+
+
 def test_the_sum_of_each_group_is_made_once() -> None:
     program = "(J::(N) -> N{n}, w::RV) -> (x::RV) -> sum(j::N{n}, sum(e, delta(J(e), j, w(e) * x(e)))^2)"
-    source = cd.grad(program).source(value=True)
+    d = cd.grad(program)
+    source = d.source(value=True)
+    assert "2 * w(e) * u1(J(e))" in str(d)
     assert source.count("np.add.at") == 1 and "where" not in source
 
 
