@@ -207,3 +207,10 @@ def test_a_derivative_that_always_divides_by_zero_is_refused() -> None:
     """A sum over a Hermitian matrix is real, so that its imaginary part is zero."""
     with pytest.raises(UnsupportedError, match="divides by zero for all arrays"):
         cd.grad("(A::Her) -> log(imag(sum((i, j), A(i, j))))")
+
+
+@pytest.mark.parametrize("size", ["max", "exp", "mean", "size"])
+def test_a_size_may_be_called_as_a_function_is(size: str) -> None:
+    d = cd.grad(f"(x::RV{{{size}}}) -> sum(i, x(i)^2) * {size}")
+    assert str(d) == f"(x::RV{{{size}}}) -> i -> 2 * {size} * x(i)"
+    assert str(cd.simplified(str(d))) == str(d)

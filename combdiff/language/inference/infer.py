@@ -48,7 +48,7 @@ from combdiff.language.parsing.syntax import (
     TypeName,
     nodes_of,
 )
-from combdiff.language.vocabulary import CONSTANTS, FUNCTIONS, HIDDEN, RESERVED, did_you_mean, in_words
+from combdiff.language.vocabulary import CONSTANTS, FUNCTIONS, RESERVED, did_you_mean, in_words
 from combdiff.terms import terms
 from combdiff.terms.inclusion import as_complex_as, written_where_needed
 from combdiff.terms.recursion import deep_recursion
@@ -250,7 +250,7 @@ class Elaborator:
             params = [terms.fresh("x", kind) for kind in wanted.params]
             args = tuple([Ready(p, e.span) for p in params])
             return terms.Lam(tuple(params), calls.call(self, calls.Builtin(e.text), args, scope, e.span, e))
-        hidden = hidden or (e.text in HIDDEN and self.kinds.names_size(e.text))
+        hidden = hidden or self.kinds.names_size(e.text)
         if e.text in FUNCTIONS and not hidden:
             raise LanguageError(
                 f"{e.text} is a function of the language and has no arguments here",
