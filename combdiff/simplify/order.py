@@ -96,7 +96,7 @@ class ReadingOrder:
                 return mul(power(size, n), power(rest, n))
             case Add(terms) if not isinstance(t.type, Index):
                 ordered = sorted((self(u, met) for u in terms), key=_is_negative)
-                return self._collected(ordered, met) if self.collect else add(*ordered)
+                return self._collected(_without_surplus(ordered), met) if self.collect else add(*ordered)
             case App(f, args) if any(isinstance(a, Lam) for a in args):
                 return apply(self(f, met), *(_as_whole(self(a, met)) for a in args))
             case Diff(kind, Lam(params, body)):
@@ -235,6 +235,32 @@ def _bound_around(indices: Sequence[Var], body: Term, met: Sequence[Var]) -> lis
     """The indices in a sum that a sum around it binds, in the order in which its body meets them."""
     around = [v for v in body.free if isinstance(v.kind, Index) and v not in met and v not in indices]
     return sorted(around, key=_first_meeting(body)) if len(around) > 1 else around
+
+
+def _without_surplus(terms: Sequence[Term]) -> list[Term]:
+    """x + (k − 1) x as k x: a term that a number in a factor of another one takes up."""
+    left = [*terms]
+    for other in [t for t in terms if any(isinstance(f, Add) for f in factors_of(t))]:
+        for one in left:
+            c, core = split_coefficient(one)
+            rest = _less(factors_of(other), [f for f in factors_of(core) if f != ONE]) if one is not other else None
+            if rest is None or len(rest) > 1 or not isinstance(rest[0], Add):
+                continue
+            factor = add(*sorted(terms_of(add(c, rest[0])), key=_is_negative))
+            if len(terms_of(factor)) < len(rest[0].terms):
+                left = [mul(factor, core) if t is other else t for t in left if t is not one]
+                break
+    return left
+
+
+def _less(factors: Sequence[Term], others: Sequence[Term]) -> list[Term] | None:
+    """The factors without the others; None if one of these is not among them."""
+    left = [*factors]
+    for f in others:
+        if f not in left:
+            return None
+        left.remove(f)
+    return left
 
 
 def _common(rows: Sequence[Sequence[Term]]) -> tuple[list[Term], list[list[Term]]]:
