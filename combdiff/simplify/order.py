@@ -112,7 +112,7 @@ class ReadingOrder:
         common, cofactors = _common([factors_of(t) for t in terms])
         if not common:
             return add(*terms)
-        size, rest = content(add(*(mul(*fs) for fs in cofactors)))
+        size, rest = content(_added([mul(*fs) for fs in cofactors]))
         return _product([size, *common, rest], self.rank, met)
 
     def _primitive(self, factors: Sequence[Term]) -> list[Term]:
@@ -246,11 +246,16 @@ def _without_surplus(terms: Sequence[Term]) -> list[Term]:
             rest = _less(factors_of(other), [f for f in factors_of(core) if f != ONE]) if one is not other else None
             if rest is None or len(rest) > 1 or not isinstance(rest[0], Add):
                 continue
-            factor = add(*sorted(terms_of(add(c, rest[0])), key=_is_negative))
+            factor = _added([c, rest[0]])
             if len(terms_of(factor)) < len(rest[0].terms):
                 left = [mul(factor, core) if t is other else t for t in left if t is not one]
                 break
     return left
+
+
+def _added(terms: Sequence[Term]) -> Term:
+    """A sum that does not start with a minus, if it need not."""
+    return add(*sorted(terms_of(add(*terms)), key=_is_negative))
 
 
 def _less(factors: Sequence[Term], others: Sequence[Term]) -> list[Term] | None:
