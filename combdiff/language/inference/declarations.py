@@ -139,11 +139,11 @@ class Kinds:
             case text if text in self.spaces:
                 return self._space(_of_sizes(self.spaces[text], sizes), owner)
         known = [*self.spaces, *self.domains, "N", "I", "R", "C"]
+        declared = f"write N{{{kind.text}}}, an index of a size {kind.text}" if slot else _DECLARE.format(kind.text)
         raise LanguageError(
             f"unknown type {kind.text}",
             span=kind.span,
-            remedy=remedy_of_type(kind.text)
-            or did_you_mean(kind.text, known, f"declare it: `@space {kind.text} begin type = (N,) -> R end`"),
+            remedy=remedy_of_type(kind.text) or did_you_mean(kind.text, known, declared),
         )
 
     def names_size(self, name: str) -> bool:
@@ -195,6 +195,9 @@ class Kinds:
             self._sizes_of_slots.update(size.text for size in _sizes(entry))
         place = entry.span if entry.span != _NOWHERE else owner.span
         return Map(params, self._index(entry, f"{VALUES}{owner.name}", place, ""))
+
+
+_DECLARE = "declare it: `@space {} begin type = (N,) -> R end`"
 
 
 def _sizes(kind: TypeName) -> tuple[Name, ...]:
