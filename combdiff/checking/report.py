@@ -24,11 +24,11 @@ from combdiff.meaning.differences import TOLERANCE, Numbers, difference_quotient
 from combdiff.meaning.evaluate import evaluate
 from combdiff.meaning.linear_maps import LinearMap
 from combdiff.meaning.points import listed
-from combdiff.meaning.samples import random_value
+from combdiff.meaning.samples import random_value, told_apart
 from combdiff.meaning.sizes import FEWEST, Sizes, evaluation_steps, two_sizes
 from combdiff.meaning.values import Value, entry_by_entry
 from combdiff.terms.terms import Diff, Lam, Let, Term, Tuple, Var, let, subterms, tuple_of
-from combdiff.terms.types import Index, Map, Product, Type, is_complex, is_discrete
+from combdiff.terms.types import Index, Map, Product, Type, entry_range, is_complex, is_discrete
 
 if TYPE_CHECKING:
     from combdiff.arrays.plan import Argument
@@ -141,13 +141,15 @@ def _compared(
     """The relative differences at one set of sizes, by what was compared; none if no value is finite."""
     with np.errstate(all="ignore"):
         drawn = None
-        for _ in range(_DRAWS):
-            values = _sample(d, body, sizes, rng)
+        for draw in range(_DRAWS):
+            values = _sample(d, body, sizes, rng, apart=draw > 0)
             if values is None:
                 break
             result = evaluate(_innermost(d.term, d.objective), values, sizes)
             off = _against_differences(d, body, result, values, sizes, rng)
-            if off == float("inf") and _overflows(body, values, sizes):
+            # an edge may have drawn one node twice, where its length has no slope
+            has_integers = draw < _DRAWS - 1 and any(entry_range(v.type) is not None for v in values)
+            if off == float("inf") and (has_integers or _overflows(body, values, sizes)):
                 off = None
             drawn = values, result, off
             if off is not None:
@@ -220,13 +222,18 @@ _JUMPS = 1e-9  # what changes so much by rounding has no slope
 _AWAY = 0.5  # from zero: much farther than a difference steps
 
 
-def _sample(d: Derivation, body: Term, sizes: Sizes, rng: np.random.Generator) -> dict[Term, Value] | None:
+def _sample(
+    d: Derivation, body: Term, sizes: Sizes, rng: np.random.Generator, *, apart: bool = False
+) -> dict[Term, Value] | None:
     """Random values where `body`, which was differentiated, is finite: a real log or root wants positive ones.
 
+    If they are `apart`, arrays of integers have no entries in common.
     The last draws lie between 0 and 1, as probabilities and fractions do.
     """
     for draw in range(_DRAWS):
         values = _values(d.term, sizes, rng)
+        if apart:
+            values = told_apart(values, sizes)
         if draw >= _DRAWS // 3:
             at_most = np.inf if draw < 2 * _DRAWS // 3 else 1.0
             values = {v: _positive(v.type, value, at_most) for v, value in values.items()}

@@ -14,13 +14,14 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import permutations
 
-from combdiff.terms.conditions.guards import Condition, Guard, condition_of, is_finite, under, unguarded
+from combdiff.terms.conditions.guards import Condition, Guard, condition_of, is_finite, reads_beyond, under, unguarded
 from combdiff.terms.conditions.ordering import are_contrary, are_exhaustive, form_of, implies, left_of
 from combdiff.terms.terms import (
     ONE,
     ZERO,
     Add,
     Const,
+    Delta,
     Indicator,
     Mul,
     Pow,
@@ -58,6 +59,10 @@ def stated_once(t: Term) -> Term:
             case Indicator(_, _, body):
                 form = form_of(condition_of(u))
                 return body if form is not None and form.always else _under(condition_of(u), body)
+            case Delta(left, right, _) if reads_beyond(left) or reads_beyond(right):
+                # what exists under a condition only is not compared where that does not hold
+                guard, core = unguarded(u)
+                return under(guard, core)
             case _:
                 return u
 

@@ -11,7 +11,7 @@ from combdiff.arrays.lower.indexing import Affine, affine, solve, solved_for
 from combdiff.errors import UnsupportedError
 from combdiff.simplify.contraction.ranges import in_range
 from combdiff.terms.conditions.guards import Condition as Guarded
-from combdiff.terms.conditions.guards import unguarded
+from combdiff.terms.conditions.guards import reads_beyond, unguarded
 from combdiff.terms.conditions.ordering import form_of, implies
 from combdiff.terms.terms import (
     Add,
@@ -61,6 +61,11 @@ def conditions_of(t: Term) -> tuple[list[Condition], Term]:
         case Conj(u):
             found, rest = conditions_of(u)
             return (found, conj(rest)) if found else ([], t)
+        case Indicator(left, right, body):
+            # arrays of integers are read beyond their ends in code, if nothing is made of what is there
+            found, rest = conditions_of(body)
+            beyond = any(reads_beyond(side) for condition in found for side in condition)
+            return (found, Indicator(left, right, rest)) if beyond else ([], t)
         case _:
             return [], t
 
