@@ -129,6 +129,11 @@ def gather(w: Writer, step: Step, op: ops.Gather) -> Text:
     of_integers = _of_caller(w, step.operands[0])
     if not w.spelling.points or of_integers or (len(step.operands) == 2 and step.operands[1].rank == 1):
         return _indexed(w, step.operands[0], marks)
+    given = iter(_of_caller(w, o) for o in step.operands[1:])
+    marks = [
+        w.spelling.concrete.format(mark) if slot is not None and next(given) else mark
+        for slot, mark in zip(op.slots, marks, strict=True)
+    ]
     text = Text(w.spelling.points.format(w.atom(step.operands[0]), ", ".join(marks)), ATOM)
     before = op.gathered[0] if op.neighbours else 0
     order = (*range(rank, rank + before), *range(rank), *range(rank + before, step.rank))

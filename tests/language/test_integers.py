@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -355,6 +356,42 @@ def test_the_libraries_agree(name: str, backend: str) -> None:
     theirs = d.compile(backend, value=True)(*[given_to(backend, a) for a in given])
     for a, b in zip(d.compile(value=True)(*given), theirs, strict=True):
         np.testing.assert_allclose(np.asarray(b), a, rtol=1e-11, atol=1e-12)
+
+
+CHAIN = (
+    "(y::(N{T}) -> N{K}, E::RM{T, K}) -> (A::RM{K, K}) -> "
+    "sum(t, E(t, y(t))) + sum(t, t < T - 1, A(y(t), y(t + 1)) - logsumexp(k, A(y(t), k)))"
+)
+TRUSS = """(a::(N{m}) -> N{n}, b::(N{m}) -> N{n}, k::RV{m}, L::RV{m}) -> (x::RM{n, D}) -> begin
+    l = e -> sqrt(sum(c, (x(a(e), c) - x(b(e), c))^2))
+    sum(e, k(e) * (l(e) - L(e))^2 / 2)
+end"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["numpy", "jax", "torch", "dask"])
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_a_label_and_the_next_one_are_looked_up(backend: str, size: int) -> None:
+    rng = np.random.default_rng(size)
+    y, E, A = rng.integers(0, 3, size), rng.normal(size=(size, 3)), rng.normal(size=(3, 3))
+    f = cd.grad(CHAIN).compile(backend, value=True)
+    given = [y, E, A] if backend == "numpy" else [given_to(backend, a) for a in (y, E, A)]
+    value, gradient = (np.asarray(result) for result in f(*given))
+    own, expected = E[np.arange(size), y].sum(), np.zeros((3, 3))
+    for now, then in pairwise(y):
+        share = np.exp(A[now]) / np.exp(A[now]).sum()
+        own += np.log(share[then])
+        expected[now] -= share
+        expected[now, then] += 1
+    np.testing.assert_allclose(value, own, rtol=1e-12)
+    np.testing.assert_allclose(gradient, expected, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", [CHAIN, TRUSS])
+def test_what_is_looked_up_is_checked(text: str) -> None:
+    assert cd.grad(text).check()
+    assert cd.hvp(text).check()
 
 
 @pytest.mark.slow

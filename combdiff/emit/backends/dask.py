@@ -30,6 +30,7 @@ SPELLING = Spelling(
     diagonal="da.diagonal({0})",
     trace="da.diagonal({0}).sum()",
     points="{0}.vindex[{1}]",
+    concrete="np.asarray({0})",
     put="",
     pad="da.pad({0}, {1})",
     add_at="",
