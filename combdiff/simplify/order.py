@@ -22,6 +22,7 @@ from combdiff.terms.terms import (
     App,
     Conj,
     Const,
+    Delta,
     Diff,
     Lam,
     Let,
@@ -38,6 +39,7 @@ from combdiff.terms.terms import (
     diff,
     factors_of,
     has_no_index,
+    holds_entries,
     lam,
     mul,
     neg,
@@ -96,7 +98,7 @@ class ReadingOrder:
                 return mul(power(size, n), power(rest, n))
             case Add(terms) if not isinstance(t.type, Index):
                 ordered = sorted((self(u, met) for u in terms), key=_is_negative)
-                return self._collected(_without_surplus(ordered), met) if self.collect else add(*ordered)
+                return self._sum_of(ordered, met) if self.collect else add(*ordered)
             case App(f, args) if any(isinstance(a, Lam) for a in args):
                 return apply(self(f, met), *(_as_whole(self(a, met)) for a in args))
             case Diff(kind, Lam(params, body)):
@@ -106,6 +108,12 @@ class ReadingOrder:
             case _:
                 below = children(t)
                 return rebuild(t, [self(c, met) for c in below]) if below else t
+
+    def _sum_of(self, terms: Sequence[Term], met: Sequence[Var]) -> Term:
+        at_once = _scattered_at_once(terms)
+        if len(at_once) < len(terms):
+            at_once = [self(u, met) for u in at_once]
+        return self._collected(_without_surplus(at_once), met)
 
     def _collected(self, terms: Sequence[Term], met: Sequence[Var]) -> Term:
         """a·x + a·y as a·(x + y), for factors a that are more than numbers."""
@@ -235,6 +243,33 @@ def _bound_around(indices: Sequence[Var], body: Term, met: Sequence[Var]) -> lis
     """The indices in a sum that a sum around it binds, in the order in which its body meets them."""
     around = [v for v in body.free if isinstance(v.kind, Index) and v not in met and v not in indices]
     return sorted(around, key=_first_meeting(body)) if len(around) > 1 else around
+
+
+def _scattered_at_once(terms: Sequence[Term]) -> list[Term]:
+    """Σ_e δ(J(e), i, a) + Σ_e δ(J(e), i, b) as Σ_e δ(J(e), i, a + b)."""
+    left: list[Term] = []
+    for term in terms:
+        met = next((n for n, other in enumerate(left) if _one_scatter(other, term) is not None), None)
+        if met is None:
+            left.append(term)
+        else:
+            together = _one_scatter(left[met], term)
+            assert together is not None, "it was found"
+            left[met] = together
+    return left
+
+
+def _one_scatter(one: Term, other: Term) -> Term | None:
+    (c, s), (d, t) = split_coefficient(one), split_coefficient(other)
+    mine, theirs = (u.indices if isinstance(u, Sum) else () for u in (s, t))
+    if [i.kind for i in mine] != [i.kind for i in theirs]:
+        return None
+    body = t.body if isinstance(t, Sum) else t
+    match s.body if isinstance(s, Sum) else s, substitute(body, dict(zip(theirs, mine, strict=True))):
+        case Delta(left, right, a), Delta(l, r, b) if (left, right) == (l, r) and holds_entries(left, right):
+            return mul(c, total(mine, Delta(left, right, add(a, mul(d, power(c, MINUS_ONE), b)))))
+        case _:
+            return None
 
 
 def _without_surplus(terms: Sequence[Term]) -> list[Term]:

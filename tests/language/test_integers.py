@@ -418,3 +418,14 @@ def test_traced_code_of_jax_gives_nan_and_never_clamps() -> None:
     traced = jax.jit(sums.compile("jax"))
     np.testing.assert_array_equal(traced(np.array([0, 0, 2]), x, x), [4, 2, 6])
     assert np.isnan(traced(np.array([0, 0, -1]), x, x)).all()
+
+
+def test_what_is_added_up_along_one_array_is_added_up_once() -> None:
+    text = "(p::(N{e}) -> N{n}, y::RV{e}) -> (t::RV{n}) -> sum(r, softplus(t(p(r))) - y(r) * t(p(r)))"
+    d = cd.grad(text)
+    assert "sum(r, delta(p(r), d, sigmoid(t(p(r))) - y(r)))" in str(d)
+    assert d.source().count("add.at") == 1
+    stiffness = "(J::(N, N) -> N{n}, K::(N, N, N) -> R) -> (u::RV{n}) -> "
+    assert "delta(J(e, a), d, u(J(e, b)) * (K(e, a, b) + K(e, b, a)))" in str(
+        cd.grad(stiffness + "sum((e, a, b), u(J(e, a)) * K(e, a, b) * u(J(e, b)))")
+    )
