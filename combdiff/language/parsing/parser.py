@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from combdiff.errors import LanguageError, Source, Span
 from combdiff.language.habits import MODULES
 from combdiff.language.inference.settings import BUILTIN_TYPES
+from combdiff.language.parsing import tables
 from combdiff.language.parsing.building import Builder, Piece, expression, in_order
-from combdiff.language.parsing.layout import Layout, span_of
+from combdiff.language.parsing.layout import span_of
 from combdiff.language.parsing.syntax import DomainClause, Module, Space
 from combdiff.language.vocabulary import FUNCTIONS
-from combdiff.resources import resource
 
 if TYPE_CHECKING:
     from lark import Lark, Token, UnexpectedCharacters, UnexpectedToken
@@ -53,19 +53,7 @@ def parse(text: str, name: str = "<text>", *, limit: int = 1_000_000) -> Module:
 
 @cache
 def _lark() -> Lark:
-    from lark import Lark
-
-    grammar = resource("grammar", "combdiff.lark")
-    return Lark(
-        grammar,
-        parser="lalr",
-        lexer="basic",
-        start="module",
-        transformer=_Rules(),
-        postlex=Layout(),
-        keep_all_tokens=True,
-        maybe_placeholders=False,
-    )
+    return tables.parser(_Rules())
 
 
 class _Rules(Builder):
