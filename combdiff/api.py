@@ -231,7 +231,7 @@ def _derived(
     wrt, keep = _names(wrt, "wrt"), _names(keep, "keep")
     if wrt and mode == "simplified":
         raise CombDiffError("cd.simplified takes no derivative, and no wrt", remedy="leave wrt out, or use cd.grad")
-    from combdiff.derivation import derive
+    from combdiff.deriving import derive
     from combdiff.progress import following
 
     with following(progress) as follower:

@@ -9,49 +9,28 @@ from functools import cached_property
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from combdiff.arrays.plan import Plan
-from combdiff.arrays.shapes import sizes_of
 from combdiff.boundary import boundaries
 from combdiff.budget import NODES, SECONDS, Budget
-from combdiff.calculus.modes import (
-    MODES,
-    SIMPLIFIED,
-    as_asked,
-    differentiate,
-    innermost,
-    marked_program,
-    marker_of,
-    parameters_of,
-    plain_program,
-    without_derivatives,
-)
-from combdiff.calculus.shared_parts import programs_to_run
+from combdiff.calculus.markers import MODES, SIMPLIFIED, innermost
 from combdiff.errors import CombDiffError, UnsupportedError
-from combdiff.gate.gate import Gate
-from combdiff.language.inference.infer import infer
-from combdiff.language.parsing.parser import parse
 from combdiff.notation.widths import WIDTH
-from combdiff.run.given import Given
 from combdiff.shown import Bundle, brief, shown_by
-from combdiff.simplify.account import Progress, Step, Steps
-from combdiff.simplify.choose import index_names
-from combdiff.simplify.stages import CANCELS, COLLECT, Simplifier
-from combdiff.terms.conditions.guards import divides_by_zero
-from combdiff.terms.laws.seen_through import with_stable_forms
-from combdiff.terms.recursion import deep_recursion, rare_collections
-from combdiff.terms.terms import Diff, Lam, Let, Term, Traverser, apply, substitute, subterms
+from combdiff.simplify.account import CANCELS, COLLECT, Step, Steps
+from combdiff.terms.recursion import deep_recursion
+from combdiff.terms.terms import Diff, Lam, Term, Traverser, apply, substitute
 from combdiff.terms.types import Map
-from combdiff.valued import PROJECTED, note_on_value, with_value
 
 if TYPE_CHECKING:
     from combdiff.arrays.lower.forms import Forms
     from combdiff.arrays.passes.distances import Distances
+    from combdiff.arrays.plan import Plan
     from combdiff.checking.report import Report
     from combdiff.jupyter.explorer import Explorer
-    from combdiff.minimizing import Problem
+    from combdiff.minimizing.problem import Problem
     from combdiff.notation.symbolic import SymbolicResult
     from combdiff.pictures.drawing import Picture
     from combdiff.run.compiled import Check, Compiled
+    from combdiff.run.given import Given
     from combdiff.run.hessian import Joint
     from combdiff.terms.archive import Archive
 
@@ -256,14 +235,15 @@ class Derivation:
         from combdiff.arrays.packing.packed_plan import packed
         from combdiff.arrays.passes.memory import bytes_of
         from combdiff.arrays.passes.schedule import scheduled
+        from combdiff.arrays.shapes import sizes_of
         from combdiff.emit.emit import spelling_of
 
-        given = Given.of(self.term, shapes)
+        given = self._given(shapes)
         forms = self._runnable(given.option("value", value, False), given.option("distances", distances, "differences"))
         pack, memory = given.option("pack", pack, ()), given.option("memory", memory, None)
         as_text = bool(given.option("ir", ir, False))
         backend = given.keyword("backend", backend)
-        with _told_where(self.text, self.name):
+        with told_where(self.text, self.name):
             term = forms.formula
             names, spelling, limit = self._names_to_pack(pack), spelling_of(backend), bytes_of(memory)
             sizes = {**guessed_sizes(term), **sizes_of(term, given.rest)}
@@ -290,21 +270,21 @@ class Derivation:
         defines `pack_J`, and the function takes `pack_J(J)` instead of J; see `compile`. The order of contractions is
         the best one for arrays of the given `shapes`, within `memory`. `name` is the name of the function.
         """
-        from combdiff.arrays.passes.memory import bytes_of
+        from combdiff.arrays.shapes import sizes_of
         from combdiff.emit.emit import source, spelling_of
         from combdiff.run.hessian import products_source
 
-        given = Given.of(self.term, shapes)
+        given = self._given(shapes)
         value, hvp = given.option("value", value, False), given.option("hvp", hvp, False)
         pack, memory = given.option("pack", pack, ()), given.option("memory", memory, None)
         distances = given.option("distances", distances, "differences")
         backend = given.keyword("backend", backend)
-        names, limit = self._names_to_pack(pack), bytes_of(memory)
+        _, names, limit = self._limits(False, pack, memory)
         name = given.option("name", name, "") or self.function_name(value, hvp)
         if not name.isidentifier() or iskeyword(name) or name in spelling_of(backend).reserved:
             raise UnsupportedError(f"a function cannot be called {name!r} here", remedy='give a name such as "energy"')
         title = self._title(value)
-        with _told_where(self.text, self.name):
+        with told_where(self.text, self.name):
             if hvp:
                 joint = self._joint(value, distances)
                 return products_source(joint, backend, name, title, names, limit, sizes_of(joint.term, given.rest))
@@ -387,10 +367,16 @@ class Derivation:
         pattern (a δ in the result) and an array of the entries that are not zero.
         """
         code = backend, self.function_name(value, hvp), self._title(value), *self._limits(check, pack, memory)
-        with _told_where(self.text, self.name):
+        with told_where(self.text, self.name):
             if structured:
                 return self._blocks(value, hvp, distances, *code)
             return self._compiled(value, hvp, distances, *code)
+
+    def _given(self, values: Mapping[str, object]) -> Given:
+        """What a caller gave by name, next to the names of the program."""
+        from combdiff.run.given import Given
+
+        return Given.of(self.term, values)
 
     def _compiled(self, value: bool, hvp: bool, distances: Distances, *code: Any) -> Compiled[Any]:
         """The function that returns whole arrays."""
@@ -463,9 +449,9 @@ class Derivation:
         as for `compile`; with `manifold="stiefel"` the unknowns keep orthonormal columns. If the program has a
         parameter with the name of an option, such as check, the option is `check_`.
         """
-        from combdiff.minimizing import Problem
+        from combdiff.minimizing.problem import Problem
 
-        given = Given.of(self.term, arrays)
+        given = self._given(arrays)
         check, pack = given.option("check", check, "sample"), given.option("pack", pack, ())
         return Problem(self, given.rest, check, pack, given.option("manifold", manifold, ""))
 
@@ -504,7 +490,10 @@ class Derivation:
     @cached_property
     def differentiated(self) -> Term:
         """The objective with its inner derivatives written out: the input of the outermost derivative."""
-        simplifier = self._simplifier(expand=False)
+        from combdiff.calculus.modes import without_derivatives
+        from combdiff.deriving import simplifier_like
+
+        simplifier = simplifier_like(self, expand=False)
         with deep_recursion():
             return without_derivatives(
                 self.objective, lambda f, inner: simplifier(f, {*inner, *self.objective.params}), simplifier.ask
@@ -513,17 +502,16 @@ class Derivation:
     @cached_property
     def gradient(self) -> Derivation:
         """The gradient of the same program in the full space. Its pullback is the Hessian product."""
-        return _derived(self.text, "grad", self.program, self._simplifier(self.expand, full_space=True), self.name)
+        from combdiff.deriving import derived_again
+
+        return derived_again(self, "grad", self.program, self.expand, full_space=True)
 
     @cached_property
     def products(self) -> Derivation:
         """The Hessian-vector product of the same program, for `hvp=True`."""
-        simplifier = self._simplifier(self.expand)
-        return _derived(self.text, "hvp", self.program, simplifier, self.name, self.symmetric)
+        from combdiff.deriving import derived_again
 
-    def _simplifier(self, expand: bool, full_space: bool = False) -> Simplifier:
-        """A simplifier with a new budget of the same size."""
-        return Simplifier(Gate(), expand, seconds=self.seconds, nodes=self.nodes, full_space=full_space)
+        return derived_again(self, "hvp", self.program, self.expand)
 
     def _runnable(self, value: bool, distances: Distances = "differences") -> Forms:
         """The derivative in the forms that can be run, with the objective's `value` first."""
@@ -542,6 +530,7 @@ class Derivation:
     @cached_property
     def _with_value(self) -> Forms:
         from combdiff.arrays.lower.forms import Forms
+        from combdiff.valued import with_value
 
         if self.mode == SIMPLIFIED:
             raise UnsupportedError("the result of cd.simplified is already the value", remedy="leave value out")
@@ -555,13 +544,19 @@ class Derivation:
     @cached_property
     def _value(self) -> Term:
         """The objective in the form that its derivatives have."""
-        simplifier = self._simplifier(expand=False)
+        from combdiff.calculus.modes import without_derivatives
+        from combdiff.deriving import simplifier_like
+
+        simplifier = simplifier_like(self, expand=False)
         f = without_derivatives(self.objective, simplifier, simplifier.ask)
-        return self._simplifier(self.expand).value(f) if isinstance(f, Lam) else f
+        return simplifier_like(self, self.expand).value(f) if isinstance(f, Lam) else f
 
     @cached_property
     def _run(self) -> tuple[Derivation, ...]:
         """The derivations that code may use: of equivalent programs that do not depend on how this one is written."""
+        from combdiff.calculus.shared_parts import programs_to_run
+        from combdiff.deriving import derived_again
+
         if self.expand or self.mode not in ("grad", "pullback", "hvp"):
             return (self,)
         found = []
@@ -571,8 +566,7 @@ class Derivation:
                     found.append(self)
                     continue
                 with suppress(CombDiffError):  # the formula can be run, and that is enough
-                    simplifier = self._simplifier(False)
-                    found.append(_derived(self.text, self.mode, program, simplifier, self.name, self.symmetric))
+                    found.append(derived_again(self, self.mode, program, expand=False))
         return tuple(found) or (self,)
 
     @cached_property
@@ -619,12 +613,14 @@ def _of_the_same(formula: Term, t: Term) -> Term:
 
 def _same(before: Term, after: Term) -> None:
     """Raise CheckError if the form that was chosen to run has another value than the formula."""
+    from combdiff.gate.gate import Gate
+
     with suppress(UnsupportedError, OverflowError):
         Gate().same(before, after, "choosing what to run")
 
 
 @contextmanager
-def _told_where(text: str, name: str) -> Iterator[None]:
+def told_where(text: str, name: str) -> Iterator[None]:
     """Give an error that is raised meanwhile its place in the program, if its subject occurs there."""
     try:
         with deep_recursion():
@@ -644,52 +640,6 @@ def _restored(
     pairs = zip(stages[::2], stages[1::2], accounts, strict=True)
     steps = (Step(term=t, before=None if first else before, **account) for t, before, (account, first) in pairs)
     return Derivation(text, mode, program, term, Steps(steps), *how)
-
-
-def derive(
-    text: str,
-    mode: str,
-    *,
-    wrt: Sequence[str] = (),
-    keep: Sequence[str] = (),
-    expand: bool = False,
-    seconds: float = SECONDS,
-    nodes: float = NODES,
-    name: str = "<text>",
-    progress: Progress | None = None,
-    symmetric: bool = False,
-) -> Derivation:
-    """Read a program and take its derivative; see `combdiff.grad`."""
-    with _told_where(text, name), rare_collections():
-        read = infer(parse(text, name), keep=keep)
-        program = with_stable_forms(plain_program(read) if mode == SIMPLIFIED else marked_program(read, wrt))
-        if mode == SIMPLIFIED:
-            mode = marker_of(program) or mode
-        simplifier = Simplifier(Gate(), expand, seconds=seconds, nodes=nodes, progress=progress)
-        return _derived(text, mode, program, simplifier, name, symmetric)
-
-
-def _derived(
-    text: str, mode: str, program: Term, simplifier: Simplifier, name: str, symmetric: bool = False
-) -> Derivation:
-    with deep_recursion():
-        simplifier.raw = MODES[mode].raw
-        simplifier.names = index_names(program)
-        simplifier.definitions = {var.name for t in subterms(program) if isinstance(t, Let) for var, _ in t.bindings}
-        simplifier.rank = {p: n for n, p in enumerate(parameters_of(program))}
-        note = note_on_value(program, simplifier.budget) if MODES[mode].of_real_part else ""
-        note = "\n".join(filter(None, [note, PROJECTED if symmetric else ""]))
-        simplifier.steps.append(Step("program", as_asked(program, mode), note=note))
-        simplifier.announce("differentiate")
-        term = differentiate(program, mode, simplifier, simplifier.ask, symmetric=symmetric)
-        if divides_by_zero(term):
-            raise UnsupportedError(
-                "the derivative divides by zero for all arrays",
-                remedy="look for a part of the program that is always zero, perhaps by a declared symmetry",
-            )
-    steps = Steps(simplifier.steps)
-    how = simplifier.expand, simplifier.seconds, simplifier.nodes, name, symmetric
-    return Derivation(text, mode, program, term, steps, *how)
 
 
 # how a notebook shows values of lower modules; the pages are imported when a notebook shows one
@@ -713,6 +663,6 @@ def _plan_bundle(plan: Plan) -> Bundle:
     return plan_bundle(plan)
 
 
-shown_by(Step, _step_bundle)
-shown_by(Steps, _steps_bundle)
-shown_by(Plan, _plan_bundle)
+shown_by("Step", _step_bundle)
+shown_by("Steps", _steps_bundle)
+shown_by("Plan", _plan_bundle)

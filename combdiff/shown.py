@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
 
 Bundle = dict[str, str]
 """A text for each MIME type."""
 
-T = TypeVar("T", bound="Shown")
-
-_BUNDLES: dict[type, Callable[..., Bundle]] = {}
+_BUNDLES: dict[str, Callable[..., Bundle]] = {}
 
 
 def brief(text: str, most: int = 8) -> str:
@@ -31,15 +28,15 @@ class Shown:
     __slots__ = ()
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Bundle:
-        return _BUNDLES[type(self)](self)
+        return _BUNDLES[type(self).__name__](self)
 
 
-def shown_by(kind: type[T], bundle: Callable[[T], Bundle]) -> None:
-    """Let a notebook show values of a class so.
+def shown_by(kind: str, bundle: Callable[..., Bundle]) -> None:
+    """Let a notebook show values of the class with this name so; the class itself need not be imported yet.
 
     >>> class Point(Shown):
     ...     pass
-    >>> shown_by(Point, lambda point: {"text/plain": "a point"})
+    >>> shown_by("Point", lambda point: {"text/plain": "a point"})
     >>> Point()._repr_mimebundle_()
     {'text/plain': 'a point'}
     """

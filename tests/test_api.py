@@ -9,7 +9,7 @@ import pytest
 
 import combdiff as cd
 from combdiff import api
-from combdiff.calculus.modes import MODES
+from combdiff.calculus.markers import MODES
 from combdiff.command.cli import main
 from combdiff.errors import ArrayError, CombDiffError, LanguageError, UnsupportedError
 

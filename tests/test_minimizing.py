@@ -8,7 +8,7 @@ from scipy.optimize import approx_fprime, minimize
 
 import combdiff as cd
 from combdiff.errors import ArrayError, UnsupportedError
-from combdiff.minimizing import Problem
+from combdiff.minimizing.problem import Problem
 
 RNG = np.random.default_rng(0)
 ROSENBROCK = (

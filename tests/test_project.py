@@ -63,6 +63,20 @@ def test_import_takes_no_heavy_library() -> None:
     assert sorted(loaded & set(HEAVY)) == []
 
 
+@pytest.mark.slow
+def test_the_first_formula_takes_nothing_that_it_does_not_need(tmp_path: Path) -> None:
+    """What code, pictures and SymPy need is read later; a formula that was found before needs hardly anything."""
+    once = (
+        f"import os, sys; os.environ['XDG_CACHE_HOME'] = {str(tmp_path)!r}; from combdiff.command.cli import main; "
+        "main(['grad', '-e', '(x::RV) -> sum(i, x(i)^2)', '-o', os.devnull]); print(*sys.modules)"
+    )
+    first, again = ({*fresh_python(once).split()} for _ in range(2))
+    assert "combdiff.gate.gate" in first
+    assert first.isdisjoint(("sympy", "scipy", "opt_einsum", "egglog", "combdiff.arrays.plan", "combdiff.emit.emit"))
+    assert "combdiff.language.printing.printer" in again
+    assert again.isdisjoint(("numpy", "lark", "egglog.bindings", "combdiff.calculus.modes", "combdiff.gate.gate"))
+
+
 def test_few_names_are_public_and_all_exist() -> None:
     import combdiff
 

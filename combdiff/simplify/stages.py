@@ -22,14 +22,13 @@ from combdiff.canon.canonical import Symmetries
 from combdiff.canon.repeats import once_a_form
 from combdiff.errors import BudgetError, CheckError, UnsupportedError
 from combdiff.language.printing.anchors import domains_of
-from combdiff.simplify.account import Progress, Step
+from combdiff.simplify.account import CANCELS, COLLECT, Family, Progress, Step
 from combdiff.simplify.check import Check
 from combdiff.simplify.choose import index_names, place, rename_indices
 from combdiff.simplify.conditions import stated_once
 from combdiff.simplify.contraction.contract import contract
 from combdiff.simplify.contraction.culprit import accusation
 from combdiff.simplify.contraction.diagonals import without_diagonals
-from combdiff.simplify.contraction.egraph import Family
 from combdiff.simplify.contraction.ranges import solved_within_ranges
 from combdiff.simplify.graph.choice import chosen
 from combdiff.simplify.known import Known, entry_of, is_function, joined, parts_of, with_entry
@@ -46,13 +45,6 @@ from combdiff.terms.terms import (
     tuple_of,
 )
 from combdiff.terms.types import Type
-
-CANCELS = """The value is multiplied out, too: near zero it is a difference of large terms, and loses their digits.
-Where a sum of squares is 1e-14 of its terms (a relative residual of 1e-7), rounding is 1 % of it."""
-
-
-COLLECT = "collect and name"
-"""The stage before which a derivative is a sum of products."""
 
 
 @dataclass(slots=True)

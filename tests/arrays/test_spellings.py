@@ -11,7 +11,8 @@ import pytest
 
 import combdiff as cd
 from combdiff.calculus.modes import marked_program
-from combdiff.derivation import Derivation, _derived
+from combdiff.derivation import Derivation
+from combdiff.deriving import derived
 from combdiff.gate.gate import Gate
 from combdiff.language.inference.infer import infer
 from combdiff.language.parsing.parser import parse
@@ -38,7 +39,7 @@ def spelled(text: str, mode: str, seed: int) -> Derivation:
     """The derivation of a program whose factors and terms stand in another order; as it is for seed 0."""
     with deep_recursion():
         program = marked_program(infer(parse(text)), ())
-        return _derived(text, mode, shuffled(program, seed) if seed else program, Simplifier(Gate()), "<text>")
+        return derived(text, mode, shuffled(program, seed) if seed else program, Simplifier(Gate()), "<text>")
 
 
 def cost(d: Derivation, value: bool) -> int:

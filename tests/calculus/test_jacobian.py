@@ -11,7 +11,7 @@ import pytest
 
 import combdiff as cd
 from combdiff.arrays.lower.signature import result_of
-from combdiff.calculus.modes import MODES
+from combdiff.calculus.markers import MODES
 from combdiff.errors import CombDiffError
 from combdiff.terms.terms import Call, Term, Traverser, call
 from combdiff.terms.types import Map

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import combdiff as cd
-from combdiff.calculus.modes import parameters_of
+from combdiff.calculus.markers import parameters_of
 from combdiff.derivation import Derivation
 from combdiff.errors import CombDiffError
 from combdiff.language.printing.printer import expression_text

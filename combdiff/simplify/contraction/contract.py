@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from combdiff.budget import Budget, OutOfTime
 from combdiff.errors import BudgetError, UnsupportedError
-from combdiff.simplify.contraction.egraph import Family, Run, session
+from combdiff.simplify.account import Family
+from combdiff.simplify.contraction.egraph import Run, session
 from combdiff.simplify.contraction.translation import Translation
 from combdiff.simplify.unfinished import without_number_sums, written_size
 from combdiff.terms.network import addends

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, TypeVar
 from combdiff.budget import Budget, OutOfTime
 from combdiff.errors import CheckError
 from combdiff.resources import resource
+from combdiff.simplify.account import Family
 from combdiff.simplify.contraction.egraph_thread import EGraphThread
 from combdiff.simplify.contraction.engine import load_engine
 
@@ -33,14 +34,6 @@ GRACE = 0.1
 
 IDLE = 4
 """Sessions of one kind that are kept for later, each of some 10 MB."""
-
-
-@dataclass(slots=True)
-class Family:
-    """How often the laws of one family fired, and the seconds they took."""
-
-    matches: int = 0
-    seconds: float = 0.0
 
 
 @dataclass(slots=True)

@@ -15,8 +15,8 @@ from time import perf_counter
 from combdiff.budget import Budget, OutOfTime
 from combdiff.canon.canonical import Symmetries
 from combdiff.language.printing.names import names_in
+from combdiff.simplify.account import Family
 from combdiff.simplify.choose import Binding, index_names, place
-from combdiff.simplify.contraction.egraph import Family
 from combdiff.simplify.graph.extraction import Extraction
 from combdiff.simplify.graph.graph import Graph, Leaf, Node, Ref, Zero
 from combdiff.simplify.graph.laws.collect import collect

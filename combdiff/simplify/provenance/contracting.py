@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from combdiff.budget import Budget
 from combdiff.canon.canonical import normal_form
 from combdiff.resources import resource
+from combdiff.simplify.account import Family
 from combdiff.simplify.contraction.contract import FAMILIES, contract
-from combdiff.simplify.contraction.egraph import Family
 from combdiff.simplify.images import split_off
 from combdiff.simplify.provenance.shown import LONGEST, Shown, listed, numbers, place_of, shown_values
 from combdiff.simplify.provenance.symmetry import tensors

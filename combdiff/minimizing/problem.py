@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from combdiff.boundary import boundaries
 from combdiff.errors import ArrayError, UnsupportedError
-from combdiff.manifolds import MANIFOLDS, Chart, Flat, Stiefel
 from combdiff.meaning.masks import refuse_masked
+from combdiff.minimizing.manifolds import MANIFOLDS, Chart, Flat, Stiefel
 from combdiff.terms.terms import Var
 from combdiff.terms.types import Map, Number, is_complex
 

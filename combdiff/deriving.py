@@ -1,0 +1,80 @@
+"""Turns the text of a program into its derivation: it is read, differentiated and simplified, with the gate between."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from combdiff.budget import NODES, SECONDS
+from combdiff.calculus.markers import MODES, SIMPLIFIED, as_asked, marker_of, parameters_of
+from combdiff.calculus.modes import differentiate, marked_program, plain_program
+from combdiff.derivation import Derivation, told_where
+from combdiff.errors import UnsupportedError
+from combdiff.gate.gate import Gate
+from combdiff.language.inference.infer import infer
+from combdiff.language.parsing.parser import parse
+from combdiff.simplify.account import Progress, Step, Steps
+from combdiff.simplify.choose import index_names
+from combdiff.simplify.stages import Simplifier
+from combdiff.terms.conditions.guards import divides_by_zero
+from combdiff.terms.laws.seen_through import with_stable_forms
+from combdiff.terms.recursion import deep_recursion, rare_collections
+from combdiff.terms.terms import Let, Term, subterms
+from combdiff.valued import PROJECTED, note_on_value
+
+
+def derive(
+    text: str,
+    mode: str,
+    *,
+    wrt: Sequence[str] = (),
+    keep: Sequence[str] = (),
+    expand: bool = False,
+    seconds: float = SECONDS,
+    nodes: float = NODES,
+    name: str = "<text>",
+    progress: Progress | None = None,
+    symmetric: bool = False,
+) -> Derivation:
+    """Read a program and take its derivative; see `combdiff.grad`."""
+    with told_where(text, name), rare_collections():
+        read = infer(parse(text, name), keep=keep)
+        program = with_stable_forms(plain_program(read) if mode == SIMPLIFIED else marked_program(read, wrt))
+        if mode == SIMPLIFIED:
+            mode = marker_of(program) or mode
+        simplifier = Simplifier(Gate(), expand, seconds=seconds, nodes=nodes, progress=progress)
+        return derived(text, mode, program, simplifier, name, symmetric)
+
+
+def derived(
+    text: str, mode: str, program: Term, simplifier: Simplifier, name: str, symmetric: bool = False
+) -> Derivation:
+    """The derivation of a program that was read."""
+    with deep_recursion():
+        simplifier.raw = MODES[mode].raw
+        simplifier.names = index_names(program)
+        simplifier.definitions = {var.name for t in subterms(program) if isinstance(t, Let) for var, _ in t.bindings}
+        simplifier.rank = {p: n for n, p in enumerate(parameters_of(program))}
+        note = note_on_value(program, simplifier.budget) if MODES[mode].of_real_part else ""
+        note = "\n".join(filter(None, [note, PROJECTED if symmetric else ""]))
+        simplifier.steps.append(Step("program", as_asked(program, mode), note=note))
+        simplifier.announce("differentiate")
+        term = differentiate(program, mode, simplifier, simplifier.ask, symmetric=symmetric)
+        if divides_by_zero(term):
+            raise UnsupportedError(
+                "the derivative divides by zero for all arrays",
+                remedy="look for a part of the program that is always zero, perhaps by a declared symmetry",
+            )
+    steps = Steps(simplifier.steps)
+    how = simplifier.expand, simplifier.seconds, simplifier.nodes, name, symmetric
+    return Derivation(text, mode, program, term, steps, *how)
+
+
+def derived_again(d: Derivation, mode: str, program: Term, expand: bool, full_space: bool = False) -> Derivation:
+    """Another derivation with the same options and a budget of the same size."""
+    simplifier = simplifier_like(d, expand, full_space)
+    return derived(d.text, mode, program, simplifier, d.name, d.symmetric and not full_space)
+
+
+def simplifier_like(d: Derivation, expand: bool, full_space: bool = False) -> Simplifier:
+    """A simplifier with a new budget of the same size."""
+    return Simplifier(Gate(), expand, seconds=d.seconds, nodes=d.nodes, full_space=full_space)
