@@ -86,10 +86,10 @@ def test_gradient_and_hessian_of_the_manifold_are_differences_of_energies_along_
         return float(notebook.value(f"f(h, V, X, np.array({np.linalg.qr(A)[0].tolist()}))[0]"))
 
     here, ahead, behind = energy(Z), energy(Z + t * K), energy(Z - t * K)
-    there = f"at(lambda Y: f(h, V, X, Y), np.array({Z.tolist()}))"
-    direction = f"np.array({K.tolist()})"
-    slope = notebook.value(f"np.vdot({there}[1], {direction})")
-    curvature = notebook.value(f"np.vdot({direction}, {there}[2]({direction}))")
+    there = f"on_manifold.problem(h=h, V=V, X=X, Y=np.array({Z.tolist()}), manifold='stiefel')"
+    direction = f"np.array({K.ravel().tolist()})"
+    slope = notebook.value(f"(lambda p: p.jac(p.x0) @ {direction})({there})")
+    curvature = notebook.value(f"(lambda p: p.hessp(p.x0, {direction}) @ {direction})({there})")
     assert (ahead - behind) / (2 * t) == pytest.approx(slope, rel=1e-3)
     assert (ahead - 2 * here + behind) / t**2 == pytest.approx(curvature, rel=1e-3)
 
