@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-_TALL = re.compile(r"\\(?:frac|sum|prod|int|left)(?![a-z])")
+_TALL = re.compile(r"\\(?:frac|sum|prod|int|left|begin)(?![a-z])")
 _UPRIGHT_END = re.compile(r"\\mathrm\{\w{2,}\}\}?(?:[_^].*)?$|[A-Za-z]\}_\{\d+\}$")
 _UPRIGHT_START = re.compile(r"(?:\\overline\{)?\\mathrm\{\w{2,}\}")
 

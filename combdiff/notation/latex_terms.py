@@ -6,6 +6,7 @@ How lines are laid out, and the matrix form, are in `latex`.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -13,8 +14,9 @@ from combdiff.language.printing.comparisons import condition_text
 from combdiff.language.printing.document import ATOM, MAP, POSTFIX, PRODUCT, SUM, Piece, placed, sum_text
 from combdiff.notation.brackets import bracketed, called, magnitude, subscripted
 from combdiff.notation.latex_names import Scope, latex_name, size_of, sizes_of
-from combdiff.terms.conditions.comparing import conditions_told, reduced_told
-from combdiff.terms.network import Network, conditions_apart, is_never_drawn, network
+from combdiff.terms.conditions.choices import Choice, branches_of, choice_of, with_choices
+from combdiff.terms.conditions.comparing import Part, conditions_told, reduced_told
+from combdiff.terms.network import Network, guards_apart, is_never_drawn, network
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     MINUS_ONE,
@@ -68,8 +70,13 @@ def signed_terms(term: Term, scope: Scope) -> list[tuple[bool, str]]:
     >>> signed_terms(add(x, number(-2)), Scope().bind([x]))
     [(False, 'x'), (True, '2')]
     """
-    result = []
-    for part in terms_of(term):
+    result: list[tuple[bool, str]] = []
+    terms = with_choices(terms_of(term))
+    for n, part in enumerate(terms):
+        if isinstance(part, Choice):
+            # what follows is no part of the last case
+            result.append((False, _cases(part, scope) if n + 1 == len(terms) else bracketed(_cases(part, scope))))
+            continue
         found = _product_of(part)
         minus = is_subtracted(found.coefficient)
         if minus:
@@ -101,6 +108,8 @@ def _written(term: Term, scope: Scope) -> Piece:
     match term:
         case Var():
             return scope[term], ATOM
+        case Add() if choice := choice_of(term):
+            return _cases(choice, scope), PRODUCT
         case Add():
             return sum_text(signed_terms(term, scope)), SUM
         case Delta(left, right, body) if isinstance(left.type, Map):
@@ -230,12 +239,12 @@ def _called(name: str, args: tuple[Term, ...], scope: Scope) -> Piece:
     return called(written, inner), POSTFIX
 
 
-# --- products -------------------------------------------------------------------------------------------------------
+# --- conditions and products ------------------------------------------------------------------------------------------
 
 
 def _product_of(term: Term) -> Network:
     """Its number, drawn out of a Σ that stands alone too, and its factors, conditions among them."""
-    found = network(term, conditions_apart, is_never_drawn)
+    found = network(term, guards_apart, is_never_drawn)
     match found.factors:
         case (Sum(indices, body),) if (inner := _product_of(body)).coefficient != ONE:
             return Network(times(found.coefficient, inner.coefficient), (), (Sum(indices, inner.bare()),))
@@ -243,11 +252,27 @@ def _product_of(term: Term) -> Network:
             return found
 
 
+def _cases(t: Choice, scope: Scope) -> str:
+    """A value for each condition, in lines behind a brace."""
+    *branches, (last, _) = branches_of(t)
+    rows = [rf"{term_latex(value, scope)} & \text{{if}}\ {_told(parts, scope)}" for value, parts in branches]
+    rows.append(rf"{term_latex(last, scope)} & \text{{otherwise}}")
+    return rf"\begin{{cases}} {NEXT_CASE.join(rows)} \end{{cases}}"
+
+
+NEXT_CASE = r" \\ "
+"""Cases stand in one line of LaTeX, whose ends are those of equations."""
+
+
+def _told(parts: Sequence[Part], scope: Scope) -> str:
+    return condition_text(parts, lambda side: term_latex(side, scope, SUM), _RELATIONS)
+
+
 def _condition(condition: Delta | Indicator, scope: Scope) -> str:
     left, right = condition.left, condition.right
     if isinstance(condition, Indicator):
         parts, _ = conditions_told(condition)
-        return f"[{condition_text(parts, lambda side: term_latex(side, scope, SUM), _RELATIONS)}]"
+        return f"[{_told(parts, scope)}]"
     if isinstance(left.type, Index) or isinstance(right.type, Index):
         return rf"\delta_{{{scope.subscripts(_subscript(side, scope) for side in (left, right))}}}"
     return called(r"\delta", sum_text(signed_terms(left, scope) + _opposite(signed_terms(right, scope))))
@@ -392,11 +417,17 @@ def _ranging(index: Var, body: Term, scope: Scope) -> str:
 
 
 def shows_range(body: Term, index: Var) -> bool:
-    """Whether `index` stands in a slot that it ranges over, and alone in no other one."""
+    """Whether `index` stands in a slot that it ranges over, and alone in no other one.
+
+    Without a period, i − 1 in a slot leaves open whether i begins with 0 or with 1.
+    """
+    domain = index.kind.domain if isinstance(index.kind, Index) else None
+    turns = domain is not None and (domain.periodic or domain.symmetric)
     entries = [t for t in subterms(body) if isinstance(t, App) and index in t.free]
     slots = [pair for t in entries for pair in zip(t.args, _slots(t.function), strict=True) if index in pair[0].free]
     own = [kind == index.kind for _, kind in slots]
-    return any(own) and all(is_own for (at, _), is_own in zip(slots, own, strict=True) if at == index)
+    alone = [is_own for (at, _), is_own in zip(slots, own, strict=True) if at == index]
+    return all(alone) and any(own if turns else alone)
 
 
 def _slots(function: Term) -> tuple[Type, ...]:

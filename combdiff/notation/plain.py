@@ -19,8 +19,9 @@ from combdiff.notation.latex_terms import is_subtracted
 from combdiff.notation.letters import entrywise, names_in, names_on_page, with_letters
 from combdiff.notation.matrix.forms import is_unit
 from combdiff.notation.widths import cut
+from combdiff.terms.conditions.choices import Choice, branches_of, with_choices
 from combdiff.terms.conditions.comparing import conditions_told, reduced_told
-from combdiff.terms.network import Network, conditions_apart, is_never_drawn, network
+from combdiff.terms.network import Network, guards_apart, is_never_drawn, network
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,
@@ -166,7 +167,7 @@ def _written(term: Term, scope: Scope) -> Piece:
         case Const():
             return _number(term)
         case Add():
-            return sum_text(_signed(t, scope) for t in terms_of(term)), SUM
+            return _sum(with_choices(terms_of(term)), scope)
         case Sum(indices, body) if body == ONE and (sizes := sizes_of(indices, scope, _spelled)):
             return " ".join(sizes), ATOM if len(sizes) == 1 else PRODUCT
         case Mul() | Sum() | Delta() | Indicator():
@@ -231,9 +232,29 @@ def _reduced(term: Reduce, scope: Scope) -> Piece:
     return f"{sign}_{below} {_text(body, inner, PRODUCT)}", PRODUCT
 
 
-def _signed(term: Term, scope: Scope) -> tuple[bool, str]:
+def _sum(terms: Sequence[Term | Choice], scope: Scope) -> Piece:
+    match terms:
+        case [Choice() as choice]:
+            return _choice(choice, scope), ATOM
+        case _:
+            return sum_text(_signed(t, scope) for t in terms), SUM
+
+
+def _choice(t: Choice, scope: Scope) -> str:
+    """{a if i < j, b otherwise}."""
+    *branches, (last, _) = branches_of(t)
+    written = [
+        f"{_text(value, scope)} if {condition_text(parts, lambda side: _text(side, scope), _RELATIONS)}"
+        for value, parts in branches
+    ]
+    return f"{{{', '.join([*written, f'{_text(last, scope)} otherwise'])}}}"
+
+
+def _signed(term: Term | Choice, scope: Scope) -> tuple[bool, str]:
     """A term of a sum, and whether it is subtracted."""
-    found = network(term, conditions_apart, is_never_drawn)
+    if isinstance(term, Choice):
+        return False, _choice(term, scope)
+    found = network(term, guards_apart, is_never_drawn)
     if is_subtracted(found.coefficient):
         found = replace(found, coefficient=times(MINUS_ONE, found.coefficient))
         return True, placed(_of_network(found, scope), PRODUCT)
@@ -242,7 +263,7 @@ def _signed(term: Term, scope: Scope) -> tuple[bool, str]:
 
 def _product(term: Term, scope: Scope) -> Piece:
     """A number, a sum or a condition, factors above and below the line of a fraction."""
-    return _of_network(network(term, conditions_apart, is_never_drawn), scope)
+    return _of_network(network(term, guards_apart, is_never_drawn), scope)
 
 
 def _of_network(found: Network, scope: Scope) -> Piece:
@@ -275,7 +296,7 @@ def _quotient(number: str, factors: Sequence[Term], scope: Scope) -> str:
         match factor:
             case Delta(left, right, body) if body == ONE:
                 above.append(f"δ({_text(left, scope)},{_text(right, scope)})")
-            case Indicator(_, _, body) if body == ONE:
+            case Indicator():
                 parts, _ = conditions_told(factor)
                 above.append(f"[{condition_text(parts, lambda side: _text(side, scope), _RELATIONS)}]")
             case Pow(base, Const(n, imag)) if n < 0 and not imag:

@@ -16,6 +16,7 @@ from combdiff.language.printing.anchors import domains_of
 from combdiff.language.printing.names import unique_name
 from combdiff.notation.latex_names import Scope
 from combdiff.notation.signs import sympy_signs
+from combdiff.terms.conditions.choices import Choice, branches_of, with_choices
 from combdiff.terms.conditions.comparing import Either, Part, Relation, conditions_told, reduced_told
 from combdiff.terms.numerals import MOST_DIGITS
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
@@ -242,7 +243,7 @@ class SymbolScope:
                     imag.numerator, imag.denominator
                 )
             case Add(terms):
-                return sympy.Add(*map(self.number, terms))
+                return sympy.Add(*map(self.addend, with_choices(terms)))
             case Mul(factors):
                 return sympy.Mul(*map(self.number, factors))
             case Pow(base, exponent):
@@ -261,6 +262,15 @@ class SymbolScope:
                 return self.number(unfold(t))
             case _:
                 return self.binder(t)
+
+    def addend(self, t: Term | Choice) -> Expr:
+        import sympy
+
+        if not isinstance(t, Choice):
+            return self.number(t)
+        *branches, (last, _) = branches_of(t)
+        pieces = [(self.number(value), self.condition(parts)) for value, parts in branches]
+        return sympy.Piecewise(*pieces, (self.number(last), True))
 
     def called(self, name: str, args: Sequence[Term]) -> Expr:
         """A scalar function of the language: by SymPy's name for it, or by what its row says that it is made of."""

@@ -10,6 +10,7 @@ WIDTH = 84
 """Signs in a line, 42 em: the width of a page."""
 
 _TOKEN = re.compile(r"\\[a-zA-Z]+|\\.|[-{}_^+=<:]|\s+|.", re.DOTALL)
+_CASES = re.compile(r"\\begin\{cases\} ((?:(?!\\begin\{cases\}).)*?) \\end\{cases\}")
 _ROWS = re.compile(r"\\\\\n?|\\(?:begin|end)\{aligned\}")
 _WIDTHS = {r"\quad": 2.0, r"\qquad": 4.0, r"\,": 0.35, r"\!": -0.35, r"\ ": 0.5, ",": 0.9, r"\int": 1.8, "'": 0.5}
 _WIDTHS |= dict.fromkeys("()[]|", 0.8) | dict.fromkeys("iljtfr", 0.75) | dict.fromkeys("mwMW", 1.7)
@@ -30,7 +31,15 @@ def columns(text: str) -> int:
     >>> columns(r"x + \\frac{a}{b} \\\\ & y"), columns(r"\\sum_{i} x_{i}"), columns(r"\\sum_{abcdefgh} x")
     (5, 5, 8)
     """
+    while _CASES.search(text):
+        text = _CASES.sub(_widest_case, text)
     return max(round(_width(row.strip())) for row in _ROWS.split(text))
+
+
+def _widest_case(cases: re.Match[str]) -> str:
+    """The widest of cases, behind their brace, the conditions apart from the values."""
+    sides = zip(*(row.split(" & ") for row in cases[1].split(r" \\ ")), strict=True)
+    return "(" + r"\quad ".join(max(side, key=_width) for side in sides)
 
 
 def _width(text: str) -> float:
@@ -90,7 +99,9 @@ def _letters(tokens: Iterator[str]) -> float:
 # --- where to break -------------------------------------------------------------------------------------------------
 
 _Places = dict[int, tuple[int, ...]]
-_MARK = re.compile(r"(?:\\!)?\\left\(|\\left.|\\right.|[(){}\[\]]| [-+] |\\, (?!\\mathrm\{d\})")
+_MARK = re.compile(
+    r"\\begin\{cases\}|\\end\{cases\}|(?:\\!)?\\left\(|\\left.|\\right.|[(){}\[\]]| [-+] |\\, (?!\\mathrm\{d\})"
+)
 
 
 def cut(text: str) -> list[str]:
@@ -129,10 +140,10 @@ def _places(text: str, marks: list[re.Match[str]]) -> tuple[_Places, _Places, di
     factors: dict[int, tuple[int, ...]] = {}
     for n, mark in enumerate(marks):
         sign = mark.group()
-        if sign.startswith(r"\right") or sign in ")}]":
+        if sign.startswith((r"\right", r"\end")) or sign in ")}]":
             if open_:
                 closing[open_.pop()] = n
-        elif "left" in sign or sign in "({[":
+        elif "left" in sign or "begin" in sign or sign in "({[":
             open_.append(n)
         elif mark.start() and all(marks[k].group().endswith("(") for k in open_):
             (factors if sign == r"\, " else signs)[mark.start()] = tuple(open_)

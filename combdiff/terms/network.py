@@ -99,6 +99,27 @@ def conditions_apart(t: Term) -> tuple[Term, ...]:
             return factors_of(t)
 
 
+def guards_apart(t: Term) -> tuple[Term, ...]:
+    """The factors of a product, where conditions of order that stand under one another mark it together.
+
+    >>> from combdiff.terms.nodes import fresh
+    >>> from combdiff.terms.types import REAL
+    >>> x, y = fresh("x", REAL), fresh("y", REAL)
+    >>> guards_apart(Indicator(ONE, x, Indicator(x, y, y))) == (Indicator(ONE, x, Indicator(x, y, ONE)), y)
+    True
+    """
+    conditions, core = list[Indicator](), t
+    while isinstance(core, Indicator):
+        conditions.append(core)
+        core = core.body
+    if not conditions or core == ONE:
+        return (t,) if conditions else conditions_apart(t)
+    mark: Term = ONE
+    for condition in reversed(conditions):
+        mark = Indicator(condition.left, condition.right, mark)
+    return mark, core
+
+
 def addends(t: Term) -> tuple[Term, ...]:
     """The terms of a sum of terms; any other term is the only one of its own."""
     return (t,) if isinstance(t.type, Index) else terms_of(t)

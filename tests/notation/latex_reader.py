@@ -81,7 +81,9 @@ FUNCTIONS: dict[str, Callable[[object], object]] = {
 }
 JOINTS = (r"\land", r"\lor", r"\lnot")
 RELATIONS = ("<", r"\le ", "=", r"\ne ")
+ROW = r"\\"
 CLOSERS = ("+", "-", ",", "}", r"\right", r"\rvert", "]", r"\mapsto", ")", r"\mathrm{d}", ";", "/", *RELATIONS, *JOINTS)
+CLOSERS = (*CLOSERS, "&", ROW, r"\end")
 REDUCTIONS = {r"\sum_": "sum", r"\prod_": "prod", r"\max_": "max", r"\min_": "min"}
 SHARES = {r"\operatorname{softmax}_": "softmax", r"\operatorname{ties}_": "ties"}
 
@@ -368,6 +370,22 @@ class Parser:
         self.expect("]")
         return "condition", found
 
+    def cases(self) -> Node:
+        """Values with their conditions, row by row; the last one holds where no other does."""
+        rows: list[tuple[Node, Node | None]] = []
+        while not rows or rows[-1][1] is not None:
+            value = self.sum()
+            self.expect("&")
+            self.skip()
+            if self.eat(r"\text{otherwise}"):
+                rows.append((value, None))
+            else:
+                self.expect(r"\text{if}")
+                rows.append((value, self.condition()))
+                self.expect(ROW)
+        self.expect(r"\end{cases}")
+        return "cases", rows
+
     def all_of_condition(self) -> Node:
         found = self.condition()
         self.skip()
@@ -439,6 +457,7 @@ SIGNS: list[tuple[str, Callable[[Parser], Node]]] = [
     (r"\mathrm{i}", lambda p: ("number", 1j)),
     (r"\pi", lambda p: ("number", np.pi)),
     ("[", Parser.iverson),
+    (r"\begin{cases}", Parser.cases),
     (r"\left\lVert", lambda p: p.norm(r"\right\rVert")),
     *((sign, lambda p, sign=sign: p.share(sign)) for sign in SHARES),
     (r"\delta_{", lambda p: ("equal", *p.listed("}"))),
@@ -524,6 +543,9 @@ class Evaluator:
             case ("pow", base, exponent):
                 b, e = self.plain(base, env), self.plain(exponent, env)
                 return np.power(b + 0.0, e)
+            case ("cases", rows):
+                value = next(value for value, told in rows if told is None or self.holds(told, env))
+                return self.plain(value, env)
             case ("conj", of):
                 return np.conj(self.plain(of, env))
             case ("abs", of):

@@ -287,11 +287,15 @@ def test_a_free_variable_is_printed_by_its_name() -> None:
 
 
 SIZED, INNER = Index(Domain("M", sized=True)), Index(Domain("B", declared=True))
-m, b = fresh("m", SIZED), fresh("b", INNER)
+RING = Index(Domain("Z", declared=True, periodic=True))
+m, b, ring_index = fresh("m", SIZED), fresh("b", INNER), fresh("k", RING)
+weights, ring = fresh("w", Map((SIZED,), REAL)), fresh("c", Map((RING,), REAL))
 RANGES: list[tuple[Term, str]] = [
     (total((m,), ONE), "M"),
     (total((m, p), at(x, p)), r"\sum_{m<M,p} x_{p}"),
-    (total((m,), at(fresh("w", Map((SIZED,), REAL)), m)), r"\sum_{m} w_{m}"),
+    (total((m,), at(weights, m)), r"\sum_{m} w_{m}"),
+    (total((m,), at(weights, add(m, number(-1)))), r"\sum_{m<M} w_{m-1}"),
+    (total((ring_index,), at(ring, add(ring_index, ONE))), r"\sum_{k} c_{k+1}"),
     (total((b,), at(x, add(b, ONE))), r"\sum_{b \in B} x_{b+1}"),
     (total((b,), at(x, b)), r"\sum_{b \in B} x_{b}"),
     (total((b,), mul(at(x, add(b, ONE)), at(fresh("w", Map((INNER,), REAL)), b))), r"\sum_{b} x_{b+1}\, w_{b}"),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import combdiff as cd
 from combdiff.meaning.samples import random_value
 from combdiff.notation.latex_names import Scope
 from combdiff.notation.matrix.expr import (
@@ -219,3 +220,8 @@ def test_an_expression_is_read_as_what_it_is(latex: bool, expr: MatrixExpr) -> N
             scale = max(1.0, np.abs(expected).max())
             tolerance = {"rtol": 1e-6, "atol": 1e-7 * scale, "err_msg": text}
             np.testing.assert_allclose(found.reshape(expected.shape), expected, **tolerance)
+
+
+def test_a_function_of_several_numbers_has_the_braces_of_its_name() -> None:
+    d = cd.simplified("(y::RV) -> (x::RV) -> sum(i, atan2(y(i), x(i)))")
+    assert d.latex("matrix").endswith(r"\operatorname{atan2}(y, x)") and d.matrix_text().endswith("atan2(y, x)")

@@ -27,6 +27,7 @@ from combdiff.language.printing.document import (
 from combdiff.language.printing.names import apart, unique_name
 from combdiff.language.printing.spelling import Spelling
 from combdiff.language.printing.wrapping import WIDTH, wrapped
+from combdiff.terms.conditions.choices import Choice, with_choices
 from combdiff.terms.conditions.comparing import conditions_told, reduced_told
 from combdiff.terms.recursion import deep_recursion
 from combdiff.terms.terms import (
@@ -142,8 +143,8 @@ class Printer:
 
     def piece(self, t: Term) -> Piece:
         match t:
-            case Add(terms):
-                return self.sum(self.affine(t) if isinstance(t.type, Index) else terms), SUM
+            case Add():
+                return self.sum(t)
             case Mul(factors):
                 return self.product(factors), PRODUCT
             case Pow(base, exponent):
@@ -224,9 +225,16 @@ class Printer:
             return self.names[var]
         return f"{self.names[var]}::{self.spelling.kind(var.kind)}"
 
-    def sum(self, terms: Sequence[Term]) -> str:
-        pieces = [self.at(t, PRODUCT) for t in terms]
-        return sum_text((piece.startswith("-"), piece.removeprefix("-")) for piece in pieces)
+    def sum(self, t: Add) -> Piece:
+        terms = self.affine(t) if isinstance(t.type, Index) else with_choices(t.terms)
+        pieces = [self.choice(u) if isinstance(u, Choice) else self.at(u, PRODUCT) for u in terms]
+        if len(pieces) == 1:
+            return pieces[0], ATOM
+        return sum_text((piece.startswith("-"), piece.removeprefix("-")) for piece in pieces), SUM
+
+    def choice(self, t: Choice) -> str:
+        """`where(i < j, a, b)`."""
+        return f"where({condition_text(t.parts, self.side)}, {self.list((t.taken, t.other))})"
 
     def product(self, factors: Sequence[Term]) -> str:
         coefficient, rest = (factors[0], factors[1:]) if isinstance(factors[0], Const) else (None, factors)

@@ -298,7 +298,8 @@ class _Printer:
             case Diff(kind, of):
                 return self.notation.made_of(kind, self._head(of))
             case Lam(_, Call(name, _)):
-                return self.notation.functions.get(name, name + "({})").removesuffix("({})")
+                # without its arguments, the braces of its pattern are those of the text
+                return self.notation.functions.get(name, name + "({})").removesuffix("({})").format()
             case _:
                 raise AssertionError("only unknown maps have values here")
 
