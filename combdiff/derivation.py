@@ -140,12 +140,9 @@ class Derivation:
 
         Needs latex2mathml: pip install 'combdiff[mathml]'.
         """
-        from combdiff.optional import optional
+        from combdiff.notation.mathml import mathml
 
-        converter = optional("latex2mathml.converter", "mathml", "MathML")
-        # a table of equations, under the name that the converter knows
-        found: str = converter.convert(self.latex(form, style=style).replace("{aligned}", "{align*}"), display="block")
-        return found
+        return mathml(self.latex(form, style=style))
 
     def picture(self) -> Picture:
         """The contractions of the result as networks, in a matplotlib figure with one row for each named value.
