@@ -208,7 +208,7 @@ def mark_named(program: Term, wrt: Sequence[str]) -> Term:
             f"there is no parameter {missing[0]!r} to differentiate with respect to",
             remedy=f"the parameters are {', '.join(known) or 'none'}",
         )
-    whole = next((p for p in everything if p.name in wrt and is_discrete(p.kind)), None)
+    whole = next((p for p in everything if p.name in wrt and isinstance(p.kind, Map) and p.kind.is_integers), None)
     if whole is not None:
         raise UnsupportedError(
             f"{whole.name} holds integers, and nothing is differentiated by integers",

@@ -54,7 +54,7 @@ def drawn(
     values: Values = {}
     for key in (*keys, *derivatives):
         kind = key.type
-        plain = isinstance(kind, Number) or (isinstance(kind, Map) and (kind.is_tensor or kind.linear))
+        plain = isinstance(kind, Number) or (isinstance(kind, Map) and (kind.is_array or kind.linear))
         value = random_value(kind, sizes, rng) if plain else smooth(kind, sizes, rng)
         free = isinstance(value, float | np.ndarray) and not getattr(kind, "symmetries", ())
         values[key] = np.abs(value) + 0.1 if positive and free and not np.iscomplexobj(value) else value
@@ -141,7 +141,7 @@ class Page:
     def entry(self, kind: Type, value: object) -> object:
         """A value for formulas in index form."""
         match kind:
-            case Map() if kind.is_tensor:
+            case Map() if kind.is_array:
                 slots = self.slots(kind)
                 return Tensor(np.asarray(value).reshape([len(slot.points) for slot in slots]), slots)
             case Map():
@@ -163,7 +163,7 @@ class Page:
     def matrix(self, kind: Type, value: object) -> object:
         """The same for linear algebra: a function of numbers acts entry by entry."""
         match kind:
-            case Map() if kind.is_tensor:
+            case Map() if kind.is_array:
                 return given(self.entry(kind, value).array)
             case Map(params):
                 return self.of_matrices(kind, value, entrywise=all(isinstance(p, Number) for p in params))
