@@ -664,6 +664,8 @@ class Evaluator:
             case ("mul", [("number", factor), of]):
                 inner = self.index(of, env)
                 return Point_(tuple(factor * x for x in inner.at), inner.slot)
+            case ("entry", *_) if (found := np.asarray(self.value(node, env))).ndim == 0 and found.dtype.kind == "i":
+                return Point_((int(found),), None)
             case _:
                 found = self.value(node, env)
                 if not isinstance(found, Point_):
