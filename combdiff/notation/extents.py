@@ -13,8 +13,8 @@ from combdiff.terms.types import Domain, Index, Map, is_complex
 _LETTERS = ("n", "m", "l", "p", "q")
 
 
-def size_names(term: Term) -> dict[Domain, str]:
-    """The sizes that the formula of a result has to name, in LaTeX, and those of the slots beside them.
+def size_names(*terms: Term) -> dict[Domain, str]:
+    """The sizes that the formulas of a page have to name, in LaTeX, and those of the slots beside them.
 
     >>> from combdiff.language.inference.infer import infer
     >>> from combdiff.language.parsing.parser import parse
@@ -23,11 +23,11 @@ def size_names(term: Term) -> dict[Domain, str]:
     >>> list(size_names(infer(parse("(x::RM) -> mean((i, j), x(i, j))"))).values())
     ['n', 'm']
     """
-    lost = {d for d in _counted(term) if not (d.declared or d.sized or d.symmetric)}
-    taken = names_in(term)
+    lost = {d for term in terms for d in _counted(term) if not (d.declared or d.sized or d.symmetric)}
+    taken = {name for term in terms for name in names_in(term)}
     free = (letter for letter in _letters() if letter not in taken)
     found: dict[Domain, str] = {}
-    for var in _parameters(term):
+    for var in dict.fromkeys(var for term in terms for var in _parameters(term)):
         slots = _slots(var)
         if lost & {*slots} - found.keys():
             found |= {d: latex_name(d.name if d.declared or d.sized else next(free)) for d in slots if d not in found}
@@ -46,11 +46,14 @@ def _counted(term: Term) -> Iterator[Domain]:
 
 def belongs(var: Var, written: str, sizes: Mapping[Domain, str]) -> str:
     """`x \\in \\mathbb{R}^{n \\times m}` for a tensor all of whose sizes have names, else nothing."""
+    extent = r" \times ".join(sizes_of_tensor(var, sizes))
+    return rf"{written} \in \mathbb{{{'C' if is_complex(var.kind) else 'R'}}}^{{{extent}}}" if extent else ""
+
+
+def sizes_of_tensor(var: Var, sizes: Mapping[Domain, str]) -> Sequence[str]:
+    """The names of the sizes of a tensor, if all have names."""
     slots = _slots(var)
-    if not slots or not all(d in sizes for d in slots):
-        return ""
-    extent = r" \times ".join(sizes[d] for d in slots)
-    return rf"{written} \in \mathbb{{{'C' if is_complex(var.kind) else 'R'}}}^{{{extent}}}"
+    return [sizes[d] for d in slots] if all(d in sizes for d in slots) else []
 
 
 def _letters() -> Iterator[str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from combdiff.language.printing.document import sum_parts
 from combdiff.notation.brackets import subscripted
 from combdiff.notation.equations import equation, with_equations
+from combdiff.notation.extents import belongs, size_names
 from combdiff.notation.latex import WHERE, Page, margin
 from combdiff.notation.latex_names import Scope, barred, latex_name
 from combdiff.notation.latex_terms import signed_terms, term_latex
@@ -73,7 +74,8 @@ def paper_latex(objective: Lam, result: Term, mode: str, form: str = "index", wi
     forms = forms_within(objective, result, *both) if form == "matrix" else {}
     signs = latex_signs(result, form) | latex_signs(objective, form)
     names = frozenset(map(latex_name, names_on_page(objective, result)))
-    scope = Scope(signs=signs, commas=False, reserved=names)
+    sizes = size_names(result, objective)
+    scope = Scope(signs=signs | {*sizes.values()}, commas=False, reserved=names, sizes=sizes)
     page = PaperPage(width, forms, scope=scope, equations=equations)
     page.write(objective, result, mode)
     # what stands left of the signs takes its width from every line
@@ -132,6 +134,7 @@ class PaperPage(Page):
         behind = len(opened.params) - _given(opened.params, objective) - count
         unknowns = opened.params[len(opened.params) - behind - count : len(opened.params) - behind]
         bound = self.scope.bind([*sorted(result.free, key=lambda v: v.uid), *opened.params])
+        self.tensors += filter(None, (belongs(p, bound[p], bound.sizes) for p in opened.params))
         scope = bound.bind(var for var, _ in opened.bindings)
         heads = heads_of(objective, mode, len(opened.items))
         for n, item in enumerate(opened.items):

@@ -14,8 +14,9 @@ from fractions import Fraction
 from combdiff.language.printing.comparisons import condition_text
 from combdiff.language.printing.document import ATOM, MAP, POSTFIX, PRODUCT, SUM, Piece, placed, sum_text
 from combdiff.notation.equations import equation, with_equations
-from combdiff.notation.latex_names import GREEK, Scope, sizes_of
-from combdiff.notation.latex_terms import is_subtracted
+from combdiff.notation.extents import size_names, sizes_of_tensor
+from combdiff.notation.latex_names import GREEK, Scope, size_of, sizes_of
+from combdiff.notation.latex_terms import is_subtracted, shows_range
 from combdiff.notation.letters import entrywise, names_in, names_on_page, with_letters
 from combdiff.notation.matrix.forms import is_unit
 from combdiff.notation.widths import cut
@@ -48,7 +49,7 @@ from combdiff.terms.terms import (
     terms_of,
     times,
 )
-from combdiff.terms.types import Index
+from combdiff.terms.types import Index, is_complex
 
 _RAISED = str.maketrans("0123456789-/", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻ᐟ")
 _AROUND = {"abs": ("|", "|"), "abs2": ("|", "|²"), "real": ("Re(", ")"), "imag": ("Im(", ")")}
@@ -68,7 +69,8 @@ def plain_text(objective: Lam, result: Term) -> str:
     """
     result = with_letters(result, names_in(objective))
     result, objective_ = with_equations(result, names_in(objective)), with_equations(objective, names_in(result))
-    scope = Scope(spell=_spelled, commas=False, reserved=frozenset(map(_spelled, names_on_page(objective_, result))))
+    reserved, sizes = frozenset(map(_spelled, names_on_page(objective_, result))), size_names(result, objective_)
+    scope = Scope(spell=_spelled, commas=False, reserved=reserved, signs=frozenset(sizes.values()), sizes=sizes)
     rows = [("in", _lines(objective_, scope, heads=True)), ("out", _lines(result, scope, heads=False))]
     return "\n".join(f"{'' if n else word:6}{line}" for word, lines in rows for n, line in enumerate(lines))
 
@@ -97,9 +99,10 @@ _WIDTH, _INDENT = 94, "    "
 def _lines(term: Term, scope: Scope, heads: bool) -> list[str]:
     """A map: with its parameters or without them, then where-clauses."""
     scope = scope.bind(sorted(term.free, key=lambda v: v.uid))
-    front = ""
+    front, extents = "", list[str]()
     while isinstance(term, Lam) and (not is_unit(term) or isinstance(term.body, Let)):
         scope = scope.bind(term.params)
+        extents += filter(None, (_extent(p, scope) for p in term.params))
         front = f"{_params(term.params, scope)} ↦ " if heads else ""
         term = term.body
     clauses = []
@@ -113,8 +116,16 @@ def _lines(term: Term, scope: Scope, heads: bool) -> list[str]:
                 clauses.append(f"where {scope[var]} solves {_sides(*sides, scope)}")
         term = term.body
     items = map(entrywise, term.items if isinstance(term, Tuple) else (term,))
+    clauses += [f"where {', '.join(extents)}"] if extents and not heads else []
     lines = [*(front + _text(item, scope) for item in items), *clauses]
     return [part for line in lines for part in _broken(line)]
+
+
+def _extent(p: Var, scope: Scope) -> str:
+    """x ∈ ℝ^(n×m) for a tensor all of whose sizes have names, else nothing."""
+    sizes = sizes_of_tensor(p, scope.sizes)
+    extent = f"({'×'.join(sizes)})" if len(sizes) > 1 else "".join(sizes)
+    return f"{scope[p]} ∈ {'ℂ' if is_complex(p.kind) else 'ℝ'}^{extent}" if sizes else ""
 
 
 def _sides(left: Term, right: Term, scope: Scope) -> str:
@@ -273,12 +284,19 @@ def _of_network(found: Network, scope: Scope) -> Piece:
             inner = scope.bind(indices)
             over = [v for v in indices if isinstance(v.kind, Index)]
             along = "".join(f" d{inner[v]}" for v in indices if v not in over)
-            signs = f"Σ_{inner.subscripts(inner[v] for v in over)} " if over else ""
+            signs = f"Σ_{inner.subscripts(_ranging(v, body, inner) for v in over)} " if over else ""
             return f"{number}{signs}{'∫ ' if along else ''}{_text(body, inner, PRODUCT)}{along}", PRODUCT
         case ():
             return _number(found.coefficient)
         case _:
             return _quotient(number, found.factors, scope), PRODUCT
+
+
+def _ranging(index: Var, body: Term, scope: Scope) -> str:
+    """An index under Σ, with the size that it runs to where no slot below shows that."""
+    domain = index.kind.domain if isinstance(index.kind, Index) else None
+    size = "" if shows_range(body, index) else size_of(domain, scope, _spelled)
+    return f"{scope[index]}<{size}" if size else scope[index]
 
 
 def _in_front(c: Const) -> str:

@@ -109,3 +109,9 @@ def test_mathml_is_read_by_a_parser(file: Path) -> None:
 
 if __name__ == "__main__":
     RECORDED.write_text(recorded(), encoding="utf-8")
+
+
+def test_sizes_that_count_have_names_and_are_explained() -> None:
+    text = cd.grad("(A::RM) -> (x::RV) -> mean(n, sum(d, A(n, d) * x(d))^2)").latex(style="paper")
+    assert r"\frac{1}{m} \sum_{n}" in text and r"\frac{2}{m} \sum_{ne}" in text
+    assert text.count(r"\text{where}\ A \in \mathbb{R}^{m \times l},\ x \in \mathbb{R}^{l}") == 1

@@ -41,3 +41,14 @@ def test_every_example_is_written(file: Path, mode: str) -> None:
     text = getattr(cd, mode)(file).unicode_text()
     assert text.startswith("in    ") and "\nout   " in text
     assert text.count("(") == text.count(")") and "*(" not in text
+
+
+def test_sizes_that_count_have_names_and_are_explained() -> None:
+    text = cd.grad("(A::RM) -> (x::RV) -> mean(n, sum(d, A(n, d) * x(d))^2)").unicode_text()
+    assert text.splitlines() == [
+        "in    x ↦ Σ_n (Σ_d A(n,d) x(d))² / m",
+        "out   d ↦ 2 Σ_ne A(n,d) A(n,e) x(e) / m",
+        "      where A ∈ ℝ^(m×l), x ∈ ℝ^l",
+    ]
+    text = cd.grad("(A::RM) -> (x::RV) -> sum((i, j), where(i <= j, A(i, j) * x(j), x(i)^2))").unicode_text()
+    assert "2 x(j) Σ_i<m [i < j]" in text and "where A ∈ ℝ^(m×m), x ∈ ℝ^m" in text
