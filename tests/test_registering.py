@@ -72,3 +72,17 @@ def test_what_cannot_be_registered_is_refused(name: str, derivative: str, numpy:
     if name.startswith("other"):
         with pytest.raises(cd.LanguageError):
             cd.grad(f"(x::R) -> {name}(x)")
+
+
+@pytest.mark.parametrize(
+    ("name", "derivative", "numpy"),
+    [
+        ("steep", "10^4 * cos(10^4 * x)", "np.sin(1e4 * x)"),
+        ("kinked", "sign(x - 71/100)", "np.abs(x - 0.71)"),
+        ("beyond_five", "1 / (x - 5)", "np.log(x - 5)"),
+        ("counted", "0", "np.floor(x).astype(np.int64)"),
+    ],
+)
+def test_what_is_right_can_be_registered(name: str, derivative: str, numpy: str) -> None:
+    cd.register(name, derivative=derivative, numpy=numpy)
+    assert cd.grad(f"(x::R) -> {name}(x)").text

@@ -247,29 +247,42 @@ def _bound_around(indices: Sequence[Var], body: Term, met: Sequence[Var]) -> lis
 
 def _scattered_at_once(terms: Sequence[Term]) -> list[Term]:
     """Σ_e δ(J(e), i, a) + Σ_e δ(J(e), i, b) as Σ_e δ(J(e), i, a + b)."""
-    left: list[Term] = []
+    found: list[Term] = []
+    scatters: list[int] = []
     for term in terms:
-        met = next((n for n, other in enumerate(left) if _one_scatter(other, term) is not None), None)
-        if met is None:
-            left.append(term)
+        if _scatter(term) is None:
+            found.append(term)
+            continue
+        for n in scatters:
+            together = _one_scatter(found[n], term)
+            if together is not None:
+                found[n] = together
+                break
         else:
-            together = _one_scatter(left[met], term)
-            assert together is not None, "it was found"
-            left[met] = together
-    return left
+            scatters.append(len(found))
+            found.append(term)
+    return found
+
+
+def _scatter(t: Term) -> tuple[Const, tuple[Var, ...], Delta] | None:
+    """(c, indices, δ) of c Σ δ(J(e), i, …); None for other terms."""
+    c, core = split_coefficient(t)
+    indices, body = (core.indices, core.body) if isinstance(core, Sum) else ((), core)
+    return (c, indices, body) if isinstance(body, Delta) and holds_entries(body.left, body.right) else None
 
 
 def _one_scatter(one: Term, other: Term) -> Term | None:
-    (c, s), (d, t) = split_coefficient(one), split_coefficient(other)
-    mine, theirs = (u.indices if isinstance(u, Sum) else () for u in (s, t))
-    if [i.kind for i in mine] != [i.kind for i in theirs]:
+    mine, theirs = _scatter(one), _scatter(other)
+    if mine is None or theirs is None:
         return None
-    body = t.body if isinstance(t, Sum) else t
-    match s.body if isinstance(s, Sum) else s, substitute(body, dict(zip(theirs, mine, strict=True))):
-        case Delta(left, right, a), Delta(l, r, b) if (left, right) == (l, r) and holds_entries(left, right):
-            return mul(c, total(mine, Delta(left, right, add(a, mul(d, power(c, MINUS_ONE), b)))))
-        case _:
-            return None
+    (c, indices, kept), (d, bound, scatter) = mine, theirs
+    if [i.kind for i in indices] != [i.kind for i in bound]:
+        return None
+    added = substitute(scatter, dict(zip(bound, indices, strict=True)))
+    if not isinstance(added, Delta) or (kept.left, kept.right) != (added.left, added.right):
+        return None
+    values = add(kept.body, mul(d, power(c, MINUS_ONE), added.body))
+    return mul(c, total(indices, Delta(kept.left, kept.right, values)))
 
 
 def _without_surplus(terms: Sequence[Term]) -> list[Term]:
