@@ -147,9 +147,9 @@ def _compared(
                 break
             result = evaluate(_innermost(d.term, d.objective), values, sizes)
             off = _against_differences(d, body, result, values, sizes, rng)
-            # an edge may have drawn one node twice, where its length has no slope
-            has_integers = draw < _DRAWS - 1 and any(entry_range(v.type) is not None for v in values)
-            if off == float("inf") and (has_integers or _overflows(body, values, sizes)):
+            if off == float("inf") and any(entry_range(v.type) is not None for v in values):
+                continue  # an edge drew one node twice, where its length has no slope, or a group nobody
+            if off == float("inf") and _overflows(body, values, sizes):
                 off = None
             drawn = values, result, off
             if off is not None:
@@ -233,7 +233,7 @@ def _sample(
     for draw in range(_DRAWS):
         values = _values(d.term, sizes, rng)
         if apart:
-            values = told_apart(values, sizes)
+            values = told_apart(values, sizes, rng)
         if draw >= _DRAWS // 3:
             at_most = np.inf if draw < 2 * _DRAWS // 3 else 1.0
             values = {v: _positive(v.type, value, at_most) for v, value in values.items()}

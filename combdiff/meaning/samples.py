@@ -118,30 +118,32 @@ def _random_integers(kind: Map, sizes: Mapping[Domain, int], rng: np.random.Gene
     return cast("Array", drawn)
 
 
-def told_apart(values: Mapping[Term, Value], sizes: Mapping[Domain, int]) -> dict[Term, Value]:
-    """The values with arrays of integers that differ at each place, if their range is no smaller than their number.
+def told_apart(
+    values: Mapping[Term, Value], sizes: Mapping[Domain, int], rng: np.random.Generator
+) -> dict[Term, Value]:
+    """The values with arrays of integers that differ at each place, and hold all of their range, if they can.
 
     >>> from combdiff.terms.terms import fresh
     >>> n, e = Index(Domain("n")), Index(Domain("e"))
     >>> a, b = fresh("a", Map((e,), n)), fresh("b", Map((e,), n))
-    >>> apart = told_apart({a: np.array([0, 2]), b: np.array([0, 1])}, {n.domain: 3, e.domain: 2})
-    >>> apart[a].tolist(), apart[b].tolist()
-    ([0, 2], [1, 0])
+    >>> drawn = {a: np.array([1, 1, 1]), b: np.array([1, 1, 1])}
+    >>> apart = told_apart(drawn, {n.domain: 3, e.domain: 3}, np.random.default_rng(0))
+    >>> sorted(apart[a].tolist()), (apart[a] == apart[b]).any()
+    ([0, 1, 2], np.False_)
 
     A sum over edges e of √|x(a(e)) − x(b(e))|² has no slope where an edge ends at the node where it starts.
     """
     found = dict(values)
-    first: dict[Domain, tuple[int, Positions]] = {}
+    drawn: dict[Domain, tuple[Positions, int]] = {}
     for v, value in values.items():
         domain = entry_range(v.type)
-        if domain is None or not isinstance(value, np.ndarray):
+        points = values_of(domain, sizes)[:, 0] if domain is not None else np.zeros(0, np.intp)
+        if domain is None or not len(points) or not isinstance(value, np.ndarray):
             continue
-        points = values_of(domain, sizes)[:, 0]
-        if not len(points):
-            continue
-        count, start = first.get(domain, (0, np.searchsorted(points, value).astype(np.intp)))
-        first[domain] = count + 1, start
-        found[v] = cast("Array", points[(np.resize(start, value.shape) + count) % len(points)])
+        order, count = drawn.get(domain, (rng.permutation(len(points)), 0))
+        drawn[domain] = order, count + 1
+        places = (np.arange(value.size).reshape(value.shape) + count) % len(points)
+        found[v] = cast("Array", points[order[places]])
     return found
 
 

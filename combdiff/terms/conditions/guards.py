@@ -39,6 +39,7 @@ from combdiff.terms.terms import (
     children,
     conj,
     delta,
+    index_atoms,
     indicator,
     mul,
     split_coefficient,
@@ -209,11 +210,22 @@ def reads_beyond(t: Term, around: tuple[Indicator, ...] = ()) -> bool:
 def _stays(index: Term, slot: Type) -> bool:
     """Whether an index is in the range of a slot without a condition that keeps it there."""
     domain = slot.domain if isinstance(slot, Index) else None
+    if not all(map(_exists, index_atoms(index))):
+        return False
     if isinstance(index, Var | Const) or domain is None or index.type == slot:
         return isinstance(index.type, Index) or isinstance(index, Const)
     if domain.periodic or domain.symmetric or domain.listed or domain.directions > 1:
         return True
     return domain.lower is not None and domain.upper is not None and _fits(index, domain.lower, domain.upper)
+
+
+def _exists(atom: Term) -> bool:
+    """Whether an entry of an array of integers is one, whatever the indices in it are."""
+    match atom:
+        case App(Var(kind=Map() as kind), args) if kind.is_integers:
+            return all(map(_stays, args, kind.params))
+        case _:
+            return True
 
 
 def _fits(index: Term, lower: int, upper: int) -> bool:
