@@ -107,6 +107,19 @@ def test_a_command_of_the_readme_runs(arguments: tuple[str, ...]) -> None:
     assert fresh_python(code).strip()
 
 
+def test_the_tests_are_read_without_optional_libraries() -> None:
+    """The README's test command installs none of them."""
+    found = [
+        f"{path.relative_to(ROOT)}, line {node.lineno}"
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names])
+        if name.partition(".")[0] in ("jax", "torch", "dask", "cupy", "cotengra")
+    ]
+    assert not found
+
+
 def test_continuous_integration_runs_the_test_command_of_the_readme() -> None:
     (command,) = [line for line in commands() if "pytest" in line]
     assert command in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
