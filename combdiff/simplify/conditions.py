@@ -15,9 +15,8 @@ from fractions import Fraction
 from itertools import permutations
 
 from combdiff.terms.conditions.guards import Condition, Guard, condition_of, is_finite, reads_beyond, under, unguarded
-from combdiff.terms.conditions.ordering import are_contrary, are_exhaustive, form_of, implies, left_of
+from combdiff.terms.conditions.ordering import are_contrary, are_exhaustive, excluded, form_of, implies, left_of
 from combdiff.terms.terms import (
-    ONE,
     ZERO,
     Add,
     Const,
@@ -126,15 +125,15 @@ def _under(condition: Condition, body: Term) -> Term:
 
     What asks for the contrary is 0.
     """
-    excluded = _excluded(condition)
+    contrary = excluded(condition)
 
     def visit(u: Term) -> Term:
         if not isinstance(u, Indicator):
             return u
         asked = condition_of(u)
-        if are_contrary(asked, condition) or (excluded and _is_implied(excluded, unguarded(u)[0])):
+        if are_contrary(asked, condition) or (contrary and _is_implied(contrary, unguarded(u)[0])):
             return ZERO
-        if len(excluded) == 1 and are_exhaustive(asked, excluded[0]):
+        if len(contrary) == 1 and are_exhaustive(asked, contrary[0]):
             return u.body
         left = left_of(asked, condition)
         return u.body if left is None else u if left == asked else left.over(u.body)
@@ -144,20 +143,12 @@ def _under(condition: Condition, body: Term) -> Term:
         return ZERO
     factors = factors_of(inner)
     asked = [c for f in factors for c in unguarded(f)[0]]
-    if any(are_contrary(c, other) for c in excluded for other in asked):
+    if any(are_contrary(c, other) for c in contrary for other in asked):
         return inner
     for n, f in enumerate(factors):
         if isinstance(f, Indicator) and implies(condition_of(f), condition):
             return under((condition_of(f),), mul(*factors[:n], f.body, *factors[n + 1 :]))
     return under((condition,), inner)
-
-
-def _excluded(condition: Condition) -> Guard:
-    """The conditions that do not all hold where this one holds, which is [[…] ≤ 0]; none if it is of another kind."""
-    if condition.equal or condition.right != ZERO:
-        return ()
-    guard, core = unguarded(condition.left)
-    return guard if core == ONE else ()
 
 
 def _is_implied(conditions: Guard, by: Guard) -> bool:

@@ -257,3 +257,12 @@ def test_missing_entries_of_a_matrix_are_left_out_of_its_factors(n: int) -> None
     R = W * (Y - U @ V.T)
     assert np.isclose(value, (R**2).sum())
     assert np.allclose(by_U, -2 * R @ V) and np.allclose(by_V, -2 * R.T @ U)
+
+
+def test_a_definition_that_both_branches_use_is_not_guarded() -> None:
+    text = "(y::RV, w::RV) -> (x::RV) -> begin l = i -> log(x(i)); sum(i, where(y(i) == 0, l(i) * w(i), l(i)^2)); end"
+    code = cd.grad(text).compile(value=True)
+    assert "np.log(x)" in code.source
+    value, gradient = code(np.array([0.0, 1.0]), np.array([3.0, 4.0]), np.array([2.0, 5.0]))
+    np.testing.assert_allclose(value, 3 * np.log(2) + np.log(5) ** 2)
+    np.testing.assert_allclose(gradient, [3 / 2, 2 * np.log(5) / 5])

@@ -12,9 +12,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from itertools import permutations
 from math import gcd, lcm
 
-from combdiff.terms.conditions.guards import Condition, Finite, Guard, both, condition_of, is_whole, under
+from combdiff.terms.conditions.guards import Condition, Finite, Guard, both, condition_of, is_whole, under, unguarded
 from combdiff.terms.terms import (
     ONE,
     ZERO,
@@ -358,8 +359,33 @@ def united(guards: Iterable[Guard]) -> Guard:
     if len(found) < 2:
         return found[0] if found else ()
     common = tuple(c for c in found[0] if all(c in other for other in found))
-    parts = (under([c for c in guard if c not in common], ONE) for guard in found)
-    return (*common, Condition(ONE, add(*parts), counts=True))
+    parts = [tuple(c for c in guard if c not in common) for guard in found]
+    if any(_are_all(one, other) for one, other in permutations(parts, 2)):
+        return common
+    return (*common, Condition(ONE, add(*(under(part, ONE) for part in parts)), counts=True))
+
+
+def _are_all(one: Guard, other: Guard) -> bool:
+    """Whether one of two guards holds in any case: a condition, and that it does not hold."""
+    match other:
+        case (Condition() as condition,) if not condition.equal:
+            return set(one) == set(excluded(condition)) or (len(one) == 1 and are_exhaustive(one[0], condition))
+        case _:
+            return False
+
+
+def excluded(condition: Condition) -> Guard:
+    """The conditions that do not all hold where this one holds, which is [[…] ≤ 0]; none if it is of another kind.
+
+    >>> i, j = fresh("i", Index(Domain("N"))), fresh("j", Index(Domain("N")))
+    >>> below = Condition(i, j)
+    >>> excluded(Condition(below.over(ONE), ZERO)) == (below,), excluded(below)
+    (True, ())
+    """
+    if condition.equal or condition.right != ZERO:
+        return ()
+    guard, core = unguarded(condition.left)
+    return guard if core == ONE else ()
 
 
 def _within(one: Guard, other: Guard) -> bool:
