@@ -64,9 +64,9 @@ def call(primitive: str, *args: Term) -> Term:
         case (("real" | "imag" | "abs" | "abs2" | "sign"), (Call("complex", (u,)),)):
             return call(primitive, u)
         case _, (Call("complex", (u,)),) if at_least_zero(u) and not leaves_them_at(Call(primitive, args), u):
-            # the value is real, and perhaps below zero: what it is an argument of is meant to be complex there
+            # the value is real: what it, or a sum with it, is an argument of is meant to be complex where that is below 0
             value = call(primitive, u)
-            return value if is_complex(value.type) or at_least_zero(value) else Call("complex", (value,))
+            return value if is_complex(value.type) else Call("complex", (value,))
         case (("real" | "imag"), (Const(real, imag),)):
             return Const(real if primitive == "real" else imag)
         case (("real" | "imag"), (Mul((Const(_, imag) as c, *rest)),)) if not imag:

@@ -84,6 +84,8 @@ NESTED: dict[str, Callable[[float], complex]] = {
     "log(complex(abs(x)))": lambda x: cmath.log(abs(x)),
     "sin(complex(3 * abs(x)))": lambda x: cmath.sin(3 * abs(x)),
     "2 * log(complex(x^2)) + 1": lambda x: 2 * cmath.log(x * x) + 1,
+    "x - sqrt(complex(x^2 + 1))": lambda x: x - cmath.sqrt(x * x + 1),
+    "x - 3 * exp(complex(x))": lambda x: x - 3 * cmath.exp(x),
     "cos(complex(x^2 + 1))^3 - 1/10": lambda x: cmath.cos(x * x + 1) ** 3 - 0.1,
 }
 
@@ -91,7 +93,7 @@ NESTED: dict[str, Callable[[float], complex]] = {
 @pytest.mark.parametrize("outer", ["sqrt", "log", "(3/4)-th power"])
 @pytest.mark.parametrize("inner", NESTED)
 def test_a_function_of_what_is_meant_as_complex_and_not_negative_is_complex(inner: str, outer: str) -> None:
-    """log(complex(|x|)) is real, and negative for |x| < 1: its root is imaginary, not nan."""
+    """log(complex(|x|)) is real, and negative for |x| < 1: its root is imaginary, not nan. x − √(x² + 1) is negative, too."""
     of = f"({inner})^(3/4)" if outer == "(3/4)-th power" else f"{outer}({inner})"
     f = cd.grad(f"(a::R) -> (x::R) -> real({of}) + a * imag({of})").compile(value=True)
     take = {"sqrt": cmath.sqrt, "log": cmath.log}.get(outer, lambda z: z**0.75)
