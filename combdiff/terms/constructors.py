@@ -64,7 +64,7 @@ def call(primitive: str, *args: Term) -> Term:
         case (("real" | "imag" | "abs" | "abs2" | "sign"), (Call("complex", (u,)),)):
             return call(primitive, u)
         case _, (Call("complex", (u,)),) if at_least_zero(u) and not leaves_them_at(Call(primitive, args), u):
-            # the value is real: what it, or a sum with it, is an argument of is meant to be complex where that is below 0
+            # a real value: what it, or a sum with it, is an argument of is meant to be complex where that is below 0
             value = call(primitive, u)
             return value if is_complex(value.type) else Call("complex", (value,))
         case (("real" | "imag"), (Const(real, imag),)):

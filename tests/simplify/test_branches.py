@@ -93,7 +93,7 @@ NESTED: dict[str, Callable[[float], complex]] = {
 @pytest.mark.parametrize("outer", ["sqrt", "log", "(3/4)-th power"])
 @pytest.mark.parametrize("inner", NESTED)
 def test_a_function_of_what_is_meant_as_complex_and_not_negative_is_complex(inner: str, outer: str) -> None:
-    """log(complex(|x|)) is real, and negative for |x| < 1: its root is imaginary, not nan. x − √(x² + 1) is negative, too."""
+    """log(complex(|x|)) is real, and negative for |x| < 1: its root is imaginary, not nan. So is x − √(x² + 1)."""
     of = f"({inner})^(3/4)" if outer == "(3/4)-th power" else f"{outer}({inner})"
     f = cd.grad(f"(a::R) -> (x::R) -> real({of}) + a * imag({of})").compile(value=True)
     take = {"sqrt": cmath.sqrt, "log": cmath.log}.get(outer, lambda z: z**0.75)
