@@ -319,9 +319,17 @@ def looked(i: Looked, scope: Scope) -> Points:
 
 def ordered(left: Expr, right: Expr, body: Any, scope: Scope) -> Any:
     """`body` where left ≤ right; nothing where one of the two is no number."""
-    a, b = (T.primal(evaluate(x, scope)).real for x in (left, right))
+    a, b = (compared(x, scope) for x in (left, right))
     known = T.xp_of(a).isfinite(a) & T.xp_of(b).isfinite(b)
     return T.where(known, T.where(a <= b, body), float("nan"))
+
+
+def compared(e: Expr, scope: Scope) -> Any:
+    """A side of a comparison; arithmetic with an index of a ring is the number 0 … n − 1 that it is congruent to."""
+    value = T.primal(evaluate(e, scope)).real
+    ranges = [i.kind.range for _, i in e.terms if isinstance(i.kind, Index)] if isinstance(e, Affine) else []
+    ring = next((r for r in ranges if r.sort == "ring"), None)
+    return value if ring is None else value % ring.sizes[0]
 
 
 def meet(left: Affine, right: Affine, scope: Scope) -> Any:

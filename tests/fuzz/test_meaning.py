@@ -102,6 +102,11 @@ def test_delta_meets_modulo_the_size() -> None:
     assert value_of(meets) == 0 + 1 + 2 + 3 + 4
 
 
+def test_arithmetic_in_a_ring_is_compared_as_the_number_of_a_point() -> None:
+    above = Sum((K,), Indicator(number(1), type(bare(K))(((1, K),), 1), bare(K)))
+    assert value_of(above) == 0 + 1 + 2 + 3
+
+
 def test_branches_are_complex_where_the_type_is() -> None:
     z, a = Var(COMPLEX), Var(REAL)
     assert value_of(Call("sqrt", Ref(z)), z=(z, -4 + 0j)) == 2j
