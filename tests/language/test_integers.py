@@ -367,6 +367,12 @@ TRUSS = """(a::(N{m}) -> N{n}, b::(N{m}) -> N{n}, k::RV{m}, L::RV{m}) -> (x::RM{
     sum(e, k(e) * (l(e) - L(e))^2 / 2)
 end"""
 
+BENT_CHAIN = """(J::(N{t}, N{f}) -> N{n}, p::RV{t}) -> (u::RV{n}, v::RV{n}) -> begin
+    ang = (t, s) -> where(s + 1 < f, atan2(v(J(t, s + 1)) - v(J(t, s)), u(J(t, s + 1)) - u(J(t, s))))
+    sum((t, s), s < f - 1, 1 - cos(3 * ang(t, s) - p(t)))
+end"""
+NESTS = "(G::(N{j}) -> N{g}, x::RV{j}) -> (s::RV{g}) -> logsumexp(k, s(k) * logsumexp(j, G(j) == k, x(j)))"
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["numpy", "jax", "torch", "dask"])
@@ -388,7 +394,7 @@ def test_a_label_and_the_next_one_are_looked_up(backend: str, size: int) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", [CHAIN, TRUSS])
+@pytest.mark.parametrize("text", [CHAIN, TRUSS, BENT_CHAIN, NESTS])
 def test_what_is_looked_up_is_checked(text: str) -> None:
     assert cd.grad(text).check()
     assert cd.hvp(text).check()
