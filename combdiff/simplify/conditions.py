@@ -69,11 +69,12 @@ def stated_once(t: Term) -> Term:
 
 
 def _product(t: Mul, factors: tuple[Term, ...]) -> Term:
-    """Two factors under one condition, as one, and a factor that cancels in what is guarded there; and so on."""
+    """Two factors under one condition, as one; under it what cancels in what is guarded, or exists only there."""
     guards = [f for f in factors if isinstance(f, Indicator)]
     for guard in guards:
         for f in factors:
-            if _meets_its_inverse(f, factors_of(guard.body)):
+            exists_there = f is not guard and reads_beyond(f) and not reads_beyond(f, (guard,))
+            if exists_there or _meets_its_inverse(f, factors_of(guard.body)):
                 rest = [g for g in factors if g is not guard and g is not f]
                 return _again(mul(*rest, _under(condition_of(guard), mul(f, guard.body))))
     for one, other in permutations(guards, 2):

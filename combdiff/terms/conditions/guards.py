@@ -9,7 +9,7 @@ notion that the calculus and code generation ask), and a function that is not ge
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
@@ -199,7 +199,7 @@ def reads_beyond(t: Term, around: tuple[Indicator, ...] = ()) -> bool:
     """
     match t:
         case App(Var(kind=Map() as kind), args) if kind.is_array:
-            beyond = (u for u, slot in zip(args, kind.params, strict=True) if not _stays(u, slot))
+            beyond = (u for index, slot in zip(args, kind.params, strict=True) for u in _beyond(index, slot))
             return any(not any(u.free <= (c.left.free | c.right.free) for c in around) for u in beyond)
         case Indicator(left, right, body):
             return reads_beyond(left, around) or reads_beyond(right, around) or reads_beyond(body, (*around, t))
@@ -209,23 +209,27 @@ def reads_beyond(t: Term, around: tuple[Indicator, ...] = ()) -> bool:
 
 def _stays(index: Term, slot: Type) -> bool:
     """Whether an index is in the range of a slot without a condition that keeps it there."""
+    return next(_beyond(index, slot), None) is None
+
+
+def _beyond(index: Term, slot: Type) -> Iterator[Term]:
+    """The index expressions, of this one and of what is read at it, that need a condition to stay in their range."""
+    for atom in index_atoms(index):
+        match atom:
+            case App(Var(kind=Map() as kind), args) if kind.is_integers:
+                for inner, own in zip(args, kind.params, strict=True):
+                    yield from _beyond(inner, own)
+    if not _is_within(index, slot):
+        yield index
+
+
+def _is_within(index: Term, slot: Type) -> bool:
     domain = slot.domain if isinstance(slot, Index) else None
-    if not all(map(_exists, index_atoms(index))):
-        return False
     if isinstance(index, Var | Const) or domain is None or index.type == slot:
         return isinstance(index.type, Index) or isinstance(index, Const)
     if domain.periodic or domain.symmetric or domain.listed or domain.directions > 1:
         return True
     return domain.lower is not None and domain.upper is not None and _fits(index, domain.lower, domain.upper)
-
-
-def _exists(atom: Term) -> bool:
-    """Whether an entry of an array of integers is one, whatever the indices in it are."""
-    match atom:
-        case App(Var(kind=Map() as kind), args) if kind.is_integers:
-            return all(map(_stays, args, kind.params))
-        case _:
-            return True
 
 
 def _fits(index: Term, lower: int, upper: int) -> bool:
