@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 import combdiff as cd
+from combdiff.simplify.centred import without_deviations
+from combdiff.terms.terms import MINUS_ONE, App, Term, Var, add, fresh, mul, total
+from combdiff.terms.types import REAL, Domain, Index, Map
 
 MEAN = "m = sum(i, x(i)) / sum(i::N{n}, 1); "
 
@@ -121,3 +124,17 @@ def test_an_overlap_and_its_image_under_index_arithmetic_are_one_term() -> None:
 )
 def test_a_number_in_a_factor_takes_up_a_term(text: str, expected: str) -> None:
     assert str(cd.simplified(text)) == expected
+
+
+def test_a_tower_of_products_of_values_is_not_multiplied_out() -> None:
+    """A mean would have 2^60 factors."""
+    n = Index(Domain("n"))
+    x, i = fresh("x", Map((n,), REAL)), fresh("i", n)
+    a, b = fresh("a", REAL), fresh("b", REAL)
+    values: dict[Var, Term] = {}
+    for level in range(60):
+        c, d = fresh(f"c{level}", REAL), fresh(f"d{level}", REAL)
+        values |= {c: mul(a, b), d: mul(a, b, b)}
+        a, b = c, d
+    deviations = total((i,), add(App(x, (i,)), mul(MINUS_ONE, a)))
+    assert without_deviations(deviations, values) == deviations
