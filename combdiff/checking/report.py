@@ -94,7 +94,7 @@ def check(d: Derivation, seed: int = 0) -> Report:
     body = _innermost(d.gradient.term, d.objective) if second else without_derivatives(d.objective.body)
     code, notes = _emitted(d)
     found: list[dict[str, float]] = []
-    for n in range(_SETS):
+    for n in range(_ROUNDS):
         found += filter(None, [_compared(d, body, code, sizes, rng) for sizes in _sizes(d.term, body, seed + n)])
         if found:
             break
@@ -112,7 +112,7 @@ def check(d: Derivation, seed: int = 0) -> Report:
     return Report(tuple(findings), notes)
 
 
-_SETS = 3  # of sizes: a program may have no finite value if one index has more values than another
+_ROUNDS = 3  # of draws, each with other offsets in lists, as long as nothing could be compared
 _STEPS = 100_000  # of all evaluations at one set of sizes, each some microseconds long
 _DIRECTIONS = 2  # at each set of sizes
 _POINTS = 5  # along a direction at which the objective is evaluated
