@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import combdiff as cd
+from combdiff.checking import printed
 from combdiff.checking import report as checking
 from combdiff.meaning.sizes import FEWEST, evaluation_steps, two_sizes
 from combdiff.terms.terms import ONE, App, Lam, Let, Term, add, delta, fresh, mul, number, total
@@ -102,6 +103,15 @@ def test_a_text_that_says_something_else_is_noticed(old: str, new: str, monkeypa
     assert d.check() and old in right
     monkeypatch.setattr(type(d), "__str__", lambda self: right.replace(old, new))
     assert [f.what for f in d.check().findings if not f.passed] == ["printed text"]
+
+
+def test_a_matrix_form_that_says_something_else_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    d = cd.grad("(A::RM) -> (x::RV) -> sum((i, j), x(i) * A(i, j) * x(j))")
+    assert d.check()
+    twice = changed(d, number(2)).term  # type: ignore[attr-defined]
+    wrong = zip(printed.forms_found(d.term), printed.forms_found(twice).values(), strict=True)
+    monkeypatch.setattr(printed, "forms_found", lambda _, forms=dict(wrong): forms)
+    assert [f.what for f in d.check().findings if not f.passed] == ["matrix form"]
 
 
 def test_a_text_that_does_not_read_back_is_a_row_that_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
