@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 
 from combdiff.simplify.choose import Binding, is_cheap
 from combdiff.terms.terms import (
@@ -148,12 +148,12 @@ def without_diagonals(
 
     Those that are to `stay` do.
     """
-    everything = [*(e for _, e in bindings), *results]
+    whole = _held_whole([*(e for _, e in bindings), *results])
     known: dict[Var, list[tuple[tuple[int, ...], Lam]]] = {}
     found: list[Binding] = []
     for var, value in bindings:
         value = _seen_through(value, known)
-        parts = _diagonals(value) if var not in stay and _only_entries(var, everything) else None
+        parts = _diagonals(value) if var not in stay and var not in whole else None
         if parts is None:
             found.append((var, value))
             continue
@@ -179,20 +179,16 @@ def _diagonals(value: Term) -> list[Part] | None:
     return parts if parts and all(len(part.kept) < len(value.params) for part in parts) else None
 
 
-def _only_entries(var: Var, terms: Collection[Term]) -> bool:
-    """Whether only entries of a tensor are used, never the whole."""
-    return not any(t is var or _holds_whole(var, u) for t in terms for u in subterms(t))
-
-
-def _holds_whole(var: Var, t: Term) -> bool:
-    """Whether a tensor stands in `t` as an argument, or as a value itself."""
-    match t:
-        case App(_, args):
-            return var in args
-        case Lam(_, body):
-            return body is var
-        case _:
-            return False
+def _held_whole(terms: Sequence[Term]) -> set[Term]:
+    """The variables that stand in `terms` as an argument or as a value, so that more than entries of them is used."""
+    whole = set(terms)
+    for u in chain.from_iterable(map(subterms, terms)):
+        match u:
+            case App(_, args):
+                whole.update(args)
+            case Lam(_, body):
+                whole.add(body)
+    return {u for u in whole if isinstance(u, Var)}
 
 
 def _seen_through(t: Term, known: dict[Var, list[tuple[tuple[int, ...], Lam]]]) -> Term:
