@@ -22,7 +22,7 @@ from .meaning import NOISE
 from .oracle import Directions
 from .spelling import Writer
 from .supplied import supplied
-from .syntax import Program, Var
+from .syntax import Affine, Call, Expr, Indicator, Program, Var, walk
 
 SECONDS = 2.0
 PRODUCTS = 1.0
@@ -211,8 +211,8 @@ class Case:
             near = oracle.slopes(self.program, data, self.along, self.cotangents, direction)
             moved = np.maximum(moved, np.abs(near - exact))
         rounded = 0.0
-        if self.weather in EXTREMES:
-            # b - g + g is b, and in extended precision 0 where g is 1e20 b
+        if self.weather in EXTREMES or any(map(_jumps, walk(self.program.body))):
+            # b - g + g is b, and in extended precision 0 where g is 1e20 b; sign(a - a) is 0, or the sign of rounding
             noisy = oracle.slopes(self.program, self.data, self.along, self.cotangents, direction, noise=rng)
             rounded = _rounding(noisy, exact)
         return np.abs(double - exact) * 1e3 + moved * 1e-5 + rounded
@@ -398,9 +398,16 @@ def _slot(kind: Type, path: Sequence[int]) -> Range | None:
     return None
 
 
+def _jumps(e: Expr) -> bool:
+    """Whether a number decides where something changes at once."""
+    if isinstance(e, Indicator):
+        return not (isinstance(e.left, Affine) and isinstance(e.right, Affine))
+    return isinstance(e, Call) and e.name in ("abs", "sign", "relu")
+
+
 def _rounding(noisy: Any, exact: Any) -> Any:
     """What rounding may change, by what noise does; anything where that is much, as beside a jump."""
-    off = np.abs(noisy - exact)
+    off = np.nan_to_num(np.abs(noisy - exact), nan=np.inf)
     return np.where(off > 1e-6 * np.abs(exact).max(initial=0), np.inf, off * (ROUNDING / NOISE))
 
 

@@ -180,11 +180,7 @@ def _value(e: Expr, scope: Scope) -> Any:
             value = evaluate(exponent, scope) if by is None else by
             return T.power(evaluate(base, scope), value, over_complex(e.kind))
         case Call(name, of):
-            # its derivative is one over it
-            argument = (
-                _inverted(of, scope) if name in ("log", "log2", "log10", "sqrt", "abs", "sign") else evaluate(of, scope)
-            )
-            return T.call(name, argument, over_complex(of.kind))
+            return T.call(name, _argument(name, of, scope), over_complex(of.kind))
         case Sum(indices, body):
             return summation(indices, body, scope)
         case Delta(left, right, body):
@@ -234,12 +230,28 @@ def _added(terms: Sequence[Expr], scope: Scope) -> Any:
     return result
 
 
+def _argument(name: str, of: Expr, scope: Scope) -> Any:
+    """What a function is called at; no number where rounding decides on which side of a jump that is."""
+    # the derivative of these is one over the argument
+    inverted = name in ("log", "log2", "log10", "sqrt", "abs", "sign")
+    value = _inverted(of, scope) if inverted else evaluate(of, scope)
+    if scope.noise is not None and name in ("abs", "sign", "relu"):
+        return T.where(_sure(T.primal(value)), value, float("nan"))
+    return value
+
+
 def _inverted(e: Expr, scope: Scope) -> Any:
     """The value of `e`, by which something is divided: one over it may be formed before it is multiplied."""
     result = evaluate(e, scope)
     if scope.seen is not None:
         _note(1 / T.primal(result), scope)
     return result
+
+
+def _sure(x: Any) -> Any:
+    """Where rounding does not decide on which side of a jump a number lies: it is 0 exactly, or far enough from 0."""
+    size = np.abs(x)
+    return (size == 0) | (size > 1e3 * NOISE)
 
 
 def _cancelled(terms: Sequence[Any], total: Any) -> float:
@@ -321,6 +333,7 @@ def ordered(left: Expr, right: Expr, body: Any, scope: Scope) -> Any:
     """`body` where left ≤ right; nothing where one of the two is no number."""
     a, b = (compared(x, scope) for x in (left, right))
     known = T.xp_of(a).isfinite(a) & T.xp_of(b).isfinite(b)
+    known = known & _sure(a - b) if scope.noise is not None else known
     return T.where(known, T.where(a <= b, body), float("nan"))
 
 
