@@ -134,7 +134,10 @@ class Permute(View):
 
 @dataclass(frozen=True, slots=True)
 class Pick(View):
-    """Some axes at a constant: `fixed` has the axis, the index and the domain of each."""
+    """Some axes at a constant: `fixed` has the axis, the index and the domain of each.
+
+    In a plain range an index below 0 counts from the end.
+    """
 
     name: ClassVar[str] = "pick"
     fixed: tuple[tuple[int, int, Domain], ...]
@@ -331,8 +334,8 @@ class Scatter(Op):
 class Put(Op):
     """Zeros, or the first operand if there is a `base`, to which each of the other operands is added at constants.
 
-    `fixed` has the axis and the place of each constant, `places` where the axes of the operand lie in the result. What
-    lies beyond the end of an axis is left out.
+    `fixed` has the axis and the place of each constant, from the end if it is below 0, `places` where the axes of the
+    operand lie in the result. What lies beyond the end of an axis is left out.
     """
 
     name: ClassVar[str] = "put"

@@ -192,7 +192,7 @@ def _of_fields(step: Step) -> Iterator[str]:
             yield f"axis {axis} is not there"
         case ops.Put(fixed, places, base) if not len(fixed) == len(places) == len(ranks) - base:
             yield f"{len(fixed)} places are for {len(ranks) - base} operands"
-        case ops.Put(fixed) if any(not 0 <= axis < step.rank or place < 0 for at in fixed for axis, place in at):
+        case ops.Put(fixed) if any(not _has_axis(step, axis, place) for at in fixed for axis, place in at):
             yield "a place where it writes is not there"
         case ops.Put(fixed, places) if any({a for a, _ in at} & {*row} for at, row in zip(fixed, places, strict=True)):
             yield "an operand has an axis that is fixed"
@@ -210,6 +210,11 @@ def _of_fields(step: Step) -> Iterator[str]:
                 yield "it has other axes, or other numbers, than this result of the loop"
         case ops.Gather(slots, rank) if any(slot and max(slot) >= rank for slot in slots):
             yield f"the index arrays have more than {rank} axes"
+
+
+def _has_axis(step: Step, axis: int, place: int) -> bool:
+    """Whether something can be written at a place of an axis; only ranges that begin at 0 are counted from the end."""
+    return 0 <= axis < step.rank and (place >= 0 or step.domains[axis].plain)
 
 
 def _of_solve(step: Step, adjoint: bool) -> Iterator[str]:

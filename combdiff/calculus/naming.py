@@ -17,11 +17,15 @@ from combdiff.calculus.cutting import cut
 from combdiff.calculus.floating import Binding
 from combdiff.calculus.implicit import gathered, is_implicit
 from combdiff.language.printing.names import names_in
+from combdiff.terms.conditions.guards import Guard, condition_of, reads_beyond, under
+from combdiff.terms.conditions.ordering import form_of
 from combdiff.terms.terms import (
     App,
     Call,
     Const,
+    Delta,
     Diff,
+    Indicator,
     Lam,
     Pow,
     Reduce,
@@ -80,13 +84,17 @@ def _fresh_names(taken: Collection[str]) -> Iterator[str]:
 
 @dataclass(slots=True)
 class Names:
-    """The values found so far, and the variables that the unknowns reach; `ask` is called often, may raise to stop."""
+    """The values found so far, and the variables that the unknowns reach; `ask` is called often, may raise to stop.
+
+    `guard` are the conditions around what is walked through: an entry such as x(i - 1) may exist under them only.
+    """
 
     reached: set[Var]
     names: Iterator[str]
     found: list[Binding] = field(default_factory=list)
     only_equations: bool = False
     ask: Callable[[], None] = lambda: None
+    guard: Guard = ()
     alike: dict[int, list[Binding]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, var: Var, value: Term) -> None:
@@ -104,7 +112,7 @@ class Names:
             return self.always_named(t, scope)
         inner = (*scope, *bound_by(t))
         below = children(t)
-        parts = [self.go(c, inner) for c in below]
+        parts = self.guarded(t, inner) if isinstance(t, Indicator | Delta) else [self.go(c, inner) for c in below]
         if isinstance(t, Reduce) and not self.only_equations:
             return self.reduced(t, inner)
         for n in () if self.only_equations else nonlinear_places(t):
@@ -121,6 +129,14 @@ class Names:
             case _:
                 return rebuild(t, parts)
 
+    def guarded(self, t: Indicator | Delta, scope: tuple[Var, ...]) -> list[Term]:
+        """The sides of a condition, and what it guards, with their arguments named."""
+        sides = [self.go(side, scope) for side in (t.left, t.right)]
+        around, self.guard = self.guard, (*self.guard, condition_of(t))
+        body = self.go(t.body, scope)
+        self.guard = around
+        return [*sides, body]
+
     def reduced(self, t: Reduce, scope: tuple[Var, ...]) -> Term:
         """A reduction of numbers that have a name, if they are worth one."""
         body = self.named(self.go(t.body, (*scope, *t.indices)), (*scope, *t.indices))
@@ -135,6 +151,7 @@ class Names:
     def always_named(self, u: Term, scope: Sequence[Var]) -> Term:
         """An entry of a value of its own, made of `u`."""
         u = u if self.only_equations or is_implicit(u) else cut(u, tuple(scope), self)
+        u = under(self._needed(u), u) if reads_beyond(u) else u
         around = [v for v in scope if v in u.free]
         if not all(isinstance(v.kind, Index) for v in around):
             return u
@@ -153,6 +170,10 @@ class Names:
             self.reached.add(var)
         entry = App(var, (*around, *own)) if around else var
         return Lam(own, entry) if own else entry
+
+    def _needed(self, u: Term) -> Guard:
+        """The conditions around `u` on its indices, outside of which it may have no value."""
+        return tuple(c for c in self.guard if form_of(c) is not None and not c.free.isdisjoint(u.free))
 
 
 def nonlinear_places(t: Term) -> Sequence[int]:
@@ -190,7 +211,7 @@ def is_worth_a_name(u: Term) -> bool:
 
 def _is_heavy(t: Term) -> bool:
     match t:
-        case Sum() | Diff():
+        case Sum(counted=None) | Diff():
             return True
         case App(f, _):
             return _is_unknown(f)

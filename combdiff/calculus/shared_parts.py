@@ -394,7 +394,7 @@ def _is_work(t: Term) -> bool:
             return bool(args) and name not in LINEAR
         case Pow(_, n):
             return not (isinstance(n, Const) and n.is_integer and n.real > 0)
-        case Sum() | Diff():
+        case Sum(counted=None) | Diff():
             return True
         case App(f, _):
             return isinstance(f.type, Map) and not f.type.is_array

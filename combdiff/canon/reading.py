@@ -57,6 +57,7 @@ from combdiff.terms.terms import (
     domains_compared,
     holds_entries,
     power,
+    size,
     split_coefficient,
 )
 from combdiff.terms.types import Domain, Index, Map, Number, Symmetry, Type, is_complex
@@ -303,6 +304,9 @@ class Reader:
                 return 0, ((self.names.get(t, -t.uid), 1),)
             case Const() if t.is_integer:
                 return int(t.real), ()
+            case Sum() if t.counted is not None:
+                # the index that it counts stands for a size: nothing else can hold it
+                return 0, ((-size(t.counted).indices[0].uid, 1),)
             case Add(terms):
                 return combined([(1, self._affine(u)) for u in terms])
             case Mul():

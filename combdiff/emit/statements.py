@@ -178,7 +178,7 @@ def _written(w: Writer, step: Step, op: ops.Put, name: str, fresh: bool) -> list
         axes = [axis for axis in range(step.rank) if not sure or axis not in dict(fixed)]
         marks = [":"] * step.rank
         for axis, place in fixed:
-            marks[axis] = str(place) if sure else f"{place}:{place + 1}"
+            marks[axis] = str(place) if sure else f"{place}:{place + 1 or ''}"
         while marks[-1] == ":":
             marks.pop()
         values = w.floating(part, w.aligned(part, [axes.index(axis) for axis in places], len(axes)))
@@ -187,16 +187,25 @@ def _written(w: Writer, step: Step, op: ops.Put, name: str, fresh: bool) -> list
 
 
 def _lie_apart(fixed: tuple[tuple[tuple[int, int], ...], ...]) -> bool:
-    """Whether no two parts have an entry in common: there is an axis where they have different places."""
+    """Whether no two parts have an entry in common: there is an axis where they have different places from one end."""
     places = [dict(at) for at in fixed]
-    return all(any(b.get(axis, p) != p for axis, p in a.items()) for n, a in enumerate(places) for b in places[:n])
+    return all(
+        any(b.get(axis, p) != p and (b[axis] < 0) == (p < 0) for axis, p in a.items())
+        for n, a in enumerate(places)
+        for b in places[:n]
+    )
 
 
 def _has_place(w: Writer, domain: Domain, place: int) -> bool:
     """Whether an axis surely has so many entries: as its bounds say, or because the code reads one there."""
     picks = (step.op.fixed for step in w.plan.steps if isinstance(step.op, ops.Pick))
-    read = (constant for fixed in picks for _, constant, of in fixed if of == domain)
-    return place < (domain.count or 0) or any(place <= constant for constant in read)
+    read = (_entries(constant) for fixed in picks for _, constant, of in fixed if of == domain)
+    return _entries(place) <= (domain.count or 0) or any(_entries(place) <= there for there in read)
+
+
+def _entries(place: int) -> int:
+    """How many entries an axis has that has this place, from 0, or from the end if it is below 0."""
+    return place + 1 if place >= 0 else -place
 
 
 def _masked(w: Writer, step: Step, op: ops.Put) -> list[Text]:
@@ -207,7 +216,8 @@ def _masked(w: Writer, step: Step, op: ops.Put) -> list[Text]:
         for axis, place in fixed:
             across = ", ".join([":", *["None"] * (step.rank - axis - 1)])
             counted = w.spelling.arange.format(w.extent(step.domains[axis]))
-            masks.append(f"({counted}{f'[{across}]' if ',' in across else ''} == {place})")
+            at = place if place >= 0 else f"{w.extent(step.domains[axis])} - {-place}"
+            masks.append(f"({counted}{f'[{across}]' if ',' in across else ''} == {at})")
         values = w.as_array(part, w.aligned(part, places, step.rank))
         parts.append(Text(w.spelling.where.format(" & ".join(masks), values.code, 0), ATOM))
     return parts

@@ -292,6 +292,9 @@ class SymbolScope:
         import sympy
 
         match t:
+            case Sum() if t.counted is not None and t.counted in self.extents:
+                first, last = self.extents[t.counted]
+                return last - first + 1
             case Sum(indices, body):
                 scope, limits = self.within(indices)
                 return _summed(scope.number(body), limits)

@@ -228,10 +228,12 @@ def check_constants(plan: Plan, sizes: Mapping[Domain, int]) -> None:
             continue
         for axis, constant, domain in step.op.fixed:
             size = domain.extent(sizes)
-            inside = 0 <= constant - domain.first(size) < size
+            place = constant + size if domain.plain and constant < 0 else constant
+            inside = 0 <= place - domain.first(size) < size
             if size == 0 or not (inside or domain.periodic):
                 array = next((o.op.argument for o in step.operands if isinstance(o.op, ops.Input)), "a tensor")
+                shown = f"{size} - {-constant}" if place != constant else str(constant)
                 raise ArrayError(
-                    f"the index {constant} is out of range in slot {axis + 1} of {array}, which has {size} values",
+                    f"the index {shown} is out of range in slot {axis + 1} of {array}, which has {size} values",
                     remedy="give larger arrays, or use an index that they have",
                 )

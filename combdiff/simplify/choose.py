@@ -62,7 +62,7 @@ def is_cheap(value: Term) -> bool:
 
 def _is_work(t: Term) -> bool:
     match t:
-        case Sum() | Call() | Diff() | Lam():
+        case Sum(counted=None) | Call() | Diff() | Lam():
             return True
         case Add():
             return not isinstance(t.type, Index)

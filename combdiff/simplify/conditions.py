@@ -15,7 +15,7 @@ from fractions import Fraction
 from itertools import permutations
 
 from combdiff.terms.conditions.guards import Condition, Guard, condition_of, is_finite, reads_beyond, under, unguarded
-from combdiff.terms.conditions.ordering import are_contrary, are_exhaustive, excluded, form_of, implies, left_of
+from combdiff.terms.conditions.ordering import Form, are_contrary, are_exhaustive, excluded, form_of, implies, left_of
 from combdiff.terms.terms import (
     ZERO,
     Add,
@@ -44,10 +44,17 @@ def stated_once(t: Term) -> Term:
     >>> stated_once(mul(indicator(ONE, x, x), indicator(ONE, x, y))) == indicator(ONE, x, mul(x, y))
     True
 
+    Conditions that say the same, i < n - 1 and i + 2 <= n, are spelled as the first of them.
+
     Of a sum, only terms that may be infinite are put together: what is finite is collected by its factors.
     """
-    if not any(isinstance(u, Indicator) for u in subterms(t)):
+    conditions = [condition_of(u) for u in subterms(t) if isinstance(u, Indicator)]
+    if not conditions:
         return t
+    spelled: dict[Form, Condition] = {}
+    for c in conditions:
+        if (form := form_of(c)) is not None:
+            spelled.setdefault(form, c)
 
     def visit(u: Term) -> Term:
         match u:
@@ -57,7 +64,9 @@ def stated_once(t: Term) -> Term:
                 return _sum(u, terms)
             case Indicator(_, _, body):
                 form = form_of(condition_of(u))
-                return body if form is not None and form.always else _under(condition_of(u), body)
+                if form is None:
+                    return _under(condition_of(u), body)
+                return body if form.always else _under(spelled.get(form, condition_of(u)), body)
             case Delta(left, right, _) if reads_beyond(left) or reads_beyond(right):
                 # what exists under a condition only is not compared where that does not hold
                 guard, core = unguarded(u)

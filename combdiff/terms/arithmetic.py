@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from combdiff.terms.laws.exponentials import inverse, may_meet_exponentials, met
 from combdiff.terms.merging import HALF, bases_of, may_meet, none_meet, real_root, whole_square, without_signs
-from combdiff.terms.nodes import MINUS_ONE, ONE, ZERO, Add, Call, Const, Mul, Pow, Term, factors_of, terms_of
+from combdiff.terms.nodes import MINUS_ONE, ONE, ZERO, Add, Call, Const, Mul, Pow, Sum, Term, factors_of, terms_of
 from combdiff.terms.numerals import is_held, is_modest
 from combdiff.terms.types import Index
 
@@ -91,8 +91,18 @@ def add(*terms: Term) -> Term:
     if len(kept) == 1:
         return kept[0]
     if all(isinstance(t.type, Index) or isinstance(t, Const) for t in kept):
-        kept.sort(key=_affine_order)
+        kept.sort(key=_order_with_sizes if any(map(_is_size, kept)) else _affine_order)
     return Add(tuple(kept))
+
+
+def _is_size(t: Term) -> bool:
+    return isinstance(split_coefficient(t)[1], Sum)
+
+
+def _order_with_sizes(t: Term) -> tuple[int, bool, list[int]]:
+    """n - 1 - i: what is added, then the number, then what is subtracted; indices before sizes."""
+    place = 1 if isinstance(t, Const) else 0 if split_coefficient(t)[0].real > 0 else 2
+    return place, _is_size(t), sorted(v.uid for v in t.free)
 
 
 def _affine_order(t: Term) -> tuple[bool, bool, bool, list[int]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 from combdiff.terms.arithmetic import add, mul, number, opposite, power, split_coefficient
 from combdiff.terms.branches import at_least_zero, leaves_them_at
@@ -34,7 +35,7 @@ from combdiff.terms.nodes import (
     Var,
     fresh,
 )
-from combdiff.terms.types import Index, Map, is_complex
+from combdiff.terms.types import Domain, Index, Map, is_complex
 
 
 def conj(t: Term) -> Term:
@@ -103,11 +104,19 @@ def total(indices: Sequence[Var], body: Term) -> Term:
     c, rest = split_coefficient(body)
     if c != ONE and rest != ONE:
         return mul(c, total(indices, rest))
+    if body == ONE and len(indices) == 1 and isinstance(indices[0].kind, Index) and indices[0].kind.domain is not None:
+        return size(indices[0].kind.domain)
     if isinstance(body, Sum):
         # an index that the inner sum binds anew does not occur in it: Σ_i Σ_i e is n Σ_i e
         outer = (fresh(i.name, i.kind) if i in body.indices else i for i in indices)
         return Sum((*outer, *body.indices), body.body)
     return Sum(tuple(indices), body)
+
+
+@lru_cache(maxsize=4096)
+def size(domain: Domain) -> Sum:
+    """How many values an index of the domain has: the same term whenever it is asked for, so that n - n is 0."""
+    return Sum((fresh("i", Index(domain)),), ONE)
 
 
 def delta(left: Term, right: Term, body: Term) -> Term:

@@ -14,7 +14,7 @@ from itertools import count
 
 from combdiff.errors import UnsupportedError
 from combdiff.terms.numerals import check_digits
-from combdiff.terms.types import COMPLEX, INTEGER, REAL, Index, Map, Product, Type, is_complex
+from combdiff.terms.types import COMPLEX, INTEGER, REAL, Domain, Index, Map, Product, Type, is_complex
 
 _uids = count(1)
 _set = object.__setattr__
@@ -291,7 +291,17 @@ class Sum(Term):
     body: Term
 
     def __post_init__(self) -> None:
-        self._seal(_number(self.body.type), (self.indices, self.body), _free((self.body,), self.indices))
+        kind = INTEGER if self.counted is not None else _number(self.body.type)
+        self._seal(kind, (self.indices, self.body), _free((self.body,), self.indices))
+
+    @property
+    def counted(self) -> Domain | None:
+        """The domain of which this is the size, Σ_i 1, an integer; None for other sums."""
+        match self.indices, self.body:
+            case (Var(kind=Index(Domain(directions=1) as domain)),), Const() as one if one == ONE:
+                return domain
+            case _:
+                return None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

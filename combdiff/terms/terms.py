@@ -17,6 +17,7 @@ from combdiff.terms.constructors import (
     let,
     proj,
     reduction,
+    size,
     total,
     tuple_of,
 )
@@ -125,6 +126,7 @@ __all__ = [
     "reduction",
     "refreshed",
     "renamed",
+    "size",
     "split_coefficient",
     "sub",
     "substitute",

@@ -56,6 +56,12 @@ class Domain:
         return _axes(self)
 
     @property
+    def plain(self) -> bool:
+        """Whether its values are 0 … n - 1, without arithmetic modulo n, and only arrays tell n."""
+        special = self.periodic or self.symmetric or self.listed or self.directions > 1
+        return not special and self.lower is None and self.upper is None
+
+    @property
     def count(self) -> int | None:
         """How many values an axis of a domain with bounds has; None if only arrays tell."""
         return None if self.lower is None or self.upper is None else self.upper - self.lower + 1

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from combdiff.arrays.lower.arrays import domain_of
-from combdiff.arrays.lower.indexing import Affine, affine, solve, solved_for
+from combdiff.arrays.lower.indexing import Affine, affine, as_term, solve, solved_for
 from combdiff.errors import UnsupportedError
 from combdiff.simplify.contraction.ranges import in_range
 from combdiff.terms.conditions.guards import Condition as Guarded
@@ -36,7 +36,6 @@ from combdiff.terms.terms import (
     domains_compared,
     factors_of,
     mul,
-    number,
     numbers_read,
     split_coefficient,
     substitute,
@@ -141,11 +140,6 @@ def repeated_sums(t: Term) -> set[Hashable]:
     places = [c for u in subterms(t) for c in children(u) if isinstance(c, Sum)]
     keys = {c: closed_form(c) for c in set(places)}
     return {key for key, count in Counter(keys[c] for c in places).items() if count > 1}
-
-
-def as_term(form: Affine) -> Term:
-    """The index expression of an affine form."""
-    return add(*(mul(number(c), v) for v, c in form.coefficients), number(form.constant))
 
 
 def inlined(t: Let) -> Term:

@@ -9,15 +9,16 @@ from combdiff.arrays import ops
 from combdiff.arrays.lower.arrays import Arrays, Labels, Value, alignment, domain_of
 from combdiff.arrays.plan import Step
 from combdiff.errors import UnsupportedError
-from combdiff.terms.terms import App, Const, Mul, Term, Var, terms_of
+from combdiff.terms.conditions.ordering import is_kept
+from combdiff.terms.terms import App, Const, Mul, Sum, Term, Var, add, mul, number, terms_of
 from combdiff.terms.types import Domain, Index
 
-Atom = Var | App
+Atom = Var | App | Sum
 
 
 @dataclass(frozen=True, slots=True)
 class Affine:
-    """Σ coefficient · index + constant; an entry of an integer tensor, X(b, 0), may stand for an index."""
+    """Σ coefficient · index + constant; an entry of an integer tensor, X(b, 0), or a size may stand for an index."""
 
     coefficients: tuple[tuple[Atom, int], ...]
     constant: int = 0
@@ -50,9 +51,25 @@ class Affine:
             case _:
                 return None
 
+    def place(self, slot: Domain) -> int | None:
+        """The constant that the form is; below 0 it counts from the end of the range, as n - 1 does."""
+        match self.coefficients:
+            case ():
+                return self.constant
+            case ((Sum() as size, 1),) if slot.plain and size.counted == slot and self.constant < 0:
+                return self.constant
+            case _:
+                return None
+
 
 def _indices(atom: Atom) -> Labels:
-    return (atom,) if isinstance(atom, Var) else tuple(v for a in atom.args for v in affine(a).variables)
+    match atom:
+        case Var():
+            return (atom,)
+        case App(_, args):
+            return tuple(v for a in args for v in affine(a).variables)
+        case _:
+            return ()
 
 
 def affine(t: Term) -> Affine:
@@ -70,16 +87,21 @@ def affine(t: Term) -> Affine:
         match term:
             case Const() if term.is_integer:
                 constant += int(term.real)
-            case Var() | App():
+            case Sum() if term.counted is None:
+                raise _not_affine()
+            case Var() | App() | Sum():
                 coefficients[term] = coefficients.get(term, 0) + 1
-            case Mul((Const() as c, (Var() | App()) as atom)) if c.is_integer:
+            case Mul((Const() as c, (Var() | App() | Sum()) as atom)) if c.is_integer:
                 coefficients[atom] = coefficients.get(atom, 0) + int(c.real)
             case _:
-                raise UnsupportedError(
-                    "an index is computed in a way that is not affine",
-                    remedy="use sums of indices with integer coefficients",
-                )
+                raise _not_affine()
     return Affine(tuple((v, c) for v, c in coefficients.items() if c), constant)
+
+
+def _not_affine() -> UnsupportedError:
+    return UnsupportedError(
+        "an index is computed in a way that is not affine", remedy="use sums of indices with integer coefficients"
+    )
 
 
 def position(arrays: Arrays, form: Affine, slot: Domain | None) -> Value:
@@ -89,6 +111,8 @@ def position(arrays: Arrays, form: Affine, slot: Domain | None) -> Value:
         return arrays.integers(bare, ops.Range if slot is None else ops.Place)
     if form.entry is not None and (slot is None or (form.entry.type == Index(slot) and slot.first(2) == 0)):
         return _integers(arrays, form.entry)
+    if slot is None and not form.constant and len(form.coefficients) == 1 and form.coefficients[0][1] == 1:
+        return _integers(arrays, form.coefficients[0][0])
     # one order of the variables, so that k + b and b + k are one index array
     form = Affine(tuple(sorted(form.coefficients, key=lambda pair: _rank(pair, slot))), form.constant)
     modulo = slot if slot is not None and (slot.periodic or leaves(form, slot)) else None
@@ -101,7 +125,8 @@ def position(arrays: Arrays, form: Affine, slot: Domain | None) -> Value:
     values = [_integers(arrays, atom) for atom, _ in form.coefficients]
     steps_first = sorted(form.variables, key=lambda v: domain_of(v) == slot)
     value = arrays.elementwise(op, values, steps_first)
-    arrays.names.setdefault(value.step, "".join(v.name for v in form.variables))
+    if form.variables:
+        arrays.names.setdefault(value.step, "".join(v.name for v in form.variables))
     return value
 
 
@@ -111,22 +136,21 @@ def leaves(form: Affine, slot: Domain) -> bool:
         return False
     if form.bare is not None or form.entry is not None:
         return False
-    if slot.lower is None or slot.upper is None:
-        return True
-    least = most = form.constant
-    for v, c in form.coefficients:
-        own = domain_of(v) if isinstance(v, Var) else None
-        if own is None or own.lower is None or own.upper is None:
-            return True
-        ends = sorted((c * own.lower, c * own.upper))
-        least, most = least + ends[0], most + ends[1]
-    return least < slot.lower or most > slot.upper
+    return not is_kept(as_term(form), slot, ())
+
+
+def as_term(form: Affine) -> Term:
+    """The index expression of an affine form."""
+    return add(*(mul(number(c), v) for v, c in form.coefficients), number(form.constant))
 
 
 def _integers(arrays: Arrays, atom: Atom) -> Value:
-    """The values of an index, or of the entry of an integer tensor."""
+    """The values of an index, or of the entry of an integer tensor, or a size."""
     if isinstance(atom, Var):
         return arrays.integers(atom)
+    if isinstance(atom, Sum):
+        assert atom.counted is not None, "a size"
+        return arrays.size(atom.counted)
     assert isinstance(atom.function, Var), "an integer tensor"
     return entry(arrays, arrays.integer_tensors[atom.function], [affine(a) for a in atom.args])
 
@@ -135,6 +159,8 @@ def _rank(pair: tuple[Atom, int], slot: Domain | None) -> tuple[bool, bool, str]
     atom, factor = pair
     if isinstance(atom, App):
         return factor < 0, True, atom.function.name if isinstance(atom.function, Var) else ""
+    if isinstance(atom, Sum):
+        return factor < 0, True, atom.counted.name if atom.counted is not None else ""
     return factor < 0, domain_of(atom) != slot, domain_of(atom).name
 
 
@@ -172,20 +198,22 @@ def entry(arrays: Arrays, array: Step, forms: Sequence[Affine]) -> Value:
 
 
 def _pick(arrays: Arrays, array: Step, forms: Sequence[Affine]) -> tuple[Step, Sequence[Affine]]:
-    """Slots that hold a constant."""
-    fixed = tuple((axis, f.constant) for axis, f in enumerate(forms) if not f.coefficients)
-    if not fixed:
+    """Slots that hold a constant, or one that counts from the end."""
+    found = [f.place(domain) for f, domain in zip(forms, array.domains, strict=True)]
+    picked = tuple((axis, place, array.domains[axis]) for axis, place in enumerate(found) if place is not None)
+    if not picked:
         return array, forms
-    rest = [axis for axis, f in enumerate(forms) if f.coefficients]
-    picked = tuple((axis, c, array.domains[axis]) for axis, c in fixed)
+    rest = [axis for axis, place in enumerate(found) if place is None]
     step = arrays.builder.step(ops.Pick(picked), (array,), [array.domains[axis] for axis in rest])
     return step, [forms[axis] for axis in rest]
 
 
 def _turn(arrays: Arrays, array: Step, forms: Sequence[Affine]) -> tuple[Step, Sequence[Affine]]:
-    """Slots that hold −b of a symmetric domain or k + c of a periodic one, where the index stands nowhere else."""
+    """Slots that hold −b of a symmetric domain, n − 1 − i or k + c, where the index stands nowhere else."""
     turned = list(forms)
     for axis, (form, domain) in enumerate(zip(forms, array.domains, strict=True)):
+        array, form = _reversed(arrays, array, form, axis)
+        turned[axis] = form
         if len(form.coefficients) != 1:
             continue
         var, factor = form.coefficients[0]
@@ -199,6 +227,17 @@ def _turn(arrays: Arrays, array: Step, forms: Sequence[Affine]) -> tuple[Step, S
             continue
         turned[axis] = Affine(((var, 1),))
     return array, turned
+
+
+def _reversed(arrays: Arrays, array: Step, form: Affine, axis: int) -> tuple[Step, Affine]:
+    """The array read backwards along an axis that holds n − i + c, where it holds i − c − 1 then."""
+    domain = array.domains[axis]
+    match sorted(form.coefficients, key=lambda pair: pair[1]):
+        case [(Var() as v, -1), (Sum() as size, 1)] if domain.plain and size.counted == domain == domain_of(v):
+            step = arrays.builder.step(ops.Flip(axis), (array,), array.domains)
+            return step, Affine(((v, 1),), -form.constant - 1)
+        case _:
+            return array, form
 
 
 def _looked_through(arrays: Arrays, array: Step, forms: Sequence[Affine]) -> tuple[Step, Sequence[Affine]]:
@@ -336,7 +375,7 @@ def _in_range(v: Var, form: Affine, mentioned: Sequence[Domain]) -> bool:
             return domain.lower <= form.constant <= domain.upper
         return domain.symmetric and form.constant == 0
     if len(form.coefficients) != 1:
-        return False
+        return bool(form.variables) and is_kept(as_term(form), domain, ())
     u, c = form.coefficients[0]
     if isinstance(u, Var) and c == 1 and _is_part(u, form.constant, domain):
         return True

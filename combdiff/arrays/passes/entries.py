@@ -114,12 +114,12 @@ class _Sparse:
         *sides, body = step.operands
         *rows, at = step.rows[:3]
         counted = [n for n, side in enumerate(sides) if isinstance(side.op, ops.Range)]
-        constants = [constant for side in sides if (constant := _constant(side)) is not None]
-        if len(counted) != 1 or len(constants) != 1:
+        if len(counted) != 1:
             return ()
-        (axis,), place = rows[counted[0]], constants[0]
+        (axis,), other = rows[counted[0]], sides[1 - counted[0]]
         domain = step.domains[axis]
-        if place < 0 or domain.symmetric or domain.lower or axis in at:
+        place = _constant(other, domain)
+        if place is None or domain.symmetric or domain.lower or axis in at:
             return ()
         inner = self.parts.get(body) or (_whole_of(self.whole[body]),)
         return tuple(part.moved(at).along(axis, place) for part in inner)
@@ -127,7 +127,8 @@ class _Sparse:
     def _scattered(self, step: Step, at: ops.Row) -> tuple[_Part, ...]:
         """A scatter to constants."""
         values, *places = step.operands
-        known = [constant for place in places if (constant := _constant(place)) is not None]
+        found = [_constant(place, domain) for place, domain in zip(places, step.domains, strict=False)]
+        known = [place for place in found if place is not None]
         if len(known) < len(places):
             return ()
         inner = self.parts.get(values) or (_whole_of(self.whole[values]),)
@@ -172,11 +173,13 @@ class _Sparse:
         return _put(step, base, self._terms(step, op, sparse))
 
 
-def _constant(step: Step) -> int | None:
-    """The place that a step is, if it is known."""
+def _constant(step: Step, domain: Domain) -> int | None:
+    """The place along an axis that a step is, if it is known; below 0 it counts from the end, as n - 1 does."""
     match step.op:
-        case ops.Position((), constant, None, None):
+        case ops.Position((), constant, None, None) if constant >= 0:
             return constant
+        case ops.Position((1,), constant, None, None) if constant < 0 and domain.plain:
+            return constant if step.operands[0].op == ops.Size(domain) else None
         case _:
             return None
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 
-from combdiff.terms.terms import Term, Var
+from combdiff.terms.terms import Sum, Term, Var, size
 from combdiff.terms.types import REAL, Domain, Index, Map, Product, Type
 
 
@@ -66,7 +66,9 @@ class _Resolution:
         if id(t) not in self._known:
             make: Callable[..., Term] = type(t)
             names: tuple[str, ...] = type(t).__match_args__
-            self._known[id(t)] = make(*[self._part(getattr(t, name)) for name in names])
+            made = make(*[self._part(getattr(t, name)) for name in names])
+            counted = made.counted if isinstance(made, Sum) else None
+            self._known[id(t)] = made if counted is None else size(counted)
         return self._known[id(t)]
 
     def _part(self, x: object) -> object:

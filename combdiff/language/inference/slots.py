@@ -21,10 +21,9 @@ from combdiff.terms.terms import (
     domains_compared,
     index_atoms,
     split_coefficient,
-    subterms,
     terms_of,
 )
-from combdiff.terms.types import Domain, Index, Map, Number
+from combdiff.terms.types import INTEGER, Domain, Index, Map, Number
 
 _LARGEST = 2**31
 
@@ -136,12 +135,20 @@ class Slots:
                 also=self.ranges.place(slot),
                 remedy="use an index alone, or its negative if the domain has `symmetric = true`",
             )
+        text = affine_text(index if self._has_unknown(index) else resolved(index, self.ranges))
+        if self._from_end(index, slot) is not None:
+            return LanguageError(
+                f"{text} is beyond the range of {self.ranges.label(slot)}",
+                span=span,
+                also=self.ranges.place(slot),
+                remedy="count from 0: the last index of a slot of the size n is n - 1",
+            )
         reach = self._reach(index)
         within = ""
         if domain is not None and domain.count is not None and reach is not None:
             within = f" ({reach[0]} to {reach[1]}, and the slot runs from {domain.lower} to {domain.upper})"
         return LanguageError(
-            f"{affine_text(index)} may leave the range of {self.ranges.label(slot)}{within}",
+            f"{text} may leave the range of {self.ranges.label(slot)}{within}",
             span=span,
             also=self.ranges.place(slot),
             remedy="give the slot a domain with `periodic = true`, or give it and the indices bounds that fit "
@@ -187,6 +194,15 @@ class Slots:
         ]
         return is_kept(resolved(index, self.ranges), domain, held)
 
+    def _from_end(self, index: Term, slot: Domain) -> int | None:
+        """How far an index is from the end of its slot, -2 for n - 2; arrays tell whether there are so many."""
+        if index.type != INTEGER or index_atoms(index):
+            return None
+        place = resolved(index, self.ranges)
+        sizes = [t.counted for t in terms_of(place) if isinstance(t, Sum)]
+        domain = self.ranges.resolve(slot)
+        return constant_of(place) if sizes == [domain] and domain.plain else None
+
     def _fits(self, index: Term, slot: Domain) -> bool:
         domain = self.ranges.domain_of(slot)
         if domain is not None and domain.periodic:
@@ -198,6 +214,8 @@ class Slots:
                 return True
         elif isinstance(index, Const) and not (domain is not None and domain.listed):
             return symmetric or index.real >= 0
+        elif (place := self._from_end(index, slot)) is not None:
+            return place < 0
         negated = _negated(index)
         return symmetric and negated is not None and self.ranges.same(negated, slot)
 
@@ -249,6 +267,9 @@ def _name_of(index: Term) -> str:
             return name
         case App(Var(name), args):
             return f"{name}({', '.join(map(affine_text, args))})"
+        case Sum() if index.counted is not None:
+            domain = index.counted
+            return domain.name if domain.sized else f"size({domain.name})"
         case _:
             return ""
 
@@ -265,10 +286,7 @@ def _refuse_huge(index: Term, span: Span) -> None:
 
 
 def _no_index(term: Term, slot: tuple[str, Span], span: Span) -> LanguageError:
-    if any(isinstance(u, Sum) and u.body == ONE for u in subterms(term)):
-        message = "the name of a size is a number, and stands in no slot"
-        remedy = "compare it with an index: x(n - 1) is sum(i, i == n - 1, x(i))"
-    elif isinstance(term, App) and isinstance(term.function, Var) and isinstance(term.type, Number):
+    if isinstance(term, App) and isinstance(term.function, Var) and isinstance(term.type, Number):
         name = term.function.name
         message = f"an index is expected here, found {in_words(term.type)}, an entry of {name}"
         remedy = f"declare an array of integers, {name}::({', '.join('N' * len(term.args))}) -> N"

@@ -135,6 +135,8 @@ class Printer:
 
     def affine(self, t: Add) -> Sequence[Term]:
         """The terms of an index expression in reading order, those of one kind as their indices are bound."""
+        if any(isinstance(split_coefficient(u)[1], Sum) for u in t.terms):
+            return t.terms
         bound = {v: n for n, v in enumerate(self.names) if v in t.free}
         return sorted(t.terms, key=lambda u: (_reading(u), min((bound.get(v, 0) for v in u.free), default=0)))
 

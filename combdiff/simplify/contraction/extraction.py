@@ -14,6 +14,7 @@ from combdiff.terms.nodes import REDUCTIONS
 from combdiff.terms.terms import (
     Diff,
     Reduce,
+    Sum,
     Term,
     Tuple,
     Var,
@@ -138,12 +139,19 @@ class Reader:
         return lam(params, self(e))
 
     def _delta(self, conditions: Sequence[int], body: Term) -> Term:
-        """Each condition d = 0 as an equation, what is subtracted on the right."""
+        """Each condition d = 0 as an equation, what is subtracted on the right; with a size, indices on the left."""
         for d in conditions:
             name, args = self._application(d)
             monomials = self._monomials(args[0]) if name == "Lin" else [(Fraction(1), self(d))]
-            left = add(*(mul(number(q), x) for q, x in monomials if q > 0))
-            right = add(*(mul(number(-q), x) for q, x in monomials if q < 0))
+            if any(isinstance(x, Sum) for _, x in monomials):
+                # i + j = n - 1 for 0 = n - 1 - i - j
+                sign = 1 if any(q > 0 and x.free for q, x in monomials) else -1
+                monomials = [(sign * q, x) for q, x in monomials]
+                left = add(*(mul(number(q), x) for q, x in monomials if q > 0 and x.free))
+                right = add(*(mul(number(-q), x) for q, x in monomials if q < 0 or not x.free))
+            else:
+                left = add(*(mul(number(q), x) for q, x in monomials if q > 0))
+                right = add(*(mul(number(-q), x) for q, x in monomials if q < 0))
             moduli = [x for q, x in monomials if q == 0]
             body = delta(add(left, *moduli), add(right, *moduli), body)
         return body

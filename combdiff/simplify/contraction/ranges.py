@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from combdiff.terms.conditions.guards import Condition, is_finite, under
 from combdiff.terms.conditions.ordering import form_of, range_of
 from combdiff.terms.terms import (
-    App,
     Const,
     Delta,
     Indicator,
@@ -113,16 +112,17 @@ def _deltas(t: Term) -> list[tuple[Delta, Term]]:
 
 
 def _solution(met: Delta, i: Var) -> Term | None:
-    """What i is, if a δ says that it is so many places from another index of its range."""
+    """What i is, if a δ says that it is so many places from another index of its range, or from the end of a range."""
     form = form_of(Condition(met.left, met.right))
     if form is None or abs(form.of(i)) != 1 or not _is_contractable(i):
         return None
     others = {v: c for v, c in form.coefficients.items() if v != i}
-    if not all(isinstance(v, Var | App) for v in others) or any(i in v.free for v in others):
+    sized = any(isinstance(v, Sum) for v in others)
+    if any(i in v.free for v in others):
         return None
     if all(isinstance(v, Var) for v in others) and len(others) == 1 and not form.constant:
         return None
-    if not any(v.type == i.kind for v in others):
+    if not sized and not any(v.type == i.kind for v in others):
         return None
     if any(c.denominator > 1 for c in (form.constant, *others.values())):
         return None

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
 from itertools import permutations
 from math import gcd, lcm
 
@@ -36,6 +35,7 @@ from combdiff.terms.terms import (
     mul,
     neg,
     number,
+    size,
     split_coefficient,
     terms_of,
     total,
@@ -49,6 +49,9 @@ class Form:
 
     coefficients: Mapping[Term, Fraction]
     constant: Fraction
+
+    def __hash__(self) -> int:
+        return hash((frozenset(self.coefficients.items()), self.constant))
 
     def plus(self, other: Form) -> Form:
         """The sum."""
@@ -111,10 +114,10 @@ def _affine(t: Term) -> Form | None:
         if rest == ONE:
             constant += coefficient.real
         else:
-            domain = _counted(rest)
+            domain = rest.counted if isinstance(rest, Sum) else None
             if domain is None and not (isinstance(rest, Var | App) and range_of(rest) is not None):
                 return None
-            part = rest if domain is None else _size(domain)
+            part = rest if domain is None else size(domain)
             found[part] = found.get(part, Fraction(0)) + coefficient.real
     return Form(found, constant)
 
@@ -129,22 +132,7 @@ def range_of(v: Term) -> tuple[Form, Form] | None:
     first = Form({}, Fraction(domain.lower or 0))
     if domain.upper is not None:
         return first, Form({}, Fraction(domain.upper))
-    return first, first.plus(Form({_size(domain): Fraction(1)}, Fraction(-1)))
-
-
-@cache
-def _size(domain: Domain) -> Term:
-    """How many values an index of the domain has: the same term whenever it is asked for."""
-    return Sum((fresh("i", Index(domain)),), ONE)
-
-
-def _counted(t: Term) -> Domain | None:
-    """The domain whose values a sum of ones counts."""
-    match t:
-        case Sum((Var(kind=Index(Domain() as domain)),), Const() as one) if one == ONE:
-            return domain
-        case _:
-            return None
+    return first, first.plus(Form({size(domain): Fraction(1)}, Fraction(-1)))
 
 
 def implies(one: Condition, other: Condition) -> bool:
