@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-TOKEN = re.compile(r"\s*(complex<double>|\d+(?:\.\d*)?(?:e[+-]?\d+)?|[A-Za-z_]\w*|<=|==|[-+*/()?:,<>=;])")
+TOKEN = re.compile(r"\s*(complex<double>|\d+(?:\.\d*)?(?:e[+-]?\d+)?|[A-Za-z_]\w*|<=|==|!=|[-+*/()?:,<>=;])")
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     name: getattr(np, {"atan": "arctan", "fabs": "abs"}.get(name, name))
     for name in ("exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "atan", "sqrt", "fabs")
@@ -48,8 +48,8 @@ class Expression:
 
     def _comparison(self) -> Any:
         left = self._sum()
-        sign = self._taken("<", ">", "<=", "==")
-        compare = {"<": np.less, ">": np.greater, "<=": np.less_equal, "==": np.equal}
+        sign = self._taken("<", ">", "<=", "==", "!=")
+        compare = {"<": np.less, ">": np.greater, "<=": np.less_equal, "==": np.equal, "!=": np.not_equal}
         return compare[sign](left, self._sum()) if sign else left
 
     def _sum(self) -> Any:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from .expressions import Expressions
+from .functions import Functions
 from .kinds import Index
 from .sight import LARGEST_LOOP, Sight, bare, is_complex
 from .syntax import Add, Affine, App, Call, Delta, Div, Expr, Indicator, Literal, Mul, Neg, Power, Ref, Sum, Var, copied
 
 
-class Comparisons(Expressions):
+class Comparisons(Functions):
     """Draws deltas, indicators, and sums over pairs with a guard."""
 
     def _pair(self, sight: Sight) -> tuple[Affine, Affine] | None:

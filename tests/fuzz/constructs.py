@@ -9,6 +9,7 @@ from .syntax import (
     App,
     Block,
     Call,
+    Compared,
     Conj,
     Constant,
     Definition,
@@ -17,16 +18,23 @@ from .syntax import (
     Expr,
     Indicator,
     Integral,
+    Joined,
     Lam,
     Literal,
     Looked,
     Mul,
+    Norm,
+    Not,
     Power,
     Program,
+    Reduced,
     Ref,
+    Several,
+    Size,
     Sum,
     Tuple,
     Var,
+    Where,
     bound_by,
     children,
     walk,
@@ -112,8 +120,47 @@ def _of_expression(e: Expr) -> list[str]:
             return [f"{how} inside"]
         case Block(definitions, body):
             return _of_block(e, definitions, body)
+    if isinstance(e, Where | Compared | Joined | Not | Reduced | Norm | Several | Size):
+        return _of_newer(e)
     names = {Conj: "conj", Delta: "delta", Integral: "integral", Tuple: "tuple", Lam: "map"}
     return [names[type(e)]] if type(e) in names else []
+
+
+def _of_newer(e: Expr) -> list[str]:
+    """Conditions, reductions, functions of several numbers, sizes."""
+    match e:
+        case Where(_, _, otherwise):
+            return ["where" if otherwise is None else "where with two values"]
+        case Compared(sides, signs):
+            return _of_comparison(sides, signs)
+        case Joined(word):
+            return [word]
+        case Not():
+            return ["not"]
+        case Reduced(name, indices, _, condition):
+            guarded = [f"{name} with a condition"] if condition is not None else []
+            several = ["reduction over several"] if len(indices) > 1 else []
+            return [name if name != "sum" else "guarded sum", *guarded, *several]
+        case Several(name, args):
+            return [name, *([f"{name} of three"] if name in ("max", "min") and len(args) > 2 else [])]
+    return ["norm" if isinstance(e, Norm) else "size as number"]
+
+
+def _of_comparison(sides: tuple[Expr, ...], signs: tuple[str, ...]) -> list[str]:
+    whole = any(isinstance(u, Affine) and u.terms for u in sides)
+    names = [f"{sign} of {'indices' if whole else 'reals'}" for sign in signs]
+    names += ["chain of comparisons"] if len(signs) > 1 else []
+    if whole and any(isinstance(u, Affine) and u.terms and u.bare is None and not _looks_up(u) for u in sides):
+        names.append("index arithmetic in a condition")
+    if whole and any(isinstance(u, Affine) and _looks_up(u) for u in sides):
+        names.append("entry of integers in a condition")
+    if any(isinstance(u, Size) for side in sides for u in walk(side)):
+        names.append("size in a condition")
+    return names
+
+
+def _looks_up(e: Affine) -> bool:
+    return any(isinstance(v, Looked) for _, v in e.terms)
 
 
 def _of_power(e: Power) -> str:
@@ -139,9 +186,16 @@ def _of_entry(function: Expr, args: tuple[Expr, ...], brackets: bool) -> list[st
     if isinstance(function.kind, Tensor):
         if any(isinstance(a, Affine) and a.terms and a.bare is None for a in args):
             names.append("index arithmetic")
+            names += ["index arithmetic under a condition"] if _leaves_its_range(function.kind, args) else []
         if any(isinstance(a, Affine) and not a.terms for a in args):
             names.append("number as index")
     return names
+
+
+def _leaves_its_range(kind: Tensor, args: tuple[Expr, ...]) -> bool:
+    """Whether arithmetic in a slot would leave it without a condition."""
+    pairs = [(a, r) for a, r in zip(args, kind.slots, strict=True) if isinstance(a, Affine)]
+    return any(a.terms and a.bare is None and r.sort == "plain" and not _looks_up(a) for a, r in pairs)
 
 
 def _of_sum(indices: tuple[Var, ...], body: Expr) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import ClassVar
 
@@ -9,7 +10,7 @@ from .kinds import Index, Number, Range
 from .leaves import Leaves
 from .naming import anchored
 from .sight import LARGEST_LOOP, Draw, Sight, is_complex
-from .syntax import Add, Call, Conj, Div, Expr, Literal, Mul, Neg, Power, Ref, Sum, Var, copied
+from .syntax import Add, Call, Conj, Div, Expr, Literal, Mul, Neg, Power, Ref, Size, Sum, Var, copied
 from .walks import free
 
 WEIGHTS = {
@@ -169,16 +170,12 @@ class Expressions(Leaves):
 
     def summed(self, indices: tuple[Var, ...], body: Expr) -> Expr | None:
         """The sum, if it can be told how far its indices range."""
-        for i in indices:
-            assert isinstance(i.kind, Index), "an index"
-            r = i.kind.range
-            if not (r.declared or r.named or anchored(i, (body,))):
-                return None
-        return Sum(indices, body)
+        return Sum(indices, body) if told(indices, (body,)) else None
 
     def counted(self, r: Range) -> Expr:
-        """The size of a range, Σ 1."""
-        return Sum((Var(Index(r)),), Literal(Fraction(1)))
+        """The size of a range by its name, or Σ 1."""
+        i = Var(Index(r))
+        return Size(i) if self.draw.odds(0.5) else Sum((i,), Literal(Fraction(1)))
 
     def _count(self, sight: Sight, budget: int, needed: tuple[Var, ...]) -> Expr | None:
         ranges = [r for r in sight.ranges() if r.declared or r.named]
@@ -315,3 +312,13 @@ class Expressions(Leaves):
         if roll < 0.4:
             return Mul((result, Power(copied(e), Literal(Fraction(self.draw.one((1, 2, 3)))))))
         return result
+
+
+def told(indices: Sequence[Var], parts: Sequence[Expr]) -> bool:
+    """Whether it can be told how far each of the indices ranges, by its type or by a slot in one of the parts."""
+    for i in indices:
+        assert isinstance(i.kind, Index), "an index"
+        r = i.kind.range
+        if not (r.declared or r.named or anchored(i, parts)):
+            return False
+    return True

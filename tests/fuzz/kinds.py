@@ -126,7 +126,12 @@ class Integers:
         return result
 
 
-Type = Number | Index | Tensor | Function | Items | Integers
+@dataclass(frozen=True)
+class Truth:
+    """The type of a condition."""
+
+
+Type = Number | Index | Tensor | Function | Items | Integers | Truth
 REAL, COMPLEX = Number(), Number(True)
 
 

@@ -37,11 +37,16 @@ from .syntax import (
     Looked,
     Mul,
     Neg,
+    Norm,
     Power,
+    Reduced,
     Ref,
+    Several,
+    Size,
     Sum,
     Tuple,
     Var,
+    Where,
     is_zero,
 )
 
@@ -126,14 +131,14 @@ def evaluate(e: Expr, scope: Scope) -> Any:
     """The value of `e`: a number as an array of the scope's depth, a tensor as `Held`, a function, or a tuple."""
     result = _value(e, scope)
     if isinstance(e.kind, Number):
-        _note(result, scope)
+        noted(result, scope)
         if scope.noise is not None:
             off = scope.noise.standard_normal(np.shape(T.primal(result)))
             result = T.mul(result, (1 + NOISE * off).astype(scope.dtype))
     return result
 
 
-def _note(value: Any, scope: Scope) -> None:
+def noted(value: Any, scope: Scope) -> None:
     """Remember how large a number is, and its derivatives, where that is asked for."""
     if scope.seen is not None:
         scope.seen[0] = max(scope.seen[0], _size(T.primal(value)))
@@ -168,17 +173,8 @@ def _value(e: Expr, scope: Scope) -> Any:
             return reduce(T.mul, [evaluate(factor, scope) for factor in factors])
         case Div(top, below):
             return T.div(evaluate(top, scope), _inverted(below, scope))
-        case Power(_, exponent) if is_zero(exponent):
-            return evaluate(Literal(Fraction(1)), scope)
-        case Power(Call("abs", of), exponent) if is_even(constant(exponent)):
-            # smooth where |x| is not
-            square = T.call("abs2", evaluate(of, scope), over_complex(of.kind))
-            by = constant(exponent)
-            return T.power(square, by / 2, False) if by is not None else square
-        case Power(base, exponent):
-            by = constant(exponent)
-            value = evaluate(exponent, scope) if by is None else by
-            return T.power(evaluate(base, scope), value, over_complex(e.kind))
+        case Power():
+            return _power(e, scope)
         case Call(name, of):
             return T.call(name, _argument(name, of, scope), over_complex(of.kind))
         case Sum(indices, body):
@@ -187,8 +183,27 @@ def _value(e: Expr, scope: Scope) -> Any:
             return T.where(meet(left, right, scope), evaluate(body, scope))
         case Indicator(left, right, body):
             return ordered(left, right, evaluate(body, scope), scope)
+        case Several(name, args):
+            return T.several(name, [evaluate(a, scope) for a in args])
+        case Size(of):
+            assert isinstance(of.kind, Index), "an index"
+            return scope.dtype(of.kind.range.count)
         case _:
             return _map(e, scope)
+
+
+def _power(e: Power, scope: Scope) -> Any:
+    match e:
+        case Power(_, exponent) if is_zero(exponent):
+            return evaluate(Literal(Fraction(1)), scope)
+        case Power(Call("abs", of), exponent) if is_even(constant(exponent)):
+            # smooth where |x| is not
+            square = T.call("abs2", evaluate(of, scope), over_complex(of.kind))
+            by = constant(exponent)
+            return T.power(square, by / 2, False) if by is not None else square
+    by = constant(e.exponent)
+    value = evaluate(e.exponent, scope) if by is None else by
+    return T.power(evaluate(e.base, scope), value, over_complex(e.kind))
 
 
 def _map(e: Expr, scope: Scope) -> Any:
@@ -214,6 +229,14 @@ def _map(e: Expr, scope: Scope) -> Any:
             from .derived import derived
 
             return derived(e, scope)
+        case Where(condition, body, otherwise):
+            from .truth import chosen
+
+            return chosen(condition, body, otherwise, scope)
+        case Reduced() | Norm():
+            from .reducing import reduced
+
+            return reduced(e, scope)
     raise AssertionError(f"no meaning for {type(e).__name__}")
 
 
@@ -244,7 +267,7 @@ def _inverted(e: Expr, scope: Scope) -> Any:
     """The value of `e`, by which something is divided: one over it may be formed before it is multiplied."""
     result = evaluate(e, scope)
     if scope.seen is not None:
-        _note(1 / T.primal(result), scope)
+        noted(1 / T.primal(result), scope)
     return result
 
 
@@ -424,5 +447,6 @@ def place(columns: Sequence[Any], slot: Range) -> Any:
     result: Any = 0
     for x, size in zip(columns, slot.sizes, strict=True):
         at = x % size if slot.sort == "ring" else x + size // 2 if slot.sort == "symmetric" else x - slot.lower
-        result = result * size + at
+        # beyond the range, where a condition leaves the entry out, anything will do
+        result = result * size + np.clip(at, 0, size - 1)
     return result

@@ -17,6 +17,7 @@ import numpy as np
 
 from .case import Case, Failure, Skipped
 from .data import Matrix, Wave
+from .functions import GAMMAS
 from .kinds import Function, Integers, ranges_of
 from .modes import extra_arguments
 from .syntax import (
@@ -36,11 +37,14 @@ from .syntax import (
     Lam,
     Literal,
     Mul,
+    Norm,
     Number,
     Power,
     Program,
     Range,
+    Reduced,
     Ref,
+    Several,
     Sum,
     Tensor,
     Var,
@@ -302,7 +306,7 @@ def _told(e: Expr) -> list[Range]:
         case Delta(Affine() as left, Affine() as right) if left.bare is not None and right.bare is not None:
             ranges = [r for side in (left, right) for r in _slots(side.bare)]  # type: ignore[arg-type]
             return ranges if ranges[0] is not ranges[-1] else []
-        case Derived() | Indicator():
+        case Derived() | Indicator() | Reduced("cumsum"):
             return [s for u in walk(e) for v in bound_by(u) for s in _slots(v)]
         case _:
             return []
@@ -321,6 +325,8 @@ def _vanishes_beyond(program: Program, r: Range) -> bool:
         own = [i for i in bound_by(e) if getattr(i.kind, "range", None) is r]
         if own and not isinstance(e, Sum):
             return False
+        if isinstance(e, Norm) and isinstance(e.of.kind, Tensor) and r in e.of.kind.slots:
+            return False
         if isinstance(e, Sum):
             factors = e.body.factors if isinstance(e.body, Mul) else (e.body,)
             entries = [
@@ -338,8 +344,8 @@ def _vanishes_beyond(program: Program, r: Range) -> bool:
 
 def _is_singular(e: Expr) -> bool:
     """Whether it may be infinite at a zero."""
-    return isinstance(e, Div | Power | Derived) or (
-        isinstance(e, Call) and e.name in ("log", "sqrt", "log1p", "log2", "log10")
+    return isinstance(e, Div | Power | Derived | Several) or (
+        isinstance(e, Call) and e.name in ("log", "sqrt", "log1p", "log2", "log10", "atanh", *GAMMAS)
     )
 
 

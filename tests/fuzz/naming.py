@@ -6,7 +6,25 @@ from collections.abc import Iterable, Mapping
 from random import Random
 
 from .kinds import Function, Index, Integers, Number, Tensor
-from .syntax import Affine, App, Block, Definition, Expr, Lam, Looked, Program, Var, bound_by, children, walk
+from .syntax import (
+    Affine,
+    App,
+    Block,
+    Call,
+    Definition,
+    Expr,
+    Lam,
+    Looked,
+    Norm,
+    Program,
+    Reduced,
+    Several,
+    Size,
+    Var,
+    bound_by,
+    children,
+    walk,
+)
 from .walks import used
 
 _WORDS = (
@@ -27,7 +45,8 @@ _PLAIN: Mapping[str, str] = {
 _GREEK = "α β γ ρ σ τ φ ψ Σ Ω λ μ ν θ ω Δ ℓ ħ ξ"
 _TRAPS = (
     "len np jnp lambda None value out check memory gradient hvp def class is in np_ numpy for if return range print "
-    "max min float int x1 u1 v P n m k1 k2 d1 i1 grad_f f_bar x_bar value_and_gradient True self import "
+    "max min norm prod mean floor maximum softmax clip angle "
+    "float int x1 u1 v P n m k1 k2 d1 i1 grad_f f_bar x_bar value_and_gradient True self import "
     "einsum where zeros ones E I N R C T 𝐟 ẋ x̂ x₁ ﬁ Ψ e π_ dot shape size sample full pack"
 )
 
@@ -41,6 +60,7 @@ class Names:
 
     def __init__(self, program: Program, rng: Random, plain: bool = False, titles: Iterable[str] = ()) -> None:
         self.titles = frozenset(titles)
+        self.words = frozenset(w for e in walk(program.body) for w in _words_of(e))
         self.rng = rng
         self.plain = plain
         self.traps = 0.0 if plain else rng.choice((0.0, 0.0, 0.1, 0.4))
@@ -96,7 +116,7 @@ class Names:
     def _drawn(self, sort: str, taken: set[str]) -> str:
         if sort.startswith("="):
             return sort[1:]
-        taken = taken | WORDS
+        taken = taken | WORDS | self.words
         if not self.plain and self.rng.random() < self.traps:
             pool = [n for n in _TRAPS.split() if n not in taken]
             if pool:
@@ -112,6 +132,18 @@ class Names:
         while f"{_PLAIN[sort].split()[0]}{n}" in taken:
             n += 1
         return f"{_PLAIN[sort].split()[0]}{n}"
+
+
+def _words_of(e: Expr) -> tuple[str, ...]:
+    """The functions of the language in `e` itself, which a name of the program would hide."""
+    match e:
+        case Call(name) | Several(name) | Reduced(name):
+            return (name,)
+        case Norm():
+            return ("norm",)
+        case Size():
+            return ("size",)
+    return ()
 
 
 def _sort(v: Var) -> str:

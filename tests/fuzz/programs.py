@@ -16,6 +16,10 @@ THEMES = (
     "compared delta indicator parts singular exponent pi imaginary arithmetic index count tensors functions block "
     "call applied nested pulled equation inverted integral linear results marked gather"
 )
+NEWER = (
+    "max min clip atan2 polygamma asin acos acosh atanh angle lgamma digamma floor ceil round where indices reals and "
+    "or protected shifted sized gathered gathered guarded prod mean maximum minimum logsumexp softmax ties cumsum norm"
+)
 FORCED = frozenset(
     "fraction exponent equation inverted linear nested pulled integral applied block mean centred guard kinks "  # noqa: SIM905
     "compared".split()
@@ -39,6 +43,7 @@ class _Programs:
         self.draw = draw
         self.declarations = Declarations(draw)
         self.expressions = Structures(draw)
+        self.newer = tuple(draw.rng.sample(NEWER.split(), draw.one((1, 2, 2, 3))))
 
     def program(self) -> Program:
         captured, unknowns = self.parameters()
@@ -68,6 +73,7 @@ class _Programs:
         for _ in range(draw.one((1, 1, 2, 2, 3))):
             budget = draw.one((4, 8, 12))
             items.append(make.tensor(sight, budget) or make.number(sight, budget))
+        items += self.newer_terms(sight)[:1]
         missing = [u for u in unknowns if not any(u in free(e) for e in (*items, *(d.value for d in block)))]
         items += [self.use(u, sight) for u in missing]
         body = items[0] if len(items) == 1 else Tuple(tuple(items))
@@ -89,7 +95,7 @@ class _Programs:
         if "linear" in draw.favoured:
             linear = d.linear()
             captured += [linear] if linear else []
-        for _ in range(draw.one((1, 1, 2)) if "gather" in draw.favoured else 0):
+        for _ in range(draw.one((1, 1, 2)) if "gather" in draw.favoured or "gathered" in self.newer else 0):
             integers = d.integers()
             captured += [integers] if integers else []
         draw.rng.shuffle(captured)
@@ -125,6 +131,17 @@ class _Programs:
         for name in sorted(self.draw.favoured & FORCED):
             for _ in range(3 if self.draw.odds(0.7) else 0):
                 e: Expr | None = getattr(self.expressions, f"_{name}")(sight, self.draw.one((7, 9, 12, 15)), ())
+                if e is not None:
+                    found.append(e)
+                    break
+        return found + self.newer_terms(sight)
+
+    def newer_terms(self, sight: Sight) -> list[Expr]:
+        """Terms of the newer constructs that were drawn for this program."""
+        found = []
+        for name in self.newer:
+            for _ in range(4):
+                e = self.expressions.newer(name, sight, self.draw.one((4, 5, 6, 8)))
                 if e is not None:
                     found.append(e)
                     break

@@ -13,11 +13,13 @@ from fractions import Fraction
 
 from .kinds import Function, Index, Integers, Items, Number, Range, Tensor, Type, ranges_of
 from .syntax import (
+    TENSORS,
     Add,
     Affine,
     App,
     Block,
     Call,
+    Compared,
     Conj,
     Definition,
     Delta,
@@ -25,17 +27,22 @@ from .syntax import (
     Expr,
     Indicator,
     Integral,
+    Joined,
     Lam,
     Literal,
     Looked,
     Mul,
     Neg,
+    Not,
     Power,
     Program,
+    Reduced,
     Ref,
+    Several,
     Sum,
     Tuple,
     Var,
+    Where,
     bound_by,
     children,
     copied,
@@ -97,6 +104,10 @@ def _style(e: Expr) -> int:
             return 1
         case Call(piped=True):
             return 1
+        case Compared(_, signs):
+            return sum(sign not in ("<", "<=") for sign in signs)
+        case Reduced(name):
+            return name != "sum"
         case _:
             return 0
 
@@ -207,6 +218,49 @@ def _of_expression(e: Expr) -> Iterator[Expr]:
             for n in range(len(items)):
                 yield Tuple((*items[:n], *items[n + 1 :]))
             yield from items
+        case _:
+            yield from _of_conditions(e)
+            yield from _of_reductions(e)
+
+
+def _of_conditions(e: Expr) -> Iterator[Expr]:
+    """Smaller conditions, and values under fewer of them."""
+    match e:
+        case Where(condition, body, otherwise) if otherwise is not None:
+            yield Where(condition, body)
+            yield Where(Not(condition), otherwise)
+        case Joined(_, items):
+            yield from items
+        case Not(of):
+            yield of
+        case Compared(sides, signs) if len(signs) > 1:
+            yield Compared(sides[:-1], signs[:-1])
+            yield Compared(sides[1:], signs[1:])
+        case Compared((left, right), (sign,)):
+            for n, side in enumerate((left, right)):
+                if not isinstance(side, Affine | Literal):
+                    zero = Literal(Fraction(0))
+                    yield Compared((zero, right) if n == 0 else (left, zero), (sign,))
+
+
+def _of_reductions(e: Expr) -> Iterator[Expr]:
+    """Reductions without a condition, over fewer indices, or as sums; functions of fewer numbers."""
+    match e:
+        case Reduced(name, indices, body, condition):
+            if condition is not None:
+                yield Sum(indices, body) if name == "sum" else Reduced(name, indices, body)
+                if name != "sum" and name not in TENSORS:
+                    yield Reduced("sum", indices, body, condition)
+            elif name not in TENSORS:
+                yield Sum(indices, body)
+            for n in range(len(indices) if len(indices) > 1 and name not in TENSORS else 0):
+                yield Reduced(name, (*indices[:n], *indices[n + 1 :]), body, condition)
+        case Several("max" | "min" as name, args) if len(args) > 2:
+            for n in range(len(args)):
+                yield Several(name, (*args[:n], *args[n + 1 :]))
+        case Several("clip", (x, low, high)):
+            yield Several("max", (x, low))
+            yield Several("min", (x, high))
 
 
 def _inlined(e: Expr, var: Var, value: Expr) -> Expr:

@@ -13,6 +13,7 @@ from .syntax import (
     App,
     Block,
     Call,
+    Compared,
     Conj,
     Constant,
     Definition,
@@ -22,23 +23,32 @@ from .syntax import (
     Expr,
     Indicator,
     Integral,
+    Joined,
     Lam,
     Literal,
     Looked,
     Mul,
     Neg,
+    Norm,
+    Not,
     Power,
     Program,
+    Reduced,
     Ref,
+    Several,
+    Size,
     Sum,
     Tuple,
     Var,
+    Where,
     bound_by,
     walk,
 )
 
 # how tightly a text binds
-ARROW, PIPE, SUM, PRODUCT, UNARY, CARET, POSTFIX, ATOM = range(8)
+ARROW, OR, AND, NOT, RELATION, PIPE, SUM, PRODUCT, UNARY, CARET, POSTFIX, ATOM = range(12)
+_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+_SHORT = {"<=": "≤", ">=": "≥", "!=": "≠"}
 _ALIASES = {(1, False): "RV", (1, True): "CV", (2, False): "RM", (2, True): "CM"}
 _FUNCTIONS = {
     ((False,), False): "RF",
@@ -65,6 +75,7 @@ class Writer:
         self.plain = plain
         self.rng = Random(program.seed * 7919 + 1)
         self.sized: set[Range] = set()
+        self.told = _kept_in_range(program)
         self.tight = not plain and self.rng.random() < 0.2
         self.parens = 0.0 if plain else self.rng.choice((0.0, 0.0, 0.05))
         self.typed = 0.0 if plain else self.rng.choice((0.0, 0.3, 0.8))
@@ -193,7 +204,7 @@ class Writer:
                 and (any(r not in self.sized for r in each) or self.plain or self.odds(0.8))
             ):
                 if anchoring:
-                    self.sized.update(each)
+                    self.sized.update(r for r in each if r not in self.told)
                 return f"{alias}{{{self.comma().join(self.names.size(r) for r in each)}}}"
             if not any(r.named and r not in self.sized for r in each) or not anchoring or space:
                 return str(alias)
@@ -203,7 +214,7 @@ class Writer:
         if r.declared:
             return self.titles[r]
         if r.named and (r not in self.sized or not self.odds(0.2)):
-            if anchoring:
+            if anchoring and r not in self.told:
                 self.sized.add(r)
             return f"N{{{self.names.size(r)}}}"
         return "N"
@@ -291,7 +302,54 @@ class Writer:
                 return f"{how}({self.expr(of, ARROW)}{second})", ATOM
             case Block(definitions, body):
                 return self.block(definitions, body), ATOM
-        raise AssertionError(f"no spelling for {type(e).__name__}")
+            case Compared() | Joined() | Not():
+                return self.condition(e)
+            case Reduced():
+                return self.reduction(e), ATOM
+        return self.function_of_several(e), ATOM
+
+    def condition(self, e: Expr) -> tuple[str, int]:
+        """A condition: a chain may be turned around."""
+        match e:
+            case Not(of):
+                return f"not {self.expr(of, NOT)}", NOT
+            case Joined(word, items):
+                level = AND if word == "and" else OR
+                return f" {word} ".join(self.expr(item, level + 1) for item in items), level
+            case Compared(sides, signs):
+                texts = [self.expr(s, PIPE) for s in sides]
+                if self.odds(0.1):
+                    texts, signs = texts[::-1], tuple(_TURNED[s] for s in reversed(signs))
+                text = texts[0]
+                for sign, side in zip(signs, texts[1:], strict=True):
+                    text += self.operator(_SHORT.get(sign, sign) if self.odds(0.1) else sign) + side
+                return text, RELATION
+        raise AssertionError(f"{type(e).__name__} is no condition")
+
+    def reduction(self, e: Reduced) -> str:
+        parts = (e.body,) if e.condition is None else (e.body, e.condition)
+        names = [self.index(i, parts) for i in e.indices]
+        listed = names[0] if len(names) == 1 else f"({self.comma().join(names)})"
+        condition = [] if e.condition is None else [self.expr(e.condition, ARROW)]
+        word = "∑" if e.name == "sum" and self.odds(0.2) else e.name
+        return f"{word}({self.comma().join([listed, *condition, self.expr(e.body, ARROW)])})"
+
+    def function_of_several(self, e: Expr) -> str:
+        """A function whose arguments are written one after another."""
+        match e:
+            case Where(condition, body, otherwise):
+                name, args = "where", [condition, body, *([otherwise] if otherwise is not None else [])]
+            case Several(name, given):
+                args = list(given)
+            case Norm(of):
+                name, args = "norm", [of]
+            case Size(of):
+                assert isinstance(of.kind, Index), "an index"
+                r = of.kind.range
+                return f"size({self.titles[r]})" if r.declared else self.names.size(r)
+            case _:
+                raise AssertionError(f"no spelling for {type(e).__name__}")
+        return f"{name}({self.comma().join(self.expr(a, ARROW) for a in args)})"
 
     def application(self, e: App) -> tuple[str, int]:
         args = self.comma().join(self.expr(a, ARROW) for a in e.args)
@@ -396,7 +454,18 @@ def _affine_text(terms: list[tuple[int, str]], constant: int = 0) -> str:
 
 def _parameters(program: Program) -> list[Var]:
     """Everything that has a written type: parameters of the program and of the functions in it."""
-    return [*program.params, *(v for e in walk(program.body) for v in bound_by(e))]
+    bound = [v for e in walk(program.body) for v in ((e.of,) if isinstance(e, Size) else bound_by(e))]
+    return [*program.params, *bound]
+
+
+def _kept_in_range(program: Program) -> set[Range]:
+    """The ranges of slots whose arithmetic a condition keeps in range: no index alone says there which size it is."""
+    found: set[Range] = set()
+    for e in walk(program.body):
+        if isinstance(e, App) and isinstance(e.function.kind, Tensor):
+            pairs = zip(e.args, e.function.kind.slots, strict=True)
+            found.update(r for a, r in pairs if isinstance(a, Affine) and a.terms and a.bare is None and not r.declared)
+    return found
 
 
 def _declared_ranges(program: Program) -> list[Range]:

@@ -6,9 +6,12 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import ClassVar
 
-from .comparisons import Comparisons
+from .conditions import WEIGHTS as CONDITIONS
 from .expressions import WEIGHTS
+from .functions import WEIGHTS as FUNCTIONS
 from .kinds import COMPLEX, REAL, Function, Index, Items, Number, Range, Tensor, Type, over_complex
+from .reductions import WEIGHTS as REDUCTIONS
+from .reductions import Reductions
 from .sight import LARGEST_LOOP, Sight, bare, is_complex
 from .syntax import (
     Add,
@@ -38,11 +41,14 @@ SMALL = 5  # unknowns of an equation
 CALLED = 30  # values of the indices around a call, which multiply those inside of the function
 
 
-class Structures(Comparisons):
+class Structures(Reductions):
     """Draws numbers of all constructs."""
 
     weights: ClassVar[dict[str, float]] = {
         **WEIGHTS,
+        **FUNCTIONS,
+        **CONDITIONS,
+        **REDUCTIONS,
         "block": 0.7,
         "call": 0.4,
         "applied": 0.15,
@@ -78,12 +84,13 @@ class Structures(Comparisons):
 
     def definition(self, sight: Sight, budget: int) -> Definition:
         """A number, a tensor, a function, or two numbers at once."""
+        e: Expr | None
         roll = self.draw.rng.random()
         textual = self.draw.odds(0.12)
         if roll < 0.35:
             return Definition((self._named(e := self.number(sight, budget)),), e, textual)
         if roll < 0.7:
-            e = self.tensor(sight, budget)
+            e = self.tensor(sight, budget) if self.draw.odds(0.85) else self.map_of_reduction(sight, budget)
             if e is not None:
                 return Definition((self._named(e),), e, textual)
         if roll < 0.9:
@@ -215,20 +222,6 @@ class Structures(Comparisons):
         plain = len(given) == 1 and isinstance(kind.result, Number) and isinstance(kind.params[0], Number)
         result: Expr = App(head, given, piped=plain and isinstance(head, Ref) and self.draw.odds(0.15))
         return self.entry_of(result, sight)
-
-    def entry_of(self, e: Expr, sight: Sight) -> Expr:
-        """A number made of a number or of a tensor."""
-        if not isinstance(e.kind, Tensor):
-            return e
-        indices = []
-        for r in e.kind.slots:
-            known = sight.over(r)
-            indices.append(self.draw.one(known) if known and self.draw.odds(0.8) else Var(Index(r)))
-        new = tuple(i for i in indices if i not in sight.indices)
-        entry: Expr = App(e, tuple(bare(i) for i in indices))
-        if new and sight.within(new).loop <= LARGEST_LOOP and self.draw.odds(0.6):
-            entry = Mul((entry, self.leaf(sight.within(new), new)))
-        return Sum(new, entry) if new else entry
 
     def argument(self, kind: Type, sight: Sight, budget: int) -> Expr | None:
         """An expression of a type."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any
 
-from .kinds import COMPLEX, REAL, Function, Index, Integers, Items, Number, Tensor, Type, over_complex
+from .kinds import COMPLEX, REAL, Function, Index, Integers, Items, Number, Tensor, Truth, Type, over_complex
 from .kinds import Range as Range
 
 # --- expressions ----------------------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ class Conj(Expr):
         return self.of.kind
 
 
-REAL_VALUED = frozenset({"real", "imag", "abs", "abs2"})
+REAL_VALUED = frozenset({"real", "imag", "abs", "abs2", "angle"})
 
 
 @node
@@ -200,6 +200,101 @@ class Indicator(Expr):
 
     def _kind(self) -> Type:
         return self.body.kind
+
+
+@node
+class Compared(Expr):
+    """`a < b`, or a chain `a <= b < c`: one sign less than sides."""
+
+    sides: tuple[Expr, ...]
+    signs: tuple[str, ...]
+
+    def _kind(self) -> Type:
+        return Truth()
+
+
+@node
+class Joined(Expr):
+    """Conditions joined by `and` or by `or`."""
+
+    word: str
+    items: tuple[Expr, ...]
+
+    def _kind(self) -> Type:
+        return Truth()
+
+
+@node
+class Not(Expr):
+    of: Expr
+
+    def _kind(self) -> Type:
+        return Truth()
+
+
+@node
+class Where(Expr):
+    """`where(c, a, b)`; without b it is 0 where c is false."""
+
+    condition: Expr
+    body: Expr
+    otherwise: Expr | None = None
+
+    def _kind(self) -> Type:
+        return _joined((self.body, *((self.otherwise,) if self.otherwise is not None else ())))
+
+
+TENSORS = ("softmax", "ties", "cumsum")
+"""Reductions whose value is a map of their indices."""
+OF_COMPLEX = ("sum", "prod", "mean", "cumsum")
+"""Reductions that take complex numbers, too."""
+
+
+@node
+class Reduced(Expr):
+    """`maximum((i, j), c, e)` and its like, and a sum with a condition: a number, or a map of the indices."""
+
+    name: str
+    indices: tuple[Var, ...]
+    body: Expr
+    condition: Expr | None = None
+
+    def _kind(self) -> Type:
+        c = self.name in OF_COMPLEX and over_complex(self.body.kind)
+        if self.name in TENSORS:
+            return Tensor(tuple(i.kind.range for i in self.indices if isinstance(i.kind, Index)), c)
+        return Number(c)
+
+
+@node
+class Norm(Expr):
+    """`norm(x)` of a tensor, or of a map of indices."""
+
+    of: Expr
+
+    def _kind(self) -> Type:
+        return REAL
+
+
+@node
+class Several(Expr):
+    """A function of several numbers: `max(a, b)`, `clip(x, a, b)`, `polygamma(1, x)`."""
+
+    name: str
+    args: tuple[Expr, ...]
+
+    def _kind(self) -> Type:
+        return REAL
+
+
+@node
+class Size(Expr):
+    """The size of an index's range as a number: n of `N{n}`, `size(Z)` of a domain."""
+
+    of: Var
+
+    def _kind(self) -> Type:
+        return REAL
 
 
 @node
@@ -369,7 +464,7 @@ def rebuilt(e: Expr, change: Callable[[Expr], Expr]) -> Expr:
 def bound_by(e: Expr) -> tuple[Var, ...]:
     """The variables that `e` itself binds."""
     match e:
-        case Sum(indices):
+        case Sum(indices) | Reduced(_, indices):
             return indices
         case Lam(params):
             return params
@@ -402,6 +497,10 @@ def replaced(e: Expr, names: Mapping[Var, Var]) -> Expr:
             return Affine(tuple((c, _other(v, names)) for c, v in terms), constant)
         case Sum(indices, body):
             return Sum(tuple(names.get(v, v) for v in indices), body)
+        case Reduced(name, indices, body, condition):
+            return Reduced(name, tuple(names.get(v, v) for v in indices), body, condition)
+        case Size(of):
+            return Size(names.get(of, of))
         case Lam(params, body):
             return Lam(tuple(names.get(v, v) for v in params), body)
         case Integral(var, slope, at, body):

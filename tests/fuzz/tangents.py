@@ -8,9 +8,10 @@ not depend on the direction. Conventions: |x| and sign(x) have derivative 0 at 0
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,11 @@ def xp_of(a: Array) -> Any:
     import jax.numpy as jnp
 
     return jnp
+
+
+def xp_of_all(*arrays: Array) -> Any:
+    """JAX's NumPy if one of the arrays is JAX's."""
+    return next((xp for xp in map(xp_of, arrays) if xp is not np), np)
 
 
 def tag_of(*values: Value) -> int:
@@ -81,6 +87,11 @@ def primal(v: Value) -> Array:
     while isinstance(v, Dual):
         v = v.primal
     return v
+
+
+def with_primal(v: Value, x: Array) -> Value:
+    """The value `x` with the tangents of `v`."""
+    return Dual(v.tag, with_primal(v.primal, x), v.tangent) if isinstance(v, Dual) else x
 
 
 def tangents(v: Value) -> Iterator[Array]:
@@ -128,7 +139,7 @@ def div(a: Value, b: Value) -> Value:
 
 def where(condition: Array, a: Value, otherwise: float = 0) -> Value:
     """`a` where the condition holds, else 0, whatever `a` is there: also in the tangents."""
-    return each(a, lambda x: xp_of(x).where(condition, x, otherwise))
+    return each(a, lambda x: xp_of_all(x, condition).where(condition, x, otherwise))
 
 
 def summed(v: Value, axis_size: int, ndim: int) -> Value:
@@ -243,6 +254,16 @@ _PLAIN: dict[str, Callable[[Any, Array], Array]] = {
     "relu": lambda xp, x: xp.where(x > 0, x, 0 * x),
     "erf": lambda xp, x: _special("erf", x),
     "erfc": lambda xp, x: _special("erfc", x),
+    "asin": lambda xp, x: xp.arcsin(x),
+    "acos": lambda xp, x: xp.arccos(x),
+    "acosh": lambda xp, x: xp.arccosh(x),
+    "atanh": lambda xp, x: xp.arctanh(x),
+    "angle": lambda xp, x: xp.angle(x),
+    "floor": lambda xp, x: xp.floor(x),
+    "ceil": lambda xp, x: xp.ceil(x),
+    "round": lambda xp, x: xp.round(x),
+    "lgamma": lambda xp, x: _special("gammaln", x),
+    "digamma": lambda xp, x: _special("digamma", x),
 }
 
 
@@ -329,7 +350,7 @@ def _slope(name: str, p: Value, t: Value, result: Value, complex_: bool) -> Valu
     return _slope_of_others(name, p, t, result, complex_)
 
 
-def _slope_of_others(name: str, p: Value, t: Value, result: Value, complex_: bool) -> Value:
+def _slope_of_others(name: str, p: Value, t: Value, result: Value, complex_: bool) -> Value | None:
     """The same for what is made of exponentials and logarithms."""
     match name:
         case "log1p" | "log2" | "log10":
@@ -348,4 +369,80 @@ def _slope_of_others(name: str, p: Value, t: Value, result: Value, complex_: boo
         case "erf" | "erfc":
             size = (2 if name == "erf" else -2) / np.sqrt(np.pi * LONG(1))
             return mul(times(call("exp", neg(mul(p, p)), complex_), size), t)
+        case "floor" | "ceil" | "round":
+            return None
+        case "lgamma":
+            return mul(call("digamma", p, complex_), t)
+        case "digamma":
+            return mul(polygamma(1, p), t)
+    return _slope_of_arcs(name, p, t, complex_)
+
+
+def _slope_of_arcs(name: str, p: Value, t: Value, complex_: bool) -> Value | None:
+    """The same for angles, and inverses of trigonometric functions."""
+    one = _ones(p)
+    match name:
+        case "asin" | "acos":
+            slope = div(t, call("sqrt", add(one, neg(mul(p, p))), complex_))
+            return slope if name == "asin" else neg(slope)
+        case "acosh":
+            # the product of two roots, which is the root of a product on one side of the cut alone
+            roots = mul(call("sqrt", add(p, neg(one)), complex_), call("sqrt", add(p, one), complex_))
+            return div(t, roots)
+        case "atanh":
+            return div(t, add(one, neg(mul(p, p))))
+        case "angle":
+            return imag(div(t, p)) if complex_ else None
     raise AssertionError(f"no rule for {name}")
+
+
+# --- functions of several numbers -----------------------------------------------------------------------------------
+
+
+def several(name: str, args: Sequence[Value]) -> Value:
+    """A function of several real numbers."""
+    match name, args:
+        case "max" | "min", _:
+            return extreme(args, largest=name == "max")
+        case "clip", (x, low, high):
+            return extreme((extreme((x, low), True), high), False)
+        case "atan2", (y, x):
+            return _atan2(y, x)
+        case "polygamma", (n, x):
+            return polygamma(int(primal(n)), x)
+    raise AssertionError(f"no meaning for {name} of {len(args)} numbers")
+
+
+def extreme(values: Sequence[Value], largest: bool) -> Value:
+    """The largest or the least of some numbers; those that are equal share the derivative equally."""
+    plain = [primal(v) for v in values]
+    xp = xp_of_all(*plain)
+    best = reduce(xp.maximum if largest else xp.minimum, plain)
+    meets = [p == best for p in plain]
+    count = sum(m * 1 for m in meets)
+    shares = [each(where(m, v), lambda x: x / count) for m, v in zip(meets, values, strict=True)]
+    return with_primal(reduce(add, shares), best)
+
+
+def _atan2(y: Value, x: Value) -> Value:
+    tag = tag_of(y, x)
+    if not tag:
+        return xp_of_all(y, x).arctan2(y, x)
+    (p, s), (q, t) = parts(y, tag), parts(x, tag)
+    square = add(mul(p, p), mul(q, q))
+    by_y = None if s is None else mul(div(q, square), s)
+    by_x = None if t is None else neg(mul(div(p, square), t))
+    return _dual(tag, _atan2(p, q), _plus(by_y, by_x))
+
+
+def polygamma(n: int, v: Value) -> Value:
+    """The derivative of that order of the digamma function."""
+    if isinstance(v, Dual):
+        return Dual(v.tag, polygamma(n, v.primal), mul(polygamma(n + 1, v.primal), v.tangent))
+    if xp_of(v) is not np:
+        from jax.scipy.special import polygamma as of_jax
+
+        return of_jax(n, v)
+    from scipy import special
+
+    return np.asarray(special.polygamma(n, np.asarray(v, DOUBLE)), np.asarray(v).dtype)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 
@@ -28,14 +29,20 @@ from tests.fuzz.syntax import (
     Add,
     App,
     Call,
+    Compared,
     Div,
     Expr,
+    Joined,
     Literal,
+    Not,
     Power,
     Program,
+    Reduced,
     Ref,
+    Several,
     Sum,
     Var,
+    Where,
     walk,
 )
 from tests.fuzz.walks import nodes
@@ -128,6 +135,36 @@ RARE = (
 def test_rare_constructs_are_drawn() -> None:
     counts = [constructs(program(6, n)) for n in range(800)]
     assert {name: sum(name in c for c in counts) for name in RARE if sum(name in c for c in counts) < 4} == {}
+
+
+NEWER = (
+    *(f"{sign} of {what}" for sign in ("<", "<=", ">", ">=", "==", "!=") for what in ("indices", "reals")),
+    *("where", "where with two values", "and", "or", "not", "guarded sum", "size as number", "size in a condition"),
+    *("index arithmetic in a condition", "index arithmetic under a condition", "entry of integers in a condition"),
+    *("prod", "mean", "maximum", "minimum", "logsumexp", "softmax", "ties", "cumsum", "norm"),
+    *("max", "min", "clip", "atan2", "polygamma", "asin", "acos", "acosh", "atanh", "angle", "lgamma", "digamma"),
+    *("floor", "ceil", "round"),
+)
+
+
+@pytest.mark.slow
+def test_conditions_reductions_and_functions_are_drawn_in_one_program_of_twenty() -> None:
+    counts = Counter(name for n in range(1200) for name in constructs(program(7, n)))
+    assert {name: counts[name] for name in NEWER if counts[name] < 60} == {}
+
+
+@pytest.mark.parametrize("kept", [Joined, Not, Several, Reduced])
+def test_conditions_and_reductions_are_made_smaller(kept: type) -> None:
+    i, j, x = Var(Index(N)), Var(Index(N)), Var(Tensor((N,)))
+    less, positive = Compared((bare(i), bare(j)), ("<",)), Compared((entry(x, bare(i)), number(0)), (">",))
+    three = Several("max", (entry(x, bare(i)), entry(x, bare(j)), number(7)))
+    largest = Reduced("maximum", (i, j), three, Joined("and", (less, Not(positive))))
+    k = Var(Index(N))
+    first = Compared((bare(k), number(2)), ("<",))
+    p = Program(((x,),), Sum((k,), Where(Joined("or", (first, first)), largest, entry(x, bare(k)))), seed=1)
+    small = shrunk(p, lambda q: any(isinstance(e, kept) for e in walk(q.body)), seconds=10)
+    assert nodes(small) <= 9
+    assert well_formed(small)
 
 
 def test_sizes_that_are_named_like_values_are_seen() -> None:

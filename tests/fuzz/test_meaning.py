@@ -174,13 +174,20 @@ FUNCTIONS = (
     "log2",
     "log10",
     "expm1",
+    "angle",
 )
-OF_REALS = ("asinh", "softplus", "sigmoid", "relu", "erf", "erfc")
+OF_COMPLEX = ("asin", "acos", "acosh", "atanh")
+OF_REALS = ("asinh", "softplus", "sigmoid", "relu", "acosh")
+IN_DOUBLE = ("erf", "erfc", "lgamma", "digamma")
+ROUNDED = ("floor", "ceil", "round")
+CASES = [
+    *((n, c) for n in FUNCTIONS for c in (False, True)),
+    *((n, False) for n in (*OF_REALS, *IN_DOUBLE, *ROUNDED)),
+    *((n, True) for n in OF_COMPLEX),
+]
 
 
-@pytest.mark.parametrize(
-    ("name", "complex_"), [*((n, c) for n in FUNCTIONS for c in (False, True)), *((n, False) for n in OF_REALS)]
-)
+@pytest.mark.parametrize(("name", "complex_"), CASES)
 def test_tangents_are_differences(name: str, complex_: bool) -> None:
     if complex_ and name == "atan":
         z, d = np.clongdouble(0.3 + 0.2j), np.clongdouble(0.7 - 1j)
@@ -195,7 +202,7 @@ def test_tangents_are_differences(name: str, complex_: bool) -> None:
     h = np.longdouble(1e-6)
     difference = (T.call(name, z + h * d, complex_) - T.call(name, z - h * d, complex_)) / (2 * h)
     # SciPy's functions are of double precision
-    tolerance = 1e-8 if name in ("erf", "erfc") else 1e-9
+    tolerance = 1e-8 if name in IN_DOUBLE else 1e-9
     assert complex(exact) == pytest.approx(complex(difference), rel=tolerance, abs=1e-12)
 
 

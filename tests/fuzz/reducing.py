@@ -1,0 +1,143 @@
+"""Products, means, extrema, softmax, running sums and norms over indices, each with a condition if there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from . import tangents as T
+from .kinds import Index, Tensor
+from .meaning import Held, Scope, evaluate, noted
+from .syntax import Expr, Norm, Reduced, Var
+from .truth import truth
+
+
+def reduced(e: Expr, scope: Scope) -> Any:
+    """A number, or a tensor of the indices."""
+    if isinstance(e, Norm):
+        return _norm(evaluate(e.of, scope), scope)
+    assert isinstance(e, Reduced), "a reduction"
+    v, mask = _flat(e.indices, e.body, e.condition, scope)
+    match e.name:
+        case "sum":
+            return _total(v, mask)
+        case "prod":
+            return _product(v, mask)
+        case "mean":
+            count = mask.sum(axis=-1)
+            return T.each(_total(v, mask), lambda x: x / count)
+        case "maximum" | "minimum":
+            return _extreme(v, mask, e.name == "maximum")
+        case "logsumexp":
+            return _logsumexp(v, mask)
+    return _of_entries(e, v, mask, scope)
+
+
+def _of_entries(e: Reduced, v: T.Value, mask: Any, scope: Scope) -> Held:
+    match e.name:
+        case "cumsum":
+            found = T.each(T.where(mask, v), lambda x: T.xp_of(x).cumsum(x, axis=-1))
+        case "softmax":
+            found = _softmax(v, mask)
+        case "ties":
+            found = _shares(v, mask, _best(v, mask, True))
+        case _:
+            raise AssertionError(f"no meaning for {e.name}")
+    assert isinstance(e.kind, Tensor), "a tensor"
+    slots = e.kind.slots
+    counts = tuple(r.count for r in slots)
+    return Held(T.each(found, lambda x: x.reshape(x.shape[:-1] + counts)), scope.depth, slots)
+
+
+def _flat(indices: Sequence[Var], body: Expr, condition: Expr | None, scope: Scope) -> tuple[T.Value, Any]:
+    """The numbers that are reduced, all along one last axis, and which of them count."""
+    inner = scope.within(indices)
+    value = evaluate(body, inner)
+    counts = tuple(i.kind.range.count for i in indices if isinstance(i.kind, Index))
+    holds: Any = np.ones((1,) * (1 + inner.depth), bool)
+    if condition is not None:
+        holds, known = truth(condition, inner)
+        value = T.where(known, value, float("nan"))
+        holds = holds | ~known
+
+    def flat(x: Any) -> Any:
+        x = x.reshape((1,) * (1 + inner.depth)) if not x.ndim else x
+        wide = T.xp_of(x).broadcast_to(x, x.shape[: 1 + scope.depth] + counts)
+        return wide.reshape((*x.shape[: 1 + scope.depth], -1))
+
+    return T.each(value, flat), flat(holds)
+
+
+def _total(v: T.Value, mask: Any) -> T.Value:
+    return T.each(T.where(mask, v), lambda x: x.sum(axis=-1))
+
+
+def _product(v: T.Value, mask: Any) -> T.Value:
+    """Factor by factor, so that the product rule holds where factors are 0."""
+    factors = T.add(T.where(mask, v), T.xp_of(mask).where(mask, 0, 1))
+    count = T.primal(factors).shape[-1]
+    return reduce(T.mul, [T.each(factors, lambda x: x[..., n]) for n in range(count)])  # noqa: B023
+
+
+def _best(v: T.Value, mask: Any, largest: bool) -> Any:
+    """The largest or the least number; of nothing −∞ or ∞."""
+    p = T.primal(v)
+    held = T.xp_of_all(p, mask).where(mask, p, -np.inf if largest else np.inf)
+    return (held.max if largest else held.min)(axis=-1, keepdims=True)
+
+
+def _shares(v: T.Value, mask: Any, best: Any) -> Any:
+    """The share of each number in the extremum; equal ones have equal shares."""
+    meets = (T.primal(v) == best) & mask
+    xp = T.xp_of(best)
+    count = meets.sum(axis=-1, keepdims=True)
+    return xp.where(xp.isnan(best), best, meets / xp.where(count == 0, 1, count))
+
+
+def _extreme(v: T.Value, mask: Any, largest: bool) -> T.Value:
+    best = _best(v, mask, largest)
+    weights = _shares(v, mask, best)
+    moved = T.each(T.where(weights != 0, v), lambda x: (x * weights).sum(axis=-1))
+    return T.with_primal(moved, best[..., 0])
+
+
+def _exponentials(v: T.Value, mask: Any) -> tuple[T.Value, Any]:
+    """exp(v − m), and the largest m."""
+    p = T.primal(v)
+    xp = T.xp_of_all(p, mask)
+    largest = xp.where(mask, p, -np.inf).max(axis=-1, keepdims=True)
+    moved = xp.where(xp.isfinite(largest), largest, 0)
+    return T.where(mask, T.call("exp", T.where(mask, T.add(v, -moved)), False)), moved
+
+
+def _logsumexp(v: T.Value, mask: Any) -> T.Value:
+    exponentials, moved = _exponentials(v, mask)
+    some = mask.any(axis=-1)
+    total = T.add(_total(exponentials, mask), T.xp_of(some).where(some, 0, 1))
+    result = T.where(some, T.add(T.call("log", total, False), moved[..., 0]))
+    return T.add(result, T.xp_of(some).where(some, 0, -np.inf))
+
+
+def _softmax(v: T.Value, mask: Any) -> T.Value:
+    exponentials, _ = _exponentials(v, mask)
+    some = mask.any(axis=-1, keepdims=True)
+    total = T.each(exponentials, lambda x: x.sum(axis=-1, keepdims=True))
+    return T.where(mask, T.div(exponentials, T.add(total, T.xp_of(some).where(some, 0, 1))))
+
+
+def _norm(x: Held, scope: Scope) -> T.Value:
+    """√Σ|x|², whose derivative at 0 is 0."""
+    width = len(x.slots)
+
+    def total(y: Any) -> Any:
+        return y.reshape((*y.shape[: y.ndim - width], -1)).sum(axis=-1)
+
+    squares = T.each(T.call("abs2", x.value, True), total)
+    noted(squares, scope)
+    zero = T.primal(squares) == 0
+    root = T.call("sqrt", T.add(T.where(~zero, squares), zero * 1), False)
+    more = (1,) * (scope.depth - x.depth)
+    return T.each(T.where(~zero, root), lambda y: y.reshape(y.shape + more))

@@ -1,0 +1,143 @@
+"""Products, means, extrema, softmax, running sums, norms, and sums with a condition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from .conditions import Conditions
+from .expressions import told
+from .functions import SINGLE
+from .kinds import Index, Range, Tensor
+from .sight import LARGEST_LOOP, Sight, bare
+from .syntax import OF_COMPLEX, TENSORS, App, Compared, Delta, Expr, Lam, Mul, Norm, Reduced, Ref, Sum, Var, Where
+from .walks import free
+
+WEIGHTS = {"reduction_of_any": 0.6, "norm": 0.1}
+NAMES = ("sum", "sum", "prod", "mean", "maximum", "minimum", "logsumexp", "softmax", "ties", "cumsum")
+FEW = 12  # values of a product, which grows as a power
+
+
+class Reductions(Conditions):
+    """Draws reductions."""
+
+    def newer(self, name: str, sight: Sight, budget: int) -> Expr | None:
+        """A term of one of the newer constructs."""
+        if name in SINGLE or name in ("max", "min", "clip", "atan2", "polygamma"):
+            e = self.of_name(name, sight, budget)
+            return e and Mul((e, self.leaf(sight)))
+        match name:
+            case "guarded":
+                return self.reduction("sum", sight, budget)
+            case "where" | "protected" | "shifted" | "sized" | "norm":
+                found: Expr | None = getattr(self, f"_{name}")(sight, budget, ())
+                return found
+            case "reals":
+                return self._where(sight, budget, (), name)
+            case "indices" | "and" | "or":
+                return self._over_one(sight, lambda i, s: self._where(s, budget, (i,), name))
+            case "gathered":
+                return self._gathered(sight, budget)
+        return self.reduction(name, sight, budget)
+
+    # --- reductions -------------------------------------------------------------------------------------------------
+
+    def _reduction_of_any(self, sight: Sight, budget: int, needed: tuple[Var, ...]) -> Expr | None:
+        return self.reduction(self.draw.one(NAMES), sight, budget, needed)
+
+    def reduction(self, name: str, sight: Sight, budget: int, needed: tuple[Var, ...] = ()) -> Expr | None:
+        """A number made of the reduction of that name."""
+        e = self.reduced(name, sight, budget, needed)
+        return None if e is None else self.entry_of(e, sight)
+
+    def reduced(self, name: str, sight: Sight, budget: int, needed: tuple[Var, ...] = ()) -> Reduced | None:
+        """The reduction of that name over new indices: a number, or a tensor."""
+        if sight.depth > 4:
+            return None
+        indices: list[Var] = []
+        inner = sight
+        for _ in range(1 if name == "cumsum" else self.draw.one((1, 1, 1, 2))):
+            i = self._new_index(inner)
+            if i is not None and (name != "cumsum" or _has_order(i)):
+                indices.append(i)
+                inner = inner.within([i])
+        if not indices or (name == "prod" and inner.loop > FEW * sight.loop):
+            return None
+        over = tuple(indices)
+        condition = None
+        if name == "sum" or self.draw.odds(0.4):
+            condition = self.condition(inner, max(2, budget // 3), over)
+            budget -= budget // 3
+        draw = self.number if name in OF_COMPLEX else self.real
+        body = draw(inner, max(1, budget - 2), (*over, *needed))
+        parts = (body,) if condition is None else (body, condition)
+        return Reduced(name, over, body, condition) if told(over, parts) else None
+
+    def map_of_reduction(self, sight: Sight, budget: int) -> Expr | None:
+        """A tensor: softmax, shares in a maximum, a running sum."""
+        return self.reduced(self.draw.one(TENSORS), sight, budget)
+
+    def entry_of(self, e: Expr, sight: Sight) -> Expr:
+        """A number made of a number or of a tensor."""
+        if not isinstance(e.kind, Tensor):
+            return e
+        indices = []
+        for r in e.kind.slots:
+            known = sight.over(r)
+            indices.append(self.draw.one(known) if known and self.draw.odds(0.8) else Var(Index(r)))
+        new = tuple(i for i in indices if i not in sight.indices)
+        entry: Expr = App(e, tuple(bare(i) for i in indices))
+        if new and sight.within(new).loop <= LARGEST_LOOP and self.draw.odds(0.6):
+            entry = Mul((entry, self.leaf(sight.within(new), new)))
+        return Sum(new, entry) if new else entry
+
+    def _norm(self, sight: Sight, budget: int, needed: tuple[Var, ...]) -> Expr | None:
+        """The norm of a tensor, or of a map of an index."""
+        if sight.tensors and self.draw.odds(0.4):
+            return Norm(Ref(self.draw.one(sight.tensors)))
+        i = self._new_index(sight)
+        if i is None:
+            return None
+        body = self.number(sight.within([i]), budget - 3, (i, *needed))
+        return Norm(Lam((i,), body)) if told((i,), (body,)) else None
+
+    # --- conditions on entries of arrays of integers ----------------------------------------------------------------
+
+    def _gathered(self, sight: Sight, budget: int) -> Expr | None:
+        """A value where J(e) is an index, or stands in some relation to one."""
+        if not sight.integers:
+            return None
+        array = self.draw.one(sight.integers)
+        kind = array.kind
+        new = [Var(Index(r)) for r in (*kind.slots, kind.entry)]  # type: ignore[union-attr]
+        inner = sight.within(new)
+        entry = self.looked(kind.entry, replace(inner, integers=(array,)))  # type: ignore[union-attr]
+        if entry is None or inner.loop > LARGEST_LOOP:
+            return None
+        sign = self.draw.one(("==", "==", "==", "!=", "<", ">="))
+        sides = (bare(entry), bare(new[-1]))
+        body = self.number(inner, budget - 3, tuple(new))
+        condition = Compared(sides if self.draw.odds(0.7) else sides[::-1], (sign,))
+        if sign == "==" and self.draw.odds(0.1):
+            return self.summed(tuple(new), Delta(*sides, body))
+        if self.draw.odds(0.5):
+            return self.summed(tuple(new), Where(condition, body, self.leaf(inner) if self.draw.odds(0.3) else None))
+        return Reduced("sum", tuple(new), body, condition) if told(new, (body, condition)) else None
+
+    def _over_one(self, sight: Sight, make: Callable[[Var, Sight], Expr | None]) -> Expr | None:
+        """A sum over a new index of what is made with it."""
+        i = self._new_index(sight)
+        if i is None:
+            return None
+        body = make(i, sight.within([i]))
+        if body is None:
+            return None
+        if i not in free(body):
+            body = Mul((body, self.leaf(sight.within([i]), (i,))))
+        return self.summed((i,), body)
+
+
+def _has_order(i: Var) -> bool:
+    assert isinstance(i.kind, Index), "an index"
+    r: Range = i.kind.range
+    return r.directions == 1 and r.sort != "list"
