@@ -103,6 +103,15 @@ def test_of_nothing() -> None:
         np.testing.assert_allclose(gradient, [0, 0])
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 7])
+def test_nothing_has_a_share_in_the_maximum_of_nothing(size: int) -> None:
+    x = np.arange(1.0, size + 1)
+    found, gradient = cd.grad("(x::RV) -> sum(k, ties(i, i > 3, x(i))(k) * x(k))").compile(value=True)(x)
+    share = [0.0] * (size - 1) + [float(size > 4)]
+    assert found == x @ share
+    np.testing.assert_allclose(gradient, share)
+
+
 def test_inverse_distances_of_all_pairs_are_finite() -> None:
     d = cd.grad("(x::RM) -> sum((i, j), i != j, 1 / sqrt(sum(c, (x(i, c) - x(j, c))^2)))")
     x = np.random.default_rng(1).normal(size=(4, 3))

@@ -91,9 +91,11 @@ def entry_of_ties(low: Lowering, t: Reduce, args: Sequence[Term]) -> Value:
         _, top, count = _exponentials(low, t)
     else:
         value, most = _largest(low, t)
-        one = low.arrays.number(ONE)
-        top = low.arrays.elementwise(ops.Where("==", None, ZERO), [value, most, one], value.labels, complex=False)
+        # of nothing the largest is −∞, which is what bars the rest: only what takes part has a share
+        part = low.scalar(t.mark)
+        top = low.arrays.elementwise(ops.Where("==", None, ZERO), [value, most, part], value.labels, complex=False)
         count = low.arrays.reduce(top, t.indices)
+        count = count if t.mark == ONE else _at_least(low, count, ONE)
     power = low.arrays.elementwise(ops.Power(), [count, low.arrays.number(MINUS_ONE)], complex=False)
     share = low.arrays.product(ONE, [top, power], top.labels)
     at = dict(zip(t.indices, args, strict=True))
