@@ -403,7 +403,8 @@ def several(name: str, args: Sequence[Value]) -> Value:
     """A function of several real numbers."""
     match name, args:
         case "max" | "min", _:
-            return extreme(args, largest=name == "max")
+            # two by two, as the language says: of three that are equal the last has one half
+            return reduce(lambda a, b: extreme((a, b), largest=name == "max"), args)
         case "clip", (x, low, high):
             return extreme((extreme((x, low), True), high), False)
         case "atan2", (y, x):
@@ -413,8 +414,8 @@ def several(name: str, args: Sequence[Value]) -> Value:
     raise AssertionError(f"no meaning for {name} of {len(args)} numbers")
 
 
-def extreme(values: Sequence[Value], largest: bool) -> Value:
-    """The largest or the least of some numbers; those that are equal share the derivative equally."""
+def extreme(values: tuple[Value, Value], largest: bool) -> Value:
+    """The larger or the lesser of two numbers; equal ones share the derivative equally."""
     plain = [primal(v) for v in values]
     xp = xp_of_all(*plain)
     best = reduce(xp.maximum if largest else xp.minimum, plain)

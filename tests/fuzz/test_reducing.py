@@ -209,6 +209,8 @@ def test_equal_numbers_share_the_derivative_of_an_extremum() -> None:
     assert slope_of(largest, X, NUMBERS, along) == 50.5
     three = Several("max", tuple(at(X, Affine((), k)) for k in (0, 1, 2)))
     assert slope_of(three, X, NUMBERS, along) == 50.5
+    equal = Several("max", tuple(at(X, Affine((), k)) for k in (0, 2, 0)))
+    assert slope_of(equal, X, NUMBERS, along) == (1 + 100) / 4 + 1 / 2
     clipped = Several("clip", (at(X, Affine((), 3)), ZERO, ONE))
     assert slope_of(clipped, X, NUMBERS, along) == 500
 
