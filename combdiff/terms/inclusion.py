@@ -77,7 +77,7 @@ def as_complex_as(operands: Sequence[Term], result: Term) -> Term:
 
     Numbers are exact: im^2 is the real number −1.
     """
-    if isinstance(result, Const) or not any(is_complex(u.type) and not isinstance(u, Const) for u in operands):
+    if not any(is_complex(u.type) and not isinstance(u, Const) for u in operands):
         return result
     return call("complex", result)
 

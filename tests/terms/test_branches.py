@@ -37,6 +37,16 @@ def test_the_logarithm_of_a_negative_square_is_that_of_a_complex_number(program:
 
 
 @pytest.mark.parametrize(
+    ("function", "value"), [("sqrt", 1j), ("log", cmath.pi * 1j), ("acosh", cmath.pi * 1j), ("atan", -cmath.pi / 4)]
+)
+@pytest.mark.parametrize("minus_one", ["z - z - 1", "0 * z - 1", "(z - 1) - z"])
+def test_complex_numbers_that_cancel_leave_a_complex_number(function: str, value: complex, minus_one: str) -> None:
+    d = cd.grad(f"(z::C) -> (a::R) -> a^2 * abs2({function}({minus_one}) + 1)")
+    assert d.compile()(0.3 - 2j, 1.5) == pytest.approx(3 * abs(value + 1) ** 2)
+    assert d.check()
+
+
+@pytest.mark.parametrize(
     ("function", "value"),
     [
         ("sqrt", lambda z: abs(cmath.sqrt(z) + 1) ** 2),
