@@ -422,6 +422,7 @@ def applied(function: Expr, args: Sequence[Expr], scope: Scope) -> Any:
 def entry(f: Held, indices: Sequence[Any], scope: Scope) -> T.Value:
     """The entries of a tensor at index values that depend on the indices in scope."""
     places = [place(columns, slot) for columns, slot in zip(indices, f.slots, strict=True)]
+    beyond = [leaves(columns, slot) for columns, slot in zip(indices, f.slots, strict=True)]
 
     def taken(x: Any) -> Any:
         outer = []
@@ -430,7 +431,17 @@ def entry(f: Held, indices: Sequence[Any], scope: Scope) -> T.Value:
             outer.append(along)
         return x[(*outer, *places)]
 
-    return T.each(f.value, taken)
+    found = T.each(f.value, taken)
+    # a condition leaves out what is beyond the range, or there is no value
+    return T.where(~reduce(np.logical_or, beyond), found, float("nan")) if any(map(np.any, beyond)) else found
+
+
+def leaves(columns: Sequence[Any], slot: Range) -> Any:
+    """Where an index value is none of the slot's."""
+    if slot.sort in ("list", "ring"):
+        return np.zeros((), bool)
+    first = -(slot.sizes[0] // 2) if slot.sort == "symmetric" else slot.lower
+    return (columns[0] < first) | (columns[0] >= first + slot.sizes[0])
 
 
 def place(columns: Sequence[Any], slot: Range) -> Any:
@@ -447,6 +458,5 @@ def place(columns: Sequence[Any], slot: Range) -> Any:
     result: Any = 0
     for x, size in zip(columns, slot.sizes, strict=True):
         at = x % size if slot.sort == "ring" else x + size // 2 if slot.sort == "symmetric" else x - slot.lower
-        # beyond the range, where a condition leaves the entry out, anything will do
         result = result * size + np.clip(at, 0, size - 1)
     return result

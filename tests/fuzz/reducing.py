@@ -100,7 +100,7 @@ def _shares(v: T.Value, mask: Any, best: Any) -> Any:
 def _extreme(v: T.Value, mask: Any, largest: bool) -> T.Value:
     best = _best(v, mask, largest)
     weights = _shares(v, mask, best)
-    moved = T.each(T.where(weights != 0, v), lambda x: (x * weights).sum(axis=-1))
+    moved = T.each(T.where(mask, v), lambda x: (x * weights).sum(axis=-1))
     return T.with_primal(moved, best[..., 0])
 
 

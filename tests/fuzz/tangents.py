@@ -421,7 +421,8 @@ def extreme(values: tuple[Value, Value], largest: bool) -> Value:
     best = reduce(xp.maximum if largest else xp.minimum, plain)
     meets = [p == best for p in plain]
     count = sum(m * 1 for m in meets)
-    shares = [each(where(m, v), lambda x: x / count) for m, v in zip(meets, values, strict=True)]
+    # a slope that is infinite where another number is larger has no derivative: 0 · ∞, as for the package
+    shares = [each(v, lambda x: x * (m / count)) for m, v in zip(meets, values, strict=True)]  # noqa: B023
     return with_primal(reduce(add, shares), best)
 
 
