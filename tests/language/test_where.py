@@ -112,6 +112,17 @@ def test_nothing_has_a_share_in_the_maximum_of_nothing(size: int) -> None:
     np.testing.assert_allclose(gradient, share)
 
 
+def test_a_function_that_is_called_twice_keeps_its_indices_in_range_each_time() -> None:
+    twice = "f = (a::R) -> sum(h, where(h < n - 1, a * x(h + 1) * x(h)))\nf(2) * f(c)"
+    d = cd.grad(f"(c::R) -> (x::RV{{n}}) -> begin\n{twice}\nend")
+    x = np.arange(1.0, 6.0)
+    assert d.compile(value=True)(3.0, x)[0] == 6 * (x[1:] @ x[:-1]) ** 2
+    assert d.check()
+    unguarded = "f = (k::N{n}) -> x(k + 1)\nsum(k::N{n}, where(k < n - 1, f(k)) + f(k))"
+    with pytest.raises(cd.CombDiffError, match="may leave the range"):
+        cd.grad(f"(x::RV{{n}}) -> begin\n{unguarded}\nend")
+
+
 def test_inverse_distances_of_all_pairs_are_finite() -> None:
     d = cd.grad("(x::RM) -> sum((i, j), i != j, 1 / sqrt(sum(c, (x(i, c) - x(j, c))^2)))")
     x = np.random.default_rng(1).normal(size=(4, 3))

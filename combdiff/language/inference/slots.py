@@ -36,8 +36,8 @@ class Slots:
 
     def __init__(self, ranges: Ranges) -> None:
         self.ranges = ranges
-        self._arithmetic: list[tuple[Term, Domain, Span]] = []
-        self._facts: dict[Span, tuple[Fact, ...]] = {}
+        # each time that it stands there: a function that is called twice has indices of its own, and other facts
+        self._arithmetic: list[tuple[Term, Domain, Span, tuple[Fact, ...]]] = []
         self._met: list[tuple[Domain, Domain, Span]] = []
 
     def meet(self, one: Term, other: Term, span: Span) -> None:
@@ -49,22 +49,19 @@ class Slots:
 
     def place(self, index: Term, slot: Domain, span: Span, facts: tuple[Fact, ...] = ()) -> None:
         """`index` stands in `slot`, at `span` of the text, where `facts` hold."""
-        if span not in self._facts:
-            self._facts[span] = facts
-        self._facts[span] = tuple(f for f in self._facts[span] if f in facts)
         match index:
             case Var(kind=Index(Domain() as own)):
                 if self._keeps_range(own, slot):
-                    self._arithmetic.append((index, slot, span))
+                    self._arithmetic.append((index, slot, span, facts))
                 else:
                     self.ranges.unite(own, slot, span)
             case App(type=Index(Domain() as own)):
                 if self._keeps_range(own, slot):
-                    self._arithmetic.append((index, slot, span))
+                    self._arithmetic.append((index, slot, span, facts))
                 else:
                     self.ranges.unite(own, slot, span)
             case _ if isinstance(index.type, Index) or (isinstance(index, Const) and index.is_integer):
-                self._arithmetic.append((index, slot, span))
+                self._arithmetic.append((index, slot, span, facts))
             case _:
                 raise _no_index(index, self.ranges.place(slot), span)
 
@@ -79,21 +76,21 @@ class Slots:
 
     def check(self) -> None:
         """Index arithmetic stays in range; a slot in which nothing stands bare takes the domain of its arithmetic."""
-        for index, slot, span in self._arithmetic:
+        for index, slot, span, _ in self._arithmetic:
             self._adopt(index, slot, span)
         for own, of, span in self._met:
             if self.ranges.is_unknown(own):
                 self.ranges.unite(own, of, span)
-        for index, slot, _ in self._arithmetic:
+        for index, slot, _, _ in self._arithmetic:
             for domain in domains_compared(index):
                 self.ranges.note_arithmetic(domain, slot)
         self.ranges.check_reflected()
-        for index, slot, span in self._arithmetic:
+        for index, slot, span, facts in self._arithmetic:
             _refuse_huge(index, span)
             self._check_directions(index, slot, span)
-            if self._facts[span] and self._has_unknown(index):
+            if facts and self._has_unknown(index):
                 continue  # which is what is wrong with it
-            if not self._fits(index, slot) and not self._is_kept(index, slot, self._facts[span]):
+            if not self._fits(index, slot) and not self._is_kept(index, slot, facts):
                 raise self._leaves(index, slot, span)
 
     def _check_directions(self, index: Term, slot: Domain, span: Span) -> None:

@@ -12,7 +12,7 @@ Ends: each sum is looked at once, and what is left of its terms has a factor les
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -170,15 +170,16 @@ def _at(graph: Graph, child: Child, turned: bool, names: dict[int, int]) -> Ref:
 def _numbered(graph: Graph, factor: Ref, rest: Ref) -> tuple[Factor, Ref]:
     """The factor in its least spelling, its bound labels numbered as they come, and the rest with the same ones."""
     own = graph.classes[factor.of]
+    fixed = {abs(r.labels[s - 1]) for r in (factor, rest) for s in graph.classes[r.of].fixed}
     best: tuple[Factor, Ref] | None = None
     for move in own.group.moves:
         conj = not own.real and factor.conj != move.conj
         names: dict[int, int] = {}
-        labels = _renumbered(at(factor.labels, move.slots), names)
+        labels = _renumbered(at(factor.labels, move.slots), names, fixed)
         key = Factor(factor.of, conj, labels)
         if best is not None and key > best[0]:
             continue
-        left = _renumbered(rest.labels, names)
+        left = _renumbered(rest.labels, names, fixed)
         number, child = graph.least(Ref(rest.number, rest.conj, left, rest.of))
         number = number if move.sign > 0 else (-number[0], -number[1])
         spelled = Ref(number, child.conj, child.slots, child.of)
@@ -188,12 +189,13 @@ def _numbered(graph: Graph, factor: Ref, rest: Ref) -> tuple[Factor, Ref]:
     return best
 
 
-def _renumbered(labels: Labels, names: dict[int, int]) -> Labels:
+def _renumbered(labels: Labels, names: dict[int, int], fixed: Collection[int]) -> Labels:
+    """Bound labels as they come; one that is first met reversed is reversed, but for those that are `fixed`."""
     found = []
     for label in labels:
         size = abs(label)
         if size >= BOUND:
             number = BOUND + len(names)
-            size = names.setdefault(size, number if label > 0 else -number)
+            size = names.setdefault(size, number if label > 0 or size in fixed else -number)
         found.append(size if label > 0 else -size)
     return tuple(found)
