@@ -95,7 +95,11 @@ class Floating:
             return Labelled(arrays[0].astype(complex), axes)
         if name == "abs2":
             return Labelled(np.abs(arrays[0]) ** 2, axes)
-        return Labelled(SCALAR_FUNCTIONS[name].at(*arrays), axes)
+        row = SCALAR_FUNCTIONS[name]
+        if row.of_reals:
+            # z' z is real by its type, and complex by its array
+            arrays = [np.real(a) for a in arrays]
+        return Labelled(row.at(*arrays), axes)
 
     def written_out(self, t: Call) -> Term | None:
         return None

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import combdiff as cd
 from combdiff.meaning.evaluate import evaluate
 from combdiff.meaning.samples import random_value
 from combdiff.notation.matrix.expr import Leaf, MatrixExpr, Number, Power
@@ -293,3 +294,9 @@ def test_minus_one_is_a_sign() -> None:
 def test_a_negative_power_of_a_number_is_a_fraction(exponent: tuple[int, int], text: str) -> None:
     x = fresh("x", REAL)
     assert algebra_latex(Power(Leaf(x), Number(number(Fraction(*exponent))), False)) == text
+
+
+@pytest.mark.parametrize("function", ["floor", "ceil", "round", "lgamma", "sigmoid"])
+def test_a_function_of_real_numbers_of_an_array_that_is_complex_by_its_dtype(function: str) -> None:
+    d = cd.grad(f"(x::CV) -> (a::R) -> {function}(sum(i, sqrt(abs2(x(i))))) * a")
+    assert d.matrix_text() == f"{function}(𝟏ᵀ sqrt(conj(x) ∘ x))"
