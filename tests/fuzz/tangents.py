@@ -251,7 +251,7 @@ _PLAIN: dict[str, Callable[[Any, Array], Array]] = {
     "asinh": lambda xp, x: xp.arcsinh(x),
     "softplus": lambda xp, x: xp.logaddexp(x, 0 * x),
     "sigmoid": lambda xp, x: xp.exp(-xp.logaddexp(-x, 0 * x)),
-    "relu": lambda xp, x: xp.where(x > 0, x, 0 * x),
+    "relu": lambda xp, x: xp.where(x > 0, x, 0 * x + 0),  # no zero with a sign
     "erf": lambda xp, x: _special("erf", x),
     "erfc": lambda xp, x: _special("erfc", x),
     "asin": lambda xp, x: xp.arcsin(x),

@@ -256,6 +256,10 @@ def test_functions_of_several_numbers(name: str, args: tuple[float, ...], expect
         assert slope_of(e, A, args[n], 1) == pytest.approx((ends[0] - ends[1]) / 2e-6, abs=1e-9)
 
 
+def test_what_is_cut_off_is_a_zero_without_a_sign() -> None:
+    assert value_of(Several("atan2", (Call("relu", Ref(A)), Ref(A))), (A, -2.0)) == pytest.approx(np.pi)
+
+
 @pytest.mark.parametrize("order", [0, 1, 3])
 def test_polygamma_is_that_of_mpmath(order: int) -> None:
     mpmath = pytest.importorskip("mpmath")
