@@ -103,7 +103,7 @@ class Conditions(Comparisons):
         if r.directions == 1 and (r.named or r.declared) and self.draw.odds(0.25):
             return self.size_less(i, self.draw.one((0, 1, 1, 2)))
         if not alike and r.directions == 1:
-            alike = [j for j in sight.indices if j is not i and isinstance(j.kind, Index) and _is_counted(j.kind.range)]
+            alike = [j for j in sight.indices if j is not i and isinstance(j.kind, Index) and is_counted(j.kind.range)]
         return bare(self.draw.one(alike)) if alike and self.draw.odds(0.75) else self.number_in(r)
 
     def size_less(self, i: Var, by: int) -> Expr:
@@ -159,31 +159,34 @@ class Conditions(Comparisons):
 
     def _shifted(self, sight: Sight, budget: int, needed: tuple[Var, ...]) -> Expr | None:
         """An entry at i + c, or at i + j + c, under a condition that keeps this in range; under a sum if need be."""
-        tensors = [t for t in sight.tensors if any(_is_counted(r) for r in _slots(t))]
+        tensors = [t for t in sight.tensors if any(is_counted(r) for r in slots_of(t))]
         if not tensors:
             return None
         t = self.draw.one(tensors)
-        at = self.draw.one([n for n, r in enumerate(_slots(t)) if _is_counted(r)])
-        new = tuple(Var(Index(r)) for n, r in enumerate(_slots(t)) if n == at or not sight.over(r))
-        here = sight.over(_slots(t)[at])
+        at = self.draw.one([n for n, r in enumerate(slots_of(t)) if is_counted(r)])
+        new = tuple(Var(Index(r)) for n, r in enumerate(slots_of(t)) if n == at or not sight.over(r))
+        here = sight.over(slots_of(t)[at])
         if here and self.draw.odds(0.4):
             new = tuple(v for v in new if v.kind != here[0].kind)
         inner = sight.within(new)
         if inner.loop > LARGEST_LOOP:
             return None
-        found = self._kept_entry(t, at, inner)
+        found = self.kept_entry(t, at, inner)
         if found is None:
             return None
         e, condition = found
         if budget > 5:
             e = Mul((e, self.number(inner, min(budget - 5, 6), needed)))
-        return self._under(new, e, condition, inner)
+        return self.under(new, e, condition, inner)
 
-    def _kept_entry(self, t: Var, at: int, sight: Sight) -> tuple[Expr, Expr] | None:
-        """An entry whose slot `at` holds index arithmetic, and the condition that keeps it in range."""
-        r = _slots(t)[at]
+    def kept_entry(self, t: Var, at: int, sight: Sight, entry: Var | None = None) -> tuple[Expr, Expr] | None:
+        """An entry whose slot `at` holds index arithmetic, and the condition that keeps it in range.
+
+        The arithmetic is with an index in sight, or with an `entry` of an array of integers.
+        """
+        r = slots_of(t)[at]
         indices = sight.over(r)
-        i = indices[-1] if self.draw.odds(0.5) else self.draw.one(indices)
+        i = entry or (indices[-1] if self.draw.odds(0.5) else self.draw.one(indices))
         others = [j for j in indices if j is not i]
         c = self.draw.one((1, 1, -1, -1, 2, -2))
         index = Affine(((1, i),), c)
@@ -198,7 +201,7 @@ class Conditions(Comparisons):
             condition = self._on_one_side(i, r, c)
         if condition is None:
             return None
-        args = [self.slot(s, sight, []) for s in _slots(t)]
+        args = [self.slot(s, sight, []) for s in slots_of(t)]
         shifted: Expr = App(Ref(t), (*args[:at], index, *args[at + 1 :]))
         if not (r.named or r.declared):
             # which size the slot has is told by an index alone
@@ -234,7 +237,7 @@ class Conditions(Comparisons):
             sides, sign = (bare(i), self.size_less(i, c if strict else c + 1)), "<" if strict else "<="
         return Compared(sides, (sign,)) if self.draw.odds(0.7) else Compared(sides[::-1], (TURNED[sign],))
 
-    def _under(self, new: tuple[Var, ...], e: Expr, condition: Expr, inner: Sight) -> Expr | None:
+    def under(self, new: tuple[Var, ...], e: Expr, condition: Expr, inner: Sight) -> Expr | None:
         """`e` under the condition, in one of the ways to write it."""
         if new and self.draw.odds(0.5):
             guarded: Expr = Reduced(self.draw.one(("sum", "sum", "mean", "prod")), new, e, condition)
@@ -246,11 +249,11 @@ class Conditions(Comparisons):
         return self.summed(new, where) if new else where
 
 
-def _slots(t: Var) -> tuple[Range, ...]:
+def slots_of(t: Var) -> tuple[Range, ...]:
     assert isinstance(t.kind, Tensor), "a tensor"
     return t.kind.slots
 
 
-def _is_counted(r: Range) -> bool:
+def is_counted(r: Range) -> bool:
     """Whether its values are numbers one after another that do not wrap around."""
     return r.sort in ("plain", "bounded")

@@ -115,7 +115,8 @@ def _of_expression(e: Expr) -> list[str]:
         case App(function, args, brackets, _):
             return _of_entry(function, args, brackets)
         case Affine(terms) if any(isinstance(v, Looked) for _, v in terms):
-            return ["entry of integers"]
+            nested = any(_looks_up(a) for _, v in terms if isinstance(v, Looked) for a in v.args)
+            return ["entry of integers", *(["J(K(e))"] if nested else [])]
         case Derived(how):
             return [f"{how} inside"]
         case Block(definitions, body):
@@ -186,16 +187,18 @@ def _of_entry(function: Expr, args: tuple[Expr, ...], brackets: bool) -> list[st
     if isinstance(function.kind, Tensor):
         if any(isinstance(a, Affine) and a.terms and a.bare is None for a in args):
             names.append("index arithmetic")
-            names += ["index arithmetic under a condition"] if _leaves_its_range(function.kind, args) else []
+            names += _beyond(function.kind, args)
         if any(isinstance(a, Affine) and not a.terms for a in args):
             names.append("number as index")
     return names
 
 
-def _leaves_its_range(kind: Tensor, args: tuple[Expr, ...]) -> bool:
-    """Whether arithmetic in a slot would leave it without a condition."""
-    pairs = [(a, r) for a, r in zip(args, kind.slots, strict=True) if isinstance(a, Affine)]
-    return any(a.terms and a.bare is None and r.sort == "plain" and not _looks_up(a) for a, r in pairs)
+def _beyond(kind: Tensor, args: tuple[Expr, ...]) -> list[str]:
+    """Arithmetic in a slot that would leave it without a condition."""
+    pairs = [(a, r) for a, r in zip(args, kind.slots, strict=True) if isinstance(a, Affine) and r.sort == "plain"]
+    moved = [a for a, _ in pairs if a.terms and (a.constant or len(a.terms) > 1)]
+    names = ["index arithmetic under a condition"] if any(not _looks_up(a) for a in moved) else []
+    return names + (["J(e) + 1 under a condition"] if any(map(_looks_up, moved)) else [])
 
 
 def _of_sum(indices: tuple[Var, ...], body: Expr) -> list[str]:

@@ -103,7 +103,11 @@ class Leaves:
             return None
         array = self.draw.one(fitting)
         assert isinstance(array.kind, Integers), "an array of integers"
-        args = tuple(bare(self.draw.one(sight.over(r))) for r in array.kind.slots)
+        # J(K(e)) now and then
+        inner = [self.looked(r, sight) if self.draw.odds(0.15) else None for r in array.kind.slots]
+        args = tuple(
+            bare(self.draw.one(sight.over(r)) if v is None else v) for v, r in zip(inner, array.kind.slots, strict=True)
+        )
         return Looked(Index(entry), array=array, args=args)
 
     def slot(self, slot: Range, sight: Sight, wanted: list[Var]) -> Affine:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from .conditions import Conditions
+from .conditions import Conditions, is_counted, slots_of
 from .expressions import told
 from .functions import SINGLE
-from .kinds import Index, Range, Tensor
+from .kinds import Index, Integers, Range, Tensor
 from .sight import LARGEST_LOOP, Sight, bare
 from .syntax import OF_COMPLEX, TENSORS, App, Compared, Delta, Expr, Lam, Mul, Norm, Reduced, Ref, Sum, Var, Where
 from .walks import free
@@ -108,10 +108,13 @@ class Reductions(Conditions):
         if not sight.integers:
             return None
         array = self.draw.one(sight.integers)
+        if self.draw.odds(0.25) and (found := self._beside_an_entry(array, sight)) is not None:
+            return found
         kind = array.kind
-        new = [Var(Index(r)) for r in (*kind.slots, kind.entry)]  # type: ignore[union-attr]
+        assert isinstance(kind, Integers), "an array of integers"
+        new = [Var(Index(r)) for r in (*kind.slots, kind.entry)]
         inner = sight.within(new)
-        entry = self.looked(kind.entry, replace(inner, integers=(array,)))  # type: ignore[union-attr]
+        entry = self.looked(kind.entry, replace(inner, integers=(array,)))
         if entry is None or inner.loop > LARGEST_LOOP:
             return None
         sign = self.draw.one(("==", "==", "==", "!=", "<", ">="))
@@ -123,6 +126,20 @@ class Reductions(Conditions):
         if self.draw.odds(0.5):
             return self.summed(tuple(new), Where(condition, body, self.leaf(inner) if self.draw.odds(0.3) else None))
         return Reduced("sum", tuple(new), body, condition) if told(new, (body, condition)) else None
+
+    def _beside_an_entry(self, array: Var, sight: Sight) -> Expr | None:
+        """x(J(e) + 1) under a condition that keeps it in range."""
+        kind = array.kind
+        assert isinstance(kind, Integers), "an array of integers"
+        pairs = [(t, n) for t in sight.tensors for n, r in enumerate(slots_of(t)) if r is kind.entry and is_counted(r)]
+        if not pairs:
+            return None
+        t, at = self.draw.one(pairs)
+        new = tuple(Var(Index(r)) for r in (*kind.slots, *(r for n, r in enumerate(slots_of(t)) if n != at)))
+        inner = sight.within(new)
+        entry = self.looked(kind.entry, replace(inner, integers=(array,)))
+        found = self.kept_entry(t, at, inner, entry) if entry is not None and inner.loop <= LARGEST_LOOP else None
+        return None if found is None else self.under(new, *found, inner)
 
     def _over_one(self, sight: Sight, make: Callable[[Var, Sight], Expr | None]) -> Expr | None:
         """A sum over a new index of what is made with it."""
