@@ -150,7 +150,8 @@ NEWER = (
 @pytest.mark.slow
 def test_conditions_reductions_and_functions_are_drawn_in_one_program_of_twenty() -> None:
     counts = Counter(name for n in range(1200) for name in constructs(program(7, n)))
-    assert {name: counts[name] for name in NEWER if counts[name] < 60} == {}
+    # 60, less what chance makes of it in so few programs
+    assert {name: counts[name] for name in NEWER if counts[name] < 48} == {}
 
 
 @pytest.mark.parametrize("kept", [Joined, Not, Several, Reduced])
