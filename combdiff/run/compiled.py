@@ -121,8 +121,9 @@ class Compiled(Generic[R]):
         self._pack = pack
         self._kinds = {v.name: v.kind for v in result_of(self._term).params}
         self._packed = PackedArrays(self._kinds, self._library)
-        self._plan = self._lowered(None)
-        self.source = self._text(self._plan)
+        # what a call takes, and whether the library has all that it needs; the quickest form is sought at the call
+        self._plan = self._planned(self._forms.of_formula(), None)
+        self._first_text = self._text(self._plan)
         self._known: dict[str, tuple[Callable[..., object], list[tuple[Packing, Pack]]]] = {}
         self._by_sizes: dict[Hashable, Callable[..., object]] = {}
         self._seen: dict[tuple[str, int, tuple[bytes, ...]], weakref.ref[object]] = {}
@@ -147,7 +148,7 @@ class Compiled(Generic[R]):
         self._call = Call(self._module(), self._plan.arguments, others)
         # what editors and help(…) ask a function for
         self.__name__ = self.__qualname__ = self._name
-        self.__doc__ = _docstring(self.source, self._name)
+        self.__doc__ = _docstring(self._first_text, self._name)
         self.__signature__ = self._call.signature()
 
     def __repr__(self) -> str:
@@ -376,12 +377,19 @@ class Compiled(Generic[R]):
     def _module(self) -> Module:
         return Module(self._spelling, self._name)
 
+    @cached_property
+    def source(self) -> str:
+        """The text of the function for guessed sizes."""
+        return self._text(self._lowered(None))
+
     def _lowered(self, sizes: Mapping[Domain, int] | None) -> Plan:
         with deep_recursion():
             # a limit is for the sizes of a call, not for those that are guessed
-            memory = None if sizes is None else self._memory
-            plan = packed(self._forms.plan(sizes, self._memory), self._pack, self._unchecked)
-            return self._scheduled(plan, memory)
+            return self._planned(self._forms.plan(sizes, self._memory), None if sizes is None else self._memory)
+
+    def _planned(self, plan: Plan, memory: int | None) -> Plan:
+        with deep_recursion():
+            return self._scheduled(packed(plan, self._pack, self._unchecked), memory)
 
     def _scheduled(self, plan: Plan, memory: int | None) -> Plan:
         return scheduled(plan, self._spelling, memory)

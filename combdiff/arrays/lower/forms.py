@@ -69,6 +69,10 @@ class Forms:
             return plan
         return quicker
 
+    def of_formula(self) -> Plan:
+        """The plan of the formula for guessed sizes, which nothing is held against."""
+        return self._lowered(self.formula, None)
+
     def _lowered(self, form: Term, sizes: Mapping[Domain, int] | None) -> Plan:
         plan = lower(form, sizes)
         return laid(expanded(plan) if self.distances == "expanded" else plan)
