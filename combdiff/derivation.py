@@ -18,7 +18,7 @@ from combdiff.shown import Bundle, brief, shown_by
 from combdiff.simplify.account import CANCELS, COLLECT, Step, Steps
 from combdiff.terms.recursion import deep_recursion
 from combdiff.terms.terms import Diff, Lam, Term, Traverser, apply, substitute
-from combdiff.terms.types import Map
+from combdiff.terms.types import Domain, Map
 
 if TYPE_CHECKING:
     from combdiff.arrays.lower.forms import Forms
@@ -522,7 +522,7 @@ class Derivation:
         from combdiff.arrays.lower.forms import Forms
 
         flats = [d._flat for d in self._run if d._flat is not None]
-        return Forms(self.term, tuple(_of_the_same(self.term, flat) for flat in flats), _same)
+        return Forms(self.term, tuple(_of_the_same(self.term, flat) for flat in flats), _same, least=self._least)
 
     @cached_property
     def _with_value(self) -> Forms:
@@ -536,7 +536,15 @@ class Derivation:
             budget = Budget.of(self.seconds)
             formula = with_value(self.term, self._value, budget)
             flats = [with_value(d._flat, d._value, budget) for d in run if d._flat is not None]
-            return Forms(formula, tuple(_of_the_same(formula, flat) for flat in flats), _same)
+            return Forms(formula, tuple(_of_the_same(formula, flat) for flat in flats), _same, least=self._least)
+
+    @cached_property
+    def _least(self) -> dict[Domain, int]:
+        """The sizes that ranges have at least, because the program reads entries there."""
+        from combdiff.terms.conditions.needed import least_sizes
+
+        with deep_recursion():
+            return least_sizes(self.program)
 
     @cached_property
     def _value(self) -> Term:

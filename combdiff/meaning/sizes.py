@@ -16,8 +16,9 @@ import numpy as np
 
 from combdiff.language.printing.anchors import domains_of
 from combdiff.meaning.points import random_offsets
+from combdiff.terms.conditions.needed import least_sizes
 from combdiff.terms.terms import App, Const, Diff, Lam, Let, Term, Var, bound_by, children, subterms
-from combdiff.terms.types import Domain, Index, Map, Type
+from combdiff.terms.types import INTEGER, Domain, Index, Map, Type
 
 Sizes = dict[Domain, int]
 Known = tuple[Mapping[Domain, int], Mapping[Domain, int]]
@@ -102,19 +103,24 @@ def _axes(kind: Index) -> tuple[Domain, ...]:
 
 
 def _named(term: Term) -> tuple[Iterable[Type], dict[Domain, int]]:
-    """The types of the variables in a term, and the least sizes that hold its constant indices."""
+    """The types of the variables in a term, and the least sizes that hold its constant indices, and 4 - i for i ≤ 4."""
     kinds: dict[Type, None] = {}
     least: dict[Domain, int] = {}
+    arithmetic = False
     for u in subterms(term):
         for var in (u,) if isinstance(u, Var) else bound_by(u):
             kinds[var.kind] = None
         if isinstance(u, App) and isinstance(u.function.type, Map):
             for kind, argument in zip(u.function.type.params, u.args, strict=True):
+                arithmetic = arithmetic or argument.type == INTEGER
                 if isinstance(argument, Const) and isinstance(kind, Index) and kind.domain is not None:
                     symmetric = kind.domain.symmetric
                     needed = int(2 * abs(argument.real) + 1 if symmetric else argument.real + 1)
                     if needed <= FARTHEST:
                         least[kind.domain] = max(needed, least.get(kind.domain, 0))
+    for domain, needed in least_sizes(term).items() if arithmetic else ():
+        if needed <= FARTHEST:
+            least[domain] = max(needed, least.get(domain, 0))
     return kinds, least
 
 

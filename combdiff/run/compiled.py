@@ -33,6 +33,7 @@ from combdiff.run.fitting import (
     as_size,
     check_constants,
     check_entries,
+    check_least_sizes,
     check_out,
     contents_of,
     contents_of_lists,
@@ -41,6 +42,7 @@ from combdiff.run.fitting import (
 )
 from combdiff.run.libraries import library_of, looked_at
 from combdiff.run.packed_arrays import Pack, PackedArrays
+from combdiff.terms.conditions.needed import least_sizes
 from combdiff.terms.recursion import deep_recursion
 from combdiff.terms.terms import Term
 from combdiff.terms.types import Domain, Index, Map, Number
@@ -129,6 +131,9 @@ class Compiled(Generic[R]):
         self._seen: dict[tuple[str, int, tuple[bytes, ...]], weakref.ref[object]] = {}
         self._calls: dict[Hashable, Known] = {}
         self._lock = RLock()
+        with deep_recursion():
+            own = least_sizes(self._term)
+        self._least = {d: max(self._forms.least.get(d, 0), own.get(d, 0)) for d in {**self._forms.least, **own}}
         self._look_at_arguments()
 
     def _look_at_arguments(self) -> None:
@@ -405,6 +410,7 @@ class Compiled(Generic[R]):
             if key not in self._by_sizes:
                 plan = self._lowered(sizes)
                 check_constants(plan, sizes)
+                check_least_sizes(self._least, sizes)
                 self._by_sizes[key] = self._executed(self._text(plan, Overwriting(alike)), plan, sizes)
             return self._by_sizes[key]
 

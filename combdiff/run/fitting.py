@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from combdiff.arrays import ops
 from combdiff.arrays.plan import Argument, Plan, ordered
 from combdiff.errors import ArrayError
+from combdiff.language.vocabulary import counted
 from combdiff.terms.types import Domain, Index, entry_range, is_complex, is_discrete
 
 if TYPE_CHECKING:
@@ -219,6 +220,22 @@ def contents_of_lists(sizes: Mapping[Domain, int]) -> tuple[bytes, ...]:
     from combdiff.meaning.points import Offsets
 
     return tuple(size.rows.tobytes() for size in sizes.values() if isinstance(size, Offsets))
+
+
+def check_least_sizes(least: Mapping[Domain, int], sizes: Mapping[Domain, int]) -> None:
+    """A range that entries are read in at constants, or a constant less an index, must have so many values."""
+    for domain, size in least.items():
+        if domain in sizes and sizes[domain] < size:
+            raise ArrayError(
+                f"the program reads entry {size - 1} of {_called(domain)}, which has {counted(sizes[domain], 'value')}",
+                remedy="give larger arrays, or read it under a condition on the size, as in where(n > 4, x(4))",
+            )
+
+
+def _called(domain: Domain) -> str:
+    """A range by its size, or by the slot that it is first of."""
+    tensor, _, slot = domain.name.rpartition(".")
+    return f"slot {slot} of {tensor}" if tensor and not domain.sized else f"a slot of the size {domain.name}"
 
 
 def check_constants(plan: Plan, sizes: Mapping[Domain, int]) -> None:

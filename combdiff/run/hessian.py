@@ -7,7 +7,7 @@ direction reaches and what none does.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from combdiff.arrays.lower.forms import Forms
@@ -45,15 +45,17 @@ class Joint:
     flats: tuple[Term, ...] = ()
     check: Callable[[Term, Term], object] | None = None
     distances: Distances = "differences"
+    least: Mapping[Domain, int] = field(default_factory=dict)
 
     def __reduce__(self) -> tuple[object, ...]:
         # the directions are parameters of the term, and are to be so again
-        return _rejoined, (self.term, len(self.directions), self.first, self.flats, self.check, self.distances)
+        how = self.flats, self.check, self.distances, dict(self.least)
+        return _rejoined, (self.term, len(self.directions), self.first, *how)
 
     @property
     def forms(self) -> Forms:
         """What is lowered."""
-        return Forms(self.term, self.flats, self.check, self.distances)
+        return Forms(self.term, self.flats, self.check, self.distances, self.least)
 
     @property
     def unknowns(self) -> tuple[Var, ...]:
@@ -72,7 +74,7 @@ def joined(result: Forms, products: Forms) -> Joint:
     >>> len(joint.term.params), joint.first, [v.name for v in joint.directions]
     (2, 1, ['k'])
     """
-    joint = replace(_joined(result.formula, products.formula), distances=result.distances)
+    joint = replace(_joined(result.formula, products.formula), distances=result.distances, least=result.least)
     count = max(len(result.flats), len(products.flats))
     pairs = [
         [f.flats[min(n, len(f.flats) - 1)] if f.flats else f.formula for f in (result, products)] for n in range(count)
@@ -93,15 +95,8 @@ def _joined(result: Term, products: Term) -> Joint:
     return Joint(Lam(b.params, body), b.params[len(a.params) :], len(a.outputs))
 
 
-def _rejoined(
-    term: Lam,
-    directions: int,
-    first: int,
-    flats: tuple[Term, ...],
-    check: Callable[[Term, Term], object] | None,
-    distances: Distances,
-) -> Joint:
-    return Joint(term, term.params[-directions:], first, flats, check, distances)
+def _rejoined(term: Lam, directions: int, first: int, *how: Any) -> Joint:
+    return Joint(term, term.params[-directions:], first, *how)
 
 
 def _merged(a: Result, b: Result) -> list[tuple[Var, Term]]:

@@ -10,7 +10,7 @@ where(y != 0, 1 / (1 + where(y == 0, a)))  becomes   where(y != 0, 1)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import permutations
 
@@ -32,10 +32,10 @@ from combdiff.terms.terms import (
     split_coefficient,
     subterms,
 )
-from combdiff.terms.types import Index
+from combdiff.terms.types import Domain, Index
 
 
-def stated_once(t: Term) -> Term:
+def stated_once(t: Term, least: Mapping[Domain, int] | None = None) -> Term:
     """`t` with no condition under itself, and what stands under one condition together, a number in front.
 
     >>> from combdiff.terms.terms import ONE, fresh, indicator
@@ -44,7 +44,8 @@ def stated_once(t: Term) -> Term:
     >>> stated_once(mul(indicator(ONE, x, x), indicator(ONE, x, y))) == indicator(ONE, x, mul(x, y))
     True
 
-    Conditions that say the same, i < n - 1 and i + 2 <= n, are spelled as the first of them.
+    Conditions that hold wherever ranges have their `least` sizes are left out; those that say the same, i < n - 1 and
+    i + 2 <= n, are spelled as the first of them.
 
     Of a sum, only terms that may be infinite are put together: what is finite is collected by its factors.
     """
@@ -66,7 +67,7 @@ def stated_once(t: Term) -> Term:
                 form = form_of(condition_of(u))
                 if form is None:
                     return _under(condition_of(u), body)
-                return body if form.always else _under(spelled.get(form, condition_of(u)), body)
+                return body if form.holds(least or {}) else _under(spelled.get(form, condition_of(u)), body)
             case Delta(left, right, _) if reads_beyond(left) or reads_beyond(right):
                 # what exists under a condition only is not compared where that does not hold
                 guard, core = unguarded(u)

@@ -9,7 +9,7 @@ After each stage the result is held against the one before it, by what is handed
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from time import perf_counter
@@ -44,7 +44,7 @@ from combdiff.terms.terms import (
     let,
     tuple_of,
 )
-from combdiff.terms.types import Type
+from combdiff.terms.types import Domain, Type
 
 
 @dataclass(slots=True)
@@ -54,7 +54,8 @@ class Simplifier:
     `gate` compares the term before and after each stage; `expand` multiplies products and shared values out (Eq. 57);
     `full_space` leaves the symmetries of the unknowns unused in the last derivative too, so that it holds outside of
     the symmetric subspace; `seconds` and `nodes` are the budget; `names`, `definitions` and `rank` are the user's index
-    names, the names of the user's definitions, and the parameters in order; `progress` is told of a stage that runs.
+    names, the names of the user's definitions, and the parameters in order; `least` are the sizes that ranges have at
+    least, because the program reads entries there; `progress` is told of a stage that runs.
     `raw` is what the last derivative is called before it is simplified, `end` when the time is up for all of it, the
     deadline of the budget for what is at work.
     """
@@ -67,6 +68,7 @@ class Simplifier:
     names: dict[Type, list[str]] = field(default_factory=dict)
     definitions: Collection[str] = ()
     rank: dict[Var, int] = field(default_factory=dict)
+    least: Mapping[Domain, int] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
     budget: Budget = field(init=False)
     derived: Symmetries = field(default_factory=dict)
@@ -259,7 +261,7 @@ class Simplifier:
             entries = [*map(written_where_needed, entries)]
             terms, account = contract(entries, expand=expand, budget=self.budget, ask=self._ask_again)
             families.update(account)
-            return [stated_once(solved_within_ranges(t)) for t in terms]
+            return [stated_once(solved_within_ranges(t), self.least) for t in terms]
 
         open_ = [n for n, v in enumerate(values) if v not in settled and (n >= len(bindings) or not is_function(v))]
         for n, entry in zip(open_, once_a_form([entry_of(values[n]) for n in open_], rewrite), strict=True):
@@ -295,7 +297,7 @@ class Simplifier:
             return body
         order = replace(order, derived=self.derived, ask=self.budget.check)
         ordered = order(body)
-        together = stated_once(ordered)
+        together = stated_once(ordered, self.least)
         given = {name for own in self.names.values() for name in own}
         sizes = {d.name for v in self.rank for d in domains_of(v.kind) if d.sized}
         result = ordered if together is ordered else order(together)

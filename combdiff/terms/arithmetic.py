@@ -6,6 +6,7 @@ one shape. Powers of one base are one power, and |u|² is u² (`merging.py`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 from combdiff.terms.laws.exponentials import inverse, may_meet_exponentials, met
@@ -91,8 +92,16 @@ def add(*terms: Term) -> Term:
     if len(kept) == 1:
         return kept[0]
     if all(isinstance(t.type, Index) or isinstance(t, Const) for t in kept):
-        kept.sort(key=_order_with_sizes if any(map(_is_size, kept)) else _affine_order)
+        kept.sort(key=_order_with_sizes if reads_from_the_end(kept) else _affine_order)
     return Add(tuple(kept))
+
+
+def reads_from_the_end(terms: Sequence[Term]) -> bool:
+    """Whether an index expression reads as n - 1 - i or 4 - i do: it holds a size, or takes indices from a number."""
+    if any(map(_is_size, terms)):
+        return True
+    numbers = [t.real > 0 for t in terms if isinstance(t, Const)]
+    return any(numbers) and all(isinstance(t, Const) or split_coefficient(t)[0].real < 0 for t in terms)
 
 
 def _is_size(t: Term) -> bool:

@@ -298,7 +298,7 @@ class Sum(Term):
     def counted(self) -> Domain | None:
         """The domain of which this is the size, Σ_i 1, an integer; None for other sums."""
         match self.indices, self.body:
-            case (Var(kind=Index(Domain(directions=1) as domain)),), Const() as one if one == ONE:
+            case (Var(kind=Index(Domain(directions=1, listed=False) as domain)),), Const() as one if one == ONE:
                 return domain
             case _:
                 return None

@@ -125,7 +125,7 @@ def test_every_library_gives_value_gradient_and_hessian_product_at_zero(library:
         ("sum(i, c(i) * t^(sum(j::N{n}, 1)))", "n * t^(n - 1) * sum(i, c(i))"),
         (
             "sum(i, c(i) * t^(sum(j::N{n}, 1) - 1 - i))",
-            "where(i + 2 <= n, t^(n - i - 2)))",
+            "where(i + 2 <= n, t^(n - 2 - i)))",
         ),
     ],
 )

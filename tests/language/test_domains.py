@@ -126,7 +126,7 @@ def test_settings_that_do_not_fit_are_refused_at_their_place(settings: str, said
         ("(x::(K9) -> C) -> sum((i::K), x(-i))", "(-4 to 0, and the slot runs from -1 to 8)", 33),
         ("(x::(K9) -> C) -> sum((i::K), x(i) * x(9))", "9 may leave the range", 40),
         ("(x::(K) -> C, y::RV) -> sum((i::K, j), x(i + j) * y(j))", "i + j may leave the range of slot 1 of x", 42),
-        ("(x::RV) -> sum((i::K, j::K, n), x(n) * x(i + j))", "may leave the range of slot 1 of x", 42),
+        ("(x::RV) -> sum((i::K, j::K, n), x(n) * x(i - j))", "may leave the range of slot 1 of x", 42),
         ("(x::RV) -> sum((i, j), x(i))", "cannot find the range of index j", 20),
         ("(x::(BZ) -> C) -> sum(k, abs2(x(-k)))", "cannot find the range of index k", 23),
     ],

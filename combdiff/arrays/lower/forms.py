@@ -45,18 +45,20 @@ class Forms:
     """A result as it is read, and `flats`, equal ones before common factors are put in front, where these are tried.
 
     `check` raises for two terms that do not have the same value: what is chosen is held against what it was chosen for.
-    `distances` says whether squared distances are made of differences or multiplied out.
+    `distances` says whether squared distances are made of differences or multiplied out. `least` are the sizes that
+    ranges have at least, because the program reads entries there.
     """
 
     formula: Term
     flats: tuple[Term, ...] = ()
     check: Callable[[Term, Term], object] | None = None
     distances: Distances = "differences"
+    least: Mapping[Domain, int] = field(default_factory=dict)
     _found: dict[Term, AllForms | None] = field(default_factory=dict, compare=False, repr=False)
 
     def __reduce__(self) -> tuple[object, ...]:
         # what was found is found again
-        return type(self), (self.formula, self.flats, self.check, self.distances)
+        return type(self), (self.formula, self.flats, self.check, self.distances, dict(self.least))
 
     def plan(self, sizes: Mapping[Domain, int] | None = None, memory: int | None = None) -> Plan:
         """The plan of the form that takes least time; that of the formula where this one takes more than `memory`.

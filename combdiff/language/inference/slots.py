@@ -7,7 +7,7 @@ from combdiff.language.inference.domains import Ranges
 from combdiff.language.inference.resolution import resolved
 from combdiff.language.vocabulary import counted, in_words
 from combdiff.terms.conditions.guards import Condition, is_whole
-from combdiff.terms.conditions.ordering import is_kept
+from combdiff.terms.conditions.ordering import is_kept, least_size
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,
@@ -189,7 +189,9 @@ class Slots:
         held = [
             c for a, sign, b in facts for c in _conditions(resolved(a, self.ranges), sign, resolved(b, self.ranges))
         ]
-        return is_kept(resolved(index, self.ranges), domain, held)
+        return least_size(resolved(index, self.ranges), domain, held) is not None or is_kept(
+            resolved(index, self.ranges), domain, held
+        )
 
     def _from_end(self, index: Term, slot: Domain) -> int | None:
         """How far an index is from the end of its slot, -2 for n - 2; arrays tell whether there are so many."""

@@ -27,6 +27,7 @@ from combdiff.language.printing.document import (
 from combdiff.language.printing.names import apart, unique_name
 from combdiff.language.printing.spelling import Spelling
 from combdiff.language.printing.wrapping import WIDTH, wrapped
+from combdiff.terms.arithmetic import reads_from_the_end
 from combdiff.terms.conditions.choices import Choice, with_choices
 from combdiff.terms.conditions.comparing import conditions_told, reduced_told
 from combdiff.terms.recursion import deep_recursion
@@ -135,7 +136,7 @@ class Printer:
 
     def affine(self, t: Add) -> Sequence[Term]:
         """The terms of an index expression in reading order, those of one kind as their indices are bound."""
-        if any(isinstance(split_coefficient(u)[1], Sum) for u in t.terms):
+        if reads_from_the_end(t.terms):
             return t.terms
         bound = {v: n for n, v in enumerate(self.names) if v in t.free}
         return sorted(t.terms, key=lambda u: (_reading(u), min((bound.get(v, 0) for v in u.free), default=0)))

@@ -79,19 +79,30 @@ class Form:
         return add(*(mul(number(c), u) for u, c in self.coefficients.items()), number(self.constant))
 
     @property
-    def always(self) -> bool:
-        """Whether 0 ≤ d for all values of its indices, of which there is at least one."""
+    def least(self) -> Form | None:
+        """The least value of d over its indices, in terms of sizes; None if their ranges do not tell it."""
         least = Form({u: c for u, c in self.coefficients.items() if isinstance(u, Sum)}, self.constant)
         for v, c in self.coefficients.items():
             if isinstance(v, Var | App):
                 bounds = range_of(v)
                 if bounds is None:
-                    return False
+                    return None
                 first, last = bounds
                 least = least.plus(_times(c, first if c > 0 else last))
-        return (
-            min(least.coefficients.values(), default=0) >= 0 and least.constant + sum(least.coefficients.values()) >= 0
-        )
+        return least
+
+    @property
+    def always(self) -> bool:
+        """Whether 0 ≤ d for all values of its indices, of which there is at least one."""
+        return self.holds({})
+
+    def holds(self, sizes: Mapping[Domain, int]) -> bool:
+        """The same where ranges have at least these sizes."""
+        least = self.least
+        if least is None or min(least.coefficients.values(), default=0) < 0:
+            return False
+        counted = [(c, u.counted) for u, c in least.coefficients.items() if isinstance(u, Sum)]
+        return least.constant + sum(c * (sizes.get(domain, 1) if domain else 1) for c, domain in counted) >= 0
 
 
 def _times(c: Fraction, f: Form) -> Form:
@@ -185,15 +196,39 @@ def is_kept(index: Term, domain: Domain, held: Collection[Condition]) -> bool:
     >>> is_kept(add(i, number(-1)), i.kind.domain, [Condition(ONE, i)]), is_kept(add(i, ONE), i.kind.domain, [])
     (True, False)
     """
+    slacks = _slacks(index, domain)
+    return slacks is not None and all(_holds(f, held) for f in slacks)
+
+
+def least_size(index: Term, domain: Domain, held: Collection[Condition]) -> int | None:
+    """The number of values that a plain range has at least if an index stays in it; None if no number is enough.
+
+    >>> i = fresh("i", Index(Domain("N")))
+    >>> low, up = add(number(4), neg(i)), add(i, ONE)
+    >>> least_size(low, i.kind.domain, [Condition(i, number(4))]), least_size(up, i.kind.domain, []) is None
+    (5, True)
+    """
+    slacks = _slacks(index, domain)
+    if slacks is None or not domain.plain:
+        return None
+    missing = [f.least for f in slacks if not _holds(f, held)]
+    if not all(f is not None and f.coefficients == {size(domain): 1} for f in missing):
+        return None
+    return max((int(-f.constant) for f in missing if f is not None), default=0)
+
+
+def _slacks(index: Term, domain: Domain) -> tuple[Form, Form] | None:
+    """How far an index is from the first and from the last value of a range."""
     bounds = range_of(fresh("i", Index(domain)))
     place = _affine(index)
     if bounds is None or place is None:
-        return False
+        return None
     first, last = bounds
-    return all(
-        f.always or any(implies(c, f.condition()) for c in held)
-        for f in (place.plus(first.negative()), last.plus(place.negative()))
-    )
+    return place.plus(first.negative()), last.plus(place.negative())
+
+
+def _holds(f: Form, held: Collection[Condition]) -> bool:
+    return f.always or any(implies(c, f.condition()) for c in held)
 
 
 def nonzero(t: Term) -> Guard:
