@@ -141,10 +141,11 @@ def _gaussian(z: Term) -> Term:
 
 
 def _turning(z: Term, k: Term) -> Term:
-    """k ↦ i z k/|z|²: the angle grows where z turns; that of a real number is constant."""
+    """k ↦ i k/z*: the angle grows where z turns; that of a real number is constant."""
     if not is_complex(z.type):
         return ZERO
-    return mul(IMAGINARY, z, power(call("abs2", z), MINUS_ONE), k)
+    # not i z k/|z|², whose square may underflow
+    return mul(IMAGINARY, power(conj(z), MINUS_ONE), k)
 
 
 def _above(a: Term, b: Term) -> Term:

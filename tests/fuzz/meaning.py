@@ -184,12 +184,19 @@ def _value(e: Expr, scope: Scope) -> Any:
         case Indicator(left, right, body):
             return ordered(left, right, evaluate(body, scope), scope)
         case Several(name, args):
-            return T.several(name, [evaluate(a, scope) for a in args])
+            return _several(name, [evaluate(a, scope) for a in args], scope)
         case Size(of):
             assert isinstance(of.kind, Index), "an index"
             return scope.dtype(of.kind.range.count)
         case _:
             return _map(e, scope)
+
+
+def _several(name: str, values: Sequence[Any], scope: Scope) -> Any:
+    if name == "atan2" and scope.seen is not None:
+        # its derivatives are divided by this
+        noted(1 / sum(T.primal(v) ** 2 for v in values), scope)
+    return T.several(name, values)
 
 
 def _power(e: Power, scope: Scope) -> Any:

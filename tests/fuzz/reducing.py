@@ -137,6 +137,7 @@ def _norm(x: Held, scope: Scope) -> T.Value:
 
     squares = T.each(T.call("abs2", x.value, True), total)
     noted(squares, scope)
+    noted(1 / T.primal(squares), scope)
     zero = T.primal(squares) == 0
     root = T.call("sqrt", T.add(T.where(~zero, squares), zero * 1), False)
     more = (1,) * (scope.depth - x.depth)

@@ -114,6 +114,13 @@ def test_a_function_has_the_value_that_mpmath_gives_it(name: str) -> None:
             assert at(t, variables, *numbers) == pytest.approx(expected, rel=1e-13, abs=1e-15)
 
 
+def test_the_angle_of_a_tiny_number_has_a_finite_derivative() -> None:
+    import combdiff as cd
+
+    z = 3e-200 + 1e-200j
+    assert cd.grad("(z::C) -> angle(z)").compile()(z) == pytest.approx(1j / z.conjugate(), rel=1e-14)
+
+
 @pytest.mark.parametrize(
     ("name", "numbers", "expected"),
     [
