@@ -441,3 +441,17 @@ def test_what_is_added_up_along_one_array_is_added_up_once() -> None:
     assert "delta(J(e, a), d, u(J(e, b)) * (K(e, a, b) + K(e, b, a)))" in str(
         cd.grad(stiffness + "sum((e, a, b), u(J(e, a)) * K(e, a, b) * u(J(e, b)))")
     )
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 7])
+@pytest.mark.parametrize(("condition", "fixed"), [("J(m) == m", 0), ("J(m) + 1 == m", 1), ("J(J(m)) == m", None)])
+def test_a_periodic_index_is_not_solved_for_where_an_entry_depends_on_it(
+    condition: str, fixed: int | None, size: int
+) -> None:
+    ring = "@domain Z begin base = I; periodic = true end\n"
+    d = cd.grad(f"{ring}(J::(Z) -> Z) -> (x::(Z) -> R) -> sum(m, where({condition}, x(m)^2))")
+    rng = np.random.default_rng(size)
+    array, x = rng.integers(0, size, size), rng.standard_normal(size)
+    image = array[array] if fixed is None else (array + fixed) % size
+    np.testing.assert_allclose(d.compile()(array, x), 2 * x * (image == np.arange(size)))
+    assert d.check()

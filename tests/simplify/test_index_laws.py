@@ -273,6 +273,7 @@ SOLVING = (
             "2 i = j has two solutions, or none": (kind(i, "periodic"), summed({i}, Lin((2, I), (1, J)))),
             "i is not periodic": (kind(i, "plain"), summed({i}, ZERO_SUM)),
             "i is in no condition": (kind(i, "periodic"), summed({i}, Lin((1, J), (-1, K)))),
+            "X(i) = i is no value of i": (kind(i, "periodic"), summed({i}, Lin((1, I), (-1, At(X, I))))),
         },
     ),
     solving(

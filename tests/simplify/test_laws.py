@@ -206,7 +206,29 @@ SUBSTITUTE = (
     rewriting("delta of what is left", Where([I], X), Delta([I], X), unless={"no condition is left": (Where((), X),)}),
 )
 
+
+def inside(name: str, at: int, argument: str) -> Law:
+    """A law that says of an entry which index stands in its slot number `at`; a multiple of an index is no entry."""
+    entry = Mono(2, At(Y, *[J] * at, argument))
+    found = (f"(inside {i} {entry})",)
+    unless = {"it is no entry": (Mono(2, argument),)}
+    using = ("monomials of an index", "index 0 of an entry") if argument.startswith("(Lin") else ()
+    return Law(name, (entry,), found, unless, using)
+
+
+ENTRIES = tuple(
+    law
+    for at in range(3)
+    for law in (
+        inside(f"index {at} of an entry", at, I),
+        inside(f"index {at} of an entry, moved", at, Lin((1, I), (1, Num(1)))),
+        inside(f"index {at} of an entry, nested and moved", at, Lin((1, At(Y, I)), (1, Num(1)))),
+        *(inside(f"index {at} of an entry, nested at {n}", at, At(Y, *[J] * n, I)) for n in range(3)),
+    )
+)
+
 TERMS = (
+    *ENTRIES,
     Law("terms of a sum", given=(Plus(X, Y),), then=(part(multiset(X, Y), X), part(multiset(X, Y), Y))),
     Law("factors of a product", given=(Times(X, Y),), then=(part(multiset(X, Y), X), part(multiset(X, Y), Y))),
     Law("conditions of a delta", given=(Delta([I, J], X),), then=(part(multiset(I, J), I), part(multiset(I, J), J))),
