@@ -75,7 +75,7 @@ def widened(t: Term, kind: Type) -> Term:
 def as_complex_as(operands: Sequence[Term], result: Term) -> Term:
     """What arithmetic makes of its operands: complex if one of them is, though it may be a real number, as (im x)² is.
 
-    Numbers are exact: im^2 is the real number −1.
+    Numbers are exact: im^2 is the real number −1, and z − z − 1 is a complex one.
     """
     if not any(is_complex(u.type) and not isinstance(u, Const) for u in operands):
         return result
