@@ -108,12 +108,12 @@ def holds_entries(*sides: Term) -> bool:
 
 
 def domains_compared(*sides: Term) -> list[Domain]:
-    """The domains of the indices that index expressions are made of.
+    """The domains of the indices that index expressions are made of; a number such as x(i) is none of these.
 
     >>> domains_compared(fresh("i", Index(Domain("n"))), ONE) == [Domain("n")]
     True
     """
-    kinds = [u.type for side in sides for u in index_atoms(side)]
+    kinds = [u.type for side in sides if isinstance(side.type, Index) for u in index_atoms(side)]
     return list(dict.fromkeys(k.domain for k in kinds if isinstance(k, Index) and k.domain is not None))
 
 

@@ -194,7 +194,8 @@ def test_an_entry_that_is_not_there_is_refused_with_its_place() -> None:
     with pytest.raises(ArrayError, match=r"the index 2 - 3 is out of range in slot 1 of x, which has 2 values"):
         f(np.ones(2))
     # the gradient of what is linear reads nothing, and has as little meaning there as the program has
-    for program in ("(x::RV{n}) -> x(n - 3)", "(x::RV{n}) -> x(2)", "(x::RV{n}, y::RV{n}) -> sum(i, i <= 2, y(i) * x(2 - i))"):
+    summed = "(x::RV{n}, y::RV{n}) -> sum(i, i <= 2, y(i) * x(2 - i))"
+    for program in ("(x::RV{n}) -> x(n - 3)", "(x::RV{n}) -> x(2)", summed):
         with pytest.raises(ArrayError, match="the program reads entry 2 of a slot of the size n, which has 2 values"):
             cd.grad(program).compile()(*[np.ones(2)] * program.count("RV"))
 

@@ -195,3 +195,18 @@ def test_what_exists_under_a_condition_only_gets_no_name_outside_of_it(function:
     d = cd.grad(f"(X::RM{{n, m}}) -> sum((i, j), i < n - 1 and j < m - 1, {function}({steps}))")
     assert_reads_back(d.term)
     assert d.check()
+
+
+@pytest.mark.parametrize("sign", ["<", "<=", ">", ">=", "==", "!="])
+@pytest.mark.parametrize("domain", ["base = (I, I); periodic = true", "base = (I, I)", "base = I; periodic = true"])
+def test_numbers_at_points_of_a_lattice_are_compared_as_numbers(domain: str, sign: str) -> None:
+    meant = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "==": np.equal}
+    d = cd.grad(
+        f"@domain Z begin {domain} end\n(y::(Z) -> R) -> (x::(Z) -> R) -> sum(i, where(x(i) {sign} y(i), x(i)^2))"
+    )
+    rng = np.random.default_rng(4)
+    y, x = rng.integers(0, 3, (2, 5, 3) if "(I, I)" in domain else (2, 9)).astype(float)
+    holds = meant[sign](x, y) if sign in meant else x != y
+    value, gradient = d.compile(value=True)(y, x)
+    assert value == np.sum(x[holds] ** 2)
+    np.testing.assert_array_equal(gradient, np.where(holds, 2 * x, 0))
