@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from combdiff.errors import UnsupportedError
-from combdiff.terms.conditions.comparing import compared, different
+from combdiff.terms.conditions.comparing import compared, different, is_weighted
 from combdiff.terms.conditions.guards import Finite, condition_of, inside, under
 from combdiff.terms.conditions.ordering import nonzero
 from combdiff.terms.inclusion import included
@@ -252,7 +252,11 @@ def reduced(node: Reduce) -> Primitive:
             case "ties":
                 return Lam(own, Tuple((ZERO, ZERO)))
             case "softmax":
-                return Lam(own, Tuple((ZERO, _about_the_mean(whole, own, lambda at: apply(k, *at)))))
+                moved = _about_the_mean(whole, own, lambda at: apply(k, *at))
+                about = _about_the_mean(whole, own, lambda at: apply(k, *at), _growth(whole, own))
+                return Lam(own, Tuple((about if is_weighted(whole) else ZERO, moved)))
+            case "logsumexp" if is_weighted(whole):
+                return Lam(own, Tuple((mul(k, _growth(whole, own)), mul(k, _slope(whole, own)))))
             case _:
                 return Lam(own, Tuple((ZERO, mul(k, conj(_slope(whole, own))))))
 
@@ -263,13 +267,32 @@ def reduced(node: Reduce) -> Primitive:
             case "ties":
                 return Lam(own, ZERO)
             case "softmax":
-                return Lam(own, _about_the_mean(whole, own, lambda at: proj(1, apply(k, *at))))
+                moved = _about_the_mean(whole, own, lambda at: proj(1, apply(k, *at)))
+                if not is_weighted(whole):
+                    return Lam(own, moved)
+                return Lam(own, add(moved, _by_weights(whole, own, k)))
+            case "logsumexp" if is_weighted(whole):
+                by_weight = mul(_growth(whole, own), proj(0, apply(k, *own)))
+                return total(own, add(by_weight, mul(_slope(whole, own), proj(1, apply(k, *own)))))
             case "norm":
                 return total(own, call("real", mul(_slope(whole, own), proj(1, apply(k, *own)))))
             case _:
                 return total(own, mul(_slope(whole, own), proj(1, apply(k, *own))))
 
     return Primitive(node.kind, lambda v: Reduce(node.kind, v), pull, push)
+
+
+def _growth(t: Reduce, at: tuple[Var, ...]) -> Term:
+    """exp(e) / Σ w exp(e) at a place: the derivative of log Σ w exp(e) by a weight."""
+    own = substitute(t.body, dict(zip(t.indices, at, strict=True)))
+    return call("exp", sub(own, reduction("logsumexp", t.indices, t.mark, t.body)))
+
+
+def _by_weights(t: Reduce, at: tuple[Var, ...], k: Term) -> Term:
+    """What a share becomes as weights change: g_k v_k − p_k Σ g v, for g the growth."""
+    over = tuple(fresh(i.name, i.kind) for i in t.indices)
+    whole = total(over, mul(_growth(t, over), proj(0, apply(k, *over))))
+    return sub(mul(_growth(t, at), proj(0, apply(k, *at))), mul(apply(t, *at), whole))
 
 
 def _slope(t: Reduce, at: tuple[Var, ...]) -> Term:
@@ -288,11 +311,13 @@ def _slope(t: Reduce, at: tuple[Var, ...]) -> Term:
             return apply(reduction("ties", t.indices, t.mark, largest), *at)
 
 
-def _about_the_mean(t: Reduce, at: tuple[Var, ...], value: Callable[[tuple[Var, ...]], Term]) -> Term:
-    """p_k (v_k − Σ p v), for p the softmax: symmetric, and so the pullback and the pushforward."""
+def _about_the_mean(
+    t: Reduce, at: tuple[Var, ...], value: Callable[[tuple[Var, ...]], Term], front: Term | None = None
+) -> Term:
+    """p_k (v_k − Σ p v), for p the softmax, or another front: symmetric, and so the pullback and the pushforward."""
     over = tuple(fresh(i.name, i.kind) for i in t.indices)
     mean = total(over, mul(apply(t, *over), value(over)))
-    return mul(apply(t, *at), sub(value(at), mean))
+    return mul(apply(t, *at) if front is None else front, sub(value(at), mean))
 
 
 def unknown(function: Term) -> Primitive:

@@ -237,7 +237,8 @@ class Evaluation:
         shape = [len(range_of(v, self.sample.sizes)) for v in t.indices]
         marks, values = np.broadcast_arrays(*(p.over(axes) for p in parts), np.zeros(shape))[:2]
         flat = (*marks.shape[: marks.ndim - len(own)], -1)
-        marks, values = marks.reshape(flat) == 1, values.reshape(flat)
+        weights = marks.reshape(flat).real
+        marks, values = weights == 1, values.reshape(flat)
         match t.kind:
             case "prod":
                 found = np.where(marks, values, 1).prod(axis=-1)
@@ -246,16 +247,21 @@ class Evaluation:
             case "maximum":
                 found = np.where(marks, values.real, -np.inf).max(axis=-1, initial=-np.inf)
             case "logsumexp":
-                found = np.logaddexp.reduce(np.where(marks, values.real, -np.inf), axis=-1, initial=-np.inf)
+                shifted = np.where(weights != 0, values.real, -np.inf)
+                most = shifted.max(axis=-1, initial=-np.inf, keepdims=True)
+                most = np.where(np.isfinite(most), most, 0)
+                found = np.log((weights * np.exp(shifted - most)).sum(axis=-1)) + most[..., 0]
             case "norm":
                 found = np.sqrt(np.where(marks, np.abs(values) ** 2, 0).sum(axis=-1))
             case _:
+                marks = weights != 0
                 masked = np.where(marks, values.real, -np.inf)
                 most = masked.max(axis=-1, initial=-np.inf, keepdims=True)
                 top = marks & (masked == most)
                 if t.kind == "softmax":
-                    top = np.exp(masked - np.where(np.isfinite(most), most, 0))
-                share = top / np.maximum(top.sum(axis=-1, keepdims=True), 1)
+                    top = weights * np.exp(masked - np.where(np.isfinite(most), most, 0))
+                whole = top.sum(axis=-1, keepdims=True)
+                share = top / np.where(marks.any(axis=-1, keepdims=True), whole, 1)
                 return self._given_over(share.reshape(marks.shape[:-1] + tuple(shape)), axes)
         return self._given_over(found, axes[: len(axes) - len(own)])
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from math import exp, hypot, inf, log
+from math import exp, hypot, inf, log, nan
 
 import numpy as np
 
@@ -334,9 +334,12 @@ class _Scope:
 
     def reduced(self, t: Reduce) -> Scalar:
         """The product, the maximum or the minimum of what is marked; of nothing 1, −∞, ∞."""
-        if t.kind in ("logsumexp", "norm"):
-            found = [abs(v) for v in self.marked(t)] if t.kind == "norm" else [_part(v) for v in self.marked(t)]
-            return hypot(*found) if t.kind == "norm" else logsumexp(found)
+        if t.kind == "norm":
+            return hypot(*(abs(v) for v in self.marked(t)))
+        if t.kind == "logsumexp":
+            scopes = [self.with_(t.indices, point) for point in product(*self.ranges(t.indices))]
+            weighed = [(_part(s.number(t.mark)), s) for s in scopes]
+            return logsumexp([_part(s.number(t.body)) for w, s in weighed if w], [w for w, _ in weighed if w])
         result: Scalar = {"prod": 1, "maximum": -np.inf, "minimum": np.inf}[t.kind]
         for value in self.marked(t):
             result = result * value if t.kind == "prod" else _better(t.kind, result, _part(value))
@@ -351,14 +354,15 @@ class _Scope:
         """1/m for each of the m largest numbers that are marked, 0 for the others; or exp(e)/Σ exp(e)."""
         ranges = self.ranges(t.indices)
         scopes = [self.with_(t.indices, point) for point in product(*ranges)]
-        values = [_part(s.number(t.body)) if s.number(t.mark) == 1 else None for s in scopes]
+        weights = [_part(s.number(t.mark)) for s in scopes]
+        values = [_part(s.number(t.body)) if w else None for w, s in zip(weights, scopes, strict=True)]
         most = max((v for v in values if v is not None), default=None)
         if t.kind == "softmax" and most is not None:
-            found = np.array([0.0 if v is None else exp(v - most) for v in values])
+            found = np.array([0.0 if v is None else w * exp(v - most) for w, v in zip(weights, values, strict=True)])
         else:
             found = np.array([float(v is not None and v == most) for v in values])
         shape = [self.extent.of(axis) for i in t.indices for axis in _axes_of(i)]
-        shares: Array = (found / max(found.sum(), 1.0)).reshape(shape)
+        shares: Array = (found / (found.sum() if found.any() else 1.0)).reshape(shape)
         return shares
 
     def integral(self, found: Alternative, outer: Sequence[Var]) -> Scalar:
@@ -422,14 +426,17 @@ def _called(function: Callable[..., Value], args: Sequence[Value]) -> Value:
         return float("nan")
 
 
-def logsumexp(numbers: Sequence[float]) -> float:
-    """log Σ exp; −∞ of nothing.
+def logsumexp(numbers: Sequence[float], weights: Sequence[float]) -> float:
+    """log Σ w exp(x); −∞ of nothing, nan where the sum is below 0.
 
-    >>> print(logsumexp([1000.0]), logsumexp([]))
-    1000.0 -inf
+    >>> print(logsumexp([1000.0], [1.0]), logsumexp([], []), logsumexp([0.0], [-1.0]))
+    1000.0 -inf nan
     """
     most = max(numbers, default=-inf)
-    return most + log(sum(exp(x - most) for x in numbers)) if most > -inf else most
+    if most == -inf:
+        return most
+    added = sum(w * exp(x - most) for w, x in zip(weights, numbers, strict=True))
+    return most + log(added) if added > 0 else -inf if added == 0 else nan
 
 
 def _better(kind: str, one: Scalar, other: float) -> Scalar:

@@ -15,7 +15,14 @@ from combdiff.language.printing.document import ATOM, MAP, POSTFIX, PRODUCT, SUM
 from combdiff.notation.brackets import bracketed, called, magnitude, subscripted
 from combdiff.notation.latex_names import Scope, latex_name, size_of, sizes_of
 from combdiff.terms.conditions.choices import Choice, branches_of, choice_of, with_choices
-from combdiff.terms.conditions.comparing import Part, conditions_told, reduced_told
+from combdiff.terms.conditions.comparing import (
+    Part,
+    conditions_told,
+    is_weighted,
+    reduced_told,
+    weighted_share,
+    weighted_sum,
+)
 from combdiff.terms.network import Network, guards_apart, is_never_drawn, network
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
@@ -40,6 +47,7 @@ from combdiff.terms.terms import (
     Term,
     Tuple,
     Var,
+    fresh,
     lam,
     mul,
     neg,
@@ -178,6 +186,11 @@ def _reduced(term: Reduce, scope: Scope) -> Piece:
     """
     if term.kind == "norm":
         return rf"\left\lVert {term_latex(lam(term.indices, term.body), scope)} \right\rVert", ATOM
+    if is_weighted(term) and term.kind == "logsumexp":
+        return term_latex(weighted_sum(term), scope), ATOM
+    if is_weighted(term):
+        own = tuple(fresh(v.name, v.kind) for v in term.indices)
+        return term_latex(Lam(own, weighted_share(term, own)), scope), MAP
     inner = scope.bind(term.indices)
     parts, body = reduced_told(term)
     told = condition_text(parts, lambda side: _subscript(side, inner), _RELATIONS) if parts else ""
@@ -204,6 +217,8 @@ def _exponent(exponent: Term, scope: Scope) -> str:
 
 def _applied(function: Term, args: tuple[Term, ...], scope: Scope) -> Piece:
     kind = function.type
+    if isinstance(function, Reduce) and is_weighted(function):
+        return term_latex(weighted_share(function, args), scope), PRODUCT
     head = term_latex(function, scope, POSTFIX)
     if isinstance(kind, Map) and args and all(isinstance(p, Index) for p in kind.params):
         return f"{subscripted(head)}_{{{scope.subscripts(_subscript(a, scope) for a in args)}}}", ATOM

@@ -21,7 +21,7 @@ from combdiff.notation.letters import entrywise, names_in, names_on_page, with_l
 from combdiff.notation.matrix.forms import is_unit
 from combdiff.notation.widths import cut
 from combdiff.terms.conditions.choices import Choice, branches_of, with_choices
-from combdiff.terms.conditions.comparing import conditions_told, reduced_told
+from combdiff.terms.conditions.comparing import conditions_told, is_weighted, reduced_told, weighted_share, weighted_sum
 from combdiff.terms.network import Network, guards_apart, is_never_drawn, network
 from combdiff.terms.terms import (
     MINUS_ONE,
@@ -44,6 +44,7 @@ from combdiff.terms.terms import (
     Term,
     Tuple,
     Var,
+    fresh,
     lam,
     power,
     terms_of,
@@ -206,6 +207,8 @@ def _structure(term: Term, scope: Scope) -> Piece:
             inner = scope.bind(var for var, _ in bindings)
             values = ", ".join(f"{inner[var]} = {_text(value, inner)}" for var, value in bindings)
             return f"{_text(body, inner)} where {values}", MAP
+        case App(Reduce() as whole, args) if is_weighted(whole):
+            return _text(weighted_share(whole, args), scope), PRODUCT
         case App(function, args):
             return f"{_text(function, scope, POSTFIX)}({','.join(_text(a, scope) for a in args)})", ATOM
         case Call(name, ()):
@@ -233,6 +236,11 @@ def _reduced(term: Reduce, scope: Scope) -> Piece:
     """A product, a maximum, a norm …"""
     if term.kind == "norm":
         return f"‖{_text(lam(term.indices, term.body), scope)}‖", ATOM
+    if is_weighted(term) and term.kind == "logsumexp":
+        return _text(weighted_sum(term), scope), ATOM
+    if is_weighted(term):
+        own = tuple(fresh(v.name, v.kind) for v in term.indices)
+        return _text(Lam(own, weighted_share(term, own)), scope), MAP
     inner = scope.bind(term.indices)
     parts, body = reduced_told(term)
     sign = {"prod": "Π", "maximum": "max", "minimum": "min"}.get(term.kind, term.kind)

@@ -35,6 +35,23 @@ LAWS = {
         "(x::RV, O::RV) -> sum(k, O(k) * softmax(i, x(i))(k))"
     ),
     "(x::RV) -> k -> exp(2 * x(k)) / sum(i, exp(x(i)))^2": "(x::RV) -> k -> exp(2 * x(k)) / sum(i, exp(x(i)))^2",
+    "(w::RV, x::RV) -> log(sum(i, w(i) * exp(x(i))))": "(w::RV, x::RV) -> logsumexp(i, w(i), x(i))",
+    "(w::RV, x::RV) -> log(sum(i, 1 <= i, w(i)^2 * exp(x(i))))": (
+        "(w::RV, x::RV) -> logsumexp(i, where(1 <= i, w(i)^2), where(1 <= i, x(i)))"
+    ),
+    "(w::RV, x::RV, t::R) -> log(sum(i, t * w(i) * exp(x(i) - t)))": (
+        "(w::RV, x::RV, t::R) -> logsumexp(i, w(i), x(i)) + log(t) - t"
+    ),
+    "(w::RV, x::RV) -> k -> w(k) * exp(x(k)) / sum(i, w(i) * exp(x(i)))": (
+        "(w::RV, x::RV) -> k -> softmax(i, w(i), x(i))(k)"
+    ),
+    "(w::RV, x::RV) -> sum(k, k * w(k) * exp(x(k))) / sum(i, w(i) * exp(x(i)))": (
+        "(w::RV, x::RV) -> sum(k, k * softmax(i, w(i), x(i))(k))"
+    ),
+    # without its weight in front no share is told, and a sum with weights may be below 0
+    "(w::RV, x::RV) -> k -> exp(x(k)) / sum(i, w(i) * exp(x(i)))": (
+        "(w::RV, x::RV) -> k -> exp(x(k)) / sum(i, w(i) * exp(x(i)))"
+    ),
     # what is not one of the exponentials, and complex numbers, stay as they are
     "(x::RV, y::RV) -> k -> exp(y(k)) / sum(i, exp(x(i)))": "(x::RV, y::RV) -> k -> exp(y(k)) / sum(i, exp(x(i)))",
     "(x::RV) -> sum(k, x(k) * log(sum(i, i <= k, exp(x(i)))))": (
@@ -90,6 +107,12 @@ OBJECTIVES = {
     ),
     "sum(i, sum(j, j <= i, softmax(k, k <= i, x(i) * x(k))(j) * x(j)))": lambda jnp, x: sum(
         (_softmax(jnp, x[: i + 1] * x[i]) * x[: i + 1]).sum() for i in range(len(x))
+    ),
+    "logsumexp(i, x(i)^2, x(i)^3) + sum(i, logsumexp(j, j <= i, x(j)) * x(i))": lambda jnp, x: (
+        jnp.log((x**2 * jnp.exp(x**3)).sum()) + sum(_logsumexp(jnp, x[: i + 1]) * x[i] for i in range(len(x)))
+    ),
+    "sum(k, x(k)^2 * softmax(j, x(j)^2, sin(x(j)))(k))": lambda jnp, x: (
+        (x**4 * jnp.exp(jnp.sin(x))).sum() / (x**2 * jnp.exp(jnp.sin(x))).sum()
     ),
     "logsumexp((i, j), i != j, x(i) * x(j)^2)": lambda jnp, x: jnp.log(
         sum(jnp.exp(a * b * b) for i, a in enumerate(x) for j, b in enumerate(x) if i != j)
@@ -151,6 +174,7 @@ def test_of_nothing_and_at_zero_derivatives_are_zero() -> None:
     ("text", "said"),
     [
         ("(z::CV) -> logsumexp(i, z(i))", "complex numbers have no order"),
+        ("(w::CV, x::RV) -> logsumexp(i, w(i), x(i))", "the weights of logsumexp are real"),
         ("(A::RM) -> (k -> cumsum((i, j), A(i, j))(k))", "cumsum runs over one index"),
         ("(x::R) -> norm(x)", "norm takes a tensor"),
     ],
@@ -178,6 +202,7 @@ WITH_DEFINITIONS = """(y::RV) -> (x::RV) -> begin
   -sum(k, y(k) * log(p(k)))
 end"""
 LOGSUMEXP = "(y::RV) -> (x::RV) -> log(sum(k, exp(x(k)))) + 0 * y(0)"
+WEIGHTED = "(y::RV) -> (x::RV) -> log(sum(k, y(k) * exp(x(k))))"
 AVERAGE = "(y::RV) -> (x::RV) -> sum(k, y(k) * exp(x(k))) / sum(k, exp(x(k)))"
 
 
@@ -187,6 +212,9 @@ def exactly(text: str, y: Any, x: Any, v: Any) -> tuple[Any, Any, Any]:
         y, x, v = ([mpmath.mpf(float(a)) for a in array] for array in (y, x, v))
         e = [mpmath.exp(a) for a in x]
         total = sum(e)
+        if text == WEIGHTED:
+            e = [a * b for a, b in zip(y, e, strict=True)]
+            total = sum(e)
         p = [a / total for a in e]
         mean = sum(a * b for a, b in zip(p, v, strict=True))
         dp = [a * (b - mean) for a, b in zip(p, v, strict=True)]
@@ -196,14 +224,15 @@ def exactly(text: str, y: Any, x: Any, v: Any) -> tuple[Any, Any, Any]:
             gradient = [a * (b - value) for a, b in zip(p, y, strict=True)]
             product = [a * (b - value) - c * change for a, b, c in zip(dp, y, p, strict=True)]
         else:
-            weight = 1 if text == LOGSUMEXP else sum(y)
-            shift = 0 if text == LOGSUMEXP else 1
+            weight = 1 if text in (LOGSUMEXP, WEIGHTED) else sum(y)
+            shift = 0 if text in (LOGSUMEXP, WEIGHTED) else 1
             value = weight * mpmath.log(total) - shift * sum(a * b for a, b in zip(y, x, strict=True))
             gradient = [weight * a - shift * b for a, b in zip(p, y, strict=True)]
             product = [weight * a for a in dp]
         return float(value), np.array([float(a) for a in gradient]), np.array([float(a) for a in product])
 
 
+TEXTS = [CROSS_ENTROPY, WITH_DEFINITIONS, LOGSUMEXP, AVERAGE, WEIGHTED]
 LOGITS = {
     "apart": [1000.0, -1000.0, 3.0],
     "near": [1000.0, 999.5, 998.0],
@@ -213,13 +242,13 @@ LOGITS = {
 
 
 @pytest.mark.parametrize("logits", LOGITS)
-@pytest.mark.parametrize("text", [CROSS_ENTROPY, WITH_DEFINITIONS, LOGSUMEXP, AVERAGE])
+@pytest.mark.parametrize("text", TEXTS)
 def test_the_naive_text_is_right_at_a_thousand(text: str, logits: str, library: Numbers) -> None:
     holds_at_a_thousand(text, logits, library)
 
 
 @pytest.mark.parametrize("logits", LOGITS)
-@pytest.mark.parametrize("text", [CROSS_ENTROPY, WITH_DEFINITIONS, LOGSUMEXP, AVERAGE])
+@pytest.mark.parametrize("text", TEXTS)
 def test_it_is_right_in_numpy_without_a_warning(text: str, logits: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -235,3 +264,33 @@ def holds_at_a_thousand(text: str, logits: str, library: Numbers) -> None:
     np.testing.assert_allclose(library.back(found), value, rtol=1e-12)
     np.testing.assert_allclose(library.back(slope), gradient, rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(library.back(curved), product, rtol=1e-12, atol=1e-13)
+
+
+def test_what_has_the_weight_zero_takes_no_part() -> None:
+    f = cd.grad("(w::RV) -> (x::RV) -> log(sum(i, w(i) * exp(x(i))))").compile(value=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        value, gradient = f(np.array([0.0, 2.0, 1.0]), np.array([1000.0, -1000.0, -1001.0]))
+    assert value == pytest.approx(-1000 + np.log(2 + np.exp(-1)), rel=1e-14)
+    np.testing.assert_allclose(gradient, [0, 2 / (2 + np.exp(-1)), 1 / (2 * np.e + 1)], rtol=1e-14)
+
+
+def test_a_mixture_is_right_far_from_its_means() -> None:
+    text = """(x::RV, a::RV) -> (m::RV, s::RV) -> begin
+    p = (n, k) -> a(k) / s(k) * exp(-(x(n) - m(k))^2 / (2 * s(k)^2))
+    -sum(n, log(sum(k, p(n, k))))
+end"""
+    x, a, m, s = np.array([0.0, 100.0]), np.array([0.3, 0.7]), np.array([-1.0, 2.0]), np.array([0.5, 1.5])
+    value, of_m, of_s = cd.grad(text).compile(value=True)(x, a, m, s)
+    with mpmath.workdps(5000):
+        weights = [
+            [mpmath.mpf(a[k]) / s[k] * mpmath.exp(-(mpmath.mpf(x[n] - m[k]) ** 2) / 2 / s[k] ** 2) for k in (0, 1)]
+            for n in (0, 1)
+        ]
+        shares = [[w / sum(row) for w in row] for row in weights]
+        expected = -sum(mpmath.log(sum(row)) for row in weights)
+        slopes = [-sum(shares[n][k] * (x[n] - m[k]) / s[k] ** 2 for n in (0, 1)) for k in (0, 1)]
+        widths = [sum(shares[n][k] * (1 / s[k] - (x[n] - m[k]) ** 2 / s[k] ** 3) for n in (0, 1)) for k in (0, 1)]
+    np.testing.assert_allclose(value, float(expected), rtol=1e-13)
+    np.testing.assert_allclose(of_m, [float(v) for v in slopes], rtol=1e-12)
+    np.testing.assert_allclose(of_s, [float(v) for v in widths], rtol=1e-12)

@@ -15,7 +15,7 @@ from typing import Protocol
 from combdiff.arrays import ops
 from combdiff.arrays.lower.arrays import Arrays, Value, domain_of
 from combdiff.arrays.lower.indexing import affine, entry, position, shifted
-from combdiff.terms.conditions.comparing import Relation, comparison_of
+from combdiff.terms.conditions.comparing import Relation, comparison_of, is_weighted
 from combdiff.terms.conditions.guards import Condition, under, unguarded
 from combdiff.terms.terms import MINUS_ONE, ONE, ZERO, Const, Reduce, Term, Var, add, call, mul, number, total
 from combdiff.terms.types import Index
@@ -69,7 +69,8 @@ def _barred(low: Lowering, t: Reduce) -> Value:
         return value
     sign = MINUS_ONE if t.kind in ("maximum", "ties", "logsumexp", "softmax") else ONE
     infinite, zero = low.arrays.named("inf"), low.arrays.number(ZERO)
-    bar = low.arrays.elementwise(ops.Where("<=", None, ZERO), [low.scalar(t.mark), zero, infinite], complex=False)
+    without = ops.Where("==" if is_weighted(t) else "<=", None, ZERO)
+    bar = low.arrays.elementwise(without, [low.scalar(t.mark), zero, infinite], complex=False)
     return low.arrays.total([(ONE, value), (sign, bar)])
 
 
@@ -117,6 +118,9 @@ def _exponentials(low: Lowering, t: Reduce) -> tuple[Value, Value, Value]:
     level = most if t.mark == ONE else _at_least(low, most, _LOW)
     apart = low.arrays.total([(ONE, value), (MINUS_ONE, level)])
     powers = low.arrays.elementwise(ops.Call("exp"), [apart], value.labels, complex=False)
+    if is_weighted(t):
+        weighed = low.arrays.product(ONE, [low.scalar(t.mark), powers], powers.labels)
+        return most, weighed, low.arrays.reduce(weighed, t.indices)
     added = low.arrays.reduce(powers, t.indices)
     return most, powers, added if t.mark == ONE else _at_least(low, added, ONE)
 

@@ -8,10 +8,21 @@ from typing import TYPE_CHECKING
 from combdiff.errors import LanguageError, Span
 from combdiff.language.inference import conditions
 from combdiff.language.inference.scope import Entry, Ready, Scope
-from combdiff.language.parsing.syntax import Binders, Expr, Name, Param, Parens, nodes_of
+from combdiff.language.parsing.syntax import (
+    Binders,
+    Comparison,
+    Expr,
+    Junction,
+    Name,
+    Negation,
+    Param,
+    Parens,
+    nodes_of,
+)
 from combdiff.language.vocabulary import in_words
 from combdiff.terms import terms
 from combdiff.terms.conditions.comparing import compared
+from combdiff.terms.conditions.guards import under, unguarded
 from combdiff.terms.terms import MINUS_ONE, ONE, Lam, Term, Var
 from combdiff.terms.types import REAL, Index, Map, is_complex
 
@@ -42,6 +53,13 @@ def reduction(el: Elaborator, name: str, args: Sequence[Expr | Ready], scope: Sc
     if len(args) == 2:
         mark: Term = ONE
         body = el.number(args[1], inner)
+    elif name in ("logsumexp", "softmax") and not isinstance(args[1], Comparison | Junction | Negation):
+        mark = el.number(args[1], inner)
+        if is_complex(mark.type):
+            raise LanguageError(
+                f"the weights of {name} are real", span=args[1].span, remedy="write log(sum(i, w(i) * exp(z(i))))"
+            )
+        body = under(unguarded(mark)[0], el.number(args[2], inner))
     else:
         guard = conditions.conditional(el, args[1], inner, among_indices=True)
         mark, body = guard(ONE), guard(el.guarded(args[2], inner, guard.facts))

@@ -29,7 +29,7 @@ from combdiff.language.printing.spelling import Spelling
 from combdiff.language.printing.wrapping import WIDTH, wrapped
 from combdiff.terms.arithmetic import reads_from_the_end
 from combdiff.terms.conditions.choices import Choice, with_choices
-from combdiff.terms.conditions.comparing import conditions_told, reduced_told
+from combdiff.terms.conditions.comparing import conditions_told, is_weighted, reduced_told
 from combdiff.terms.recursion import deep_recursion
 from combdiff.terms.terms import (
     IMAGINARY,
@@ -201,8 +201,8 @@ class Printer:
             return f"norm({self.at(lam(t.indices, t.body))})"
         inner = self.binding(t.indices)
         written = ", ".join(map(inner.parameter, t.indices))
-        parts, body = reduced_told(t)
-        condition = [condition_text(parts, inner.side)] if parts else []
+        parts, body = ((), t.body) if is_weighted(t) else reduced_told(t)
+        condition = [condition_text(parts, inner.side)] if parts else [inner.at(t.mark)] if is_weighted(t) else []
         over = written if len(t.indices) == 1 else f"({written})"
         return f"{t.kind}({', '.join([over, *condition, inner.at(body)])})"
 

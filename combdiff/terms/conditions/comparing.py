@@ -24,6 +24,7 @@ from combdiff.terms.terms import (
     Delta,
     Indicator,
     Mul,
+    Pow,
     Reduce,
     Term,
     add,
@@ -37,6 +38,8 @@ from combdiff.terms.terms import (
     mul,
     neg,
     split_coefficient,
+    substitute,
+    total,
 )
 from combdiff.terms.types import Index
 
@@ -186,6 +189,34 @@ def reduced_told(t: Reduce) -> tuple[tuple[Part, ...], Term]:
     held = [c for mark in marks for c in unguarded(mark)[0]]
     left = [c for c in guard if c not in held]
     return tuple(part for mark in marks for part in _told(mark, marks=True)[0]), under(left, core)
+
+
+def is_weighted(t: Reduce) -> bool:
+    """Whether the exponentials of a logsumexp or a softmax have weights, other than 1 where a condition holds.
+
+    >>> from combdiff.terms.terms import reduction
+    >>> from combdiff.terms.types import Domain
+    >>> i, j = fresh("i", Index(Domain("n"))), fresh("j", Index(Domain("n")))
+    >>> is_weighted(reduction("logsumexp", [i], i, i)), is_weighted(reduction("logsumexp", [i], delta(i, j, ONE), i))
+    (True, False)
+    """
+    weighable = t.kind in ("logsumexp", "softmax") and t.mark != ONE
+    return weighable and not all(map(is_mark, factors_of(t.mark)))
+
+
+def weighted_sum(t: Reduce) -> Term:
+    """log Σ w exp(e), as it is written without a name for it."""
+    return Call("log", (_weighted(t),))
+
+
+def weighted_share(t: Reduce, at: Sequence[Term]) -> Term:
+    """w exp(e) / Σ w exp(e) at a place, as it is written without a name for it."""
+    own = substitute(mul(t.mark, Call("exp", (t.body,))), dict(zip(t.indices, at, strict=True)))
+    return mul(own, Pow(_weighted(t), MINUS_ONE))
+
+
+def _weighted(t: Reduce) -> Term:
+    return total(t.indices, mul(t.mark, Call("exp", (t.body,))))
 
 
 def comparison_of(c: Condition) -> Relation:

@@ -151,12 +151,13 @@ def _logsumexp(t: Reduce) -> Term:
 
 @dataclass(frozen=True, slots=True)
 class _Exponentials:
-    """outside · Σ_indices exp(exponent), over what the conditions hold for."""
+    """outside · Σ_indices weight · exp(exponent), over what the conditions hold for."""
 
     indices: tuple[Var, ...]
     conditions: tuple[Condition, ...]
     exponent: Term
     outside: Term
+    weight: Term = ONE
 
     @classmethod
     def of(cls, t: Term) -> _Exponentials | None:
@@ -164,15 +165,17 @@ class _Exponentials:
         if not isinstance(t, Sum) or not all(isinstance(i.kind, Index) for i in t.indices):
             return None
         conditions, core = unguarded(t.body)
-        exponents, outside = [], []
+        exponents: list[Term] = []
+        outside: list[Term] = []
+        weights: list[Term] = []
         for f in factors_of(core):
             match f:
                 case Call("exp", (u,)) if not is_complex(u.type):
                     exponents.append(u)
-                case _ if f.free.isdisjoint(t.indices) and not is_complex(f.type):
-                    outside.append(f)
-                case _:
+                case _ if is_complex(f.type):
                     return None
+                case _:
+                    (outside if f.free.isdisjoint(t.indices) else weights).append(f)
         if not exponents or not all(isinstance(c, Condition) for c in conditions):
             return None
         exponent = add(*exponents)
@@ -180,14 +183,14 @@ class _Exponentials:
         if around and exponent.free.isdisjoint(around):
             # a running sum of the same exponentials takes one pass; shifted by its own maximum each would be made anew
             return None
-        return cls(t.indices, tuple(conditions), exponent, mul(*outside))
+        return cls(t.indices, tuple(conditions), exponent, mul(*outside), mul(*weights))
 
     def reduced(self, kind: str) -> tuple[Term, Term]:
         """The reduction of what depends on the indices, and the rest of the exponent."""
         terms = terms_of(self.exponent)
         rest = [u for u in terms if u.free.isdisjoint(self.indices)]
         body = add(*(u for u in terms if u not in rest))
-        made = reduction(kind, self.indices, under(self.conditions, ONE), under(self.conditions, body))
+        made = reduction(kind, self.indices, under(self.conditions, self.weight), under(self.conditions, body))
         return made, add(*rest)
 
     def logarithm(self) -> Term:
@@ -204,9 +207,14 @@ class _Exponentials:
         conditions, core = unguarded(t)
         factors = factors_of(core)
         for n, f in enumerate(factors):
-            rest = mul(*factors[:n], *factors[n + 1 :])
+            others = [*factors[:n], *factors[n + 1 :]]
+            rest = mul(*others)
             if isinstance(f, Call) and f.primitive == "exp":
                 place = self.place(f.args[0], conditions)
+                left = None if place is None else self.unweighted(others, place)
+                if left is None:
+                    continue
+                rest = mul(*left)
             elif isinstance(f, Sum | Indicator) and (inside := self.share(f)) is not None:
                 return under(conditions, mul(rest, inside))
             else:
@@ -215,6 +223,16 @@ class _Exponentials:
                 entry = apply(self.reduced("softmax")[0], *place)
                 return under(conditions, mul(rest, entry, power(self.outside, MINUS_ONE)))
         return None
+
+    def unweighted(self, factors: Sequence[Term], place: Sequence[Term]) -> list[Term] | None:
+        """The factors without the weight of the exponential at a place, which is to be among them."""
+        left = list(factors)
+        own = substitute(self.weight, dict(zip(self.indices, place, strict=True)))
+        for w in factors_of(own) if self.weight != ONE else ():
+            if w not in left:
+                return None
+            left.remove(w)
+        return left
 
     def place(self, exponent: Term, conditions: Sequence[Condition]) -> tuple[Term, ...] | None:
         """Where an exponential is one of those that are added."""
@@ -246,6 +264,11 @@ def _shared(t: Term) -> Term | None:
             case _:
                 continue
         above = [*factors[:n], *factors[n + 1 :]]
+        if found is not None and found.weight != ONE and not is_complex(t.type):
+            # the weight is another factor
+            if (share := found.share(mul(*above))) is not None:
+                return mul(share, power(below, number(m.real + 1)))
+            continue
         for k, g in enumerate(above) if found is not None else ():
             base, times = (g.base, g.exponent) if isinstance(g, Pow) and _is_count(g.exponent) else (g, ONE)
             assert found is not None and isinstance(times, Const), "a sum of exponentials"
