@@ -5,14 +5,16 @@ from __future__ import annotations
 import pytest
 
 import combdiff as cd
-from combdiff.language.printing.printer import expression_text
+from combdiff.language.inference.infer import infer
+from combdiff.language.parsing.parser import parse
+from combdiff.language.printing.printer import expression_text, program_text
 from combdiff.terms.conditions.choices import Choice, with_choices
 from combdiff.terms.conditions.comparing import compared
-from combdiff.terms.terms import MINUS_ONE, ONE, add, fresh, indicator, mul, number, power
+from combdiff.terms.terms import MINUS_ONE, ONE, add, fresh, indicator, mul, number, power, terms_of
 from combdiff.terms.types import REAL, Domain, Index
 from tests.notation.latex_reader import UnreadableError
 from tests.notation.test_printed_forms import assert_reads_as
-from tests.reading_back import assert_reads_back
+from tests.reading_back import assert_reads_back, values_of
 
 x, y, z = (fresh(name, REAL) for name in "xyz")
 i, j = (fresh(name, Index(Domain("N"))) for name in "ij")
@@ -70,6 +72,19 @@ def test_the_condition_is_the_one_that_is_not_a_negation() -> None:
     terms = [indicator(both, number(0), x), compared(i, "<", j, compared(x, "<", y, compared(i, "==", j, y)))]
     (found,) = with_choices(terms)
     assert isinstance(found, Choice) and (found.taken, found.other) == (y, x)
+
+
+@pytest.mark.parametrize(
+    "condition", ["x(0) < 0 or (x(1) < 1 or x(2) < 2)", "x(0) < 0 or (x(1) < 1 or (x(2) < 2 and x(3) < 3 or x(4) < 4))"]
+)
+@pytest.mark.parametrize("negation", ["", "not "])
+def test_brackets_in_a_condition_change_nothing(condition: str, negation: str) -> None:
+    term = infer(parse(f"(x::RV) -> where({negation}({condition}), x(0), x(1))"))
+    assert len(with_choices(terms_of(term.body))) == 1
+    assert expression_text(term.body).count("where") == 1
+    assert_reads_back(infer(parse(program_text(term))))
+    before, after = values_of(term, infer(parse(program_text(term))))
+    assert before == after
 
 
 # --- as it is printed -------------------------------------------------------------------------------------------------

@@ -8,8 +8,9 @@ and collected one by one. A person reads them together; so do text, LaTeX and Sy
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from combdiff.terms.conditions.comparing import Either, Part, Relation, conditions_told
 from combdiff.terms.conditions.guards import is_finite, is_whole
@@ -71,11 +72,12 @@ def with_choices(terms: Sequence[Term]) -> list[Term | Choice]:
     for n, t in enumerate(terms):
         if n in used:
             continue
-        contrary = [m for m in guards if m not in used and n in guards and formulas[m] == _negated(formulas[n])]
+        later = [m for m in guards if m >= n and n in guards and m not in used]
+        contrary = [m for m in later if formulas[m] == _negated(formulas[n])]
         if not contrary:
             found.append(t)
             continue
-        alike = [m for m in guards if m not in used and formulas[m] == formulas[n]]
+        alike = [m for m in later if formulas[m] == formulas[n]]
         used.update(contrary, alike)
         sides = [(guards[side[0]].parts, add(*(guards[m].body for m in side))) for side in (alike, contrary)]
         if _is_negation(sides[0][0]):
@@ -158,8 +160,17 @@ def _literals(part: Part) -> Iterator[object]:
 
 
 def _either(alternatives: Iterator[Formula]) -> Formula:
-    found = frozenset(alternatives)
+    """At least one of several; (a or b) or c is a or b or c, so that two negations are none."""
+    found = frozenset(chain.from_iterable(map(_alternatives, alternatives)))
     return next(iter(found)) if len(found) == 1 else frozenset({("or", found)})
+
+
+def _alternatives(formula: Formula) -> Iterable[Formula]:
+    match [*formula]:
+        case [("or", frozenset() as alternatives)]:
+            return alternatives
+        case _:
+            return (formula,)
 
 
 def _negated(formula: Formula) -> Formula:
