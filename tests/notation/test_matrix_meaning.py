@@ -253,6 +253,15 @@ def test_what_cannot_be_compared_is_printed_in_index_form() -> None:
     assert d.matrix_text().startswith("i -> sum(j, A(i, j) * x(j))")
 
 
+@pytest.mark.parametrize("function", ["lgamma", "sigmoid", "floor"])
+def test_a_function_of_reals_reads_a_product_of_conjugates(function: str) -> None:
+    """x̄ ∘ x is |x|² with values that are complex numbers, and A A† has such a diagonal."""
+    for square in ("abs2(x(i))", "sum(j, abs2(A(i, j)))"):
+        d = cd.simplified(f"(A::CM, x::CV) -> i -> {function}({square})")
+        assert forms_found(d.term)
+        assert d.check()
+
+
 @pytest.mark.slow
 def test_bounds_do_not_make_a_form_too_large_to_be_compared() -> None:
     text = "@domain K begin base = I; lower = -3; upper = 10^8 end\n(x::(K) -> R) -> sum(i::K, x(i)^2)"

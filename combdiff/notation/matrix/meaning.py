@@ -42,6 +42,7 @@ from combdiff.notation.matrix.expr import (
     Value,
     Vec,
 )
+from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     ONE,
     PI,
@@ -173,7 +174,7 @@ def _of_functions(expr: MatrixExpr) -> Entries:
         case Function("softmax" | "logsumexp" as name, of):
             return _of_exponentials(name, entries(of))
         case Function(name, of):
-            return _each(lambda entry: call(name, entry), entries(of))
+            return _each(partial(_called, name), entries(of))
         case Power(Norm(of), Number(exponent), False) if exponent.is_integer and exponent.real % 2 == 0:
             return _number(power(_squares(entries(of)), number(exponent.real / 2)))
         case Norm(of):
@@ -298,11 +299,21 @@ def _each(function: Callable[[Term], Term], of: Entries) -> Entries:
     return Entries(*of.shape, lambda rows, columns: function(of.at(rows, columns)))
 
 
+def _called(name: str, entry: Term) -> Term:
+    """A function of the language."""
+    return call(name, _real(entry) if SCALAR_FUNCTIONS[name].of_reals else entry)
+
+
 def _applied(function: Term, *given: Term) -> Term:
-    """A function of numbers; what it takes as real is real, though it is written with complex values: x̄ ∘ x."""
+    """A function of numbers."""
     assert isinstance(function.type, Map), "functions are applied"
     pairs = zip(given, function.type.params, strict=True)
-    return apply(function, *(call("real", x) if is_complex(x.type) and not is_complex(k) else x for x, k in pairs))
+    return apply(function, *(x if is_complex(k) else _real(x) for x, k in pairs))
+
+
+def _real(x: Term) -> Term:
+    """What a function takes as real is real, though it is written with complex values: x̄ ∘ x."""
+    return call("real", x) if is_complex(x.type) else x
 
 
 def _by_entry(function: Callable[..., Term], items: Sequence[Entries]) -> Entries:
