@@ -68,6 +68,10 @@ PROGRAMS: dict[str, tuple[str, Oracle]] = {
         "(J::(N) -> N{n}) -> (x::RV{n}) -> sum(e, exp(J(e) / 9) * x(J(e))^J(e) / (J(e) + 1))",
         lambda J, x: sum(np.exp(j / 9) * x[j] ** int(j) / (j + 1) for j in J),
     ),
+    "norms": (
+        "(J::(N{e}, N{e}) -> N{n}, y::RV{n}) -> (x::RV{e}) -> sum(e, x(e)^2 * norm(f -> J(e, f)) + x(e) * norm(J))",
+        lambda J, y, x: x**2 @ np.linalg.norm(J, axis=1) + x.sum() * np.sqrt((J.astype(float) ** 2).sum()),
+    ),
     "two slots": (
         "(J::(N{e}, N{e}) -> N{n}, w::RM{e, e}) -> (x::RM{n, m}) -> "
         "sum((e, f, d), w(e, f) * sin(x(J(e, f), d)) * x(J(f, e), d))",

@@ -90,10 +90,10 @@ def _running(indices: Sequence[Var], body: Term, span: Span) -> Term:
 
 
 def norm(el: Elaborator, arg: Expr | Ready, scope: Scope) -> Term:
-    """`norm(x)`: √Σ|x|² over all slots of a tensor, or of a map of indices."""
+    """`norm(x)`: √Σ|x|² over all slots of a tensor, or of a map of indices, whose values may be indices too."""
     f = el.expr(arg, scope)
     kind = f.type
-    if not (isinstance(kind, Map) and kind.is_tensor):
+    if not (isinstance(kind, Map) and kind.is_array):
         raise LanguageError(
             f"norm takes a tensor or a map of indices, found {in_words(kind)}",
             span=arg.span,
@@ -101,6 +101,7 @@ def norm(el: Elaborator, arg: Expr | Ready, scope: Scope) -> Term:
         )
     names = [p.name for p in f.params] if isinstance(f, Lam) else ["i", "j", "k", "l"]
     own = tuple(terms.fresh(names[n % len(names)], p) for n, p in enumerate(kind.params))
+    el.places.update(dict.fromkeys(own, arg.span))
     return terms.reduction("norm", own, ONE, terms.apply(f, *own))
 
 
