@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from combdiff.language.printing.printer import expression_text
 from combdiff.optional import optional
 from combdiff.run.compiled import Check, Compiled
 from combdiff.simplify.contraction.diagonals import Part, parts_by_pattern
-from combdiff.terms.terms import Lam, Term, Tuple, Var, apply, fresh, let, refreshed
+from combdiff.terms.terms import App, Lam, Term, Tuple, Var, apply, fresh, let, refreshed, size
 from combdiff.terms.types import Domain, Index, Map
 
 if TYPE_CHECKING:
@@ -32,24 +32,41 @@ Form = tuple[tuple[tuple[int, int], ...], int]
 
 
 @dataclass(frozen=True, slots=True)
+class Entries:
+    """Where an axis of the whole is by the entries of an array of integers, over some axes of a block."""
+
+    array: npt.NDArray[np.intp]
+    axes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """The entries on one pattern: `array` has an axis for each free index, `pattern` gives their positions.
 
-    `pattern` is text such as "(i, j, i)"; `at` gives it as forms of the array's axes, one for each axis of the tensor.
+    `pattern` is text such as "(i, j, i)" or "(e, J(e))"; `at` gives it as forms of the array's axes, or as entries of
+    integers over them, one for each axis of the tensor.
     """
 
     pattern: str
     array: Any
-    at: tuple[Form, ...]
+    at: tuple[Form | Entries, ...]
 
     def places(self, shape: Sequence[int]) -> tuple[npt.NDArray[np.intp], ...]:
         """The positions of the entries in an array of this `shape`, as index arrays to broadcast."""
         grid = np.ogrid[tuple(slice(n) for n in np.shape(self.array))]
         found = []
-        for (form, constant), size in zip(self.at, shape, strict=True):
+        for at, length in zip(self.at, shape, strict=True):
+            if isinstance(at, Entries):
+                found.append(
+                    at.array.transpose(np.argsort(at.axes)).reshape(
+                        [n if axis in at.axes else 1 for axis, n in enumerate(np.shape(self.array))]
+                    )
+                )
+                continue
+            form, constant = at
             place = sum((c * grid[axis] for axis, c in form), np.asarray(constant, np.intp))
             # forms other than an axis itself are those of periodic domains
-            found.append(np.asarray(place % size, np.intp))
+            found.append(np.asarray(place % length, np.intp))
         return tuple(found)
 
 
@@ -125,27 +142,53 @@ class Layout:
         body = apply(output, *slots)
         return cls(slots, tuple(parts_by_pattern(slots, body, periodic=True)) or (Part(slots, body),))
 
+    @property
+    def entries(self) -> tuple[App, ...]:
+        """The entries of arrays of integers that slots are at."""
+        return tuple(dict.fromkeys(form for part in self.parts for form in part.at if isinstance(form, App)))
+
+    @property
+    def unseen(self) -> tuple[Domain, ...]:
+        """The axes whose sizes no block shows."""
+        seen = {a for part in self.parts for v in part.kept for a in _axes(v)}
+        return tuple(dict.fromkeys(a for v in self.slots for a in _axes(v) if a not in seen))
+
     def arrays(self) -> list[Term]:
-        """What is to be computed for each block."""
-        return [refreshed(Lam(part.kept, part.entry)) if part.kept else part.entry for part in self.parts]
+        """What is to be computed: for each block its array, then the entries that say where blocks lie, then sizes."""
+        blocks = [refreshed(Lam(part.kept, part.entry)) if part.kept else part.entry for part in self.parts]
+        places = [refreshed(Lam(_indices(e), e)) for e in self.entries]
+        return [*blocks, *places, *map(size, self.unseen)]
 
     def gathered(self, arrays: Sequence[Any], rows: int) -> object:
         """The tensor of these arrays; a number as it is."""
         if not self.slots:
             return arrays[0]
-        blocks = [_block(part, array) for part, array in zip(self.parts, arrays, strict=True)]
-        sizes = dict(zip((a for v in self.parts[0].kept for a in _axes(v)), np.shape(arrays[0]), strict=True))
+        found = iter(arrays)
+        given = [next(found) for _ in self.parts]
+        places = {e: np.rint(np.asarray(next(found))).astype(np.intp) for e in self.entries}
+        sizes = {axis: int(next(found)) for axis in self.unseen}
+        for part, array in zip(self.parts, given, strict=True):
+            sizes.update(zip((a for v in part.kept for a in _axes(v)), np.shape(array), strict=True))
+        blocks = [_block(part, array, places) for part, array in zip(self.parts, given, strict=True)]
         shape = tuple(sizes[a] for v in self.slots for a in _axes(v))
         return Structured(blocks, shape, sum(len(_axes(v)) for v in self.slots[:rows]))
 
 
-def _block(part: Part, array: object) -> Block:
+def _indices(e: App) -> tuple[Var, ...]:
+    """The indices that an entry of an array of integers depends on."""
+    return tuple(sorted((v for v in e.free if isinstance(v.kind, Index)), key=lambda v: v.uid))
+
+
+def _block(part: Part, array: object, places: Mapping[App, npt.NDArray[np.intp]]) -> Block:
     """A block with the array that was computed for it."""
     axes: dict[Var, int] = {}
     for v in part.kept:
         axes[v] = sum(len(_axes(u)) for u in axes)
-    at: list[Form] = []
+    at: list[Form | Entries] = []
     for form in part.at:
+        if isinstance(form, App):
+            at.append(Entries(places[form], tuple(axes[v] for v in _indices(form))))
+            continue
         if isinstance(form, Var):
             at += [(((axes[form] + n, 1),), 0) for n in range(len(_axes(form)))]
         else:
@@ -197,7 +240,7 @@ class CompiledBlocks(Compiled[Any]):
         _, values, rows = self._made_of
         rest = iter(results[values:])
         found = [
-            layout.gathered([next(rest) for _ in layout.parts], row)
+            layout.gathered([next(rest) for _ in layout.arrays()], row)
             for layout, row in zip(self._layouts, rows, strict=True)
         ]
         every = (*results[:values], *found)

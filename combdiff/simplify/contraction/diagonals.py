@@ -8,7 +8,7 @@ lie on which diagonal.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, product
 
@@ -59,7 +59,8 @@ class Part:
 def parts_by_pattern(slots: Sequence[Var], body: Term, *, periodic: bool = False) -> list[Part]:
     """The terms of `body`, an entry at `slots`, by the diagonals that they lie on.
 
-    With `periodic`, slots of a periodic domain may be any affine forms of others, as in δ(i + 1, j, …).
+    A slot may be an entry of an array of integers at others, as in δ(J(e), j, …); with `periodic`, slots of a periodic
+    domain may be any affine forms of others, as in δ(i + 1, j, …).
 
     >>> from combdiff.terms.terms import ONE, TWO
     >>> from combdiff.terms.types import Domain
@@ -95,6 +96,11 @@ def _solution(left: Term, right: Term, slots: Sequence[Var], periodic: bool) -> 
     if len(both) == 2 and both[0].kind == both[1].kind:
         first, last = sorted(both, key=slots.index)
         return (last, first) if _contractable(first) else None
+    for v in both[:1]:
+        other = right if v is left else left
+        if isinstance(other, App) and other.type == v.kind and v not in other.free:
+            indices = {u for u in other.free if isinstance(u.kind, Index)}
+            return (v, other) if indices <= set(slots) and _contractable(v) else None
     if periodic and both:
         (v,) = both[:1]
         other = right if v is left else left
@@ -119,6 +125,9 @@ def _taken_apart(t: Term) -> list[tuple[tuple[Condition, ...], Term]]:
             return [part for u in terms for part in _taken_apart(u)]
         case Delta(left, right, body) if isinstance(left.type, Index) and isinstance(right.type, Index):
             return [(((left, right), *conditions), rest) for conditions, rest in _taken_apart(body)]
+        case Delta(left, right, body) if isinstance(left.type, Index) or isinstance(right.type, Index):
+            # at a number, as in δ(s, 0, …)
+            return [(conditions, delta(left, right, rest)) for conditions, rest in _taken_apart(body)]
         case Indicator(left, right, body):
             return [(conditions, indicator(left, right, rest)) for conditions, rest in _taken_apart(body)]
         case Conj(body):
@@ -149,7 +158,7 @@ def without_diagonals(
     Those that are to `stay` do.
     """
     whole = _held_whole([*(e for _, e in bindings), *results])
-    known: dict[Var, list[tuple[tuple[int, ...], Lam]]] = {}
+    known: dict[Var, list[_Diagonal]] = {}
     found: list[Binding] = []
     for var, value in bindings:
         value = _seen_through(value, known)
@@ -165,8 +174,27 @@ def without_diagonals(
                 new = fresh(var.name, own.type)
                 found.append((new, refreshed(own)))
                 own = Lam(part.kept, App(new, part.kept))
-            known[var].append((tuple(value.params.index(v) for v in part.at), own))
+            known[var].append(_Diagonal(value.params, part.at, own))
     return (found, [_seen_through(t, known) for t in results]) if known else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Diagonal:
+    """What a tensor with these slots is where each is as `at` says: `entry` at the slots that are free."""
+
+    slots: tuple[Var, ...]
+    at: tuple[Term, ...]
+    entry: Lam
+
+    def read(self, args: Sequence[Term]) -> Term:
+        """The entry at arguments, under the conditions that these lie there."""
+        given = dict(zip(self.slots, args, strict=True))
+        kept = dict.fromkeys(form for form in self.at if isinstance(form, Var))
+        entry = apply(self.entry, *(given[v] for v in kept))
+        for slot, form in zip(self.slots, self.at, strict=True):
+            if form is not slot:
+                entry = delta(substitute(form, given), given[slot], entry)
+        return entry
 
 
 def _diagonals(value: Term) -> list[Part] | None:
@@ -191,19 +219,12 @@ def _held_whole(terms: Sequence[Term]) -> set[Term]:
     return {u for u in whole if isinstance(u, Var)}
 
 
-def _seen_through(t: Term, known: dict[Var, list[tuple[tuple[int, ...], Lam]]]) -> Term:
+def _seen_through(t: Term, known: Mapping[Var, Sequence[_Diagonal]]) -> Term:
     """`t` with entries of diagonal tensors written out."""
 
     def visit(u: Term) -> Term:
         if not (isinstance(u, App) and isinstance(u.function, Var) and u.function in known):
             return u
-        terms = []
-        for places, value in known[u.function]:
-            kept = list(dict.fromkeys(places))
-            entry = apply(value, *(u.args[n] for n in kept))
-            for slot, n in enumerate(places):
-                entry = delta(u.args[n], u.args[slot], entry) if n != slot else entry
-            terms.append(entry)
-        return add(*terms)
+        return add(*(diagonal.read(u.args) for diagonal in known[u.function]))
 
     return Traverser(visit)(t) if known else t
