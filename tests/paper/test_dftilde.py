@@ -35,6 +35,11 @@ TABLE_2 = {
         "(A::RM) -> (v::RV) -> (i::N) -> sum(j, A(i, j) * v(j))",
         "(A::RM) -> (v::RV) -> (i, j) -> A(i, j)",
     ),
+    "maximum": ("(v::RV) -> maximum(i, v(i))", "(v::RV) -> i -> ties(j, v(j))(i)"),
+    "larger of two": (
+        "(w::RV) -> (v::RV) -> (i::N) -> max(v(i), w(i))",
+        "(w::RV{n}) -> (v::RV{n}) -> (i::N{n}, i1::N{n}) -> delta(i, i1, 1/2 * (1 + sign(v(i) - w(i))))",
+    ),
     # by a matrix
     "trace": ("(M::RM{n, n}) -> sum(i, M(i, i))", "(M::RM{n, n}) -> (i::N{n}, j::N{n}) -> delta(i, j, 1)"),
     "bilinear form": (

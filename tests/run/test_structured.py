@@ -85,6 +85,75 @@ def test_the_memory_is_that_of_the_blocks() -> None:
     assert found.shape == (200_000, 200_000) and peak < 5 * x.nbytes
 
 
+LOOKED_UP = {
+    "an entry": ("(e::N{o}, r::N{k}) -> sin(x(J(e), r))", ["(e, r, J(e), r)"]),
+    "two entries": ("(e::N{o}) -> sum(r, (x(J(e), r) - x(K(e), r))^2)", ["(e, J(e), r)", "(e, K(e), r)"]),
+    "an entry at an entry": ("(e::N{o}) -> sum(r, x(J(L(e)), r)^3)", ["(e, J(L(e)), r)"]),
+    "the same for all": ("(e::N{o}, r::N{k}) -> x(J(e), r) * x(0, 0)", None),
+    "under a condition": ("(e::N{o}) -> where(J(e) < 2, sum(r, x(J(e), r)^2))", ["(e, J(e), r)"]),
+    "one component": ("(e::N{o}, r::N{k}) -> where(r == 0, x(J(e), 1), x(J(e), 0)) * x(J(e), r)", None),
+}
+
+
+@pytest.mark.parametrize("name", LOOKED_UP)
+def test_slots_may_be_entries_of_integers(name: str) -> None:
+    body, patterns = LOOKED_UP[name]
+    head = "(J::(N{o}) -> N{n}, K::(N{o}) -> N{n}, L::(N{o}) -> N{o}) -> (x::RM{n, k}) -> "
+    d = cd.jacobian(head + body)
+    whole, structured = d.compile(), d.compile(structured=True)
+    for o in SIZES:
+        rng = np.random.default_rng(o)
+        given = [*rng.integers(0, 3, (2, o)), rng.integers(0, o, o), rng.standard_normal((3, 2))]
+        found, expected = structured(*given), whole(*given)
+        assert found.shape == expected.shape
+        np.testing.assert_allclose(found.dense(), expected, rtol=1e-12)
+        np.testing.assert_allclose(found.scipy().toarray(), expected.reshape(-1, 6), rtol=1e-12)
+        assert patterns is None or [block.pattern for block in found.blocks] == patterns
+
+
+CAMERAS = """(e::(N{a}, N{a}, N{a}) -> R, m::RM{o, s}, cam::(N{o}) -> N{v}, pt::(N{o}) -> N{p}) ->
+(r::RM{v, a}, c::RM{v, a}, X::RM{p, a}) -> begin
+    t = v -> norm(k -> r(v, k))
+    n = (v, k) -> r(v, k) / t(v)
+    y = (o, k) -> X(pt(o), k) - c(cam(o), k)
+    turned = (o, k) -> y(o, k) * cos(t(cam(o))) + sin(t(cam(o))) * sum((i, j), e(k, i, j) * n(cam(o), i) * y(o, j)) +
+        n(cam(o), k) * sum(j, n(cam(o), j) * y(o, j)) * (1 - cos(t(cam(o))))
+    (o::N{o}, s::N{s}) -> where(s == 0, turned(o, 0), turned(o, 1)) / turned(o, 2) - m(o, s)
+end"""
+"""What cameras with a rotation vector and a centre see of points, less what was observed."""
+
+
+@pytest.mark.slow
+def test_the_jacobian_of_a_bundle_adjustment_takes_the_memory_of_its_blocks() -> None:
+    import tracemalloc
+
+    d = cd.jacobian(CAMERAS)
+    f = d.compile(structured=True, memory="7 MB")
+    rng = np.random.default_rng(1)
+    levi = np.zeros((3, 3, 3))
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        levi[i, j, k], levi[i, k, j] = 1, -1
+
+    def given(observations: int, cameras: int, points: int) -> list[np.ndarray]:
+        seen = [rng.integers(0, n, observations) for n in (cameras, points)]
+        places = [rng.normal(size=(n, 3)) for n in (cameras, cameras, points)]
+        return [levi, rng.normal(size=(observations, 2)), *seen, *places[:2], places[2] + [0, 0, 5]]
+
+    few = given(20, 3, 8)
+    for blocks, whole in zip(f(*few), d.compile()(*few), strict=True):
+        np.testing.assert_allclose(blocks.dense(), whole, rtol=1e-9, atol=1e-12)
+    many = given(10_000, 100, 1_000)
+    f(*many)
+    tracemalloc.start()
+    found = f(*many)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    sparse = [blocks.scipy() for blocks in found]
+    stored = sum(m.data.nbytes + m.indices.nbytes + m.indptr.nbytes for m in sparse)
+    assert [blocks.entries for blocks in found] == [60_000] * 3
+    assert peak < 2.1 * stored
+
+
 def test_what_is_structured_is_pickled_and_refuses_what_it_cannot_do() -> None:
     d = cd.jacobian("(x::RV) -> (i::N) -> x(i)^2")
     f = pickle.loads(pickle.dumps(d.compile(structured=True)))
