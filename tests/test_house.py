@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -49,9 +49,8 @@ def level(module: str) -> int:
     return ROOMS.index(room) + 1 if room in ROOMS else FACE
 
 
-def imports(path: Path, package: Path, *, at_once: bool = False) -> Iterator[tuple[str, int]]:
-    """The modules that a file imports, with the lines; `at_once`: only those that it needs to be imported itself."""
-    known = modules(package)
+def imports(path: Path, package: Path, known: Collection[str], *, at_once: bool = False) -> Iterator[tuple[str, int]]:
+    """The `known` modules that a file imports, with the lines; `at_once`: only those that it needs to be imported."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in tree.body if at_once else ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == package.name:
@@ -67,19 +66,21 @@ def imports(path: Path, package: Path, *, at_once: bool = False) -> Iterator[tup
 
 def upwards(package: Path) -> list[str]:
     """The imports that point to a higher room."""
+    known = modules(package)
     return [
         f"{module}, line {line}: {target}"
-        for module, path in modules(package).items()
-        for target, line in imports(path, package)
+        for module, path in known.items()
+        for target, line in imports(path, package, known)
         if level(target) > level(module)
     ]
 
 
 def circle(package: Path) -> list[str]:
     """Modules that import one another, if there are such."""
+    known = modules(package)
     graph = {
-        module: {target for target, _ in imports(path, package, at_once=True)} - {module}
-        for module, path in modules(package).items()
+        module: {target for target, _ in imports(path, package, known, at_once=True)} - {module}
+        for module, path in known.items()
     }
     try:
         TopologicalSorter(graph).prepare()

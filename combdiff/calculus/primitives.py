@@ -245,41 +245,52 @@ def reduced(node: Reduce) -> Primitive:
     shared by those that are largest; `ties` is constant.
     """
 
-    def pull(v: Term, k: Term) -> Term:
+    def places(v: Term) -> tuple[Reduce, tuple[Var, ...]]:
         whole = Reduce(node.kind, v)
-        own = tuple(fresh(i.name, i.kind) for i in whole.indices)
-        match node.kind:
-            case "ties":
-                return Lam(own, Tuple((ZERO, ZERO)))
-            case "softmax":
-                moved = _about_the_mean(whole, own, lambda at: apply(k, *at))
-                about = _about_the_mean(whole, own, lambda at: apply(k, *at), _growth(whole, own))
-                return Lam(own, Tuple((about if is_weighted(whole) else ZERO, moved)))
-            case "logsumexp" if is_weighted(whole):
-                return Lam(own, Tuple((mul(k, _growth(whole, own)), mul(k, _slope(whole, own)))))
-            case _:
-                return Lam(own, Tuple((ZERO, mul(k, conj(_slope(whole, own))))))
+        return whole, tuple(fresh(i.name, i.kind) for i in whole.indices)
+
+    def pull(v: Term, k: Term) -> Term:
+        whole, own = places(v)
+        return Lam(own, Tuple(_pulled(whole, own, k)))
 
     def push(v: Term, k: Term) -> Term:
-        whole = Reduce(node.kind, v)
-        own = tuple(fresh(i.name, i.kind) for i in whole.indices)
-        match node.kind:
-            case "ties":
-                return Lam(own, ZERO)
-            case "softmax":
-                moved = _about_the_mean(whole, own, lambda at: proj(1, apply(k, *at)))
-                if not is_weighted(whole):
-                    return Lam(own, moved)
-                return Lam(own, add(moved, _by_weights(whole, own, k)))
-            case "logsumexp" if is_weighted(whole):
-                by_weight = mul(_growth(whole, own), proj(0, apply(k, *own)))
-                return total(own, add(by_weight, mul(_slope(whole, own), proj(1, apply(k, *own)))))
-            case "norm":
-                return total(own, call("real", mul(_slope(whole, own), proj(1, apply(k, *own)))))
-            case _:
-                return total(own, mul(_slope(whole, own), proj(1, apply(k, *own))))
+        whole, own = places(v)
+        moved = apply(k, *own)
+        return _pushed(whole, own, k, proj(0, moved), proj(1, moved))
 
     return Primitive(node.kind, lambda v: Reduce(node.kind, v), pull, push)
+
+
+def _pulled(whole: Reduce, own: tuple[Var, ...], k: Term) -> tuple[Term, Term]:
+    """The cotangents of the mark, or of the weight, and of the number at a place of a reduction."""
+    match whole.kind:
+        case "ties":
+            return ZERO, ZERO
+        case "softmax":
+            moved = _about_the_mean(whole, own, lambda at: apply(k, *at))
+            if not is_weighted(whole):
+                return ZERO, moved
+            return _about_the_mean(whole, own, lambda at: apply(k, *at), _growth(whole, own)), moved
+        case "logsumexp" if is_weighted(whole):
+            return mul(k, _growth(whole, own)), mul(k, _slope(whole, own))
+        case _:
+            return ZERO, mul(k, conj(_slope(whole, own)))
+
+
+def _pushed(whole: Reduce, own: tuple[Var, ...], k: Term, weight: Term, number: Term) -> Term:
+    """The tangent of a reduction, for those of the weights and of the numbers, which k maps places to."""
+    match whole.kind:
+        case "ties":
+            return Lam(own, ZERO)
+        case "softmax":
+            moved = _about_the_mean(whole, own, lambda at: proj(1, apply(k, *at)))
+            return Lam(own, add(moved, _by_weights(whole, own, k)) if is_weighted(whole) else moved)
+        case "logsumexp" if is_weighted(whole):
+            return total(own, add(mul(_growth(whole, own), weight), mul(_slope(whole, own), number)))
+        case "norm":
+            return total(own, call("real", mul(_slope(whole, own), number)))
+        case _:
+            return total(own, mul(_slope(whole, own), number))
 
 
 def _growth(t: Reduce, at: tuple[Var, ...]) -> Term:

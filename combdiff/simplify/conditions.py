@@ -52,10 +52,7 @@ def stated_once(t: Term, least: Mapping[Domain, int] | None = None) -> Term:
     conditions = [condition_of(u) for u in subterms(t) if isinstance(u, Indicator)]
     if not conditions:
         return t
-    spelled: dict[Form, Condition] = {}
-    for c in conditions:
-        if (form := form_of(c)) is not None:
-            spelled.setdefault(form, c)
+    spelled = _spelled(conditions)
 
     def visit(u: Term) -> Term:
         match u:
@@ -76,6 +73,15 @@ def stated_once(t: Term, least: Mapping[Domain, int] | None = None) -> Term:
                 return u
 
     return Traverser(visit)(t)
+
+
+def _spelled(conditions: Sequence[Condition]) -> dict[Form, Condition]:
+    """How each condition among indices is spelled first."""
+    found: dict[Form, Condition] = {}
+    for c in conditions:
+        if (form := form_of(c)) is not None:
+            found.setdefault(form, c)
+    return found
 
 
 def _product(t: Mul, factors: tuple[Term, ...]) -> Term:

@@ -116,7 +116,7 @@ def _moved(x: Any, place: tuple[int, ...], by: complex) -> Any:
     return x
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 5, 7])
+@pytest.mark.parametrize("size", [1, 5, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3, 7))])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_value_and_gradient_are_those_of_slices(name: str, size: int) -> None:
     program, meant, least = PROGRAMS[name]

@@ -89,6 +89,7 @@ def test_lines_may_be_broken_anywhere(name: str) -> None:
             assert_reads_as(d.term, d.latex(form=form, width=30), form)
 
 
+@pytest.mark.slow
 def test_few_programs_have_no_numbers() -> None:
     without = [name for name in PROGRAMS if not has_numbers(derived(name).term)]
     assert len(without) == 3 and "tests/golden: convolution" in without

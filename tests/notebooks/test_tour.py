@@ -24,6 +24,7 @@ def test_gradients_agree_with_differences(tour: Any) -> None:
     assert abs(tour.value("complex(ours)") - tour.value("complex(differences)")) < 1e-8
 
 
+@pytest.mark.slow
 def test_the_step_sizes_of_conjugate_gradients_are_stationary(tour: Any) -> None:
     assert max(map(abs, tour.value("[float(d) for d in derivatives]"))) < 1e-9
     assert max(map(abs, tour.value("[float(d) for d in printed]"))) > 1e-3

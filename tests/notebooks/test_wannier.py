@@ -31,6 +31,7 @@ def test_the_formula_is_that_of_the_example(wannier: Any, name: str, example: st
     assert r"4 \sum_{q,b}" in d.latex() and r"\rho_{n,b}^{*}" in d.latex()
 
 
+@pytest.mark.slow
 def test_the_formula_is_stored_as_it_is_derived(wannier: Any) -> None:
     def formulas(notebook: Any) -> list[str]:
         outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]

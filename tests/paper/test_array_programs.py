@@ -6,6 +6,7 @@ functions are index arithmetic, or arrays of integers where they divide. Values 
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,15 @@ import combdiff as cd
 SIZES = [1, 2, 3, 5, 7]
 
 
-def value_and_gradient(text: str, *given: Any) -> tuple[Any, ...]:
+@cache
+def checked(text: str) -> Any:
     d = cd.grad(text)
     assert d.check()
-    results: tuple[Any, ...] = d.compile(value=True)(*given)
+    return d.compile(value=True)
+
+
+def value_and_gradient(text: str, *given: Any) -> tuple[Any, ...]:
+    results: tuple[Any, ...] = checked(text)(*given)
     return results
 
 
@@ -135,7 +141,7 @@ end"""
     np.testing.assert_allclose(np.concatenate([of_x, of_y]), 3 * w * both**2, rtol=1e-13)
     # what is behind both is 0, what is beyond the result is left out
     longer, shorter = np.append(w, rng.normal(size=2)), w[: size + 1]
-    f = cd.grad(text).compile(value=True)
+    f = checked(text)
     for got, expected in zip(f(longer, x, y), (value, of_x, of_y), strict=True):
         np.testing.assert_allclose(got, expected, rtol=1e-13)
     _, of_x, of_y = f(shorter, x, y)

@@ -229,6 +229,7 @@ def test_jax_differentiates_the_code_for_jax(name: str) -> None:
 SOME = ["coulomb", "lennard-jones", "springs", "yukawa, cut off"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SOME)
 def test_single_precision_keeps_to_the_guard(name: str) -> None:
     x, given = data(name, 7)

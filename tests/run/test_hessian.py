@@ -92,6 +92,7 @@ def test_products_are_those_of_the_hessian_product_alone(case: str) -> None:
         np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_the_hessian_is_symmetric_over_the_real_numbers(case: str) -> None:
     text, _, unknowns = CASES[case]

@@ -82,6 +82,7 @@ def with_symmetries(v: Var, symmetries: tuple[Symmetry, ...]) -> Type:
     return replace(v.kind, symmetries=symmetries) if isinstance(v.kind, Map) and v.kind.is_tensor else v.kind
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("mode", ["grad", "hvp"])
 def test_terms_that_are_told_to_be_equal_are_so_under_the_symmetries_named(name: str, mode: str) -> None:

@@ -69,7 +69,7 @@ def test_the_derivative_reads_as_an_expert_writes_it(title: str) -> None:
     assert d.check()
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 5, 7])
+@pytest.mark.parametrize("n", [3, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 5, 7))])
 def test_deviations_from_another_mean_are_kept(n: int) -> None:
     """Σ v(i) (x(i) − m) is not zero for the mean with weights w, nor Σ (x(i) − m) then."""
     program = (

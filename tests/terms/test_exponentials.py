@@ -191,6 +191,7 @@ def test_the_naive_text_keeps_its_digits(library: Numbers, text: str) -> None:
 MARGINS = np.array([-1000.0, -40.0, -0.3, 0.0, 0.5, 40.0, 1000.0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("margin", MARGINS)
 def test_logistic_loss_from_the_naive_text(library: Numbers, margin: float) -> None:
     text = "(X::RM, y::RV) -> (w::RV) -> sum(i, log(1 + exp(-y(i) * sum(j, X(i, j) * w(j)))))"

@@ -241,6 +241,7 @@ LOGITS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("logits", LOGITS)
 @pytest.mark.parametrize("text", TEXTS)
 def test_the_naive_text_is_right_at_a_thousand(text: str, logits: str, library: Numbers) -> None:

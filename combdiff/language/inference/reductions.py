@@ -50,19 +50,7 @@ def reduction(el: Elaborator, name: str, args: Sequence[Expr | Ready], scope: Sc
             )
     entries: dict[str, Entry | None] = {index.name: index for index in indices}
     inner = scope.child(entries)
-    if len(args) == 2:
-        mark: Term = ONE
-        body = el.number(args[1], inner)
-    elif name in ("logsumexp", "softmax") and not isinstance(args[1], Comparison | Junction | Negation):
-        mark = el.number(args[1], inner)
-        if is_complex(mark.type):
-            raise LanguageError(
-                f"the weights of {name} are real", span=args[1].span, remedy="write log(sum(i, w(i) * exp(z(i))))"
-            )
-        body = under(unguarded(mark)[0], el.number(args[2], inner))
-    else:
-        guard = conditions.conditional(el, args[1], inner, among_indices=True)
-        mark, body = guard(ONE), guard(el.guarded(args[2], inner, guard.facts))
+    mark, body = _mark_and_body(el, name, args[1:], inner)
     if name == "mean":
         count = terms.total(indices, mark)
         return terms.mul(terms.power(count, MINUS_ONE), terms.total(indices, body))
@@ -77,6 +65,22 @@ def reduction(el: Elaborator, name: str, args: Sequence[Expr | Ready], scope: Sc
         return made
     own = tuple(terms.fresh(i.name, i.kind) for i in indices)
     return Lam(own, terms.apply(made, *own))
+
+
+def _mark_and_body(el: Elaborator, name: str, args: Sequence[Expr | Ready], scope: Scope) -> tuple[Term, Term]:
+    """What is reduced, and what marks that it takes part: a condition, or the weight of an exponential."""
+    if len(args) == 1:
+        return ONE, el.number(args[0], scope)
+    first, second = args
+    if name in ("logsumexp", "softmax") and not isinstance(first, Comparison | Junction | Negation):
+        weight = el.number(first, scope)
+        if is_complex(weight.type):
+            raise LanguageError(
+                f"the weights of {name} are real", span=first.span, remedy="write log(sum(i, w(i) * exp(z(i))))"
+            )
+        return weight, under(unguarded(weight)[0], el.number(second, scope))
+    guard = conditions.conditional(el, first, scope, among_indices=True)
+    return guard(ONE), guard(el.guarded(second, scope, guard.facts))
 
 
 def _running(indices: Sequence[Var], body: Term, span: Span) -> Term:
