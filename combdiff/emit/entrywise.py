@@ -200,7 +200,7 @@ def choice(w: Writer, step: Step, op: ops.Where) -> Text:
         left = w.as_array(step.operands[0], left) if known else left
     condition = f"{left.at(SUM)} {op.relation} {right.at(SUM)}"
     if op.modulo is not None:
-        condition = f"({left.at(SUM)} - {right.at(PRODUCT)}) % {w.extent(op.modulo)} == 0"
+        condition = f"({left.at(SUM)} - {right.at(PRODUCT)}) % {w.extent(op.modulo)} {op.relation} 0"
     if as_choice:
         template = "{0}" if is_plain(step.operands[2]) else w.spelling.choice
         number = template.format(op.otherwise.real)

@@ -142,6 +142,39 @@ def test_a_periodic_index_is_compared_as_a_number_of_its_range() -> None:
     assert d.check()
 
 
+@pytest.mark.parametrize(
+    ("sides", "same"),
+    {
+        "i + 2 | 0": lambda i, j, n: (i + 2) % n == 0,
+        "i | 5": lambda i, j, n: (i - 5) % n == 0,
+        "2 * i | j": lambda i, j, n: (2 * i - j) % n == 0,
+        "i + j + 1 | 0": lambda i, j, n: (i + j + 1) % n == 0,
+        "i | 0": lambda i, j, n: i == 0,
+        "i | j": lambda i, j, n: i == j,
+    }.items(),
+)
+def test_two_points_of_a_ring_are_equal_or_not(sides: str, same: Callable[[int, int, int], bool]) -> None:
+    ring = "@domain Ring begin base = I; periodic = true end\n(x::(Ring) -> R) -> "
+    for sign, branches in {"==": "x(i)^2 * x(j), x(j)", "!=": "x(j), x(i)^2 * x(j)"}.items():
+        text = f"{ring}sum((i::Ring, j::Ring), where({sides.replace('|', sign)}, {branches}))"
+        term, code = infer(parse(text)), cd.simplified(text).compile()
+        for n in (1, 2, 3, 5, 7):
+            x = np.random.default_rng(n).normal(size=n)
+            chosen = np.array([[same(i, j, n) for j in range(n)] for i in range(n)])
+            value = (x[:, None] ** 2 * x * chosen + x * ~chosen).sum()
+            assert np.isclose(evaluate(term.body, {term.params[0]: x}), value)  # type: ignore[attr-defined]
+            assert np.isclose(code(x), value)
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (2, 5), (3, 1), (3, 7), (5, 5)])
+def test_an_index_of_another_range_meets_a_ring_as_often_as_it_comes_round(shape: tuple[int, int]) -> None:
+    ring = "@domain Ring begin base = I; periodic = true end\n"
+    code = cd.grad(f"{ring}(u::RV{{n}}) -> (x::(Ring) -> R) -> sum((i::Ring, j::N{{n}}), delta(i, j, x(i) * u(j)))")
+    u, found = np.arange(1.0, shape[1] + 1), np.zeros(shape[0])
+    np.add.at(found, np.arange(shape[1]) % shape[0], u)
+    np.testing.assert_array_equal(code.compile()(u, np.ones(shape[0])), found)
+
+
 def test_points_of_a_lattice_are_equal_or_not() -> None:
     lattice = "@domain BZ begin base = (I, I); periodic = true end\n(x::(BZ) -> R) -> "
     assert cd.grad(lattice + "sum((k, q), k != q, x(k) * x(q)^2)").check()

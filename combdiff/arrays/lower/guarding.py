@@ -153,7 +153,7 @@ class Guarding(ABC):
         told = Relation(c.left, "==", c.right) if c.equal else comparison_of(c)
         left, right = self._side(told.left), self._side(told.right)
         modulo = None
-        if c.equal:
+        if c.equal or (told.sign == "!=" and isinstance(c.left, Delta)):
             modulo = next((d for d in domains_compared(told.left, told.right) if d.periodic), None)
         kind = ops.Where(told.sign, modulo, otherwise)
         if otherwise == SAFE and _is_chosen(body, left, right, kind):

@@ -19,6 +19,7 @@ from combdiff.terms.terms import (
     ONE,
     ZERO,
     Add,
+    App,
     Call,
     Const,
     Delta,
@@ -27,6 +28,7 @@ from combdiff.terms.terms import (
     Pow,
     Reduce,
     Term,
+    Var,
     add,
     at_point,
     call,
@@ -110,8 +112,9 @@ def _equal(left: Term, right: Term, body: Term) -> Term:
 
 
 def _unequal(left: Term, right: Term, body: Term) -> Term:
-    wrapping = any(_wraps(side) for side in (left, right))
-    if wrapping or any(d.directions > 1 or d.listed for d in domains_compared(left, right)):
+    domains = domains_compared(left, right)
+    wrapping = any(d.periodic for d in domains) and not _are_values(left, right)
+    if wrapping or any(d.directions > 1 or d.listed for d in domains):
         return opposite(_equal(left, right, ONE), body)
     return indicator(ONE, call("abs", add(left, neg(right))), body)
 
@@ -129,6 +132,12 @@ def _wraps(side: Term) -> bool:
     return (
         isinstance(side, Add | Mul) and isinstance(side.type, Index) and any(d.periodic for d in domains_compared(side))
     )
+
+
+def _are_values(left: Term, right: Term) -> bool:
+    """Whether two sides are values of one range, equal modulo its size if they are equal; 0 is a value of each."""
+    sides = [side for side in (left, right) if side != ZERO]
+    return all(isinstance(side, Var | App) and side.type == sides[0].type for side in sides)
 
 
 def _is_index(t: Term) -> bool:
