@@ -399,7 +399,7 @@ def scatter(arrays: Arrays, a: Value, solved: Sequence[tuple[Var, Affine]], kept
     sources = (*(v for v in sources if v in kept), *(v for v in sources if v not in kept))
     stay = tuple(v for v in sources if v in kept)
     rest = tuple(v for v in a.labels if v not in sources)
-    told = {form.bare for _, form in solved}
+    told = {form.bare for v, form in solved if form.bare and (form.bare.kind == v.kind or not domain_of(v).periodic)}
     adds = any(v not in stay and v not in told for v in sources)
     if adds and not set(sources) <= set(a.labels):
         # NumPy's add.at reads beyond values that it would have to repeat (seen in 2.4)
