@@ -107,7 +107,8 @@ class Sample:
                 random_value(kind, self.sizes, rng, draw) if known else RandomMap(v.type, self.sizes, rng, self.numbers)
             )
             plain = not is_complex(kind) and not is_discrete(kind) and not getattr(kind, "symmetries", ())
-            if self.positive and known and plain:
+            declared = isinstance(kind, Map) and kind.positive and not isinstance(self.numbers, Exact)
+            if known and (declared or (self.positive and plain)):
                 self.values[v] = np.abs(self.values[v])  # type: ignore[call-overload]  # a real number or array
         return self.values[v]
 

@@ -65,7 +65,8 @@ def random_value(kind: Type, sizes: Mapping[Domain, int], rng: np.random.Generat
         case Map() if kind.is_integers:
             return _random_integers(kind, sizes, rng)
         case Map() if kind.is_tensor:
-            return _random_array(kind, sizes, rng, draw)
+            array = _random_array(kind, sizes, rng, draw)
+            return cast("Array", np.abs(array) + 0.1) if kind.positive and draw is _normal else array
         case Map((source,), target) if kind.linear:
             spaces = [space_of(k, lambda m: shape_of(m, sizes)) for k in (source, target)]
             return random_linear(spaces[0], spaces[1], rng)

@@ -35,6 +35,7 @@ from combdiff.run.fitting import (
     check_entries,
     check_least_sizes,
     check_out,
+    check_positive,
     contents_of,
     contents_of_lists,
     filled,
@@ -141,6 +142,7 @@ class Compiled(Generic[R]):
         self._solves = any(isinstance(step.op, Root | ops.Solve) for step in self._plan.steps)
         self._names = [a.name for a in self._plan.arguments]
         self._integers = [n for n, a in enumerate(self._plan.arguments) if a.of_integers]
+        self._positive = [n for n, a in enumerate(self._plan.arguments) if isinstance(a.kind, Map) and a.kind.positive]
         self._listed = [n for n, a in enumerate(self._plan.arguments) if a.offsets is not None]
         kinds = [None if name in self._plan.packed else self._kinds.get(name) for name in self._names]
         self._symmetric = [
@@ -197,6 +199,8 @@ class Compiled(Generic[R]):
             self._check_symmetry(argument, value, extent.sizes)
             if argument.of_integers:
                 check_entries(argument, value, extent.sizes, self._library)
+        for n in self._positive:
+            check_positive(self._plan.arguments[n], fitted[n], self._library)
         if out is not None:
             self._check_out(out, extent.sizes, fitted)
         function = self._function(extent.sizes, are_alike(self._plan.arguments, fitted))
@@ -255,6 +259,8 @@ class Compiled(Generic[R]):
             values[place] = rows
         for place in self._integers:
             check_entries(self._plan.arguments[place], values[place], known.sizes, None)
+        for place in self._positive:
+            check_positive(self._plan.arguments[place], values[place], None)
         for place in self._numbers:
             values[place] = as_number(values[place])
         return known.function, values, known.sizes

@@ -97,6 +97,24 @@ def check_entries(argument: Argument, value: object, sizes: Mapping[Domain, int]
         check_range(array, argument.name, domain, size)
 
 
+def check_positive(argument: Argument, value: object, library: Library | None) -> None:
+    """Refuse an array with an entry that is not above 0 though its type is declared so."""
+    import numpy as np
+
+    from combdiff.run.libraries import looked_at
+
+    seen = looked_at(library, value, None)
+    if seen is None:
+        return
+    array = seen.at([*np.indices(seen.shape)])
+    if array.size and not (array > 0).all():
+        place = tuple(map(int, np.argwhere(~(array > 0))[0]))
+        raise ArrayError(
+            f"{argument.name} is declared positive, and its entry {place} is {array[place]:.6g}",
+            remedy="give numbers above 0, or leave `positive = true` out",
+        )
+
+
 def are_alike(arguments: Sequence[Argument], values: Sequence[object]) -> bool:
     """Whether all arrays are of one precision, and complex where they are declared so."""
     import numpy as np

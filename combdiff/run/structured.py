@@ -32,7 +32,7 @@ Form = tuple[tuple[tuple[int, int], ...], int]
 
 
 @dataclass(frozen=True, slots=True)
-class Entries:
+class Positions:
     """Where an axis of the whole is by the entries of an array of integers, over some axes of a block."""
 
     array: npt.NDArray[np.intp]
@@ -49,14 +49,14 @@ class Block:
 
     pattern: str
     array: Any
-    at: tuple[Form | Entries, ...]
+    at: tuple[Form | Positions, ...]
 
     def places(self, shape: Sequence[int]) -> tuple[npt.NDArray[np.intp], ...]:
         """The positions of the entries in an array of this `shape`, as index arrays to broadcast."""
         grid = np.ogrid[tuple(slice(n) for n in np.shape(self.array))]
         found = []
         for at, length in zip(self.at, shape, strict=True):
-            if isinstance(at, Entries):
+            if isinstance(at, Positions):
                 found.append(
                     at.array.transpose(np.argsort(at.axes)).reshape(
                         [n if axis in at.axes else 1 for axis, n in enumerate(np.shape(self.array))]
@@ -184,10 +184,10 @@ def _block(part: Part, array: object, places: Mapping[App, npt.NDArray[np.intp]]
     axes: dict[Var, int] = {}
     for v in part.kept:
         axes[v] = sum(len(_axes(u)) for u in axes)
-    at: list[Form | Entries] = []
+    at: list[Form | Positions] = []
     for form in part.at:
         if isinstance(form, App):
-            at.append(Entries(places[form], tuple(axes[v] for v in _indices(form))))
+            at.append(Positions(places[form], tuple(axes[v] for v in _indices(form))))
             continue
         if isinstance(form, Var):
             at += [(((axes[form] + n, 1),), 0) for n in range(len(_axes(form)))]

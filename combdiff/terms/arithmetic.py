@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+from combdiff.terms.branches import above_zero
 from combdiff.terms.laws.exponentials import inverse, may_meet_exponentials, met
 from combdiff.terms.merging import HALF, bases_of, may_meet, none_meet, real_root, whole_square, without_signs
 from combdiff.terms.nodes import MINUS_ONE, ONE, ZERO, Add, Call, Const, Mul, Pow, Sum, Term, factors_of, terms_of
 from combdiff.terms.numerals import is_held, is_modest
-from combdiff.terms.types import Index
+from combdiff.terms.types import Index, is_complex
 
 
 def number(value: int | Fraction | complex | tuple[Fraction, Fraction]) -> Const:
@@ -241,6 +242,10 @@ def power(base: Term, exponent: Term) -> Term:
             return _raised(c, int(n.real))
         case Pow(inner, m), Const() as n if n.is_integer and not isinstance(m.type, Index):
             return power(inner, mul(n, m))
+        case Pow(inner, m), _ if above_zero(inner) and not is_complex(m.type) and not is_complex(exponent.type):
+            return power(inner, mul(m, exponent))
+        case Mul(factors), Const() as n if not n.is_integer and not n.imag and all(map(above_zero, factors)):
+            return mul(*(Pow(f, n) if isinstance(f, Const) else power(f, n) for f in factors))
         case Call(), Const() as n if n.is_integer and not n.real % 2:
             square = whole_square(base)
             return Pow(base, n) if square is None else power(square[0], mul(n, HALF, square[1]))

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import cache
 
-from combdiff.terms.nodes import Add, Call, Conj, Const, Mul, Pow, Sum, Term
-from combdiff.terms.types import is_complex
+from combdiff.terms.nodes import Add, App, Call, Conj, Const, Mul, Pow, Sum, Term, Var
+from combdiff.terms.types import Map, is_complex
 
 
 def leaves_the_real_numbers(t: Term) -> bool:
@@ -84,6 +84,8 @@ def at_least_zero(t: Term, positive: Collection[Term] = ()) -> bool:
     match t:
         case Const(real, imag):
             return real >= 0 and not imag
+        case App(Var(kind=Map(positive=True)), _):
+            return True
         case Call(name, args):
             return not is_complex(t.type) and (not args or _least(name) >= 0)
         case Pow(base, Const() as n) if n.is_integer and not n.real % 2:
@@ -96,6 +98,31 @@ def at_least_zero(t: Term, positive: Collection[Term] = ()) -> bool:
             return at_least_zero(body, positive)
         case Mul(factors):
             return all(at_least_zero(u, positive) for u in _unpaired(factors))
+        case _:
+            return False
+
+
+def above_zero(t: Term) -> bool:
+    """Whether `t` is provably real and above zero, made of what is declared to be.
+
+    >>> from combdiff.terms.terms import fresh, mul, number
+    >>> from combdiff.terms.types import REAL, Domain, Index
+    >>> n = Index(Domain("n"))
+    >>> i, s = fresh("i", n), fresh("s", Map((n,), REAL, positive=True))
+    >>> above_zero(mul(number(2), App(s, (i,)))), above_zero(i)
+    (True, False)
+    """
+    match t:
+        case Const(real, imag):
+            return real > 0 and not imag
+        case App(Var(kind=Map(positive=True)), _):
+            return True
+        case Mul(parts) | Add(parts):
+            return all(map(above_zero, parts))
+        case Pow(base, exponent):
+            return not is_complex(exponent.type) and above_zero(base)
+        case Call("sqrt", (base,)):
+            return above_zero(base)
         case _:
             return False
 

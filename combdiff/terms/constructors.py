@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from combdiff.terms.arithmetic import add, mul, number, opposite, power, split_coefficient
-from combdiff.terms.branches import at_least_zero, leaves_them_at
+from combdiff.terms.branches import above_zero, at_least_zero, leaves_them_at
 from combdiff.terms.laws.exponentials import logarithm
 from combdiff.terms.merging import HALF, is_real_number
 from combdiff.terms.nodes import (
@@ -76,8 +76,8 @@ def call(primitive: str, *args: Term) -> Term:
             return Const(real * real + imag * imag)
         case (("abs" | "sign"), (Const(real, imag),)) if not imag:
             return Const(abs(real) if primitive == "abs" else Fraction((real > 0) - (real < 0)))
-        case "abs", (u,) if at_least_zero(u):
-            return u
+        case (("abs" | "sign" | "log"), (u,)) if (found := _of_positive(primitive, u)) is not None:
+            return found
         case "exp", (Const() as c,) if c == ZERO:
             return ONE
         case "log", (u,) if (stable := logarithm(u, opposite)) is not None:
@@ -90,6 +90,23 @@ def call(primitive: str, *args: Term) -> Term:
             return mul(number(m), Call("log", (base,)))
         case _:
             return Call(primitive, args)
+
+
+def _of_positive(primitive: str, u: Term) -> Term | None:
+    """|u|, sign u or log u where u is declared to be positive, or is not negative by what it is made of."""
+    match primitive, u:
+        case "abs", _:
+            return u if at_least_zero(u) else None
+        case "sign", _:
+            return ONE if above_zero(u) else None
+        case _, Mul(factors) if all(map(above_zero, factors)):
+            return add(*(call("log", f) for f in factors))
+        case _, Call("sqrt", (base,)) if above_zero(base):
+            return mul(number(HALF.real), call("log", base))
+        case _, Pow(base, exponent) if above_zero(base) and not is_complex(exponent.type):
+            return mul(exponent, call("log", base))
+        case _:
+            return None
 
 
 PI = Call("pi", ())

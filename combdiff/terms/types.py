@@ -215,6 +215,7 @@ class Map:
     """A map from `params` to `result`. `space` is the name that the program gave it (`@space T`, or `Her`).
 
     Types that differ in that name alone are equal. A `linear` map is declared to be so: its pullback is its adjoint.
+    The entries of a `positive` tensor are declared to be above 0; it is of the type of any other.
     """
 
     params: tuple[Type, ...]
@@ -222,6 +223,7 @@ class Map:
     symmetries: tuple[Symmetry, ...] = ()
     space: str = field(default="", compare=False, repr=False)
     linear: bool = False
+    positive: bool = field(default=False, compare=False, repr=False)
 
     @property
     def is_tensor(self) -> bool:

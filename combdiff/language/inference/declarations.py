@@ -165,7 +165,7 @@ class Kinds:
         symmetries = self.symmetries[space.name]
         for symmetry, clause in zip(symmetries, space.symmetries, strict=True):
             join(symmetry, plain, self.ranges, owner.span if clause.span == _NOWHERE else clause.span)
-        return Map(plain.params, plain.result, symmetries, space.name, space.linear)
+        return Map(plain.params, plain.result, symmetries, space.name, space.linear, space.positive)
 
     def _map(self, kind: MapType, owner: _Owner) -> Map:
         params = []

@@ -24,6 +24,7 @@ BUILTIN_TYPES = frozenset(("N", "I", "R", "C", "RV", "CV", "RM", "CM", "Sym", "H
 ACTIONS = ("id", "conj", "neg", "ineg", "inegc")
 _LATER = frozenset(("sizes",))
 _DOMAIN = ("base", "lower", "upper", "periodic", "symmetric", "list", "contractable")
+_SWITCHES = ("periodic", "symmetric", "list", "contractable", "linear", "positive")
 _DIRECTIONS = 8
 _CLAUSES = (
     "write a tuple of clauses or maps, each with its comma: symmetries = (((2, 1), :conj),), "
@@ -83,7 +84,7 @@ def space(name: str, settings: Sequence[Setting], span: Span) -> Space:
     >>> space("V", [Setting("type", Arrow((N,), C, Span(1, 7)), Span(1, 1))], Span(1, 1)).kind.result.text
     'C'
     """
-    given = _by_name(settings, ("type", "symmetries", "linear"), f"the space {name}")
+    given = _by_name(settings, ("type", "symmetries", "linear", "positive"), f"the space {name}")
     kind = to_type(given["type"].value) if "type" in given else None
     if not isinstance(kind, MapType):
         raise LanguageError(
@@ -99,7 +100,14 @@ def space(name: str, settings: Sequence[Setting], span: Span) -> Space:
             span=given["linear"].span,
             remedy="a linear map has one argument, a tensor or a function, and no symmetries: type = (RV) -> RV",
         )
-    return Space(name, kind, clauses, span, linear)
+    positive = "positive" in given and _word(given["positive"]) == "true"
+    if positive and (linear or not isinstance(kind.result, TypeName) or kind.result.text != "R"):
+        raise LanguageError(
+            f"the space {name} is positive, and its entries are no real numbers",
+            span=given["positive"].span,
+            remedy="only real tensors are positive: type = (N) -> R",
+        )
+    return Space(name, kind, clauses, span, linear, positive)
 
 
 def domain(name: str, settings: Sequence[Setting], span: Span) -> DomainClause:
@@ -168,7 +176,7 @@ def _word(setting: Setting) -> str:
             return ", ".join("I" for _ in items)
         case (("lower" | "upper"), Scalar(text)) if re.fullmatch(r"[-−]?[0-9]+", text):
             return text.replace("−", "-")
-        case (("periodic" | "symmetric" | "list" | "contractable" | "linear"), Scalar(("true" | "false") as text)):
+        case switch, Scalar(("true" | "false") as text) if switch in _SWITCHES:
             return text
     wanted, example = {
         "base": ("I, or (I, I, I) for a lattice of several directions,", "I"),

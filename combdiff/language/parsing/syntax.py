@@ -208,13 +208,14 @@ class SymmetryMap:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """`@space T begin type = …; symmetries = … end`, or `@space D begin type = …; linear = true end`."""
+    """`@space T begin type = …; symmetries = … end`, with `linear = true` for a map, `positive = true` for a tensor."""
 
     name: str
     kind: MapType
     symmetries: tuple[SymmetryClause | SymmetryMap, ...]
     span: Span
     linear: bool = False
+    positive: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,12 +57,12 @@ class Spelling:
                 self.domains[domain] = self._unique(re.sub(r"\W", "", domain.name) or "D", taken)
         for var in _parameters(term):
             for kind in _maps(var.kind):
-                if kind.symmetries or kind.space or kind.linear:
+                if kind.symmetries or kind.space or kind.linear or kind.positive:
                     self._note(kind)
 
     def _note(self, kind: Map) -> None:
         builtin = kind.space in _aliases().values()
-        plain = not kind.symmetries and not kind.linear
+        plain = not kind.symmetries and not kind.linear and not kind.positive
         if (self._alias(kind) and (builtin or not kind.space)) or (plain and builtin):
             return
         signature = self._signature(kind)
@@ -73,7 +73,7 @@ class Spelling:
         """What types have in common that are written alike, whatever the spaces in them are called."""
         match kind:
             case Map(params, result):
-                return kind.space, kind.symmetries, kind.linear, *map(self._signature, (*params, result))
+                return kind.space, kind.symmetries, kind.linear, kind.positive, *map(self._signature, (*params, result))
             case Product(items):
                 return tuple(map(self._signature, items))
             case _:
@@ -115,7 +115,7 @@ class Spelling:
                 return name or self._alias(kind) or self._inline(kind)
 
     def _alias(self, kind: Map) -> str:
-        if not _is_flat(kind) or kind.linear:
+        if not _is_flat(kind) or kind.linear or kind.positive:
             return ""
         sizes = [self.size(param) for param in kind.params]
         params = ["N" if size else self.kind(p) for p, size in zip(kind.params, sizes, strict=True)]
@@ -134,6 +134,7 @@ class Spelling:
             yield f"@domain {name} begin {_settings(domain)} end"
         for name, kind in self.spaces.values():
             lines = [f"@space {name} begin", f"  type = {self._inline(kind)}", *["  linear = true"] * kind.linear]
+            lines += ["  positive = true"] * kind.positive
             if kind.symmetries:
                 clauses = ", ".join(map(str, kind.symmetries))
                 lines.append(f"  symmetries = ({clauses}{',' if len(kind.symmetries) == 1 else ''})")

@@ -167,6 +167,8 @@ class Finite:
                 return 1 if real > 0 else 0 if real == 0 else -1
             case Var() | App() if isinstance(t.type, Index) and (d := t.type.domain) is not None:
                 return 0 if d.directions == 1 and not (d.symmetric or d.listed) and (d.lower or 0) >= 0 else -1
+            case App(Var(kind=Map(positive=True)), _):
+                return 1
             case Add(terms):
                 bounds = [*map(self.least, terms)]
                 return -1 if -1 in bounds else max(bounds)
