@@ -44,8 +44,8 @@ def stated_once(t: Term, least: Mapping[Domain, int] | None = None) -> Term:
     >>> stated_once(mul(indicator(ONE, x, x), indicator(ONE, x, y))) == indicator(ONE, x, mul(x, y))
     True
 
-    Conditions that hold wherever ranges have their `least` sizes are left out; those that say the same, i < n - 1 and
-    i + 2 <= n, are spelled as the first of them.
+    Conditions that hold wherever ranges have their `least` sizes are left out, and what stands under one that never
+    holds; those that say the same, i < n - 1 and i + 2 <= n, are spelled as the first of them.
 
     Of a sum, only terms that may be infinite are put together: what is finite is collected by its factors.
     """
@@ -64,6 +64,8 @@ def stated_once(t: Term, least: Mapping[Domain, int] | None = None) -> Term:
                 form = form_of(condition_of(u))
                 if form is None:
                     return _under(condition_of(u), body)
+                if form.never:
+                    return ZERO
                 return body if form.holds(least or {}) else _under(spelled.get(form, condition_of(u)), body)
             case Delta(left, right, _) if reads_beyond(left) or reads_beyond(right):
                 # what exists under a condition only is not compared where that does not hold
@@ -79,8 +81,9 @@ def _spelled(conditions: Sequence[Condition]) -> dict[Form, Condition]:
     """How each condition among indices is spelled first."""
     found: dict[Form, Condition] = {}
     for c in conditions:
-        if (form := form_of(c)) is not None:
-            found.setdefault(form, c)
+        # an index that cancels, i + j <= i + k, is in sight here and not where the other one stands
+        if (form := form_of(c)) is not None and (plain := form.condition()).free <= c.free:
+            found.setdefault(form, c if plain.free == c.free else plain)
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
+import numpy as np
 import pytest
 
 import combdiff as cd
@@ -11,8 +12,8 @@ from combdiff.language.printing.printer import expression_text
 from combdiff.meaning.evaluate import evaluate
 from combdiff.simplify.conditions import stated_once
 from combdiff.terms.conditions.comparing import compared
-from combdiff.terms.terms import ONE, TWO, Term, add, call, fresh, indicator, mul, number, power, sub
-from combdiff.terms.types import REAL, Domain, Index
+from combdiff.terms.terms import ONE, TWO, ZERO, App, Sum, Term, add, call, fresh, indicator, mul, number, power, sub
+from combdiff.terms.types import REAL, Domain, Index, Map
 
 K = Index(Domain("K"))
 i, j = fresh("i", K), fresh("j", K)
@@ -96,6 +97,23 @@ def test_a_condition_of_indices_that_follows_from_another_is_not_written(t: Term
     for at in product(range(6), range(6)):
         values = {x: 1.5, y: 2.0, z: 3.0, i: at[0], j: at[1]}
         assert evaluate(found, values) == evaluate(t, values)
+
+
+def test_conditions_whose_indices_cancel_are_not_spelled_by_one_another() -> None:
+    """[i + j ≤ i] and [j + k ≤ k] say the same of j, each in sight of an index of its own."""
+    k, entry = fresh("k", K), fresh("w", Map((K,), REAL))
+    kept = [indicator(add(a, j), mul(TWO, a), App(entry, (a,))) for a in (i, k)]
+    t = add(*(Sum((a,), t) for a, t in zip((i, k), kept, strict=True)))
+    other = add(*(Sum((a,), indicator(add(a, j), a, App(entry, (a,)))) for a in (i, k)))
+    for term in (t, other):
+        assert stated_once(term).free == {j, entry}
+    d = cd.grad("(y::RV{n}) -> sum((i, j), where(j < j, y(i)) * y(j)) + sum((i, j), where(i + j <= i, y(i)) * y(j))")
+    assert np.allclose(d.compile()(np.array([3.0, 5.0])), [11.0, 3.0])
+
+
+@pytest.mark.parametrize("condition", ["j < j", "n <= j", "j < 0", "j + 1 <= i and i + 1 <= i"])
+def test_what_no_index_satisfies_is_nothing(condition: str) -> None:
+    assert cd.simplified(f"(y::RV{{n}}) -> sum((i::N{{n}}, j), where({condition}, y(j)))").term.body == ZERO
 
 
 def test_a_term_without_guards_stays_itself() -> None:

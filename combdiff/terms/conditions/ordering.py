@@ -96,6 +96,11 @@ class Form:
         """Whether 0 ≤ d for all values of its indices, of which there is at least one."""
         return self.holds({})
 
+    @property
+    def never(self) -> bool:
+        """Whether d < 0 for all values of its indices."""
+        return self.negative().plus(Form({}, Fraction(-1))).always
+
     def holds(self, sizes: Mapping[Domain, int]) -> bool:
         """The same where ranges have at least these sizes."""
         least = self.least
