@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from .syntax import Program, Var
 
 MOST_ENTRIES = 24
 DENSE = 3
+PAIRED = 5
 STEPS = (1e-4, 2.5e-5)
 
 
@@ -139,6 +141,19 @@ def differences(
             sum(w * found[n, m] for m, w in enumerate(weights.values())) / (12 * np.longdouble(h))
             for n, h in enumerate(STEPS)
         ]
+
+
+def is_linear(program: Program, data: Mapping[Var, Any], cotangents: Sequence[Any], rng: np.random.Generator) -> bool:
+    """Whether finite differences along two directions add up to those along their sum; at a corner they do not."""
+    arrays = {}
+    for u in program.unknowns:
+        drawn = rng.standard_normal((2, PAIRED, *sizes_of(u.kind))) * (np.abs(data[u]).max(initial=0.0) or 1.0)
+        singles = drawn[0] + 1j * drawn[1] if over_complex(u.kind) else drawn[0]
+        arrays[u] = np.concatenate([singles, [a + b for a, b in combinations(singles, 2)]])
+    along = Directions(arrays, ())
+    found, _ = differences(program, data, along, range(along.count), cotangents)
+    sums = np.array([a + b for a, b in combinations(found[:PAIRED], 2)])
+    return bool((np.abs(sums - found[PAIRED:]) <= 1e-6 * (np.abs(found).max() + 1e-12)).all())
 
 
 def _typed(x: Any, dtype: type) -> Any:

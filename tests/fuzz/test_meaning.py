@@ -235,6 +235,14 @@ def test_the_oracle_is_the_gradient_of_least_squares() -> None:
         assert step.astype(float) == pytest.approx(case.slopes.astype(float))
 
 
+@pytest.mark.parametrize(("at", "smooth"), [(0.0, False), (0.5 + 0.2j, True), (0.3j, False)])
+def test_a_branch_cut_is_no_place_for_a_derivative(at: complex, smooth: bool) -> None:
+    """z acosh(z²) along ε is ± iπ/2 ε at 0, the sign being that of the side of the cut."""
+    z = Var(COMPLEX)
+    p = Program(((), (z,)), Mul((Ref(z), Call("acosh", Mul((Ref(z), Ref(z)))))), seed=1)
+    assert oracle.is_linear(p, {z: np.clongdouble(at)}, (), np.random.default_rng(1)) is smooth
+
+
 @pytest.mark.parametrize("number_", range(40))
 def test_tangents_and_finite_differences_agree(number_: int) -> None:
     case = Case(program(77, number_))
