@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from combdiff.terms.conditions.guards import Condition, condition_of
 from combdiff.terms.conditions.ordering import least_size
-from combdiff.terms.terms import App, Delta, Indicator, Term, Var, children
+from combdiff.terms.terms import Add, App, Delta, Indicator, Mul, Term, Var, children, index_atoms
 from combdiff.terms.types import Domain, Index, Map
 
 
 def least_sizes(t: Term) -> dict[Domain, int]:
     """The least sizes of the ranges in which entries of tensors lie at places that ranges alone do not keep there.
 
-    >>> from combdiff.terms.terms import TWO, fresh
+    >>> from combdiff.terms.terms import TWO, add, fresh, indicator, neg
     >>> from combdiff.terms.types import REAL
     >>> n = Domain("n")
-    >>> x = fresh("x", Map((Index(n),), REAL))
-    >>> least_sizes(App(x, (TWO,))) == {n: 3}
+    >>> i, x = fresh("i", Index(n)), fresh("x", Map((Index(n),), REAL))
+    >>> least_sizes(indicator(i, TWO, App(x, (add(TWO, neg(i)),)))) == {n: 3}
     True
+
+    An entry at a constant, x(2), is looked at where it is read: its derivative has a value without it.
     """
     found: dict[Domain, int] = {}
     seen: set[tuple[Term, tuple[Condition, ...]]] = set()
@@ -32,7 +34,7 @@ def least_sizes(t: Term) -> dict[Domain, int]:
         match u:
             case App(Var(kind=Map() as kind), args) if kind.is_array:
                 for index, slot in zip(args, kind.params, strict=True):
-                    if isinstance(slot, Index) and slot.domain is not None and not isinstance(index, Var):
+                    if isinstance(slot, Index) and slot.domain is not None and _is_arithmetic(index):
                         least = least_size(index, slot.domain, held) or 0
                         found[slot.domain] = max(least, found.get(slot.domain, 0))
                 for index in args:
@@ -51,3 +53,7 @@ def least_sizes(t: Term) -> dict[Domain, int]:
 
     walk(t, ())
     return {domain: least for domain, least in found.items() if least > 1}
+
+
+def _is_arithmetic(index: Term) -> bool:
+    return isinstance(index, Add | Mul) and bool(index_atoms(index))
