@@ -175,6 +175,25 @@ def test_an_index_of_another_range_meets_a_ring_as_often_as_it_comes_round(shape
     np.testing.assert_array_equal(code.compile()(u, np.ones(shape[0])), found)
 
 
+@pytest.mark.parametrize(
+    ("sides", "equal"),
+    {
+        "x(i) | i + j": lambda x, J, i, j, n: x[i] == (i + j) % n,
+        "2 * i | x(j)": lambda x, J, i, j, n: x[j] == 2 * i % n,
+        "x(i) | J(j) + 1": lambda x, J, i, j, n: x[i] == (J[j] + 1) % n,
+    }.items(),
+)
+def test_arithmetic_in_a_ring_equals_a_number_as_one_of_its_range(sides: str, equal: Callable[..., bool]) -> None:
+    head = "@domain Ring begin base = I; periodic = true end\n(x::(Ring) -> R, J::(Ring) -> Ring) -> (a::R) -> a * "
+    for sign, branches in {"==": "x(i), 3 + x(j)", "!=": "3 + x(j), x(i)"}.items():
+        text = f"{head}sum((i::Ring, j::Ring), where({sides.replace('|', sign)}, {branches}))"
+        code = cd.grad(text).compile()
+        for n in (1, 2, 3, 5, 7):
+            x, J = np.random.default_rng(n).integers(0, n, (2, n))
+            value = sum(x[i] if equal(x, J, i, j, n) else 3 + x[j] for i in range(n) for j in range(n))
+            assert np.isclose(code(x.astype(float), J, 1.0), value)
+
+
 def test_points_of_a_lattice_are_equal_or_not() -> None:
     lattice = "@domain BZ begin base = (I, I); periodic = true end\n(x::(BZ) -> R) -> "
     assert cd.grad(lattice + "sum((k, q), k != q, x(k) * x(q)^2)").check()

@@ -62,11 +62,17 @@ def compared(left: Term, relation: str, right: Term, body: Term) -> Term:
             return compared(right, {">": "<", ">=": "<="}[relation], left, body)
         case "==" | "!=" if _is_index(left) and _is_index(right):
             return _equal(left, right, body) if relation == "==" else _unequal(left, right, body)
+    return _represented(left, lambda a: _represented(right, lambda b: _as_numbers(a, relation, b, body)))
+
+
+def _as_numbers(left: Term, relation: str, right: Term, body: Term) -> Term:
+    match relation:
         case "==":
             return indicator(left, right, indicator(right, left, body))
         case "!=":
             return opposite(indicator(left, right, indicator(right, left, ONE)), body)
-    return _represented(left, lambda a: _represented(right, lambda b: _ordered(a, relation, b, body)))
+        case _:
+            return _ordered(left, relation, right, body)
 
 
 def different(one: Sequence[Term], other: Sequence[Term]) -> Callable[[Term], Term]:
