@@ -165,6 +165,12 @@ def test_nothing_to_the_power_of_nothing_is_one_in_every_library(library: Number
     np.testing.assert_allclose(library.back(gradient), [4, 4, 1, 1, -63], rtol=1e-12)
 
 
+@pytest.mark.parametrize("power", ["z^0", "(z^5)^0", "exp(z)^0", "(z^w)^0", "(z^0)^2"])
+def test_a_complex_number_to_the_power_of_zero_is_a_real_number(power: str) -> None:
+    d = derived("grad", f"(w::C) -> (x::R, z::C) -> x * max(x, {power}) + sqrt(-{power} * x)")
+    assert d.compile(value=True)(0.5j, -4.0, 1 + 1j) == pytest.approx((-2, 0.75, 0))
+
+
 # --- negative bases -------------------------------------------------------------------------------------------------
 
 

@@ -193,7 +193,8 @@ class Elaborator:
                 below, above = self.number(base, scope), self.number(exponent, scope)
                 if below == terms.ZERO and isinstance(above, Const) and above.real < 0 and not self._guards:
                     raise _division_by_zero(e.span)
-                return as_complex_as((below,), terms.power(below, above))
+                # z^0 is the real number 1 for every z
+                return as_complex_as((below,) if above != terms.ZERO else (), terms.power(below, above))
             case Prime(of):
                 return terms.conj(self.number(of, scope))
 
