@@ -70,6 +70,11 @@ PROGRAMS: dict[str, tuple[str, Value, int]] = {
         lambda x, w: sum(w[i] * x[2 - i] ** 2 for i in range(3)),
         3,
     ),
+    "Horner's order": (
+        "(c::RV{n}) -> sum(i, c(n - 1 - i)^2 * (1 / 2)^i)",
+        lambda c: sum(c[len(c) - 1 - i] ** 2 / 2**i for i in range(len(c))),
+        1,
+    ),
     "a ring": (
         "@domain Z begin base = I; periodic = true end\n"
         "(x::(Z) -> R) -> sum(i, x(i)^2 * x(size(Z) - 1 - i)) + x(size(Z) - 1)",
@@ -155,6 +160,7 @@ def test_results_are_checked_and_read_back(name: str) -> None:
     [
         ("backwards", "2 * x(i) * x(n - 1 - i) + x(n - 1 - i)^2"),
         ("a convolution", "where(i <= 4, x(4 - i)^2 + 2 * x(4 - i) * x(i))"),
+        ("Horner's order", "2 * (1/2)^(n - 1 - d) * c(d)"),
         ("one short", "2 * x(i) * where(i < n - 1, x(n - 2 - i)) + where(i < n - 1, x(n - 2 - i)^2)"),
         ("behind others", "2 * where(d + n < k, x(d) * w(d + n))"),
         ("the last row and column", "delta(i, n - 1, "),

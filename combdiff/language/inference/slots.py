@@ -132,7 +132,7 @@ class Slots:
                 also=self.ranges.place(slot),
                 remedy="use an index alone, or its negative if the domain has `symmetric = true`",
             )
-        text = affine_text(index if self._has_unknown(index) else resolved(index, self.ranges))
+        text = affine_text(add(*(u if index_atoms(u) else resolved(u, self.ranges) for u in terms_of(index))))
         if self._from_end(index, slot) is not None:
             return LanguageError(
                 f"{text} is beyond the range of {self.ranges.label(slot)}",
@@ -168,6 +168,9 @@ class Slots:
         return low, high
 
     def _adopt(self, index: Term, slot: Domain, span: Span) -> None:
+        reversed_ = self._reversed(index, slot)
+        if reversed_ is not None and self.ranges.is_open(reversed_):
+            self.ranges.unite(reversed_, slot, span)
         negated = _negated(index)
         known = negated and (self.ranges.domain_of(negated) or self.ranges.domain_of(slot))
         if negated is not None and known and known.symmetric:
@@ -177,6 +180,17 @@ class Slots:
             periodic = [d for d in domains_compared(index) if (known := self.ranges.domain_of(d)) and known.periodic]
             if periodic and all(self.ranges.same(periodic[0], d) for d in periodic):
                 self.ranges.unite(periodic[0], slot, span)
+
+    def _reversed(self, index: Term, slot: Domain) -> Domain | None:
+        """The range of i in n - 1 - i, for the size n of the slot."""
+        parts = [split_coefficient(t) for t in terms_of(index)]
+        sizes = [u.counted for c, u in parts if isinstance(u, Sum) and c == ONE]
+        indices = [u for c, u in parts if isinstance(u, Var) and c == MINUS_ONE]
+        if len(parts) != 3 or len(sizes) != 1 or len(indices) != 1 or constant_of(index) != -1:
+            return None
+        (counted,), (i,) = sizes, indices
+        known = counted is not None and self.ranges.same(counted, slot)
+        return i.kind.domain if known and isinstance(i.kind, Index) else None
 
     def _has_unknown(self, index: Term) -> bool:
         return any(map(self.ranges.is_unknown, domains_compared(index)))

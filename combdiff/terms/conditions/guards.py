@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
+    MINUS_ONE,
     ONE,
     ZERO,
     Add,
@@ -47,7 +48,7 @@ from combdiff.terms.terms import (
     terms_of,
     total,
 )
-from combdiff.terms.types import Index, Map, Type, is_complex
+from combdiff.terms.types import Domain, Index, Map, Type, is_complex
 
 SAFE = ONE
 """Where every power is finite with its derivatives, and every function whose row says nothing else."""
@@ -231,7 +232,21 @@ def _is_within(index: Term, slot: Type) -> bool:
         return isinstance(index.type, Index) or isinstance(index, Const)
     if domain.periodic or domain.symmetric or domain.listed or domain.directions > 1:
         return True
+    if _counts_back(index, domain):
+        return True
     return domain.lower is not None and domain.upper is not None and _fits(index, domain.lower, domain.upper)
+
+
+def _counts_back(index: Term, domain: Domain) -> bool:
+    """Whether an index is n - 1 - i, or n less a number, for the size n of its slot."""
+    parts = [split_coefficient(u) for u in terms_of(index)]
+    sizes = [c for c, u in parts if isinstance(u, Sum) and u.counted == domain]
+    others = [(c, u) for c, u in parts if not isinstance(u, Sum)]
+    indices = [(c, u) for c, u in others if u != ONE]
+    last = sum(int(c.real) for c, u in others if u == ONE)
+    if sizes != [ONE] or len(parts) != len(others) + 1:
+        return False
+    return last < 0 if not indices else last == -1 and [(c, u.type) for c, u in indices] == [(MINUS_ONE, Index(domain))]
 
 
 def _fits(index: Term, lower: int, upper: int) -> bool:
