@@ -72,6 +72,16 @@ PROGRAMS: dict[str, tuple[str, Oracle]] = {
         "(J::(N{e}, N{e}) -> N{n}, y::RV{n}) -> (x::RV{e}) -> sum(e, x(e)^2 * norm(f -> J(e, f)) + x(e) * norm(J))",
         lambda J, y, x: x**2 @ np.linalg.norm(J, axis=1) + x.sum() * np.sqrt((J.astype(float) ** 2).sum()),
     ),
+    "edges both ways": (
+        "(J::(N{e}) -> N{n}, K::(N{e}) -> N{n}, y::RV{n}) -> (x::RV{e}) -> "
+        "y(0) * sum((e, f), delta(J(e), K(f), delta(K(e), J(f), x(e) * x(f)^2)))",
+        lambda J, K, y, x: y[0] * ((J[:, None] == K) * (K[:, None] == J) * x[:, None] * x**2).sum(),
+    ),
+    "two conditions in a ring": (
+        RING + "(J::(N{e}) -> Z, K::(N{e}) -> Z, y::(Z) -> R) -> (x::RV{e}) -> "
+        "y(0) * sum(e, where(J(e) == 1 and K(e) == 2, x(e)^2))",
+        lambda J, K, y, x: y[0] * ((J == 1 % len(y)) * (K == 2 % len(y)) * x**2).sum(),
+    ),
     "two slots": (
         "(J::(N{e}, N{e}) -> N{n}, w::RM{e, e}) -> (x::RM{n, m}) -> "
         "sum((e, f, d), w(e, f) * sin(x(J(e, f), d)) * x(J(f, e), d))",

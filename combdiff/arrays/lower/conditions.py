@@ -33,6 +33,7 @@ from combdiff.terms.terms import (
     call,
     children,
     conj,
+    delta,
     domains_compared,
     factors_of,
     mul,
@@ -231,16 +232,20 @@ def unsaid(conditions: Sequence[Guarded], t: Term) -> list[Guarded]:
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
-    """Σ over `summed` of δ(at, where, of) · rest, where `of` and `at` say nothing of what `where` holds."""
+    """Σ over `summed` of δ(at, where, of) · rest, where `of` and `at` say nothing of what `where` holds.
+
+    `others` are the conditions that the rest is under.
+    """
 
     summed: tuple[Var, ...]
     at: Term
     where: Term
     of: Term
     rest: Term
+    others: tuple[Condition, ...]
 
 
-def meeting(condition: Condition, summed: Sequence[Var], product: Term) -> Meeting | None:
+def meeting(condition: Condition, summed: Sequence[Var], product: Term, others: Sequence[Condition]) -> Meeting | None:
     """A sum over what only one side of a condition holds, J(e) of δ(J(e), J(f), w(e) x(f)), apart from the rest."""
     for at, where in (condition, condition[::-1]):
         own = tuple(v for v in summed if v in at.free)
@@ -249,7 +254,11 @@ def meeting(condition: Condition, summed: Sequence[Var], product: Term) -> Meeti
         if where.type != at.type and not any(d.periodic for d in domains_compared(at)):
             continue  # it need not be in range
         of = [f for f in factors_of(product) if not f.free.isdisjoint(own)]
-        if all(v in own or not isinstance(v.kind, Index) for f in (at, *of) for v in f.free):
+        inside = [(a, b) for a, b in others if not (a.free | b.free).isdisjoint(own)]
+        found = mul(*of)
+        for a, b in inside:
+            found = delta(a, b, found)
+        if all(v in own or not isinstance(v.kind, Index) for v in at.free | found.free):
             rest = mul(*(f for f in factors_of(product) if f not in of))
-            return Meeting(own, at, where, mul(*of), rest)
+            return Meeting(own, at, where, found, rest, tuple(c for c in others if c not in inside))
     return None

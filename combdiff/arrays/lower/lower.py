@@ -432,12 +432,15 @@ class _Lowering(Solving, Guarding):
 
     def _masked(self, masks: Sequence[Condition], summed: list[Var], rest: Term, alone: bool) -> tuple[list[Var], Term]:
         """What is left to sum over, and of what: under the δ that are solved for nothing, or read where two meet."""
-        for left, right in masks:
-            met = meeting((left, right), summed, rest) if alone else None
+        waiting = [*dict.fromkeys(masks)]
+        while waiting:
+            left, right = waiting.pop(0)
+            met = meeting((left, right), summed, rest, waiting) if alone else None
             if met is None:
                 rest = delta(left, right, rest)
             else:
                 summed = [v for v in summed if v not in met.summed]
+                waiting = [*met.others]
                 rest = mul(self._read_at(met), met.rest)
         return summed, rest
 
