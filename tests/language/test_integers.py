@@ -80,7 +80,7 @@ PROGRAMS: dict[str, tuple[str, Oracle]] = {
     "two conditions in a ring": (
         RING + "(J::(N{e}) -> Z, K::(N{e}) -> Z, y::(Z) -> R) -> (x::RV{e}) -> "
         "y(0) * sum(e, where(J(e) == 1 and K(e) == 2, x(e)^2))",
-        lambda J, K, y, x: y[0] * ((J == 1 % len(y)) * (K == 2 % len(y)) * x**2).sum(),
+        lambda J, K, y, x: y[0] * ((J - 1) % len(y) + (K - 2) % len(y) == 0) @ x**2,
     ),
     "two slots": (
         "(J::(N{e}, N{e}) -> N{n}, w::RM{e, e}) -> (x::RM{n, m}) -> "
