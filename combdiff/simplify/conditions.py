@@ -17,6 +17,7 @@ from itertools import permutations
 from combdiff.terms.conditions.guards import Condition, Guard, condition_of, is_finite, reads_beyond, under, unguarded
 from combdiff.terms.conditions.ordering import Form, are_contrary, are_exhaustive, excluded, form_of, implies, left_of
 from combdiff.terms.terms import (
+    ONE,
     ZERO,
     Add,
     Const,
@@ -31,6 +32,7 @@ from combdiff.terms.terms import (
     mul,
     split_coefficient,
     subterms,
+    terms_of,
 )
 from combdiff.terms.types import Domain, Index
 
@@ -67,6 +69,8 @@ def stated_once(t: Term, least: Mapping[Domain, int] | None = None) -> Term:
                 if form.never:
                     return ZERO
                 return body if form.holds(least or {}) else _under(spelled.get(form, condition_of(u)), body)
+            case Delta() if any((form := form_of(c)) is not None and form.always for c in _apart(u)):
+                return ZERO
             case Delta(left, right, _) if reads_beyond(left) or reads_beyond(right):
                 # what exists under a condition only is not compared where that does not hold
                 guard, core = unguarded(u)
@@ -77,14 +81,27 @@ def stated_once(t: Term, least: Mapping[Domain, int] | None = None) -> Term:
     return Traverser(visit)(t)
 
 
+def _apart(t: Delta) -> Sequence[Condition]:
+    """That one of two indices is greater than the other: each of these conditions rules out that they are equal."""
+    if not isinstance(t.left.type, Index):
+        return ()
+    return Condition(add(t.left, ONE), t.right), Condition(add(t.right, ONE), t.left)
+
+
 def _spelled(conditions: Sequence[Condition]) -> dict[Form, Condition]:
     """How each condition among indices is spelled first."""
     found: dict[Form, Condition] = {}
     for c in conditions:
         # an index that cancels, i + j <= i + k, is in sight here and not where the other one stands
         if (form := form_of(c)) is not None and (plain := form.condition()).free <= c.free:
-            found.setdefault(form, c if plain.free == c.free else plain)
+            found.setdefault(form, c if plain.free == c.free and not _is_clumsy(c) else plain)
     return found
+
+
+def _is_clumsy(c: Condition) -> bool:
+    """Whether numbers stand on both sides, as in i + 2 <= n - 1 and 1 <= i - 1; i < n - 1 is spelled i + 1 <= n - 1."""
+    numbers = [sum(int(u.real) for u in terms_of(side) if isinstance(u, Const)) for side in (c.left, c.right)]
+    return all(numbers) and (numbers[0] != 1 or c.left == ONE)
 
 
 def _product(t: Mul, factors: tuple[Term, ...]) -> Term:
@@ -148,6 +165,8 @@ def _under(condition: Condition, body: Term) -> Term:
     contrary = excluded(condition)
 
     def visit(u: Term) -> Term:
+        if isinstance(u, Delta):
+            return ZERO if any(implies(condition, c) for c in _apart(u)) else u
         if not isinstance(u, Indicator):
             return u
         asked = condition_of(u)

@@ -75,6 +75,16 @@ PROGRAMS: dict[str, tuple[str, Value, int]] = {
         lambda c: sum(c[len(c) - 1 - i] ** 2 / 2**i for i in range(len(c))),
         1,
     ),
+    "upwind": (
+        "(u::RV{n}) -> sum(i, where(i == 0, u(0) - u(n - 1), u(i) - u(i - 1))^3)",
+        lambda u: sum((u - np.roll(u, 1)) ** 3),
+        1,
+    ),
+    "the last value of a domain": (
+        "@domain K begin base = I; lower = 0; upper = 2 end\n(x::(K) -> R, w::RV{n}) -> x(size(K) - 1)^2 * w(0)",
+        lambda x, w: x[2] ** 2 * w[0],
+        1,
+    ),
     "a ring": (
         "@domain Z begin base = I; periodic = true end\n"
         "(x::(Z) -> R) -> sum(i, x(i)^2 * x(size(Z) - 1 - i)) + x(size(Z) - 1)",
@@ -94,7 +104,12 @@ def arguments(name: str, size: int) -> list[Any]:
     d = cd.grad(PROGRAMS[name][0])
     rng = np.random.default_rng(size)
     square = (size, size) if "{n, n}" in d.text else (size, size + 2)
-    shapes = {"A": square, "w": (3 * size + 1,), "y": (6 - size if size < 5 else 3,)}
+    shapes = {
+        "x": (3,) if "(K)" in d.text else (size,),
+        "A": square,
+        "w": (3 * size + 1,),
+        "y": (6 - size if size < 5 else 3,),
+    }
     return [
         rng.normal(size=shapes.get(p, (size,))) + (1j * rng.normal(size=size) if "CV" in d.text else 0)
         for p in (v.name for v in infer(parse(d.text)).params)
@@ -132,7 +147,7 @@ def test_value_and_gradient_are_those_of_slices(name: str, size: int) -> None:
             f(*given)
         return
     value, *gradients = f(*given)
-    np.testing.assert_allclose(value, meant(*given), rtol=1e-12)
+    np.testing.assert_allclose(value, meant(*given), rtol=1e-12, atol=1e-14)
     for found, expected in zip(gradients, differences(meant, given), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
     term = infer(parse(program))

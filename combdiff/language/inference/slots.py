@@ -7,7 +7,7 @@ from combdiff.language.inference.domains import Ranges
 from combdiff.language.inference.resolution import resolved
 from combdiff.language.vocabulary import counted, in_words
 from combdiff.terms.conditions.guards import Condition, is_whole
-from combdiff.terms.conditions.ordering import is_kept, least_size
+from combdiff.terms.conditions.ordering import form_of, is_kept, least_size
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,
@@ -158,6 +158,12 @@ class Slots:
         low = high = constant_of(index)
         for t in terms_of(index):
             coefficient, rest = split_coefficient(t)
+            if isinstance(rest, Sum) and rest.counted is not None:
+                size = self.ranges.resolve(rest.counted).count
+                if size is None:
+                    return None
+                low, high = low + int(coefficient.real) * size, high + int(coefficient.real) * size
+                continue
             if not (isinstance(rest.type, Index) and rest.type.domain is not None):
                 continue
             domain = self.ranges.domain_of(rest.type.domain)
@@ -243,8 +249,18 @@ def _conditions(left: Term, sign: str, right: Term) -> list[Condition]:
             return [Condition(left, right), Condition(right, left)]
         case "<=":
             return [Condition(left, right)]
+        case "!=":
+            # what is at least 0, and not 0, is at least 1
+            orders = [(one, other) for one, other in ((left, right), (right, left)) if _is_always_less(one, other)]
+            return [Condition(add(one, ONE), other) for one, other in orders]
         case _:
             return []
+
+
+def _is_always_less(one: Term, other: Term) -> bool:
+    """Whether one number is never greater than another, by the ranges of their indices."""
+    form = form_of(Condition(one, other))
+    return form is not None and form.always
 
 
 def _entry_range(index: Term) -> Domain | None:

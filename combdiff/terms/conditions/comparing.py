@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from combdiff.terms.conditions.guards import Condition, is_whole, under, unguarded
+from combdiff.terms.conditions.ordering import form_of
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,
@@ -122,6 +123,10 @@ def _unequal(left: Term, right: Term, body: Term) -> Term:
     wrapping = any(d.periodic for d in domains) and not _are_values(left, right)
     if wrapping or any(d.directions > 1 or d.listed for d in domains):
         return opposite(_equal(left, right, ONE), body)
+    for less, more in ((left, right), (right, left)):
+        form = form_of(Condition(less, more))
+        if form is not None and form.always:
+            return indicator(add(less, ONE), more, body)
     return indicator(ONE, call("abs", add(left, neg(right))), body)
 
 
