@@ -63,12 +63,7 @@ def stated_once(t: Term, least: Mapping[Domain, int] | None = None) -> Term:
             case Add(terms) if not isinstance(u.type, Index):
                 return _sum(u, terms)
             case Indicator(_, _, body):
-                form = form_of(condition_of(u))
-                if form is None:
-                    return _under(condition_of(u), body)
-                if form.never:
-                    return ZERO
-                return body if form.holds(least or {}) else _under(spelled.get(form, condition_of(u)), body)
+                return _settled(condition_of(u), body, spelled, least or {})
             case Delta() if any((form := form_of(c)) is not None and form.always for c in _apart(u)):
                 return ZERO
             case Delta(left, right, _) if reads_beyond(left) or reads_beyond(right):
@@ -79,6 +74,16 @@ def stated_once(t: Term, least: Mapping[Domain, int] | None = None) -> Term:
                 return u
 
     return Traverser(visit)(t)
+
+
+def _settled(c: Condition, body: Term, spelled: Mapping[Form, Condition], least: Mapping[Domain, int]) -> Term:
+    """What stands under a condition, which may always hold, or never."""
+    form = form_of(c)
+    if form is None:
+        return _under(c, body)
+    if form.never:
+        return ZERO
+    return body if form.holds(least) else _under(spelled.get(form, c), body)
 
 
 def _apart(t: Delta) -> Sequence[Condition]:

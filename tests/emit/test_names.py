@@ -121,9 +121,10 @@ def values_of(f: Compiled, g: Compiled, new: dict[str, str], values: dict[str, o
 
     def key(a: Argument) -> str:
         stem = function_of(a, g._term)
-        base = next((n for n in sorted(old, key=len, reverse=True) if stem == n or stem.endswith(f"_{n}")), "")
-        stem = stem.removesuffix(base) + old[base]
-        return ours[stem] if a.callable else stem
+        ends = [n for n in sorted(old, key=len, reverse=True) if stem == n or stem.endswith(f"_{n}")]
+        found = [stem.removesuffix(n) + old[n] for n in ends]
+        # an array may be called as the derivative of a function is
+        return next(ours[s] for s in found if s in ours) if a.callable else found[0]
 
     lists = iter([a.name for a in f.arguments if a.offsets is not None])
     sizes = iter([a.name for a in f.arguments if _is_size(a)])

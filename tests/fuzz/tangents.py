@@ -256,7 +256,8 @@ _PLAIN: dict[str, Callable[[Any, Array], Array]] = {
     "erfc": lambda xp, x: _special("erfc", x),
     "asin": lambda xp, x: xp.arcsin(x),
     "acos": lambda xp, x: xp.arccos(x),
-    "acosh": lambda xp, x: xp.arccosh(x),
+    # the slope of JAX's own takes the other root left of 0
+    "acosh": lambda xp, x: xp.arccosh(x) if xp is np else xp.log(x + xp.sqrt(x - 1) * xp.sqrt(x + 1)),
     "atanh": lambda xp, x: xp.arctanh(x),
     "angle": lambda xp, x: xp.angle(x),
     "floor": lambda xp, x: xp.floor(x),

@@ -61,9 +61,11 @@ WRONG = {
     ),
     "a delta solved with the wrong sign": (
         "index",
-        """(variable v "periodic" c) (= (abs q) (bigrat (bigint 1) (bigint 1))))
+        """(= (abs q) (bigrat (bigint 1) (bigint 1)))
+       (= 0 (multiset-length (unstable-multiset-filter (unstable-fn "inside" v) ms))))
       ((set (solution d v) (Lin (unstable-multiset-map (unstable-fn "Scale" (/ (bigrat (bigint -1) (bigint 1)) q))""",
-        """(variable v "periodic" c) (= (abs q) (bigrat (bigint 1) (bigint 1))))
+        """(= (abs q) (bigrat (bigint 1) (bigint 1)))
+       (= 0 (multiset-length (unstable-multiset-filter (unstable-fn "inside" v) ms))))
       ((set (solution d v) (Lin (unstable-multiset-map (unstable-fn "Scale" (/ (bigrat (bigint 1) (bigint 1)) q))""",
         OVERLAP,
     ),

@@ -668,9 +668,12 @@ class Evaluator:
                 return Point_((int(found),), None)
             case _:
                 found = self.value(node, env)
-                if not isinstance(found, Point_):
-                    raise UnreadableError(f"no index: {node}")
-                return found
+                if isinstance(found, Point_):
+                    return found
+                if node[0] == "name" and np.ndim(found) == 0 and float(np.real(found)).is_integer():
+                    # a size
+                    return Point_((int(np.real(found)),), None)
+                raise UnreadableError(f"no index: {node}")
 
     def points(self, names: Sequence[str], slots: Sequence[Slot], env: Env) -> Iterator[tuple[tuple[int, ...], Env]]:
         """The places in an array and the scopes for all values of some indices."""

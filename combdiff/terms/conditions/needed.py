@@ -34,11 +34,10 @@ def least_sizes(t: Term) -> dict[Domain, int]:
         match u:
             case App(Var(kind=Map() as kind), args) if kind.is_array:
                 for index, slot in zip(args, kind.params, strict=True):
+                    walk(index, held)
                     if isinstance(slot, Index) and slot.domain is not None and _is_arithmetic(index):
                         least = least_size(index, slot.domain, held) or 0
                         found[slot.domain] = max(least, found.get(slot.domain, 0))
-                for index in args:
-                    walk(index, held)
             case Indicator(left, right, body):
                 walk(left, held)
                 walk(right, held)
