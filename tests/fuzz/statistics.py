@@ -12,8 +12,8 @@ from .syntax import Program
 from .walks import nodes
 
 LARGE = 20
-REFUSALS = frozenset({"refused", "check error", "timeout", "not finite", "oracle"})
-"""Kinds of failures without a wrong number: an error in words, none in time, a nan that is seen, the oracle's own."""
+REFUSALS = frozenset({"refused", "check error", "timeout"})
+"""Kinds of failures where a user has an error in words, or none in time, and no wrong number."""
 
 
 @dataclass
