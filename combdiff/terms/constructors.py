@@ -15,6 +15,7 @@ from combdiff.terms.laws.exponentials import logarithm
 from combdiff.terms.merging import HALF, is_real_number
 from combdiff.terms.nodes import (
     ONE,
+    SHARES,
     ZERO,
     App,
     Call,
@@ -164,9 +165,27 @@ def reduction(kind: str, indices: Sequence[Var], mark: Term, body: Term) -> Term
     >>> reduction("prod", [i], ZERO, i) == ONE
     True
     """
-    if kind == "prod" and (mark == ZERO or body == ONE):
-        return ONE
-    return Reduce(kind, Lam(tuple(indices), Tuple((mark, body))))
+    return reduced(kind, Lam(tuple(indices), Tuple((mark, body))))
+
+
+def reduced(kind: str, of: Term) -> Term:
+    """`reduction` of the map from the indices to the mark and the number.
+
+    Of nothing a product is 1, a norm 0, and every share 0.
+
+    >>> i = fresh("i", Index(Domain("n")))
+    >>> reduced("softmax", Lam((i,), Tuple((ZERO, i)))) == Lam((i,), ZERO)
+    True
+    """
+    match of:
+        case Lam(params, Tuple((mark, body))):
+            if kind == "prod" and (mark == ZERO or body == ONE):
+                return ONE
+            if kind == "norm" and ZERO in (mark, body):
+                return ZERO
+            if kind in SHARES and mark == ZERO:
+                return Lam(params, ZERO)
+    return Reduce(kind, of)
 
 
 def lam(params: Sequence[Var], body: Term) -> Term:

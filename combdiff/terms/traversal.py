@@ -7,7 +7,7 @@ from operator import is_
 
 from combdiff.terms.arithmetic import add, mul, power, split_coefficient
 from combdiff.terms.branches import kept_complex
-from combdiff.terms.constructors import call, conj, delta, diff, indicator, lam, let, proj, total
+from combdiff.terms.constructors import call, conj, delta, diff, indicator, lam, let, proj, reduced, total
 from combdiff.terms.nodes import (
     _NO_VARIABLES,
     ONE,
@@ -45,8 +45,8 @@ def apply(function: Term, *args: Term) -> Term:
                 return body
             values = dict(zip(params, args, strict=True))
             wrapped = {p: fresh(p.name, p.kind) for p, a in values.items() if wraps(p, a, body)}
-            reduced = {**values, **wrapped}
-            result = renamed(body, reduced) if _exchanges(reduced, body) else refreshed(body, reduced)
+            points = {**values, **wrapped}
+            result = renamed(body, points) if _exchanges(points, body) else refreshed(body, points)
             for p, point in wrapped.items():
                 result = at_point(point, values[p], result)
             return result
@@ -351,7 +351,7 @@ _CONSTRUCTORS: dict[type[Term], Callable[..., Term]] = {
     Delta: delta,
     Indicator: indicator,
     Diff: diff,
-    Reduce: Reduce,
+    Reduce: reduced,
 }
 """What makes a node of each kind, of its fields, each child of a row an argument of its own."""
 

@@ -276,6 +276,19 @@ def test_what_has_the_weight_zero_takes_no_part() -> None:
     np.testing.assert_allclose(gradient, [0, 2 / (2 + np.exp(-1)), 1 / (2 * np.e + 1)], rtol=1e-14)
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 7])
+@pytest.mark.parametrize("mark", ["w(i)", "0 < w(i)", "0 < w(i) and w(i) < 0", "1 < 0"])
+def test_where_nothing_takes_part_each_share_is_zero(mark: str, n: int, library: Numbers) -> None:
+    text = f"(w::RV{{n}}, x::RV{{n}}) -> (k::N{{n}}) -> softmax(i, {mark}, x(i))(k)"
+    w, x = np.zeros(n), np.linspace(-3, 3, n)
+    assert not np.any(_everywhere(infer(parse(text)), [w, x], n))
+    for each in (Numbers("numpy"), library):
+        found = cd.simplified(text).compile(each.name)(each.to(w), each.to(x))
+        slope = cd.pullback(text.replace("(w::RV{n}, x", "(w::RV{n}) -> (x")).compile(each.name)
+        np.testing.assert_array_equal(each.back(found), np.zeros(n))
+        np.testing.assert_array_equal(each.back(slope(each.to(w), each.to(x), each.to(x))), np.zeros(n))
+
+
 def test_a_mixture_is_right_far_from_its_means() -> None:
     text = """(x::RV, a::RV) -> (m::RV, s::RV) -> begin
     p = (n, k) -> a(k) / s(k) * exp(-(x(n) - m(k))^2 / (2 * s(k)^2))

@@ -89,7 +89,8 @@ def _over(low: Lowering, value: Value, indices: Sequence[Var]) -> Value:
 def entry_of_ties(low: Lowering, t: Reduce, args: Sequence[Term]) -> Value:
     """The share in a maximum of the value at some place."""
     if t.kind == "softmax":
-        _, top, count = _exponentials(low, t)
+        most, top, count = _exponentials(low, t)
+        count = _nonzero(low, count, most) if is_weighted(t) else count
     else:
         value, most = _largest(low, t)
         # of nothing the largest is −∞, which is what bars the rest: only what takes part has a share
@@ -123,6 +124,13 @@ def _exponentials(low: Lowering, t: Reduce) -> tuple[Value, Value, Value]:
         return most, weighed, low.arrays.reduce(weighed, t.indices)
     added = low.arrays.reduce(powers, t.indices)
     return most, powers, added if t.mark == ONE else _at_least(low, added, ONE)
+
+
+def _nonzero(low: Lowering, added: Value, most: Value) -> Value:
+    """The sum of weighted exponentials; 1 where every weight is 0, and M is −∞: each share is 0 there, and not 0/0."""
+    lowest, one = low.arrays.number(_LOW), low.arrays.number(ONE)
+    nothing = low.arrays.elementwise(ops.Where("<=", None, ZERO), [most, lowest, one], complex=False)
+    return low.arrays.total([(ONE, added), (ONE, nothing)])
 
 
 def _at_least(low: Lowering, value: Value, bound: Const) -> Value:

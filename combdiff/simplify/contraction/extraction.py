@@ -13,7 +13,6 @@ from combdiff.errors import CheckError
 from combdiff.terms.nodes import REDUCTIONS
 from combdiff.terms.terms import (
     Diff,
-    Reduce,
     Sum,
     Term,
     Tuple,
@@ -29,6 +28,7 @@ from combdiff.terms.terms import (
     number,
     power,
     proj,
+    reduced,
     total,
 )
 
@@ -116,7 +116,7 @@ class Reader:
                 return indicator(self(a), self(b), self(e))
             case "Derivative", [k, f]:
                 kind = str(self._literal(k))
-                return Reduce(kind, self(f)) if kind in REDUCTIONS else Diff(kind, self(f))
+                return reduced(kind, self(f)) if kind in REDUCTIONS else Diff(kind, self(f))
             case "Pair", [a, b]:
                 rest = self(b)
                 return Tuple((self(a), *(rest.items if isinstance(rest, Tuple) else (rest,))))
