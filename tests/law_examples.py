@@ -121,7 +121,9 @@ def _matches(family: str, law: Law, given: Sequence[str], checks: Sequence[str])
     needed = {law.name, *law.using}
     if family in FAMILIES and family != "terms":
         needed |= laws_of("terms").keys()
-    runs = " ".join(f"(run {name})" for name in re.findall(r"\(ruleset (\S+)\)", declarations))
+    # as in a run of the laws: `members` comes to its end before others start
+    found = re.findall(r"\(ruleset (\S+)\)", declarations)
+    runs = " ".join("(saturate (run members))" if name == "members" else f"(run {name})" for name in found)
     schedule = f"(run-schedule (repeat {ROUNDS} {runs}))"
     text = "\n".join([declarations, *(laws[name] for name in sorted(needed)), *given, schedule, *checks])
 

@@ -16,7 +16,7 @@ Monomial = tuple[float | Fraction, str]
 
 Var, Fn, Power, Conj, Ordered, Pair, Item = constructors("Var", "Fn", "Power", "Conj", "Ordered", "Pair", "Item")
 With, Raise, waits, aperiodic = constructors("With", "Raise", "waits", "aperiodic")
-part, addend = constructors("part", "addend")
+part, addend, slots, within, inside = constructors("part", "addend", "slots", "within", "inside")
 
 i, j, k, s, t = 1, 2, 3, 4, 5
 I, J, K, S, T = map(Var, (i, j, k, s, t))  # noqa: E741  # the indices i, j, k
@@ -90,7 +90,12 @@ def Where(conditions: Iterable[str], body: str) -> str:
 
 def At(f: str, *arguments: str) -> str:
     """An application."""
-    return f"(At {f} (vec-of {' '.join(arguments)}))"
+    return f"(At {f} {vector(*arguments)})"
+
+
+def vector(*arguments: str) -> str:
+    """Arguments in a row."""
+    return f"(vec-of {' '.join(arguments)})"
 
 
 def values(of: Mapping[int, str]) -> str:

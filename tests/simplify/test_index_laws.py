@@ -42,6 +42,7 @@ from tests.simplify.law_vocabulary import (
     Where,
     X,
     Y,
+    Z,
     aperiodic,
     domain,
     i,
@@ -274,6 +275,10 @@ SOLVING = (
             "i is not periodic": (kind(i, "plain"), summed({i}, ZERO_SUM)),
             "i is in no condition": (kind(i, "periodic"), summed({i}, Lin((1, J), (-1, K)))),
             "X(i) = i is no value of i": (kind(i, "periodic"), summed({i}, Lin((1, I), (-1, At(X, I))))),
+            "nor is i with i deep in an entry": (
+                kind(i, "periodic"),
+                summed({i}, Lin((1, I), (-1, At(X, J, At(Y, Lin((1, At(Z, K, K, K, I)), (2, J))), J, K, J)))),
+            ),
         },
     ),
     solving(

@@ -59,11 +59,15 @@ from tests.simplify.law_vocabulary import (
     addend,
     commutes,
     i,
+    inside,
     j,
     k,
     monomials,
     part,
+    slots,
     values,
+    vector,
+    within,
 )
 from tests.simplify.test_contract_laws import LAWS as CONTRACT
 from tests.simplify.test_index_laws import LAWS as INDEX
@@ -207,24 +211,38 @@ SUBSTITUTE = (
 )
 
 
-def inside(name: str, at: int, argument: str) -> Law:
-    """A law that says of an entry which index stands in its slot number `at`; a multiple of an index is no entry."""
-    entry = Mono(2, At(Y, *[J] * at, argument))
-    found = (f"(inside {i} {entry})",)
-    unless = {"it is no entry": (Mono(2, argument),)}
-    using = ("monomials of an index", "index 0 of an entry") if argument.startswith("(Lin") else ()
-    return Law(name, (entry,), found, unless, using)
-
-
-ENTRIES = tuple(
-    law
-    for at in range(3)
-    for law in (
-        inside(f"index {at} of an entry", at, I),
-        inside(f"index {at} of an entry, moved", at, Lin((1, I), (1, Num(1)))),
-        inside(f"index {at} of an entry, nested and moved", at, Lin((1, At(Y, I)), (1, Num(1)))),
-        *(inside(f"index {at} of an entry, nested at {n}", at, At(Y, *[J] * n, I)) for n in range(3)),
-    )
+ENTRIES = (
+    Law(
+        "arguments of an entry",
+        given=(Mono(2, At(Y, I, J)),),
+        then=(slots(Mono(2, At(Y, I, J)), vector(I, J)),),
+        unless={"it is no entry": (Mono(2, I),)},
+    ),
+    Law(
+        "last argument",
+        given=(slots(Mono(2, Y), vector(I, J)),),
+        then=(within(Mono(2, Y), I), within(Mono(2, Y), J), slots(Mono(2, Y), vector(I))),
+        unless={"no argument is left": (slots(Mono(2, Y), "(vec-empty)"),)},
+    ),
+    Law(
+        "arguments of an entry in an entry",
+        given=(within(Mono(2, Y), At(X, I, J)),),
+        then=(slots(Mono(2, Y), vector(I, J)),),
+        unless={"it is a variable": (within(Mono(2, Y), I),)},
+    ),
+    Law(
+        "index in an entry",
+        given=(within(Mono(2, Y), Lin((3, I), (-1, J))),),
+        then=(within(Mono(2, Y), I), within(Mono(2, Y), J)),
+        unless={"the index is in no entry": (Lin((3, I), (-1, J)),)},
+        using=("monomials of an index",),
+    ),
+    Law(
+        "variable in an entry",
+        given=(within(Mono(2, Y), I),),
+        then=(inside(i, Mono(2, Y)),),
+        unless={"it is a number": (within(Mono(2, Y), Num(1)),)},
+    ),
 )
 
 TERMS = (
