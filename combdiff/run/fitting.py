@@ -87,7 +87,7 @@ def check_entries(argument: Argument, value: object, sizes: Mapping[Domain, int]
     domain = entry_range(argument.kind)
     if domain is None or value is None:
         return
-    array = value if library is None else library.known_integers(cast("Foreign", value))
+    array = value if library is None else library.known(cast("Foreign", value))
     if array is None:
         return
     assert isinstance(array, np.ndarray), "an array of integers"
@@ -101,13 +101,8 @@ def check_positive(argument: Argument, value: object, library: Library | None) -
     """Refuse an array with an entry that is not above 0 though its type is declared so."""
     import numpy as np
 
-    from combdiff.run.libraries import looked_at
-
-    seen = looked_at(library, value, None)
-    if seen is None:
-        return
-    array = seen.at([*np.indices(seen.shape)])
-    if array.size and not (array > 0).all():
+    array = value if library is None or value is None else library.known(cast("Foreign", value))
+    if isinstance(array, np.ndarray) and not array.min(initial=np.inf) > 0:
         place = tuple(map(int, np.argwhere(~(array > 0))[0]))
         raise ArrayError(
             f"{argument.name} is declared positive, and its entry {place} is {array[place]:.6g}",

@@ -153,8 +153,8 @@ class Library:
             whole_numbers(np.empty(1, dtype_name(array)), name)
         return array
 
-    def known_integers(self, array: Foreign) -> Array | None:
-        """The entries of an array of integers as NumPy's array; None where they are not known."""
+    def known(self, array: Foreign) -> Array | None:
+        """The entries as NumPy's array; None where they are not known."""
         return self.numpy(array) if self.is_known(array) else None
 
     def refuse_gaps(self, array: Foreign, name: str) -> None:
