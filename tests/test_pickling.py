@@ -15,8 +15,21 @@ from hypothesis import given
 
 import combdiff as cd
 from combdiff.terms.archive import Archive
-from combdiff.terms.terms import Term, add, alpha_equal, call, fresh, mul, subterms
-from combdiff.terms.types import REAL
+from combdiff.terms.terms import (
+    ONE,
+    ZERO,
+    Term,
+    add,
+    alpha_equal,
+    call,
+    fresh,
+    mul,
+    size,
+    sub,
+    subterms,
+    total,
+)
+from combdiff.terms.types import REAL, Domain, Index
 from tests.strategies import programs
 
 ROOT = Path(__file__).parent.parent
@@ -52,6 +65,14 @@ def test_a_derivation_is_read_in_another_process() -> None:
     )
     assert done.returncode == 0, done.stderr.decode()
     assert done.stdout.decode().strip() == str(d)
+
+
+def test_a_size_that_was_stored_meets_the_one_that_is_made_here() -> None:
+    one, i = Domain("n"), fresh("i", Index(Domain("n")))
+    (stored,) = pickle.loads(pickle.dumps(Archive.of([total([i], ONE)]))).terms()
+    for n in range(5000):  # however many domains a process has seen since
+        size(Domain(f"m{n}"))
+    assert stored == size(one) and sub(stored, size(one)) == ZERO
 
 
 @pytest.mark.slow
