@@ -104,7 +104,11 @@ class Conditions(Comparisons):
             return self.size_less(i, self.draw.one((0, 1, 1, 2)))
         if not alike and r.directions == 1:
             alike = [j for j in sight.indices if j is not i and isinstance(j.kind, Index) and is_counted(j.kind.range)]
-        return bare(self.draw.one(alike)) if alike and self.draw.odds(0.75) else self.number_in(r)
+        if alike and self.draw.odds(0.75):
+            return bare(self.draw.one(alike))
+        if r.sort == "ring" and r.directions == 1:
+            return Affine((), self.draw.rng.randrange(-1, r.sizes[0] + 2))
+        return self.number_in(r)
 
     def size_less(self, i: Var, by: int) -> Expr:
         """The size of an index's range, less a number: `n - 1`."""

@@ -14,6 +14,7 @@ from tests.fuzz.kinds import REAL, Index, Integers, Range, Tensor
 from tests.fuzz.meaning import Held, Scope, evaluate
 from tests.fuzz.sight import bare
 from tests.fuzz.syntax import (
+    Add,
     Affine,
     App,
     Call,
@@ -24,6 +25,7 @@ from tests.fuzz.syntax import (
     Literal,
     Looked,
     Mul,
+    Neg,
     Norm,
     Not,
     Power,
@@ -110,6 +112,16 @@ def test_a_chain_holds_where_all_of_its_links_do() -> None:
     assert value_of(Reduced("sum", (L, J), ONE, chain)) == expected
     outside = sum(not 1 <= i + j - 1 < 5 for i, j in product(range(5), repeat=2))
     assert value_of(Reduced("sum", (L, J), ONE, Not(chain))) == outside
+
+
+def test_whole_numbers_are_one_point_of_a_ring_modulo_its_size() -> None:
+    i = Var(Index(Range("Z", "ring", (5,))))
+    for right, offset in ((Size(i), 5), (Add((Size(i), Neg(Literal(Fraction(2))))), 3), (Affine((), 7), 7)):
+        for sign in ("==", "!="):
+            met = Reduced("sum", (i,), ONE, Compared((Affine(((2, i),), 1), right), (sign,)))
+            assert value_of(met) == sum(RELATIONS[sign]((2 * k + 1 - offset) % 5, 0) for k in range(5))
+        below = Reduced("sum", (i,), ONE, Compared((bare(i), right), ("<",)))
+        assert value_of(below) == sum(k < offset for k in range(5))
 
 
 def test_what_is_not_chosen_never_matters() -> None:

@@ -12,9 +12,9 @@ from operator import and_, eq, ge, gt, le, lt, ne, or_
 from typing import Any
 
 from . import tangents as T
-from .kinds import Index
+from .kinds import Index, Range
 from .meaning import Scope, compared, evaluate, meet
-from .syntax import Affine, Compared, Expr, Joined, Not
+from .syntax import Add, Affine, Compared, Expr, Joined, Literal, Neg, Not, Size
 
 SIGNS = {"<": lt, "<=": le, ">": gt, ">=": ge, "==": eq, "!=": ne}
 CONTRARY = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
@@ -53,8 +53,34 @@ def _link(left: Expr, sign: str, right: Expr, scope: Scope) -> Truth:
         same = meet(left, right, scope)
         return (same if sign == "==" else ~same), same | True
     a, b = (compared(x, scope) for x in (left, right))
+    ring = _ring(left, right)
+    if ring is not None and sign in ("==", "!="):
+        return SIGNS[sign]((a - b) % ring.sizes[0], 0), (a == a) | True
     xp = T.xp_of_all(a, b)
     return SIGNS[sign](a, b), ~(xp.isnan(a) | xp.isnan(b))
+
+
+def _ring(*sides: Expr) -> Range | None:
+    """The ring of an index on one side, modulo whose size the sides are the same if all of them are integers."""
+    if not all(map(_is_whole, sides)):
+        return None
+    ranges = [i.kind.range for e in sides if isinstance(e, Affine) for _, i in e.terms if isinstance(i.kind, Index)]
+    return next((r for r in ranges if r.sort == "ring"), None)
+
+
+def _is_whole(e: Expr) -> bool:
+    """Whether it is made of indices, sizes and whole numbers."""
+    match e:
+        case Affine() | Size():
+            return True
+        case Literal(value):
+            return value.denominator == 1
+        case Add(items):
+            return all(map(_is_whole, items))
+        case Neg(of):
+            return _is_whole(of)
+        case _:
+            return False
 
 
 def _is_point(e: Affine) -> bool:
