@@ -80,6 +80,7 @@ def _of_type(v: Var) -> list[str]:
             names.append(f"{'complex' if c else 'real'} tensor of {len(slots)} slots")
             if space is not None:
                 names.append(space.name if space.builtin else "declared space")
+                names += ["positive"] if space.positive else []
                 for law in space.laws if not space.builtin else ():
                     names.append(_law(law))
         case Function(params, result, linear):
@@ -139,7 +140,7 @@ def _of_newer(e: Expr) -> list[str]:
         case Not():
             return ["not"]
         case Reduced(name, indices, _, condition):
-            guarded = [f"{name} with a condition"] if condition is not None else []
+            guarded = [f"{name} with a {'weight' if e.weighted else 'condition'}"] if condition is not None else []
             several = ["reduction over several"] if len(indices) > 1 else []
             return [name if name != "sum" else "guarded sum", *guarded, *several]
         case Several(name, args):

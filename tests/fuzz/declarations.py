@@ -85,7 +85,7 @@ class Declarations:
         return 0.75 if "complex" in self.draw.favoured else 0.1 if "real" in self.draw.favoured else 0.4
 
     def tensor(self, most: int = 2) -> Var:
-        rank = self.draw.one((1, 1, 1, 2, 2, 2, 3, 4)[: 6 if most <= 2 else 8])
+        rank = self.draw.one((1, 1, 1, 2, 2, 2, 3, 4)[: 6 if most <= 2 and self.draw.odds(0.85) else 8])
         slots: list[Range] = []
         for _ in range(rank):
             r = self.draw.one(slots) if slots and self.draw.odds(0.3) else self.draw.one(self.ranges)
@@ -94,6 +94,8 @@ class Declarations:
             slots.pop()
         c = self.draw.odds(self.complexity)
         space = self.space_of(tuple(slots), c)
+        if space is None and not c and self.draw.odds(0.25 if self.positivity > 0.5 else 0.08):
+            return Var(Tensor(tuple(slots), c, Space("own", positive=True)), positive=True)
         return Var(Tensor(tuple(slots), c, space), positive=space is None and not c and self.draw.odds(self.positivity))
 
     def integers(self) -> Var | None:
@@ -146,7 +148,7 @@ class Declarations:
         orders = [p for p in permutations(range(len(slots))) if all(slots[a] is slots[b] for a, b in enumerate(p))]
         orders = [p for p in orders if any(a != b for a, b in enumerate(p))]
         signed = [n for n, r in enumerate(slots) if r.signed]
-        conj = c and self.draw.odds(0.5)
+        conj = c and self.draw.odds(0.65)
         sign = self.draw.one((1, 1, -1))
         if signed and (not orders or self.draw.odds(0.5)):
             flipped = [n for n in signed if self.draw.odds(0.6)] or signed[:1]
@@ -159,7 +161,7 @@ class Declarations:
         rings = [n for n, r in enumerate(slots) if r.sort == "ring"]
         if self.draw.odds(0.35):
             return self.map_law(slots, order, rings, sign, conj)
-        if conj or self.draw.odds(0.6):
+        if conj or self.draw.odds(0.25):
             sign = 1
         return Law(rows, sign, conj)
 
@@ -187,8 +189,10 @@ class Declarations:
             return Var(Function((REAL,), REAL))
         if roll < 0.65:
             return Var(Function((REAL,), COMPLEX))
-        if roll < 0.85:
+        if roll < 0.77:
             return Var(Function((REAL, REAL), REAL))
+        if roll < 0.92:
+            return Var(Function((REAL, REAL), COMPLEX))
         return Var(Function((COMPLEX,), COMPLEX))
 
     def functional(self) -> Var:

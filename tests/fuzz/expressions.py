@@ -38,9 +38,9 @@ WEIGHTS = {
     "index": 0.12,
     "count": 0.05,
 }
-_ENTIRE = ("sin", "cos", "tanh", "exp", "atan", "sinh", "cosh", "tan", "expm1")
-_OF_REALS = ("atan", "erf", "erfc", "asinh", "sigmoid", "softplus")
-_SINGULAR = ("log", "log", "log", "sqrt", "sqrt", "sqrt", "log1p", "log2", "log10")
+ENTIRE = ("sin", "cos", "tanh", "exp", "atan", "sinh", "cosh", "tan", "expm1")
+OF_REALS = ("atan", "erf", "erfc", "asinh", "sigmoid", "softplus")
+SINGULAR = ("log", "log", "log", "sqrt", "sqrt", "sqrt", "log1p", "log2", "log10")
 
 
 class Expressions(Leaves):
@@ -275,16 +275,22 @@ class Expressions(Leaves):
         return Power(base, self.bounded(self.real(sight, min(above, 4))))
 
     def _entire(self, sight: Sight, budget: int, needed: tuple[Var, ...]) -> Expr | None:
-        name = self.draw.one(_ENTIRE + _OF_REALS)
+        return self.entire(self.draw.one(ENTIRE + OF_REALS), sight, budget, needed)
+
+    def entire(self, name: str, sight: Sight, budget: int, needed: tuple[Var, ...]) -> Expr:
+        """That function, which is finite for all numbers, of something where it is not huge."""
         e = self.number(sight, budget - 3, needed)
         if name in ("exp", "sinh", "cosh", "tan", "expm1") or (is_complex(e) and name != "exp"):
             e = self.bounded(e)
-        if name in _OF_REALS and is_complex(e):
+        if name in OF_REALS and is_complex(e):
             e = self.real(sight, budget - 3, needed)
         return Call(name, e, self.draw.odds(0.1))
 
     def _singular(self, sight: Sight, budget: int, needed: tuple[Var, ...]) -> Expr | None:
-        name = self.draw.one(_SINGULAR)
+        return self.singular(self.draw.one(SINGULAR), sight, budget, needed)
+
+    def singular(self, name: str, sight: Sight, budget: int, needed: tuple[Var, ...]) -> Expr:
+        """That logarithm or root, of something positive if it is real, or of any number."""
         e = self.positive(sight, budget - 1, needed) if self.draw.odds(0.8) else self.number(sight, budget - 1, needed)
         if not is_complex(e) and self.draw.odds(0.2):
             e = Call("complex", e)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from .expressions import Expressions
+from .expressions import ENTIRE, OF_REALS, SINGULAR, Expressions
 from .sight import Sight, is_complex
 from .syntax import Add, Call, Div, Expr, Literal, Mul, Power, Several, Var, copied
 
@@ -12,7 +12,7 @@ WEIGHTS = {"extreme": 0.25, "clip": 0.1, "atan2": 0.1, "polygamma": 0.04, "arc":
 ARCS = ("asin", "acos", "acosh", "atanh", "angle")
 STEPS = ("floor", "ceil", "round")
 GAMMAS = ("lgamma", "digamma")
-SINGLE = frozenset({*ARCS, *STEPS, *GAMMAS})
+SINGLE = frozenset({*ARCS, *STEPS, *GAMMAS, *ENTIRE, *OF_REALS, *SINGULAR, "relu"})
 
 
 class Functions(Expressions):
@@ -27,6 +27,12 @@ class Functions(Expressions):
         if name in GAMMAS:
             e = self.positive(sight, budget - 1, needed)
             return Call(name, e if self.draw.odds(0.9) else self.real(sight, budget - 1, needed))
+        if name in ENTIRE or name in OF_REALS:
+            return self.entire(name, sight, budget, needed)
+        if name in SINGULAR:
+            return self.singular(name, sight, budget, needed)
+        if name == "relu":
+            return Call(name, self.real(sight, budget - 1, needed))
         if name in ("max", "min"):
             return self._extreme(sight, budget, needed, name)
         return {"clip": self._clip, "atan2": self._atan2, "polygamma": self._polygamma}[name](sight, budget, needed)
@@ -43,7 +49,7 @@ class Functions(Expressions):
 
     def _extreme(self, sight: Sight, budget: int, needed: tuple[Var, ...], name: str = "") -> Expr | None:
         """The largest of two or three numbers, some of them equal now and then."""
-        parts = self.draw.split(budget - 1, self.draw.one((2, 2, 2, 3)))
+        parts = self.draw.split(budget - 1, self.draw.one((2, 2, 3)))
         args = [self.real(sight, b, needed if n == 0 or self.draw.odds(0.5) else ()) for n, b in enumerate(parts)]
         if self.draw.odds(0.3):
             args[-1] = Literal(Fraction(self.draw.one((0, 0, 1, 1, 2))))

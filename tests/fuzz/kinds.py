@@ -74,6 +74,7 @@ class Space:
     name: str
     laws: tuple[Law, ...] = ()
     builtin: bool = False
+    positive: bool = False
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ class Leaves:
         array = self.draw.one(fitting)
         assert isinstance(array.kind, Integers), "an array of integers"
         # J(K(e)) now and then
-        inner = [self.looked(r, sight) if self.draw.odds(0.15) else None for r in array.kind.slots]
+        inner = [self.looked(r, sight) if self.draw.odds(0.45) else None for r in array.kind.slots]
         args = tuple(
             bare(self.draw.one(sight.over(r)) if v is None else v) for v, r in zip(inner, array.kind.slots, strict=True)
         )

@@ -205,7 +205,9 @@ def permuted(case: Case) -> None:
 
 def padded(case: Case) -> None:
     """The given arrays with zeros at their ends, along a range over which each sum has one of their entries."""
+    above_0 = {r for v in case.program.params if _is_declared_positive(v) for r in ranges_of(v.kind)}
     suited = [r for r in _alike(case.program) if not r.named and _vanishes_beyond(case.program, r)]
+    suited = [r for r in suited if r not in above_0]
     r = _chosen(case, suited)
     rng = np.random.default_rng(case.program.seed)
     moved = {}
@@ -213,6 +215,10 @@ def padded(case: Case) -> None:
         unknown = v in case.program.unknowns and not (isinstance(v.kind, Tensor) and v.kind.space)
         moved[v] = _along(v, x, r, lambda y, axis, unknown=unknown: _longer(y, axis, unknown, rng))  # type: ignore[misc]
     _follows(case, moved, r, None, "arrays padded with zeros")
+
+
+def _is_declared_positive(v: Var) -> bool:
+    return isinstance(v.kind, Tensor) and v.kind.space is not None and v.kind.space.positive
 
 
 def _longer(x: Any, axis: int, unknown: bool, rng: np.random.Generator) -> Any:

@@ -18,7 +18,9 @@ THEMES = (
 )
 NEWER = (
     "max min clip atan2 polygamma asin acos acosh atanh angle lgamma digamma floor ceil round where indices reals and "
-    "or protected shifted sized gathered gathered guarded prod mean maximum minimum logsumexp softmax ties cumsum norm"
+    "or protected shifted sized gathered gathered gathered guarded prod mean maximum minimum logsumexp softmax ties "
+    "cumsum norm weighted stable stable "
+    "tan sinh cosh cos tanh atan asinh expm1 log1p log2 log10 erf erfc sigmoid softplus relu"
 )
 FORCED = frozenset(
     "fraction exponent equation inverted linear nested pulled integral applied block mean centred guard kinks "  # noqa: SIM905
@@ -43,7 +45,7 @@ class _Programs:
         self.draw = draw
         self.declarations = Declarations(draw)
         self.expressions = Structures(draw)
-        self.newer = tuple(draw.rng.sample(NEWER.split(), draw.one((1, 2, 2, 3))))
+        self.newer = tuple(draw.rng.sample(NEWER.split(), draw.one((2, 3, 3, 4))))
 
     def program(self) -> Program:
         captured, unknowns = self.parameters()

@@ -20,7 +20,11 @@ def reduced(e: Expr, scope: Scope) -> Any:
     if isinstance(e, Norm):
         return _norm(evaluate(e.of, scope), scope)
     assert isinstance(e, Reduced), "a reduction"
-    v, mask = _flat(e.indices, e.body, e.condition, scope)
+    v, mask = _flat(e.indices, e.body, None if e.weighted else e.condition, scope)
+    if e.weighted:
+        assert e.condition is not None, "a weight"
+        w, _ = _flat(e.indices, e.condition, None, scope)
+        return _weighted(e, v, w, scope)
     match e.name:
         case "sum":
             return _total(v, mask)
@@ -46,6 +50,11 @@ def _of_entries(e: Reduced, v: T.Value, mask: Any, scope: Scope) -> Held:
             found = _shares(v, mask, _best(v, mask, True))
         case _:
             raise AssertionError(f"no meaning for {e.name}")
+    return _held(e, found, scope)
+
+
+def _held(e: Reduced, found: T.Value, scope: Scope) -> Held:
+    """A tensor of the numbers along the last axis."""
     assert isinstance(e.kind, Tensor), "a tensor"
     slots = e.kind.slots
     counts = tuple(r.count for r in slots)
@@ -126,6 +135,17 @@ def _softmax(v: T.Value, mask: Any) -> T.Value:
     some = mask.any(axis=-1, keepdims=True)
     total = T.each(exponentials, lambda x: x.sum(axis=-1, keepdims=True))
     return T.where(mask, T.div(exponentials, T.add(total, T.xp_of(some).where(some, 0, 1))))
+
+
+def _weighted(e: Reduced, v: T.Value, w: T.Value, scope: Scope) -> Any:
+    """log Σ w exp(v), or the shares w exp(v) / Σ w exp(v), which are 0 where every weight is."""
+    exponentials, moved = _exponentials(v, T.primal(v) == T.primal(v))
+    parts = T.mul(w, exponentials)
+    total = T.each(parts, lambda x: x.sum(axis=-1, keepdims=True))
+    if e.name == "logsumexp":
+        return T.each(T.add(T.call("log", total, False), moved), lambda x: x[..., 0])
+    none = (T.primal(w) == 0).all(axis=-1, keepdims=True)
+    return _held(e, T.where(~none, T.div(parts, T.add(total, none * 1))), scope)
 
 
 def _norm(x: Held, scope: Scope) -> T.Value:

@@ -4,17 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 
 from .conditions import Conditions, is_counted, slots_of
 from .expressions import told
 from .functions import SINGLE
 from .kinds import Index, Integers, Range, Tensor
 from .sight import LARGEST_LOOP, Sight, bare
-from .syntax import OF_COMPLEX, TENSORS, App, Compared, Delta, Expr, Lam, Mul, Norm, Reduced, Ref, Sum, Var, Where
+from .syntax import (
+    OF_COMPLEX,
+    TENSORS,
+    Add,
+    App,
+    Call,
+    Compared,
+    Delta,
+    Div,
+    Expr,
+    Lam,
+    Literal,
+    Mul,
+    Neg,
+    Norm,
+    Reduced,
+    Ref,
+    Sum,
+    Var,
+    Where,
+    copied,
+)
 from .walks import free
 
 WEIGHTS = {"reduction_of_any": 0.6, "norm": 0.1}
 NAMES = ("sum", "sum", "prod", "mean", "maximum", "minimum", "logsumexp", "softmax", "ties", "cumsum")
+OF_WEIGHTS = ("logsumexp", "softmax")
 FEW = 12  # values of a product, which grows as a power
 
 
@@ -36,6 +59,10 @@ class Reductions(Conditions):
                 return self._where(sight, budget, (), name)
             case "indices" | "and" | "or":
                 return self._over_one(sight, lambda i, s: self._where(s, budget, (i,), name))
+            case "stable":
+                return self._stable(sight, budget)
+            case "weighted":
+                return self.reduction(self.draw.one(OF_WEIGHTS), sight, budget, weighted=True)
             case "gathered":
                 return self._gathered(sight, budget)
         return self.reduction(name, sight, budget)
@@ -45,12 +72,16 @@ class Reductions(Conditions):
     def _reduction_of_any(self, sight: Sight, budget: int, needed: tuple[Var, ...]) -> Expr | None:
         return self.reduction(self.draw.one(NAMES), sight, budget, needed)
 
-    def reduction(self, name: str, sight: Sight, budget: int, needed: tuple[Var, ...] = ()) -> Expr | None:
+    def reduction(
+        self, name: str, sight: Sight, budget: int, needed: tuple[Var, ...] = (), weighted: bool = False
+    ) -> Expr | None:
         """A number made of the reduction of that name."""
-        e = self.reduced(name, sight, budget, needed)
+        e = self.reduced(name, sight, budget, needed, weighted)
         return None if e is None else self.entry_of(e, sight)
 
-    def reduced(self, name: str, sight: Sight, budget: int, needed: tuple[Var, ...] = ()) -> Reduced | None:
+    def reduced(
+        self, name: str, sight: Sight, budget: int, needed: tuple[Var, ...] = (), weighted: bool = False
+    ) -> Reduced | None:
         """The reduction of that name over new indices: a number, or a tensor."""
         if sight.depth > 4:
             return None
@@ -65,13 +96,23 @@ class Reductions(Conditions):
             return None
         over = tuple(indices)
         condition = None
-        if name == "sum" or self.draw.odds(0.4):
+        if weighted or (name in OF_WEIGHTS and self.draw.odds(0.2)):
+            condition = self.weight(inner, max(2, budget // 3), over)
+            budget -= budget // 3
+        elif name == "sum" or self.draw.odds(0.6):
             condition = self.condition(inner, max(2, budget // 3), over)
             budget -= budget // 3
         draw = self.number if name in OF_COMPLEX else self.real
         body = draw(inner, max(1, budget - 2), (*over, *needed))
         parts = (body,) if condition is None else (body, condition)
         return Reduced(name, over, body, condition) if told(over, parts) else None
+
+    def weight(self, sight: Sight, budget: int, over: tuple[Var, ...]) -> Expr:
+        """A number that is not negative: some weights are 0."""
+        w = self.positive(sight, budget, over)
+        if self.draw.odds(0.3):
+            return Where(self.relation(sight, 2, over=over), w)
+        return w
 
     def map_of_reduction(self, sight: Sight, budget: int) -> Expr | None:
         """A tensor: softmax, shares in a maximum, a running sum."""
@@ -101,6 +142,37 @@ class Reductions(Conditions):
         body = self.number(sight.within([i]), budget - 3, (i, *needed))
         return Norm(Lam((i,), body)) if told((i,), (body,)) else None
 
+    # --- naive texts that are computed in a stable form ---------------------------------------------------------------
+
+    def _stable(self, sight: Sight, budget: int) -> Expr | None:
+        """What people write for softplus, logistic functions, logarithms of sums of exponentials, shares, tanh."""
+        one = Literal(Fraction(1))
+        way = self.draw.one(("softplus", "logistic", "complement", "tanh", "sum", "sum", "mean", "shares", "shares"))
+        if way in ("softplus", "logistic", "complement", "tanh"):
+            t = Mul((Literal(Fraction(self.draw.one((1, 1, 2, 5)))), self.real(sight, max(2, budget - 4))))
+            e, below = Call("exp", t), Call("exp", Neg(copied(t)))
+            match way:
+                case "softplus":
+                    return Call("log", Add((one, e)))
+                case "tanh":
+                    return Div(Call("sinh", t), Call("cosh", copied(t)))
+                case "complement":
+                    return Call(self.draw.one(("log", "abs2")), Add((one, Neg(Div(one, Add((one, below)))))))
+            return Div(e, Add((one, copied(e)))) if self.draw.odds(0.5) else Div(one, Add((one, below)))
+        i = self._new_index(sight)
+        if i is None:
+            return None
+        inner = sight.within([i])
+        e = Call("exp", Mul((Literal(Fraction(self.draw.one((1, 1, 5, 40)))), self.real(inner, budget, (i,)))))
+        weight = self.positive(inner, 2, (i,)) if self.draw.odds(0.4) else None
+        total = self.summed((i,), e if weight is None else Mul((weight, e)))
+        if total is None or way == "sum":
+            return total and Call("log", total)
+        if way == "mean":
+            return Call("log", Mul((Literal(Fraction(1, 3)), total)))
+        shares = self.summed((i,), Mul((self.real(inner, 3, (i,)), copied(e))))
+        return shares and Div(copied(shares), total)
+
     # --- conditions on entries of arrays of integers ----------------------------------------------------------------
 
     def _gathered(self, sight: Sight, budget: int) -> Expr | None:
@@ -108,7 +180,7 @@ class Reductions(Conditions):
         if not sight.integers:
             return None
         array = self.draw.one(sight.integers)
-        if self.draw.odds(0.25) and (found := self._beside_an_entry(array, sight)) is not None:
+        if self.draw.odds(0.4) and (found := self._beside_an_entry(array, sight)) is not None:
             return found
         kind = array.kind
         assert isinstance(kind, Integers), "an array of integers"

@@ -249,7 +249,7 @@ def _of_reductions(e: Expr) -> Iterator[Expr]:
         case Reduced(name, indices, body, condition):
             if condition is not None:
                 yield Sum(indices, body) if name == "sum" else Reduced(name, indices, body)
-                if name != "sum" and name not in TENSORS:
+                if name != "sum" and name not in TENSORS and not e.weighted:
                     yield Reduced("sum", indices, body, condition)
             elif name not in TENSORS:
                 yield Sum(indices, body)
@@ -332,7 +332,7 @@ def _of_parameters(program: Program) -> Iterator[Program]:
                 for n in range(len(slots)):
                     if space is None:
                         yield from _without_slot(program, p, n)
-        if p.positive:
+        if p.positive and not (isinstance(p.kind, Tensor) and p.kind.space is not None):
             yield _with_var(program, p, Var(p.kind, p.hint))
         for kind in kinds:
             yield _with_var(program, p, Var(kind, p.hint, p.positive))

@@ -49,7 +49,7 @@ class _Walk:
             case Space():
                 known = x in self.numbers
                 number = self.numbers.setdefault(x, len(self.numbers))
-                return number if known else (number, x.name, tuple(map(repr, x.laws)))
+                return number if known else (number, x.name, tuple(map(repr, x.laws)), x.positive)
             case Number() | Index() | Tensor() | Function() | Items() | Integers() | Law():
                 return (type(x).__name__, *(self.part(getattr(x, f.name)) for f in fields(x)))
             case Expr():

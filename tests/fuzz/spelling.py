@@ -155,6 +155,8 @@ class Writer:
         if s.laws:
             laws = [self.law(law) for law in s.laws]
             settings.append(f"symmetries = ({', '.join(laws)}{',' if len(laws) == 1 else ''})")
+        if s.positive:
+            settings.append("positive = true")
         between = "; " if self.odds(0.5) or self.plain else "\n  "
         return f"@space {self.titles[s]} begin {between.join(settings)} end"
 

@@ -86,14 +86,14 @@ class Structures(Reductions):
         """A number, a tensor, a function, or two numbers at once."""
         e: Expr | None
         roll = self.draw.rng.random()
-        textual = self.draw.odds(0.12)
+        textual = self.draw.odds(0.27)
         if roll < 0.35:
             return Definition((self._named(e := self.number(sight, budget)),), e, textual)
         if roll < 0.7:
             e = self.tensor(sight, budget) if self.draw.odds(0.85) else self.map_of_reduction(sight, budget)
             if e is not None:
                 return Definition((self._named(e),), e, textual)
-        if roll < 0.9:
+        if roll < 0.85:
             f = self.closure(sight, budget)
             return Definition((self._named(f),), f)
         first, second = self.draw.split(budget, 2)
@@ -207,7 +207,7 @@ class Structures(Reductions):
         if not maps:
             return None
         head: Expr = Ref(self.draw.one(maps))
-        if self.draw.odds(0.4):
+        if self.draw.odds(0.6):
             head = Derived("adjoint", head)
         assert isinstance(head.kind, Function), "a function"
         return self.called(head, head.kind, sight, budget - 1)

@@ -252,12 +252,19 @@ OF_COMPLEX = ("sum", "prod", "mean", "cumsum")
 
 @node
 class Reduced(Expr):
-    """`maximum((i, j), c, e)` and its like, and a sum with a condition: a number, or a map of the indices."""
+    """`maximum((i, j), c, e)` and its like, and a sum with a condition: a number, or a map of the indices.
+
+    A number in place of the condition is a weight.
+    """
 
     name: str
     indices: tuple[Var, ...]
     body: Expr
     condition: Expr | None = None
+
+    @property
+    def weighted(self) -> bool:
+        return self.condition is not None and isinstance(self.condition.kind, Number)
 
     def _kind(self) -> Type:
         c = self.name in OF_COMPLEX and over_complex(self.body.kind)

@@ -143,7 +143,8 @@ NEWER = (
     *("index arithmetic in a condition", "index arithmetic under a condition", "entry of integers in a condition"),
     *("prod", "mean", "maximum", "minimum", "logsumexp", "softmax", "ties", "cumsum", "norm"),
     *("max", "min", "clip", "atan2", "polygamma", "asin", "acos", "acosh", "atanh", "angle", "lgamma", "digamma"),
-    *("floor", "ceil", "round"),
+    *("floor", "ceil", "round", "tan", "sinh", "cosh", "cos", "tanh", "atan", "asinh", "expm1", "log1p", "log2"),
+    *("log10", "erf", "erfc", "sigmoid", "softplus", "relu", "positive", "J(K(e))", "entry of integers"),
 )
 
 

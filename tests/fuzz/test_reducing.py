@@ -124,6 +124,17 @@ def test_whole_numbers_are_one_point_of_a_ring_modulo_its_size() -> None:
         assert value_of(below) == sum(k < offset for k in range(5))
 
 
+@pytest.mark.parametrize("weights", [[1.0, 0.5, 2.0, 0.25, 3.0], [0, 0.5, 0, 0, 1.5], [0.0] * 5])
+def test_weights_stand_in_front_of_exponentials(weights: list[float]) -> None:
+    w = Var(Tensor((N,)))
+    terms = [a * np.exp(b) for a, b in zip(weights, NUMBERS, strict=True)]
+    given = (X, NUMBERS), (w, np.array(weights))
+    total = Reduced("logsumexp", (L,), at(X, bare(L)), at(w, bare(L)))
+    assert value_of(total, *given) == pytest.approx(np.log(sum(terms)) if sum(terms) else -np.inf)
+    share = App(Reduced("softmax", (L,), at(X, bare(L)), at(w, bare(L))), (Affine((), 1),))
+    assert value_of(share, *given) == pytest.approx(terms[1] / sum(terms) if sum(terms) else 0)
+
+
 def test_what_is_not_chosen_never_matters() -> None:
     x = at(X, bare(L))
     chosen = Sum((L,), Where(Compared((ZERO, x), ("<",)), Call("log", x), Mul((x, x))))
