@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from combdiff.terms.constructors import size
-from combdiff.terms.nodes import ONE, Const, Sum, Term, Var, fresh
+from combdiff.terms.nodes import Term, Var, fresh
 from combdiff.terms.schema import bound_by, children
-from combdiff.terms.types import Domain, Index, Type
+from combdiff.terms.types import Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +54,8 @@ class Archive:
         """The terms, in variables of their own."""
         made: list[Term] = [fresh(name, kind) for name, kind in self.variables]
         for node, fields in self.rows:
-            made.append(_as_here(node(*(_read(field, made) for field in fields))))
+            made.append(node(*(_read(field, made) for field in fields)))
         return tuple(made[n] for n in self.roots)
-
-
-def _as_here(t: Term) -> Term:
-    """The size of a domain is one term in a process, which a size that comes from another one has to meet: n - n."""
-    match t:
-        case Sum((Var(kind=Index(Domain() as domain)),), Const() as one) if one == ONE:
-            return size(domain)
-        case _:
-            return t
 
 
 def _key(t: Term) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 from combdiff.terms.arithmetic import add, mul, number, opposite, power, split_coefficient
 from combdiff.terms.branches import above_zero, at_least_zero, leaves_them_at
@@ -130,13 +131,10 @@ def total(indices: Sequence[Var], body: Term) -> Term:
     return Sum(tuple(indices), body)
 
 
-_SIZES: dict[Domain, Sum] = {}
-"""None is ever dropped, and of two threads that ask at once both get the first one: terms in use hold it."""
-
-
+@lru_cache(maxsize=4096)
 def size(domain: Domain) -> Sum:
-    """How many values an index of the domain has: the same term whenever it is asked for, so that n - n is 0."""
-    return _SIZES.get(domain) or _SIZES.setdefault(domain, Sum((fresh("i", Index(domain)),), ONE))
+    """How many values an index of the domain has."""
+    return Sum((fresh("i", Index(domain)),), ONE)
 
 
 def delta(left: Term, right: Term, body: Term) -> Term:

@@ -69,6 +69,9 @@ class Term:
                 if isinstance(a, Add | Mul):
                     pairs.append((_by_hash(a), _by_hash(b)))
                     continue
+                if isinstance(a, Sum) and isinstance(b, Sum) and a.range is not None and b.range is not None:
+                    pairs.append((a.range, b.range))
+                    continue
                 names: tuple[str, ...] = type(a).__match_args__
                 pairs.extend([(getattr(a, name), getattr(b, name)) for name in names])
         return True
@@ -292,16 +295,23 @@ class Sum(Term):
 
     def __post_init__(self) -> None:
         kind = INTEGER if self.counted is not None else _number(self.body.type)
-        self._seal(kind, (self.indices, self.body), _free((self.body,), self.indices))
+        parts = (self.indices, self.body) if self.range is None else (self.range,)
+        self._seal(kind, parts, _free((self.body,), self.indices))
 
     @property
-    def counted(self) -> Domain | None:
-        """The domain of which this is the size, Σ_i 1, an integer; None for other sums."""
+    def range(self) -> Domain | None:
+        """The domain whose values are counted, Σ_i 1, whatever the index is called; None for other sums."""
         match self.indices, self.body:
-            case (Var(kind=Index(Domain(directions=1, listed=False) as domain)),), Const() as one if one == ONE:
+            case (Var(kind=Index(Domain() as domain)),), Const() as one if one == ONE:
                 return domain
             case _:
                 return None
+
+    @property
+    def counted(self) -> Domain | None:
+        """The domain of which this is the size, an integer; None for other sums, and for lists and lattices."""
+        domain = self.range
+        return None if domain is None or domain.directions > 1 or domain.listed else domain
 
 
 @dataclass(frozen=True, slots=True, eq=False)
