@@ -18,7 +18,7 @@ from combdiff.shown import Bundle, brief, shown_by
 from combdiff.simplify.account import CANCELS, COLLECT, Step, Steps
 from combdiff.terms.recursion import deep_recursion
 from combdiff.terms.terms import Diff, Lam, Term, Traverser, apply, substitute
-from combdiff.terms.types import Domain, Map
+from combdiff.terms.types import Domain, Map, Type
 
 if TYPE_CHECKING:
     from combdiff.arrays.lower.forms import Forms
@@ -571,7 +571,10 @@ class Derivation:
                     found.append(self)
                     continue
                 with suppress(CombDiffError):  # the formula can be run, and that is enough
-                    found.append(derived_again(self, self.mode, program, expand=False))
+                    again = derived_again(self, self.mode, program, expand=False)
+                    # complex(2) written out is 2, and then the value may be real, and its cotangent
+                    kinds = zip(_kinds(again.term), _kinds(self.term), strict=False)
+                    found += [again] if all(a == b for a, b in kinds) else []
         return tuple(found) or (self,)
 
     @cached_property
@@ -605,6 +608,11 @@ class Derivation:
         if hvp:
             return f"value_{name}_and_hvp" if value else f"{name}_and_hvp"
         return f"value_and_{name}" if value else name
+
+
+def _kinds(t: Term) -> list[Type]:
+    """The types of all parameters, then of the indices of a result."""
+    return [p.kind for p in t.params] + _kinds(t.body) if isinstance(t, Lam) else []
 
 
 def _of_the_same(formula: Term, t: Term) -> Term:

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from combdiff.errors import UnsupportedError
+from combdiff.terms.branches import at_least_zero
 from combdiff.terms.conditions.comparing import compared, different, is_weighted
-from combdiff.terms.conditions.guards import Finite, condition_of, inside, under
+from combdiff.terms.conditions.guards import Finite, condition_of, inside, under, unguarded
 from combdiff.terms.conditions.ordering import nonzero
 from combdiff.terms.inclusion import included
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
@@ -294,7 +295,15 @@ def _pushed(whole: Reduce, own: tuple[Var, ...], k: Term, weight: Term, number: 
 
 
 def _growth(t: Reduce, at: tuple[Var, ...]) -> Term:
-    """exp(e) / Σ w exp(e) at a place: the derivative of log Σ w exp(e) by a weight."""
+    """exp(e) / Σ w exp(e) at a place: the derivative of log Σ w exp(e) by a weight.
+
+    Shares exist where Σ w exp(e) is below 0, too, and its logarithm does not: there it is p / Σ w p, for p the softmax
+    without weights.
+    """
+    held, weight = unguarded(t.mark)
+    if t.kind == "softmax" and not at_least_zero(weight):
+        plain = reduction("softmax", t.indices, under(held, ONE), t.body)
+        return mul(apply(plain, *at), power(total(t.indices, mul(t.mark, apply(plain, *t.indices))), MINUS_ONE))
     own = substitute(t.body, dict(zip(t.indices, at, strict=True)))
     return call("exp", sub(own, reduction("logsumexp", t.indices, t.mark, t.body)))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from math import exp, hypot, inf, log, nan
+from math import exp, hypot, inf, isnan, log, nan
 
 import numpy as np
 
@@ -356,8 +356,11 @@ class _Scope:
         scopes = [self.with_(t.indices, point) for point in product(*ranges)]
         weights = [_part(s.number(t.mark)) for s in scopes]
         values = [_part(s.number(t.body)) if w else None for w, s in zip(weights, scopes, strict=True)]
-        most = max((v for v in values if v is not None), default=None)
-        if t.kind == "softmax" and most is not None:
+        known = [v for v in values if v is not None]
+        most = max(known, default=None)
+        if any(map(isnan, known)):
+            found = np.full(len(values), nan)
+        elif t.kind == "softmax" and most is not None:
             found = np.array([0.0 if v is None else w * exp(v - most) for w, v in zip(weights, values, strict=True)])
         else:
             found = np.array([float(v is not None and v == most) for v in values])
@@ -440,6 +443,8 @@ def logsumexp(numbers: Sequence[float], weights: Sequence[float]) -> float:
 
 
 def _better(kind: str, one: Scalar, other: float) -> Scalar:
+    if isnan(other) or isnan(_part(one)):
+        return nan
     return max(_part(one), other) if kind == "maximum" else min(_part(one), other)
 
 

@@ -169,7 +169,8 @@ class Layout:
         sizes = {axis: int(next(found)) for axis in self.unseen}
         for part, array in zip(self.parts, given, strict=True):
             sizes.update(zip((a for v in part.kept for a in _axes(v)), np.shape(array), strict=True))
-        blocks = [_block(part, array, places) for part, array in zip(self.parts, given, strict=True)]
+        firsts = [_axes(v)[0].first(sizes[_axes(v)[0]]) for v in self.slots]
+        blocks = [_block(part, array, places, firsts) for part, array in zip(self.parts, given, strict=True)]
         shape = tuple(sizes[a] for v in self.slots for a in _axes(v))
         return Structured(blocks, shape, sum(len(_axes(v)) for v in self.slots[:rows]))
 
@@ -179,15 +180,15 @@ def _indices(e: App) -> tuple[Var, ...]:
     return tuple(sorted((v for v in e.free if isinstance(v.kind, Index)), key=lambda v: v.uid))
 
 
-def _block(part: Part, array: object, places: Mapping[App, npt.NDArray[np.intp]]) -> Block:
-    """A block with the array that was computed for it."""
+def _block(part: Part, array: object, places: Mapping[App, npt.NDArray[np.intp]], firsts: Sequence[int]) -> Block:
+    """A block with the array that was computed for it; entry 0 of a slot's axis stands for its first value."""
     axes: dict[Var, int] = {}
     for v in part.kept:
         axes[v] = sum(len(_axes(u)) for u in axes)
     at: list[Form | Positions] = []
-    for form in part.at:
+    for form, first in zip(part.at, firsts, strict=True):
         if isinstance(form, App):
-            at.append(Positions(places[form], tuple(axes[v] for v in _indices(form))))
+            at.append(Positions(places[form] - first, tuple(axes[v] for v in _indices(form))))
             continue
         if isinstance(form, Var):
             at += [(((axes[form] + n, 1),), 0) for n in range(len(_axes(form)))]

@@ -18,11 +18,11 @@ from combdiff.errors import CombDiffError
 from . import oracle
 from .data import EXTREMES, SUPPLIED, arrays_of, draw, shape_of
 from .kinds import Function, Range, Tensor, Type, over_complex
-from .meaning import NOISE
+from .meaning import CUTS, JUMPS, NOISE
 from .oracle import Directions
 from .spelling import Writer
 from .supplied import supplied
-from .syntax import Affine, Call, Expr, Indicator, Program, Var, walk
+from .syntax import Affine, Call, Compared, Expr, Indicator, Power, Program, Var, walk
 
 SECONDS = 2.0
 PRODUCTS = 1.0
@@ -404,7 +404,11 @@ def _jumps(e: Expr) -> bool:
     """Whether a number decides where something changes at once."""
     if isinstance(e, Indicator):
         return not (isinstance(e.left, Affine) and isinstance(e.right, Affine))
-    return isinstance(e, Call) and e.name in ("abs", "sign", "relu")
+    if isinstance(e, Compared):
+        return not all(isinstance(side, Affine) for side in e.sides)
+    if isinstance(e, Power):
+        return over_complex(e.base.kind)
+    return isinstance(e, Call) and (e.name in JUMPS or (e.name in CUTS and over_complex(e.of.kind)))
 
 
 def _rounding(noisy: Any, exact: Any) -> Any:

@@ -198,7 +198,7 @@ class Conditions(Comparisons):
             j = self.draw.one(others)
             index = Affine(((1, i), (self.draw.one((1, -1)), j)), self.draw.one((0, 1, -1)))
             condition = self._between(index, r, i)
-        elif others and self.draw.odds(0.3):
+        elif others and (c < 0 or r.named or r.declared) and self.draw.odds(0.3):
             j = self.draw.one(others)
             condition = Compared((index, bare(j)) if c > 0 else (bare(j), index), ("<=",))
         else:

@@ -71,6 +71,9 @@ class Points:
     depth: int
 
 
+JUMPS = frozenset({"abs", "sign", "relu", "floor", "ceil", "round"})
+CUTS = frozenset({"log", "sqrt", "log1p", "log2", "log10", "angle", "asin", "acos", "acosh", "atanh", "asinh", "atan"})
+"""Functions that jump somewhere in the complex plane."""
 NOISE = 1e-12
 
 Callable_ = Callable[["Scope", Sequence[Any]], Any]
@@ -210,7 +213,10 @@ def _power(e: Power, scope: Scope) -> Any:
             return T.power(square, by / 2, False) if by is not None else square
     by = constant(e.exponent)
     value = evaluate(e.exponent, scope) if by is None else by
-    return T.power(evaluate(e.base, scope), value, over_complex(e.kind))
+    base = evaluate(e.base, scope)
+    if by is None or by.denominator > 1:
+        base = _off_cuts("power", e.base, base, scope)
+    return T.power(base, value, over_complex(e.kind))
 
 
 def _map(e: Expr, scope: Scope) -> Any:
@@ -267,7 +273,30 @@ def _argument(name: str, of: Expr, scope: Scope) -> Any:
     value = _inverted(of, scope) if inverted else evaluate(of, scope)
     if scope.noise is not None and name in ("abs", "sign", "relu"):
         return T.where(_sure(T.primal(value)), value, float("nan"))
-    return value
+    return _off_cuts(name, of, value, scope)
+
+
+def _off_cuts(name: str, of: Expr, value: Any, scope: Scope) -> Any:
+    """A complex number at which a function is called; none where rounding decides on which side of a cut it lies.
+
+    Arithmetic gives a zero of either sign for its imaginary part; `complex(x)` has +0.
+    """
+    if scope.noise is None or not over_complex(of.kind) or (isinstance(of, Call) and of.name == "complex"):
+        return value
+    z = T.primal(value)
+    along, off = (z.imag, z.real) if name in ("asinh", "atan") else (z.real, z.imag)
+    match name:
+        case "log" | "sqrt" | "log2" | "log10" | "angle" | "power":
+            beyond = along <= 0
+        case "log1p":
+            beyond = along <= -1
+        case "acosh":
+            beyond = along <= 1
+        case "asin" | "acos" | "atanh" | "asinh" | "atan":
+            beyond = abs(along) >= 1
+        case _:
+            return value
+    return T.where(~(beyond & (abs(off) <= 1e3 * NOISE * abs(z))), value, float("nan"))
 
 
 def _inverted(e: Expr, scope: Scope) -> Any:

@@ -164,7 +164,7 @@ class Reductions(Conditions):
             return None
         inner = sight.within([i])
         e = Call("exp", Mul((Literal(Fraction(self.draw.one((1, 1, 5, 40)))), self.real(inner, budget, (i,)))))
-        weight = self.positive(inner, 2, (i,)) if self.draw.odds(0.4) else None
+        weight = self.draw.one((self.positive, self.real))(inner, 2, (i,)) if self.draw.odds(0.5) else None
         total = self.summed((i,), e if weight is None else Mul((weight, e)))
         if total is None or way == "sum":
             return total and Call("log", total)

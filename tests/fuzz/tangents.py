@@ -229,7 +229,7 @@ def real(v: Value) -> Value:
 
 
 def imag(v: Value) -> Value:
-    return each(v, lambda x: x.imag if xp_of(x).iscomplexobj(x) else x * 0)
+    return each(v, lambda x: x.imag if xp_of(x).iscomplexobj(x) else abs(x) * 0)
 
 
 _PLAIN: dict[str, Callable[[Any, Array], Array]] = {

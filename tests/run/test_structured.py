@@ -54,6 +54,20 @@ def test_blocks_add_up_to_the_whole_and_store_no_more_than_they_need(name: str) 
             assert len(found.blocks) == len(patterns)
 
 
+@pytest.mark.parametrize("setting", ["symmetric = true", "lower = -1; upper = 3", "lower = 2; upper = 6", "base = I"])
+def test_entries_of_integers_are_values_of_any_range(setting: str) -> None:
+    domain = f"@domain Z begin {setting} end\n"
+    first = {"lower = -1; upper = 3": -1, "lower = 2; upper = 6": 2, "symmetric = true": -2}.get(setting, 0)
+    rng = np.random.default_rng(2)
+    for body, shape in (("(A::(N, Z) -> R) -> k -> A(k, J(k))^2", (7, 5)), ("(A::(Z) -> R) -> k -> A(J(k))^2", (5,))):
+        d = cd.jacobian(f"{domain}(J::(N) -> Z) -> {body}")
+        J, A = rng.integers(first, first + 5, 7), rng.standard_normal(shape)
+        found, expected = d.compile(structured=True)(J, A), d.compile()(J, A)
+        assert found.entries == 7 and np.array_equal(found.dense(), expected)
+        assert np.array_equal(found.scipy().toarray(), expected.reshape(7, -1))
+        assert f"indices {'around 0' if 'symmetric' in setting else f'from {first}'}" in d.source()
+
+
 def test_a_hessian_of_pairs_is_stored_in_blocks() -> None:
     text = """(x::RM) -> sum((i, j), indicator(i + 1, j, sqrt(1 + sum(c, (x(i, c) - x(j, c))^2))))"""
     d = cd.hessian(text)

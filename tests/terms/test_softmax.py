@@ -276,6 +276,39 @@ def test_what_has_the_weight_zero_takes_no_part() -> None:
     np.testing.assert_allclose(gradient, [0, 2 / (2 + np.exp(-1)), 1 / (2 * np.e + 1)], rtol=1e-14)
 
 
+SIGNED = {
+    "sum(i, w(i) * exp(x(i)) * x(i)) / sum(i, w(i) * exp(x(i)))": lambda w, x: (w * np.exp(x) * x).sum() / total(w, x),
+    "softmax(i, w(i), x(i))(0)": lambda w, x: w[0] * np.exp(x[0]) / total(w, x),
+    "log(sum(i, w(i) * exp(x(i)))^2)": lambda w, x: 2 * np.log(np.abs(total(w, x))),
+    "log(sum(i, w(i) * exp(x(i)))^-2)": lambda w, x: -2 * np.log(np.abs(total(w, x))),
+    "log(99 + sum(i, w(i) * exp(x(i))))": lambda w, x: np.log(99 + total(w, x)),
+    "log(-2 * sum(i, w(i) * exp(x(i))))": lambda w, x: np.log(-2 * total(w, x)),
+    "log(w(0) * sum(i, w(i) * exp(x(i))))": lambda w, x: np.log(w[0] * total(w, x)),
+    "log(sum(i, w(0) * w(i) * exp(x(i))))": lambda w, x: np.log(w[0] * total(w, x)),
+    "log(sum(i, w(i) * exp(x(i))) * sum(i, w(i) * exp(2 * x(i))))": lambda w, x: np.log(total(w, x) * total(w, 2 * x)),
+}
+
+
+def total(w: np.ndarray, x: np.ndarray) -> float:
+    return (w * np.exp(x)).sum()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7])
+@pytest.mark.parametrize("objective", SIGNED)
+def test_weights_may_make_a_sum_negative(objective: str, n: int, library: Numbers) -> None:
+    text = f"(w::RV, x::RV) -> {objective}"
+    w, x = -np.linspace(0.5, 1.5, n), np.linspace(-1, 0.5, n)
+    w[n // 2] *= -0.01 if n > 1 else 1
+    value = SIGNED[objective]
+    by_w = [(value(w + h, x) - value(w - h, x)) / 2e-5 for h in 1e-5 * np.eye(n)]
+    by_x = [(value(w, x + h) - value(w, x - h)) / 2e-5 for h in 1e-5 * np.eye(n)]
+    for each in (Numbers("numpy"), library):
+        found, of_w, of_x = cd.grad(text).compile(each.name, value=True)(each.to(w), each.to(x))
+        assert each.back(found) == pytest.approx(value(w, x), rel=1e-12)
+        np.testing.assert_allclose(each.back(of_w), by_w, rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(each.back(of_x), by_x, rtol=1e-6, atol=1e-8)
+
+
 @pytest.mark.parametrize("n", [1, 2, 3, 7])
 @pytest.mark.parametrize("mark", ["w(i)", "0 < w(i)", "0 < w(i) and w(i) < 0", "1 < 0"])
 def test_where_nothing_takes_part_each_share_is_zero(mark: str, n: int, library: Numbers) -> None:

@@ -44,7 +44,7 @@ SECONDS = 3.0
 class Forms:
     """A result as it is read, and `flats`, equal ones before common factors are put in front, where these are tried.
 
-    `check` raises for two terms that do not have the same value: what is chosen is held against what it was chosen for.
+    `check` raises for two terms that do not have the same value: what is chosen is held against the formula.
     `distances` says whether squared distances are made of differences or multiplied out. `least` are the sizes that
     ranges have at least, because the program reads entries there.
     """
@@ -81,7 +81,7 @@ class Forms:
 
     def _quicker(self, plan: Plan, sizes: Mapping[Domain, int] | None) -> Plan | None:
         """The plan of another form that is better than that of the formula."""
-        others: list[tuple[Plan, Term, Term | None]] = []
+        others: list[tuple[Plan, Term]] = []
         for flat in map(_without_products, self.flats):
             found = self._cheapest(flat, sizes)
             for form in (flat, found):
@@ -90,13 +90,13 @@ class Forms:
                 with suppress(CombDiffError):  # the formula can be computed, and that is enough
                     other = self._lowered(form, sizes)
                     if _is_better(other, plan) and _is_called_alike(plan, other):
-                        others.append((other, form, flat if form is found else None))
+                        others.append((other, form))
         if not others:
             return None
-        best, form, origin = min(others, key=lambda entry: seconds(entry[0]))
-        if origin is not None and self.check is not None:
-            result = result_of(origin)
-            self.check(Lam(result.params, let(result.bindings, tuple_of(result.outputs))), form)
+        best, form = min(others, key=lambda entry: seconds(entry[0]))
+        if self.check is not None:
+            # its flat form may be of another program, and the formula was held against neither
+            self.check(self.formula, form)
         return best
 
     def _cheapest(self, flat: Term, sizes: Mapping[Domain, int] | None) -> Term | None:

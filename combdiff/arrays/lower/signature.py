@@ -188,11 +188,18 @@ def described(kind: Type, dimensions: Sequence[str]) -> str:
             shape = f"array ({', '.join(dimensions)}{comma})"
             if isinstance(result, Number):
                 return f"{number} {shape}"
-            return f"integer {shape}, " + ("one row an offset" if result.domain is None else "indices from 0")
+            return f"integer {shape}, " + _of_entries(result.domain)
         case Map():
             return "function"
         case _:
             return "value"
+
+
+def _of_entries(domain: Domain | None) -> str:
+    """What the entries of an array of integers are."""
+    if domain is None:
+        return "one row an offset"
+    return "indices around 0" if domain.symmetric and domain.lower is None else f"indices from {domain.lower or 0}"
 
 
 _GUESS, _GUESS_SYMMETRIC = 12, 5

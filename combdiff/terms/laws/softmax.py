@@ -7,10 +7,11 @@ before it is differentiated, so that its derivatives are stable, too. Definition
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, product
 
 from combdiff.terms.alpha import alpha_equal
+from combdiff.terms.branches import at_least_zero
 from combdiff.terms.conditions.guards import Condition, under, unguarded
 from combdiff.terms.laws.exponentials import softplus
 from combdiff.terms.laws.opening import opened
@@ -91,8 +92,8 @@ def _in_place(t: Term) -> Term:
     return _stable(t, {})
 
 
-def logarithm(t: Term) -> Term | None:
-    """log(t) by log Σ exp; None if no sum of exponentials stands in it.
+def logarithm(t: Term, positive: bool = False) -> Term | None:
+    """log(t) by log Σ exp; None if no sum of exponentials stands in it, or, if that is asked for, none above 0.
 
     >>> from combdiff.terms.terms import fresh
     >>> from combdiff.terms.types import REAL, Domain
@@ -105,25 +106,29 @@ def logarithm(t: Term) -> Term | None:
     match t:
         case Sum():
             found = _Exponentials.of(t)
-            return None if found is None else found.logarithm()
+            return None if found is None or (positive and found.is_signed) else found.logarithm()
         case App(Reduce("softmax", _) as whole, args):
             at = dict(zip(whole.indices, args, strict=True))
             # what does not take part has the share 0
             return add(substitute(whole.body, at), neg(_logsumexp(whole))) if whole.mark == ONE else None
         case Add((a, b)) if ONE in (a, b):
-            inner = logarithm(b if a == ONE else a)
+            inner = logarithm(b if a == ONE else a, positive=True)
             return None if inner is None else softplus(inner)
-        case Pow(base, Const() as n) if n.is_integer and (inner := logarithm(base)) is not None:
-            return mul(n, inner)
+        case Pow(base, Const() as n) if n.is_integer:
+            inner = logarithm(base, positive or not n.real % 2)
+            return None if inner is None else mul(n, inner)
         case Mul(factors):
-            return _of_product(factors)
+            return _of_product(factors, positive)
         case _:
             return None
 
 
-def _of_product(factors: Sequence[Term]) -> Term | None:
-    """log(u Σ exp(e)) is log u + logsumexp(e) for a real u."""
-    logarithms = {f: logarithm(f) for f in factors}
+def _of_product(factors: Sequence[Term], positive: bool) -> Term | None:
+    """log(u Σ exp(e)) is log u + logsumexp(e) for a real u, which is not negative if weights may be."""
+    logarithms = {f: logarithm(f, positive=True) for f in factors}
+    unknown = [f for f, found in logarithms.items() if found is None and not at_least_zero(f)]
+    if len(unknown) == 1 and not positive:
+        logarithms[unknown[0]] = logarithm(unknown[0])
     if all(found is None for found in logarithms.values()):
         return None
     parts, rest = [], []
@@ -158,6 +163,11 @@ class _Exponentials:
     exponent: Term
     outside: Term
     weight: Term = ONE
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether the sum may be below 0."""
+        return not at_least_zero(self.weight)
 
     @classmethod
     def of(cls, t: Term) -> _Exponentials | None:
@@ -194,6 +204,9 @@ class _Exponentials:
         return made, add(*rest)
 
     def logarithm(self) -> Term:
+        if self.is_signed and self.outside != ONE:
+            inside = replace(self, outside=ONE, weight=mul(self.outside, self.weight))
+            return inside.logarithm()
         made, rest = self.reduced("logsumexp")
         return add(made, rest) if self.outside == ONE else add(made, rest, call("log", self.outside))
 
@@ -250,7 +263,7 @@ def _candidates(index: Var, within: Term, other: Term) -> Iterator[Term]:
     found = dict.fromkeys(v for v in other.free if isinstance(v.kind, Index))
     entries = (a for t in subterms(other) if isinstance(t, App) for a in t.args)
     for t in (*found, *(a for a in dict.fromkeys(entries) if a not in found)):
-        if t.type == index.kind and isinstance(t, Var | App):
+        if t.type == index.kind and isinstance(t, Var | App) and t.free <= other.free:
             yield t
 
 
