@@ -522,7 +522,9 @@ class Derivation:
         from combdiff.arrays.lower.forms import Forms
 
         flats = [d._flat for d in self._run if d._flat is not None]
-        return Forms(self.term, tuple(_of_the_same(self.term, flat) for flat in flats), _same, least=self._least)
+        return Forms(
+            self.term, tuple(_of_the_same(self.term, flat) for flat in flats), _same, _agree, least=self._least
+        )
 
     @cached_property
     def _with_value(self) -> Forms:
@@ -536,7 +538,9 @@ class Derivation:
             budget = Budget.of(self.seconds)
             formula = with_value(self.term, self._value, budget)
             flats = [with_value(d._flat, d._value, budget) for d in run if d._flat is not None]
-            return Forms(formula, tuple(_of_the_same(formula, flat) for flat in flats), _same, least=self._least)
+            return Forms(
+                formula, tuple(_of_the_same(formula, flat) for flat in flats), _same, _agree, least=self._least
+            )
 
     @cached_property
     def _least(self) -> dict[Domain, int]:
@@ -622,6 +626,15 @@ def _of_the_same(formula: Term, t: Term) -> Term:
             return Lam(params, _of_the_same(body, substitute(inner, dict(zip(own, params, strict=True)))))
         case _:
             return t
+
+
+def _agree(formula: Term, form: Term) -> bool:
+    """Whether a form to run has the value of the formula, where both have one on random numbers."""
+    from combdiff.gate.gate import Gate
+
+    with suppress(UnsupportedError, OverflowError):
+        return Gate().agree(formula, form)
+    return True
 
 
 def _same(before: Term, after: Term) -> None:

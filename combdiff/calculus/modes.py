@@ -44,6 +44,7 @@ from combdiff.terms.terms import (
     fresh,
     lam,
     let,
+    proj,
     rebuild,
     refreshed,
     subterms,
@@ -96,7 +97,7 @@ def without_derivatives(
     projected: Term | None = None,
 ) -> Term:
     """`program` with the derivatives of known maps taken, inner ones first; one is `projected` on a symmetry."""
-    pending, names = _varied(program), names_in(program)
+    pending, names, asked = _varied(program), names_in(program), _below_maps(program)
 
     def go(t: Term, inside: bool, over: Collection[Var] = (), is_argument: bool = False) -> Term:
         """`t` with derivatives taken, under integrals `over` variables; `inside` of what is differentiated itself."""
@@ -112,7 +113,8 @@ def without_derivatives(
                 return _adjoint(f, lambda taken: simplify(taken, unused))
             taken, finished = _derivative(t, f, names, ask)
             taken = symmetrised(taken, f.params) if t is projected else taken
-            return finished(simplify(with_peaks(taken, f) if is_argument else taken, unused))
+            result = finished(simplify(with_peaks(taken, f) if is_argument else taken, unused))
+            return result if t is asked else _of_one_cotangent(result, t)
         below = children(t)
         if not any(isinstance(u, Diff) for u in subterms(t)):
             return t
@@ -127,6 +129,16 @@ def without_derivatives(
         return _kept(t, [go(c, inside, over) for c in below])
 
     return go(program, False)
+
+
+def _of_one_cotangent(taken: Lam, t: Diff) -> Lam:
+    """A pullback within a program takes the cotangents of a tuple as a tuple."""
+    assert isinstance(t.type, Map), "a derivative of a map is a map"
+    points, kind = taken.params[: len(t.type.params) - 1], t.type.params[-1]
+    if t.kind != "pullback" or len(taken.params) == len(t.type.params):
+        return taken
+    k = fresh("k", kind)
+    return Lam((*points, k), apply(taken, *points, *(proj(n, k) for n in range(len(taken.params) - len(points)))))
 
 
 def _varied(program: Term) -> frozenset[Var]:

@@ -44,18 +44,19 @@ class Joint:
     first: int
     flats: tuple[Term, ...] = ()
     check: Callable[[Term, Term], object] | None = None
+    agree: Callable[[Term, Term], bool] | None = None
     distances: Distances = "differences"
     least: Mapping[Domain, int] = field(default_factory=dict)
 
     def __reduce__(self) -> tuple[object, ...]:
         # the directions are parameters of the term, and are to be so again
-        how = self.flats, self.check, self.distances, dict(self.least)
+        how = self.flats, self.check, self.agree, self.distances, dict(self.least)
         return _rejoined, (self.term, len(self.directions), self.first, *how)
 
     @property
     def forms(self) -> Forms:
         """What is lowered."""
-        return Forms(self.term, self.flats, self.check, self.distances, self.least)
+        return Forms(self.term, self.flats, self.check, self.agree, self.distances, self.least)
 
     @property
     def unknowns(self) -> tuple[Var, ...]:
@@ -80,7 +81,7 @@ def joined(result: Forms, products: Forms) -> Joint:
         [f.flats[min(n, len(f.flats) - 1)] if f.flats else f.formula for f in (result, products)] for n in range(count)
     ]
     flats = tuple(_joined(*pair).term for pair in pairs)
-    return replace(joint, flats=flats, check=result.check)
+    return replace(joint, flats=flats, check=result.check, agree=result.agree)
 
 
 def _joined(result: Term, products: Term) -> Joint:

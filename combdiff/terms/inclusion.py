@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from combdiff.terms.terms import Call, Const, Lam, Term, Traverser, Tuple, apply, call, fresh, proj
+from combdiff.terms.terms import App, Call, Const, Diff, Lam, Term, Traverser, Tuple, apply, call, fresh, proj
 from combdiff.terms.types import COMPLEX, Index, Map, Number, Product, Type, is_complex
 
 
@@ -48,7 +48,7 @@ def needs_inclusion(inner: Type, outer: Type) -> bool:
 
 
 def written_where_needed(t: Term) -> Term:
-    """`t` without ι, but under functions with a branch cut.
+    """`t` without ι, but under functions with a branch cut; a function that is real then has real cotangents.
 
     >>> from combdiff.terms.types import REAL
     >>> x = fresh("x", REAL)
@@ -57,7 +57,17 @@ def written_where_needed(t: Term) -> Term:
     >>> written_where_needed(call("log", call("complex", x))) == call("log", call("complex", x))
     True
     """
-    return Traverser(lambda u: u.args[0] if isinstance(u, Call) and u.primitive == "complex" else u)(t)
+
+    def bare(u: Term) -> Term:
+        match u:
+            case Call("complex", (v,)):
+                return v
+            case App(Diff("pullback", of) as f, (*at, k)) if isinstance(of.type, Map):
+                return App(f, (*at, included(k, of.type.result)))
+            case _:
+                return u
+
+    return Traverser(bare)(t)
 
 
 def widened(t: Term, kind: Type) -> Term:

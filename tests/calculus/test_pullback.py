@@ -252,3 +252,33 @@ def test_the_cotangent_of_a_map_to_indices_is_real() -> None:
 def test_the_gradient_of_an_index_is_zero(derivative: str) -> None:
     d = cd.grad(f"(a::R) -> sum(i::N{{n}}, a * real({derivative}((j::N{{m}}, k::N{{n}}) -> a)(0, 0)))")
     assert str(d).endswith("0")
+
+
+@pytest.mark.parametrize("number", ["complex(2)", "im * im", "(1 + im) * (1 - im)"])
+def test_a_cotangent_is_as_complex_as_the_value_was_written(number: str) -> None:
+    d = cd.pullback(f"(x::RV) -> begin c = {number}; i -> c * x(i) + c * x(i)^2 end")
+    x, k = np.array([1.0, -2.0, 0.5]), np.array([1 + 2j, 3j, -1 + 1j])
+    c = {"complex(2)": 2, "im * im": -1}.get(number, 2)
+    assert d.check()
+    cotangent = k if "CV" in str(d) else k.real
+    np.testing.assert_allclose(d.compile()(x, cotangent), c * (1 + 2 * x) * k.real)
+
+
+def test_within_a_program_the_cotangent_of_a_tuple_is_a_tuple() -> None:
+    values = "(b::RV) -> (i -> b(i)^2, sum(j, b(j)^3))"
+    for text in (
+        f"(a::RV, c::R) -> (x::RV) -> sum(i, pullback({values})(x, (a, c))(i) * x(i))",
+        f"(a::RV, c::R) -> (x::RV) -> begin g = pullback({values}); sum(i, g(x, (a, c))(i) * x(i)) end",
+    ):
+        d = cd.grad(text)
+        assert d.check()
+        a, x, c = np.array([1.0, -2.0, 0.5]), np.array([0.3, 1.1, -0.7]), 1.7
+        np.testing.assert_allclose(d.compile()(a, c, x), 4 * a * x + 9 * c * x**2)  # of 2 a x² + 3 c x³
+
+
+@pytest.mark.parametrize("real", ["complex(b)", "im * im * b", "complex(b) * b"])
+def test_a_real_function_takes_the_real_part_of_a_cotangent(real: str) -> None:
+    d = cd.grad(f"(a::C) -> abs2(pullback((b::R) -> {real})(1, a))")
+    assert d.check()
+    slope = {"complex(b)": 1, "im * im * b": -1, "complex(b) * b": 2}[real]
+    assert d.compile()(2 + 3j) == pytest.approx(2 * slope**2 * 2)

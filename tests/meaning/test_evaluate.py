@@ -145,6 +145,13 @@ def test_the_functions_that_numpy_names_otherwise():
     assert evaluate(call("sign", z), {z: 0j}) == 0
 
 
+@pytest.mark.parametrize("order", [(-1.0, 4.0), (4.0, -1.0)])
+def test_an_extremum_beside_what_is_no_number_is_none(order):
+    for name in ("maximum", "minimum"):
+        assert np.isnan(evaluate(infer(parse(f"(x::RV) -> {name}(i, sqrt(x(i)))")), {})(np.array(order)))
+    assert np.isnan(evaluate(infer(parse("(x::RV) -> k -> ties(i, sqrt(x(i)))(k)")), {})(np.array(order))).all()
+
+
 def test_a_division_by_zero_is_infinite_and_no_error():
     x = fresh("x", REAL)
     assert evaluate(Pow(x, number(-1)), {x: 0.0}) == np.inf

@@ -40,7 +40,13 @@ LAWS = {
         "(w::RV, x::RV) -> logsumexp(i, where(1 <= i, w(i)^2), where(1 <= i, x(i)))"
     ),
     "(w::RV, x::RV, t::R) -> log(sum(i, t * w(i) * exp(x(i) - t)))": (
-        "(w::RV, x::RV, t::R) -> logsumexp(i, w(i), x(i)) + log(t) - t"
+        "(w::RV, x::RV, t::R) -> logsumexp(i, t * w(i), x(i)) - t"  # t and w may both be negative
+    ),
+    "(w::RV, x::RV, t::R) -> log(sum(i, t * w(i)^2 * exp(x(i) - t)))": (
+        "(w::RV, x::RV, t::R) -> logsumexp(i, w(i)^2, x(i)) + log(t) - t"
+    ),
+    "(x::RV{n}) -> exp(sum(i, x(i))) / sum(i::N{n}, exp(sum(j, x(j))))": (
+        "(x::RV{n}) -> exp(sum(i, x(i))) / (n * exp(sum(j, x(j))))"
     ),
     "(w::RV, x::RV) -> k -> w(k) * exp(x(k)) / sum(i, w(i) * exp(x(i)))": (
         "(w::RV, x::RV) -> k -> softmax(i, w(i), x(i))(k)"

@@ -44,7 +44,8 @@ SECONDS = 3.0
 class Forms:
     """A result as it is read, and `flats`, equal ones before common factors are put in front, where these are tried.
 
-    `check` raises for two terms that do not have the same value: what is chosen is held against the formula.
+    `check` raises for two terms that do not have the same value: what is chosen is held against what it was chosen for.
+    `agree` says whether two terms have the same value: what differs from the formula is not run.
     `distances` says whether squared distances are made of differences or multiplied out. `least` are the sizes that
     ranges have at least, because the program reads entries there.
     """
@@ -52,13 +53,14 @@ class Forms:
     formula: Term
     flats: tuple[Term, ...] = ()
     check: Callable[[Term, Term], object] | None = None
+    agree: Callable[[Term, Term], bool] | None = None
     distances: Distances = "differences"
     least: Mapping[Domain, int] = field(default_factory=dict)
     _found: dict[Term, AllForms | None] = field(default_factory=dict, compare=False, repr=False)
 
     def __reduce__(self) -> tuple[object, ...]:
         # what was found is found again
-        return type(self), (self.formula, self.flats, self.check, self.distances, dict(self.least))
+        return type(self), (self.formula, self.flats, self.check, self.agree, self.distances, dict(self.least))
 
     def plan(self, sizes: Mapping[Domain, int] | None = None, memory: int | None = None) -> Plan:
         """The plan of the form that takes least time; that of the formula where this one takes more than `memory`.
@@ -81,7 +83,7 @@ class Forms:
 
     def _quicker(self, plan: Plan, sizes: Mapping[Domain, int] | None) -> Plan | None:
         """The plan of another form that is better than that of the formula."""
-        others: list[tuple[Plan, Term]] = []
+        others: list[tuple[Plan, Term, Term | None]] = []
         for flat in map(_without_products, self.flats):
             found = self._cheapest(flat, sizes)
             for form in (flat, found):
@@ -90,14 +92,15 @@ class Forms:
                 with suppress(CombDiffError):  # the formula can be computed, and that is enough
                     other = self._lowered(form, sizes)
                     if _is_better(other, plan) and _is_called_alike(plan, other):
-                        others.append((other, form))
-        if not others:
-            return None
-        best, form = min(others, key=lambda entry: seconds(entry[0]))
-        if self.check is not None:
-            # its flat form may be of another program, and the formula was held against neither
-            self.check(self.formula, form)
-        return best
+                        others.append((other, form, flat if form is found else None))
+        for best, form, origin in sorted(others, key=lambda entry: seconds(entry[0])):
+            if origin is not None and self.check is not None:
+                result = result_of(origin)
+                self.check(Lam(result.params, let(result.bindings, tuple_of(result.outputs))), form)
+            # flat forms may be of other programs, which were never held against the formula
+            if self.agree is None or self.agree(self.formula, form):
+                return best
+        return None
 
     def _cheapest(self, flat: Term, sizes: Mapping[Domain, int] | None) -> Term | None:
         """The form that the graph of all forms of `flat` says is cheapest."""
