@@ -72,6 +72,13 @@ def test_a_size_that_was_stored_meets_the_one_that_is_made_here() -> None:
     assert stored != size(other) and sub(stored, size(other)) != ZERO
 
 
+def test_forms_keep_their_parameters_in_common() -> None:
+    forms = cd.grad("(f::RF) -> (x::RM) -> sum((i, j), f(x(i, j)) * sum(k, (x(i, k) - x(j, k))^2))")._runnable(True)
+    back = pickle.loads(pickle.dumps(forms))
+    assert back.flats and all(flat.params == back.formula.params for flat in back.flats)
+    assert str(back.plan({})) == str(forms.plan({}))
+
+
 @pytest.mark.slow
 def test_compiled_functions_pickle() -> None:
     rng = np.random.default_rng(0)

@@ -24,6 +24,7 @@ from combdiff.errors import ArrayError, UnsupportedError
 from combdiff.run.compiled import Check, Compiled
 from combdiff.run.executing import run
 from combdiff.run.fitting import filled
+from combdiff.terms.archive import Archive
 from combdiff.terms.recursion import deep_recursion
 from combdiff.terms.terms import Lam, Term, Tuple, Var, let
 from combdiff.terms.types import Domain, Map, is_complex
@@ -50,8 +51,8 @@ class Joint:
 
     def __reduce__(self) -> tuple[object, ...]:
         # the directions are parameters of the term, and are to be so again
-        how = self.flats, self.check, self.agree, self.distances, dict(self.least)
-        return _rejoined, (self.term, len(self.directions), self.first, *how)
+        how = self.check, self.agree, self.distances, dict(self.least)
+        return _rejoined, (Archive.of([self.term, *self.flats]), len(self.directions), self.first, *how)
 
     @property
     def forms(self) -> Forms:
@@ -96,8 +97,10 @@ def _joined(result: Term, products: Term) -> Joint:
     return Joint(Lam(b.params, body), b.params[len(a.params) :], len(a.outputs))
 
 
-def _rejoined(term: Lam, directions: int, first: int, *how: Any) -> Joint:
-    return Joint(term, term.params[-directions:], first, *how)
+def _rejoined(terms: Archive, directions: int, first: int, *how: Any) -> Joint:
+    term, *flats = terms.terms()
+    assert isinstance(term, Lam), "a result is a map of its parameters"
+    return Joint(term, term.params[-directions:], first, tuple(flats), *how)
 
 
 def _merged(a: Result, b: Result) -> list[tuple[Var, Term]]:

@@ -99,9 +99,13 @@ class Case:
         f: Any,
         change: Callable[[str, Any], Any] = lambda name, x: x,
         extra: Mapping[str, Any] | None = None,
+        names: Mapping[str, str] | None = None,
     ) -> Any:
-        """What a compiled function returns for the data; `change` makes other arrays of them."""
-        args = [self.argument(a, extra or {}, change) for a in f.arguments if not a.optional]
+        """What a compiled function returns for the data; `change` makes other arrays of them.
+
+        `names` are the program's own ones of arguments that have others.
+        """
+        args = [self.argument(a, extra or {}, change, names) for a in f.arguments if not a.optional]
         # a list that the code does not read may be needed to check a declared symmetry
         by_title = {t: r for r, t in self.titles.items()}
         named = {n: np.array(by_title[d.name].offsets) for n, d in getattr(f, "_lists", {}).items()}
@@ -109,18 +113,25 @@ class Case:
             warnings.simplefilter("ignore")
             return f(*args, **named)
 
-    def argument(self, a: Any, extra: Mapping[str, Any], change: Callable[[str, Any], Any]) -> Any:
+    def argument(
+        self,
+        a: Any,
+        extra: Mapping[str, Any],
+        change: Callable[[str, Any], Any],
+        names: Mapping[str, str] | None = None,
+    ) -> Any:
         """The value of one argument of a compiled function; `extra` are cotangents and directions, as they are."""
+        name = (names or {}).get(a.name, a.name)
         if a.offsets is not None:
             (r,) = [r for r, title in self.titles.items() if title == a.offsets.name]
             return np.array(r.offsets)
         if a.name in extra:
             return extra[a.name]
-        if a.name in self.arrays and not isinstance(self.arrays[a.name], SUPPLIED):
-            return change(a.name, self.arrays[a.name])
+        if name in self.arrays and not isinstance(self.arrays[name], SUPPLIED):
+            return change(name, self.arrays[name])
         if type(a.kind).__name__ == "Index":
             return self.size_of(a.kind.domain.name)
-        return supplied(a.name, self.arrays)
+        return supplied(name, self.arrays)
 
     @property
     def titles(self) -> dict[Range, str]:

@@ -168,7 +168,14 @@ def read_back(case: Case) -> None:
     except CombDiffError as error:
         raise Failure("reads not back", f"{error}") from error
     f = Compiled(term)
-    case.compare(case.run(f, extra=extra_arguments(case, f)), "the printed result")
+    # a parameter that is called as a function that the result calls gets another name
+    names = {p.name: q.name for p, q in zip(all_parameters(term), all_parameters(case.derivation.term), strict=False)}
+    case.compare(case.run(f, extra=extra_arguments(case, f), names=names), "the printed result")
+
+
+def all_parameters(t: Any) -> list[Any]:
+    """Those of leading maps."""
+    return [*t.params, *all_parameters(t.body)] if type(t).__name__ == "Lam" else []
 
 
 def sizes_named_like_values(text: str) -> list[str]:

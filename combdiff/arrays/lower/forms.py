@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 from combdiff.arrays import ops
 from combdiff.arrays.liveness import peak
@@ -27,6 +28,7 @@ from combdiff.errors import CombDiffError
 from combdiff.simplify.choose import is_cheap, place
 from combdiff.simplify.graph.running import BATCHED, BLAS, CALL, AllForms
 from combdiff.simplify.known import is_function
+from combdiff.terms.archive import Archive
 from combdiff.terms.terms import Lam, Term, let, tuple_of
 from combdiff.terms.types import Domain
 
@@ -59,8 +61,9 @@ class Forms:
     _found: dict[Term, AllForms | None] = field(default_factory=dict, compare=False, repr=False)
 
     def __reduce__(self) -> tuple[object, ...]:
-        # what was found is found again
-        return type(self), (self.formula, self.flats, self.check, self.agree, self.distances, dict(self.least))
+        # what was found is found again; in one table, all forms keep their parameters in common
+        how = self.check, self.agree, self.distances, dict(self.least)
+        return _stored, (Archive.of([self.formula, *self.flats]), *how)
 
     def plan(self, sizes: Mapping[Domain, int] | None = None, memory: int | None = None) -> Plan:
         """The plan of the form that takes least time; that of the formula where this one takes more than `memory`.
@@ -110,6 +113,11 @@ class Forms:
             self._found[flat] = AllForms.of(result.params, result.bindings, result.outputs, Budget.of(SECONDS))
         every = self._found[flat]
         return every.cheapest(known, Budget.of(SECONDS)) if every is not None else None
+
+
+def _stored(terms: Archive, *how: Any) -> Forms:
+    formula, *flats = terms.terms()
+    return Forms(formula, tuple(flats), *how)
 
 
 def _without_products(flat: Term) -> Term:
