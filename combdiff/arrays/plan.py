@@ -207,11 +207,14 @@ class Plan(Shown):
     memory: int | None = None
     directions: tuple[Argument, ...] = ()
     as_text: bool = False
+    _steps: list[tuple[Step, ...]] = field(default_factory=list, init=False, compare=False, repr=False)
 
     @property
     def steps(self) -> tuple[Step, ...]:
         """All steps that the outputs need, operands first."""
-        return ordered(self.outputs, self.loops)
+        if not self._steps:
+            self._steps.append(ordered(self.outputs, self.loops))
+        return self._steps[0]
 
     @property
     def packed(self) -> frozenset[str]:

@@ -26,7 +26,7 @@ class Costs:
     between a loop and what comes after it. `turn`: what could be read in the time that Python takes for a statement of
     one. A turn takes so many values that the largest slice has about `thin` bytes, or `slab` where single values would
     make vectors of matrices; `cache`: what the slices of one turn may be together. What is contracted with a large
-    array must be smaller by the factor `light`.
+    array must be smaller by the factor `light`. Loops start at `seeds` temporaries, the largest ones.
     """
 
     large: int = 16 << 20
@@ -36,6 +36,7 @@ class Costs:
     slab: int = 1 << 20
     cache: int = 16 << 20
     light: int = 4
+    seeds: int = 40
 
 
 USUAL = Costs()
@@ -64,11 +65,12 @@ def _seeds(plan: Plan, costs: Costs) -> Iterable[Mapping[Step, Cut]]:
         found = {s: c for s in steps if (c := _light(plan, s, array, costs)) is not None}
         if found:
             yield found
-    for step in steps:
-        if not isinstance(step.op, ops.SHOWING) and array_bytes(plan, step) >= costs.large:
-            for cut in cuts(step):
-                if cut.axis is not None and plan.sizes.get(step.domains[cut.axis], 0) > 1:
-                    yield {step: cut}
+    large = [s for s in steps if not isinstance(s.op, ops.SHOWING) and array_bytes(plan, s) >= costs.large]
+    largest = sorted(large, key=lambda s: -array_bytes(plan, s))[: costs.seeds]
+    for step in (s for s in large if s in largest):
+        for cut in cuts(step):
+            if cut.axis is not None and plan.sizes.get(step.domains[cut.axis], 0) > 1:
+                yield {step: cut}
 
 
 def _light(plan: Plan, step: Step, array: Step, costs: Costs) -> Cut | None:
