@@ -171,7 +171,8 @@ def reduction(kind: str, indices: Sequence[Var], mark: Term, body: Term) -> Term
 def reduced(kind: str, of: Term) -> Term:
     """`reduction` of the map from the indices to the mark and the number.
 
-    Of nothing a product is 1, a norm 0, and every share 0. Equal numbers have equal shares.
+    Of nothing a product is 1, a norm 0, and every share 0. Equal numbers have equal shares,
+    and log Σ exp(e) of n numbers e is e + log n.
 
     >>> i = fresh("i", Index(Domain("n")))
     >>> reduced("softmax", Lam((i,), Tuple((ZERO, i)))) == Lam((i,), ZERO)
@@ -187,6 +188,8 @@ def reduced(kind: str, of: Term) -> Term:
                 return Lam(params, ZERO)
             if kind in SHARES and mark == ONE and body.free.isdisjoint(params):
                 return Lam(params, power(total(params, ONE), Const(Fraction(-1))))
+            if kind == "logsumexp" and mark == ONE and body.free.isdisjoint(params):
+                return add(body, call("log", total(params, ONE)))
     return Reduce(kind, of)
 
 

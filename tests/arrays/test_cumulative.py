@@ -134,6 +134,16 @@ def test_few_columns_against_many_indices_decide() -> None:
     assert not any(isinstance(s.op, ops.CumulativeSum) for s in short.steps)
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 7])
+def test_a_factor_of_no_index_stays_under_the_condition_that_it_stands_under(n: int) -> None:
+    running = "sum(j, j <= i, where(y(j) <= 0, s * x(j) / sum(k, 0 < k, y(k))))"
+    f = cd.grad(f"(y::RV) -> (x::RV, s::R) -> sum(i, x(i) * {running})")
+    y, x = np.ones(n), np.linspace(1, 2, n)
+    with np.errstate(all="raise"):  # for n = 1 the sum is that of nothing, and the condition holds nowhere
+        value, of_x, of_s = f.compile(value=True)(y, x, 2.0)
+    assert value == 0 and of_s == 0 and np.array_equal(of_x, np.zeros(n))
+
+
 @pytest.mark.parametrize("missing", [np.nan, np.inf])
 def test_what_is_beyond_an_index_may_be_no_number(missing: float) -> None:
     f = cd.grad("(y::RV, m::RV) -> (x::RV) -> sum(i, m(i) * sum(j, indicator(j, i, y(j))) * x(i))").compile(value=True)

@@ -312,3 +312,11 @@ def test_what_may_be_infinite_stays_under_its_condition() -> None:
 (f::T) -> (x::RV) -> sum(i, f(j -> sqrt(indicator(1, x(j), x(j))))(i))"""
     d = cd.grad(text)
     assert "⊘" not in d.matrix_text() and all(d.check(seed) for seed in range(3))
+
+
+@pytest.mark.parametrize(
+    "repeated", ["norm((i::N{n}) -> a)", "norm((i, j::N{n}) -> x(i))", "logsumexp((i, j::N{n}), x(i))"]
+)
+def test_a_reduction_counts_a_number_as_often_as_it_stands_there(repeated: str) -> None:
+    d = cd.grad(f"(x::RV{{n}}) -> (a::R) -> abs2(a + {repeated})")
+    assert all(d.check(seed) for seed in range(2))

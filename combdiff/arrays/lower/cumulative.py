@@ -9,13 +9,13 @@ A mask over i and j takes the square of the work and of the memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
 from combdiff.arrays.lower.arrays import domain_of
 from combdiff.simplify.graph.running import BLAS
-from combdiff.terms.conditions.guards import Condition, Guard, condition_of, under
+from combdiff.terms.conditions.guards import Condition, Finite, Guard, condition_of, under
 from combdiff.terms.conditions.ordering import existing, form_of
 from combdiff.terms.terms import ONE, Conj, Indicator, Mul, Term, Var, conj, mul, total
 from combdiff.terms.types import Domain, Index
@@ -55,8 +55,12 @@ class Cumulative:
         return sizes[domain_of(self.along)] * sizes[domain_of(self.bound)] * (_PASSES + BLAS * (shared + free))
 
 
-def cumulative(summed: Sequence[Var], body: Term, sizes: Mapping[Domain, int]) -> Cumulative | None:
+def cumulative(
+    summed: Sequence[Var], body: Term, sizes: Mapping[Domain, int], finite: Callable[[Term], bool] | None = None
+) -> Cumulative | None:
     """How Σ_summed body is made of a cumulative sum, if it is, and if that is less work than a product with a mask.
+
+    What is not `finite` stays under the conditions that it stands under.
 
     >>> from combdiff.terms.terms import App, fresh, indicator
     >>> from combdiff.terms.types import REAL, Index, Map
@@ -66,9 +70,9 @@ def cumulative(summed: Sequence[Var], body: Term, sizes: Mapping[Domain, int]) -
     >>> found.along == j, found.bound == i, found.lag, found.reverse
     (True, True, 0, False)
     """
-    factors = tuple(_guarded_factors(body))
+    factors, finite = tuple(_guarded_factors(body)), finite or Finite()
     conditions = dict.fromkeys(c for guard, _ in factors for c in guard)
-    found = [c for condition in conditions for c in _cumulative(summed, condition, factors)]
+    found = [c for condition in conditions for c in _cumulative(summed, condition, factors, finite)]
     best = min(found, key=lambda c: c.time(sizes), default=None)
     return best if best is not None and best.time(sizes) <= best.time_of_mask(sizes) else None
 
@@ -88,17 +92,21 @@ def _guarded_factors(t: Term, around: Guard = ()) -> Iterator[tuple[Guard, Term]
 
 
 def _cumulative(
-    summed: Sequence[Var], condition: Condition, factors: Sequence[tuple[Guard, Term]]
+    summed: Sequence[Var],
+    condition: Condition,
+    factors: Sequence[tuple[Guard, Term]],
+    finite: Callable[[Term], bool],
 ) -> Iterator[Cumulative]:
     """Each way to sum over one of the two indices that a condition compares."""
     further = [c for c in dict.fromkeys(c for guard, _ in factors for c in guard) if c != condition]
     for along, bound, lag, reverse in _compared(condition):
-        own = [f for _, f in factors if along in f.free]
         bounds = [c for c in further if along in c.free]
+        kept = [along in f.free or (not finite(f) and any(c in bounds for c in guard)) for guard, f in factors]
+        own = [f for (_, f), inside in zip(factors, kept, strict=True) if inside]
         summand = under(bounds, mul(*own))
-        if along not in summed or not own or bound in summand.free:
+        if along not in summed or along not in summand.free or bound in summand.free:
             continue
-        others = [(guard, f) for guard, f in factors if along not in f.free]
+        others = [pair for pair, inside in zip(factors, kept, strict=True) if not inside]
         beside = mul(*(f for guard, f in others if condition not in guard))
         inside = mul(*(f for guard, f in others if condition in guard))
         if inside != ONE:

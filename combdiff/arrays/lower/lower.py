@@ -325,7 +325,7 @@ class _Lowering(Solving, Guarding):
     def _contracted(self, summed: Sequence[Var], body: Term, stay: Sequence[Var], wanted: Sequence[Var]) -> Value:
         """Σ over `summed` of a product, indices in `stay` excepted."""
         remaining = [v for v in summed if v not in stay]
-        up_to = None if stay else cumulative(remaining, body, self.sizes)
+        up_to = None if stay else cumulative(remaining, body, self.sizes, self.finite)
         if up_to is not None:
             return self.cumulated(up_to, wanted)
         network = Network(remaining, wanted)
@@ -382,7 +382,7 @@ class _Lowering(Solving, Guarding):
         """An inner sum joins the outer contraction, unless it is shared or stands alone."""
         if t.free.isdisjoint(network.summed) or distributed(t.indices, t.body) is not None:
             return False
-        if (self.has_delta and mentions_delta(t)) or cumulative(t.indices, t.body, self.sizes) is not None:
+        if (self.has_delta and mentions_delta(t)) or cumulative(t.indices, t.body, self.sizes, self.finite) is not None:
             return False
         return len(network.operands) < WIDEST and closed_form(t) not in self.repeated
 
