@@ -92,8 +92,8 @@ class Leaves:
             args.append(arg)
         return App(Ref(t), tuple(args), brackets=self.draw.odds(0.15))
 
-    def looked(self, entry: Range, sight: Sight) -> Looked | None:
-        """J(e), of an array of integers whose entries are of this range."""
+    def looked(self, entry: Range, sight: Sight, nested: bool = True) -> Looked | None:
+        """J(e), of an array of integers whose entries are of this range; J(K(e)) now and then."""
         fitting = [
             j
             for j in sight.integers
@@ -103,8 +103,7 @@ class Leaves:
             return None
         array = self.draw.one(fitting)
         assert isinstance(array.kind, Integers), "an array of integers"
-        # J(K(e)) now and then
-        inner = [self.looked(r, sight) if self.draw.odds(0.45) else None for r in array.kind.slots]
+        inner = [self.looked(r, sight, False) if nested and self.draw.odds(0.5) else None for r in array.kind.slots]
         args = tuple(
             bare(self.draw.one(sight.over(r)) if v is None else v) for v, r in zip(inner, array.kind.slots, strict=True)
         )
