@@ -106,3 +106,21 @@ def test_a_function_of_what_is_meant_as_complex_and_not_negative_is_complex(inne
         value, gradient = f(0.7, x)
         assert np.isclose(value, objective(0.7, x), rtol=1e-12)
         assert np.isclose(gradient, (objective(0.7, x + 1e-6) - objective(0.7, x - 1e-6)) / 2e-6, rtol=1e-5, atol=1e-8)
+
+
+SIGNED = """@domain Z begin base = I; symmetric = true end
+@space T begin type = (Z) -> C; symmetries = (((1,), :inegc),) end
+(x::T) -> (y::(Z) -> R) -> (i -> {}(x(i)) * y(-i))"""
+
+
+@pytest.mark.parametrize("name", ["log", "sqrt", "asin", "acos", "acosh", "atanh"])
+def test_what_is_its_own_image_lies_on_the_same_side_of_a_cut_as_its_conjugate(name: str) -> None:
+    d = cd.pullback(SIGNED.format(name))
+    f = d.compile()
+    with np.errstate(invalid="ignore"):
+        for real in (-3.0, -0.5, 0.5, 3.0):  # x(0) is real by the symmetry alone
+            x = np.array([1 - 2j, real, 1 + 2j])
+            y, k = np.ones(3), np.array([1j, 1 + 2j, 2 - 1j])
+            values = getattr(np, {"log": "log", "sqrt": "sqrt"}.get(name, name.replace("a", "arc", 1)))(x)
+            np.testing.assert_allclose(f(x, y, k), (k * values.conj()).real[::-1], rtol=1e-12)
+    assert all(d.check(seed) for seed in range(3))

@@ -56,8 +56,10 @@ from combdiff.arrays.plan import Plan, Step, interned
 from combdiff.calculus.demands import demanded
 from combdiff.errors import UnsupportedError
 from combdiff.terms.conditions.guards import Guard, under
+from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     ONE,
+    ZERO,
     Add,
     App,
     Call,
@@ -242,12 +244,14 @@ class _Lowering(Solving, Guarding):
             case Pow(base, exponent):
                 if isinstance(base, Const) and isinstance(exponent, Const):
                     check_power(base, exponent)
-                values = self.operands(t, (base, exponent), wanted)
+                values = [self._off_cut(v) for v in self.operands(t, (base, exponent), wanted)]
                 return self.arrays.elementwise(ops.Power(), values, wanted, is_complex(t.type))
             case Call(name, ()):
                 return self.arrays.named(name)
             case Call(primitive, args):
                 values = self.operands(t, args, wanted)
+                if SCALAR_FUNCTIONS[primitive].cut:
+                    values = [self._off_cut(v) for v in values]
                 return self.arrays.elementwise(ops.Call(primitive), values, wanted, is_complex(t.type))
             case Reduce():
                 return reduced(self, t, wanted)
@@ -258,6 +262,12 @@ class _Lowering(Solving, Guarding):
         raise UnsupportedError(
             f"a {type(t).__name__} is no number", remedy="write what is computed as a number or a tensor of numbers"
         )
+
+    def _off_cut(self, value: Value) -> Value:
+        """A conjugate as it is but for the sign of a zero: real numbers are their own, on the same side of a cut."""
+        if not isinstance(value.step.op, ops.Conj):
+            return value
+        return self.arrays.elementwise(ops.Add((ONE, ONE)), [value, self.arrays.number(ZERO)], value.labels)
 
     # --- entries and calls ----------------------------------------------------------------------------------------
 
