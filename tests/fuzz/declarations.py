@@ -148,7 +148,7 @@ class Declarations:
         orders = [p for p in permutations(range(len(slots))) if all(slots[a] is slots[b] for a, b in enumerate(p))]
         orders = [p for p in orders if any(a != b for a, b in enumerate(p))]
         signed = [n for n, r in enumerate(slots) if r.signed]
-        conj = c and self.draw.odds(0.65)
+        conj = c and self.draw.odds(0.75)
         sign = self.draw.one((1, 1, -1))
         if signed and (not orders or self.draw.odds(0.5)):
             flipped = [n for n in signed if self.draw.odds(0.6)] or signed[:1]
@@ -161,7 +161,7 @@ class Declarations:
         rings = [n for n, r in enumerate(slots) if r.sort == "ring"]
         if self.draw.odds(0.35):
             return self.map_law(slots, order, rings, sign, conj)
-        if conj or self.draw.odds(0.25):
+        if conj or self.draw.odds(0.2):
             sign = 1
         return Law(rows, sign, conj)
 

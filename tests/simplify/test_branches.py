@@ -14,6 +14,7 @@ from combdiff.simplify.branches import taken_for_real
 from combdiff.terms.branches import at_least_zero
 from combdiff.terms.terms import Call, add, call, conj, fresh, mul, number, power
 from combdiff.terms.types import COMPLEX, REAL
+from tests.emit.array_libraries import Numbers
 
 FORM = "sum((i::N{n}, j::N{n}), x(i)' * x(j) * A(i, j))"
 OBJECTIVES: dict[str, Callable[[complex], complex]] = {
@@ -124,3 +125,11 @@ def test_what_is_its_own_image_lies_on_the_same_side_of_a_cut_as_its_conjugate(n
             values = getattr(np, {"log": "log", "sqrt": "sqrt"}.get(name, name.replace("a", "arc", 1)))(x)
             np.testing.assert_allclose(f(x, y, k), (k * values.conj()).real[::-1], rtol=1e-12)
     assert all(d.check(seed) for seed in range(3))
+
+
+@pytest.mark.parametrize("backend", ["numpy", "torch", "dask"])
+def test_a_real_number_is_its_own_conjugate_in_code(backend: str) -> None:
+    numbers = Numbers(backend)
+    f = cd.simplified("(x::CV) -> i -> log(x(i)')").compile(backend)
+    x = np.array([-1 + 0j, 2 + 0j, 1 - 1j])
+    np.testing.assert_allclose(numbers.back(f(numbers.to(x))), [1j * np.pi, np.log(2), np.log(1 + 1j)], atol=1e-15)
