@@ -6,7 +6,7 @@ one shape. Powers of one base are one power, and |u|² is u² (`merging.py`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from combdiff.terms.branches import above_zero
@@ -128,7 +128,7 @@ def mul(*factors: Term) -> Term:
     coefficient = ONE
     powers: dict[Term, int] = {}
     flat: list[Term] = []
-    meets = raised = exponentials = False
+    meets = raised = exponentials = products = False
     for f in factors:
         flat += factors_of(f)
     for f in flat:
@@ -140,8 +140,11 @@ def mul(*factors: Term) -> Term:
         meets = meets or may_meet(base)
         exponentials = exponentials or may_meet_exponentials(base)
         raised = raised or isinstance(base, Const)
+        products = products or isinstance(base, Mul)
     if not coefficient.real and not coefficient.imag:
         return ZERO
+    if products and (apart := _taken_apart(powers)) is not None:
+        return mul(coefficient, *apart)
     merged = _met(powers) if meets else None
     if merged is not None:
         return mul(coefficient, *merged)
@@ -158,6 +161,20 @@ def mul(*factors: Term) -> Term:
             return add(*(mul(coefficient, t) for t in kept[0].terms))
         kept.insert(0, coefficient)
     return kept[0] if len(kept) == 1 else Mul(tuple(kept))
+
+
+def _taken_apart(powers: Mapping[Term, int]) -> list[Term] | None:
+    """The factors with powers of products taken apart in which a factor cancels with another one: a²/(a b)² is 1/b²."""
+    parts = {base: {b: m * n for b, m in map(_integer_power, factors_of(base))} for base, n in powers.items()}
+    above, below = ({b for p in parts.values() for b, n in p.items() if sign * n > 0} for sign in (1, -1))
+    cancels = above & below
+    if not any(isinstance(base, Mul) and not cancels.isdisjoint(p) for base, p in parts.items()):
+        return None
+    return [
+        power(b, number(m))
+        for base, n in powers.items()
+        for b, m in (({base: n}, parts[base])[not cancels.isdisjoint(parts[base])]).items()
+    ]
 
 
 def _integer_power(f: Term) -> tuple[Term, int]:

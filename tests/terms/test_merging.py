@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from combdiff.language.printing.printer import expression_text
 from combdiff.meaning.evaluate import evaluate
-from combdiff.terms.terms import Call, Conj, Const, Pow, Term, call, conj, fresh, mul, number, power, sub
+from combdiff.terms.terms import Call, Conj, Const, Mul, Pow, Term, call, conj, fresh, mul, number, power, size, sub
 from combdiff.terms.types import COMPLEX, REAL, Domain, Index
 
 x, y, p = (fresh(name, REAL) for name in "xyp")
@@ -135,3 +135,11 @@ def test_sizes_and_signs() -> None:
     assert mul(call("abs", z), conj(call("sign", z))) == conj(z)
     assert mul(call("abs2", z), call("sign", z)) == mul(call("abs", z), z)
     assert mul(call("abs", z), call("abs2", z)) == Pow(Call("abs", (z,)), number(3))
+
+
+def test_a_factor_cancels_with_one_in_a_power_of_a_product() -> None:
+    a, b, n = fresh("a", REAL), fresh("b", REAL), size(Domain("n"))
+    assert mul(power(a, number(2)), power(mul(a, b), number(-2))) == power(b, number(-2))
+    assert mul(n, power(mul(n, a, call("exp", b)), number(-1)), call("exp", b)) == power(a, number(-1))
+    kept = mul(a, power(mul(a, b), number(2)))  # nothing cancels, and a product stays together
+    assert any(isinstance(f, Pow) and isinstance(f.base, Mul) for f in kept.factors)

@@ -49,8 +49,8 @@ LAWS = {
         "(x::RV{n}) -> exp(sum(i, x(i))) / (n * exp(sum(j, x(j))))"
     ),
     "(x::RV{n}) -> log(sum(i::N{n}, exp(1)))": "(x::RV{n}) -> log(n) + 1",
-    "(x::RV{n}, a::R) -> logsumexp((i::N{n}, j::N{n}), a)": "(x::RV{n}, a::R) -> a + log(n^2)",
-    "(x::RV{n}, a::R) -> (k::N{n}) -> softmax(i, a)(k)": "(x::RV{n}, a::R) -> (k::N{n}) -> 1 / n",
+    "(x::RV{n}) -> logsumexp((i::N{n}, j::N{n}), x(0))": "(x::RV{n}) -> x(0) + log(n^2)",
+    "(x::RV{n}) -> (k::N{n}) -> softmax(i, x(0))(k)": "(x::RV{n}) -> (k::N{n}) -> 1 / n",
     "(w::RV, x::RV) -> k -> w(k) * exp(x(k)) / sum(i, w(i) * exp(x(i)))": (
         "(w::RV, x::RV) -> k -> softmax(i, w(i), x(i))(k)"
     ),
