@@ -22,7 +22,7 @@ from .meaning import CUTS, JUMPS, NOISE
 from .oracle import Directions
 from .spelling import Writer
 from .supplied import supplied
-from .syntax import Affine, Call, Compared, Expr, Indicator, Power, Program, Var, walk
+from .syntax import Affine, Call, Compared, Expr, Indicator, Power, Program, Several, Var, walk
 
 SECONDS = 2.0
 PRODUCTS = 1.0
@@ -419,6 +419,8 @@ def _jumps(e: Expr) -> bool:
         return not all(isinstance(side, Affine) for side in e.sides)
     if isinstance(e, Power):
         return over_complex(e.base.kind)
+    if isinstance(e, Several):
+        return e.name == "atan2"
     return isinstance(e, Call) and (e.name in JUMPS or (e.name in CUTS and over_complex(e.of.kind)))
 
 

@@ -199,6 +199,10 @@ def _several(name: str, values: Sequence[Any], scope: Scope) -> Any:
     if name == "atan2" and scope.seen is not None:
         # its derivatives are divided by this
         noted(1 / sum(T.primal(v) ** 2 for v in values), scope)
+    if name == "atan2" and scope.noise is not None:
+        y, x = map(T.primal, values)
+        # a zero of either sign may come of arithmetic
+        values = [T.where((x > 0) | (abs(y) > 1e3 * NOISE * abs(x)), values[0], float("nan")), values[1]]
     return T.several(name, values)
 
 

@@ -448,4 +448,6 @@ def polygamma(n: int, v: Value) -> Value:
         return of_jax(n, v)
     from scipy import special
 
-    return np.asarray(special.polygamma(n, np.asarray(v, DOUBLE)), np.asarray(v).dtype)
+    # SciPy goes from far below 0 up to 0 in steps of 1
+    near = np.where(np.asarray(v, DOUBLE) > -1e5, v, float("nan"))
+    return np.asarray(special.polygamma(n, np.asarray(near, DOUBLE)), np.asarray(v).dtype)
