@@ -64,6 +64,8 @@ class Numbers:
     def __init__(self, name: str) -> None:
         self.name = name
         self.module = pytest.importorskip({"jax": "jax.numpy", "dask": "dask.array"}.get(name, name))
+        if name == "jax":
+            import_module("jax").config.update("jax_enable_x64", True)
 
     def to(self, value: object, chunks: int = 2) -> object:
         array = np.asarray(value)
@@ -89,7 +91,5 @@ def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         for name, module in stand_ins(request.param).items():
             monkeypatch.setitem(sys.modules, name, module)
     if request.param == "jax":
-        jax = pytest.importorskip("jax")
         monkeypatch.setenv("JAX_PLATFORMS", "cpu")
-        jax.config.update("jax_enable_x64", True)
     return Numbers(request.param)

@@ -16,6 +16,7 @@ from combdiff.language.inference.infer import infer
 from combdiff.language.parsing.parser import parse
 from combdiff.meaning.evaluate import evaluate
 from combdiff.terms.terms import Lam
+from tests.emit.array_libraries import Numbers
 from tests.reading_back import assert_reads_back
 
 Value = Callable[..., Any]
@@ -197,17 +198,14 @@ def test_code_is_made_of_views() -> None:
 @pytest.mark.parametrize("backend", ["jax", "torch", "dask"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_libraries_agree(name: str, backend: str) -> None:
-    library = pytest.importorskip({"dask": "dask.array"}.get(backend, backend))
-    if backend == "jax":
-        library.config.update("jax_enable_x64", True)
-    made = {"jax": library.numpy.asarray if backend == "jax" else None}.get(backend) or (
-        library.tensor if backend == "torch" else lambda a: library.from_array(a, chunks=2)
-    )
+    library = Numbers(backend)
     d = cd.grad(PROGRAMS[name][0])
     for size in (5, 6):
         given = arguments(name, size)
-        for a, b in zip(d.compile(value=True)(*given), d.compile(backend, value=True)(*map(made, given)), strict=True):
-            np.testing.assert_allclose(np.asarray(b), a, rtol=1e-11, atol=1e-12)
+        for a, b in zip(
+            d.compile(value=True)(*given), d.compile(backend, value=True)(*map(library.to, given)), strict=True
+        ):
+            np.testing.assert_allclose(library.back(b), a, rtol=1e-11, atol=1e-12)
 
 
 def test_an_entry_that_is_not_there_is_refused_with_its_place() -> None:

@@ -18,6 +18,7 @@ from combdiff.language.parsing.parser import parse
 from combdiff.language.printing.printer import program_text
 from combdiff.meaning.evaluate import evaluate
 from combdiff.terms.types import Index
+from tests.emit.array_libraries import Numbers
 from tests.reading_back import assert_reads_back
 
 Oracle = Callable[..., float]
@@ -352,27 +353,14 @@ def test_the_verifier_wants_integers_for_places() -> None:
 # --- libraries ------------------------------------------------------------------------------------------------------
 
 
-def arrays_of(backend: str) -> Callable[[Any], Any]:
-    """What makes arrays of a library; a test without that library is skipped."""
-    library = pytest.importorskip({"dask": "dask.array"}.get(backend, backend))
-    if backend == "jax":
-        library.config.update("jax_enable_x64", True)
-    return {
-        "numpy": lambda value: value,
-        "jax": lambda value: library.numpy.asarray(value),
-        "torch": lambda value: library.tensor(value),
-        "dask": lambda value: library.from_array(value, chunks=3),
-    }[backend]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["jax", "torch", "dask"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_libraries_agree(name: str, backend: str) -> None:
-    given_to = arrays_of(backend)
+    library = Numbers(backend)
     d = cd.grad(PROGRAMS[name][0])
     given = arguments(name)
-    theirs = d.compile(backend, value=True)(*map(given_to, given))
+    theirs = d.compile(backend, value=True)(*map(library.to, given))
     for a, b in zip(d.compile(value=True)(*given), theirs, strict=True):
         np.testing.assert_allclose(np.asarray(b), a, rtol=1e-11, atol=1e-12)
 
@@ -397,11 +385,11 @@ NESTS = "(G::(N{j}) -> N{g}, x::RV{j}) -> (s::RV{g}) -> logsumexp(k, s(k) * logs
 @pytest.mark.parametrize("backend", ["numpy", "jax", "torch", "dask"])
 @pytest.mark.parametrize("size", [1, 2, 5])
 def test_a_label_and_the_next_one_are_looked_up(backend: str, size: int) -> None:
-    given_to = arrays_of(backend)
+    library = Numbers(backend)
     rng = np.random.default_rng(size)
     y, E, A = rng.integers(0, 3, size), rng.normal(size=(size, 3)), rng.normal(size=(3, 3))
     f = cd.grad(CHAIN).compile(backend, value=True)
-    value, gradient = (np.asarray(result) for result in f(*map(given_to, (y, E, A))))
+    value, gradient = (library.back(result) for result in f(*map(library.to, (y, E, A))))
     own, expected = E[np.arange(size), y].sum(), np.zeros((3, 3))
     for now, then in pairwise(y):
         share = np.exp(A[now]) / np.exp(A[now]).sum()
@@ -422,14 +410,14 @@ def test_what_is_looked_up_is_checked(text: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["jax", "torch", "dask"])
 def test_the_libraries_look_at_the_data(backend: str) -> None:
-    given_to = arrays_of(backend)
+    library = Numbers(backend)
     f = cd.grad("(J::(N) -> N{n}) -> (x::RV{n}) -> sum(e, x(J(e))^2)").compile(backend)
-    x = given_to(np.arange(3.0))
+    x = library.to(np.arange(3.0))
     for data, message in BAD:
         if message.endswith("nan"):
             continue
         with pytest.raises(cd.CombDiffError) as caught:
-            f(given_to(np.array(data)), x)
+            f(library.to(np.array(data)), x)
         assert message in str(caught.value)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import combdiff as cd
+from benchmarks.jacobians import CAMERAS
 from combdiff.errors import CombDiffError
 
 SIZES = (1, 2, 3, 5, 7)
@@ -123,18 +124,6 @@ def test_slots_may_be_entries_of_integers(name: str) -> None:
         np.testing.assert_allclose(found.dense(), expected, rtol=1e-12)
         np.testing.assert_allclose(found.scipy().toarray(), expected.reshape(-1, 6), rtol=1e-12)
         assert patterns is None or [block.pattern for block in found.blocks] == patterns
-
-
-CAMERAS = """(e::(N{a}, N{a}, N{a}) -> R, m::RM{o, s}, cam::(N{o}) -> N{v}, pt::(N{o}) -> N{p}) ->
-(r::RM{v, a}, c::RM{v, a}, X::RM{p, a}) -> begin
-    t = v -> norm(k -> r(v, k))
-    n = (v, k) -> r(v, k) / t(v)
-    y = (o, k) -> X(pt(o), k) - c(cam(o), k)
-    turned = (o, k) -> y(o, k) * cos(t(cam(o))) + sin(t(cam(o))) * sum((i, j), e(k, i, j) * n(cam(o), i) * y(o, j)) +
-        n(cam(o), k) * sum(j, n(cam(o), j) * y(o, j)) * (1 - cos(t(cam(o))))
-    (o::N{o}, s::N{s}) -> where(s == 0, turned(o, 0), turned(o, 1)) / turned(o, 2) - m(o, s)
-end"""
-"""What cameras with a rotation vector and a centre see of points, less what was observed."""
 
 
 @pytest.mark.slow
