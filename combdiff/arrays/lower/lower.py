@@ -244,8 +244,9 @@ class _Lowering(Solving, Guarding):
             case Pow(base, exponent):
                 if isinstance(base, Const) and isinstance(exponent, Const):
                     check_power(base, exponent)
-                values = [self._off_cut(v) for v in self.operands(t, (base, exponent), wanted)]
-                return self.arrays.elementwise(ops.Power(), values, wanted, is_complex(t.type))
+                below, above = self.operands(t, (base, exponent), wanted)
+                below = below if isinstance(exponent, Const) and exponent.is_integer else self._off_cut(below)
+                return self.arrays.elementwise(ops.Power(), [below, above], wanted, is_complex(t.type))
             case Call(name, ()):
                 return self.arrays.named(name)
             case Call(primitive, args):
