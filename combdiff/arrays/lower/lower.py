@@ -241,19 +241,10 @@ class _Lowering(Solving, Guarding):
                 return self._product(t, wanted)
             case Conj(u):
                 return self.arrays.conj(self.scalar(u, wanted))
-            case Pow(base, exponent):
-                if isinstance(base, Const) and isinstance(exponent, Const):
-                    check_power(base, exponent)
-                below, above = self.operands(t, (base, exponent), wanted)
-                below = below if isinstance(exponent, Const) and exponent.is_integer else self._off_cut(below)
-                return self.arrays.elementwise(ops.Power(), [below, above], wanted, is_complex(t.type))
             case Call(name, ()):
                 return self.arrays.named(name)
-            case Call(primitive, args):
-                values = self.operands(t, args, wanted)
-                if SCALAR_FUNCTIONS[primitive].cut:
-                    values = [self._off_cut(v) for v in values]
-                return self.arrays.elementwise(ops.Call(primitive), values, wanted, is_complex(t.type))
+            case Pow() | Call():
+                return self._function(t, wanted)
             case Reduce():
                 return reduced(self, t, wanted)
             case Delta() | Indicator():
@@ -263,6 +254,18 @@ class _Lowering(Solving, Guarding):
         raise UnsupportedError(
             f"a {type(t).__name__} is no number", remedy="write what is computed as a number or a tensor of numbers"
         )
+
+    def _function(self, t: Pow | Call, wanted: Sequence[Var]) -> Value:
+        """A power, or a function of the language, entry by entry."""
+        if isinstance(t, Call):
+            values = self.operands(t, t.args, wanted)
+            values = [self._off_cut(v) for v in values] if SCALAR_FUNCTIONS[t.primitive].cut else values
+            return self.arrays.elementwise(ops.Call(t.primitive), values, wanted, is_complex(t.type))
+        if isinstance(t.base, Const) and isinstance(t.exponent, Const):
+            check_power(t.base, t.exponent)
+        base, exponent = self.operands(t, (t.base, t.exponent), wanted)
+        base = base if isinstance(t.exponent, Const) and t.exponent.is_integer else self._off_cut(base)
+        return self.arrays.elementwise(ops.Power(), [base, exponent], wanted, is_complex(t.type))
 
     def _off_cut(self, value: Value) -> Value:
         """A conjugate as it is but for the sign of a zero: real numbers are their own, on the same side of a cut."""
