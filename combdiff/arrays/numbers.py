@@ -61,6 +61,34 @@ def is_integer(step: Step) -> bool:
             return False
 
 
+def is_whole(step: Step) -> bool:
+    """Whether code computes a step with integers, of Python or of a library: of constants and places alone.
+
+    >>> from combdiff.arrays.plan import Builder
+    >>> from combdiff.terms.terms import number
+    >>> make = Builder().step
+    >>> one, half = (make(ops.Constant(number(x)), (), ()) for x in (1, Fraction(1, 2)))
+    >>> where = ops.Where("<=", None, number(0))
+    >>> is_whole(make(where, (half, half, one), ())), is_whole(make(where, (one, one, half), ()))
+    (True, False)
+    """
+    match step.op:
+        case ops.Size() | ops.Range() | ops.Place() | ops.Position() | ops.Opposite():
+            return True
+        case ops.Constant(value):
+            return value.is_integer
+        case ops.Where(otherwise=otherwise):
+            return otherwise.is_integer and is_whole(step.operands[2])
+        case ops.Add(coefficients):
+            return all(c.is_integer for c in coefficients) and all(map(is_whole, step.operands))
+        case ops.Mul(coefficient):
+            return coefficient.is_integer and all(map(is_whole, step.operands))
+        case ops.View() | ops.Gather() | ops.Roll() | ops.Window() | ops.Broadcast() | ops.Sum() | ops.CumulativeSum():
+            return is_whole(step.operands[0])
+        case _:
+            return False
+
+
 def is_whole_power(step: Step) -> bool:
     """Whether a step is a power that is written with `**`, and not with a function of the library."""
     exponent = exponent_of(step.operands[1]) if isinstance(step.op, ops.Power) else None

@@ -275,7 +275,7 @@ class AsArray(Op):
 
 @dataclass(frozen=True, slots=True)
 class AsFloat(Op):
-    """Entries of an array of integers that are read as numbers."""
+    """Entries of an array of integers, given or computed, that are read as numbers."""
 
     name: ClassVar[str] = "float"
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from combdiff.arrays import ops
+from combdiff.arrays.numbers import is_whole
 from combdiff.arrays.plan import Loop, Plan, Root, Scan, Step
 from combdiff.errors import CombDiffError
 from combdiff.terms.scalars import SCALAR_FUNCTIONS, ScalarFunction
@@ -147,7 +148,9 @@ def _of_integers(step: Step, arguments: Collection[str]) -> Iterator[str]:
     match step.op:
         case ops.Gather() | ops.Scatter() if not all(_holds_integers(o, arguments) for o in step.operands[1:]):
             yield "a place is no integer"
-        case ops.AsFloat() if step.complex or not _holds_integers(step.operands[0], arguments):
+        case ops.AsFloat() if step.complex or not (
+            _holds_integers(step.operands[0], arguments) or is_whole(step.operands[0])
+        ):
             yield "it reads no integers"
 
 

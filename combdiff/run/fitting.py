@@ -102,7 +102,7 @@ def check_positive(argument: Argument, value: object, library: Library | None) -
     import numpy as np
 
     array = value if library is None or value is None else library.known(cast("Foreign", value))
-    if isinstance(array, np.ndarray) and not array.min(initial=np.inf) > 0:
+    if isinstance(array, np.ndarray) and array.size and not array.min() > 0:
         place = tuple(map(int, np.argwhere(~(array > 0))[0]))
         raise ArrayError(
             f"{argument.name} is declared positive, and its entry {place} is {array[place]:.6g}",

@@ -71,6 +71,14 @@ def test_the_data_are_looked_at(data: list[float], said: str, backend: str) -> N
         f(library.to(data), ones)
 
 
+@pytest.mark.parametrize("kind", [np.int64, np.uint8, bool, np.float32])
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_data_may_be_integers_or_none_at_all(kind: type, n: int) -> None:
+    f = cd.grad(SPACE + "(p::P) -> (x::RV) -> sum(i, p(i) * x(i)^2)").compile(value=True)
+    value, gradient = f(np.ones(n, kind), np.ones(n))
+    assert value == n and np.array_equal(gradient, 2 * np.ones(n))
+
+
 def test_an_array_that_is_changed_is_looked_at_again() -> None:
     f = cd.grad(SPACE + "(p::P) -> sum(i, log(p(i)))").compile()
     p = np.ones(3)

@@ -350,3 +350,20 @@ end"""
     np.testing.assert_allclose(value, float(expected), rtol=1e-13)
     np.testing.assert_allclose(of_m, [float(v) for v in slopes], rtol=1e-12)
     np.testing.assert_allclose(of_s, [float(v) for v in widths], rtol=1e-12)
+
+
+WHOLE: dict[str, Callable[[np.ndarray], Any]] = {
+    "maximum(i::N{n}, where(i <= 1, 1))": lambda i: np.where(i <= 1, 1, 0).max(),
+    "minimum(i::N{n}, where(i <= 1, 1, 3) - 2)": lambda i: (np.where(i <= 1, 1, 3) - 2).min(),
+    "logsumexp(i, indicator(i, 0, x(i)) / x(i))": lambda i: np.log(np.exp(np.where(i <= 0, 1, 0)).sum()),
+    "softmax(i::N{n}, where(i <= 1, 1, 2))(0)": lambda i: np.exp(1) / np.exp(np.where(i <= 1, 1, 2)).sum(),
+    "ties(i::N{n}, where(i <= 1, 2, 1))(0)": lambda i: 1 / min(len(i), 2),
+}
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7])
+@pytest.mark.parametrize("reduction", WHOLE)
+def test_numbers_that_code_computes_as_integers_are_compared_with_infinity(reduction: str, n: int) -> None:
+    f = cd.grad(f"(x::RV{{n}}) -> (a::R) -> a * {reduction}").compile(value=True)
+    value, slope = f(np.ones(n), 2.0)
+    assert slope == pytest.approx(WHOLE[reduction](np.arange(n))) and value == pytest.approx(2 * slope)

@@ -15,6 +15,7 @@ from typing import Protocol
 from combdiff.arrays import ops
 from combdiff.arrays.lower.arrays import Arrays, Value, domain_of
 from combdiff.arrays.lower.indexing import affine, entry, position, shifted
+from combdiff.arrays.numbers import is_whole
 from combdiff.terms.conditions.comparing import Relation, comparison_of, is_weighted
 from combdiff.terms.conditions.guards import Condition, under, unguarded
 from combdiff.terms.terms import MINUS_ONE, ONE, ZERO, Const, Reduce, Term, Var, add, call, mul, number, total
@@ -50,7 +51,7 @@ def reduced(low: Lowering, t: Reduce, wanted: Sequence[Var]) -> Value:
             return _of_all_others(low, *left_out)
         value = low.scalar(add(t.body, _unmarked(t.mark)), wanted)
     else:
-        value = _barred(low, t)
+        value = _floating(low, _barred(low, t))
     value = _over(low, value, t.indices)
     axes = tuple(value.labels.index(i) for i in t.indices)
     rest = tuple(v for v in value.labels if v not in t.indices)
@@ -72,6 +73,13 @@ def _barred(low: Lowering, t: Reduce) -> Value:
     without = ops.Where("==" if is_weighted(t) else "<=", None, ZERO)
     bar = low.arrays.elementwise(without, [low.scalar(t.mark), zero, infinite], complex=False)
     return low.arrays.total([(ONE, value), (sign, bar)])
+
+
+def _floating(low: Lowering, value: Value) -> Value:
+    """What is compared with ±∞, which no integer is."""
+    if not is_whole(value.step):
+        return value
+    return Value(low.arrays.builder.step(ops.AsFloat(), (value.step,), value.step.domains), value.labels)
 
 
 def _over(low: Lowering, value: Value, indices: Sequence[Var]) -> Value:
@@ -106,7 +114,7 @@ def entry_of_ties(low: Lowering, t: Reduce, args: Sequence[Term]) -> Value:
 
 def _largest(low: Lowering, t: Reduce) -> tuple[Value, Value]:
     """What takes part, the rest barred, and the largest of it."""
-    value = _over(low, _barred(low, t), t.indices)
+    value = _over(low, _floating(low, _barred(low, t)), t.indices)
     axes = tuple(value.labels.index(i) for i in t.indices)
     rest = tuple(v for v in value.labels if v not in t.indices)
     most = low.arrays.builder.step(ops.Reduced("maximum", axes), (value.step,), map(domain_of, rest))
