@@ -249,3 +249,12 @@ def test_second_derivatives_of_what_is_no_number_are_refused_with_a_remedy_that_
     with pytest.raises(cd.UnsupportedError, match="use jacobian"):
         mode(text)
     assert cd.jacobian(text).check()
+
+
+def test_the_derivative_of_one_item_of_a_pullback_along_a_real_number() -> None:
+    d = cd.jacobian("(f::(C) -> C) -> (a::R, x::RV) -> pullback(f)(a, im)")
+    assert d.check()
+    # of f(z) = z², 𝒫(f)(z, k) = 2 z* k: 2 i a here
+    of_square = {"pullback_pullback_f": lambda z, k, c: (2 * k * np.conj(c), 2 * z * c)}
+    by_a, by_x = d.compile()(0.7, np.ones(2), **of_square)
+    assert by_a == pytest.approx(2j) and np.array_equal(by_x, [0, 0])

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from combdiff.calculus.primitives import zero_of_type
 from combdiff.calculus.pushforward import sum_of
+from combdiff.terms.inclusion import over_complex
 from combdiff.terms.scalars import HALF
 from combdiff.terms.terms import (
     IMAGINARY,
@@ -43,7 +44,7 @@ from combdiff.terms.terms import (
     substitute,
     total,
 )
-from combdiff.terms.types import COMPLEX, Map, Number, Product, Type
+from combdiff.terms.types import Map, Number, Product, Type
 
 Binding = tuple[Var, Term]
 Pair = tuple[Term, Term]
@@ -150,7 +151,7 @@ class Parts:
         """From the values at 1 and at i: t(1) = P + Q, t(i) = i (P − Q)."""
         one = substitute(t, {v: sum_of(pair, v.kind) for v, pair in self.known.items()})
         turned = substitute(t, {v: _turned(pair, v.kind) for v, pair in self.known.items()})
-        kind = _over_complex(t.type)
+        kind = over_complex(t.type)
         over_i = mul(neg(HALF), IMAGINARY)
         p = sum_of([scaled(HALF, one), scaled(over_i, turned)], kind)
         q = sum_of([scaled(HALF, one), scaled(neg(over_i), turned)], kind)
@@ -187,10 +188,6 @@ def scaled(by: Term, t: Term) -> Term:
             return Tuple(tuple(scaled(by, proj(n, t)) for n in range(len(items))))
         case _:
             raise AssertionError("an index is not scaled")
-
-
-def _over_complex(kind: Type) -> Type:
-    return Map(kind.params, COMPLEX) if isinstance(kind, Map) else COMPLEX
 
 
 def split(
