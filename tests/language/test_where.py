@@ -262,3 +262,25 @@ def test_numbers_at_points_of_a_lattice_are_compared_as_numbers(domain: str, sig
     value, gradient = d.compile(value=True)(y, x)
     assert value == np.sum(x[holds] ** 2)
     np.testing.assert_array_equal(gradient, np.where(holds, 2 * x, 0))
+
+
+PRODUCTS = {
+    "prod(i, x(i))": lambda x: np.ones(len(x), bool),
+    "prod(i, 1 <= i, x(i))": lambda x: np.arange(len(x)) >= 1,
+    "prod(i, 0 < x(i), x(i))": lambda x: x > 0,
+    "prod(i, 0 < x(i) or i == 0, x(i))": lambda x: (x > 0) | (np.arange(len(x)) == 0),
+}
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7])
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_products_of_small_numbers_keep_their_digits(product: str, n: int) -> None:
+    x = 1e-9 * np.linspace(-1, 2.3, n)
+    marked = PRODUCTS[product](x)
+    others = [np.prod(x[marked & (np.arange(n) != i)]) * marked[i] for i in range(n)]
+    value, gradient = cd.grad(f"(x::RV) -> {product}").compile(value=True)(x)
+    assert value == pytest.approx(np.prod(x[marked]), rel=1e-13, abs=0)
+    np.testing.assert_allclose(gradient, others, rtol=1e-13)
+    both = [[np.prod(x[marked & ~np.isin(np.arange(n), (i, j))]) * (i != j) for j in range(n)] for i in range(n)]
+    product_of_hessian = (np.array(both).reshape(n, n) * np.outer(marked, marked)) @ np.ones(n)
+    np.testing.assert_allclose(cd.hvp(f"(x::RV) -> {product}").compile()(x, np.ones(n)), product_of_hessian, rtol=1e-13)

@@ -83,7 +83,7 @@ class Guarding(ABC):
         condition = condition_of(t)
         with self.under(both(self.guards, (condition,))):
             body = self.scalar(t.body, wanted)
-        return self._where(condition, body, ZERO, wanted)
+        return self.where(condition, body, ZERO, wanted)
 
     def operands(self, t: Term, parts: Sequence[Term], wanted: Sequence[Var] = ()) -> list[Value]:
         """The operands of a function or a power; what is guarded and may not be finite gets safe ones."""
@@ -116,7 +116,7 @@ class Guarding(ABC):
             # what is compared is guarded by the conditions around it
             outside = self.guards[: self.guards.index(condition)] if condition in self.guards else ()
             with self.under(outside):
-                value = self._where(condition, value, safe)
+                value = self.where(condition, value, safe)
         return value
 
     def summed_within(self, summed: Sequence[Var], body: Term) -> Term | None:
@@ -149,7 +149,8 @@ class Guarding(ABC):
         yield
         self.guards = outer
 
-    def _where(self, c: Condition, body: Value, otherwise: Const, wanted: Sequence[Var] = ()) -> Value:
+    def where(self, c: Condition, body: Value, otherwise: Const, wanted: Sequence[Var] = ()) -> Value:
+        """`body` where a condition holds, else a number."""
         told = Relation(c.left, "==", c.right) if c.equal else comparison_of(c)
         left, right = self._side(told.left), self._side(told.right)
         modulo = None
@@ -179,7 +180,7 @@ class Guarding(ABC):
         """The entries for the values of `bound` that end the sums; 0 where there is no such entry."""
         found = shifted(self.arrays, value, c.along, c.bound, -c.lag if not c.reverse else c.lag)
         for condition in c.met:
-            found = self._where(condition, found, ZERO, found.labels)
+            found = self.where(condition, found, ZERO, found.labels)
         return found
 
     def _entry(self, value: Value) -> Term:
@@ -206,9 +207,9 @@ class Guarding(ABC):
             homes = [n for n, v in enumerate(network.operands) if labels <= set(v.labels)]
             home = min(homes, key=lambda n: len(network.operands[n].labels), default=None)
             if home is None:
-                network.operands.append(self._where(mask, self.arrays.number(ONE), ZERO))
+                network.operands.append(self.where(mask, self.arrays.number(ONE), ZERO))
             else:
-                masked, bare = self._where(mask, network.operands[home], ZERO), network.operands[home]
+                masked, bare = self.where(mask, network.operands[home], ZERO), network.operands[home]
                 network.operands = [masked if v == bare else v for v in network.operands]
 
 

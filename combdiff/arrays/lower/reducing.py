@@ -17,9 +17,9 @@ from combdiff.arrays.lower.arrays import Arrays, Value, domain_of
 from combdiff.arrays.lower.indexing import affine, entry, position, shifted
 from combdiff.arrays.numbers import is_whole
 from combdiff.terms.conditions.comparing import Relation, comparison_of, is_weighted
-from combdiff.terms.conditions.guards import Condition, under, unguarded
-from combdiff.terms.terms import MINUS_ONE, ONE, ZERO, Const, Reduce, Term, Var, add, call, mul, number, total
-from combdiff.terms.types import Index
+from combdiff.terms.conditions.guards import Condition, Finite, under, unguarded
+from combdiff.terms.terms import MINUS_ONE, ONE, ZERO, Const, Reduce, Term, Var, add, call, number, total
+from combdiff.terms.types import Index, is_complex
 
 _LOW = number(-(10**38))
 """Below what is exponentiated, and finite in single precision."""
@@ -32,6 +32,10 @@ class Lowering(Protocol):
 
     def scalar(self, t: Term, wanted: Sequence[Var] = ()) -> Value:
         """A number that depends on indices."""
+        ...
+
+    def where(self, c: Condition, body: Value, otherwise: Const, wanted: Sequence[Var] = ()) -> Value:
+        """`body` where a condition holds, else a number."""
         ...
 
 
@@ -49,7 +53,7 @@ def reduced(low: Lowering, t: Reduce, wanted: Sequence[Var]) -> Value:
         left_out = _left_out(t)
         if left_out is not None:
             return _of_all_others(low, *left_out)
-        value = low.scalar(add(t.body, _unmarked(t.mark)), wanted)
+        value = _factors(low, t.body, t.mark, wanted)
     else:
         value = _floating(low, _barred(low, t))
     value = _over(low, value, t.indices)
@@ -59,8 +63,17 @@ def reduced(low: Lowering, t: Reduce, wanted: Sequence[Var]) -> Value:
     return Value(step, rest)
 
 
-def _unmarked(mark: Term) -> Term:
-    return add(ONE, mul(MINUS_ONE, mark))
+def _factors(low: Lowering, body: Term, mark: Term, wanted: Sequence[Var] = ()) -> Value:
+    """The numbers that take part, and 1 for the others; x + 1 − 1 would cost a small x its digits."""
+    held, rest = unguarded(mark)
+    if rest != ONE:
+        sides = [low.arrays.number(ZERO), low.scalar(mark), low.scalar(body)]
+        return low.arrays.elementwise(ops.Where("<", None, ONE), sides, wanted, is_complex(body.type))
+    guard, core = unguarded(body)
+    value = low.scalar(core if Finite()(core) and all(c in held for c in guard) else body, wanted)
+    for condition in reversed(held):
+        value = low.where(condition, value, ONE, wanted)
+    return value
 
 
 def _barred(low: Lowering, t: Reduce) -> Value:
@@ -148,8 +161,8 @@ def _at_least(low: Lowering, value: Value, bound: Const) -> Value:
 # --- products of all but one ----------------------------------------------------------------------------------------
 
 
-def _left_out(t: Reduce) -> tuple[Var, Var, Term] | None:
-    """(j, i, e) if t is the product of e over all j but i, where e does not depend on i."""
+def _left_out(t: Reduce) -> tuple[Var, Var, Term, Term] | None:
+    """(j, i, e, mark) if t is the product of e over all j but i, where e does not depend on i."""
     if len(t.indices) != 1:
         return None
     (j,) = t.indices
@@ -162,7 +175,7 @@ def _left_out(t: Reduce) -> tuple[Var, Var, Term] | None:
         guard, core = unguarded(t.body)
         body = under([c for c in guard if c != condition], core)
         if i not in body.free and i not in mark.free:
-            return j, i, add(body, _unmarked(mark))
+            return j, i, body, mark
     return None
 
 
@@ -177,9 +190,9 @@ def _other(j: Var, c: Condition) -> Var | None:
             return None
 
 
-def _of_all_others(low: Lowering, j: Var, i: Var, body: Term) -> Value:
+def _of_all_others(low: Lowering, j: Var, i: Var, body: Term, mark: Term) -> Value:
     """For each i the product over all j but i, of what stands before it and of what stands behind it."""
-    value = _over(low, low.scalar(body), (j,))
+    value = _over(low, _factors(low, body, mark), (j,))
     axis = value.labels.index(j)
     first = domain_of(i).lower or 0
     here = position(low.arrays, affine(i), None)
