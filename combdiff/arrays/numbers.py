@@ -83,6 +83,8 @@ def is_whole(step: Step) -> bool:
             return all(c.is_integer for c in coefficients) and all(map(is_whole, step.operands))
         case ops.Mul(coefficient):
             return coefficient.is_integer and all(map(is_whole, step.operands))
+        case ops.Broadcast() if not step.operands[0].rank:
+            return False  # written 1.0
         case ops.View() | ops.Gather() | ops.Roll() | ops.Window() | ops.Broadcast() | ops.Sum() | ops.CumulativeSum():
             return is_whole(step.operands[0])
         case _:

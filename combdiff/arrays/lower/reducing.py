@@ -55,8 +55,9 @@ def reduced(low: Lowering, t: Reduce, wanted: Sequence[Var]) -> Value:
             return _of_all_others(low, *left_out)
         value = _factors(low, t.body, t.mark, wanted)
     else:
-        value = _floating(low, _barred(low, t))
+        value = _barred(low, t)
     value = _over(low, value, t.indices)
+    value = value if t.kind == "prod" else _floating(low, value)
     axes = tuple(value.labels.index(i) for i in t.indices)
     rest = tuple(v for v in value.labels if v not in t.indices)
     step = low.arrays.builder.step(ops.Reduced(t.kind, axes), (value.step,), map(domain_of, rest), value.step.complex)
@@ -127,7 +128,7 @@ def entry_of_ties(low: Lowering, t: Reduce, args: Sequence[Term]) -> Value:
 
 def _largest(low: Lowering, t: Reduce) -> tuple[Value, Value]:
     """What takes part, the rest barred, and the largest of it."""
-    value = _over(low, _floating(low, _barred(low, t)), t.indices)
+    value = _floating(low, _over(low, _barred(low, t), t.indices))
     axes = tuple(value.labels.index(i) for i in t.indices)
     rest = tuple(v for v in value.labels if v not in t.indices)
     most = low.arrays.builder.step(ops.Reduced("maximum", axes), (value.step,), map(domain_of, rest))
