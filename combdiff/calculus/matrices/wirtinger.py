@@ -78,6 +78,7 @@ class Parts:
     def of(self, t: Term) -> Pair:
         """(P, Q) of t.
 
+        >>> from combdiff.terms.types import COMPLEX
         >>> z = fresh("z", COMPLEX)
         >>> from combdiff.terms.terms import ONE, ZERO
         >>> Parts({z: (ONE, ZERO)}).of(mul(IMAGINARY, Conj(z))) == (ZERO, IMAGINARY)
@@ -165,6 +166,7 @@ def _turned(pair: Pair, kind: Type) -> Term:
 def is_zero(t: Term) -> bool:
     """Whether all entries of a number or a tensor are 0, as it is written.
 
+    >>> from combdiff.terms.types import COMPLEX, Map
     >>> is_zero(zero_of_type(Map((COMPLEX,), COMPLEX)))
     True
     """
@@ -195,6 +197,7 @@ def split(
 ) -> tuple[list[Binding], list[Pair]]:
     """The bindings and the parts of each result, where every variable of `at` is z times that value.
 
+    >>> from combdiff.terms.types import COMPLEX
     >>> z = fresh("z", COMPLEX)
     >>> from combdiff.terms.terms import ONE, ZERO, call
     >>> bindings, (pair,) = split([], [call("real", z)], {z: ONE})
