@@ -91,6 +91,30 @@ def is_whole(step: Step) -> bool:
             return False
 
 
+def has_positive_zeros(step: Step) -> bool:
+    """Whether the parts of complex numbers that are 0 have the sign +, as those of arguments are taken to have.
+
+    >>> from combdiff.arrays.plan import Builder
+    >>> make = Builder().step
+    >>> z = make(ops.Input("z"), (), (), True)
+    >>> has_positive_zeros(z), has_positive_zeros(make(ops.Conj(), (z,), (), True))
+    (True, False)
+    """
+    match step.op:
+        case ops.Input() | ops.Constant():
+            return True
+        case ops.View() | ops.Gather() | ops.Roll() | ops.Broadcast() | ops.Call("exp"):
+            return has_positive_zeros(step.operands[0])
+        case ops.Call("complex"):
+            return not step.operands[0].complex
+        case ops.Where():
+            return has_positive_zeros(step.operands[2])
+        case ops.Add(coefficients) if all(c.real > 0 and not c.imag for c in coefficients):
+            return all(has_positive_zeros(o) for o in step.operands if o.complex)
+        case _:
+            return False
+
+
 def is_whole_power(step: Step) -> bool:
     """Whether a step is a power that is written with `**`, and not with a function of the library."""
     exponent = exponent_of(step.operands[1]) if isinstance(step.op, ops.Power) else None

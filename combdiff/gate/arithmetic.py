@@ -84,7 +84,7 @@ class Floating:
 
     def power(self, base: Labelled, exponent: Labelled) -> Labelled:
         axes = all_axes((base, exponent))
-        return Labelled(base.over(axes) ** exponent.over(axes), axes)
+        return Labelled((base.over(axes) + 0) ** exponent.over(axes), axes)
 
     def call(self, name: str, arguments: Sequence[Labelled]) -> Labelled:
         import numpy as np
@@ -95,6 +95,8 @@ class Floating:
             return Labelled(arrays[0].astype(complex), axes)
         if name == "abs2":
             return Labelled(np.abs(arrays[0]) ** 2, axes)
+        # + 0: on a cut the value is that from above, whatever sign a zero has
+        arrays = [a + 0 for a in arrays]
         row = SCALAR_FUNCTIONS[name]
         if row.of_reals:
             # z' z is real by its type, and complex by its array

@@ -160,8 +160,7 @@ class _Scope:
             case Pow(base, exponent):
                 return raised(self.number(base), self.number(exponent), is_complex(t.type))
             case Conj(of):
-                # + 0: a real number is its own conjugate, which floating point puts on the other side of a cut
-                return self.number(of).conjugate() + 0
+                return self.number(of).conjugate()
             case Call(name, args):
                 return scalar_value(name, [self.number(a) for a in args], any(is_complex(a.type) for a in args))
             case Sum(indices, body):

@@ -1,4 +1,7 @@
-"""What the scalar functions of the language, powers and exact numbers are in floating point; branches are NumPy's."""
+"""What the scalar functions of the language, powers and exact numbers are in floating point.
+
+Branches are NumPy's. On a cut the value is that from above, as for a zero with the sign +: numbers have no other zero.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ def raised(base: Scalar, exponent: Scalar, over_complex: bool) -> Scalar:
     >>> raised(-8, 1 / 3, over_complex=False), raised(4, 0.5, over_complex=False)
     (nan, 2.0)
     """
-    pair = (np.complex128(base), np.complex128(exponent)) if over_complex else (base.real, exponent.real)
+    pair = (np.complex128(base) + 0, np.complex128(exponent)) if over_complex else (base.real, exponent.real)
     with _quiet():
         result: Scalar = np.power(*map(np.asarray, pair), dtype=np.complex128 if over_complex else np.float64).item()
     return result
@@ -49,10 +52,12 @@ def scalar_value(name: str, args: Sequence[Scalar], over_complex: bool) -> Scala
 
     >>> scalar_value("abs2", [3 + 4j], over_complex=True)
     25.0
+    >>> scalar_value("sqrt", [complex(-4, -0.0)], over_complex=True)
+    2j
     """
     if name == "pi":
         return float(np.pi)
-    numbers = [np.complex128(z) if over_complex else np.float64(z.real) for z in args]
+    numbers = [np.complex128(z) + 0 if over_complex else np.float64(z.real) for z in args]
     with _quiet():
         match name, numbers:
             case "abs2", (z,):

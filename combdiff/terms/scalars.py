@@ -87,6 +87,11 @@ class ScalarFunction:
     made_of: Callable[..., Term] | None = None
     codes: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def has_cut(self) -> bool:
+        """Whether it jumps somewhere in the complex plane, below 0 or beyond 1 or −1 on the real axis."""
+        return bool(self.cut) or self.name == "angle"
+
     def derivatives(self, *args: Term) -> tuple[Term, ...]:
         """The derivative by each argument but the orders."""
         assert self.derivative is not None, "a holomorphic function"

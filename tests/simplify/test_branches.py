@@ -10,6 +10,7 @@ import pytest
 
 import combdiff as cd
 from combdiff.gate.gate import Gate
+from combdiff.meaning.evaluate import evaluate
 from combdiff.simplify.branches import taken_for_real
 from combdiff.terms.branches import at_least_zero
 from combdiff.terms.terms import Call, add, call, conj, fresh, mul, number, power
@@ -127,9 +128,27 @@ def test_what_is_its_own_image_lies_on_the_same_side_of_a_cut_as_its_conjugate(n
     assert all(d.check(seed) for seed in range(3))
 
 
-@pytest.mark.parametrize("backend", ["numpy", "torch", "dask"])
-def test_a_real_number_is_its_own_conjugate_in_code(backend: str) -> None:
-    numbers = Numbers(backend)
-    f = cd.simplified("(x::CV) -> i -> log(x(i)')").compile(backend)
-    x = np.array([-1 + 0j, 2 + 0j, 1 - 1j])
-    np.testing.assert_allclose(numbers.back(f(numbers.to(x))), [1j * np.pi, np.log(2), np.log(1 + 1j)], atol=1e-15)
+CROSSED: dict[str, tuple[Callable[[float], float], Callable[[complex], complex]]] = {
+    "log(x(i)')": (lambda r: r, np.log),
+    "where(a < 1, log(x(i)'))": (lambda r: r, np.log),
+    "log(-3 * x(i))": (lambda r: -3 * r, np.log),
+    "log(x(i)' * x(i)' - 3)": (lambda r: r * r - 3, np.log),
+    "log(2 * exp(x(i)') - 3)": (lambda r: 2 * np.exp(r) - 3, np.log),
+    "(x(i)')^(1/2)": (lambda r: r, np.sqrt),
+    "where(a < 1, (x(i)')^(a + 1/2))": (lambda r: r, np.sqrt),
+    "asin(2 * x(i)')": (lambda r: 2 * r, np.arcsin),
+    "angle(x(i)')": (lambda r: r, np.angle),
+}
+"""Functions with a cut of a number u(x) that is real where x is, and the functions u."""
+
+
+@pytest.mark.parametrize("backend", ["numpy", "jax", "torch", "dask"])
+@pytest.mark.parametrize("value", CROSSED)
+def test_on_a_cut_the_value_is_that_from_above(value: str, backend: str) -> None:
+    numbers, (argument, function) = Numbers(backend), CROSSED[value]
+    d = cd.simplified(f"(x::CV, a::R) -> i -> {value}")
+    x = np.array([-2, -0.5, 0.5, 2], complex)
+    from_above = [function(complex(argument(z.real), 0.0)) for z in x]
+    found = numbers.back(d.compile(backend)(numbers.to(x), numbers.to(0.0)))
+    np.testing.assert_allclose(found, from_above, rtol=1e-14, atol=1e-15)
+    np.testing.assert_allclose(evaluate(d.program, {})(x, 0.0), from_above, rtol=1e-14, atol=1e-15)

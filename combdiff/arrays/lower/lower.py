@@ -45,7 +45,7 @@ from combdiff.arrays.lower.signature import (
 )
 from combdiff.arrays.lower.signs import signs_in_front
 from combdiff.arrays.lower.solving import Solving, with_equations
-from combdiff.arrays.numbers import check_power
+from combdiff.arrays.numbers import check_power, has_positive_zeros
 from combdiff.arrays.passes.entries import written_at
 from combdiff.arrays.passes.outer_products import stacked
 from combdiff.arrays.passes.paths import WIDEST, Contractions, Network
@@ -259,7 +259,7 @@ class _Lowering(Solving, Guarding):
         """A power, or a function of the language, entry by entry."""
         if isinstance(t, Call):
             values = self.operands(t, t.args, wanted)
-            values = [self._off_cut(v) for v in values] if SCALAR_FUNCTIONS[t.primitive].cut else values
+            values = [self._off_cut(v) for v in values] if SCALAR_FUNCTIONS[t.primitive].has_cut else values
             return self.arrays.elementwise(ops.Call(t.primitive), values, wanted, is_complex(t.type))
         if isinstance(t.base, Const) and isinstance(t.exponent, Const):
             check_power(t.base, t.exponent)
@@ -268,8 +268,8 @@ class _Lowering(Solving, Guarding):
         return self.arrays.elementwise(ops.Power(), [base, exponent], wanted, is_complex(t.type))
 
     def _off_cut(self, value: Value) -> Value:
-        """A conjugate as it is but for the sign of a zero: real numbers are their own, on the same side of a cut."""
-        if not isinstance(value.step.op, ops.Conj):
+        """The value without the negative zeros that arithmetic makes: on a cut a function has its value from above."""
+        if not value.step.complex or has_positive_zeros(value.step):
             return value
         return self.arrays.elementwise(ops.Add((ONE, ONE)), [value, self.arrays.number(ZERO)], value.labels)
 

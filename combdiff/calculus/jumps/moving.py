@@ -98,7 +98,7 @@ def _refuse_cuts(x: Var, own: Collection[Var], body: Term) -> None:
                 crosses = over if over != ZERO and not (isinstance(of, Const) and of.real > 0) else ZERO
             case Call("sqrt", (Call("complex", _),)):
                 continue
-            case Call(name, (of,)) if of.type == COMPLEX and (SCALAR_FUNCTIONS[name].cut or name == "angle"):
+            case Call(name, (of,)) if of.type == COMPLEX and SCALAR_FUNCTIONS[name].has_cut:
                 crosses = of
             case Reduce("ties", of):
                 crosses = of
