@@ -166,15 +166,13 @@ def mul(*factors: Term) -> Term:
 def _taken_apart(powers: Mapping[Term, int]) -> list[Term] | None:
     """The factors with powers of products taken apart in which a factor cancels with another one: a²/(a b)² is 1/b²."""
     parts = {base: {b: m * n for b, m in map(_integer_power, factors_of(base))} for base, n in powers.items()}
-    above, below = ({b for p in parts.values() for b, n in p.items() if sign * n > 0} for sign in (1, -1))
-    cancels = above & below
-    if not any(isinstance(base, Mul) and not cancels.isdisjoint(p) for base, p in parts.items()):
+    above, below = ({b for part in parts.values() for b, n in part.items() if sign * n > 0} for sign in (1, -1))
+    cancel = above & below
+    opened = {base for base, part in parts.items() if isinstance(base, Mul) and not cancel.isdisjoint(part)}
+    if not opened:
         return None
-    return [
-        power(b, number(m))
-        for base, n in powers.items()
-        for b, m in (({base: n}, parts[base])[not cancels.isdisjoint(parts[base])]).items()
-    ]
+    each = [parts[base] if base in opened else {base: n} for base, n in powers.items()]
+    return [power(b, number(n)) for part in each for b, n in part.items()]
 
 
 def _integer_power(f: Term) -> tuple[Term, int]:

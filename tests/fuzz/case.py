@@ -29,9 +29,7 @@ PRODUCTS = 1.0
 TOLERANCE = 1e-6
 ROUNDING = 1e-13
 LARGEST, LARGEST_OF_SMALL, SMALLEST, STEEPEST = 1e60, 1e200, 1e-250, 1e290
-MOST_CANCELLED = 1e12
-LARGEST_TO_RAISE = 1e75
-"""Second derivatives of squares have fourth powers."""
+LARGEST_TO_SQUARE, MOST_CANCELLED = 1e145, 1e12
 LONG = 50_000
 
 
@@ -325,7 +323,7 @@ class Case:
         Small data are no excuse up to larger numbers: quotients and powers of them are to be formed with care.
         """
         largest, cancelled = oracle.largest(self.program, self.data)
-        if largest > self._limit() or (second and largest > LARGEST_TO_RAISE):
+        if largest > self._limit() or (second and largest > LARGEST_TO_SQUARE):
             raise Skipped("double precision overflows")
         if cancelled > MOST_CANCELLED and self.weather in EXTREMES:
             raise Skipped("a sum is rounding alone")

@@ -28,8 +28,6 @@ DOCUMENTED = {
     r"divides by zero for all arrays": "division by zero",
     # docs/language.md: "code may not, because it does not fit into floating point"
     r"is beyond those of floating point": "huge number",
-    # docs/guarantees.md: "raises a BudgetError that asks for a larger budget"
-    r"takes more than its budget of time allows": "time",
     # docs/code.md: within a limit of memory, or refused before
     r"bytes are needed|memory is limited": "memory",
 }

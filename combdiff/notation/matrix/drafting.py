@@ -294,7 +294,7 @@ class Drafting:
                 return lambda found: Power(below(found), above(found), entrywise=False)
             case Add():
                 return self.expression(factor, ())
-            case Reduce("norm" | "logsumexp" as kind, _) if _is_of_entries(factor):
+            case Reduce("norm" | "logsumexp" as kind, _) if factor.mark == ONE and len(factor.indices) <= 2:
                 of = self.expression(factor.body, factor.indices)
                 return lambda found: Norm(of(found)) if kind == "norm" else Function(kind, of(found))
             case _:
@@ -334,11 +334,6 @@ def _is_unknown(function: Term) -> bool:
             return _is_unknown(of) or isinstance(of, Var)
         case _:
             return False
-
-
-def _is_of_entries(t: Reduce) -> bool:
-    """Whether it reduces all entries of a vector or of a matrix; a number is one, c 𝟏, but 0, which has no factor 𝟏."""
-    return t.mark == ONE and len(t.indices) <= 2 and t.body != ZERO
 
 
 def _of_several(name: str, args: Sequence[Term]) -> Term:
