@@ -8,6 +8,7 @@ import pytest
 import combdiff as cd
 from combdiff.arrays.lower.forms import Forms, seconds
 from combdiff.arrays.lower.lower import lower
+from combdiff.derivation import _agree, _of_the_same
 from combdiff.errors import CheckError
 from combdiff.run.compiled import Compiled
 from combdiff.simplify.graph.running import AllForms
@@ -64,6 +65,24 @@ def test_a_form_with_another_value_is_refused(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(AllForms, "cheapest", wrong)
     with pytest.raises(CheckError, match="choosing what to run changed the value"):
         cd.grad("(A::RM) -> (x::RV) -> sum((i, j), x(i) * A(i, j) * x(j))").source()
+
+
+def test_a_form_of_another_program_is_run_only_where_it_has_the_value_of_the_formula() -> None:
+    head = "(A::RM{n, n}, x::RV{n}) -> i -> "
+    formula = cd.simplified(head + "sum((j, k), A(i, j) * A(j, k) * x(k))").term
+    twice, once = (cd.simplified(head + text).term for text in ("sum(j, 2 * A(i, j) * x(j))", "sum(j, A(i, j) * x(j))"))
+    for quicker in (twice, once):
+        flat = _of_the_same(formula, quicker)
+        trusted, held = Forms(formula, (flat,)), Forms(formula, (flat,), agree=_agree)
+        assert str(trusted.plan()) == str(lower(flat)) != str(lower(formula))
+        assert str(held.plan()) == str(lower(formula))
+
+
+@pytest.mark.parametrize("number", ["complex(2)", "complex(1)"])
+def test_forms_that_are_run_take_what_the_formula_takes(number: str) -> None:
+    d = cd.pullback(f"(x::RV) -> begin c = {number}; i -> c * x(i) + c end")
+    kinds = [[p.kind for p in again.term.params] for again in d._run]
+    assert all(k == [p.kind for p in d.term.params] for k in kinds)
 
 
 @pytest.mark.parametrize("text", [EWALD, RINGS])

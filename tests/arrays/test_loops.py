@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import random
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,7 @@ from combdiff.arrays.layouts import images
 from combdiff.arrays.lower.lower import lower
 from combdiff.arrays.lower.signature import result_of
 from combdiff.arrays.passes.loops import grown, with_loop
-from combdiff.arrays.passes.read_once import Costs
+from combdiff.arrays.passes.read_once import Costs, _seeds
 from combdiff.arrays.passes.schedule import scheduled
 from combdiff.arrays.plan import Plan
 from combdiff.canon.moves import MoveGroup
@@ -30,7 +31,7 @@ from combdiff.meaning.samples import random_value
 from combdiff.meaning.values import Extent
 from combdiff.run.compiled import Compiled
 from combdiff.run.executing import compile_source
-from combdiff.terms.terms import App, Lam, Term, Tuple, Var, conj, fresh, let, mul, total
+from combdiff.terms.terms import App, Lam, Term, Tuple, Var, add, call, conj, fresh, let, mul, total
 from combdiff.terms.types import COMPLEX, REAL, Domain, Index, Map, Symmetry
 from tests import random_terms as rt
 
@@ -224,6 +225,17 @@ def test_what_needs_a_whole_result_comes_after_the_loop() -> None:
     second = np.einsum("pts,sqr,qr->pt", a, a, b)
     np.testing.assert_allclose(found[1], second, atol=1e-12)  # type: ignore[index]
     np.testing.assert_allclose(found[0], np.einsum("rpt,pt->r", a, second), atol=1e-12)  # type: ignore[index]
+
+
+@pytest.mark.parametrize("seeds", [0, 1, 2])
+def test_loops_start_at_the_largest_temporaries(seeds: int) -> None:
+    x, y = rt.tensor("x", N), rt.tensor("y", N)
+    i, j, k = (rt.index(c, N) for c in "ijk")
+    pairs = call("sin", add(App(x, (i,)), App(y, (j,))))
+    term = Lam((x, y), Lam((i, j, k), call("exp", add(pairs, App(x, (k,))))))
+    plan = lower(term, {N: 5})
+    found = {step for start in _seeds(plan, replace(EAGER, seeds=seeds)) for step in start}
+    assert sorted(step.rank for step in found) == [3, 3][:seeds]
 
 
 @pytest.mark.parametrize("action", ["id", "neg", "conj"])
