@@ -84,7 +84,7 @@ class Floating:
 
     def power(self, base: Labelled, exponent: Labelled) -> Labelled:
         axes = all_axes((base, exponent))
-        return Labelled((base.over(axes) + 0) ** exponent.over(axes), axes)
+        return Labelled((base.over(axes) + 0) ** exponent.over(axes), axes)  # as in `call`
 
     def call(self, name: str, arguments: Sequence[Labelled]) -> Labelled:
         import numpy as np
@@ -95,9 +95,10 @@ class Floating:
             return Labelled(arrays[0].astype(complex), axes)
         if name == "abs2":
             return Labelled(np.abs(arrays[0]) ** 2, axes)
-        # + 0: on a cut the value is that from above, whatever sign a zero has
-        arrays = [a + 0 for a in arrays]
         row = SCALAR_FUNCTIONS[name]
+        if row.has_cut:
+            # on a cut the value is that from above, and −0 + 0 is 0
+            arrays = [a + 0 for a in arrays]
         if row.of_reals:
             # z' z is real by its type, and complex by its array
             arrays = [np.real(a) for a in arrays]

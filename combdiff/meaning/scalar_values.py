@@ -1,6 +1,6 @@
 """What the scalar functions of the language, powers and exact numbers are in floating point.
 
-Branches are NumPy's. On a cut the value is that from above, as for a zero with the sign +: numbers have no other zero.
+Branches are NumPy's. On a cut of the real axis the value is that from above: a negative zero is a zero.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ def scalar_value(name: str, args: Sequence[Scalar], over_complex: bool) -> Scala
     """
     if name == "pi":
         return float(np.pi)
-    numbers = [np.complex128(z) + 0 if over_complex else np.float64(z.real) for z in args]
+    numbers = [np.complex128(z) if over_complex else np.float64(z.real) for z in args]
+    if over_complex and SCALAR_FUNCTIONS[name].has_cut:
+        numbers = [z + 0 for z in numbers]
     with _quiet():
         match name, numbers:
             case "abs2", (z,):

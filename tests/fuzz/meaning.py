@@ -283,12 +283,9 @@ def _argument(name: str, of: Expr, scope: Scope) -> Any:
 def _off_cuts(name: str, of: Expr, value: Any, scope: Scope) -> Any:
     """A complex number at which a function is called; none where rounding decides on which side of a cut it lies.
 
-    On the cut itself the value is that from above: arithmetic gives zeros of either sign, and −0 + 0 is +0.
+    Arithmetic gives a zero of either sign for its imaginary part, which decides in derivatives; `complex(x)` has +0.
     """
-    if not over_complex(of.kind):
-        return value
-    value = T.each(value, lambda x: x + 0)
-    if scope.noise is None:
+    if scope.noise is None or not over_complex(of.kind) or (isinstance(of, Call) and of.name == "complex"):
         return value
     z = T.primal(value)
     along, off = (z.imag, z.real) if name in ("asinh", "atan") else (z.real, z.imag)
@@ -303,7 +300,7 @@ def _off_cuts(name: str, of: Expr, value: Any, scope: Scope) -> Any:
             beyond = abs(along) >= 1
         case _:
             return value
-    return T.where(~(beyond & (off != 0) & (abs(off) <= 1e3 * NOISE * abs(z))), value, float("nan"))
+    return T.where(~(beyond & (abs(off) <= 1e3 * NOISE * abs(z))), value, float("nan"))
 
 
 def _inverted(e: Expr, scope: Scope) -> Any:
