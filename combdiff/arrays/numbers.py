@@ -28,13 +28,13 @@ def is_plain(step: Step) -> bool:
     if isinstance(step.op, ops.Number):
         return True
     by_operators = isinstance(step.op, ops.Add | ops.Mul | ops.Position | ops.Where)
-    made = by_operators or is_whole_power(step) or _is_square(step)
+    made = by_operators or is_whole_power(step) or _is_written_out(step)
     return made and not step.rank and all(map(is_plain, step.operands))
 
 
-def _is_square(step: Step) -> bool:
-    """Whether a step is |x|² of a real number, which is written x**2."""
-    return isinstance(step.op, ops.Call) and step.op.function == "abs2" and not step.operands[0].complex
+def _is_written_out(step: Step) -> bool:
+    """Whether a step is |x|² of a real number, which is written x**2, or such a number as a complex one, x + 0j."""
+    return isinstance(step.op, ops.Call) and step.op.function in ("abs2", "complex") and not step.operands[0].complex
 
 
 def is_integer(step: Step) -> bool:

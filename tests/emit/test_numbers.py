@@ -27,6 +27,7 @@ PERIODIC = "@domain Z begin base = I; periodic = true end\n@space F begin type =
 TEXTS = {
     "a factor": "(x::RV) -> pi * sum(i, x(i)^2)",
     "a power of it": "(x::RV) -> sum(i, pi * (1 + x(i)^2)^pi) / pi^2",
+    "a function of 0 + 0j": "(a::C) -> (x::RV) -> real(acos(where(1 <= 0, a)) * log(complex(-2)) * a) * sum(i, x(i))",
     "a function of it": "(x::RV) -> exp(pi) * sqrt(pi) * sum(i, sin(pi * x(i)) / pi) + atan(pi)",
     "a root of it": "(x::R) -> (2 * pi)^(-1/2) * exp(-x^2 / 2)",
     "the exponent": "(x::R) -> 2^pi * (1 + x^2)^pi",
