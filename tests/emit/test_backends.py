@@ -541,3 +541,14 @@ def test_products_with_the_hessian_are_those_of_numpy(library: Numbers, name: st
         hvp(*map(library.to, directions), out=np.zeros(2))
     with pytest.raises(ArrayError, match="out= works with NumPy only"):
         d.compile(library.name, hvp=True)(*map(library.to, arrays), out=np.zeros(2))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_offsets_in_another_layout_are_integers_in_kernels(library: Numbers, n: int) -> None:
+    text = """@domain Z begin base = (I, I); list = true; symmetric = true; contractable = false end
+(A::(Z, N) -> R) -> sum(i, abs2(A(i, 0) * (sum(j::Z, A(-j, 0)) / sum(j::Z, 1))))"""
+    A, Z = np.random.default_rng(n).normal(size=(3, n)), np.array([[0, 0], [1, 0], [-1, 0]])
+    d = cd.grad(text)
+    np.testing.assert_allclose(
+        library.back(d.compile(library.name)(library.to(A), Z=Z)), d.compile()(A, Z=Z), rtol=1e-12
+    )
