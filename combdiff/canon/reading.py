@@ -199,7 +199,7 @@ class Reader:
             outside, c = c, UNIT
         inner = scaled(c, node)
         real = not is_complex(t.type)
-        parity = row.parity if row is not None else 0
+        parity = row.parity_of(complex_=is_complex(args[0].type)) if row is not None else 0
         made = Operation(name, (inner,), parity, commutes=row is not None and row.commutes, real=real)
         if name in ("real", "imag", "abs", "abs2") and is_complex(args[0].type):
             other = Operation(name, (conjugated(inner),), parity, real=True)

@@ -110,7 +110,7 @@ class Exact:
             value = _function_of_the_norm(row, z)
         else:
             value = _holomorphic(row, z)
-            value = _off_the_real_numbers(value, z if row.parity < 0 else None) if row.cut else value
+            value = _off_the_real_numbers(value) if row.cut else value
         return Labelled(value, argument.axes, HALF)
 
     def written_out(self, t: Call) -> Term | None:
@@ -216,11 +216,11 @@ def _of_several(name: str, arguments: Sequence[Labelled]) -> Labelled:
     return Labelled(mixture, axes, HALF)
 
 
-def _off_the_real_numbers(value: Array, odd: Array | None = None) -> Array:
-    """A complex value that no argument makes real: below zero, a logarithm or a root is none."""
+def _off_the_real_numbers(value: Array) -> Array:
+    """A complex value that no argument makes real: below zero, a logarithm or a root is none. Nor is it odd."""
     import numpy as np
 
-    return centred(value + 1j * (1 if odd is None else odd)) if np.iscomplexobj(value) else value
+    return centred(value + 1j) if np.iscomplexobj(value) else value
 
 
 def _twisted(value: Array, z: Array, odd: bool = False) -> Array:

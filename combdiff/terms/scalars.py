@@ -92,6 +92,10 @@ class ScalarFunction:
         """Whether it jumps somewhere in the complex plane, below 0 or beyond 1 or −1 on the real axis."""
         return bool(self.cut) or self.name == "angle"
 
+    def parity_of(self, *, complex_: bool) -> int:
+        """Its parity, 0 where a cut breaks it: at 2 and at −2 asin has its value from above, and above 2 is below −2."""
+        return 0 if complex_ and self.has_cut else self.parity
+
     def derivatives(self, *args: Term) -> tuple[Term, ...]:
         """The derivative by each argument but the orders."""
         assert self.derivative is not None, "a holomorphic function"

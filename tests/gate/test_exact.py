@@ -154,8 +154,10 @@ def test_an_opaque_function_has_the_properties_of_its_row_and_no_others(name: st
     f = call(name, z)
     assert not is_transparent(f)
     assert exactly_equal(Call(name, (conj(z),)), conj(f)) == (row.commutes or (row.real_valued and name != "angle"))
-    assert exactly_equal(Call(name, (neg(z),)), f) == (row.parity == 1)
-    assert exactly_equal(Call(name, (neg(z),)), neg(f)) == (row.parity == -1)
+    for argument in (x, z):
+        of, parity = call(name, argument), row.parity_of(complex_=argument is z)
+        assert exactly_equal(Call(name, (neg(argument),)), of) == (parity == 1)
+        assert exactly_equal(Call(name, (neg(argument),)), neg(of)) == (parity == -1)
     assert exactly_equal(conj(f), f) == row.real_valued
     on_the_real_line = Call(name, (mul(z, conj(z)),))
     assert exactly_equal(conj(on_the_real_line), on_the_real_line) != bool(row.cut)

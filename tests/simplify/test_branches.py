@@ -152,3 +152,12 @@ def test_on_a_cut_the_value_is_that_from_above(value: str, backend: str) -> None
     found = numbers.back(d.compile(backend)(numbers.to(x), numbers.to(0.0)))
     np.testing.assert_allclose(found, from_above, rtol=1e-14, atol=1e-15)
     np.testing.assert_allclose(evaluate(d.program, {})(x, 0.0), from_above, rtol=1e-14, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", ["asin", "atanh"])
+def test_an_odd_function_is_not_odd_on_its_cut(name: str) -> None:
+    f = getattr(np, name.replace("a", "arc", 1))
+    d = cd.simplified(f"(x::RV) -> i -> {name}(complex(x(i))) + {name}(-complex(x(i)))")
+    x = np.array([-2, -0.5, 0.5, 2])
+    np.testing.assert_allclose(d.compile()(x), f(x + 0j) + f(-x + 0j), rtol=1e-14, atol=1e-15)
+    assert np.abs(d.compile()(x)).max() > 1
