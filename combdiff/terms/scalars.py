@@ -93,7 +93,7 @@ class ScalarFunction:
         return bool(self.cut) or self.name == "angle"
 
     def parity_of(self, *, complex_: bool) -> int:
-        """Its parity, 0 where a cut breaks it: at 2 and at −2 asin has its value from above, and above 2 is below −2."""
+        """Its parity, 0 where a cut breaks it: asin has its value from above at 2 and −2, and above 2 is below −2."""
         return 0 if complex_ and self.has_cut else self.parity
 
     def derivatives(self, *args: Term) -> tuple[Term, ...]:
