@@ -589,6 +589,21 @@ class Unpacked(Op):
 
 
 @dataclass(frozen=True, slots=True)
+class OfMatrices(Op):
+    """A function of the matrices in the last two axes, `det`, `inv` …; of two operands its derivative along the other.
+
+    Its value is a number, or a matrix in the last two axes, for each index of the axes before them.
+    """
+
+    name: ClassVar[str] = "of_matrices"
+    kind: str
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        outer = tuple(range(ranks[0] - 2))
+        return (*((*outer, WHOLE, WHOLE) for _ in ranks), (*outer, *(WHOLE,) * (rank - len(outer))))
+
+
+@dataclass(frozen=True, slots=True)
 class Factors(Op):
     """The LU factors of a matrix, or Cholesky's of one that is Hermitian and `positive`, for several solutions.
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from combdiff.arrays import ops
 from combdiff.shown import Shown, brief
+from combdiff.terms.laws.matrices import MATRIX_FUNCTIONS
 from combdiff.terms.types import Domain, Map, Type
 
 if TYPE_CHECKING:
@@ -257,6 +258,11 @@ class Plan(Shown):
                 return 2 * self.entries(step) ** 3 * (4 if step.complex else 1) // 3
             case ops.Factors(positive):
                 return (2 - positive) * self.entries(step) * isqrt(self.entries(step)) * (4 if step.complex else 1) // 3
+            case ops.OfMatrices(kind):
+                matrix = step.operands[0]
+                n = self.sizes.get(matrix.domains[-1], matrix.domains[-1].count or 1)
+                weight = 4 if step.complex else 1
+                return round(MATRIX_FUNCTIONS[kind].work * weight * n * self.entries(matrix))
             case ops.Call() | ops.Unknown():
                 return _CALL_FLOPS * self.entries(step)
             case ops.Put():
@@ -303,6 +309,8 @@ class Plan(Shown):
                 return "loop"
             case ops.Factors(positive):
                 return "Cholesky" if positive else "LU"
+            case ops.OfMatrices(kind):
+                return kind
             case ops.LaidOut() | ops.Stack():
                 return "layout copy"
             case ops.Counting() | ops.Position() | ops.Opposite():

@@ -11,6 +11,7 @@ from combdiff.arrays import ops
 from combdiff.arrays.numbers import is_whole
 from combdiff.arrays.plan import Loop, Plan, Root, Scan, Step
 from combdiff.errors import CombDiffError
+from combdiff.terms.nodes import MATRICES
 from combdiff.terms.scalars import SCALAR_FUNCTIONS, ScalarFunction
 from combdiff.terms.types import Domain, Index, Map
 
@@ -132,6 +133,9 @@ def _of_numbers(step: Step) -> Iterator[str]:
         case ops.Factors():
             if step.complex != given:
                 yield "it is complex where its matrix is"
+        case ops.OfMatrices():
+            if step.complex != given:
+                yield "it is complex where its matrices are"
         case ops.Solve() if isinstance(step.operands[0].op, ops.Factors):
             if step.complex != step.operands[0].complex:
                 yield "it is complex where its factors are"
@@ -199,10 +203,8 @@ def _of_fields(step: Step) -> Iterator[str]:
             yield "a place where it writes is not there"
         case ops.Put(fixed, places) if any({a for a, _ in at} & {*row} for at, row in zip(fixed, places, strict=True)):
             yield "an operand has an axis that is fixed"
-        case ops.Factors() if _halves(step.operands[0]) is None or step.operands[0].domains != step.domains:
-            yield "it is made of a square matrix, and has its axes"
-        case ops.Solve(adjoint):
-            yield from _of_solve(step, adjoint)
+        case ops.Factors() | ops.OfMatrices() | ops.Solve():
+            yield from _of_linear_algebra(step)
         case Scan():
             yield from _of_scan(step, step.op)
         case ops.Item(number) if isinstance(step.operands[0].op, Scan):
@@ -213,6 +215,26 @@ def _of_fields(step: Step) -> Iterator[str]:
                 yield "it has other axes, or other numbers, than this result of the loop"
         case ops.Gather(slots, rank) if any(slot and max(slot) >= rank for slot in slots):
             yield f"the index arrays have more than {rank} axes"
+
+
+def _of_linear_algebra(step: Step) -> Iterator[str]:
+    match step.op:
+        case ops.Factors() if _halves(step.operands[0]) is None or step.operands[0].domains != step.domains:
+            yield "it is made of a square matrix, and has its axes"
+        case ops.OfMatrices(kind):
+            yield from _of_matrices(step, kind)
+        case ops.Solve(adjoint):
+            yield from _of_solve(step, adjoint)
+
+
+def _of_matrices(step: Step, kind: str) -> Iterator[str]:
+    """Square matrices in the last two axes, all of one size; for each of them a number or a matrix."""
+    shapes = {o.domains for o in step.operands}
+    (given, *others) = shapes
+    if others or len(given) < 2 or given[-1] != given[-2]:
+        yield "its matrices are not square, or not alike"
+    elif step.domains != (given if kind in MATRICES else given[:-2]):
+        yield "it has other axes than the values for its matrices"
 
 
 def _has_axis(step: Step, axis: int, place: int) -> bool:

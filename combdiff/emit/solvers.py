@@ -75,6 +75,36 @@ CHOLESKY_SOLUTION = '''def cholesky_solution(factor, k):
     y = solve_triangular(factor, k, 0, lower=True, check_finite=False)
     return solve_triangular(factor, y, 2, lower=True, check_finite=False)'''
 
+LOGDET = '''def logdet(matrix):
+    """The logarithm of the determinant: nan where that is real and below 0, −inf where it is 0."""
+    sign, logarithm = np.linalg.slogdet(matrix)
+    return np.where(sign < 0, np.nan, logarithm)'''
+
+COMPLEX_LOGDET = '''def complex_logdet(matrix):
+    """The logarithm of the determinant of a complex matrix."""
+    sign, logarithm = np.linalg.slogdet(matrix)
+    return logarithm + 1j * np.angle(sign)'''
+
+ADJUGATE = '''def adjugate(matrix):
+    """det(A) inv(A), from singular values: what is singular has one, too."""
+    u, values, vh = np.linalg.svd(matrix)
+    same = np.eye(matrix.shape[-1]) > 0
+    others = np.where(same, 1.0, values[..., None, :]).prod(-1)
+    phase = np.linalg.det(u) * np.linalg.det(vh)
+    return phase[..., None, None] * ((vh.conj().swapaxes(-1, -2) * others[..., None, :]) @ u.conj().swapaxes(-1, -2))'''
+
+ADJUGATE_ALONG = '''def adjugate_along(matrix, direction):
+    """The derivative of the adjugate at a matrix along another one."""
+    u, values, vh = np.linalg.svd(matrix)
+    left, right = u.conj().swapaxes(-1, -2), vh.conj().swapaxes(-1, -2)
+    moved = left @ direction @ right
+    unit = np.eye(matrix.shape[-1])
+    # the products of all singular values but two
+    rest = (1 - unit) * np.where((unit[:, None] + unit) > 0, 1.0, values[..., None, None, :]).prod(-1)
+    traces = (rest * (moved * unit).sum(-1)[..., None, :]).sum(-1)
+    phase = np.linalg.det(u) * np.linalg.det(vh)
+    return phase[..., None, None] * (right @ (traces[..., None] * unit - rest * moved) @ left)'''
+
 SCAN = '''def scan(step, states, sequences, stored, length, reverse=False):
     """The states after all steps of a loop, and what each step stores, of these shapes and types."""
     count = len(states)
@@ -105,6 +135,10 @@ SOLVERS = {
     "lu_factors": LU_FACTORS,
     "lu_solution": LU_SOLUTION,
     "cholesky_solution": CHOLESKY_SOLUTION,
+    "logdet": LOGDET,
+    "complex_logdet": COMPLEX_LOGDET,
+    "adjugate": ADJUGATE,
+    "adjugate_along": ADJUGATE_ALONG,
     "scan": SCAN,
 }
 
@@ -128,6 +162,10 @@ def solver_of(step: Step, spelling: Spelling) -> str:
             return "scan"
         case ops.Factors(positive):
             return "" if positive else "lu_factors"
+        case ops.OfMatrices(kind):
+            if kind == "logdet":
+                return "complex_logdet" if step.complex else kind
+            return "" if kind in _BY_NAME else kind
         case ops.Solve() if len(step.operands) > 2:
             return "solve_of_parts"
         case ops.Solve() if isinstance(step.operands[0].op, ops.Factors):
@@ -159,6 +197,22 @@ def solution(w: Writer, step: Step, op: ops.Solve) -> Text:
         return Text(template.format(matrix.code, k.code), ATOM)
     flat = template.format(matrix.code, f"{k.at(ATOM)}.ravel()")
     return Text(f"{flat}.reshape({', '.join(w.extent(d) for d in step.domains)})", ATOM)
+
+
+_BY_NAME = frozenset({"det", "inv"})
+"""Functions of matrices that array libraries call so."""
+
+
+def of_matrices(w: Writer, step: Step, op: ops.OfMatrices) -> Text:
+    """`np.linalg.inv(A)`, or a function that the text brings along."""
+    if not w.spelling.solve:
+        raise UnsupportedError(
+            f"the result has the function {op.kind} of a matrix, which combdiff does not support for {w.spelling.name}",
+            about=Mention(op.kind, called=True),
+            remedy='choose another backend, such as "numpy"',
+        )
+    name = solver_of(step, w.spelling) or w.spelling.linear_algebra.format(op.kind)
+    return Text(f"{name}({', '.join(w.refer(o).code for o in step.operands)})", ATOM)
 
 
 def factors(w: Writer, step: Step, op: ops.Factors) -> Text:

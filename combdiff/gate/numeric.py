@@ -23,8 +23,10 @@ from combdiff.gate.labelled import (
     guarded,
     multiplied,
 )
+from combdiff.gate.matrices import matrix_values
 from combdiff.gate.residues import HALF
 from combdiff.gate.solving import made_of
+from combdiff.terms.nodes import MATRICES, OF_MATRICES
 from combdiff.terms.terms import (
     Add,
     App,
@@ -236,6 +238,9 @@ class Evaluation:
         axes = (*(a for a in all_axes(parts) if a not in own), *own)
         shape = [len(range_of(v, self.sample.sizes)) for v in t.indices]
         marks, values = np.broadcast_arrays(*(p.over(axes) for p in parts), np.zeros(shape))[:2]
+        if t.kind in OF_MATRICES:
+            found = matrix_values(t.kind, values, marks)
+            return self._given_over(found, axes if t.kind in MATRICES else axes[: len(axes) - len(own)])
         flat = (*marks.shape[: marks.ndim - len(own)], -1)
         weights = marks.reshape(flat).real
         marks, values = weights == 1, values.reshape(flat)
@@ -299,7 +304,7 @@ class Evaluation:
         return Labelled(tensor[tuple(indices)], axes, HALF * self.numbers.unit)
 
     def _entry_of_ties(self, f: Reduce, args: tuple[Term, ...]) -> Labelled:
-        """The share of an entry in a maximum: an array over what is bound, taken at other indices."""
+        """The share of an entry in a maximum, an entry of an inverse: an array over what is bound, at other indices."""
         import numpy as np
 
         array = self._reduced(f)

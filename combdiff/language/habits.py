@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 from combdiff.language.parsing.syntax import Apply, Expr, Name, Numeral
 
-_DETERMINANT = "there is no determinant; for a small matrix, write the formula: A(0, 0) * A(1, 1) - A(0, 1) * A(1, 0)"
-_SOLVE = "to solve {0} y = b for y, write inverse((y::RV) -> i -> sum(j, {0}(i, j) * y(j)))(b)"
+_SOLVE = "to solve {0} y = b for y, write i -> sum(j, inv({0})(i, j) * b(j))"
 _NO_ORDER = "write maximum(i, x(i)) for the largest entry; the language cannot compute its index"
 _STEP = "write where(a <= b, e, f) for e where a <= b, and f elsewhere"
 
@@ -18,11 +17,8 @@ FUNCTIONS = {
     # of matrices and vectors
     "tr": "write sum(i, {0}(i, i))",
     "trace": "write sum(i, {0}(i, i))",
-    "det": _DETERMINANT,
-    "logdet": _DETERMINANT,
-    "slogdet": _DETERMINANT,
-    "inv": _SOLVE,
-    "pinv": _SOLVE,
+    "slogdet": "write logdet({0}) where the determinant is positive, log(abs(det({0}))) elsewhere",
+    "pinv": "of a matrix of full column rank, write inv((i, j) -> sum(k, {0}(k, i) * {0}(k, j))), times its transpose",
     "solve": _SOLVE,
     "dot": "write sum(i, {0}(i) * {1}(i)), with {0}(i)' if {0} is complex",
     "inner": "write sum(i, {0}(i) * {1}(i)), with {0}(i)' if {0} is complex",

@@ -23,6 +23,7 @@ from combdiff.terms.conditions.comparing import (
     weighted_share,
     weighted_sum,
 )
+from combdiff.terms.laws.matrices import MATRIX_FUNCTIONS, arguments_of
 from combdiff.terms.network import Network, guards_apart, is_never_drawn, network
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
@@ -191,6 +192,8 @@ def _reduced(term: Reduce, scope: Scope) -> Piece:
     if is_weighted(term):
         own = tuple(fresh(v.name, v.kind) for v in term.indices)
         return term_latex(Lam(own, weighted_share(term, own)), scope), MAP
+    if term.kind in MATRIX_FUNCTIONS:
+        return _of_matrix(term, scope)
     inner = scope.bind(term.indices)
     parts, body = reduced_told(term)
     told = condition_text(parts, lambda side: _subscript(side, inner), _RELATIONS) if parts else ""
@@ -204,6 +207,15 @@ def _reduced(term: Reduce, scope: Scope) -> Piece:
         return rf"\log \sum_{{{below}}} {exponential}", PRODUCT
     sign = {"prod": r"\prod", "maximum": r"\max", "minimum": r"\min"}[term.kind]
     return rf"{sign}_{{{below}}} {term_latex(body, inner, PRODUCT)}", PRODUCT
+
+
+def _of_matrix(term: Reduce, scope: Scope) -> Piece:
+    """det A, A^{-1}; a derivative along a matrix is written as a function of both."""
+    sign = MATRIX_FUNCTIONS[term.kind].latex
+    given = arguments_of(term)
+    if not sign:
+        return rf"{term_latex(given[0], scope, ATOM)}^{{-1}}", POSTFIX
+    return called(sign, _arguments(given, scope)), ATOM
 
 
 def _exponent(exponent: Term, scope: Scope) -> str:
@@ -220,6 +232,9 @@ def _applied(function: Term, args: tuple[Term, ...], scope: Scope) -> Piece:
     if isinstance(function, Reduce) and is_weighted(function):
         return term_latex(weighted_share(function, args), scope), PRODUCT
     head = term_latex(function, scope, POSTFIX)
+    if isinstance(function, Reduce) and function.kind == "inv":
+        # the exponent is in the place of a conjugate's star
+        head = f"({head})"
     if isinstance(kind, Map) and args and all(isinstance(p, Index) for p in kind.params):
         return f"{subscripted(head)}_{{{scope.subscripts(_subscript(a, scope) for a in args)}}}", ATOM
     return called(head, _arguments(args, scope)), ATOM

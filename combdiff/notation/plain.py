@@ -22,6 +22,7 @@ from combdiff.notation.matrix.forms import is_unit
 from combdiff.notation.widths import cut
 from combdiff.terms.conditions.choices import Choice, branches_of, with_choices
 from combdiff.terms.conditions.comparing import conditions_told, is_weighted, reduced_told, weighted_share, weighted_sum
+from combdiff.terms.laws.matrices import MATRIX_FUNCTIONS, arguments_of, written_name
 from combdiff.terms.network import Network, guards_apart, is_never_drawn, network
 from combdiff.terms.terms import (
     MINUS_ONE,
@@ -241,6 +242,11 @@ def _reduced(term: Reduce, scope: Scope) -> Piece:
     if is_weighted(term):
         own = tuple(fresh(v.name, v.kind) for v in term.indices)
         return _text(Lam(own, weighted_share(term, own)), scope), MAP
+    if term.kind in MATRIX_FUNCTIONS:
+        given = arguments_of(term)
+        if term.kind == "inv":
+            return f"{_text(given[0], scope, ATOM)}⁻¹", POSTFIX
+        return f"{written_name(term)}({', '.join(_text(m, scope) for m in given)})", ATOM
     inner = scope.bind(term.indices)
     parts, body = reduced_told(term)
     sign = {"prod": "Π", "maximum": "max", "minimum": "min"}.get(term.kind, term.kind)

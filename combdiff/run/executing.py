@@ -74,7 +74,7 @@ def solved(function: Callable[..., object], fitted: list[object], library: Libra
         return result
     except singular as problem:
         raise ArrayError(
-            f"a linear system of the result has no unique solution ({problem})",
+            f"a linear system has no unique solution, or an inverse is that of a singular matrix ({problem})",
             remedy="give arrays for which the equation has one solution, or start Newton's method elsewhere (start_…)",
         ) from problem
     except (ZeroDivisionError, OverflowError):

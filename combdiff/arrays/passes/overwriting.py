@@ -30,6 +30,7 @@ _FRESH = (
     ops.Scatter,
     ops.Padded,
     ops.Put,
+    ops.OfMatrices,
     ops.Solve,
     ops.Stack,
 )
@@ -46,6 +47,7 @@ _SUMS = (
     ops.CumulativeSum,
     ops.Contraction,
     ops.Factors,
+    ops.OfMatrices,
     ops.Solve,
     ops.Stack,
 )

@@ -64,6 +64,7 @@ SPELLING = Spelling(
     from_numpy="torch.as_tensor({0}, device={1}.device)",
     contiguous="{0}.contiguous()",
     solve="torch.linalg.solve({0}, {1})",
+    linear_algebra="torch.linalg.{0}",
     cholesky="torch.linalg.cholesky({0})",
     solver_words={
         "np.size(x)": "x.numel()",

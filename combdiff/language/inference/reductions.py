@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from combdiff.errors import LanguageError, Span
 from combdiff.language.inference import conditions
+from combdiff.language.inference.fit import fit
 from combdiff.language.inference.scope import Entry, Ready, Scope
 from combdiff.language.parsing.syntax import (
     Binders,
@@ -23,6 +24,7 @@ from combdiff.language.vocabulary import in_words
 from combdiff.terms import terms
 from combdiff.terms.conditions.comparing import compared
 from combdiff.terms.conditions.guards import under, unguarded
+from combdiff.terms.laws.matrices import MATRIX_FUNCTIONS, applied
 from combdiff.terms.terms import MINUS_ONE, ONE, Lam, Term, Var
 from combdiff.terms.types import REAL, Index, Map, is_complex
 
@@ -107,6 +109,44 @@ def norm(el: Elaborator, arg: Expr | Ready, scope: Scope) -> Term:
     own = tuple(terms.fresh(names[n % len(names)], p) for n, p in enumerate(kind.params))
     el.places.update(dict.fromkeys(own, arg.span))
     return terms.reduction("norm", own, ONE, terms.apply(f, *own))
+
+
+def of_matrix(el: Elaborator, name: str, args: Sequence[Expr | Ready], scope: Scope, span: Span) -> Term:
+    """`det(A)`, `inv(A)`; `adjugate(A, K)` is the derivative of `adjugate` at A along K."""
+    if not args or len(args) > (2 if name == "adjugate" else 1):
+        raise LanguageError(f"{name} takes a matrix", span=span, remedy=f"write {name}(A), for A::RM or A::CM")
+    matrix, *along = (_matrix(el, name, arg, scope) for arg in args)
+    i, j = matrix.params
+    if along:
+        fit(along[0].type, matrix.type, el.ranges, args[1].span)
+    made = applied(name, matrix, *along)
+    if not MATRIX_FUNCTIONS[name].gives_matrix:
+        return made
+    own = terms.fresh(i.name, j.kind), terms.fresh(j.name, i.kind)
+    return Lam(own, terms.apply(made, *own))
+
+
+def _matrix(el: Elaborator, name: str, arg: Expr | Ready, scope: Scope) -> Lam:
+    """A square matrix, as a map of indices of its own."""
+    f = el.expr(arg, scope)
+    kind = f.type
+    if not (isinstance(kind, Map) and kind.is_array and len(kind.params) == 2):
+        raise LanguageError(
+            f"{name} takes a matrix, found {in_words(kind)}",
+            span=arg.span,
+            remedy=f"write {name}(A), or {name}((i, j) -> A(i, j) + B(i, j))",
+        )
+    if any(isinstance(p, Index) and p.domain is not None and p.domain.directions > 1 for p in kind.params):
+        raise LanguageError(
+            f"{name} takes a matrix whose rows and columns have one index each, and points of a lattice have several",
+            span=arg.span,
+            remedy="number the points: declare a domain with one direction",
+        )
+    fit(kind.params[1], kind.params[0], el.ranges, arg.span)
+    names = [p.name for p in f.params] if isinstance(f, Lam) else ["i", "j"]
+    i, j = (terms.fresh(n, p) for n, p in zip(names, kind.params, strict=True))
+    el.places.update(dict.fromkeys((i, j), arg.span))
+    return Lam((i, j), terms.apply(f, i, j))
 
 
 def _indices(over: Expr | Ready, name: str) -> tuple[Param, ...]:

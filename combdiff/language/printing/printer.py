@@ -30,6 +30,7 @@ from combdiff.language.printing.wrapping import WIDTH, wrapped
 from combdiff.terms.arithmetic import reads_from_the_end
 from combdiff.terms.conditions.choices import Choice, with_choices
 from combdiff.terms.conditions.comparing import conditions_told, is_weighted, reduced_told
+from combdiff.terms.laws.matrices import MATRIX_FUNCTIONS, arguments_of, written_name
 from combdiff.terms.recursion import deep_recursion
 from combdiff.terms.terms import (
     IMAGINARY,
@@ -199,6 +200,8 @@ class Printer:
         """`maximum(j, j != i, x(j))`, `norm(x)`."""
         if t.kind == "norm":
             return f"norm({self.at(lam(t.indices, t.body))})"
+        if t.kind in MATRIX_FUNCTIONS:
+            return f"{written_name(t)}({self.list(arguments_of(t))})"
         inner = self.binding(t.indices)
         written = ", ".join(map(inner.parameter, t.indices))
         parts, body = ((), t.body) if is_weighted(t) else reduced_told(t)
