@@ -618,7 +618,8 @@ class Factors(Op):
 class Solve(Op):
     """A linear system, with one matrix or its factors, or with two matrices where it conjugates.
 
-    `adjoint` is where the system is that of the adjoint of what was factorised.
+    `adjoint` is where the system is that of the adjoint of what was factorised. Further axes of the right-hand side are
+    those of several systems.
     """
 
     name: ClassVar[str] = "solve"

@@ -253,9 +253,10 @@ class Plan(Shown):
             case ops.Add() | ops.Mul() | ops.Power() | ops.Where():
                 return max(len(step.operands) - 1, 1) * self.entries(step) * parts
             case ops.Solve() if isinstance(step.operands[0].op, ops.Factors):
-                return 2 * self.entries(step) ** 2 * (4 if step.complex else 1)
+                return 2 * isqrt(self.entries(step.operands[0])) * self.entries(step) * (4 if step.complex else 1)
             case ops.Solve():
-                return 2 * self.entries(step) ** 3 * (4 if step.complex else 1) // 3
+                n = isqrt(self.entries(step.operands[0]))
+                return (2 * n**3 // 3 + 2 * n * self.entries(step)) * (4 if step.complex else 1)
             case ops.Factors(positive):
                 return (2 - positive) * self.entries(step) * isqrt(self.entries(step)) * (4 if step.complex else 1) // 3
             case ops.OfMatrices(kind):

@@ -252,7 +252,8 @@ def _of_solve(step: Step, adjoint: bool) -> Iterator[str]:
         yield "the adjoint of what is no product of factors"
     for matrix in matrices:
         found = _halves(matrix)
-        if found is None or (k.domains, step.domains) != (found[::-1] if adjoint else found):
+        several = k.domains[matrix.rank // 2 :]
+        if found is None or [k.domains, step.domains] != [d + several for d in (found[::-1] if adjoint else found)]:
             yield "its matrix is not from the solution's axes to those of the right-hand side"
 
 

@@ -76,14 +76,9 @@ CHOLESKY_SOLUTION = '''def cholesky_solution(factor, k):
     return solve_triangular(factor, y, 2, lower=True, check_finite=False)'''
 
 LOGDET = '''def logdet(matrix):
-    """The logarithm of the determinant: nan where that is real and below 0, −inf where it is 0."""
+    """The logarithm of the determinant; of a real one below 0 it is nan."""
     sign, logarithm = np.linalg.slogdet(matrix)
-    return np.where(sign < 0, np.nan, logarithm)'''
-
-COMPLEX_LOGDET = '''def complex_logdet(matrix):
-    """The logarithm of the determinant of a complex matrix."""
-    sign, logarithm = np.linalg.slogdet(matrix)
-    return logarithm + 1j * np.angle(sign)'''
+    return np.log(sign) + logarithm'''
 
 ADJUGATE = '''def adjugate(matrix):
     """det(A) inv(A), from singular values: what is singular has one, too."""
@@ -136,7 +131,6 @@ SOLVERS = {
     "lu_solution": LU_SOLUTION,
     "cholesky_solution": CHOLESKY_SOLUTION,
     "logdet": LOGDET,
-    "complex_logdet": COMPLEX_LOGDET,
     "adjugate": ADJUGATE,
     "adjugate_along": ADJUGATE_ALONG,
     "scan": SCAN,
@@ -163,9 +157,7 @@ def solver_of(step: Step, spelling: Spelling) -> str:
         case ops.Factors(positive):
             return "" if positive else "lu_factors"
         case ops.OfMatrices(kind):
-            if kind == "logdet":
-                return "complex_logdet" if step.complex else kind
-            return "" if kind in _BY_NAME else kind
+            return "" if kind in _IN_LIBRARIES else kind
         case ops.Solve() if len(step.operands) > 2:
             return "solve_of_parts"
         case ops.Solve() if isinstance(step.operands[0].op, ops.Factors):
@@ -193,14 +185,17 @@ def solution(w: Writer, step: Step, op: ops.Solve) -> Text:
     other = ", adjoint=True" if op.adjoint and solver == "lu_solution" else ""
     template = f"{solver}({{0}}, {{1}}{other})" if solver else w.spelling.solve
     matrix = matrices[0] if solver else _as_matrix(w, step.operands[0])
-    if step.rank == 1:
+    own = step.operands[0].rank // 2
+    if own == 1 and step.rank <= 2:
         return Text(template.format(matrix.code, k.code), ATOM)
-    flat = template.format(matrix.code, f"{k.at(ATOM)}.ravel()")
+    rows, several = (" * ".join(map(w.extent, part)) for part in (step.domains[:own], step.domains[own:]))
+    joined = f"reshape({rows}, {several})" if several else "ravel()"
+    flat = template.format(matrix.code, f"{k.at(ATOM)}.{joined}")
     return Text(f"{flat}.reshape({', '.join(w.extent(d) for d in step.domains)})", ATOM)
 
 
-_BY_NAME = frozenset({"det", "inv"})
-"""Functions of matrices that array libraries call so."""
+_IN_LIBRARIES = {"det": "det({})", "inv": "inv({})", "logabsdet": "slogdet({})[1]"}
+"""Functions of matrices that array libraries have."""
 
 
 def of_matrices(w: Writer, step: Step, op: ops.OfMatrices) -> Text:
@@ -211,8 +206,9 @@ def of_matrices(w: Writer, step: Step, op: ops.OfMatrices) -> Text:
             about=Mention(op.kind, called=True),
             remedy='choose another backend, such as "numpy"',
         )
-    name = solver_of(step, w.spelling) or w.spelling.linear_algebra.format(op.kind)
-    return Text(f"{name}({', '.join(w.refer(o).code for o in step.operands)})", ATOM)
+    name = solver_of(step, w.spelling)
+    template = f"{name}({{}})" if name else w.spelling.linear_algebra + _IN_LIBRARIES[op.kind]
+    return Text(template.format(", ".join(w.refer(o).code for o in step.operands)), ATOM)
 
 
 def factors(w: Writer, step: Step, op: ops.Factors) -> Text:

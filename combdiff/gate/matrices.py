@@ -27,6 +27,8 @@ def matrix_values(name: str, matrices: Array, along: Array) -> Array:
                 if np.iscomplexobj(matrices):
                     return np.asarray(logarithm + 1j * np.angle(sign))
                 return np.where(sign < 0, np.nan, logarithm)
+            case "logabsdet":
+                return np.asarray(np.linalg.slogdet(matrices)[1])
             case "adjugate":
                 return _adjugates(matrices, None)
             case "adjugate_along":

@@ -17,7 +17,7 @@ FUNCTIONS = {
     # of matrices and vectors
     "tr": "write sum(i, {0}(i, i))",
     "trace": "write sum(i, {0}(i, i))",
-    "slogdet": "write logdet({0}) where the determinant is positive, log(abs(det({0}))) elsewhere",
+    "slogdet": "write logdet({0}), or logabsdet({0}) where the determinant may be negative",
     "pinv": "of a matrix of full column rank, write inv((i, j) -> sum(k, {0}(k, i) * {0}(k, j))), times its transpose",
     "solve": _SOLVE,
     "dot": "write sum(i, {0}(i) * {1}(i)), with {0}(i)' if {0} is complex",

@@ -95,6 +95,8 @@ def value_of(name: str, matrix: Array, direction: Array | None) -> Value:
             return determinant(matrix)
         case "logdet":
             return _logarithm(regular_determinant(matrix))
+        case "logabsdet":
+            return _logarithm(abs(regular_determinant(matrix)))
         case "adjugate":
             return adjugate(matrix)
         case "adjugate_along" if direction is not None:

@@ -215,7 +215,7 @@ def _of_matrix(term: Reduce, scope: Scope) -> Piece:
     given = arguments_of(term)
     if not sign:
         return rf"{term_latex(given[0], scope, ATOM)}^{{-1}}", POSTFIX
-    return called(sign, _arguments(given, scope)), ATOM
+    return sign.format(bracketed(_arguments(given, scope))), ATOM
 
 
 def _exponent(exponent: Term, scope: Scope) -> str:

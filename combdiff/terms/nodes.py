@@ -346,7 +346,7 @@ ALONG = frozenset({"adjugate_along"})
 """Derivatives of functions of a matrix along another one, which stands where others have the mark."""
 MATRICES = frozenset({"inv", "adjugate"}) | ALONG
 """Functions of a matrix whose value is one, too."""
-OF_MATRICES = MATRICES | {"det", "logdet"}
+OF_MATRICES = MATRICES | {"det", "logdet", "logabsdet"}
 """Functions of a matrix."""
 REDUCTIONS = frozenset({"prod", "maximum", "minimum", "logsumexp", "norm"}) | SHARES | OF_MATRICES
 """What numbers are reduced to, but for their sum."""
@@ -374,7 +374,7 @@ class Reduce(Term):
         elif self.kind in SHARES:
             kind = Map(kinds, REAL)
         else:
-            kind = REAL if self.kind == "norm" else number
+            kind = REAL if self.kind in ("norm", "logabsdet") else number
         self._seal(kind, (self.kind, self.of), self.of.free)
 
     @property

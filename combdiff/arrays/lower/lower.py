@@ -33,6 +33,7 @@ from combdiff.arrays.lower.cumulative import cumulative
 from combdiff.arrays.lower.factoring import factored
 from combdiff.arrays.lower.guarding import Guarding
 from combdiff.arrays.lower.indexing import affine, entry, scatter
+from combdiff.arrays.lower.inverses import solved
 from combdiff.arrays.lower.reducing import entry_of_ties, reduced
 from combdiff.arrays.lower.signature import (
     Result,
@@ -177,6 +178,7 @@ class _Lowering(Solving, Guarding):
         outputs, self.names = translated(outputs, self.names, self.sizes)
         outputs, self.names = stacked(outputs, self.names, self.sizes)
         outputs, self.names = written_at(outputs, self.names, self.sizes)
+        outputs, self.names = solved(outputs, self.names, self.sizes)
         outputs, self.names = factored(outputs, self.names, self.sizes)
         outputs, self.names = interned(outputs, self.names)
         taken = self.parameters.used(self.taken(arguments, outputs), outputs)

@@ -93,7 +93,7 @@ SPELLING = Spelling(
     from_numpy="jnp.asarray({0})",
     contiguous="jnp.asarray({0})",
     solve="jnp.linalg.solve({0}, {1})",
-    linear_algebra="jnp.linalg.{0}",
+    linear_algebra="jnp.linalg.",
     cholesky="jnp.linalg.cholesky({0})",
     solver_words=_SOLVER_WORDS,
 )

@@ -119,6 +119,6 @@ class Spelling:
     # equations; `solver_words` are replaced in the text of the solvers, which is NumPy's
     solve: str
     cholesky: str = ""
-    linear_algebra: str = ""  # functions of matrices, by their names
+    linear_algebra: str = ""  # where functions of matrices are
     scan: bool = True  # whether there are loops whose states are kept
     solver_words: Mapping[str, str] = field(default_factory=dict)

@@ -151,5 +151,5 @@ LATEX = Notation(
     pullback=r"\mathcal{{P}}({})",
     functions={name: _WRITTEN_ROUND.get(name, _pattern(row)) for name, row in SCALAR_FUNCTIONS.items()}
     | {name: rf"\operatorname{{{{{name}}}}}({{}})" for name in ("softmax", "logsumexp")},
-    of_matrices={name: quoted(row.latex) + "({})" for name, row in MATRIX_FUNCTIONS.items()},
+    of_matrices={name: row.latex.replace("{}", "({})") for name, row in MATRIX_FUNCTIONS.items()},
 )

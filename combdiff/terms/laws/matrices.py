@@ -2,7 +2,7 @@
 
     inv         𝒫(inv)(A, K) = −A⁻ᴴ K A⁻ᴴ
     det         𝒫(det)(A, k) = k adj(A)ᴴ, which is k (det A)' A⁻ᴴ, and right where A is singular, too
-    logdet      𝒫(logdet)(A, k) = k A⁻ᴴ
+    logdet      𝒫(logdet)(A, k) = k A⁻ᴴ; `logabsdet` is its real part, which real matrices of either sign have
     adjugate    det(A) A⁻¹, computed without a division; `adjugate(A, K)` is its derivative at A along K
 
 A row is written with matrices as on paper (`Matrix`); it meets indices only when an entry is asked for. The reduction
@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 from combdiff.errors import UnsupportedError
 from combdiff.terms.nodes import ALONG, MATRICES, OF_MATRICES, ONE, App, Lam, Reduce, Term, Var, fresh
-from combdiff.terms.terms import add, apply, conj, lam, mul, neg, reduction, total
-from combdiff.terms.types import Map, Type
+from combdiff.terms.terms import add, apply, call, conj, lam, mul, neg, reduction, total
+from combdiff.terms.types import Map, Type, is_complex
 
 Entry = Callable[[Term, Term], Term]
 
@@ -103,7 +103,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatrixFunction:
-    """A row: its LaTeX (empty for a power), floating-point operations in n³, and what cotangents and tangents become.
+    """A row: its LaTeX (`{}` is what stands in brackets), operations in n³, and what cotangents and tangents become.
 
     Of a function whose values are numbers the pullback is that of 1, and the pushforward a trace: only `slope` is told,
     the matrix S with f(A + εK) = f(A) + ε tr(S K).
@@ -133,7 +133,8 @@ class MatrixFunction:
         """The tangent of the value."""
         at = self._place(whole)
         if self.slope is not None:
-            return (self.slope(at) @ tangent).trace
+            moved = (self.slope(at) @ tangent).trace
+            return moved if is_complex(whole.type) else call("real", moved)
         assert self.pushforward is not None, "one of both is told"
         return self.pushforward(at, tangent).term
 
@@ -156,16 +157,17 @@ MATRIX_FUNCTIONS: dict[str, MatrixFunction] = {
             pullback=lambda at, K: -(at.inverse.adjoint @ K @ at.inverse.adjoint),
             pushforward=lambda at, K: -(at.inverse @ K @ at.inverse),
         ),
-        MatrixFunction("det", r"\det", 2 / 3, slope=lambda at: at.adjugate),
-        MatrixFunction("logdet", r"\log\det", 2 / 3, slope=lambda at: at.inverse),
+        MatrixFunction("det", r"\det{}", 2 / 3, slope=lambda at: at.adjugate),
+        MatrixFunction("logdet", r"\log\det{}", 2 / 3, slope=lambda at: at.inverse),
+        MatrixFunction("logabsdet", r"\log\lvert\det{}\rvert", 2 / 3, slope=lambda at: at.inverse),
         MatrixFunction(
             "adjugate",
-            r"\operatorname{adj}",
+            r"\operatorname{{adj}}{}",
             30,
             pullback=lambda at, K: at.of("adjugate", K.adjoint).adjoint,
             pushforward=lambda at, K: at.of("adjugate", K),
         ),
-        MatrixFunction("adjugate_along", r"\operatorname{adj}", 60),
+        MatrixFunction("adjugate_along", r"\operatorname{{adj}}{}", 60),
     )
 }
 """The functions of whole matrices."""
