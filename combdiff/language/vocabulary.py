@@ -17,7 +17,8 @@ LINEAR = frozenset({"adjoint", "inverse"})
 OF_MAPS = DERIVATIVES | LINEAR | {"root"}
 COMPARISONS = frozenset({"delta", "indicator", "where"})
 REDUCTIONS = frozenset({"prod", "mean", "maximum", "minimum", "ties", "logsumexp", "softmax", "cumsum"})
-HIDDEN = REDUCTIONS | {"size", "norm", *(OF_MATRICES - ALONG)}
+OF_TENSORS = frozenset({"norm", "tr", "transpose", "diag", "Diagonal", "dot"}) | (OF_MATRICES - ALONG)
+HIDDEN = REDUCTIONS | OF_TENSORS | {"size"}
 """Functions that a name of the program hides."""
 CONSTANTS = frozenset({"im", "pi"})
 FUNCTIONS = {*SCALAR_FUNCTIONS, *OF_MAPS, *COMPARISONS, *HIDDEN}

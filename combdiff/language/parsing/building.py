@@ -23,9 +23,12 @@ from combdiff.language.parsing.syntax import (
     Comparison,
     Compose,
     Definition,
+    Dotted,
+    Each,
     Expr,
     Junction,
     Lambda,
+    LeftDivision,
     MapType,
     Name,
     Negation,
@@ -46,6 +49,8 @@ if TYPE_CHECKING:
 
 LARGEST_EXPONENT = 400
 _MOST_DIGITS = 1000
+_PLAIN = frozenset(("PLUS", "MINUS", "STAR", "SLASH"))
+_SIGNS = {"DOT_MINUS": "-"}
 _RELATIONS = {"≤": "<=", "≥": ">=", "≠": "!="}
 
 
@@ -173,6 +178,26 @@ def _chain(parts: Sequence[Piece | Token], inverse: str) -> tuple[tuple[bool, Ex
     return tuple(rest)
 
 
+def _operations(parts: Sequence[Piece | Token], inverse: str, chain: type[Plus | Times]) -> Expr:
+    """A chain of operators of one rank: flat, but for those with a dot and for left division, which take two each."""
+    if all(isinstance(part, Piece) or part.type in _PLAIN for part in parts):
+        return chain(_chain(parts, inverse), around(parts))
+    done, *rest = parts
+    assert isinstance(done, Piece)
+    left = expression(done)
+    for n in range(0, len(rest), 2):
+        sign, right = rest[n], rest[n + 1]
+        assert not isinstance(sign, Piece) and isinstance(right, Piece)
+        span = around(parts[: n + 3])
+        if sign.type in _PLAIN:
+            left = chain(((False, left), (sign.type == inverse, expression(right))), span)
+        elif sign.type == "BACKSLASH":
+            left = LeftDivision(left, expression(right), span)
+        else:
+            left = Dotted(_SIGNS.get(sign.type, str(sign)[1:]), left, expression(right), span)
+    return left
+
+
 def _distinct(named: Iterable[tuple[str, Span]], what: str) -> None:
     seen: dict[str, Span] = {}
     for name, span in named:
@@ -275,14 +300,15 @@ class Builder:
         return made(Compose(_exprs(parts), span := around(parts)), parts, span)
 
     def plus(self, parts: list[Piece | Token]) -> Piece:
-        terms = list(_chain(parts, "MINUS"))
-        first = terms[0][1]
-        if isinstance(first, Plus) and len(first.terms) == 1:
-            terms[:1] = first.terms
-        return made(Plus(tuple(terms), span := around(parts)), parts, span)
+        found = _operations(parts, "MINUS", Plus)
+        if isinstance(found, Plus):
+            first = found.terms[0][1]
+            if isinstance(first, Plus) and len(first.terms) == 1:
+                found = Plus((*first.terms, *found.terms[1:]), found.span)
+        return made(found, parts, around(parts))
 
     def times(self, parts: list[Piece | Token]) -> Piece:
-        return made(Times(_chain(parts, "SLASH"), span := around(parts)), parts, span)
+        return made(_operations(parts, "SLASH", Times), parts, around(parts))
 
     def signed(self, parts: list[Piece | Token]) -> Piece:
         ((minus, operand),) = _chain(parts, "MINUS")
@@ -291,7 +317,14 @@ class Builder:
 
     def caret(self, parts: list[Piece | Token]) -> Piece:
         base, exponent = _exprs(parts)
-        return made(Caret(base, exponent, span := around(parts)), parts, span)
+        span = around(parts)
+        dotted = any(not isinstance(part, Piece) and part.type == "DOT_CARET" for part in parts)
+        found = Dotted("^", base, exponent, span) if dotted else Caret(base, exponent, span)
+        return made(found, parts, span)
+
+    def each(self, parts: list[Piece | Token]) -> Piece:
+        function, *args = _exprs(parts)
+        return made(Each(function, tuple(args), span := around(parts)), parts, span)
 
     def prime(self, parts: list[Piece | Token]) -> Piece:
         (of,) = _exprs(parts)
