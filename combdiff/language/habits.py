@@ -9,29 +9,24 @@ from collections.abc import Sequence
 
 from combdiff.language.parsing.syntax import Apply, Expr, Name, Numeral
 
-_SOLVE = "to solve {0} y = b for y, write i -> sum(j, inv({0})(i, j) * b(j))"
+_SOLVE = "to solve {0} y = b for y, write {0} \\ b"
 _NO_ORDER = "write maximum(i, x(i)) for the largest entry; the language cannot compute its index"
 _STEP = "write where(a <= b, e, f) for e where a <= b, and f elsewhere"
 
 FUNCTIONS = {
     # of matrices and vectors
-    "tr": "write sum(i, {0}(i, i))",
-    "trace": "write sum(i, {0}(i, i))",
+    "trace": "write tr({0})",
     "slogdet": "write logdet({0}), or logabsdet({0}) where the determinant may be negative",
-    "pinv": "of a matrix of full column rank, write inv((i, j) -> sum(k, {0}(k, i) * {0}(k, j))), times its transpose",
+    "pinv": "of a matrix of full column rank, write inv({0}' * {0}) * {0}'",
     "solve": _SOLVE,
-    "dot": "write sum(i, {0}(i) * {1}(i)), with {0}(i)' if {0} is complex",
-    "inner": "write sum(i, {0}(i) * {1}(i)), with {0}(i)' if {0} is complex",
-    "vdot": "write sum(i, {0}(i)' * {1}(i))",
-    "matmul": "write sum(j, {0}(i, j) * {1}(j, k))",
-    "outer": "write (i, j) -> {0}(i) * {1}(j)",
+    "inner": "write {0}' * {1}",
+    "vdot": "write {0}' * {1}",
+    "matmul": "write {0} * {1}",
+    "outer": "write {0} * {1}' for vectors",
     "kron": "write the product with an index for each slot: (i, j, k, l) -> {0}(i, j) * {1}(k, l)",
     "einsum": "write the sum: sum((j, k), A(i, j) * B(j, k))",
-    "norm": "write sqrt(sum(i, abs2({0}(i))))",
-    "transpose": "write the entries with exchanged indices: {0}(j, i)",
-    "adj": "write {0}(j, i)'",
-    "diag": "write the entries: {0}(i, i) is the diagonal of {0}, delta(i, j, {0}(i)) a diagonal matrix",
-    "eye": "write delta(i, j, 1)",
+    "adj": "write {0}'",
+    "eye": "write I, beside a matrix, or (i, j) -> delta(i, j, 1)",
     "average": "write mean(i, {0}(i))",
     "std": "define m = mean(i, x(i)), and write sqrt(mean(i, (x(i) - m)^2))",
     "var": "define m = mean(i, x(i)), and write mean(i, (x(i) - m)^2)",

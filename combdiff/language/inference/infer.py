@@ -150,7 +150,7 @@ class Elaborator:
             case Numeral(value):
                 return Const(value)
             case Apply(function, args):
-                return calls.call(self, calls.callee(self, function, scope, args), args, scope, e.span, function)
+                return self.applied(function, args, scope, e.span)
             case Lambda():
                 return self.lambda_(e, scope, wanted)
             case Summation():
@@ -175,6 +175,10 @@ class Elaborator:
                 except UnsupportedError as problem:  # a number of too many digits
                     problem.span = problem.span or e.span
                     raise
+
+    def applied(self, function: Expr, args: Sequence[Expr | Ready], scope: Scope, span: Span) -> Term:
+        """The term of `function(args)`."""
+        return calls.call(self, calls.callee(self, function, scope, args), args, scope, span, function)
 
     @property
     def is_guarded(self) -> bool:
@@ -206,7 +210,9 @@ class Elaborator:
         match term.type:
             case Map(params) as kind if kind.is_tensor:
                 entry = f"{name or 'C'}({', '.join('ijklmnop'[: len(params)])})"
-                remedy = f"write its entry: {entry}, conjugated {entry}'"
+                remedy = (
+                    f"write its entry: {entry}, conjugated {entry}'; of every entry a function is f.({name or 'C'})"
+                )
             case Map():
                 remedy = f"apply it: {name or 'f'}(x)"
             case _:
@@ -313,6 +319,8 @@ class Elaborator:
             raise LanguageError(f"{name} is a keyword of the language", span=span, remedy="choose another name")
 
     def _summation(self, e: Summation, scope: Scope) -> Term:
+        if not e.params:
+            return tensors.of_all_entries(self, e.body, scope)
         indices = tuple([self.bound(p) for p in e.params])
         for p, index in zip(e.params, indices, strict=True):
             if index.kind != REAL and not isinstance(index.kind, Index):

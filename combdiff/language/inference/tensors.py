@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from combdiff.errors import LanguageError, Span
-from combdiff.language.inference import calls
 from combdiff.language.inference.fit import fit
 from combdiff.language.inference.scope import Ready, Scope
 from combdiff.language.parsing.syntax import (
@@ -396,7 +395,7 @@ def _combined(el: Elaborator, sign: str, entries: Sequence[Term], span: Span) ->
 
 def _called(el: Elaborator, function: Expr, entries: Sequence[Term], scope: Scope, span: Span) -> Term:
     args = [Ready(entry, span) for entry in entries]
-    value = calls.call(el, calls.callee(el, function, scope, args), args, scope, span, function)
+    value = el.applied(function, args, scope, span)
     if not isinstance(value.type, Number | Index):
         raise LanguageError(
             f"this function of an entry returns {in_words(value.type)}",
@@ -440,6 +439,20 @@ def named(el: Elaborator, name: str, args: Sequence[Expr | Ready], scope: Scope,
             fit(own[1].kind, i.kind, el.ranges, place)
             entry = terms.apply(of, i, i)
             return terms.total((i,), entry) if name == "tr" else Lam((i,), entry)
+
+
+def of_all_entries(el: Elaborator, e: Expr, scope: Scope) -> Term:
+    """`sum(A)`, the sum of all entries."""
+    x = operand(el, e, scope)
+    t = x.of if isinstance(x, Row) else x
+    if not (isinstance(t, Term) and _is_tensor(t)):
+        raise LanguageError(
+            "sum of a single thing adds the entries of a tensor",
+            span=e.span,
+            remedy="name the indices that it runs over: sum(i, x(i))",
+        )
+    own = _indices(el, t, e.span)
+    return terms.total(own, terms.apply(t, *own))
 
 
 RANKS = {"tr": (2,), "transpose": (2,), "diag": (2,), "Diagonal": (1,), "dot": (1, 1)}

@@ -241,6 +241,23 @@ def _param(entry: Piece) -> Param:
             )
 
 
+def _summed_over(piece: Piece) -> Sequence[Param]:
+    """The indices of a sum: `i`, `(i, k::BZ)`."""
+    match piece.node:
+        case Binders(params):
+            return params
+        case Name(text, span):
+            return [Param(text, None, span)]
+        case Parens(items) if all(isinstance(item, Name) for item in items):
+            return [Param(item.text, None, item.span) for item in items if isinstance(item, Name)]
+        case _:
+            raise LanguageError(
+                "expected the indices that a sum runs over",
+                span=piece.span,
+                remedy="name them first: sum(i, x(i)), sum((i, j), A(i, j)); of all entries of a tensor: sum(A)",
+            )
+
+
 def _index(parts: Sequence[Piece | Token]) -> Param:
     """`k` or `k::BZ`."""
     kinds = [_type(piece) for piece in pieces(parts)]
@@ -266,9 +283,6 @@ class Builder:
     def entry(self, parts: list[Piece | Token]) -> Piece:
         if isinstance(parts[0], Piece):
             return parts[0]
-        return made(_index(parts), parts)
-
-    def index(self, parts: list[Piece | Token]) -> Piece:
         return made(_index(parts), parts)
 
     def plain(self, parts: list[Piece]) -> Piece:
@@ -324,6 +338,7 @@ class Builder:
 
     def each(self, parts: list[Piece | Token]) -> Piece:
         function, *args = _exprs(parts)
+        _refuse_number(function, around(parts))
         return made(Each(function, tuple(args), span := around(parts)), parts, span)
 
     def prime(self, parts: list[Piece | Token]) -> Piece:
@@ -334,20 +349,23 @@ class Builder:
         function, *given = pieces(parts)
         args = tuple(arg.node if isinstance(arg.node, Binders) else expression(arg) for arg in given)
         called = expression(function)
-        if isinstance(called, Numeral):
-            raise LanguageError(
-                "a number cannot be applied",
-                span=around(parts),
-                remedy="write a product with *: 2 * (x + y)",
-            )
+        _refuse_number(called, around(parts))
         return made(Apply(called, args, span := around(parts)), parts, span)
 
     def summation(self, parts: list[Piece | Token]) -> Piece:
-        found = pieces(parts)
-        indices = [piece for piece in found if isinstance(piece.node, Param)]
-        *condition, body = [expression(piece) for piece in found if piece not in indices]
-        params = _params([_param(index) for index in indices], "list of indices")
-        return made(Summation(params, body, span := around(parts), *condition), parts, span)
+        first, *rest = pieces(parts)
+        span = around(parts)
+        if not rest:
+            return made(Summation((), expression(first), span), parts, span)
+        if len(rest) > 2:
+            raise LanguageError(
+                "a sum has indices, perhaps a condition, and a term",
+                span=rest[2].span,
+                remedy="put several indices in parentheses: sum((p, q), A(p, q))",
+            )
+        *condition, body = map(expression, rest)
+        params = _params(_summed_over(first), "list of indices")
+        return made(Summation(params, body, span, *condition), parts, span)
 
     def definition(self, parts: list[Piece | Token]) -> Piece:
         pattern, sign, value = parts
@@ -403,6 +421,11 @@ class Builder:
     def domain(self, parts: list[Piece | Token]) -> Piece:
         name, settings, span = _declared(parts)
         return made(domain(name, settings, span), parts, span)
+
+
+def _refuse_number(called: Expr, span: Span) -> None:
+    if isinstance(called, Numeral):
+        raise LanguageError("a number cannot be applied", span=span, remedy="write a product with *: 2 * (x + y)")
 
 
 def _type_name(parts: Sequence[Token]) -> TypeName:

@@ -52,7 +52,10 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class Summation:
-    """`sum((i, k::BZ), body)`, and `sum((i, j), i < j, body)`, whose condition says what takes part."""
+    """`sum((i, k::BZ), body)`, and `sum((i, j), i < j, body)`, whose condition says what takes part.
+
+    Without indices, `sum(A)`, it is of all entries of a tensor.
+    """
 
     params: tuple[Param, ...]
     body: Expr
