@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from combdiff.budget import Budget, OutOfTime
 from combdiff.canon.labelling import Vanishes
@@ -25,6 +26,7 @@ from combdiff.terms.terms import (
     Lam,
     Let,
     Mul,
+    Reduce,
     Term,
     Var,
     add,
@@ -35,8 +37,9 @@ from combdiff.terms.terms import (
     number,
     rebuild,
     split_coefficient,
+    substitute,
 )
-from combdiff.terms.types import Index, Symmetry, is_complex
+from combdiff.terms.types import HERMITIAN, SYMMETRIC, Index, Symmetry, is_complex
 
 Symmetries = Mapping[Var, tuple[Symmetry, ...]]
 Groups = Sequence[Sequence[Term]]
@@ -99,7 +102,7 @@ def normal_form(
     When the budget is spent, a term is its own canonical form: equal forms are still equal terms.
     """
     budget = budget or Budget()
-    reader = Reader(symmetries, frozenset(unused), ask=budget.check)
+    reader = reader_of(symmetries, unused, budget)
     if too_deep(term) or budget.over():
         return _opaque(term)
     try:
@@ -114,6 +117,24 @@ def normal_form(
     if scale[0] < 0 and not scale[1]:
         return NormalForm(times(coefficient, opposite(scale)), key, -1)
     return NormalForm(times(coefficient, scale), key, 1)
+
+
+def reader_of(symmetries: Symmetries, unused: Collection[Var], budget: Budget) -> Reader:
+    """What reads terms, and tells which matrices are their transposes or adjoints."""
+    known = tuple(symmetries.items()), frozenset(unused)
+    return Reader(symmetries, known[1], ask=budget.check, laws=lambda whole: _laws_of_matrix(whole, *known))
+
+
+@lru_cache(maxsize=1024)
+def _laws_of_matrix(
+    whole: Reduce, symmetries: tuple[tuple[Var, tuple[Symmetry, ...]], ...], unused: frozenset[Var]
+) -> tuple[Symmetry, ...]:
+    """Whether the matrix of a function of matrices is its transpose, or its adjoint."""
+    i, j = whole.indices
+    turned = substitute(whole.body, {i: j, j: i})
+    images = {SYMMETRIC: turned, HERMITIAN: conj(turned)}
+    own = normal_form(whole.body, dict(symmetries), unused)
+    return tuple(law for law, image in images.items() if normal_form(image, dict(symmetries), unused) == own)
 
 
 def _opaque(term: Term) -> NormalForm:
