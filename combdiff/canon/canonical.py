@@ -121,20 +121,35 @@ def normal_form(
 
 def reader_of(symmetries: Symmetries, unused: Collection[Var], budget: Budget) -> Reader:
     """What reads terms, and tells which matrices are their transposes or adjoints."""
-    known = tuple(symmetries.items()), frozenset(unused)
-    return Reader(symmetries, known[1], ask=budget.check, laws=lambda whole: _laws_of_matrix(whole, *known))
+    own = frozenset(unused)
+    return Reader(symmetries, own, ask=budget.check, laws=lambda whole: laws_of_matrix(whole, symmetries, own))
+
+
+def laws_of_matrix(whole: Reduce, symmetries: Symmetries, unused: Collection[Var]) -> tuple[Symmetry, ...]:
+    """The symmetries of the matrix that a function of matrices is of, and of an inverse with it.
+
+    >>> from combdiff.terms.terms import ONE, App, fresh, reduction
+    >>> from combdiff.terms.types import REAL, Domain, Index, Map
+    >>> n = Index(Domain("n"))
+    >>> S, i, j = fresh("S", Map((n, n), REAL, (SYMMETRIC,))), fresh("i", n), fresh("j", n)
+    >>> whole = reduction("inv", (i, j), ONE, App(S, (i, j)))
+    >>> laws_of_matrix(whole, {}, ()) == (SYMMETRIC,)
+    True
+    """
+    return _laws_of_matrix(whole, tuple(symmetries.items()), frozenset(unused))
 
 
 @lru_cache(maxsize=1024)
 def _laws_of_matrix(
     whole: Reduce, symmetries: tuple[tuple[Var, tuple[Symmetry, ...]], ...], unused: frozenset[Var]
 ) -> tuple[Symmetry, ...]:
-    """Whether the matrix of a function of matrices is its transpose, or its adjoint."""
     i, j = whole.indices
     turned = substitute(whole.body, {i: j, j: i})
     images = {SYMMETRIC: turned, HERMITIAN: conj(turned)}
     own = normal_form(whole.body, dict(symmetries), unused)
-    return tuple(law for law, image in images.items() if normal_form(image, dict(symmetries), unused) == own)
+    found = [law for law, image in images.items() if normal_form(image, dict(symmetries), unused) == own]
+    # a real matrix that is symmetric is said to be so once
+    return tuple(found if is_complex(whole.body.type) else found[:1])
 
 
 def _opaque(term: Term) -> NormalForm:

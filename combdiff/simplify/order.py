@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from combdiff.canon.canonical import Symmetries
+from combdiff.canon.canonical import Symmetries, laws_of_matrix
 from combdiff.canon.repeats import Repeats
 from combdiff.simplify.images import plainest
 from combdiff.simplify.products import content
+from combdiff.terms.nodes import ALONG, MATRICES
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,
@@ -28,6 +29,7 @@ from combdiff.terms.terms import (
     Let,
     Mul,
     Pow,
+    Reduce,
     Sum,
     Term,
     Tuple,
@@ -105,6 +107,9 @@ class ReadingOrder:
                 return diff(kind, lam(params, _named_whole(self(body, met))))
             case App(Var() as tensor, _) | Conj(App(Var() as tensor, _)) if tensor not in self.unused:
                 return plainest(t, met, self.derived.get(tensor, ()))
+            case App(Reduce(kind) as whole, _) if kind in MATRICES - ALONG:
+                entry = rebuild(t, [self(c, met) for c in children(t)])
+                return plainest(entry, met, laws_of_matrix(whole, self.derived, self.unused))
             case _:
                 below = children(t)
                 return rebuild(t, [self(c, met) for c in below]) if below else t

@@ -172,6 +172,11 @@ FORMULAS = {
     "(X::CM) -> real(logdet(X))": "X⁻†",
     "(X::RM) -> sum(i, inv(X)(i, i))": "-(X⁻ᵀ)^2",
     "(X::RM) -> det(X)^2": "2 det(X)^2 X⁻ᵀ",
+    "(K::Sym) -> (y::RV) -> y' * (K \\ y)": "2 K⁻¹ y",
+    "(K::Her) -> (y::CV) -> y' * (K \\ y)": "2 K⁻¹ y",
+    "(X::RM) -> logdet(X' * X + I)": "2 X (Xᵀ X + 𝐈)⁻¹",
+    "(X::RM) -> tr(inv(X' * X + I))": "u1 = Xᵀ X + 𝐈\n-2 X (u1⁻¹)^2",
+    "(S::Sym, H::Sym) -> (C::RM) -> tr((C' * S * C) \\ (C' * H * C))": "u1 = Cᵀ S C\n2 (H - S C u1⁻¹ Cᵀ H) C u1⁻¹",
 }
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import TYPE_CHECKING
 
+from combdiff.canon.canonical import laws_of_matrix
 from combdiff.canon.repeats import form
 from combdiff.notation.latex_names import latex_name
 from combdiff.notation.matrix.expr import (
@@ -241,6 +242,7 @@ class Drafting:
             number = self.numbered[term, legs] = len(self.atoms)
             self.atoms.append(made)
             symmetries = term.type.symmetries if isinstance(term.type, Map) and isinstance(term, Var) else ()
+            symmetries = laws_of_matrix(term, {}, ()) if isinstance(term, Reduce) else symmetries
             for law, holds in (
                 ("Real", not is_complex(term.type)),
                 ("Symmetric", SYMMETRIC in symmetries),
