@@ -251,6 +251,10 @@ class Evaluation:
                 most = shifted.max(axis=-1, initial=-np.inf, keepdims=True)
                 most = np.where(np.isfinite(most), most, 0)
                 found = np.log((weights * np.exp(shifted - most)).sum(axis=-1)) + most[..., 0]
+            case "argmax" | "argmin":
+                numbers = values.real if t.kind == "argmax" else -values.real
+                first = np.where(marks, numbers, -np.inf).argmax(axis=-1)
+                found = range_of(t.indices[0], self.sample.sizes)[first].astype(float)
             case "norm":
                 found = np.sqrt(np.where(marks, np.abs(values) ** 2, 0).sum(axis=-1))
             case _:
@@ -283,6 +287,8 @@ class Evaluation:
         # the entries of a list of offsets, or of an array of integers, are integers
         if not (isinstance(f.type, Map) and (f.type.is_tensor or isinstance(f.type.result, Index))):
             return self._unknown_entry(f, args)
+        if isinstance(f, Reduce) and not args:
+            return self._reduced(f)
         if isinstance(f, Reduce):
             return self._entry_of_ties(f, args)
         if isinstance(f, App | Proj) and any(self._is_open(v) for v in f.free):

@@ -11,7 +11,6 @@ from combdiff.language.parsing.syntax import Apply, Expr, Name, Numeral
 
 _DETERMINANT = "there is no determinant; for a small matrix, write the formula: A(0, 0) * A(1, 1) - A(0, 1) * A(1, 0)"
 _SOLVE = "to solve {0} y = b for y, write inverse((y::RV) -> i -> sum(j, {0}(i, j) * y(j)))(b)"
-_NO_ORDER = "write maximum(i, x(i)) for the largest entry; the language cannot compute its index"
 _STEP = "write where(a <= b, e, f) for e where a <= b, and f elsewhere"
 
 FUNCTIONS = {
@@ -43,9 +42,9 @@ FUNCTIONS = {
     "length": "name the size, {0}::RV{{n}}, and write n",
     "len": "name the size, {0}::RV{{n}}, and write n",
     "cumsum": "name the size, {0}::RV{{n}}, and write (i::N{{n}}) -> sum(j, j <= i, {0}(j))",
-    "argmax": _NO_ORDER,
-    "argmin": _NO_ORDER,
-    "sort": _NO_ORDER,
+    "findmax": "write maximum(i, x(i)) for the largest entry, and argmax(i, x(i)) for its index",
+    "findmin": "write minimum(i, x(i)) for the least entry, and argmin(i, x(i)) for its index",
+    "sort": "the language has no order of entries; write maximum(i, x(i)), minimum(i, x(i)) or argmax(i, x(i))",
     # of numbers
     "ln": "write log({0})",
     "exp2": "write 2^{0}",

@@ -15,7 +15,9 @@ DERIVATIVES = frozenset({"grad", "pullback"})
 LINEAR = frozenset({"adjoint", "inverse"})
 OF_MAPS = DERIVATIVES | LINEAR | {"root"}
 COMPARISONS = frozenset({"delta", "indicator", "where"})
-REDUCTIONS = frozenset({"prod", "mean", "maximum", "minimum", "ties", "logsumexp", "softmax", "cumsum"})
+REDUCTIONS = frozenset(
+    {"prod", "mean", "maximum", "minimum", "argmax", "argmin", "ties", "logsumexp", "softmax", "cumsum"}
+)
 HIDDEN = REDUCTIONS | {"size", "norm"}
 """Functions that a name of the program hides."""
 CONSTANTS = frozenset({"im", "pi"})

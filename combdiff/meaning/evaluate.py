@@ -128,6 +128,8 @@ class _Scope:
                 return self.given(t) if t in self.values or kind in DERIVATIVES else self.made_of(kind, of)
             case Reduce("ties" | "softmax", _):
                 return self.shares(t)
+            case App(Reduce("argmax" | "argmin", _) as whole, ()):
+                return self.first(whole)
             case Lam(params, _):
                 return self.array(t) if is_array(t.type) else self.callable(t, params)
             case App(function, args):
@@ -344,6 +346,17 @@ class _Scope:
         for value in self.marked(t):
             result = result * value if t.kind == "prod" else _better(t.kind, result, _part(value))
         return result
+
+    def first(self, t: Reduce) -> Value:
+        """The index at which the largest, or the least, number that takes part is first reached; of nothing the first."""
+        (points,) = self.ranges(t.indices)
+        found = [(p, self.with_(t.indices, (p,))) for p in points]
+        known = [(_part(s.number(t.body)), p) for p, s in found if s.number(t.mark) == 1]
+        if not points:
+            raise ArrayError(f"{t.kind} runs over an empty range", remedy="give arrays with at least one entry")
+        best = max if t.kind == "argmax" else min
+        # Python's functions return the first of what is equal
+        return best(known, key=lambda pair: pair[0])[1] if known else points[0]
 
     def marked(self, t: Reduce) -> list[Scalar]:
         """The numbers that take part."""

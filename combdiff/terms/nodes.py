@@ -342,7 +342,9 @@ class Indicator(Term):
 
 SHARES = frozenset({"ties", "softmax"})
 """Reductions whose value is a map of the indices that are bound."""
-REDUCTIONS = frozenset({"prod", "maximum", "minimum", "logsumexp", "norm"}) | SHARES
+PLACES = frozenset({"argmax", "argmin"})
+"""Reductions whose value is an index: a map of no indices to it, applied as an array of integers is."""
+REDUCTIONS = frozenset({"prod", "maximum", "minimum", "logsumexp", "norm"}) | SHARES | PLACES
 """What numbers are reduced to, but for their sum."""
 
 
@@ -352,7 +354,8 @@ class Reduce(Term):
 
     `of` maps the indices to (mark, e): what takes part has the mark 1, all else 0. `ties` is one over the number of the
     largest values at each of them, and 0 elsewhere: the derivative of the maximum by its values. `softmax` is that of
-    `logsumexp`, `norm` is √Σ|e|².
+    `logsumexp`, `norm` is √Σ|e|². `argmax` and `argmin` are the first index at which the extremum is reached; of
+    nothing, the first of the range.
     """
 
     kind: str
@@ -363,6 +366,7 @@ class Reduce(Term):
         number = _number(self.of.body.items[1].type)
         kind = Map(tuple(p.kind for p in self.of.params), REAL) if self.kind in SHARES else number
         kind = REAL if self.kind == "norm" else kind
+        kind = Map((), self.of.params[0].kind) if self.kind in PLACES else kind
         self._seal(kind, (self.kind, self.of), self.of.free)
 
     @property

@@ -55,6 +55,8 @@ def apply(function: Term, *args: Term) -> Term:
         case Diff("pullback", Term(type=Map(linear=True)) as of):
             # the derivative of a linear map is itself, wherever it is taken
             return apply(diff("adjoint", of), args[-1])
+        case Reduce():
+            return App(function, tuple(args))
         case _:
             return _without_number(App(function, tuple(args)))
 

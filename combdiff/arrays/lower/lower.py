@@ -7,6 +7,7 @@ bindings and bodies are arrays over their free indices, and equal arrays are com
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from combdiff.arrays import ops
 from combdiff.arrays.lower.argument_names import ArgumentNames
@@ -33,7 +34,7 @@ from combdiff.arrays.lower.cumulative import cumulative
 from combdiff.arrays.lower.factoring import factored
 from combdiff.arrays.lower.guarding import Guarding
 from combdiff.arrays.lower.indexing import affine, entry, scatter
-from combdiff.arrays.lower.reducing import entry_of_ties, reduced
+from combdiff.arrays.lower.reducing import entry_of_ties, place_of, reduced
 from combdiff.arrays.lower.signature import (
     Result,
     check_supported,
@@ -147,6 +148,7 @@ class _Lowering(Solving, Guarding):
         Solving.__init__(self, lambda f, taken: lower(f, self.sizes, taken, names), unknowns, names)
         Guarding.__init__(self)
         self.arrays = Arrays()
+        self.arrays.placed = partial(place_of, self)
         self.names = self.arrays.names
         self.contractions = Contractions(self.arrays, self.sizes, shared)
         self.parameters = Parameters(self.arrays, parts, names, of_equation)
@@ -292,6 +294,8 @@ class _Lowering(Solving, Guarding):
                 return Value(step, value.labels)
             case App(Diff("inverse", Lam()), _):
                 return self.solve(t)
+            case App(Reduce() as places, ()):
+                return place_of(self, places)
             case App(Reduce() as shares, args):
                 return entry_of_ties(self, shares, args)
             case App(Var() as f, args) if f in self.functions:

@@ -23,7 +23,7 @@ from combdiff.language.vocabulary import in_words
 from combdiff.terms import terms
 from combdiff.terms.conditions.comparing import compared
 from combdiff.terms.conditions.guards import under, unguarded
-from combdiff.terms.terms import MINUS_ONE, ONE, Lam, Term, Var
+from combdiff.terms.terms import MINUS_ONE, ONE, PLACES, Lam, Term, Var
 from combdiff.terms.types import REAL, Index, Map, is_complex
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ def reduction(el: Elaborator, name: str, args: Sequence[Expr | Ready], scope: Sc
     entries: dict[str, Entry | None] = {index.name: index for index in indices}
     inner = scope.child(entries)
     mark, body = _mark_and_body(el, name, args[1:], inner)
+    if name in PLACES:
+        _check_one(indices, args[0].span)
     if name == "mean":
         count = terms.total(indices, mark)
         return terms.mul(terms.power(count, MINUS_ONE), terms.total(indices, body))
@@ -61,6 +63,8 @@ def reduction(el: Elaborator, name: str, args: Sequence[Expr | Ready], scope: Sc
     if name == "cumsum":
         return _running(indices, body, args[0].span)
     made = terms.reduction(name, indices, mark, body)
+    if name in PLACES:
+        return terms.apply(made)
     if name != "softmax":
         return made
     own = tuple(terms.fresh(i.name, i.kind) for i in indices)
@@ -81,6 +85,16 @@ def _mark_and_body(el: Elaborator, name: str, args: Sequence[Expr | Ready], scop
         return weight, under(unguarded(weight)[0], el.number(second, scope))
     guard = conditions.conditional(el, first, scope, among_indices=True)
     return guard(ONE), guard(el.guarded(second, scope, guard.facts))
+
+
+def _check_one(indices: Sequence[Var], span: Span) -> None:
+    """What has an index for its value runs over one."""
+    if len(indices) != 1:
+        raise LanguageError(
+            "argmax and argmin run over one index, whose value they are",
+            span=span,
+            remedy="for each i of a matrix write argmax(j, A(i, j)), and argmax(i, maximum(j, A(i, j))) for its row",
+        )
 
 
 def _running(indices: Sequence[Var], body: Term, span: Span) -> Term:
