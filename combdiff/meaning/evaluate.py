@@ -348,7 +348,7 @@ class _Scope:
         return result
 
     def first(self, t: Reduce) -> Value:
-        """The index at which the largest, or the least, number that takes part is first reached; of nothing the first."""
+        """The index at which the extremum of what takes part is first reached; of nothing the first index."""
         (points,) = self.ranges(t.indices)
         found = [(p, self.with_(t.indices, (p,))) for p in points]
         known = [(_part(s.number(t.body)), p) for p, s in found if s.number(t.mark) == 1]

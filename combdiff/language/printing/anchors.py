@@ -94,6 +94,8 @@ class _Joins:
                 return nodes[item] if isinstance(nodes, tuple) else None
             case Reduce("ties" | "softmax", _):
                 return (*(self.of(i) for i in t.indices), None)
+            case Reduce("argmax" | "argmin", _):
+                return (self.of(t.indices[0]),)
             case Diff(kind, of):
                 return _derivative(kind, self.of(of))
             case _:

@@ -390,7 +390,7 @@ class Naming:
 
 def _is_entry_of_a_reduction(t: Term) -> bool:
     """Whether it is an entry of a softmax, which nobody computes twice."""
-    return isinstance(t, App) and isinstance(t.function, Reduce)
+    return isinstance(t, App) and isinstance(t.function, Reduce) and bool(t.args)
 
 
 LETTERS = {0: "tsac", 1: "vwuyz"}
