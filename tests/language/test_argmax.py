@@ -15,6 +15,7 @@ from combdiff.arrays.verify import verify
 from combdiff.language.inference.infer import infer
 from combdiff.language.parsing.parser import parse
 from combdiff.language.printing.printer import program_text
+from tests.emit.array_libraries import Numbers
 from tests.reading_back import assert_reads_back
 
 Oracle = Callable[..., float]
