@@ -32,7 +32,9 @@ def reduced(w: Writer, step: Step, op: ops.Reduced) -> Text:
         return Text(array + "".join(f".prod(axis={axis})" for axis in sorted(op.axes, reverse=True)), ATOM)
     axes = "" if not step.rank else f"axis={op.axes[0] if len(op.axes) == 1 else op.axes}"
     if op.kind in PLACES:
-        return Text(f"{array}.{op.kind}({axes})", ATOM)
+        place = w.spelling.concrete.format(f"{array}.{op.kind}({axes})")
+        # one place among slices is an integer where brackets take no arrays
+        return Text(f"{place}[()]" if w.spelling.points and not step.rank else place, ATOM)
     template = w.spelling.largest if op.kind == "maximum" else w.spelling.least
     return Text(template.format(array, axes, ", " if axes else ""), ATOM)
 
