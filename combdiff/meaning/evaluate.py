@@ -128,8 +128,8 @@ class _Scope:
                 return self.given(t) if t in self.values or kind in DERIVATIVES else self.made_of(kind, of)
             case Reduce("ties" | "softmax", _):
                 return self.shares(t)
-            case App(Reduce("argmax" | "argmin", _) as whole, ()):
-                return self.first(whole)
+            case App(Reduce("argmax" | "argmin", _) as reduction, ()):
+                return self.first(reduction)
             case Lam(params, _):
                 return self.array(t) if is_array(t.type) else self.callable(t, params)
             case App(function, args):

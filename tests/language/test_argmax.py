@@ -187,3 +187,102 @@ def test_the_libraries_agree(name: str, backend: str) -> None:
         theirs = d.compile(backend, value=True)(*map(library.to, given))
         for a, b in zip(d.compile(value=True)(*given), theirs, strict=True):
             np.testing.assert_allclose(library.back(b), a, rtol=1e-11, atol=1e-12)
+
+
+# --- what is found --------------------------------------------------------------------------------------------------
+
+
+def test_the_first_of_equal_numbers_counts() -> None:
+    for word, a in (("argmax", [1.0, 3, 2, 3]), ("argmin", [2.0, 1, 1, 3])):
+        program = f"(a::RV{{n}}) -> (x::RV{{n}}) -> x({word}(i, a(i))) + 10 * x({word}(i, 1 < i, a(i)))"
+        for backend in ("numpy", "jax", "torch", "dask"):
+            library = Numbers(backend)
+            f = cd.grad(program).compile(backend)
+            given = map(library.to, (np.array(a), np.arange(4.0)))
+            expected = {"argmax": [0, 1, 0, 10], "argmin": [0, 1, 10, 0]}[word]
+            np.testing.assert_array_equal(library.back(f(*given)), expected)
+
+
+def test_what_takes_no_part_is_not_found_among_infinite_numbers() -> None:
+    f = cd.simplified("(a::RV{n}) -> i -> argmax(j, i < j, log(a(j)))").compile()
+    with np.errstate(divide="ignore"):
+        np.testing.assert_array_equal(f(np.zeros(4)), [1, 2, 3, 0])
+
+
+def test_the_derivative_of_an_extremum_is_taken_where_it_is_reached() -> None:
+    largest, looked_up = (
+        cd.grad(f"(w::RV{{n}}) -> (x::RV{{n}}) -> {e}").compile()
+        for e in ("maximum(i, w(i) * x(i)^3)", "w(argmax(i, w(i) * x(i)^3)) * x(argmax(i, w(i) * x(i)^3))^3")
+    )
+    w, x = np.random.default_rng(3).normal(size=(2, 7))
+    np.testing.assert_allclose(looked_up(w, x), largest(w, x), rtol=1e-14)
+
+
+def test_numbers_that_decide_an_index_are_guarded() -> None:
+    d = cd.grad("(x::RV) -> sum(i, where(x(i) > 0, x(argmax(j, log(x(i)) * x(j)))^2))")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        value, gradient = d.compile(value=True)(np.array([1.0, -2.0, 3.0]))
+    assert value == 10
+    np.testing.assert_array_equal(gradient, [2, 0, 6])
+
+
+def test_an_argmax_is_computed_once() -> None:
+    source = cd.grad(PROGRAMS["hard assignment"][0]).compile(value=True).source
+    assert source.count(".argmin(") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["hard assignment", "the worst class", "one step of Viterbi's algorithm"])
+def test_jax_finds_the_same_gradient(name: str) -> None:
+    jax = pytest.importorskip("jax")
+    jax.config.update("jax_enable_x64", True)
+    jnp = jax.numpy
+
+    def clusters(X: Any, C: Any) -> Any:
+        nearest = ((X[:, None] - C) ** 2).sum(-1).argmin(1)
+        return ((X - C[nearest]) ** 2).sum()
+
+    def margins(y: Any, X: Any, W: Any) -> Any:
+        s, rows = X @ W.T, jnp.arange(len(y))
+        worst = s.at[rows, y].set(-jnp.inf).argmax(1)
+        return jax.nn.relu(1 + s[rows, worst] - s[rows, y]).sum()
+
+    def paths(A: Any, a: Any, E: Any) -> Any:
+        back, columns = (a[:, None] + A).argmax(0), jnp.arange(len(a))
+        return ((a[back] + A[back, columns] + E[back]) * E**2).sum()
+
+    written = {"hard assignment": clusters, "the worst class": margins, "one step of Viterbi's algorithm": paths}[name]
+    given = arguments(name, 7)
+    theirs = jax.grad(written, argnums=len(given) - 1)(*map(jnp.asarray, given))
+    np.testing.assert_allclose(cd.grad(PROGRAMS[name][0]).compile()(*given), theirs, rtol=1e-12, atol=1e-13)
+
+
+# --- messages -------------------------------------------------------------------------------------------------------
+
+LATTICE = "@domain BZ begin base = (I, I); periodic = true end\n"
+OFFSETS = "@domain X begin list = true end\n"
+
+
+@pytest.mark.parametrize(
+    ("program", "message", "remedy"),
+    [
+        ("(A::RM, x::RV) -> x(argmax((i, j), A(i, j)))", "run over one index", "argmax(i, maximum(j, A(i, j)))"),
+        ("(z::CV, x::RV) -> x(argmax(i, z(i)))", "complex numbers have no order", "abs"),
+        ("(x::RV) -> x(argmax(x))", "argmax takes its indices", "argmax(i, x(i))"),
+        ("(x::RV) -> argmax(i, x(i))", "the value of this map is an index", "maximum(i, x(i))"),
+        (LATTICE + "(a::(BZ) -> R, x::(BZ) -> R) -> x(argmax(k, a(k)))", "k is a point of BZ", "number the points"),
+        (OFFSETS + "(a::(X) -> R, x::(X) -> R) -> x(argmax(k, a(k)))", "k is a point of X", "number the points"),
+        ("(x::RV) -> x(argmax(i, x(i)) + 1)", "argmax(i, …) + 1 may leave the range", "periodic"),
+        (
+            "(f::RF) -> (x::RV) -> sum(t::R, f(t) * x(argmax(i, x(i) * t)))",
+            "may jump at places that move with x",
+            "write each jump as a condition",
+        ),
+    ],
+)
+def test_messages(program: str, message: str, remedy: str) -> None:
+    with pytest.raises(cd.CombDiffError) as caught:
+        cd.grad(program)
+    assert message in str(caught.value)
+    assert remedy in str(caught.value)

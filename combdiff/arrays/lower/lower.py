@@ -56,7 +56,7 @@ from combdiff.arrays.passes.translations import translated
 from combdiff.arrays.plan import Plan, Step, interned
 from combdiff.calculus.demands import demanded
 from combdiff.errors import UnsupportedError
-from combdiff.terms.conditions.guards import Guard, under
+from combdiff.terms.conditions.guards import Guard, both, under, unguarded
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     ONE,
@@ -446,7 +446,10 @@ class _Lowering(Solving, Guarding):
             wanted = (*stay, *(v for v in wanted if v not in stay))
         with self.under(guards):
             value = self._masked_sum(summed, rest, stay, wanted)
-        return scatter(self.arrays, value, forms, [v for v in stay if v not in summed]) if forms else value
+        # numbers that decide a place, as those of an argmax, are under the conditions on what stands there
+        held = (c for c in unguarded(rest)[0] if all(v in stay for v in c.free if isinstance(v.kind, Index)))
+        with self.under(both(guards, held)):
+            return scatter(self.arrays, value, forms, [v for v in stay if v not in summed]) if forms else value
 
     def _masked(self, masks: Sequence[Condition], summed: list[Var], rest: Term, alone: bool) -> tuple[list[Var], Term]:
         """What is left to sum over, and of what: under the δ that are solved for nothing, or read where two meet."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from combdiff.errors import LanguageError, Span
@@ -23,8 +23,8 @@ from combdiff.language.vocabulary import in_words
 from combdiff.terms import terms
 from combdiff.terms.conditions.comparing import compared
 from combdiff.terms.conditions.guards import under, unguarded
-from combdiff.terms.terms import MINUS_ONE, ONE, PLACES, Lam, Term, Var
-from combdiff.terms.types import REAL, Index, Map, is_complex
+from combdiff.terms.terms import MINUS_ONE, ONE, PLACES, Lam, Reduce, Term, Var, subterms
+from combdiff.terms.types import REAL, Index, Map, entry_range, is_complex
 
 if TYPE_CHECKING:
     from combdiff.language.inference.infer import Elaborator
@@ -36,7 +36,9 @@ def reduction(el: Elaborator, name: str, args: Sequence[Expr | Ready], scope: Sc
         raise LanguageError(
             f"{name} takes its indices, perhaps a condition, and a number",
             span=span,
-            remedy=f"write {name}(i, x(i)), {name}((i, j), A(i, j)) or {name}((i, j), i < j, A(i, j))",
+            remedy=f"write {name}(i, x(i)) or {name}(i, i < n, x(i)) for an x::RV{{n}}"
+            if name in PLACES
+            else f"write {name}(i, x(i)), {name}((i, j), A(i, j)) or {name}((i, j), i < j, A(i, j))",
         )
     params = _indices(args[0], name)
     _refuse_numbers(name, args, scope)
@@ -95,6 +97,20 @@ def _check_one(indices: Sequence[Var], span: Span) -> None:
             span=span,
             remedy="for each i of a matrix write argmax(j, A(i, j)), and argmax(i, maximum(j, A(i, j))) for its row",
         )
+
+
+def check_ranges(term: Term, places: Mapping[Var, Span]) -> None:
+    """The value of argmax is a number of a range, and no point of a lattice or of a list."""
+    for t in subterms(term):
+        if not (isinstance(t, Reduce) and t.kind in PLACES):
+            continue
+        domain = entry_range(t.type)
+        if domain is not None and (domain.listed or domain.directions > 1):
+            raise LanguageError(
+                f"{t.kind} runs over the numbers of a range, and {t.indices[0].name} is a point of {domain.name}",
+                span=places.get(t.indices[0]),
+                remedy="number the points, x::RV, and keep their coordinates in arrays of integers",
+            )
 
 
 def _running(indices: Sequence[Var], body: Term, span: Span) -> Term:
