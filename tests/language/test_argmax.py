@@ -204,7 +204,7 @@ def test_the_first_of_equal_numbers_counts() -> None:
 
 
 def test_what_takes_no_part_is_not_found_among_infinite_numbers() -> None:
-    f = cd.simplified("(a::RV{n}) -> i -> argmax(j, i < j, log(a(j)))").compile()
+    f = cd.simplified("(a::RV{n}) -> (i::N{n}) -> argmax(j, i < j, log(a(j)))").compile()
     with np.errstate(divide="ignore"):
         np.testing.assert_array_equal(f(np.zeros(4)), [1, 2, 3, 0])
 
