@@ -286,3 +286,11 @@ def test_messages(program: str, message: str, remedy: str) -> None:
         cd.grad(program)
     assert message in str(caught.value)
     assert remedy in str(caught.value)
+
+
+@pytest.mark.parametrize("backend", ["numpy", pytest.param("jax", marks=pytest.mark.slow), "torch"])
+def test_an_empty_range_has_no_first_index(backend: str) -> None:
+    library = Numbers(backend)
+    f = cd.simplified("(a::RV{n}) -> (x::RV{n}) -> x(argmax(i, a(i)))").compile(backend)
+    with pytest.raises(cd.ArrayError, match="of no numbers have no value"):
+        f(*map(library.to, (np.zeros(0), np.zeros(0))))
