@@ -10,7 +10,7 @@ from combdiff.arrays.plan import Step
 from combdiff.arrays.uses import is_inner_product
 from combdiff.emit.texts import Text, Writer, filled
 from combdiff.language.printing.document import ATOM, PRODUCT, SIGN
-from combdiff.terms.nodes import PLACES
+from combdiff.terms.terms import PLACES
 
 
 def reduction(w: Writer, step: Step, op: ops.Sum) -> Text:

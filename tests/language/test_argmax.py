@@ -232,6 +232,11 @@ def test_an_argmax_is_computed_once() -> None:
     assert source.count(".argmin(") == 1
 
 
+def test_a_kernel_of_cupy_takes_an_argmax_as_an_integer() -> None:
+    d = cd.grad("(v::RV) -> (X::RM{m, n}) -> sum((i, j), argmax(l, v(l)) < j, X(i, j)^2 * j)")
+    assert '"float64 x, float64 X, int64 y, int64 j"' in d.source("cupy")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["hard assignment", "the worst class", "one step of Viterbi's algorithm"])
 def test_jax_finds_the_same_gradient(name: str) -> None:

@@ -6,7 +6,7 @@ bindings and bodies are arrays over their free indices, and equal arrays are com
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
 from combdiff.arrays import ops
@@ -446,9 +446,7 @@ class _Lowering(Solving, Guarding):
             wanted = (*stay, *(v for v in wanted if v not in stay))
         with self.under(guards):
             value = self._masked_sum(summed, rest, stay, wanted)
-        # numbers that decide a place, as those of an argmax, are under the conditions on what stands there
-        held = (c for c in unguarded(rest)[0] if all(v in stay for v in c.free if isinstance(v.kind, Index)))
-        with self.under(both(guards, held)):
+        with self.under(both(guards, _held_at(stay, rest))):
             return scatter(self.arrays, value, forms, [v for v in stay if v not in summed]) if forms else value
 
     def _masked(self, masks: Sequence[Condition], summed: list[Var], rest: Term, alone: bool) -> tuple[list[Var], Term]:
@@ -489,6 +487,11 @@ class _Lowering(Solving, Guarding):
     def _summed(self, value: Value, summed: Sequence[Var]) -> Value:
         absent = [self.arrays.size(domain_of(v)) for v in summed if v not in value.labels]
         return self.arrays.product(ONE, [*absent, self.arrays.reduce(value, summed)])
+
+
+def _held_at(places: Collection[Var], t: Term) -> Guard:
+    """The conditions on what stands in certain places, under which numbers stand that decide them, as of an argmax."""
+    return tuple(c for c in unguarded(t)[0] if all(v in places for v in c.free if isinstance(v.kind, Index)))
 
 
 def _user_name(function: Term) -> str:
