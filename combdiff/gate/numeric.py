@@ -252,17 +252,16 @@ class Evaluation:
                 most = np.where(np.isfinite(most), most, 0)
                 found = np.log((weights * np.exp(shifted - most)).sum(axis=-1)) + most[..., 0]
             case "argmax" | "argmin":
-                numbers = values.real if t.kind == "argmax" else -values.real
-                first = np.where(marks, numbers, -np.inf).argmax(axis=-1)
+                first = _largest(marks, values.real if t.kind == "argmax" else -values.real).argmax(axis=-1)
                 found = range_of(t.indices[0], self.sample.sizes)[first].astype(float)
             case "norm":
                 found = np.sqrt(np.where(marks, np.abs(values) ** 2, 0).sum(axis=-1))
             case _:
                 marks = weights != 0
-                masked = np.where(marks, values.real, -np.inf)
-                most = masked.max(axis=-1, initial=-np.inf, keepdims=True)
-                top = marks & (masked == most)
+                top = _largest(marks, values.real)
                 if t.kind == "softmax":
+                    masked = np.where(marks, values.real, -np.inf)
+                    most = masked.max(axis=-1, initial=-np.inf, keepdims=True)
                     top = weights * np.exp(masked - np.where(np.isfinite(most), most, 0))
                 whole = top.sum(axis=-1, keepdims=True)
                 share = top / np.where(marks.any(axis=-1, keepdims=True), whole, 1)
@@ -395,6 +394,15 @@ class Evaluation:
             known = _fixed_by_delta(v, [w for w in t.indices if w is not v], t.body)
             self.sample.without_numbers[t] = known
         return known
+
+
+def _largest(marks: Array, numbers: Array) -> Array:
+    """Which of the numbers that take part are largest along the last axis."""
+    import numpy as np
+
+    masked = np.where(marks, numbers, -np.inf)
+    found: Array = marks & (masked == masked.max(axis=-1, initial=-np.inf, keepdims=True))
+    return found
 
 
 def _fixed_by_delta(v: Var, others: Sequence[Var], body: Term) -> Term:

@@ -32,14 +32,7 @@ if TYPE_CHECKING:
 
 def reduction(el: Elaborator, name: str, args: Sequence[Expr | Ready], scope: Scope, span: Span) -> Term:
     """The term of a reduction; a mean is a sum divided by the number of its terms."""
-    if len(args) not in (2, 3):
-        raise LanguageError(
-            f"{name} takes its indices, perhaps a condition, and a number",
-            span=span,
-            remedy=f"write {name}(i, x(i)) or {name}(i, i < n, x(i)) for an x::RV{{n}}"
-            if name in PLACES
-            else f"write {name}(i, x(i)), {name}((i, j), A(i, j)) or {name}((i, j), i < j, A(i, j))",
-        )
+    _check_count(name, args, span)
     params = _indices(args[0], name)
     _refuse_numbers(name, args, scope)
     indices = tuple(el.bound(p) for p in params)
@@ -65,10 +58,8 @@ def reduction(el: Elaborator, name: str, args: Sequence[Expr | Ready], scope: Sc
     if name == "cumsum":
         return _running(indices, body, args[0].span)
     made = terms.reduction(name, indices, mark, body)
-    if name in PLACES:
-        return terms.apply(made)
     if name != "softmax":
-        return made
+        return terms.apply(made) if name in PLACES else made
     own = tuple(terms.fresh(i.name, i.kind) for i in indices)
     return Lam(own, terms.apply(made, *own))
 
@@ -87,6 +78,16 @@ def _mark_and_body(el: Elaborator, name: str, args: Sequence[Expr | Ready], scop
         return weight, under(unguarded(weight)[0], el.number(second, scope))
     guard = conditions.conditional(el, first, scope, among_indices=True)
     return guard(ONE), guard(el.guarded(second, scope, guard.facts))
+
+
+def _check_count(name: str, args: Sequence[Expr | Ready], span: Span) -> None:
+    if len(args) not in (2, 3):
+        of_several = f"{name}((i, j), A(i, j)) or {name}((i, j), i < j, A(i, j))"
+        raise LanguageError(
+            f"{name} takes its indices, perhaps a condition, and a number",
+            span=span,
+            remedy=f"write {name}(i, x(i)), {f'{name}(i, 0 < i, x(i))' if name in PLACES else of_several}",
+        )
 
 
 def _check_one(indices: Sequence[Var], span: Span) -> None:
