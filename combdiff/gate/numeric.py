@@ -259,10 +259,7 @@ class Evaluation:
             case _:
                 marks = weights != 0
                 top = _largest(marks, values.real)
-                if t.kind == "softmax":
-                    masked = np.where(marks, values.real, -np.inf)
-                    most = masked.max(axis=-1, initial=-np.inf, keepdims=True)
-                    top = weights * np.exp(masked - np.where(np.isfinite(most), most, 0))
+                top = top if t.kind == "ties" else _exponentials(weights, values.real)
                 whole = top.sum(axis=-1, keepdims=True)
                 share = top / np.where(marks.any(axis=-1, keepdims=True), whole, 1)
                 return self._given_over(share.reshape(marks.shape[:-1] + tuple(shape)), axes)
@@ -403,6 +400,15 @@ def _largest(marks: Array, numbers: Array) -> Array:
     masked = np.where(marks, numbers, -np.inf)
     found: Array = marks & (masked == masked.max(axis=-1, initial=-np.inf, keepdims=True))
     return found
+
+
+def _exponentials(weights: Array, numbers: Array) -> Array:
+    """w exp(x), the largest of which is w along the last axis."""
+    import numpy as np
+
+    masked = np.where(weights != 0, numbers, -np.inf)
+    most = masked.max(axis=-1, initial=-np.inf, keepdims=True)
+    return np.asarray(weights * np.exp(masked - np.where(np.isfinite(most), most, 0)))
 
 
 def _fixed_by_delta(v: Var, others: Sequence[Var], body: Term) -> Term:
