@@ -75,6 +75,8 @@ def is_whole(step: Step) -> bool:
     match step.op:
         case ops.Size() | ops.Range() | ops.Place() | ops.Position() | ops.Opposite():
             return True
+        case ops.Reduced("argmax" | "argmin"):
+            return True
         case ops.Constant(value):
             return value.is_integer
         case ops.Where(otherwise=otherwise):

@@ -496,7 +496,7 @@ class CumulativeProduct(Op):
 
 @dataclass(frozen=True, slots=True)
 class Reduced(Op):
-    """The product, the maximum or the minimum over some axes."""
+    """The product, the maximum or the minimum over some axes; where along one the extremum is first reached."""
 
     name: ClassVar[str] = "reduced"
     kind: str

@@ -162,6 +162,8 @@ def _holds_integers(step: Step, arguments: Collection[str]) -> bool:
     match step.op:
         case ops.Range() | ops.Place() | ops.Position() | ops.Opposite() | ops.Constant() | ops.Size():
             return True
+        case ops.Reduced("argmax" | "argmin"):
+            return True
         case ops.Input(name):
             return name in arguments
         case ops.View() | ops.Gather() | ops.Roll() | ops.LaidOut() | ops.Broadcast():

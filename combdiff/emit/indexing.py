@@ -127,7 +127,8 @@ def gather(w: Writer, step: Step, op: ops.Gather) -> Text:
     if w.spelling.entries and any(_of_caller(w, o) for o in step.operands[1:]):
         return Text(w.spelling.entries.format(w.atom(step.operands[0]), ", ".join(marks)), ATOM)
     of_integers = _of_caller(w, step.operands[0])
-    if not w.spelling.points or of_integers or (len(step.operands) == 2 and step.operands[1].rank == 1):
+    alone = not rank or (len(step.operands) == 2 and step.operands[1].rank == 1)
+    if not w.spelling.points or of_integers or alone:
         return _indexed(w, step.operands[0], marks)
     given = iter(_of_caller(w, o) for o in step.operands[1:])
     marks = [

@@ -11,7 +11,7 @@ from combdiff.arrays.numbers import as_float, exponent_of
 from combdiff.arrays.plan import Step
 from combdiff.emit.texts import Text, chained
 from combdiff.language.printing.document import ATOM, MAP, PRODUCT, SIGN, SUM
-from combdiff.terms.terms import Const, times
+from combdiff.terms.terms import PLACES, Const, times
 
 _LARGEST_POWER = 8  # what is multiplied out, exact also where a complex base is zero
 _LONG = 60
@@ -91,7 +91,8 @@ class KernelText:
         """Whether an array holds integers: places in other arrays, or offsets."""
         if isinstance(step.op, _SHOWN):
             return self._is_index(step.operands[0])
-        return isinstance(step.op, _INDICES) or step in self._lists
+        places = isinstance(step.op, ops.Reduced) and step.op.kind in PLACES
+        return places or isinstance(step.op, _INDICES) or step in self._lists
 
     # --- names ------------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from combdiff.language.parsing.syntax import Apply, Expr, Name, Numeral
 
 _SOLVE = "to solve {0} y = b for y, write {0} \\ b"
-_NO_ORDER = "write maximum(i, x(i)) for the largest entry; the language cannot compute its index"
 _STEP = "write where(a <= b, e, f) for e where a <= b, and f elsewhere"
 
 FUNCTIONS = {
@@ -34,9 +33,9 @@ FUNCTIONS = {
     "length": "name the size, {0}::RV{{n}}, and write n",
     "len": "name the size, {0}::RV{{n}}, and write n",
     "cumsum": "name the size, {0}::RV{{n}}, and write (i::N{{n}}) -> sum(j, j <= i, {0}(j))",
-    "argmax": _NO_ORDER,
-    "argmin": _NO_ORDER,
-    "sort": _NO_ORDER,
+    "findmax": "write maximum(i, x(i)) for the largest entry, and argmax(i, x(i)) for its index",
+    "findmin": "write minimum(i, x(i)) for the least entry, and argmin(i, x(i)) for its index",
+    "sort": "the language has no order of entries; write maximum(i, x(i)), minimum(i, x(i)) or argmax(i, x(i))",
     # of numbers
     "ln": "write log({0})",
     "exp2": "write 2^{0}",

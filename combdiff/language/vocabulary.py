@@ -16,7 +16,9 @@ DERIVATIVES = frozenset({"grad", "pullback"})
 LINEAR = frozenset({"adjoint", "inverse"})
 OF_MAPS = DERIVATIVES | LINEAR | {"root"}
 COMPARISONS = frozenset({"delta", "indicator", "where"})
-REDUCTIONS = frozenset({"prod", "mean", "maximum", "minimum", "ties", "logsumexp", "softmax", "cumsum"})
+REDUCTIONS = frozenset(
+    {"prod", "mean", "maximum", "minimum", "argmax", "argmin", "ties", "logsumexp", "softmax", "cumsum"}
+)
 OF_TENSORS = frozenset({"norm", "tr", "transpose", "diag", "Diagonal", "dot"}) | (OF_MATRICES - ALONG)
 HIDDEN = REDUCTIONS | OF_TENSORS | {"size"}
 """Functions that a name of the program hides."""

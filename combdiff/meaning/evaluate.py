@@ -133,6 +133,8 @@ class _Scope:
                 return self.shares(t)
             case Reduce(kind, _) if kind in OF_MATRICES:
                 return self.of_matrix(t)
+            case App(Reduce("argmax" | "argmin", _) as reduction, ()):
+                return self.first(reduction)
             case Lam(params, _):
                 return self.array(t) if is_array(t.type) else self.callable(t, params)
             case App(function, args):
@@ -362,6 +364,17 @@ class _Scope:
         for value in self.marked(t):
             result = result * value if t.kind == "prod" else _better(t.kind, result, _part(value))
         return result
+
+    def first(self, t: Reduce) -> Value:
+        """The index at which the extremum of what takes part is first reached; of nothing the first index."""
+        (points,) = self.ranges(t.indices)
+        found = [(p, self.with_(t.indices, (p,))) for p in points]
+        known = [(_part(s.number(t.body)), p) for p, s in found if s.number(t.mark) == 1]
+        if not points:
+            raise ArrayError(f"{t.kind} runs over an empty range", remedy="give arrays with at least one entry")
+        best = max if t.kind == "argmax" else min
+        # Python's functions return the first of what is equal
+        return best(known, key=lambda pair: pair[0])[1] if known else points[0]
 
     def marked(self, t: Reduce) -> list[Scalar]:
         """The numbers that take part."""

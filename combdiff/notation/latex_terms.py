@@ -205,7 +205,7 @@ def _reduced(term: Reduce, scope: Scope) -> Piece:
     if term.kind == "logsumexp":
         exponential = called(r"\exp", term_latex(body, inner))
         return rf"\log \sum_{{{below}}} {exponential}", PRODUCT
-    sign = {"prod": r"\prod", "maximum": r"\max", "minimum": r"\min"}[term.kind]
+    sign = {"prod": r"\prod", "maximum": r"\max", "minimum": r"\min"}.get(term.kind, rf"\operatorname{{{term.kind}}}")
     return rf"{sign}_{{{below}}} {term_latex(body, inner, PRODUCT)}", PRODUCT
 
 
@@ -231,6 +231,8 @@ def _applied(function: Term, args: tuple[Term, ...], scope: Scope) -> Piece:
     kind = function.type
     if isinstance(function, Reduce) and is_weighted(function):
         return term_latex(weighted_share(function, args), scope), PRODUCT
+    if isinstance(function, Reduce) and not args:
+        return _reduced(function, scope)
     head = term_latex(function, scope, POSTFIX)
     if isinstance(function, Reduce) and function.kind == "inv":
         # the exponent is in the place of a conjugate's star

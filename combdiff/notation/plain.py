@@ -210,6 +210,8 @@ def _structure(term: Term, scope: Scope) -> Piece:
             return f"{_text(body, inner)} where {values}", MAP
         case App(Reduce() as whole, args) if is_weighted(whole):
             return _text(weighted_share(whole, args), scope), PRODUCT
+        case App(Reduce() as whole, ()):
+            return _reduced(whole, scope)
         case App(function, args):
             return f"{_text(function, scope, POSTFIX)}({','.join(_text(a, scope) for a in args)})", ATOM
         case Call(name, ()):

@@ -6,7 +6,8 @@ bindings and bodies are arrays over their free indices, and equal arrays are com
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 
 from combdiff.arrays import ops
 from combdiff.arrays.lower.argument_names import ArgumentNames
@@ -34,7 +35,7 @@ from combdiff.arrays.lower.factoring import factored
 from combdiff.arrays.lower.guarding import Guarding
 from combdiff.arrays.lower.indexing import affine, entry, scatter
 from combdiff.arrays.lower.inverses import solved
-from combdiff.arrays.lower.reducing import entry_of_ties, reduced
+from combdiff.arrays.lower.reducing import entry_of_ties, place_of, reduced
 from combdiff.arrays.lower.signature import (
     Result,
     check_supported,
@@ -56,7 +57,7 @@ from combdiff.arrays.passes.translations import translated
 from combdiff.arrays.plan import Plan, Step, interned
 from combdiff.calculus.demands import demanded
 from combdiff.errors import UnsupportedError
-from combdiff.terms.conditions.guards import Guard, under
+from combdiff.terms.conditions.guards import Guard, both, under, unguarded
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     ONE,
@@ -148,6 +149,7 @@ class _Lowering(Solving, Guarding):
         Solving.__init__(self, lambda f, taken: lower(f, self.sizes, taken, names), unknowns, names)
         Guarding.__init__(self)
         self.arrays = Arrays()
+        self.arrays.placed = partial(place_of, self)
         self.names = self.arrays.names
         self.contractions = Contractions(self.arrays, self.sizes, shared)
         self.parameters = Parameters(self.arrays, parts, names, of_equation)
@@ -294,6 +296,8 @@ class _Lowering(Solving, Guarding):
                 return Value(step, value.labels)
             case App(Diff("inverse", Lam()), _):
                 return self.solve(t)
+            case App(Reduce() as places, ()):
+                return place_of(self, places)
             case App(Reduce() as shares, args):
                 return entry_of_ties(self, shares, args)
             case App(Var() as f, args) if f in self.functions:
@@ -444,7 +448,8 @@ class _Lowering(Solving, Guarding):
             wanted = (*stay, *(v for v in wanted if v not in stay))
         with self.under(guards):
             value = self._masked_sum(summed, rest, stay, wanted)
-        return scatter(self.arrays, value, forms, [v for v in stay if v not in summed]) if forms else value
+        with self.under(both(guards, _held_at(stay, rest))):
+            return scatter(self.arrays, value, forms, [v for v in stay if v not in summed]) if forms else value
 
     def _masked(self, masks: Sequence[Condition], summed: list[Var], rest: Term, alone: bool) -> tuple[list[Var], Term]:
         """What is left to sum over, and of what: under the δ that are solved for nothing, or read where two meet."""
@@ -484,6 +489,11 @@ class _Lowering(Solving, Guarding):
     def _summed(self, value: Value, summed: Sequence[Var]) -> Value:
         absent = [self.arrays.size(domain_of(v)) for v in summed if v not in value.labels]
         return self.arrays.product(ONE, [*absent, self.arrays.reduce(value, summed)])
+
+
+def _held_at(places: Collection[Var], t: Term) -> Guard:
+    """The conditions on what stands in certain places, under which numbers stand that decide them, as of an argmax."""
+    return tuple(c for c in unguarded(t)[0] if all(v in places for v in c.free if isinstance(v.kind, Index)))
 
 
 def _user_name(function: Term) -> str:

@@ -6,6 +6,7 @@ ties(j, x(j))(k)           [max x ≤ x(k)] over how many there are
 logsumexp(j, x(j))         M + log Σ exp(x − M), with M the maximum: nothing overflows
 softmax(j, x(j))(k)        exp(x(k) − M) over their sum
 det(A), inv(A)(i, j)       one step for all matrices, stacked along what else they depend on
+argmax(j, c, x(j))         where x = max x and c first holds, so that what takes no part is not found among many −∞
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ def _barred(low: Lowering, t: Reduce) -> Value:
     value = low.scalar(t.body)
     if t.mark == ONE:
         return value
-    sign = MINUS_ONE if t.kind in ("maximum", "ties", "logsumexp", "softmax") else ONE
+    sign = MINUS_ONE if t.kind in ("maximum", "argmax", "ties", "logsumexp", "softmax") else ONE
     infinite, zero = low.arrays.named("inf"), low.arrays.number(ZERO)
     without = ops.Where("==" if is_weighted(t) else "<=", None, ZERO)
     bar = low.arrays.elementwise(without, [low.scalar(t.mark), zero, infinite], complex=False)
@@ -129,6 +130,32 @@ def _as_array(low: Lowering, step: Step) -> Step:
     return low.arrays.builder.step(ops.AsFloat(), (step,), step.domains)
 
 
+def place_of(low: Lowering, t: Reduce) -> Value:
+    """The value of the index at which the largest, or the least, number is first reached."""
+    kind, value = t.kind, _over(low, _barred(low, t), t.indices)
+    (axis,) = (value.labels.index(i) for i in t.indices)
+    if t.mark != ONE:
+        best = _best(low, "maximum" if kind == "argmax" else "minimum", _floating(low, value), t.indices)
+        part = low.scalar(t.mark)
+        value = low.arrays.elementwise(ops.Where("==", None, ZERO), [value, best, part], value.labels, complex=False)
+        kind = "argmax"
+    rest = tuple(v for v in value.labels if v not in t.indices)
+    step = low.arrays.builder.step(ops.Reduced(kind, (axis,)), (value.step,), map(domain_of, rest))
+    (index,) = t.indices
+    points = low.arrays.integers(index)
+    if domain_of(index).first(2) == 0:
+        return Value(step, rest)
+    at = ops.Gather((tuple(range(len(rest))),), len(rest))
+    return Value(low.arrays.builder.step(at, (points.step, step), map(domain_of, rest)), rest)
+
+
+def _best(low: Lowering, kind: str, value: Value, indices: Sequence[Var]) -> Value:
+    """The largest, or the least, of numbers along their indices."""
+    axes = tuple(value.labels.index(i) for i in indices)
+    rest = tuple(v for v in value.labels if v not in indices)
+    return Value(low.arrays.builder.step(ops.Reduced(kind, axes), (value.step,), map(domain_of, rest)), rest)
+
+
 # --- shares of the largest ------------------------------------------------------------------------------------------
 
 
@@ -157,10 +184,7 @@ def entry_of_ties(low: Lowering, t: Reduce, args: Sequence[Term]) -> Value:
 def _largest(low: Lowering, t: Reduce) -> tuple[Value, Value]:
     """What takes part, the rest barred, and the largest of it."""
     value = _floating(low, _over(low, _barred(low, t), t.indices))
-    axes = tuple(value.labels.index(i) for i in t.indices)
-    rest = tuple(v for v in value.labels if v not in t.indices)
-    most = low.arrays.builder.step(ops.Reduced("maximum", axes), (value.step,), map(domain_of, rest))
-    return value, Value(most, rest)
+    return value, _best(low, "maximum", value, t.indices)
 
 
 def _exponentials(low: Lowering, t: Reduce) -> tuple[Value, Value, Value]:

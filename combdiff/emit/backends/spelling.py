@@ -79,7 +79,7 @@ class Spelling:
     flip: str = ""
     # several index arrays, or one of several axes, if brackets do not take them: their axes then come first
     points: str = ""
-    # integers of the caller's, as those brackets take them
+    # integers of the caller's, or that data decide, as those brackets take them
     concrete: str = "{0}"
 
     # a scatter, as statements: array, index in brackets, values, index; where the one that is needed is empty, values

@@ -18,6 +18,7 @@ from combdiff.language.inference.declarations import Kinds
 from combdiff.language.inference.domains import Ranges
 from combdiff.language.inference.fit import fit
 from combdiff.language.inference.lattice import check_points
+from combdiff.language.inference.reductions import check_ranges
 from combdiff.language.inference.resolution import resolved
 from combdiff.language.inference.scope import Closure, Entry, Ready, Scope, Textual
 from combdiff.language.inference.size_names import check_names_of_sizes
@@ -74,6 +75,7 @@ def infer(module: Module, *, keep: Collection[str] = ()) -> Term:
             term = written_where_needed(term)
             if any(d.directions > 1 for d in elaborator.kinds.domains.values()):
                 check_points(term, elaborator.places)
+            check_ranges(term, elaborator.places)
             return term
     except CombDiffError as error:
         error.located(module.source)

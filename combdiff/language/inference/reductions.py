@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from combdiff.errors import LanguageError, Span
@@ -25,8 +25,8 @@ from combdiff.terms import terms
 from combdiff.terms.conditions.comparing import compared
 from combdiff.terms.conditions.guards import under, unguarded
 from combdiff.terms.laws.matrices import MATRIX_FUNCTIONS, applied
-from combdiff.terms.terms import MINUS_ONE, ONE, Lam, Term, Var
-from combdiff.terms.types import REAL, Index, Map, is_complex
+from combdiff.terms.terms import MINUS_ONE, ONE, PLACES, Lam, Reduce, Term, Var, subterms
+from combdiff.terms.types import REAL, Index, Map, entry_range, is_complex
 
 if TYPE_CHECKING:
     from combdiff.language.inference.infer import Elaborator
@@ -34,12 +34,7 @@ if TYPE_CHECKING:
 
 def reduction(el: Elaborator, name: str, args: Sequence[Expr | Ready], scope: Scope, span: Span) -> Term:
     """The term of a reduction; a mean is a sum divided by the number of its terms."""
-    if len(args) not in (2, 3):
-        raise LanguageError(
-            f"{name} takes its indices, perhaps a condition, and a number",
-            span=span,
-            remedy=f"write {name}(i, x(i)), {name}((i, j), A(i, j)) or {name}((i, j), i < j, A(i, j))",
-        )
+    _check_count(name, args, span)
     params = _indices(args[0], name)
     _refuse_numbers(name, args, scope)
     indices = tuple(el.bound(p) for p in params)
@@ -53,6 +48,8 @@ def reduction(el: Elaborator, name: str, args: Sequence[Expr | Ready], scope: Sc
     entries: dict[str, Entry | None] = {index.name: index for index in indices}
     inner = scope.child(entries)
     mark, body = _mark_and_body(el, name, args[1:], inner)
+    if name in PLACES:
+        _check_one(indices, args[0].span)
     if name == "mean":
         count = terms.total(indices, mark)
         return terms.mul(terms.power(count, MINUS_ONE), terms.total(indices, body))
@@ -64,7 +61,7 @@ def reduction(el: Elaborator, name: str, args: Sequence[Expr | Ready], scope: Sc
         return _running(indices, body, args[0].span)
     made = terms.reduction(name, indices, mark, body)
     if name != "softmax":
-        return made
+        return terms.apply(made) if name in PLACES else made
     own = tuple(terms.fresh(i.name, i.kind) for i in indices)
     return Lam(own, terms.apply(made, *own))
 
@@ -83,6 +80,40 @@ def _mark_and_body(el: Elaborator, name: str, args: Sequence[Expr | Ready], scop
         return weight, under(unguarded(weight)[0], el.number(second, scope))
     guard = conditions.conditional(el, first, scope, among_indices=True)
     return guard(ONE), guard(el.guarded(second, scope, guard.facts))
+
+
+def _check_count(name: str, args: Sequence[Expr | Ready], span: Span) -> None:
+    if len(args) not in (2, 3):
+        of_several = f"{name}((i, j), A(i, j)) or {name}((i, j), i < j, A(i, j))"
+        raise LanguageError(
+            f"{name} takes its indices, perhaps a condition, and a number",
+            span=span,
+            remedy=f"write {name}(i, x(i)), {f'{name}(i, 0 < i, x(i))' if name in PLACES else of_several}",
+        )
+
+
+def _check_one(indices: Sequence[Var], span: Span) -> None:
+    """What has an index for its value runs over one."""
+    if len(indices) != 1:
+        raise LanguageError(
+            "argmax and argmin run over one index, whose value they are",
+            span=span,
+            remedy="for each i of a matrix write argmax(j, A(i, j)), and argmax(i, maximum(j, A(i, j))) for its row",
+        )
+
+
+def check_ranges(term: Term, places: Mapping[Var, Span]) -> None:
+    """The value of argmax is a number of a range, and no point of a lattice or of a list."""
+    for t in subterms(term):
+        if not (isinstance(t, Reduce) and t.kind in PLACES):
+            continue
+        domain = entry_range(t.type)
+        if domain is not None and (domain.listed or domain.directions > 1):
+            raise LanguageError(
+                f"{t.kind} runs over the numbers of a range, and {t.indices[0].name} is a point of {domain.name}",
+                span=places.get(t.indices[0]),
+                remedy="number the points, x::RV, and keep their coordinates in arrays of integers",
+            )
 
 
 def _running(indices: Sequence[Var], body: Term, span: Span) -> Term:

@@ -98,6 +98,8 @@ class _Joins:
             case Reduce(kind, _) if kind in SHARES | MATRICES:
                 # a matrix function's matrix is square
                 return (*(self.of(i) for i in t.indices), None)
+            case Reduce("argmax" | "argmin", _):
+                return (self.of(t.indices[0]),)
             case Diff(kind, of):
                 return _derivative(kind, self.of(of))
             case _:

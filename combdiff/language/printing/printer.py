@@ -165,6 +165,8 @@ class Printer:
         match t:
             case Var(name):
                 return self.names.get(t, name)
+            case App(Reduce() as function, ()):
+                return self.reduction(function)
             case App(function, args):
                 return f"{self.at(function, ATOM)}({self.list(args)})"
             case Tuple(items):

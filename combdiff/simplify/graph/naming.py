@@ -391,7 +391,7 @@ class Naming:
 
 def _is_entry_of_a_reduction(t: Term) -> bool:
     """Whether it is an entry of a softmax, which nobody computes twice, and not one of A⁻¹, as short as a name."""
-    return isinstance(t, App) and isinstance(t.function, Reduce) and not is_of_a_name(t.function)
+    return isinstance(t, App) and isinstance(t.function, Reduce) and bool(t.args) and not is_of_a_name(t.function)
 
 
 LETTERS = {0: "tsac", 1: "vwuyz"}
