@@ -123,6 +123,20 @@ def test_a_text_that_does_not_read_back_is_a_row_that_says_why(monkeypatch: pyte
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("given", "zero"),
+    [
+        ("a::R", "where(not a == a, a)"),  # known where the program is read
+        ("A::Sym", "sum((i, j), A(i, j) - A(j, i))"),  # known where like terms are merged
+    ],
+)
+def test_a_definition_that_is_found_to_be_a_number_is_written_out(given: str, zero: str) -> None:
+    """A text with rho = 0 reads back as one without, and the kept function is gone from it."""
+    d = cd.grad(f"({given}) -> (b::R) -> begin f = (c::R) -> c^2; rho = {zero}; rho * f(b) end", keep=("f",))
+    assert str(d) == f"({given}) -> (b::R) -> 0"
+    assert d.check()
+
+
 @pytest.mark.parametrize("keep", [(), ("R",)])
 def test_a_function_that_is_kept_unknown_reads_back(keep: tuple[str, ...]) -> None:
     text = (ROOT / "examples" / "conjugate_gradient.cd").read_text(encoding="utf-8")
