@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from keyword import iskeyword
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from combdiff.boundary import boundaries
@@ -499,16 +500,24 @@ class Derivation:
     @cached_property
     def gradient(self) -> Derivation:
         """The gradient of the same program in the full space. Its pullback is the Hessian product."""
-        from combdiff.deriving import derived_again
+        from combdiff.deriving import derived_again, simplifier_like
 
-        return derived_again(self, "grad", self.program, self.expand, full_space=True)
+        return derived_again(self, "grad", self.program, simplifier_like(self, self.expand, full_space=True))
+
+    @cached_property
+    def slopes(self) -> Derivation:
+        """The same as `gradient`, in a form that numbers are put into: nobody reads it."""
+        from combdiff.deriving import derived_again, simplifier_like
+
+        simplifier = simplifier_like(self, expand=False, full_space=True, collect=False)
+        return derived_again(self, "grad", self.program, simplifier)
 
     @cached_property
     def products(self) -> Derivation:
         """The Hessian-vector product of the same program, for `hvp=True`."""
-        from combdiff.deriving import derived_again
+        from combdiff.deriving import derived_again, simplifier_like
 
-        return derived_again(self, "hvp", self.program, self.expand)
+        return derived_again(self, "hvp", self.program, simplifier_like(self, self.expand))
 
     def _runnable(self, value: bool, distances: Distances = "differences") -> Forms:
         """The derivative in the forms that can be run, with the objective's `value` first."""
@@ -564,18 +573,23 @@ class Derivation:
     def _run(self) -> tuple[Derivation, ...]:
         """The derivations that code may use: of equivalent programs that do not depend on how this one is written."""
         from combdiff.calculus.shared_parts import programs_to_run
-        from combdiff.deriving import derived_again
+        from combdiff.deriving import derived_again, simplifier_like
 
         if self.expand or self.mode not in ("grad", "pullback", "hvp"):
             return (self,)
         found = []
+        end = perf_counter() + self.seconds
         with deep_recursion():
             for program in programs_to_run(self.program):
                 if program == self.program:
                     found.append(self)
                     continue
+                left = end - perf_counter()
+                if left <= 0:
+                    break
                 with suppress(CombDiffError):  # the formula can be run, and that is enough
-                    again = derived_again(self, self.mode, program, expand=False)
+                    simplifier = simplifier_like(self, expand=False, seconds=left)
+                    again = derived_again(self, self.mode, program, simplifier)
                     # complex(2) written out is 2, and then the value may be real, and its cotangent
                     kinds = zip(_kinds(again.term), _kinds(self.term), strict=False)
                     found += [again] if all(a == b for a, b in kinds) else []

@@ -71,12 +71,19 @@ def derived(
     return Derivation(text, mode, program, term, steps, *how)
 
 
-def derived_again(d: Derivation, mode: str, program: Term, expand: bool, full_space: bool = False) -> Derivation:
-    """Another derivation with the same options and a budget of the same size."""
-    simplifier = simplifier_like(d, expand, full_space)
-    return derived(d.text, mode, program, simplifier, d.name, d.symmetric and not full_space)
+def derived_again(d: Derivation, mode: str, program: Term, simplifier: Simplifier) -> Derivation:
+    """Another derivation with the same options, and what a simplifier says otherwise."""
+    return derived(d.text, mode, program, simplifier, d.name, d.symmetric and not simplifier.full_space)
 
 
-def simplifier_like(d: Derivation, expand: bool, full_space: bool = False) -> Simplifier:
-    """A simplifier with a new budget of the same size."""
-    return Simplifier(Gate(), expand, seconds=d.seconds, nodes=d.nodes, full_space=full_space)
+def simplifier_like(
+    d: Derivation,
+    expand: bool,
+    *,
+    full_space: bool = False,
+    collect: bool = True,
+    seconds: float | None = None,
+) -> Simplifier:
+    """A simplifier with a new budget, of the same size unless `seconds` are given."""
+    seconds = d.seconds if seconds is None else seconds
+    return Simplifier(Gate(), expand, seconds=seconds, nodes=d.nodes, full_space=full_space, collect=collect)

@@ -12,6 +12,8 @@ import pytest
 import combdiff as cd
 from combdiff.checking import printed
 from combdiff.checking import report as checking
+from combdiff.language.parsing.parser import parse
+from combdiff.meaning.evaluate import evaluate
 from combdiff.meaning.sizes import FEWEST, evaluation_steps, two_sizes
 from combdiff.terms.terms import ONE, App, Lam, Let, Term, add, delta, fresh, mul, number, total
 
@@ -123,6 +125,20 @@ def test_a_text_that_does_not_read_back_is_a_row_that_says_why(monkeypatch: pyte
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("given", "zero"),
+    [
+        ("a::R", "where(not a == a, a)"),  # known where the program is read
+        ("A::Sym", "sum((i, j), A(i, j) - A(j, i))"),  # known where like terms are merged
+    ],
+)
+def test_a_definition_that_is_found_to_be_a_number_is_written_out(given: str, zero: str) -> None:
+    """A text with rho = 0 reads back as one without, and the kept function is gone from it."""
+    d = cd.grad(f"({given}) -> (b::R) -> begin f = (c::R) -> c^2; rho = {zero}; rho * f(b) end", keep=("f",))
+    assert str(d) == f"({given}) -> (b::R) -> 0"
+    assert d.check()
+
+
 @pytest.mark.parametrize("keep", [(), ("R",)])
 def test_a_function_that_is_kept_unknown_reads_back(keep: tuple[str, ...]) -> None:
     text = (ROOT / "examples" / "conjugate_gradient.cd").read_text(encoding="utf-8")
@@ -313,3 +329,31 @@ def test_what_rounding_does_not_decide_is() -> None:
     d = cd.grad("(x::RV{n}) -> (a::R) -> where(0 <= 1 + sum(i, x(i) - sum(j, x(j)) / sum(j::N{n}, 1)), a^2)")
     assert d.check()
     assert not dataclasses.replace(d, term=_scaled(d.term)).check()
+
+
+def test_what_has_no_slope_anywhere_is_drawn_anew_as_long_as_loops_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """relu(Im tr Y) has a kink at every Hermitian Y, and no draw finds a slope."""
+    text = "(Y::Her) -> relu(imag(sum(i, Y(i, i)))) + sum((i, j), abs2(Y(i, j)))"
+
+    def evaluations(most: int) -> int:
+        evaluated = []
+        monkeypatch.setattr(checking, "evaluate", lambda *args: evaluated.append(args) or evaluate(*args))
+        monkeypatch.setattr(checking, "_STEPS", most)
+        found = cd.grad(text).check()
+        assert found and any("too steep" in note for note in found.notes)
+        return len(evaluated)
+
+    assert 4 * evaluations(1) < evaluations(100_000)
+
+
+def test_what_is_printed_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = []
+    monkeypatch.setattr(printed, "parse", lambda *args: read.append(args) or parse(*args))
+    assert cd.hvp("(x::RV) -> sum(i, x(i)^3)").check()
+    assert len(read) == 1
+
+
+def test_slopes_of_a_gradient_are_of_a_form_that_nobody_reads() -> None:
+    d = cd.hvp("(A::RM, x::RV) -> sum((i, j), A(i, j) * x(i) * x(j)^2)")
+    assert "collect and name" in {step.name for step in d.gradient.steps} - {step.name for step in d.slopes.steps}
+    assert d.check()

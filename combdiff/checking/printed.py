@@ -38,19 +38,43 @@ SMALLEST = 1e-6
 """What is smaller may be all rounding, and is compared with this number."""
 
 
-def printed_differences(d: Derivation, values: Values, result: Value, sizes: Sizes) -> dict[str, float]:
-    """The relative differences of what `d` prints, read and evaluated, from its `result` on `values`.
+class Printed:
+    """What `d` prints, read once: its text, and for a result that has one its matrix form."""
 
-    The keys say what was compared: the text and, for a result that has one, the matrix form.
-    """
-    with np.errstate(all="ignore"):
-        found = _of_text(d, values, result, sizes)
-        forms = forms_found(d.term)
-        if forms:
-            rng = np.random.default_rng(len(values))
-            shared = _with_shared(d.term, values, sizes)
-            found["matrix form"] = max(_of_form(unit, form, shared, sizes, rng) for unit, form in forms.items())
-    return found
+    def __init__(self, d: Derivation) -> None:
+        self._term = d.term
+        self._forms = forms_found(d.term)
+        self._read: Term | None = None
+        self._problem = ""
+        try:
+            module = parse(str(d), "<printed>")
+            self._read = infer(module, keep=_written(d.term, module.body))
+        except (CombDiffError, ValueError) as problem:
+            self._problem = str(problem).splitlines()[0]
+
+    def differences(self, values: Values, result: Value, sizes: Sizes) -> dict[str, float]:
+        """The relative differences of what was read, evaluated, from the `result` on `values`, by what was compared."""
+        with np.errstate(all="ignore"):
+            found = self._of_text(values, result, sizes)
+            if self._forms:
+                rng = np.random.default_rng(len(values))
+                shared = _with_shared(self._term, values, sizes)
+                found["matrix form"] = max(_of_form(*form, shared, sizes, rng) for form in self._forms.items())
+        return found
+
+    def _of_text(self, values: Values, result: Value, sizes: Sizes) -> dict[str, float]:
+        """The text, read as a program of its own; its parameters stand in the same order."""
+        problem, read = self._problem, self._read
+        if read is not None:
+            try:
+                same = dict(zip(_given(self._term), _given(read), strict=True))
+                taken = {_renamed(key, same): value for key, value in values.items() if _root(key) in same}
+                found = _value(read, taken, _sizes_of(read, self._term, same, sizes))
+                return {"printed text": _apart(found, result)}
+            except (CombDiffError, ValueError) as error:
+                # ValueError: it has other parameters than were printed
+                problem = str(error).splitlines()[0]
+        return {f"printed text, which does not read back ({problem})": float("inf")}
 
 
 def _with_shared(t: Term, values: Values, sizes: Sizes) -> Values:
@@ -60,19 +84,6 @@ def _with_shared(t: Term, values: Values, sizes: Sizes) -> Values:
         if var not in found and (_is_tensor(value) or not isinstance(value, Lam)):
             found[var] = evaluate(value, found, sizes)
     return found
-
-
-def _of_text(d: Derivation, values: Values, result: Value, sizes: Sizes) -> dict[str, float]:
-    """`str(d)`, read as a program of its own; its parameters stand in the same order."""
-    try:
-        module = parse(str(d), "<printed>")
-        read = infer(module, keep=_written(d.term, module.body))
-        same = dict(zip(_given(d.term), _given(read), strict=True))
-        taken = {_renamed(key, same): value for key, value in values.items() if _root(key) in same}
-        return {"printed text": _apart(_value(read, taken, _sizes_of(read, d.term, same, sizes)), result)}
-    except (CombDiffError, ValueError) as problem:
-        # ValueError: it has other parameters than were printed
-        return {f"printed text, which does not read back ({str(problem).splitlines()[0]})": float("inf")}
 
 
 def _given(t: Term) -> tuple[Var, ...]:

@@ -14,9 +14,10 @@ import numpy as np
 
 from combdiff.arrays.lower.argument_names import ArgumentNames
 from combdiff.arrays.lower.signature import result_of
+from combdiff.budget import Budget
 from combdiff.calculus.modes import without_derivatives
 from combdiff.checking.forward import direction_of, moved, off_matrices, off_tangent
-from combdiff.checking.printed import printed_differences
+from combdiff.checking.printed import Printed
 from combdiff.errors import UnsupportedError
 from combdiff.language.vocabulary import DERIVATIVES, LINEAR
 from combdiff.meaning.comparing import difference
@@ -91,18 +92,29 @@ def check(d: Derivation, seed: int = 0) -> Report:
     rng = np.random.default_rng(seed)
     _refuse_functions(d.objective)
     second = d.mode in ("hvp", "hessian")
-    body = _innermost(d.gradient.term, d.objective) if second else without_derivatives(d.objective.body)
+    body = _innermost(d.slopes.term, d.objective) if second else without_derivatives(d.objective.body)
     code, notes = _emitted(d)
+    compared = _Compared(d, body, code, Printed(d))
+    budget = Budget.of(d.seconds)
     found: list[dict[str, float]] = []
     for n in range(_ROUNDS):
-        found += filter(None, [_compared(d, body, code, sizes, rng) for sizes in _sizes(d.term, body, seed + n)])
+        for sizes in _sizes(d.term, body, seed + n):
+            if found and budget.over():
+                notes = ("compared at one set of sizes only: there was no time for the other", *notes)
+            else:
+                found += filter(None, [compared.at(sizes, rng)])
         if found:
-            break
-    else:
-        raise UnsupportedError(
-            "the program has no finite value on random numbers, or rounding decides it: there is nothing to compare",
-            remedy="check it with arguments of functions such as log that stay in their range",
-        )
+            return _reported(d, code, found, notes)
+    raise UnsupportedError(
+        "the program has no finite value on random numbers, or rounding decides it: there is nothing to compare",
+        remedy="check it with arguments of functions such as log that stay in their range",
+    )
+
+
+def _reported(
+    d: Derivation, code: Compiled[Any] | None, found: Sequence[dict[str, float]], notes: tuple[str, ...]
+) -> Report:
+    """The largest differences that were `found`, and notes on what could not be compared."""
     compared_things = dict.fromkeys(what for differences in found for what in differences)
     findings = [Finding(what, max(differences.get(what, 0.0) for differences in found)) for what in compared_things]
     if _DIFFERENCES not in compared_things and d.mode != "simplified":
@@ -139,37 +151,54 @@ def _emitted(d: Derivation) -> tuple[Compiled[Any] | None, tuple[str, ...]]:
         return None, (f"emitted NumPy code: not compared, {refusal.message}",)
 
 
-def _compared(
-    d: Derivation, body: Term, code: Compiled[Any] | None, sizes: Sizes, rng: np.random.Generator
-) -> dict[str, float]:
-    """The relative differences at one set of sizes, by what was compared; none if no value is finite."""
-    with np.errstate(all="ignore"):
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """What is compared: the derivation `d`, the `body` that was differentiated, the code, and what is printed."""
+
+    d: Derivation
+    body: Term
+    code: Compiled[Any] | None
+    printed: Printed
+
+    def at(self, sizes: Sizes, rng: np.random.Generator) -> dict[str, float]:
+        """The relative differences at one set of sizes, by what was compared; none if no value is finite."""
+        with np.errstate(all="ignore"):
+            drawn = self._drawn(sizes, rng)
+            return {} if drawn is None else self._differences(*drawn, sizes)
+
+    def _drawn(self, sizes: Sizes, rng: np.random.Generator) -> tuple[dict[Term, Value], Value, float | None] | None:
+        """Numbers, the result on them, and how far it is off the differences, where these have slopes."""
         drawn = None
+        steps = _DIRECTIONS * _POINTS * evaluation_steps(self.body, sizes)
         for draw in range(_DRAWS):
-            values = _sample(d, body, sizes, rng, apart=draw > 0)
+            values = _sample(self.d, self.body, sizes, rng, apart=draw > 0)
             if values is None:
                 break
-            result = evaluate(_innermost(d.term, d.objective), values, sizes)
-            off = _against_differences(d, body, result, values, sizes, rng)
+            result = evaluate(_innermost(self.d.term, self.d.objective), values, sizes)
+            off = _against_differences(self.d, self.body, result, values, sizes, rng)
             if off == float("inf") and any(entry_range(v.type) is not None for v in values):
                 continue  # an edge drew one node twice, where its length has no slope, or a group nobody
-            if off == float("inf") and _overflows(body, values, sizes):
+            if off == float("inf") and _overflows(self.body, values, sizes):
                 off = None
             drawn = values, result, off
-            if off is not None:
+            if off is not None or (draw + 1) * steps > _STEPS:
                 break
-        if drawn is None:
-            return {}
-        values, result, off = drawn
+        return drawn
+
+    def _differences(
+        self, values: dict[Term, Value], result: Value, off: float | None, sizes: Sizes
+    ) -> dict[str, float]:
+        """All relative differences but those that rounding decides."""
+        d = self.d
         found = {} if off is None else {_GIVEN if d.mode == "simplified" else _DIFFERENCES: off}
         result = _for_all_indices(d.term, result, values, sizes)
-        if code is not None:
-            found[_CODE] = _against_code(d.term, code, result, values, sizes)
-        found |= printed_differences(d, values, result, sizes)
+        if self.code is not None:
+            found[_CODE] = _against_code(d.term, self.code, result, values, sizes)
+        found |= self.printed.differences(values, result, sizes)
         failed = {what for what, off in found.items() if off > TOLERANCE}
         unsure = _SPARED * _rounding(_innermost(d.term, d.objective), values, sizes) if failed else 0.0
         failed -= {what for what in failed if found[what] <= unsure}
-        if _DIFFERENCES in failed and _rounding(body, values, sizes) > _JUMPS:
+        if _DIFFERENCES in failed and _rounding(self.body, values, sizes) > _JUMPS:
             failed.remove(_DIFFERENCES)
         return {what: off for what, off in found.items() if off <= TOLERANCE or what in failed}
 

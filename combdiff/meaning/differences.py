@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TypeAlias
 
 import numpy as np
@@ -75,6 +76,7 @@ def off_slope(found: float, k: Value, along: Callable[[float], Value], spared: i
     Rounding is allowed for, as many times as it is to be `spared`. None if no two steps agree much better with each
     other than with what was found: the function is too steep here, or has a kink, and its differences say nothing.
     """
+    along = cache(along)  # the slopes of several steps, and on either side, have points in common
     if not np.isfinite(found):
         # nor is the function to be finite nearby, as a^x of a negative number a
         return float("inf") if any(np.isfinite(inner(k, slope(along, h))) for h in _STEPS) else None

@@ -32,6 +32,9 @@ FARTHEST = 16
 FEWEST = 3
 """The last of the ways to deal few sizes."""
 
+_NEWTON = 24
+"""So many values of an equation are computed for each of its unknowns: four for a slope, in some six iterations."""
+
 _UNKNOWN: Known = ({}, {})
 
 
@@ -93,6 +96,7 @@ def evaluation_steps(term: Term, sizes: Mapping[Domain, int]) -> int:
             if isinstance(t, Diff) and isinstance(t.of, Lam):
                 # a linear map is asked for its columns, an equation for its slopes
                 known[t] *= prod(sizes[axis] for v in t.of.params[:1] for d in domains_of(v.kind) for axis in d.axes)
+                known[t] *= _NEWTON if t.kind == "root" else 1
         return known[t]
 
     return steps(term)

@@ -53,7 +53,8 @@ class Simplifier:
 
     `gate` compares the term before and after each stage; `expand` multiplies products and shared values out (Eq. 57);
     `full_space` leaves the symmetries of the unknowns unused in the last derivative too, so that it holds outside of
-    the symmetric subspace; `seconds` and `nodes` are the budget; `names`, `definitions` and `rank` are the user's index
+    the symmetric subspace; without `collect`, common factors stay where they are, in a result that nobody reads;
+    `seconds` and `nodes` are the budget; `names`, `definitions` and `rank` are the user's index
     names, the names of the user's definitions, and the parameters in order; `least` are the sizes that ranges have at
     least, because the program reads entries there; `progress` is told of a stage that runs.
     `raw` is what the last derivative is called before it is simplified, `end` when the time is up for all of it, the
@@ -65,6 +66,7 @@ class Simplifier:
     seconds: float = SECONDS
     nodes: float = NODES
     full_space: bool = False
+    collect: bool = True
     names: dict[Type, list[str]] = field(default_factory=dict)
     definitions: Collection[str] = ()
     rank: dict[Var, int] = field(default_factory=dict)
@@ -145,7 +147,7 @@ class Simplifier:
         elif any(var not in kept for var, _ in parts_of(f.body)[0]):
             f = self._stage("place cotangents", f, lambda body: self._placed(body, kept))
             f = self._stage("merge like terms", f, self._merged(unused))
-        if last and not self.expand:
+        if last and self.collect and not self.expand:
             f = self._stage(COLLECT, f, lambda body: self._nested(body, kept, unused))
         names = {**index_names(f), **self.names}
         return self._stage("order and names", f, lambda body: (self._ordered(body, order, names), {}))

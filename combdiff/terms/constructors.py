@@ -245,7 +245,7 @@ def proj(item: int, of: Term) -> Term:
         case Tuple(items):
             return items[item]
         case Let(bindings, body):
-            return let(bindings, proj(item, body))
+            return bound(bindings, proj(item, body))
         case Delta(left, right, body):
             return delta(left, right, proj(item, body))
         case Indicator(left, right, body):
@@ -254,7 +254,7 @@ def proj(item: int, of: Term) -> Term:
             return Proj(item, of)
 
 
-def let(bindings: Sequence[tuple[Var, Term]], body: Term) -> Term:
+def bound(bindings: Sequence[tuple[Var, Term]], body: Term) -> Term:
     """Bindings that nothing uses are dropped; nested lets become one."""
     if isinstance(body, Let):
         bindings = (*bindings, *body.bindings)

@@ -23,16 +23,21 @@ _NO_VARIABLES: frozenset[Var] = frozenset()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Term:
-    """What all nodes share. `type` is the term's type, `free` its free variables."""
+    """What all nodes share. `type` is the term's type, `free` its free variables.
+
+    `_alike` is another term that this one was found to be equal to: what is compared once is not compared again.
+    """
 
     type: Type = field(init=False, repr=False)
     free: frozenset[Var] = field(init=False, repr=False)
     _hash: int = field(init=False, repr=False)
+    _alike: Term | None = field(init=False, repr=False)
 
     def _seal(self, type_: Type, parts: tuple[object, ...], free: frozenset[Var]) -> None:
         _set(self, "type", type_)
         _set(self, "free", free)
         _set(self, "_hash", hash((type(self).__name__, parts)))
+        _set(self, "_alike", None)
 
     def __hash__(self) -> int:
         return self._hash
@@ -45,11 +50,13 @@ class Term:
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        if not isinstance(other, Term) or self._hash != other._hash:
+        if type(self) is not type(other) or not isinstance(other, Term) or self._hash != other._hash:
             return False
+        if _representative(self) is _representative(other):
+            return True
         # a stack, because comparing by recursion through tuples overflows C's on a term 10,000 deep
         pairs: list[tuple[object, object]] = [(self, other)]
-        seen: set[tuple[int, int]] = set()
+        seen: dict[tuple[int, int], tuple[Term, Term]] = {}
         while pairs:
             a, b = pairs.pop()
             if a is b:
@@ -63,18 +70,46 @@ class Term:
                     return False
             elif type(a) is not type(b) or not isinstance(b, Term) or a._hash != b._hash:
                 return False
-            elif (id(a), id(b)) not in seen:
+            else:
+                a, b = _representative(a), _representative(b)
                 # once a pair, though it may stand in many places
-                seen.add((id(a), id(b)))
-                if isinstance(a, Add | Mul):
-                    pairs.append((_by_hash(a), _by_hash(b)))
-                    continue
-                if isinstance(a, Sum) and isinstance(b, Sum) and a.range is not None and b.range is not None:
-                    pairs.append((a.range, b.range))
-                    continue
-                names: tuple[str, ...] = type(a).__match_args__
-                pairs.extend([(getattr(a, name), getattr(b, name)) for name in names])
+                if a is not b and (id(a), id(b)) not in seen:
+                    seen[id(a), id(b)] = a, b
+                    pairs.extend(_compared(a, b))
+        for a, b in seen.values():
+            _note_equal(a, b)
         return True
+
+
+def _compared(a: Term, b: Term) -> list[tuple[object, object]]:
+    """What is equal in equal terms of one kind."""
+    if isinstance(a, Add | Mul):
+        return [(_by_hash(a), _by_hash(b))]
+    if isinstance(a, Sum) and isinstance(b, Sum) and a.range is not None and b.range is not None:
+        return [(a.range, b.range)]
+    names: tuple[str, ...] = type(a).__match_args__
+    return [(getattr(a, name), getattr(b, name)) for name in names]
+
+
+def _note_equal(a: Term, b: Term) -> None:
+    """From now on the two have one representative."""
+    first, second = sorted((_representative(a), _representative(b)), key=id)
+    # always to the one of lower address: then no circle arises, in other threads neither
+    if first is not second:
+        _set(second, "_alike", first)
+
+
+def _representative(t: Term) -> Term:
+    """One of the terms that were found to be equal to `t`, the same for all of them."""
+    last = t
+    while last._alike is not None:
+        last = last._alike
+    while t is not last:
+        following = t._alike
+        assert following is not None, "only the last has none"
+        _set(t, "_alike", last)
+        t = following
+    return last
 
 
 def _in_any_order(terms: Sequence[Term]) -> int:

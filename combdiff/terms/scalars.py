@@ -7,7 +7,7 @@ numbers has a derivative by each of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from importlib import import_module
@@ -22,11 +22,14 @@ from combdiff.terms.terms import (
     ZERO,
     Add,
     Call,
+    Const,
     Pow,
     Term,
     add,
     call,
     conj,
+    factors_of,
+    indicator,
     mul,
     neg,
     number,
@@ -154,7 +157,29 @@ def _turning(z: Term, k: Term) -> Term:
     if not is_complex(z.type):
         return ZERO
     # not i z k/|z|², whose square may underflow
-    return mul(IMAGINARY, power(conj(z), MINUS_ONE), k)
+    turned = mul(IMAGINARY, power(conj(z), MINUS_ONE), k)
+    factors = _unknown_factors(z)
+    return _where_not_zero(factors, turned) if len(factors) > 1 else turned
+
+
+def _of_direction(y: Term, x: Term) -> tuple[Term, Term]:
+    """The derivatives of atan2(y, x) by y and by x."""
+    square = power(add(power(x, TWO), power(y, TWO)), MINUS_ONE)
+    common = [f for f in _unknown_factors(y) if f in factors_of(x)]
+    by_y, by_x = (mul(u, square) for u in (x, neg(y)))
+    return (_where_not_zero(common, by_y), _where_not_zero(common, by_x)) if common else (by_y, by_x)
+
+
+def _unknown_factors(t: Term) -> list[Term]:
+    return [f for f in factors_of(t) if not isinstance(f, Const)]
+
+
+def _where_not_zero(factors: Sequence[Term], t: Term) -> Term:
+    """`t`, which divides by these factors, and 0 where one of them is 0: the slope of another takes them out.
+
+    angle(r x) is 0 for all x where r is 0, and r times i/(r x)* is i/x*.
+    """
+    return indicator(indicator(call("abs", mul(*factors)), ZERO, ONE), ZERO, t)
 
 
 def _above(a: Term, b: Term) -> Term:
@@ -470,7 +495,7 @@ _ROWS = (
         "atan2",
         "arctan2",
         r"\operatorname{atan2}",
-        lambda y, x: tuple(mul(u, power(add(power(x, TWO), power(y, TWO)), MINUS_ONE)) for u in (x, neg(y))),
+        _of_direction,
         of_reals=True,
         arity=2,
     ),

@@ -8,7 +8,7 @@ from operator import is_
 from combdiff.terms.alpha import alpha_equal, alpha_hash
 from combdiff.terms.arithmetic import add, mul, power, split_coefficient
 from combdiff.terms.branches import kept_complex
-from combdiff.terms.constructors import call, conj, delta, diff, indicator, lam, let, proj, reduced, total
+from combdiff.terms.constructors import bound, call, conj, delta, diff, indicator, lam, proj, reduced, total
 from combdiff.terms.nodes import (
     _NO_VARIABLES,
     ONE,
@@ -34,7 +34,7 @@ from combdiff.terms.nodes import (
     fresh,
 )
 from combdiff.terms.schema import SCHEMAS, bound_by, children, reshaped
-from combdiff.terms.types import Domain, Index, Map, Number
+from combdiff.terms.types import Domain, Index, Map, Number, is_complex
 
 
 def apply(function: Term, *args: Term) -> Term:
@@ -268,6 +268,26 @@ def substitute(t: Term, values: Mapping[Var, Term]) -> Term:
         return rebuild(u, [go(c) for c in children(u)])
 
     return go(t)
+
+
+def let(bindings: Sequence[tuple[Var, Term]], body: Term) -> Term:
+    """Bindings as `bound` makes them; a definition of a plain number is written out, as it is where a text is read.
+
+    >>> from combdiff.terms.nodes import ZERO
+    >>> from combdiff.terms.types import REAL
+    >>> x, r = fresh("x", REAL), fresh("r", REAL)
+    >>> let([(r, ZERO)], mul(r, x)) is ZERO
+    True
+    """
+    found = bound(bindings, body)
+    if not isinstance(found, Let):
+        return found
+    numbers = {v: e for v, e in found.bindings if isinstance(e, Const) and is_complex(e.type) == is_complex(v.kind)}
+    if not numbers:
+        return found
+    kept = [(v, substitute(e, numbers)) for v, e in found.bindings if v not in numbers]
+    # what was made of them may be a number now
+    return let(kept, substitute(found.body, numbers))
 
 
 _NOTHING: Mapping[Var, Term] = {}

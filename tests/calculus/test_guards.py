@@ -357,3 +357,30 @@ def test_a_guard_around_some_items_of_a_tuple_is_in_front_of_it() -> None:
     guard, core = unguarded(Tuple((indicator(ONE, x, indicator(y, x, y)), indicator(ONE, x, y))))
     assert guard == (condition,) and core == Tuple((indicator(y, x, y), y))
     assert unguarded(Tuple((x, indicator(ONE, x, y))))[0] == ()
+
+
+VANISHING = (
+    "(a::RV) -> (z::C) -> sum(i, angle(relu(a(i)) * z))",
+    "(a::RV) -> (z::CV) -> begin r = i -> where(a(i) > 0, a(i)); sum(i, angle(r(i) * z(i))) end",
+    "(z::C) -> angle(relu(real(z)) * z)",
+    "(a::R) -> (x::RV) -> sum(i, atan2(relu(a) * x(i), relu(a)))",
+)
+
+
+@pytest.mark.parametrize("text", VANISHING)
+def test_a_direction_does_not_turn_where_a_factor_is_zero(text: str) -> None:
+    """r / r is no 1 where r is 0 on an open set; angle(0) is 0 for all that stands beside it."""
+    d = cd.grad(text)
+    assert all(d.check(seed) for seed in range(4))
+
+
+@pytest.mark.parametrize("a", [-2.0, 0.0, 3.0])
+def test_the_slope_of_an_angle_is_zero_with_the_value(a: float) -> None:
+    angle = cd.grad("(a::R) -> (z::C) -> angle(a * z)").compile()
+    assert angle(a, 1 + 2j) == pytest.approx(1j / (1 - 2j) if a else 0)
+    direction = cd.grad("(a::R) -> (x::R) -> atan2(a * x, a)").compile()
+    assert direction(a, 2.0) == pytest.approx(1 / 5 if a else 0)
+
+
+def test_an_angle_of_one_number_has_no_guard() -> None:
+    assert str(cd.grad("(x::CV) -> sum(i, angle(2 * x(i)))")) == "(x::CV) -> i -> im / x(i)'"

@@ -151,7 +151,9 @@ def _softmax(v: T.Value, mask: Any) -> T.Value:
 
 def _weighted(e: Reduced, v: T.Value, w: T.Value, scope: Scope) -> Any:
     """log Σ w exp(v), or the shares w exp(v) / Σ w exp(v), which are 0 where every weight is."""
-    exponentials, moved = _exponentials(v, T.primal(v) == T.primal(v))
+    p = T.primal(v)
+    # all of them count: an exponent that is no number makes the sum none, whatever its weight is
+    exponentials, moved = _exponentials(v, T.xp_of(p).ones(p.shape, bool))
     parts = T.mul(w, exponentials)
     total = T.each(parts, lambda x: x.sum(axis=-1, keepdims=True))
     if e.name == "logsumexp":

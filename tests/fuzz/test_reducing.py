@@ -135,6 +135,13 @@ def test_weights_stand_in_front_of_exponentials(weights: list[float]) -> None:
     assert value_of(share, *given) == pytest.approx(terms[1] / sum(terms) if sum(terms) else 0)
 
 
+@pytest.mark.parametrize("name", ["logsumexp", "softmax"])
+def test_an_exponent_that_is_no_number_makes_a_weighted_sum_none(name: str) -> None:
+    found = Reduced(name, (L,), Call("log", at(X, bare(L))), ONE)
+    value = value_of(found if name == "logsumexp" else App(found, (Affine((), 1),)), (X, np.array([1, -2.0, 3, 0, 5])))
+    assert np.isnan(value)
+
+
 def test_what_is_not_chosen_never_matters() -> None:
     x = at(X, bare(L))
     chosen = Sum((L,), Where(Compared((ZERO, x), ("<",)), Call("log", x), Mul((x, x))))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,17 +12,20 @@ from hypothesis import strategies as st
 from combdiff.meaning.evaluate import evaluate
 from combdiff.meaning.samples import random_arguments, random_value
 from combdiff.meaning.sizes import default_sizes
+from combdiff.terms import nodes
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,
     ZERO,
     Add,
     App,
+    Call,
     Lam,
     Let,
     Mul,
     Pow,
     Sum,
+    Term,
     Traverser,
     Var,
     add,
@@ -242,3 +247,27 @@ def test_a_sum_over_an_index_that_is_bound_again_is_one_over_two() -> None:
     found = total((i,), total((i,), a))
     assert isinstance(found, Sum) and len(set(found.indices)) == 2
     assert evaluate(found, {a: 2.0}, {n: 3}) == 18
+
+
+def test_equal_terms_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A term that is built twice shares nothing; that its parts are equal is known after the first comparison."""
+    x = fresh("x", REAL)
+
+    def tower(height: int) -> Term:
+        return x if not height else Call("sin", (add(tower(height - 1), ONE),))
+
+    compared, parts = [], nodes._compared
+    monkeypatch.setattr(nodes, "_compared", lambda a, b: compared.append(a) or parts(a, b))
+    a, b, c = tower(20), tower(20), tower(20)
+    assert a == b and b == c
+    before = len(compared)
+    assert before == 2 * 40
+    assert a == c and a.args == c.args and len({a, b, c}) == 1
+    assert len(compared) == before
+
+
+def test_terms_that_are_equal_to_a_third_are_equal_in_any_order_of_comparison() -> None:
+    x = fresh("x", REAL)
+    terms = [Call("sin", (add(x, number(n % 2)),)) for n in range(12)]
+    for m, n in permutations(range(12), 2):
+        assert (terms[m] == terms[n]) == (m % 2 == n % 2)

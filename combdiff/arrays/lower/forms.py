@@ -39,7 +39,7 @@ FEWER = 0.99
 """Another form that takes no more time is run where it takes less than this share of the operations."""
 
 SECONDS = 3.0
-"""The time that may go into finding the cheapest form."""
+"""The time that may go into finding the cheapest form of one result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +108,12 @@ class Forms:
     def _cheapest(self, flat: Term, sizes: Mapping[Domain, int] | None) -> Term | None:
         """The form that the graph of all forms of `flat` says is cheapest."""
         known = {**guessed_sizes(flat), **(sizes or {})}
+        budget = Budget.of(SECONDS)
         if flat not in self._found:
             result = result_of(flat)
-            self._found[flat] = AllForms.of(result.params, result.bindings, result.outputs, Budget.of(SECONDS))
+            self._found[flat] = AllForms.of(result.params, result.bindings, result.outputs, budget)
         every = self._found[flat]
-        return every.cheapest(known, Budget.of(SECONDS)) if every is not None else None
+        return every.cheapest(known, budget) if every is not None else None
 
 
 def _stored(terms: Archive, *how: Any) -> Forms:
