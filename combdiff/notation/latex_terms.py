@@ -341,11 +341,11 @@ def _in_denominator(below: list[Term]) -> int:
 
 
 def _factor(factor: Term, scope: Scope, least: int) -> str:
-    if isinstance(factor, Delta | Indicator) and not (
-        isinstance(factor.left.type, Map) or choice_of(factor, flat=True)
-    ):
-        return _condition(factor, scope)
-    return term_latex(factor, scope, least)
+    match factor:
+        case Delta(left) | Indicator(left) if not (isinstance(left.type, Map) or choice_of(factor, flat=True)):
+            return _condition(factor, scope)
+        case _:
+            return term_latex(factor, scope, least)
 
 
 def _front(coefficient: Const, pieces: list[str], below: list[str]) -> tuple[list[str], int]:
