@@ -72,7 +72,7 @@ def _in_rows(t: Term) -> Term:
         if not isinstance(u, Choice):
             found.append(_in_rows(u))
             continue
-        rows = add(*(indicator(number(n), _ROW, _in_rows(value)) for n, (value, _) in enumerate(u.rows)))
+        rows = add(*(indicator(number(n), _ROW, _in_rows(row.value)) for n, row in enumerate(u.rows)))
         for part in reversed(u.around):
             assert isinstance(part, Relation), "a comparison"
             rows = compared(part.left, part.sign, part.right, rows)

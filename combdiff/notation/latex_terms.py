@@ -269,9 +269,9 @@ def _product_of(term: Term) -> Network:
 
 def _cases(t: Choice, scope: Scope) -> str:
     """A value for each condition, in lines behind a brace."""
-    *branches, (last, _) = t.rows
-    rows = [rf"{term_latex(value, scope)} & \text{{if}}\ {_told(parts, scope)}" for value, parts in branches]
-    rows.append(rf"{term_latex(last, scope)} & \text{{otherwise}}")
+    *branches, last = t.rows
+    rows = [rf"{term_latex(row.value, scope)} & \text{{if}}\ {_told(row.parts, scope)}" for row in branches]
+    rows.append(rf"{term_latex(last.value, scope)} & \text{{otherwise}}")
     return rf"\begin{{cases}} {NEXT_CASE.join(rows)} \end{{cases}}"
 
 

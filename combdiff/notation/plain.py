@@ -263,12 +263,12 @@ def _sum(terms: Sequence[Term | Choice], scope: Scope) -> Piece:
 
 def _choice(t: Choice, scope: Scope) -> str:
     """{a if i < j, b otherwise}."""
-    *branches, (last, _) = t.rows
+    *branches, last = t.rows
     written = [
-        f"{_text(value, scope)} if {condition_text(parts, lambda side: _text(side, scope), _RELATIONS)}"
-        for value, parts in branches
+        f"{_text(row.value, scope)} if {condition_text(row.parts, lambda side: _text(side, scope), _RELATIONS)}"
+        for row in branches
     ]
-    return f"{{{', '.join([*written, f'{_text(last, scope)} otherwise'])}}}"
+    return f"{{{', '.join([*written, f'{_text(last.value, scope)} otherwise'])}}}"
 
 
 def _signed(term: Term | Choice, scope: Scope) -> tuple[bool, str]:

@@ -268,9 +268,9 @@ class SymbolScope:
 
         if not isinstance(t, Choice):
             return self.number(t)
-        *branches, (last, _) = t.rows
-        pieces = [(self.number(value), self.condition(parts)) for value, parts in branches]
-        return sympy.Piecewise(*pieces, (self.number(last), True))
+        *branches, last = t.rows
+        pieces = [(self.number(row.value), self.condition(row.parts)) for row in branches]
+        return sympy.Piecewise(*pieces, (self.number(last.value), True))
 
     def called(self, name: str, args: Sequence[Term]) -> Expr:
         """A scalar function of the language: by SymPy's name for it, or by what its row says that it is made of."""

@@ -39,7 +39,7 @@ def test_contrary_comparisons_are_a_choice(relation, contrary, sides) -> None:
     left, right = sides
     terms = [compared(left, relation, right, x), compared(left, contrary, right, y)]
     (found,) = with_choices(terms)
-    assert isinstance(found, Choice) and [value for value, _ in found.rows] == [x, y]
+    assert isinstance(found, Choice) and [row.value for row in found.rows] == [x, y]
 
 
 def test_conditions_of_whole_numbers_are_contrary_whatever_their_sides() -> None:
@@ -75,7 +75,7 @@ def test_the_condition_is_the_one_that_is_not_a_negation() -> None:
     both = compared(i, "<", j, compared(x, "<", y, compared(i, "==", j, ONE)))
     terms = [indicator(both, number(0), x), compared(i, "<", j, compared(x, "<", y, compared(i, "==", j, y)))]
     (found,) = with_choices(terms)
-    assert isinstance(found, Choice) and [value for value, _ in found.rows] == [y, x]
+    assert isinstance(found, Choice) and [row.value for row in found.rows] == [y, x]
 
 
 @pytest.mark.parametrize(

@@ -238,10 +238,11 @@ class Printer:
 
     def choice(self, t: Choice) -> str:
         """`where(i < j, a, where(j < k, b, c))`."""
-        *rows, (last, _) = t.rows
-        text = "" if last == ZERO else self.at(last)
-        for value, parts in reversed(rows):
-            text = f"where({', '.join(filter(None, [condition_text(parts, self.side), self.at(value), text]))})"
+        *rows, last = t.rows
+        text = "" if last.value == ZERO else self.at(last.value)
+        for row in reversed(rows):
+            told = [condition_text(row.parts, self.side), self.at(row.value), text]
+            text = f"where({', '.join(filter(None, told))})"
         return f"where({condition_text(t.around, self.side)}, {text})" if t.around else text
 
     def product(self, factors: Sequence[Term]) -> str:

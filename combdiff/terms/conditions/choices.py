@@ -11,10 +11,12 @@ and collected one by one. A person reads them together; so do text, LaTeX and Sy
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import TypeGuard
 
 from combdiff.terms.conditions.comparing import Either, Part, Relation, conditions_told
-from combdiff.terms.conditions.guards import is_finite
+from combdiff.terms.conditions.guards import Condition, Guard, condition_of, is_finite
+from combdiff.terms.conditions.ordering import implies
 from combdiff.terms.conditions.tables import Table, relations_of
 from combdiff.terms.network import guards_apart
 from combdiff.terms.terms import (
@@ -31,8 +33,14 @@ from combdiff.terms.terms import (
 )
 from combdiff.terms.types import Index
 
-Row = tuple[Term, tuple[Part, ...]]
-"""A value, and the conditions under which it is taken if no row above it is."""
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A value, and the parts that have to hold for it to be taken if no row above it is; `guard` is all that holds."""
+
+    value: Term
+    parts: tuple[Part, ...] = ()
+    guard: Guard = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +56,7 @@ class Choice:
     @property
     def weight(self) -> int:
         """How many comparisons it takes to write it."""
-        return _weight(self.around) + sum(_weight(parts) for _, parts in self.rows)
+        return _weight(self.around) + sum(_weight(row.parts) for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +65,7 @@ class _Guarded:
 
     parts: tuple[Part, ...]
     body: Term
+    guard: Guard
     meeting: bool = False
 
 
@@ -68,7 +77,7 @@ def with_choices(terms: Sequence[Term], flat: bool = False) -> list[Term | Choic
     >>> from combdiff.terms.types import REAL
     >>> x, y = fresh("x", REAL), fresh("y", REAL)
     >>> (choice,) = with_choices([compared(x, "<", y, x), mul(y, compared(x, ">=", y, ONE))])
-    >>> choice == Choice(((x, (Relation(x, "<", y),)), (y, ())))
+    >>> choice == Choice((Row(x, (Relation(x, "<", y),)), Row(y)))
     True
 
     Under a condition come only factors that are finite everywhere; what may be infinite stays where it is. A `flat`
@@ -134,7 +143,7 @@ def _cost(terms: Sequence[Term | Choice]) -> int:
     cost = 0
     for t in terms:
         if isinstance(t, Choice):
-            cost += t.weight + sum(_cost(with_choices(terms_of(value))) for value, _ in t.rows)
+            cost += t.weight + sum(_cost(with_choices(terms_of(value))) for value in (row.value for row in t.rows))
         elif (guard := _guarded(t)) is not None:
             cost += _weight(guard.parts) + _cost(with_choices(terms_of(split_coefficient(guard.body)[1])))
     return cost
@@ -154,17 +163,19 @@ def _guarded(t: Term) -> _Guarded | None:
         return None
     parts: tuple[Part, ...] = ()
     body: list[Term] = []
-    meeting = False
+    guard: list[Condition] = []
     for f in factors:
         while _is_guard(f):
-            meeting = meeting or isinstance(f, Delta)
-            told, f = _told(f)
+            told, core = _told(f)
             parts = (*parts, *told)
+            while f is not core and isinstance(f, Indicator | Delta):
+                guard.append(condition_of(f))
+                f = f.body
         body.append(f)
-    return _Guarded(parts, mul(*body), meeting)
+    return _Guarded(parts, mul(*body), tuple(guard), any(c.equal for c in guard))
 
 
-def _is_guard(t: Term) -> bool:
+def _is_guard(t: Term) -> TypeGuard[Indicator | Delta]:
     return isinstance(t, Indicator) or (isinstance(t, Delta) and _is_discrete(t))
 
 
@@ -190,8 +201,9 @@ def _opened(guard: _Guarded | None) -> list[_Guarded | None]:
     rest = [mul(number, t) for t, g in zip(terms_of(body), inner, strict=True) if g is None]
     found: list[_Guarded | None] = [replace(guard, body=add(*rest))] if rest else []
     for g in (g for g in inner if g is not None):
-        both = replace(g, parts=(*guard.parts, *g.parts), body=mul(number, g.body), meeting=guard.meeting or g.meeting)
-        found += _opened(both)
+        parts = (*guard.parts, *g.parts)
+        held = (*(c for c in guard.guard if not any(implies(d, c) for d in g.guard)), *g.guard)
+        found += _opened(_Guarded(parts, mul(number, g.body), held, guard.meeting or g.meeting))
     return found
 
 
@@ -205,6 +217,7 @@ class _Side:
     cases: int
     parts: tuple[Part, ...]
     body: Term
+    guard: Guard = ()
 
     @property
     def first(self) -> int:
@@ -234,7 +247,7 @@ def _started(
     sides = []
     for held in chosen:
         alike = [near[n] for n in members if cases[n] == held]
-        sides.append(_Side(held, alike[0].parts, add(*(g.body for g in alike))))
+        sides.append(_Side(held, alike[0].parts, add(*(g.body for g in alike)), alike[0].guard))
     return members, _choice_of(sides, [near[n] for n in members], table, flat)
 
 
@@ -249,7 +262,7 @@ def _choice_of(sides: Sequence[_Side], guards: Sequence[_Guarded], table: Table,
         return _two(*sides) if len(sides) == 2 else Choice(_rows(sides, table, 0))
     if len(sides) < 2 or any(g.meeting for g in guards):
         return None
-    choices = [Choice((*_rows([*sides, _Side(table.all ^ held, (), ZERO)], table, 0),))]
+    choices = [Choice(_rows([*sides, _Side(table.all ^ held, (), ZERO)], table, 0))]
     around = _around(guards, table, held)
     if around and not flat:
         choices.append(Choice(_rows(sides, table, table.all ^ held), around))
@@ -262,7 +275,7 @@ def _two(one: _Side, other: _Side) -> Choice:
     """One of two sides is asked for: the first one, but rather the one whose condition is no negation."""
     if any(isinstance(part, Either) and part.negated for part in one.parts):
         one, other = other, one
-    return Choice(((one.body, one.parts), (other.body, ())))
+    return Choice((Row(one.body, one.parts, one.guard), Row(other.body, (), other.guard)))
 
 
 def _around(guards: Sequence[_Guarded], table: Table, held: int) -> tuple[Part, ...]:
@@ -279,7 +292,7 @@ def _rows(sides: Sequence[_Side], table: Table, settled: int) -> tuple[Row, ...]
     while len(left) > 1:
         asked = [(table.needed(s.parts, settled), s) for s in left if s.parts]
         parts, side = min(asked, key=lambda pair: (_weight(pair[0]), pair[1].first))
-        rows.append((side.body, parts))
+        rows.append(Row(side.body, parts, side.guard))
         settled |= side.cases
         left.remove(side)
-    return (*rows, (left[0].body, ()))
+    return (*rows, Row(left[0].body, (), left[0].guard))
