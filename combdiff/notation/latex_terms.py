@@ -416,8 +416,8 @@ def _sum(term: Sum, scope: Scope) -> str:
 
 
 def _size(indices: tuple[Var, ...], scope: Scope) -> str:
-    """What Σ 1 over these indices is, if sizes with names say it: n m."""
-    return _spaced(sizes_of(indices, scope, latex_name))
+    """What Σ 1 over these indices is, if names of sizes or domains say it: n m, |Z|."""
+    return _spaced(sizes_of(indices, scope, latex_name, magnitude))
 
 
 def _ranging(index: Var, body: Term, scope: Scope) -> str:

@@ -182,7 +182,7 @@ def _written(term: Term, scope: Scope) -> Piece:
             return _sum(with_choices(terms_of(term), flat=True), scope)
         case Indicator() if choice := choice_of(term, flat=True):
             return _choice(choice, scope), ATOM
-        case Sum(indices, body) if body == ONE and (sizes := sizes_of(indices, scope, _spelled)):
+        case Sum(indices, body) if body == ONE and (sizes := _sizes(indices, scope)):
             return " ".join(sizes), ATOM if len(sizes) == 1 else PRODUCT
         case Mul() | Sum() | Delta() | Indicator():
             return _product(term, scope)
@@ -290,7 +290,7 @@ def _product(term: Term, scope: Scope) -> Piece:
 def _of_network(found: Network, scope: Scope) -> Piece:
     number = _in_front(found.coefficient)
     match found.factors:
-        case (Sum(indices, body),) if body != ONE or not sizes_of(indices, scope, _spelled):
+        case (Sum(indices, body),) if body != ONE or not _sizes(indices, scope):
             inner = scope.bind(indices)
             over = [v for v in indices if isinstance(v.kind, Index)]
             along = "".join(f" d{inner[v]}" for v in indices if v not in over)
@@ -302,10 +302,20 @@ def _of_network(found: Network, scope: Scope) -> Piece:
             return _quotient(number, found.factors, scope), PRODUCT
 
 
+def _sizes(indices: Sequence[Var], scope: Scope) -> list[str]:
+    """The sizes whose product is Σ 1 over these indices: n, |Z|."""
+    return sizes_of(indices, scope, _spelled, "|{}|".format)
+
+
 def _ranging(index: Var, body: Term, scope: Scope) -> str:
-    """An index under Σ, with the size that it runs to where no slot below shows that."""
+    """An index under Σ, with the size that it runs to, or its domain, where no slot below shows that."""
     domain = index.kind.domain if isinstance(index.kind, Index) else None
-    size = "" if shows_range(body, index) else size_of(domain, scope, _spelled)
+    if domain is None or shows_range(body, index):
+        return scope[index]
+    of = _spelled(domain.name)
+    if domain.declared and of not in scope.names.values():
+        return f"{scope[index]} ∈ {of}"
+    size = size_of(domain, scope, _spelled)
     return f"{scope[index]}<{size}" if size else scope[index]
 
 

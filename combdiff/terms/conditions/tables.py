@@ -126,6 +126,8 @@ class Table:
 def relations_of(part: Part) -> list[Relation]:
     """The comparisons that a part of a condition is made of.
 
+    >>> from combdiff.terms.conditions.comparing import Either
+    >>> from combdiff.terms.terms import ZERO
     >>> less = Relation(ZERO, "<", ONE)
     >>> relations_of(Either(((less,), (less, less)))) == [less, less, less]
     True
