@@ -314,7 +314,7 @@ def _ranging(index: Var, body: Term, scope: Scope) -> str:
         return scope[index]
     of = _spelled(domain.name)
     if domain.declared and of not in scope.names.values():
-        return f"{scope[index]} ∈ {of}"
+        return f"{scope[index]}∈{of}"
     size = size_of(domain, scope, _spelled)
     return f"{scope[index]}<{size}" if size else scope[index]
 

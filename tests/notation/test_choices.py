@@ -18,7 +18,7 @@ from combdiff.terms.terms import MINUS_ONE, ONE, add, fresh, indicator, mul, num
 from combdiff.terms.types import REAL, Domain, Index
 from tests.notation.latex_reader import UnreadableError
 from tests.notation.test_printed_forms import assert_reads_as
-from tests.reading_back import assert_reads_back, values_of
+from tests.reading_back import assert_reads_back, reread, values_of
 
 x, y, z = (fresh(name, REAL) for name in "xyz")
 i, j = (fresh(name, Index(Domain("N"))) for name in "ij")
@@ -204,6 +204,13 @@ def test_conditions_on_different_numbers_are_nested_as_they_are_shortest() -> No
     assert str(d).count("<") == 3
     assert rows_of(d.latex()) == 4 and d.latex().count(r"\begin{cases}") == 1
     assert_reads_as(d.term, d.latex(), "index")
+
+
+def test_a_number_in_front_of_inner_cases_goes_to_each() -> None:
+    term = infer(parse("(x::R) -> where(x < 0, 1, 3 * where(x < 1, 5, x))"))
+    assert rows_of(latex(term)) == 3
+    assert_reads_as(term, latex(term), "index")
+    assert [evaluate(reread(term), {})(t) for t in (-1, 0.5, 2)] == [1, 15, 6]
 
 
 def test_entries_that_are_added_are_no_cases() -> None:

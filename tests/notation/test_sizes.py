@@ -42,7 +42,7 @@ def test_in_plain_signs_a_size_stands_between_bars_and_a_domain_behind_its_index
         "in    x ↦ x(|Z| - 1)²",
         "out   d ↦ 2 δ(d,|Z| - 1) x(|Z| - 1)",
     ]
-    assert "Σ_i ∈ Z" in cd.simplified(PLAIN + "(x::V) -> sum(i::Z, i * x(0))").unicode_text()
+    assert "Σ_i∈Z" in cd.simplified(PLAIN + "(x::V) -> sum(i::Z, i * x(0))").unicode_text()
 
 
 def test_bars_round_the_name_of_a_variable_are_a_magnitude() -> None:

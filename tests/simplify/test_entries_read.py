@@ -72,6 +72,12 @@ def test_no_sum_has_a_delta_that_it_need_not_have(program: str) -> None:
     assert "zeros((n, n" not in d.source() and "zeros((m, m" not in d.source()
 
 
+def test_a_delta_at_an_entry_that_need_not_exist_stays_under_its_sum() -> None:
+    d = cd.simplified("(x::RV) -> sum(i, delta(2, i, x(i)^2))")
+    assert str(d) == "(x::RV) -> sum(i, delta(2, i, x(i)^2))"
+    assert [float(d.compile()(np.ones(size))) for size in SIZES] == [0, 0, 1, 1, 1]
+
+
 LISTED = """@domain Z begin base = I; list = true; symmetric = true end
 (A::(Z, N) -> R) -> sum(i, abs2(A(i, 0) * (sum(j::Z, A(-j, 0)) / sum(j::Z, 1))))"""
 
