@@ -6,6 +6,8 @@ what this module finds.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from combdiff.terms.conditions.guards import Condition, condition_of
 from combdiff.terms.conditions.ordering import least_size
 from combdiff.terms.terms import (
@@ -97,11 +99,8 @@ def sizes_read(t: Term) -> dict[Domain, int]:
         match u:
             case App(f, args):
                 waiting += [f, *args]
-                kinds = f.type.params if isinstance(f.type, Map) else ()
-                for index, slot in zip(args, kinds, strict=True):
-                    domain = slot.domain if isinstance(slot, Index) else None
-                    if isinstance(index, Const) and domain is not None and domain.plain:
-                        found[domain] = max(int(index.real) + 1, found.get(domain, 0))
+                for domain, size in _with_constants(u):
+                    found[domain] = max(size, found.get(domain, 0))
             case Let(bindings, body):
                 values.update(bindings)
                 waiting.append(body)
@@ -114,6 +113,15 @@ def sizes_read(t: Term) -> dict[Domain, int]:
             case Add() | Mul() | Pow() | Conj() | Call() | Tuple() | Proj() | Diff():
                 waiting += children(u)
     return found
+
+
+def _with_constants(t: App) -> Iterator[tuple[Domain, int]]:
+    """The plain ranges of which an entry is read at a constant, each with the size that it must have for that."""
+    kinds = t.function.type.params if isinstance(t.function.type, Map) else ()
+    for index, slot in zip(t.args, kinds, strict=True):
+        domain = slot.domain if isinstance(slot, Index) else None
+        if isinstance(index, Const) and domain is not None and domain.plain:
+            yield domain, int(index.real) + 1
 
 
 def _is_arithmetic(index: Term) -> bool:
