@@ -410,12 +410,15 @@ class Call(Aligned):
 
 @dataclass(frozen=True, slots=True)
 class Where(Aligned):
-    """The third operand where the first two are in the `relation`, modulo the size of a domain; else a number."""
+    """The third operand where the first two are in the `relation`, modulo the size of a domain.
+
+    Else a number, or the fourth operand if there is no such number.
+    """
 
     name: ClassVar[str] = "where"
     relation: str
     modulo: Domain | None
-    otherwise: Const
+    otherwise: Const | None
 
 
 @dataclass(frozen=True, slots=True)

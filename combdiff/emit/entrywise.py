@@ -192,20 +192,21 @@ def _abs2(w: Writer, operand: Step, text: Text) -> Text:
 
 
 def choice(w: Writer, step: Step, op: ops.Where) -> Text:
-    left, right, body = w.operands(step, op.places)
+    left, right, *bodies = w.operands(step, op.places)
     known = is_plain(step.operands[0]) and is_plain(step.operands[1])
     as_choice = not step.rank and (w.spelling.eager or known)
     if not as_choice:
-        body = w.as_array(step.operands[2], body)
+        bodies = [w.as_array(o, body) for o, body in zip(step.operands[2:], bodies, strict=True)]
         left = w.as_array(step.operands[0], left) if known else left
     condition = f"{left.at(SUM)} {op.relation} {right.at(SUM)}"
     if op.modulo is not None:
         condition = f"({left.at(SUM)} - {right.at(PRODUCT)}) % {w.extent(op.modulo)} {op.relation} 0"
+    body, other = bodies if op.otherwise is None else (*bodies, Text(str(op.otherwise.real), ATOM))
+    if as_choice and op.otherwise is not None and not is_plain(step.operands[2]):
+        other = Text(w.spelling.choice.format(other.code), ATOM)
     if as_choice:
-        template = "{0}" if is_plain(step.operands[2]) else w.spelling.choice
-        number = template.format(op.otherwise.real)
-        return Text(f"{body.at(SUM)} if {condition} else {number}", MAP)
-    return Text(w.spelling.where.format(condition, body.code, op.otherwise.real), ATOM)
+        return Text(f"{body.at(SUM)} if {condition} else {other.at(MAP)}", MAP)
+    return Text(w.spelling.where.format(condition, body.code, other.code), ATOM)
 
 
 def kernel_call(w: Writer, step: Step, op: ops.Fused) -> Text:

@@ -235,11 +235,15 @@ class KernelText:
                 return Text(f"{spelled}({self._operand(z, at).code})", ATOM)
 
     def _where(self, step: Step, op: ops.Where) -> Text:
-        left, right, body = (self._operand(o, at) for o, at in zip(step.operands, op.places, strict=True))
-        if step.complex and not step.operands[2].complex:
-            body = Text(f"complex<double>({body.code})", ATOM)
-        other = f"complex<double>({_number(op.otherwise).code})" if step.complex else _number(op.otherwise).code
-        return Text(f"{left.at(SUM)} {op.relation} {right.at(SUM)} ? {body.at(SUM)} : {other}", MAP)
+        left, right, *values = (self._operand(o, at) for o, at in zip(step.operands, op.places, strict=True))
+        real = [not o.complex for o in step.operands[2:]]
+        if op.otherwise is not None:
+            values, real = [*values, _number(op.otherwise)], [*real, True]
+        if step.complex:
+            cast = (Text(f"complex<double>({v.code})", ATOM) if r else v for v, r in zip(values, real, strict=True))
+            values = [*cast]
+        body, other = values
+        return Text(f"{left.at(SUM)} {op.relation} {right.at(SUM)} ? {body.at(SUM)} : {other.at(SUM)}", MAP)
 
 
 def _number(c: Const) -> Text:

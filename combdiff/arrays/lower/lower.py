@@ -32,7 +32,7 @@ from combdiff.arrays.lower.conditions import (
 )
 from combdiff.arrays.lower.cumulative import cumulative
 from combdiff.arrays.lower.factoring import factored
-from combdiff.arrays.lower.guarding import Guarding
+from combdiff.arrays.lower.guarding import Guarding, comparisons
 from combdiff.arrays.lower.indexing import affine, entry, scatter
 from combdiff.arrays.lower.inverses import solved
 from combdiff.arrays.lower.reducing import entry_of_ties, place_of, reduced
@@ -57,6 +57,7 @@ from combdiff.arrays.passes.translations import translated
 from combdiff.arrays.plan import Plan, Step, interned
 from combdiff.calculus.demands import demanded
 from combdiff.errors import UnsupportedError
+from combdiff.terms.conditions.comparing import Relation
 from combdiff.terms.conditions.guards import Guard, both, under, unguarded
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
@@ -238,6 +239,8 @@ class _Lowering(Solving, Guarding):
                 return Value(self.root(t), ())
             case App() | Proj():
                 return self._number_of(t)
+            case Add() if choice := comparisons(t):
+                return self.chosen(choice, wanted)
             case Add(terms):
                 pairs = [split_coefficient(u) for u in terms]
                 return self.arrays.total([(c, self.scalar(u, wanted)) for c, u in pairs], wanted)
@@ -330,7 +333,7 @@ class _Lowering(Solving, Guarding):
 
     def _product(self, t: Mul | Sum, wanted: Sequence[Var]) -> Value:
         summed, body = (t.indices, t.body) if isinstance(t, Sum) else ((), t)
-        spread = distributed(summed, body)
+        spread = None if _is_chosen_by(body, summed) else distributed(summed, body)
         if spread is not None:
             return self.scalar(spread, wanted)
         within = self.summed_within(summed, body)
@@ -494,6 +497,15 @@ class _Lowering(Solving, Guarding):
 def _held_at(places: Collection[Var], t: Term) -> Guard:
     """The conditions on what stands in certain places, under which numbers stand that decide them, as of an argmax."""
     return tuple(c for c in unguarded(t)[0] if all(v in places for v in c.free if isinstance(v.kind, Index)))
+
+
+def _is_chosen_by(body: Term, summed: Sequence[Var]) -> bool:
+    """Whether numbers with all summed indices choose between terms, so that no term alone is a smaller product."""
+    choice = comparisons(split_coefficient(body)[1])
+    asked = [part for row in choice.rows for part in row.parts] if choice else []
+    sides = [side for part in asked if isinstance(part, Relation) for side in (part.left, part.right)]
+    numbers = {v for side in sides if not isinstance(side.type, Index) for v in side.free}
+    return bool(sides) and numbers.issuperset(summed)
 
 
 def _user_name(function: Term) -> str:

@@ -171,7 +171,7 @@ def _kinds(step: Step, known: Mapping[Step, Kinds], alike: bool) -> Kinds:
             return known[step.operands[0]]
         case ops.Scatter() | ops.Put():
             return of_operands | ({_DOUBLE, _COMPLEX} if step.complex else {_DOUBLE})
-        case ops.Where() if step.rank and not known[step.operands[2]] <= {_COMPLEX}:
+        case ops.Where(otherwise=Const()) if step.rank and not known[step.operands[2]] <= {_COMPLEX}:
             return known[step.operands[2]]
         case ops.Call() | ops.Conj() | ops.Power() if of_python and not is_whole_power(step):
             # NumPy's functions make numbers of Python its own, which have a dtype

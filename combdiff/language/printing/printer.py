@@ -35,6 +35,7 @@ from combdiff.terms.recursion import deep_recursion
 from combdiff.terms.terms import (
     IMAGINARY,
     ONE,
+    ZERO,
     Add,
     App,
     Call,
@@ -241,8 +242,13 @@ class Printer:
         return sum_text((piece.startswith("-"), piece.removeprefix("-")) for piece in pieces), SUM
 
     def choice(self, t: Choice) -> str:
-        """`where(i < j, a, b)`."""
-        return f"where({condition_text(t.parts, self.side)}, {self.list((t.taken, t.other))})"
+        """`where(i < j, a, where(j < k, b, c))`."""
+        *rows, last = t.rows
+        text = "" if last.value == ZERO else self.at(last.value)
+        for row in reversed(rows):
+            told = [condition_text(row.parts, self.side), self.at(row.value), text]
+            text = f"where({', '.join(filter(None, told))})"
+        return f"where({condition_text(t.around, self.side)}, {text})" if t.around else text
 
     def product(self, factors: Sequence[Term]) -> str:
         coefficient, rest = (factors[0], factors[1:]) if isinstance(factors[0], Const) else (None, factors)
