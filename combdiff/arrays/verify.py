@@ -106,7 +106,6 @@ _AS_GIVEN = (
     ops.Conj,
     ops.View,
     ops.Roll,
-    ops.Padded,
     ops.Broadcast,
     ops.LaidOut,
     ops.Stack,

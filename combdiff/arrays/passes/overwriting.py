@@ -28,7 +28,6 @@ _FRESH = (
     ops.CumulativeProduct,
     ops.Roll,
     ops.Scatter,
-    ops.Padded,
     ops.Put,
     ops.Solve,
     ops.Stack,

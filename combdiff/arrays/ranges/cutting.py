@@ -1,0 +1,227 @@
+"""What stands under a condition that cuts a range as slices: no mask, and nothing computed that it leaves out.
+
+    np.where(i < n - 1, np.roll(x, -1) - x, 0)      becomes     d = x[1:] - x[:-1], with a 0 behind it
+    where(1 <= i, 2 * roll(d)) - where(…, 2 * d)    becomes     g = np.zeros(n); g[1:] = 2 * d; g[:-1] -= 2 * d
+
+`regions.py` says in which part of its range each array is needed and not zero; here it is made for that part. A shift
+that does not leave the range is a slice, so that what differs by a shift is often the same array.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from combdiff.arrays import ops
+from combdiff.arrays.passes.scaling import scaled_early
+from combdiff.arrays.plan import Builder, Step, ordered
+from combdiff.arrays.ranges.intervals import Region, chosen, domains_in, everywhere
+from combdiff.arrays.ranges.products import summed_product
+from combdiff.arrays.ranges.regions import Regions
+from combdiff.terms.terms import ONE, Const
+from combdiff.terms.types import Domain
+
+
+def cut(
+    outputs: Sequence[Step], names: Mapping[Step, str], sizes: Mapping[Domain, int]
+) -> tuple[tuple[Step, ...], dict[Step, str]]:
+    """The outputs and the names of steps with what stands under conditions computed where these hold.
+
+    >>> import combdiff as cd
+    >>> d = cd.grad("(x::RV{n}) -> sum(i, i < n - 1, (x(i + 1) - x(i))^3)")
+    >>> any(isinstance(step.op, ops.Where) for step in d.plan().steps)
+    False
+    """
+    steps = ordered(outputs)
+    if all(chosen(step) is None for step in steps):
+        return tuple(outputs), dict(names)
+    regions = Regions(steps, outputs)
+    if all(region == everywhere(step) for step, region in regions.of.items()):
+        return tuple(outputs), dict(names)
+    cutting = _Cutting(regions, steps, outputs)
+    made = tuple(cutting.part(o, everywhere(o)) for o in outputs)
+    kept = {cutting.made[step]: name for step, name in names.items() if step in cutting.made}
+    return scaled_early(made, kept, sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """coefficient · value, which lies `at` axes of a sum; `starts` has those on which it is shorter, and from where."""
+
+    coefficient: Const
+    value: Step
+    at: ops.Row
+    starts: tuple[tuple[int, int], ...]
+
+    @property
+    def place(self) -> Hashable:
+        """Equal for terms that lie at one place."""
+        return self.starts, tuple(self.value.domains[self.at.index(axis)] for axis, _ in self.starts)
+
+
+class _Cutting:
+    """Makes each step for its region; `made` has those."""
+
+    def __init__(self, regions: Regions, steps: Sequence[Step], outputs: Sequence[Step]) -> None:
+        self.regions = regions
+        self.uses = Counter([o for s in steps for o in s.operands] + list(outputs))
+        self.builder = Builder()
+        self.in_any_order: dict[Hashable, Step] = {}
+        self.made: dict[Step, Step] = {}
+        for step in steps:
+            if step in regions.of:
+                self.made[step] = self._make(step)
+
+    def part(self, step: Step, region: Region) -> Step:
+        """A step in a region: a part of it, with zeros where it is known to be zero."""
+        own = self.regions.of[step]
+        inner = tuple(a & b for a, b in zip(own, region, strict=True))
+        made = self._window(self.made[step], step, own, inner)
+        if inner == region:
+            return made
+        starts = tuple(
+            (axis, small.within(large).before)
+            for axis, (small, large) in enumerate(zip(inner, region, strict=True))
+            if small != large
+        )
+        op = ops.Put(((),), (tuple(range(step.rank)),), False, (starts,))
+        return self.builder.step(op, (made,), domains_in(step, region), step.complex)
+
+    def _window(self, made: Step, step: Step, whole: Region, region: Region) -> Step:
+        """The part of what was made of a step for a region."""
+        for axis, (large, small) in enumerate(zip(whole, region, strict=True)):
+            if small != large:
+                start, array = small.within(large).before, made
+                if isinstance(array.op, ops.Window) and array.op.axis == axis:
+                    start, (array,) = start + array.op.start, array.operands
+                domain = step.domains[axis].shortened(small.less)
+                domains = (*made.domains[:axis], domain, *made.domains[axis + 1 :])
+                made = self.builder.step(ops.Window(axis, start), (array,), domains)
+        return made
+
+    def _make(self, step: Step) -> Step:
+        region = self.regions.of[step]
+        needs = self.regions.needs(step)
+        match step.op:
+            case ops.Where() if self.regions.holds(step):
+                return self._placed(step, needs[2])
+            case ops.Roll() if step.op.by and needs[0] != everywhere(step.operands[0]) and self._is_slice(step):
+                return self.part(step.operands[0], needs[0] or region)
+            case ops.Add() as op:
+                return self._sum(step, op)
+            case _:
+                parts = zip(step.operands, needs, strict=True)
+                operands = tuple(self.part(o, need or everywhere(o)) for o, need in parts)
+                made = self._step(step.op, operands, domains_in(step, region), step.complex)
+                return summed_product(made, self._step) if self._sums_a_part(step) else made
+
+    def _is_slice(self, step: Step) -> bool:
+        assert isinstance(step.op, ops.Roll), "a shift"
+        return self.regions.of[step][step.op.axis].shifted(-step.op.by) is not None
+
+    def _sums_a_part(self, step: Step) -> bool:
+        """Whether a step sums what nothing else needs, and what is cut."""
+        if not isinstance(step.op, ops.Sum):
+            return False
+        (operand,) = step.operands
+        return self.uses[operand] == 1 and self.regions.of[operand] != everywhere(operand)
+
+    def _placed(self, step: Step, need: Region | None) -> Step:
+        """What is chosen, with the axes of the choice."""
+        body, at = step.operands[2], step.rows[2]
+        made = self.part(body, need or everywhere(body))
+        domains = domains_in(step, self.regions.of[step])
+        order = tuple(sorted(range(len(at)), key=at.__getitem__))
+        if order != tuple(range(len(at))):
+            made = self.builder.step(ops.Permute(order), (made,), [made.domains[n] for n in order])
+        if len(at) < step.rank:
+            made = self.builder.step(ops.Broadcast(tuple(sorted(at))), (made,), domains)
+        return made
+
+    def _step(self, op: ops.Op, operands: tuple[Step, ...], domains: Sequence[Domain], complex: bool) -> Step:
+        """A step; sums and products that differ in the order of their operands only are one."""
+        step = self.builder.step(op, operands, domains, complex)
+        if not isinstance(op, ops.Add | ops.Mul):
+            return step
+        own = op.coefficients if isinstance(op, ops.Add) else (ONE,) * len(operands)
+        rest = op.placed(()) if isinstance(op, ops.Mul) else ops.Add
+        parts = frozenset(Counter(zip(own, operands, op.places, strict=True)).items())
+        return self.in_any_order.setdefault((rest, parts, step.domains, complex), step)
+
+    # --- sums of parts ----------------------------------------------------------------------------------------------
+
+    def _sum(self, step: Step, op: ops.Add) -> Step:
+        """A sum, whose terms that are zero but in a part of its region are added to that part."""
+        region = self.regions.of[step]
+        terms = [self._term(step, n) for n in range(len(step.operands))]
+        domains = domains_in(step, region)
+        dense = [term for term in terms if not term.starts]
+        if len(dense) == len(terms):
+            return self._total(dense, domains, step.complex)
+        covered = {axis for term in dense for axis in term.at} == set(range(step.rank))
+        complex = any(term.value.complex or term.coefficient.imag for term in dense)
+        base = self._total(dense, domains, step.complex) if covered and complex == step.complex else None
+        places: dict[Hashable, list[_Term]] = {}
+        for term in terms if base is None else (term for term in terms if term.starts):
+            places.setdefault(term.place, []).append(term)
+        signed = [self._at_one_place(alike, step.rank) for alike in places.values()]
+        parts = sorted(signed, key=lambda pair: pair[0])
+        put = ops.Put(
+            ((),) * len(parts),
+            tuple(part.at for _, part in parts),
+            base is not None,
+            tuple(part.starts for _, part in parts),
+            tuple(negative for negative, _ in parts),
+        )
+        operands = (*(() if base is None else (base,)), *(part.value for _, part in parts))
+        return self.builder.step(put, operands, domains, step.complex)
+
+    def _term(self, step: Step, n: int) -> _Term:
+        """A term of a sum, in the part of the sum's region in which it is not zero."""
+        assert isinstance(step.op, ops.Add), "a sum"
+        operand, at = step.operands[n], step.op.places[n]
+        c = step.op.coefficients[n]
+        own, region = self.regions.of[operand], self.regions.of[step]
+        inner = tuple(own[m] & region[axis] for m, axis in enumerate(at))
+        starts = tuple(
+            (axis, small.within(region[axis]).before)
+            for axis, small in zip(at, inner, strict=True)
+            if small != region[axis]
+        )
+        value = self.part(operand, inner)
+        if not starts and isinstance(value.op, ops.Put) and self.uses[operand] == 1:
+            return _Term(c, value, at, ()) if value.op.base else self._put_apart(c, value, value.op, at)
+        return _Term(c, value, at, tuple(sorted(starts)))
+
+    def _put_apart(self, c: Const, value: Step, put: ops.Put, at: ops.Row) -> _Term:
+        """What is put into zeros, if it is one array."""
+        (inner, *others), straight = value.operands, tuple(range(value.rank))
+        if others or put.fixed != ((),) or put.places != (straight,) or put.is_negative(0) or not put.starts:
+            return _Term(c, value, at, ())
+        return _Term(c, inner, at, tuple(sorted((at[axis], start) for axis, start in put.starts[0])))
+
+    def _total(self, terms: Sequence[_Term], domains: Sequence[Domain], complex: bool) -> Step:
+        if [(term.coefficient, term.at) for term in terms] == [(ONE, tuple(range(len(domains))))]:
+            return terms[0].value
+        op = ops.Add(tuple(term.coefficient for term in terms), places=tuple(term.at for term in terms))
+        return self._step(op, tuple(term.value for term in terms), domains, complex)
+
+    def _at_one_place(self, terms: Sequence[_Term], rank: int) -> tuple[bool, _Term]:
+        """Terms that lie at one place as one, and whether it is subtracted."""
+        negative = all(not t.coefficient.imag and t.coefficient.real < 0 for t in terms)
+        if negative:
+            terms = [replace(t, coefficient=Const(-t.coefficient.real)) for t in terms]
+        axes = tuple(sorted({axis for term in terms for axis in term.at}))
+        found = {axis: term.value.domains[term.at.index(axis)] for term in terms for axis in term.at}
+        first = terms[0]
+        if len(terms) == 1 and first.coefficient == ONE:
+            return negative, first
+        domains = [found[axis] for axis in axes]
+        complex = any(bool(t.coefficient.imag) or t.value.complex for t in terms)
+        places = tuple(tuple(axes.index(axis) for axis in term.at) for term in terms)
+        operands = tuple(term.value for term in terms)
+        op: ops.Op = ops.Add(tuple(term.coefficient for term in terms), places=places)
+        if len(terms) == 1:
+            op = ops.Mul(first.coefficient, places=places)
+        return negative, _Term(ONE, self._step(op, operands, domains, complex), axes, first.starts)
