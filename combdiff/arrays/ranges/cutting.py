@@ -19,7 +19,7 @@ from combdiff.arrays.plan import Builder, Step, ordered
 from combdiff.arrays.ranges.intervals import Region, chosen, domains_in, everywhere
 from combdiff.arrays.ranges.products import summed_product
 from combdiff.arrays.ranges.regions import Regions
-from combdiff.terms.terms import ONE, Const
+from combdiff.terms.terms import MINUS_ONE, ONE, Const, times
 from combdiff.terms.types import Domain
 
 
@@ -113,6 +113,8 @@ class _Cutting:
             case _:
                 parts = zip(step.operands, needs, strict=True)
                 operands = tuple(self.part(o, need or everywhere(o)) for o, need in parts)
+                if operands == step.operands and region == everywhere(step):
+                    return self.builder.first(step)
                 made = self._step(step.op, operands, domains_in(step, region), step.complex)
                 return summed_product(made, self._step) if self._sums_a_part(step) else made
 
@@ -144,10 +146,16 @@ class _Cutting:
         step = self.builder.step(op, operands, domains, complex)
         if not isinstance(op, ops.Add | ops.Mul):
             return step
+        return self.in_any_order.setdefault(self._in_any_order((op, operands), domains, complex), step)
+
+    @staticmethod
+    def _in_any_order(made: tuple[ops.Add | ops.Mul, tuple[Step, ...]], domains: Sequence[Domain], complex: bool) -> Hashable:
+        """What a sum or a product has in common with those of the same operands in another order."""
+        op, operands = made
         own = op.coefficients if isinstance(op, ops.Add) else (ONE,) * len(operands)
         rest = op.placed(()) if isinstance(op, ops.Mul) else ops.Add
         parts = frozenset(Counter(zip(own, operands, op.places, strict=True)).items())
-        return self.in_any_order.setdefault((rest, parts, step.domains, complex), step)
+        return rest, parts, tuple(domains), complex
 
     # --- sums of parts ----------------------------------------------------------------------------------------------
 
@@ -165,7 +173,7 @@ class _Cutting:
         places: dict[Hashable, list[_Term]] = {}
         for term in terms if base is None else (term for term in terms if term.starts):
             places.setdefault(term.place, []).append(term)
-        signed = [self._at_one_place(alike, step.rank) for alike in places.values()]
+        signed = [self._at_one_place(alike) for alike in places.values()]
         parts = sorted(signed, key=lambda pair: pair[0])
         put = ops.Put(
             ((),) * len(parts),
@@ -204,24 +212,37 @@ class _Cutting:
     def _total(self, terms: Sequence[_Term], domains: Sequence[Domain], complex: bool) -> Step:
         if [(term.coefficient, term.at) for term in terms] == [(ONE, tuple(range(len(domains))))]:
             return terms[0].value
-        op = ops.Add(tuple(term.coefficient for term in terms), places=tuple(term.at for term in terms))
-        return self._step(op, tuple(term.value for term in terms), domains, complex)
+        return self._step(*_sum_of(terms), domains, complex)
 
-    def _at_one_place(self, terms: Sequence[_Term], rank: int) -> tuple[bool, _Term]:
+    def _at_one_place(self, terms: Sequence[_Term]) -> tuple[bool, _Term]:
         """Terms that lie at one place as one, and whether it is subtracted."""
-        negative = all(not t.coefficient.imag and t.coefficient.real < 0 for t in terms)
-        if negative:
-            terms = [replace(t, coefficient=Const(-t.coefficient.real)) for t in terms]
+        terms, scale = _without_number(terms)
         axes = tuple(sorted({axis for term in terms for axis in term.at}))
         found = {axis: term.value.domains[term.at.index(axis)] for term in terms for axis in term.at}
-        first = terms[0]
-        if len(terms) == 1 and first.coefficient == ONE:
-            return negative, first
         domains = [found[axis] for axis in axes]
-        complex = any(bool(t.coefficient.imag) or t.value.complex for t in terms)
-        places = tuple(tuple(axes.index(axis) for axis in term.at) for term in terms)
-        operands = tuple(term.value for term in terms)
-        op: ops.Op = ops.Add(tuple(term.coefficient for term in terms), places=places)
-        if len(terms) == 1:
-            op = ops.Mul(first.coefficient, places=places)
-        return negative, _Term(ONE, self._step(op, operands, domains, complex), axes, first.starts)
+        aligned = [replace(term, at=tuple(axes.index(axis) for axis in term.at)) for term in terms]
+        complex = any(bool(term.coefficient.imag) or term.value.complex for term in terms)
+        opposite = [replace(term, coefficient=times(MINUS_ONE, term.coefficient)) for term in aligned]
+        negative = not scale.imag and scale.real < 0
+        if self._in_any_order(_sum_of(opposite), domains, complex) in self.in_any_order:
+            aligned, negative = opposite, not negative
+        value = self._total(aligned, domains, complex)
+        size = Const(-scale.real) if not scale.imag and scale.real < 0 else scale
+        if size != ONE:
+            op = ops.Mul(size, places=(tuple(range(len(axes))),))
+            value = self._step(op, (value,), domains, complex or bool(size.imag))
+        return negative, _Term(ONE, value, axes, terms[0].starts)
+
+
+def _without_number(terms: Sequence[_Term]) -> tuple[Sequence[_Term], Const]:
+    """Terms without the number that they have in common but for signs, which is that of the first one."""
+    first, alike = terms[0].coefficient, all(not term.coefficient.imag for term in terms)
+    if len(terms) > 1 and not (alike and all(abs(term.coefficient.real) == abs(first.real) for term in terms)):
+        return terms, ONE
+    scaled = [replace(term, coefficient=ONE if term.coefficient == first else MINUS_ONE) for term in terms]
+    return scaled, first
+
+
+def _sum_of(terms: Sequence[_Term]) -> tuple[ops.Add, tuple[Step, ...]]:
+    op = ops.Add(tuple(term.coefficient for term in terms), places=tuple(term.at for term in terms))
+    return op, tuple(term.value for term in terms)

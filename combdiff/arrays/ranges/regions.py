@@ -8,7 +8,7 @@ An array is computed in the region that is both: where it is needed, and not kno
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import and_, or_
 
@@ -17,6 +17,7 @@ from combdiff.arrays.liveness import storage
 from combdiff.arrays.numbers import exponent_of
 from combdiff.arrays.plan import Step
 from combdiff.arrays.ranges.intervals import WHOLE, Interval, Region, chosen, everywhere
+from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import ZERO
 
 _ALIGNED = (ops.Add, ops.Mul, ops.Power, ops.Call, ops.Where, ops.Position)
@@ -34,6 +35,30 @@ _BY_LABEL = (
 )
 """What does with a part of its operands, along an axis that carries an index, what it does with all of them."""
 
+_FINITE = (
+    ops.Number,
+    ops.Input,
+    ops.Counting,
+    ops.Position,
+    ops.View,
+    ops.Roll,
+    ops.Broadcast,
+    ops.LaidOut,
+    ops.AsFloat,
+    ops.Gather,
+    ops.Scatter,
+    ops.Put,
+    ops.Conj,
+    ops.Add,
+    ops.Mul,
+    ops.Where,
+    ops.Sum,
+    ops.CumulativeSum,
+    ops.CumulativeProduct,
+    ops.Contraction,
+)
+"""What is finite where its operands are."""
+
 _KEEP_ZERO = frozenset({"real", "imag", "conj", "abs", "abs2"})
 
 
@@ -50,17 +75,19 @@ def supports(steps: Sequence[Step]) -> dict[Step, Region]:
     (Interval(before=1, behind=0),)
     """
     found: dict[Step, Region] = {}
+    finite: dict[Step, bool] = {}
     for step in steps:
-        found[step] = _support(step, found)
+        finite[step] = is_finite(step, finite)
+        found[step] = _support(step, found, finite)
     return found
 
 
-def _support(step: Step, known: Mapping[Step, Region]) -> Region:
+def _support(step: Step, known: Mapping[Step, Region], finite: Mapping[Step, bool]) -> Region:
     match step.op:
         case ops.Where(otherwise=otherwise) if otherwise == ZERO:
             return _chosen_support(step, known)
         case ops.Mul() | ops.Conj() | ops.Permute() | ops.Broadcast() | ops.Contraction() | ops.Sum():
-            of_labels = label_supports(step, known)
+            of_labels = label_supports(step, known, finite)
             return tuple(of_labels.get(label, WHOLE) for label in step.rows[-1])
         case ops.Call(function) if function in _KEEP_ZERO:
             return known[step.operands[0]]
@@ -91,38 +118,49 @@ def _moved(region: Region, places: Sequence[int]) -> Region:
     return tuple(region[places.index(axis)] for axis in range(len(places)))
 
 
-def label_supports(step: Step, known: Mapping[Step, Region]) -> dict[int, Interval]:
-    """Where products of the operands are not zero, for each index that they may be cut along."""
+def label_supports(
+    step: Step, known: Mapping[Step, Region], finite: Mapping[Step, bool]
+) -> dict[int, Interval]:
+    """Where products of the operands are not zero, for each index that they may be cut along.
+
+    Zero times what is not finite is no number: no factor is left out that may be infinite where another one is zero.
+    """
+    rows = [dict(zip(row, known[o], strict=True)) for o, row in zip(step.operands, step.rows, strict=False)]
     found: dict[int, Interval] = {}
-    for label, interval, _ in _intervals(step, known):
-        if label != ops.WHOLE:
-            found[label] = found.get(label, WHOLE) & interval
-    if isinstance(step.op, ops.Contraction):
-        held = {label for label, _, operand in _intervals(step, known) if _lies_whole(operand)}
-        return {label: interval for label, interval in found.items() if label not in held}
+    for label in cut_labels(step):
+        interval = reduce(and_, (row[label] for row in rows if label in row))
+        sure = (finite[o] or row.get(label) == interval for o, row in zip(step.operands, rows, strict=True))
+        found[label] = interval if all(sure) else WHOLE
     return found
 
 
-def _intervals(step: Step, known: Mapping[Step, Region]) -> Iterator[tuple[int, Interval, Step]]:
-    for operand, row in zip(step.operands, step.rows, strict=False):
-        for label, interval in zip(row, known[operand], strict=True):
-            yield label, interval, operand
-
-
-def _lies_whole(operand: Step) -> bool:
-    """Whether a contraction takes an operand as it is: parts of large arguments would be copied."""
-    return operand.rank > 1 and storage(operand) is None
+def is_finite(step: Step, known: Mapping[Step, bool]) -> bool:
+    """Whether an array has finite entries where those of arguments are finite."""
+    of_operands = all(known[o] for o in step.operands)
+    match step.op:
+        case ops.Power():
+            exponent = exponent_of(step.operands[1])
+            return of_operands and exponent is not None and exponent.denominator == 1 and exponent >= 0
+        case ops.Call(function):
+            finite = SCALAR_FUNCTIONS[function].finite
+            real = not any(o.complex for o in step.operands)
+            return of_operands and (finite == "numbers" or (finite == "reals" and real))
+        case op:
+            return of_operands and isinstance(op, _FINITE)
 
 
 def cut_labels(step: Step) -> frozenset[int]:
-    """The indices along which a step is computed in parts."""
+    """The indices along which a step is computed in parts.
+
+    A contraction takes large arguments as they are: parts of them would be copied.
+    """
     if not isinstance(step.op, _BY_LABEL):
         return frozenset()
     *rows, out = step.rows
     labels = {label for row in (*rows, out) for label in row if label != ops.WHOLE}
     if isinstance(step.op, ops.Contraction):
         for operand, row in zip(step.operands, rows, strict=True):
-            labels -= {*row} if _lies_whole(operand) else set()
+            labels -= {*row} if operand.rank > 1 and storage(operand) is None else set()
     return frozenset(labels)
 
 
@@ -134,6 +172,9 @@ class Regions:
 
     def __init__(self, steps: Sequence[Step], outputs: Sequence[Step]) -> None:
         self.supports = supports(steps)
+        self.finite: dict[Step, bool] = {}
+        for step in steps:
+            self.finite[step] = is_finite(step, self.finite)
         self.of: dict[Step, Region] = {}
         needed: dict[Step, Region] = {o: everywhere(o) for o in outputs}
         for step in reversed(steps):
@@ -159,7 +200,7 @@ class Regions:
     def label_regions(self, step: Step) -> dict[int, Interval]:
         """The interval of each index that a step is computed for: those of the result, and those summed over."""
         labels = cut_labels(step)
-        summed = label_supports(step, self.supports) if isinstance(step.op, ops.Contraction | ops.Sum) else {}
+        summed = label_supports(step, self.supports, self.finite) if isinstance(step.op, ops.Contraction | ops.Sum) else {}
         found = {label: interval for label, interval in summed.items() if label in labels}
         found |= dict(zip(step.rows[-1], self.of[step], strict=True))
         return {label: interval for label, interval in found.items() if label != ops.WHOLE}
