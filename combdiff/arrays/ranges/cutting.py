@@ -34,15 +34,21 @@ def cut(
     False
     """
     steps = ordered(outputs)
-    if all(chosen(step) is None for step in steps):
+    if not any(chosen(step) is not None or _is_written_in_part(step) for step in steps):
         return tuple(outputs), dict(names)
     regions = Regions(steps, outputs)
-    if all(region == everywhere(step) for step, region in regions.of.items()):
+    whole = all(region == everywhere(step) for step, region in regions.of.items())
+    if whole and not any(map(_is_written_in_part, steps)):
         return tuple(outputs), dict(names)
     cutting = _Cutting(regions, steps, outputs)
     made = tuple(cutting.part(o, everywhere(o)) for o in outputs)
     kept = {cutting.made[step]: name for step, name in names.items() if step in cutting.made}
     return scaled_early(made, kept, sizes)
+
+
+def _is_written_in_part(step: Step) -> bool:
+    """Whether a step is zero but in a part of a range that has bounds."""
+    return isinstance(step.op, ops.Put) and any(step.op.starts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +213,11 @@ class _Cutting:
         (inner, *others), straight = value.operands, tuple(range(value.rank))
         if others or put.fixed != ((),) or put.places != (straight,) or put.is_negative(0) or not put.starts:
             return _Term(c, value, at, ())
+        if isinstance(inner.op, ops.Mul):
+            c, scaled = times(c, inner.op.coefficient), replace(inner.op, coefficient=ONE)
+            alone = len(inner.operands) == 1 and inner.op.places == (straight,)
+            complex = any(o.complex for o in inner.operands)
+            inner = inner.operands[0] if alone else self._step(scaled, inner.operands, inner.domains, complex)
         return _Term(c, inner, at, tuple(sorted((at[axis], start) for axis, start in put.starts[0])))
 
     def _total(self, terms: Sequence[_Term], domains: Sequence[Domain], complex: bool) -> Step:
