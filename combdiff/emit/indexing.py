@@ -107,18 +107,16 @@ def _behind(start: int, part: Domain, whole: Domain) -> int:
     return part.less - whole.less - start
 
 
-def zeros_around(w: Writer, array: Step, starts: Mapping[int, int], domains: Sequence[Domain]) -> Text:
-    """An array with zeros before and behind it along some of its axes, which then range over `domains`."""
-    widths, marks = ["(0, 0)"] * array.rank, [":"] * array.rank
-    for axis, start in starts.items():
-        part, whole = array.domains[axis], domains[axis]
-        widths[axis] = f"({start}, {_behind(start, part, whole)})"
-        if part.less > whole.less + 1:
-            marks[axis] = f":{w.extent(whole)}"  # of fewer entries than are left out, there are not so many zeros
-    text = w.spelling.pad.format(w.refer(array).code, f"({', '.join(widths)},)")
-    while marks and marks[-1] == ":":
-        marks.pop()
-    return Text(f"{text}[{', '.join(marks)}]" if marks else text, ATOM)
+def zeros_around(w: Writer, text: Text, domains: Sequence[Domain], axis: int, start: int, whole: Domain) -> Text:
+    """An array over `domains` with zeros before and behind it along an axis, which then ranges over `whole`."""
+    part = domains[axis]
+    behind = _behind(start, part, whole)
+    shapes = [[str(count) if n == axis else w.extent(d) for n, d in enumerate(domains)] for count in (start, behind)]
+    first, last = (w.spelling.zeros.format(f"({', '.join(shape)}{',' * (len(shape) == 1)})") for shape in shapes)
+    parts = [first] * (start > 0) + [text.code] + [last] * (behind > 0)
+    # of fewer entries than are left out, there are not so many zeros
+    shorter = f"[{':, ' * axis}:{w.extent(whole)}]" if part.less > 1 else ""
+    return Text(f"{w.spelling.join.format(', '.join(parts), axis)}{shorter}", ATOM)
 
 
 def flip(w: Writer, step: Step, op: ops.Flip) -> Text:

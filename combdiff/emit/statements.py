@@ -5,6 +5,7 @@ All of it, `u -= T` and `np.subtract(T, u, out=u)`, or what stands at constants,
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -158,7 +159,7 @@ def add_put(f: FunctionText, step: Step, op: ops.Put) -> None:
     name = base.code if base and over and step not in f.pinned else f.new_name(step)
     if not f.spelling.put:
         parts = [(False, base.code)] if base else []
-        f.lines += wrapped(f"{name} = ", chained([*parts, *_masked(f.writer, step, op)]))
+        f.lines += wrapped(f"{name} = ", chained([*parts, *_masked(f, step, op)]))
     elif base and over:
         f.lines += [f"{name} = {base.code}"] if name != base.code else []
         f.lines += _written(f.writer, step, op, name, fresh=False)
@@ -213,13 +214,25 @@ def _entries(place: int) -> int:
     return place + 1 if place >= 0 else -place
 
 
-def _masked(w: Writer, step: Step, op: ops.Put) -> list[tuple[bool, str]]:
+def _with_zeros(f: FunctionText, step: Step, part: Step, places: ops.Row, starts: Mapping[int, int]) -> Text:
+    """An array with the zeros around it that a step has there."""
+    text, domains = f.writer.refer(part), list(part.domains)
+    for axis, start in starts.items():
+        if text.code != f.writer.refer(part).code:
+            name = f.fresh("t")
+            f.lines += wrapped(f"{name} = ", text)
+            text = Text(name, ATOM)
+        own, whole = places.index(axis), step.domains[axis]
+        text, domains[own] = zeros_around(f.writer, text, domains, own, start, whole), whole
+    return text
+
+
+def _masked(f: FunctionText, step: Step, op: ops.Put) -> list[tuple[bool, str]]:
     """What `op` adds where nothing is written in place: arrays that are zero but in parts, and which are subtracted."""
-    parts = []
+    parts, w = [], f.writer
     for n, (part, fixed, places) in enumerate(zip(step.operands[op.base :], op.fixed, op.places, strict=True)):
-        starts = {places.index(axis): start for axis, start in op.starts_of(n).items()}
-        if starts:
-            text = zeros_around(w, part, starts, [step.domains[axis] for axis in places])
+        if op.starts_of(n):
+            text = _with_zeros(f, step, part, places, op.starts_of(n))
             parts.append((op.is_negative(n), w.placed(text, places, step.rank).at(PRODUCT)))
             continue
         masks = []

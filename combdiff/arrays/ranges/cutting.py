@@ -46,6 +46,31 @@ def cut(
     return scaled_early(made, kept, sizes)
 
 
+def window(make: Builder, array: Step, axis: int, start: int, domain: Domain) -> Step:
+    """A part of an array along an axis: of a part, or of another view, a part of what it shows."""
+    domains = (*array.domains[:axis], domain, *array.domains[axis + 1 :])
+    match array.op:
+        case ops.Window(other, before) if other == axis:
+            return window(make, array.operands[0], axis, start + before, domain)
+        case ops.Window(other, _) if other > axis:
+            # one order of the axes, so that equal parts are one step
+            return make.step(array.op, (window(make, array.operands[0], axis, start, domain),), domains)
+        case ops.Permute(order):
+            inner = window(make, array.operands[0], order[axis], start, domain)
+            return permuted(make, inner, order)
+        case _:
+            return make.step(ops.Window(axis, start), (array,), domains)
+
+
+def permuted(make: Builder, array: Step, order: ops.Row) -> Step:
+    """An array with its axes in another order; of one that has been permuted, as a view of that."""
+    if isinstance(array.op, ops.Permute):
+        order, (array,) = tuple(array.op.order[axis] for axis in order), array.operands
+    if order == tuple(range(array.rank)):
+        return array
+    return make.step(ops.Permute(order), (array,), [array.domains[axis] for axis in order])
+
+
 def _is_written_in_part(step: Step) -> bool:
     """Whether a step is zero but in a part of a range that has bounds."""
     return isinstance(step.op, ops.Put) and any(step.op.starts)
@@ -98,12 +123,8 @@ class _Cutting:
         """The part of what was made of a step for a region."""
         for axis, (large, small) in enumerate(zip(whole, region, strict=True)):
             if small != large:
-                start, array = small.within(large).before, made
-                if isinstance(array.op, ops.Window) and array.op.axis == axis:
-                    start, (array,) = start + array.op.start, array.operands
                 domain = step.domains[axis].shortened(small.less)
-                domains = (*made.domains[:axis], domain, *made.domains[axis + 1 :])
-                made = self.builder.step(ops.Window(axis, start), (array,), domains)
+                made = window(self.builder, made, axis, small.within(large).before, domain)
         return made
 
     def _make(self, step: Step) -> Step:
@@ -116,6 +137,8 @@ class _Cutting:
                 return self.part(step.operands[0], needs[0] or region)
             case ops.Add() as op:
                 return self._sum(step, op)
+            case ops.Permute(order):
+                return permuted(self.builder, self.part(step.operands[0], needs[0] or region), order)
             case _:
                 parts = zip(step.operands, needs, strict=True)
                 operands = tuple(self.part(o, need or everywhere(o)) for o, need in parts)
@@ -141,8 +164,7 @@ class _Cutting:
         made = self.part(body, need or everywhere(body))
         domains = domains_in(step, self.regions.of[step])
         order = tuple(sorted(range(len(at)), key=at.__getitem__))
-        if order != tuple(range(len(at))):
-            made = self.builder.step(ops.Permute(order), (made,), [made.domains[n] for n in order])
+        made = permuted(self.builder, made, order)
         if len(at) < step.rank:
             made = self.builder.step(ops.Broadcast(tuple(sorted(at))), (made,), domains)
         return made
@@ -168,7 +190,7 @@ class _Cutting:
     def _sum(self, step: Step, op: ops.Add) -> Step:
         """A sum, whose terms that are zero but in a part of its region are added to that part."""
         region = self.regions.of[step]
-        terms = [self._term(step, n) for n in range(len(step.operands))]
+        terms = [term for n in range(len(step.operands)) for term in self._terms(step, n)]
         domains = domains_in(step, region)
         dense = [term for term in terms if not term.starts]
         if len(dense) == len(terms):
@@ -208,6 +230,24 @@ class _Cutting:
             return _Term(c, value, at, ()) if value.op.base else self._put_apart(c, value, value.op, at)
         return _Term(c, value, at, tuple(sorted(starts)))
 
+    def _terms(self, step: Step, n: int) -> list[_Term]:
+        """A term of a sum; if it is a sum under a condition that nothing else needs, its terms."""
+        term, inner = self._term(step, n), step.operands[n]
+        while isinstance(inner.op, ops.Where) and inner in self.made and self.uses[inner] == 1:
+            if not self.regions.holds(inner):
+                break
+            inner = inner.operands[2]
+        op = term.value.op
+        if not term.starts or self.uses[inner] > 1 or not isinstance(op, ops.Add) or term.value is not self.made[inner]:
+            return [term]
+        if any(len(at) < term.value.rank for at in op.places):
+            return [term]
+        parts = zip(op.coefficients, term.value.operands, op.places, strict=True)
+        return [
+            replace(term, coefficient=times(term.coefficient, c), value=o, at=tuple(term.at[axis] for axis in at))
+            for c, o, at in parts
+        ]
+
     def _put_apart(self, c: Const, value: Step, put: ops.Put, at: ops.Row) -> _Term:
         """What is put into zeros, if it is one array."""
         (inner, *others), straight = value.operands, tuple(range(value.rank))
@@ -227,31 +267,42 @@ class _Cutting:
 
     def _at_one_place(self, terms: Sequence[_Term]) -> tuple[bool, _Term]:
         """Terms that lie at one place as one, and whether it is subtracted."""
-        terms, scale = _without_number(terms)
         axes = tuple(sorted({axis for term in terms for axis in term.at}))
         found = {axis: term.value.domains[term.at.index(axis)] for term in terms for axis in term.at}
         domains = [found[axis] for axis in axes]
         aligned = [replace(term, at=tuple(axes.index(axis) for axis in term.at)) for term in terms]
         complex = any(bool(term.coefficient.imag) or term.value.complex for term in terms)
-        opposite = [replace(term, coefficient=times(MINUS_ONE, term.coefficient)) for term in aligned]
+        aligned, scale = self._scaled_as_known(aligned, domains) or _without_number(aligned)
+        value = self._total(aligned, domains, any(bool(t.coefficient.imag) or t.value.complex for t in aligned))
         negative = not scale.imag and scale.real < 0
-        if self._in_any_order(_sum_of(opposite), domains, complex) in self.in_any_order:
-            aligned, negative = opposite, not negative
-        value = self._total(aligned, domains, complex)
-        size = Const(-scale.real) if not scale.imag and scale.real < 0 else scale
+        size = Const(-scale.real) if negative else scale
         if size != ONE:
             op = ops.Mul(size, places=(tuple(range(len(axes))),))
-            value = self._step(op, (value,), domains, complex or bool(size.imag))
+            value = self._step(op, (value,), domains, complex)
         return negative, _Term(ONE, value, axes, terms[0].starts)
+
+    def _scaled_as_known(self, terms: Sequence[_Term], domains: Sequence[Domain]) -> tuple[list[_Term], Const] | None:
+        """Terms whose sum is there already, and the number that it takes to make the given ones of it."""
+        numbers = dict.fromkeys(term.coefficient.real for term in terms)
+        if len(terms) == 1 or any(term.coefficient.imag for term in terms):
+            return None
+        complex = any(term.value.complex for term in terms)
+        for number in numbers:
+            for sign in (1, -1):
+                scaled = [replace(t, coefficient=Const(sign * t.coefficient.real / number)) for t in terms]
+                if self._in_any_order(_sum_of(scaled), domains, complex) in self.in_any_order:
+                    return scaled, Const(sign * number)
+        return None
 
 
 def _without_number(terms: Sequence[_Term]) -> tuple[Sequence[_Term], Const]:
     """Terms without the number that they have in common but for signs, which is that of the first one."""
-    first, alike = terms[0].coefficient, all(not term.coefficient.imag for term in terms)
-    if len(terms) > 1 and not (alike and all(abs(term.coefficient.real) == abs(first.real) for term in terms)):
-        return terms, ONE
-    scaled = [replace(term, coefficient=ONE if term.coefficient == first else MINUS_ONE) for term in terms]
-    return scaled, first
+    first, real = terms[0].coefficient, all(not term.coefficient.imag for term in terms)
+    if len(terms) == 1 or (real and len({abs(term.coefficient.real) for term in terms}) == 1):
+        return [replace(t, coefficient=ONE if t.coefficient == first else MINUS_ONE) for t in terms], first
+    if real and all(term.coefficient.real < 0 for term in terms):
+        return [replace(t, coefficient=times(MINUS_ONE, t.coefficient)) for t in terms], MINUS_ONE
+    return terms, ONE
 
 
 def _sum_of(terms: Sequence[_Term]) -> tuple[ops.Add, tuple[Step, ...]]:

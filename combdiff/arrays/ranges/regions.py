@@ -31,7 +31,6 @@ _BY_LABEL = (
     ops.Sum,
     ops.CumulativeSum,
     ops.CumulativeProduct,
-    ops.Reduced,
 )
 """What does with a part of its operands, along an axis that carries an index, what it does with all of them."""
 
