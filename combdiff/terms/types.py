@@ -67,6 +67,8 @@ class Domain:
     @property
     def count(self) -> int | None:
         """How many values an axis of a domain with bounds has; None if only arrays tell."""
+        if self.of is not None:
+            return None if self.of.count is None else max(0, self.of.count - self.less)
         return None if self.lower is None or self.upper is None else self.upper - self.lower + 1
 
     def extent(self, sizes: Mapping[Domain, int]) -> int:
@@ -90,10 +92,7 @@ class Domain:
             return self
         if self.of is not None:
             return self.of.shortened(self.less + less)
-        name = f"{self.name} - {less}"
-        if self.count is not None:
-            return Domain(name, lower=0, upper=self.count - less - 1)
-        return Domain(name, of=self, less=less)
+        return Domain(f"{self.name} - {less}", of=self, less=less)
 
     def first(self, size: int) -> int:
         """The value that entry 0 of an axis with `size` entries stands for."""

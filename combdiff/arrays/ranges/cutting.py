@@ -19,6 +19,8 @@ from combdiff.arrays.plan import Builder, Step, ordered
 from combdiff.arrays.ranges.intervals import Region, chosen, domains_in, everywhere
 from combdiff.arrays.ranges.products import summed_product
 from combdiff.arrays.ranges.regions import Regions
+from combdiff.arrays.ranges.shifts import shared
+from combdiff.arrays.ranges.views import permuted, window
 from combdiff.terms.terms import MINUS_ONE, ONE, Const, times
 from combdiff.terms.types import Domain
 
@@ -43,32 +45,7 @@ def cut(
     cutting = _Cutting(regions, steps, outputs)
     made = tuple(cutting.part(o, everywhere(o)) for o in outputs)
     kept = {cutting.made[step]: name for step, name in names.items() if step in cutting.made}
-    return scaled_early(made, kept, sizes)
-
-
-def window(make: Builder, array: Step, axis: int, start: int, domain: Domain) -> Step:
-    """A part of an array along an axis: of a part, or of another view, a part of what it shows."""
-    domains = (*array.domains[:axis], domain, *array.domains[axis + 1 :])
-    match array.op:
-        case ops.Window(other, before) if other == axis:
-            return window(make, array.operands[0], axis, start + before, domain)
-        case ops.Window(other, _) if other > axis:
-            # one order of the axes, so that equal parts are one step
-            return make.step(array.op, (window(make, array.operands[0], axis, start, domain),), domains)
-        case ops.Permute(order):
-            inner = window(make, array.operands[0], order[axis], start, domain)
-            return permuted(make, inner, order)
-        case _:
-            return make.step(ops.Window(axis, start), (array,), domains)
-
-
-def permuted(make: Builder, array: Step, order: ops.Row) -> Step:
-    """An array with its axes in another order; of one that has been permuted, as a view of that."""
-    if isinstance(array.op, ops.Permute):
-        order, (array,) = tuple(array.op.order[axis] for axis in order), array.operands
-    if order == tuple(range(array.rank)):
-        return array
-    return make.step(ops.Permute(order), (array,), [array.domains[axis] for axis in order])
+    return scaled_early(*shared(made, kept), sizes)
 
 
 def _is_written_in_part(step: Step) -> bool:
