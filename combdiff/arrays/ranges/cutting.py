@@ -10,18 +10,19 @@ that does not leave the range is a slice, so that what differs by a shift is oft
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from combdiff.arrays import ops
 from combdiff.arrays.passes.scaling import scaled_early
-from combdiff.arrays.plan import Builder, Step, ordered
+from combdiff.arrays.plan import Step, ordered
 from combdiff.arrays.ranges.intervals import Region, chosen, domains_in, everywhere
 from combdiff.arrays.ranges.products import summed_product
 from combdiff.arrays.ranges.regions import Regions
 from combdiff.arrays.ranges.shifts import shared
+from combdiff.arrays.ranges.sums import Sums, Term
 from combdiff.arrays.ranges.views import permuted, window
-from combdiff.terms.terms import MINUS_ONE, ONE, Const, times
+from combdiff.terms.terms import MINUS_ONE, ONE, times
 from combdiff.terms.types import Domain
 
 
@@ -53,29 +54,13 @@ def _is_written_in_part(step: Step) -> bool:
     return isinstance(step.op, ops.Put) and any(step.op.starts)
 
 
-@dataclass(frozen=True, slots=True)
-class _Term:
-    """coefficient · value, which lies `at` axes of a sum; `starts` has those on which it is shorter, and from where."""
-
-    coefficient: Const
-    value: Step
-    at: ops.Row
-    starts: tuple[tuple[int, int], ...]
-
-    @property
-    def place(self) -> Hashable:
-        """Equal for terms that lie at one place."""
-        return self.starts, tuple(self.value.domains[self.at.index(axis)] for axis, _ in self.starts)
-
-
 class _Cutting:
     """Makes each step for its region; `made` has those."""
 
     def __init__(self, regions: Regions, steps: Sequence[Step], outputs: Sequence[Step]) -> None:
         self.regions = regions
         self.uses = Counter([o for s in steps for o in s.operands] + list(outputs))
-        self.builder = Builder()
-        self.in_any_order: dict[Hashable, Step] = {}
+        self.sums = Sums()
         self.made: dict[Step, Step] = {}
         for step in steps:
             if step in regions.of:
@@ -94,14 +79,14 @@ class _Cutting:
             if small != large
         )
         op = ops.Put(((),), (tuple(range(step.rank)),), False, (starts,))
-        return self.builder.step(op, (made,), domains_in(step, region), step.complex)
+        return self.sums.builder.step(op, (made,), domains_in(step, region), step.complex)
 
     def _window(self, made: Step, step: Step, whole: Region, region: Region) -> Step:
         """The part of what was made of a step for a region."""
         for axis, (large, small) in enumerate(zip(whole, region, strict=True)):
             if small != large:
                 domain = step.domains[axis].shortened(small.less)
-                made = window(self.builder, made, axis, small.within(large).before, domain)
+                made = window(self.sums.builder, made, axis, small.within(large).before, domain)
         return made
 
     def _make(self, step: Step) -> Step:
@@ -112,17 +97,18 @@ class _Cutting:
                 return self._placed(step, needs[2])
             case ops.Roll() if step.op.by and needs[0] != everywhere(step.operands[0]) and self._is_slice(step):
                 return self.part(step.operands[0], needs[0] or region)
-            case ops.Add() as op:
-                return self._sum(step, op)
+            case ops.Add():
+                terms = [term for n in range(len(step.operands)) for term in self._terms(step, n)]
+                return self.sums.in_parts(terms, domains_in(step, region), step.complex)
             case ops.Permute(order):
-                return permuted(self.builder, self.part(step.operands[0], needs[0] or region), order)
+                return permuted(self.sums.builder, self.part(step.operands[0], needs[0] or region), order)
             case _:
                 parts = zip(step.operands, needs, strict=True)
                 operands = tuple(self.part(o, need or everywhere(o)) for o, need in parts)
                 if operands == step.operands and region == everywhere(step):
-                    return self.builder.first(step)
-                made = self._step(step.op, operands, domains_in(step, region), step.complex)
-                return summed_product(made, self._step) if self._sums_a_part(step) else made
+                    return self.sums.builder.first(step)
+                made = self.sums.step(step.op, operands, domains_in(step, region), step.complex)
+                return summed_product(made, self.sums.step) if self._sums_a_part(step) else made
 
     def _is_slice(self, step: Step) -> bool:
         assert isinstance(step.op, ops.Roll), "a shift"
@@ -141,56 +127,14 @@ class _Cutting:
         made = self.part(body, need or everywhere(body))
         domains = domains_in(step, self.regions.of[step])
         order = tuple(sorted(range(len(at)), key=at.__getitem__))
-        made = permuted(self.builder, made, order)
+        made = permuted(self.sums.builder, made, order)
         if len(at) < step.rank:
-            made = self.builder.step(ops.Broadcast(tuple(sorted(at))), (made,), domains)
+            made = self.sums.builder.step(ops.Broadcast(tuple(sorted(at))), (made,), domains)
         return made
-
-    def _step(self, op: ops.Op, operands: tuple[Step, ...], domains: Sequence[Domain], complex: bool) -> Step:
-        """A step; sums and products that differ in the order of their operands only are one."""
-        step = self.builder.step(op, operands, domains, complex)
-        if not isinstance(op, ops.Add | ops.Mul):
-            return step
-        return self.in_any_order.setdefault(self._in_any_order((op, operands), domains, complex), step)
-
-    @staticmethod
-    def _in_any_order(made: tuple[ops.Add | ops.Mul, tuple[Step, ...]], domains: Sequence[Domain], complex: bool) -> Hashable:
-        """What a sum or a product has in common with those of the same operands in another order."""
-        op, operands = made
-        own = op.coefficients if isinstance(op, ops.Add) else (ONE,) * len(operands)
-        rest = op.placed(()) if isinstance(op, ops.Mul) else ops.Add
-        parts = frozenset(Counter(zip(own, operands, op.places, strict=True)).items())
-        return rest, parts, tuple(domains), complex
 
     # --- sums of parts ----------------------------------------------------------------------------------------------
 
-    def _sum(self, step: Step, op: ops.Add) -> Step:
-        """A sum, whose terms that are zero but in a part of its region are added to that part."""
-        region = self.regions.of[step]
-        terms = [term for n in range(len(step.operands)) for term in self._terms(step, n)]
-        domains = domains_in(step, region)
-        dense = [term for term in terms if not term.starts]
-        if len(dense) == len(terms):
-            return self._total(dense, domains, step.complex)
-        covered = {axis for term in dense for axis in term.at} == set(range(step.rank))
-        complex = any(term.value.complex or term.coefficient.imag for term in dense)
-        base = self._total(dense, domains, step.complex) if covered and complex == step.complex else None
-        places: dict[Hashable, list[_Term]] = {}
-        for term in terms if base is None else (term for term in terms if term.starts):
-            places.setdefault(term.place, []).append(term)
-        signed = [self._at_one_place(alike) for alike in places.values()]
-        parts = sorted(signed, key=lambda pair: pair[0])
-        put = ops.Put(
-            ((),) * len(parts),
-            tuple(part.at for _, part in parts),
-            base is not None,
-            tuple(part.starts for _, part in parts),
-            tuple(negative for negative, _ in parts),
-        )
-        operands = (*(() if base is None else (base,)), *(part.value for _, part in parts))
-        return self.builder.step(put, operands, domains, step.complex)
-
-    def _term(self, step: Step, n: int) -> _Term:
+    def _term(self, step: Step, n: int) -> Term:
         """A term of a sum, in the part of the sum's region in which it is not zero."""
         assert isinstance(step.op, ops.Add), "a sum"
         operand, at = step.operands[n], step.op.places[n]
@@ -202,86 +146,37 @@ class _Cutting:
             for axis, small in zip(at, inner, strict=True)
             if small != region[axis]
         )
-        value = self.part(operand, inner)
-        if not starts and isinstance(value.op, ops.Put) and self.uses[operand] == 1:
-            return _Term(c, value, at, ()) if value.op.base else self._put_apart(c, value, value.op, at)
-        return _Term(c, value, at, tuple(sorted(starts)))
+        return Term(c, self.part(operand, inner), at, tuple(sorted(starts)))
 
-    def _terms(self, step: Step, n: int) -> list[_Term]:
-        """A term of a sum; if it is a sum under a condition that nothing else needs, its terms."""
+    def _terms(self, step: Step, n: int) -> list[Term]:
+        """A term of a sum; if it is a sum itself that nothing else needs, under a condition or in parts, its terms."""
         term, inner = self._term(step, n), step.operands[n]
-        while isinstance(inner.op, ops.Where) and inner in self.made and self.uses[inner] == 1:
-            if not self.regions.holds(inner):
-                break
+        while isinstance(inner.op, ops.Where) and self.uses[inner] == 1 and self.regions.holds(inner):
             inner = inner.operands[2]
-        op = term.value.op
-        if not term.starts or self.uses[inner] > 1 or not isinstance(op, ops.Add) or term.value is not self.made[inner]:
+        if self.uses[inner] > 1 or term.value is not self.made.get(inner):
             return [term]
-        if any(len(at) < term.value.rank for at in op.places):
-            return [term]
-        parts = zip(op.coefficients, term.value.operands, op.places, strict=True)
-        return [
-            replace(term, coefficient=times(term.coefficient, c), value=o, at=tuple(term.at[axis] for axis in at))
-            for c, o, at in parts
-        ]
+        if isinstance(term.value.op, ops.Mul) and [type(o.op) for o in term.value.operands] == [ops.Put]:
+            term = replace(term.scaled(term.value.op.coefficient), value=term.value.operands[0])
+        match term.value.op:
+            case ops.Add(coefficients, places=places) if term.starts and all(len(at) == len(term.at) for at in places):
+                parts = zip(coefficients, term.value.operands, places, strict=True)
+                return [term.within(c, o, at) for c, o, at in parts]
+            case ops.Put(fixed, places) as op if not any(fixed):
+                base = [term.within(ONE, term.value.operands[0], tuple(range(term.value.rank)))] if op.base else []
+                values = enumerate(zip(term.value.operands[op.base :], places, strict=True))
+                return [*base, *(self._part_within(term, op, n, value, at) for n, (value, at) in values)]
+            case _:
+                return [term]
 
-    def _put_apart(self, c: Const, value: Step, put: ops.Put, at: ops.Row) -> _Term:
-        """What is put into zeros, if it is one array."""
-        (inner, *others), straight = value.operands, tuple(range(value.rank))
-        if others or put.fixed != ((),) or put.places != (straight,) or put.is_negative(0) or not put.starts:
-            return _Term(c, value, at, ())
-        if isinstance(inner.op, ops.Mul):
-            c, scaled = times(c, inner.op.coefficient), replace(inner.op, coefficient=ONE)
-            alone = len(inner.operands) == 1 and inner.op.places == (straight,)
-            complex = any(o.complex for o in inner.operands)
-            inner = inner.operands[0] if alone else self._step(scaled, inner.operands, inner.domains, complex)
-        return _Term(c, inner, at, tuple(sorted((at[axis], start) for axis, start in put.starts[0])))
-
-    def _total(self, terms: Sequence[_Term], domains: Sequence[Domain], complex: bool) -> Step:
-        if [(term.coefficient, term.at) for term in terms] == [(ONE, tuple(range(len(domains))))]:
-            return terms[0].value
-        return self._step(*_sum_of(terms), domains, complex)
-
-    def _at_one_place(self, terms: Sequence[_Term]) -> tuple[bool, _Term]:
-        """Terms that lie at one place as one, and whether it is subtracted."""
-        axes = tuple(sorted({axis for term in terms for axis in term.at}))
-        found = {axis: term.value.domains[term.at.index(axis)] for term in terms for axis in term.at}
-        domains = [found[axis] for axis in axes]
-        aligned = [replace(term, at=tuple(axes.index(axis) for axis in term.at)) for term in terms]
-        complex = any(bool(term.coefficient.imag) or term.value.complex for term in terms)
-        aligned, scale = self._scaled_as_known(aligned, domains) or _without_number(aligned)
-        value = self._total(aligned, domains, any(bool(t.coefficient.imag) or t.value.complex for t in aligned))
-        negative = not scale.imag and scale.real < 0
-        size = Const(-scale.real) if negative else scale
-        if size != ONE:
-            op = ops.Mul(size, places=(tuple(range(len(axes))),))
-            value = self._step(op, (value,), domains, complex)
-        return negative, _Term(ONE, value, axes, terms[0].starts)
-
-    def _scaled_as_known(self, terms: Sequence[_Term], domains: Sequence[Domain]) -> tuple[list[_Term], Const] | None:
-        """Terms whose sum is there already, and the number that it takes to make the given ones of it."""
-        numbers = dict.fromkeys(term.coefficient.real for term in terms)
-        if len(terms) == 1 or any(term.coefficient.imag for term in terms):
-            return None
-        complex = any(term.value.complex for term in terms)
-        for number in numbers:
-            for sign in (1, -1):
-                scaled = [replace(t, coefficient=Const(sign * t.coefficient.real / number)) for t in terms]
-                if self._in_any_order(_sum_of(scaled), domains, complex) in self.in_any_order:
-                    return scaled, Const(sign * number)
-        return None
-
-
-def _without_number(terms: Sequence[_Term]) -> tuple[Sequence[_Term], Const]:
-    """Terms without the number that they have in common but for signs, which is that of the first one."""
-    first, real = terms[0].coefficient, all(not term.coefficient.imag for term in terms)
-    if len(terms) == 1 or (real and len({abs(term.coefficient.real) for term in terms}) == 1):
-        return [replace(t, coefficient=ONE if t.coefficient == first else MINUS_ONE) for t in terms], first
-    if real and all(term.coefficient.real < 0 for term in terms):
-        return [replace(t, coefficient=times(MINUS_ONE, t.coefficient)) for t in terms], MINUS_ONE
-    return terms, ONE
-
-
-def _sum_of(terms: Sequence[_Term]) -> tuple[ops.Add, tuple[Step, ...]]:
-    op = ops.Add(tuple(term.coefficient for term in terms), places=tuple(term.at for term in terms))
-    return op, tuple(term.value for term in terms)
+    def _part_within(self, term: Term, put: ops.Put, n: int, value: Step, at: ops.Row) -> Term:
+        """What is put in a part of a term."""
+        c = MINUS_ONE if put.is_negative(n) else ONE
+        straight = tuple(range(value.rank))
+        if isinstance(value.op, ops.Mul):
+            c, scaled = times(c, value.op.coefficient), replace(value.op, coefficient=ONE)
+            alone = len(value.operands) == 1 and value.op.places == (straight,)
+            complex = any(o.complex for o in value.operands)
+            value = value.operands[0] if alone else self.sums.step(scaled, value.operands, value.domains, complex)
+        outer, inner = dict(term.starts), put.starts_of(n)
+        starts = outer | {term.at[axis]: outer.get(term.at[axis], 0) + start for axis, start in inner.items()}
+        return replace(term.within(c, value, at), starts=tuple(sorted(starts.items())))

@@ -26,6 +26,7 @@ def summed_product(step: Step, make: Make) -> Step:
     Tensordot(left=(0,), right=(0,))
     """
     (product,) = step.operands
+    assert isinstance(step.op, ops.Sum), "over axes"
     match product.op:
         case ops.Power():
             return _of_power(step, product, make)
@@ -46,6 +47,10 @@ def summed_product(step: Step, make: Make) -> Step:
             return make(ops.Add(coefficients, places=rows), terms, step.domains, step.complex)
         case ops.Contraction():
             return _of_contraction(step, product, make)
+        case ops.Sum(axes):
+            left = [axis for axis in range(product.operands[0].rank) if axis not in axes]
+            every = tuple(sorted((*axes, *(left[axis] for axis in step.op.axes))))
+            return summed_product(make(ops.Sum(every), product.operands, step.domains, step.complex), make)
         case _:
             return step
 
@@ -95,7 +100,9 @@ def _of_contraction(step: Step, product: Step, make: Make) -> Step:
         return step
     if rest or {*left} != {*right}:
         return make(ops.Einsum(left, right, rest), product.operands, step.domains, step.complex)
-    return make(ops.Tensordot(tuple(range(len(left))), tuple(map(right.index, left))), product.operands, (), step.complex)
+    return make(
+        ops.Tensordot(tuple(range(len(left))), tuple(map(right.index, left))), product.operands, (), step.complex
+    )
 
 
 def _contracted(step: Step, pair: tuple[Step, Step], make: Make) -> Step:

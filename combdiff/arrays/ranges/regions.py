@@ -117,9 +117,7 @@ def _moved(region: Region, places: Sequence[int]) -> Region:
     return tuple(region[places.index(axis)] for axis in range(len(places)))
 
 
-def label_supports(
-    step: Step, known: Mapping[Step, Region], finite: Mapping[Step, bool]
-) -> dict[int, Interval]:
+def label_supports(step: Step, known: Mapping[Step, Region], finite: Mapping[Step, bool]) -> dict[int, Interval]:
     """Where products of the operands are not zero, for each index that they may be cut along.
 
     Zero times what is not finite is no number: no factor is left out that may be infinite where another one is zero.
@@ -199,7 +197,9 @@ class Regions:
     def label_regions(self, step: Step) -> dict[int, Interval]:
         """The interval of each index that a step is computed for: those of the result, and those summed over."""
         labels = cut_labels(step)
-        summed = label_supports(step, self.supports, self.finite) if isinstance(step.op, ops.Contraction | ops.Sum) else {}
+        summed = (
+            label_supports(step, self.supports, self.finite) if isinstance(step.op, ops.Contraction | ops.Sum) else {}
+        )
         found = {label: interval for label, interval in summed.items() if label in labels}
         found |= dict(zip(step.rows[-1], self.of[step], strict=True))
         return {label: interval for label, interval in found.items() if label != ops.WHOLE}
@@ -214,9 +214,7 @@ class Regions:
         if not isinstance(step.op, _BY_LABEL):
             return tuple(map(everywhere, step.operands))
         regions = self.label_regions(step)
-        found: list[Region | None] = [
-            tuple(regions.get(label, WHOLE) for label in row) for row in step.rows[:-1]
-        ]
+        found: list[Region | None] = [tuple(regions.get(label, WHOLE) for label in row) for row in step.rows[:-1]]
         if isinstance(step.op, ops.Where) and self.holds(step):
             found[:2] = None, None
         return tuple(found)

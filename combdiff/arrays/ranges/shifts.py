@@ -1,6 +1,6 @@
 """What differs by a shift of the parts that it is made of is computed once, on a range that holds both.
 
-    f(x[1:-1] - x[:-2]) and f(x[2:] - x[1:-1])      are t[:-1] and t[1:] of t = f(x[1:] - x[:-1])
+f(x[1:-1] - x[:-2]) and f(x[2:] - x[1:-1])      are t[:-1] and t[1:] of t = f(x[1:] - x[:-1])
 """
 
 from __future__ import annotations
