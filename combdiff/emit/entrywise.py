@@ -16,7 +16,6 @@ from combdiff.language.printing.document import ATOM, MAP, POSTFIX, PRODUCT, SIG
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import ONE, Const
 
-
 _MANY = 256  # numbers, of which a power takes ten times as long as products
 
 

@@ -90,7 +90,8 @@ def chosen(step: Step) -> tuple[int, Interval] | None:
     (axis,) = axes
     domain = step.domains[axis]
     # 0 ≤ index · i + size · n + constant
-    form = _Place(*(b - a for a, b in zip(less.numbers, more.numbers, strict=True)), more.of or less.of)
+    index, size, constant = (b - a for a, b in zip(less.numbers, more.numbers, strict=True))
+    form = _Place(index, size, constant, more.of or less.of)
     interval = _interval(form, int(op.relation in ("<", ">")), domain)
     if interval is None or (domain.count is not None and domain.count <= interval.less):
         return None

@@ -125,7 +125,7 @@ def label_supports(step: Step, known: Mapping[Step, Region], finite: Mapping[Ste
     rows = [dict(zip(row, known[o], strict=True)) for o, row in zip(step.operands, step.rows, strict=False)]
     found: dict[int, Interval] = {}
     for label in cut_labels(step):
-        interval = reduce(and_, (row[label] for row in rows if label in row))
+        interval = reduce(and_, (row[label] for row in rows if label in row), WHOLE)
         sure = (finite[o] or row.get(label) == interval for o, row in zip(step.operands, rows, strict=True))
         found[label] = interval if all(sure) else WHOLE
     return found

@@ -15,7 +15,10 @@ from combdiff.terms.types import Domain
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """coefficient · value, whose axes lie `at` those of a sum; `starts` has those on which it is shorter, from where."""
+    """coefficient · value, whose axes lie `at` those of a sum.
+
+    `starts` has the axes of the sum on which it is shorter, each with the place of its first entry.
+    """
 
     coefficient: Const
     value: Step
