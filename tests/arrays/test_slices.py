@@ -153,8 +153,7 @@ def test_what_is_needed_everywhere_is_a_whole_array_once() -> None:
 
 def test_a_large_argument_of_a_contraction_is_not_cut() -> None:
     d = cd.grad("(A::RM{n, m}) -> (x::RV{m}) -> sum(i, sum(j, 1 <= j, A(i, j) * x(j))^2)")
-    cut = [step.operands[0] for step in d.plan().steps if isinstance(step.op, ops.Window)]
-    assert cut and not any(isinstance(step.op, ops.Input) and step.rank > 1 for step in cut)
+    assert "A @ t1" in d.source(), "x is made as long as a row of A, and A is taken as it lies"
 
 
 @pytest.mark.parametrize("backend", ["jax", "torch", "dask"])
@@ -217,7 +216,8 @@ def test_boxes_that_leave_something_out_do_not_fill_the_box_around_them() -> Non
 def test_a_part_that_is_no_part_of_its_sum_is_noticed() -> None:
     plan = cd.grad(CHAIN).plan()
     (put,) = (step for step in plan.steps if isinstance(step.op, ops.Put))
-    wrong = Step(ops.Put(put.op.fixed, put.op.places, False, (((0, 2),), ((0, 0),))), put.operands, put.domains, False)
+    op = ops.Put(((), ()), ((0,), (0,)), False, (((0, 2),), ((0, 0),)))
+    wrong = Step(op, put.operands, put.domains, False)
     with pytest.raises(PlanError, match="part"):
         verify(type(plan)(plan.arguments, (wrong,), False, plan.sizes))
 
