@@ -492,7 +492,7 @@ def unseen_sizes(steps: Iterable[Step], arguments: Iterable[Argument]) -> list[D
     shown |= told
     for step in steps:
         own = (step.op.domain,) if isinstance(step.op, ops.Size | ops.Counting) else ()
-        for d in (part for whole in (*step.domains, *own) for part in whole.common or (whole,)):
+        for d in (part for whole in (*step.domains, *own) for part in whole.measured):
             if d not in shown and d.count is None:
                 needed.setdefault(d)
     return list(needed)

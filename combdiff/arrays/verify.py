@@ -107,7 +107,6 @@ _AS_GIVEN = (
     ops.Conj,
     ops.View,
     ops.Roll,
-    ops.Padded,
     ops.Broadcast,
     ops.LaidOut,
     ops.Stack,
@@ -199,12 +198,8 @@ def _of_fields(step: Step) -> Iterator[str]:
             not 0 <= axis < step.rank
         ):
             yield f"axis {axis} is not there"
-        case ops.Put(fixed, places, base) if not len(fixed) == len(places) == len(ranks) - base:
-            yield f"{len(fixed)} places are for {len(ranks) - base} operands"
-        case ops.Put(fixed) if any(not _has_axis(step, axis, place) for at in fixed for axis, place in at):
-            yield "a place where it writes is not there"
-        case ops.Put(fixed, places) if any({a for a, _ in at} & {*row} for at, row in zip(fixed, places, strict=True)):
-            yield "an operand has an axis that is fixed"
+        case ops.Put() as op:
+            yield from _of_put(step, op)
         case ops.Factors() | ops.OfMatrices() | ops.Solve():
             yield from _of_linear_algebra(step)
         case Scan():
@@ -242,6 +237,35 @@ def _of_matrices(step: Step, kind: str) -> Iterator[str]:
 def _has_axis(step: Step, axis: int, place: int) -> bool:
     """Whether something can be written at a place of an axis; only ranges that begin at 0 are counted from the end."""
     return 0 <= axis < step.rank and (place >= 0 or step.domains[axis].plain)
+
+
+def _of_put(step: Step, op: ops.Put) -> Iterator[str]:
+    """Each operand lies in a part of the result."""
+    count = len(step.operands) - op.base
+    if not len(op.fixed) == len(op.places) == count:
+        yield f"{len(op.fixed)} places are for {count} operands"
+    elif any(not _has_axis(step, axis, place) for at in op.fixed for axis, place in at):
+        yield "a place where it writes is not there"
+    elif any({a for a, _ in at} & {*row} for at, row in zip(op.fixed, op.places, strict=True)):
+        yield "an operand has an axis that is fixed"
+    elif not all(_lies_in_part(step, op, n) for n in range(count)):
+        yield "a part of which it is made lies beyond its ends"
+
+
+def _lies_in_part(step: Step, op: ops.Put, n: int) -> bool:
+    """Whether an operand of a `Put` is as long as the part in which it lies, on the axes where it is shorter."""
+    part, at = step.operands[op.base + n], op.places[n]
+    for axis, start in op.starts_of(n).items():
+        if axis not in at:
+            return False
+        own, whole = part.domains[at.index(axis)], step.domains[axis]
+        if own.count is not None and whole.count is not None:
+            behind = whole.count - own.count - start
+        else:
+            behind = own.less - whole.less - start
+        if min(start, behind) < 0:
+            return False
+    return True
 
 
 def _of_solve(step: Step, adjoint: bool) -> Iterator[str]:

@@ -16,6 +16,8 @@ from combdiff.language.printing.document import ATOM, MAP, POSTFIX, PRODUCT, SIG
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import ONE, Const
 
+_MANY = 256  # numbers, of which a power takes ten times as long as products
+
 
 def constant(w: Writer, step: Step, op: ops.Constant) -> Text:
     return number_text(op.value)
@@ -109,7 +111,7 @@ def _scales(
 
 
 def to_the(w: Writer, base: Text, n: int, step: Step) -> Text:
-    """A power; of a large array, squares and products: what is not a square goes through logarithms elsewhere."""
+    """A power; of many numbers, squares and products: what is not a square goes through logarithms elsewhere."""
     if n <= 2 or not multiplies(w, step) or (n & (n - 1) and not base.code.isidentifier()):
         return Text(f"{base.at(ATOM)}**{n}", POSTFIX)
     if n % 2:
@@ -120,7 +122,7 @@ def to_the(w: Writer, base: Text, n: int, step: Step) -> Text:
 def multiplies(w: Writer, step: Step) -> bool:
     """Whether a power above a square is of so many numbers that it is written with products."""
     n = exponent_of(step.operands[1]) if isinstance(step.op, ops.Power) else None
-    return n is not None and n.denominator == 1 and abs(n) > 2 and 8 * w.plan.entries(step) >= LARGE
+    return n is not None and n.denominator == 1 and abs(n) > 2 and w.plan.entries(step) >= _MANY
 
 
 def inverse(w: Writer, operand: Step, at: Sequence[int], rank: int) -> Text | None:

@@ -28,7 +28,6 @@ WRITTEN: Mapping[type[ops.Op], Callable[[Writer, Step, Any], Text]] = {
     ops.Pick: indexing.pick,
     ops.Flip: indexing.flip,
     ops.Window: indexing.window,
-    ops.Padded: indexing.padded,
     ops.Roll: indexing.roll,
     ops.Diagonal: indexing.diagonal,
     ops.Gather: indexing.gather,

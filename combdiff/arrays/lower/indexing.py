@@ -427,5 +427,5 @@ def _padded(arrays: Arrays, a: Value, u: Var, v: Var, by: int) -> Value:
     axis = a.labels.index(u)
     labels = tuple(v if w == u else w for w in a.labels)
     start = by + (domain_of(u).lower or 0) - (domain_of(v).lower or 0)
-    step = arrays.builder.step(ops.Padded(axis, start), (a.step,), map(domain_of, labels), a.step.complex)
-    return Value(step, labels)
+    op = ops.Put(((),), (tuple(range(len(labels))),), False, (((axis, start),),))
+    return Value(arrays.builder.step(op, (a.step,), map(domain_of, labels), a.step.complex), labels)

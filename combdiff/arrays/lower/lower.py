@@ -55,6 +55,8 @@ from combdiff.arrays.passes.scaling import scaled_early
 from combdiff.arrays.passes.sharing import Shared
 from combdiff.arrays.passes.translations import translated
 from combdiff.arrays.plan import Plan, Step, interned
+from combdiff.arrays.ranges.cutting import cut
+from combdiff.arrays.ranges.intervals import sizes_of_parts
 from combdiff.calculus.demands import demanded
 from combdiff.errors import UnsupportedError
 from combdiff.terms.conditions.comparing import Relation
@@ -178,6 +180,7 @@ class _Lowering(Solving, Guarding):
         self.guards = ()
         outputs = tuple(self.array(t) for t in self.result.outputs)
         outputs, self.names = scaled_early(outputs, self.names, self.sizes)
+        outputs, self.names = cut(outputs, self.names, self.sizes)
         outputs, self.names = translated(outputs, self.names, self.sizes)
         outputs, self.names = stacked(outputs, self.names, self.sizes)
         outputs, self.names = written_at(outputs, self.names, self.sizes)
@@ -185,7 +188,8 @@ class _Lowering(Solving, Guarding):
         outputs, self.names = factored(outputs, self.names, self.sizes)
         outputs, self.names = interned(outputs, self.names)
         taken = self.parameters.used(self.taken(arguments, outputs), outputs)
-        return Plan((*taken, *self.optional_starts()), outputs, self.result.tupled, self.sizes, self.names)
+        sizes = self.sizes | sizes_of_parts(outputs, self.sizes)
+        return Plan((*taken, *self.optional_starts()), outputs, self.result.tupled, sizes, self.names)
 
     # --- arrays ---------------------------------------------------------------------------------------------------
 

@@ -28,7 +28,6 @@ _FRESH = (
     ops.CumulativeProduct,
     ops.Roll,
     ops.Scatter,
-    ops.Padded,
     ops.Put,
     ops.OfMatrices,
     ops.Solve,
@@ -97,9 +96,10 @@ def _buffer(step: Step, uses: Mapping[Step, int], kinds: Mapping[Step, Kinds]) -
     """The operand to write over; one that is added is better than one that is subtracted."""
     rest = set().union(*(kinds[o] for o in step.operands), _of_coefficients(step))
     *rows, whole = step.rows
+    operands = step.operands[:1] if isinstance(step.op, ops.Put) else step.operands
     fit = [
         (_coefficient(step, n) != ONE, n)
-        for n, (o, places) in enumerate(zip(step.operands, rows, strict=True))
+        for n, (o, places) in enumerate(zip(operands, rows, strict=False))
         if places == whole and uses[o] == 1 and o.complex == step.complex and _is_fresh(o) and _holds(kinds[o], rest)
     ]
     return step.operands[min(fit)[1]] if fit else None

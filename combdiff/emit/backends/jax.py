@@ -80,6 +80,7 @@ SPELLING = Spelling(
     broadcast="jnp.broadcast_to({0}, {1})",
     put="{0} = {0}.at[{3}].set({2})",
     increase="{0} = {0}.at[{3}].add({2})",
+    decrease="{0} = {0}.at[{3}].add(-({2}))",
     add_at="{0} = {0}.at[{3}].add({2})",
     entries='{0}.at[{1}].get(mode="fill", wrap_negative_indices=False)',
     kept="{0} = jnp.where((({1} >= 0) & ({1} < {2})).all(), {0}, jnp.nan)",

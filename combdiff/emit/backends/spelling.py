@@ -85,8 +85,9 @@ class Spelling:
     # a scatter, as statements: array, index in brackets, values, index; where the one that is needed is empty, values
     # are masked and summed
     put: str = "{0}[{3}] = {2}"
-    pad: str = ""  # an array and, for each axis, how many zeros stand before and behind it; where `put` is empty
+    join: str = ""  # arrays along an axis, where `put` is empty
     increase: str = "{0}[{3}] += {2}"
+    decrease: str = "{0}[{3}] -= {2}"
     add_at: str
     add_flat: str = ""  # the same of all entries in a row, where that is quicker: array, one index array, values
     added_at: str = ""  # the function among the solvers that adds, where arrays are not written to
