@@ -6,7 +6,10 @@ What is claimed of printed results is tested for all of them.
 from __future__ import annotations
 
 from functools import cache
+from itertools import product as product_of
 from pathlib import Path
+
+import pytest
 
 import combdiff as cd
 from combdiff.derivation import Derivation
@@ -60,3 +63,16 @@ def product(name: str) -> Derivation:
 
 
 PRODUCTS = [name for name, (_, mode) in PROGRAMS.items() if mode == "gradient"]
+
+EXAMPLES = sorted((ROOT / "examples").glob("*.cd"))
+LONG = ("implicit", "cp_loss")
+"""Examples whose Hessian products take long to derive."""
+
+
+def every_example(*modes: str) -> list[object]:
+    """Each example in each mode, as parameters of a test."""
+    heavy = {(file, "hvp") for file in EXAMPLES if file.stem in LONG}
+    return [
+        pytest.param(file, mode, marks=[pytest.mark.slow] if (file, mode) in heavy else [], id=f"{file.stem}-{mode}")
+        for file, mode in product_of(EXAMPLES, modes)
+    ]

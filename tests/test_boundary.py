@@ -70,6 +70,7 @@ def printed(code: str, **environment: str) -> str:
     return done.stderr
 
 
+@pytest.mark.slow
 def test_the_interpreter_prints_the_message_below_the_callers_frames() -> None:
     code = "import combdiff as cd\ndef helper(t):\n    return cd.grad(t)\nhelper('(x::R) -> y')"
     lines = printed(code).splitlines()
@@ -86,6 +87,7 @@ def test_the_interpreter_prints_the_message_below_the_callers_frames() -> None:
     assert "infer.py" in printed(code, COMBDIFF_TRACEBACKS="full")
 
 
+@pytest.mark.slow
 def test_other_errors_and_other_hooks_stay_as_they_are() -> None:
     code = "import combdiff as cd\ntry: cd.grad('(x::R) -> y')\nexcept cd.CombDiffError: pass\n"
     assert printed(f"{code}1 / 0").splitlines()[-1] == "ZeroDivisionError: division by zero"
@@ -130,6 +132,7 @@ def test_every_public_function_has_a_docstring_and_a_signature() -> None:
     assert list(inspect.signature(cd.grad).parameters)[:2] == ["text", "wrt"]
 
 
+@pytest.mark.slow
 def test_values_show_themselves_briefly() -> None:
     d = cd.grad(ENERGY)
     assert repr(d) == "<gradient: (A::Sym) -> (x::RV) -> i -> 2 * sum(j, A(i, j) * x(j))>"

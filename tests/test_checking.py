@@ -310,6 +310,7 @@ def test_no_slope_is_compared_where_the_function_is_nowhere_finite_nearby() -> N
     assert all(d.check(seed) for seed in range(6))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -49,9 +50,15 @@ def level(module: str) -> int:
     return ROOMS.index(room) + 1 if room in ROOMS else FACE
 
 
+@cache
+def parsed(path: Path, text: str) -> ast.Module:
+    """The syntax tree of a file, read once for all tests."""
+    return ast.parse(text, filename=str(path))
+
+
 def imports(path: Path, package: Path, known: Collection[str], *, at_once: bool = False) -> Iterator[tuple[str, int]]:
     """The `known` modules that a file imports, with the lines; `at_once`: only those that it needs to be imported."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parsed(path, path.read_text(encoding="utf-8"))
     for node in tree.body if at_once else ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == package.name:
             base = ".".join(node.module.split(".")[1:])

@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,7 @@ def command_lines() -> list[tuple[str, ...]]:
     return sorted({tuple(step[1:]) for step in steps if Path(step[0]).name == "combdiff"})
 
 
+@cache
 def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path.relative_to(ROOT)))
 
@@ -112,7 +114,7 @@ def test_the_tests_are_read_without_optional_libraries() -> None:
     found = [
         f"{path.relative_to(ROOT)}, line {node.lineno}"
         for path in sorted((ROOT / "tests").rglob("*.py"))
-        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        for node in parsed(path).body
         if isinstance(node, ast.Import | ast.ImportFrom)
         for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names])
         if name.partition(".")[0] in ("jax", "torch", "dask", "cupy", "cotengra")

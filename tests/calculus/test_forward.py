@@ -202,6 +202,7 @@ ENERGIES = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ENERGIES)
 def test_all_ways_to_a_hessian_product_agree_at_complex_points(text: str) -> None:
     head, objective = text.rsplit(" -> (x::CV{n}) -> ", 1)

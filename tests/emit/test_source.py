@@ -172,6 +172,7 @@ def test_a_symmetric_matrix_is_not_transposed() -> None:
     assert d.check()
 
 
+@pytest.mark.slow
 def test_a_factor_is_made_in_the_order_in_which_it_is_contracted() -> None:
     inside = "sum((r, s), F(p, s) * X(r, s) * k(r, i)) + sum(r, C(r, i) * (D(p, r) + D(r, p)))"
     d = cd.pullback(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,6 +27,7 @@ class Mutant:
     tests: tuple[str, ...]
 
 
+@cache
 def source(file: str) -> str:
     """The text of a file of the project."""
     return (ROOT / file).read_text(encoding="utf-8")
@@ -38,12 +40,17 @@ def inside(file: str, scope: str, old: str, new: str) -> str:
     True
     """
     text = source(file)
-    first, last = _lines_of(ast.parse(text), scope, file)
+    first, last = _lines_of(_tree(file), scope, file)
     lines = text.splitlines(keepends=True)
     part = "".join(lines[first - 1 : last])
     if part.count(old) != 1:
         raise StaleError(f"{file}, {scope}: {old!r} is there {part.count(old)} times, not once")
     return "".join([*lines[: first - 1], part.replace(old, new), *lines[last:]])
+
+
+@cache
+def _tree(file: str) -> ast.Module:
+    return ast.parse(source(file))
 
 
 def _lines_of(tree: ast.AST, scope: str, file: str) -> tuple[int, int]:

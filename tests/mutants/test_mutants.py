@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,23 +12,27 @@ from tests.mutants.__main__ import _first_failure, all_mutants, copies, known_su
 from tests.mutants.laws import faults, forms
 from tests.mutants.mutant import ROOT, Mutant, StaleError, inside, source
 
-ALL = list(all_mutants())
+
+@cache
+def every_mutant() -> list[Mutant]:
+    """Made when a test asks for them, not when tests are collected."""
+    return list(all_mutants())
 
 
 def test_every_mutant_has_a_name_of_its_own() -> None:
-    assert [name for name, count in Counter(m.name for m in ALL).items() if count > 1] == []
+    assert [name for name, count in Counter(m.name for m in every_mutant()).items() if count > 1] == []
 
 
 def test_every_mutant_differs_from_the_code() -> None:
-    assert [m.name for m in ALL if m.text == source(m.file)] == []
+    assert [m.name for m in every_mutant() if m.text == source(m.file)] == []
 
 
 def test_the_tests_that_are_to_notice_exist() -> None:
-    assert [t for m in ALL for t in m.tests if not (ROOT / t).exists()] == []
+    assert [t for m in every_mutant() for t in m.tests if not (ROOT / t).exists()] == []
 
 
 def test_every_survivor_with_a_reason_is_a_mutant() -> None:
-    assert sorted(set(known_survivors()) - {m.name for m in ALL}) == []
+    assert sorted(set(known_survivors()) - {m.name for m in every_mutant()}) == []
 
 
 def test_what_is_replaced_must_be_there_once() -> None:

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 import combdiff as cd
+from tests.programs import every_example
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.cd"))
 RECORDED = Path(__file__).with_name("paper_style.txt")
@@ -58,14 +59,13 @@ def _is_set(text: str) -> None:
         assert line.count("&") == 1 and "u_{1}_" not in line
 
 
-@pytest.mark.parametrize("form", ("index", "matrix"))
-@pytest.mark.parametrize("mode", ("grad", "hvp"))
-@pytest.mark.parametrize("file", EXAMPLES, ids=lambda f: f.stem)
-def test_every_example_is_set(file: Path, mode: str, form: str) -> None:
+@pytest.mark.parametrize(("file", "mode"), every_example("grad", "hvp"))
+def test_every_example_is_set(file: Path, mode: str) -> None:
     if file.stem == "least_action" and mode == "hvp":
         pytest.skip("its Hessian is an operator of the line")
     d = getattr(cd, mode)(file)
-    _is_set(d.latex(form, style="paper"))
+    for form in ("index", "matrix"):
+        _is_set(d.latex(form, style="paper"))
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

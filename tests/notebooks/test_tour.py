@@ -11,7 +11,7 @@ pytest.importorskip("nbclient")
 pytest.importorskip("matplotlib")
 pytest.importorskip("ipywidgets")
 # the client of the kernel warns of its own changes to come; in the kernel, the warnings of the notebook are errors
-pytestmark = pytest.mark.filterwarnings("default")
+pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
@@ -19,12 +19,10 @@ def tour(executed: Callable[[str], Any]) -> Any:
     return executed("tour")
 
 
-@pytest.mark.slow
 def test_gradients_agree_with_differences(tour: Any) -> None:
     assert abs(tour.value("complex(ours)") - tour.value("complex(differences)")) < 1e-8
 
 
-@pytest.mark.slow
 def test_the_step_sizes_of_conjugate_gradients_are_stationary(tour: Any) -> None:
     assert max(map(abs, tour.value("[float(d) for d in derivatives]"))) < 1e-9
     assert max(map(abs, tour.value("[float(d) for d in printed]"))) > 1e-3
@@ -40,7 +38,6 @@ def test_every_check_that_is_shown_is_good(tour: Any) -> None:
     assert "unknown name y" in tour.printed()
 
 
-@pytest.mark.slow
 def test_the_stored_formulas_are_those_of_this_run(tour: Any) -> None:
     def formulas(notebook: Any) -> list[str]:
         outputs = (o for cell in notebook.cells for o in cell.get("outputs", ()))

@@ -14,7 +14,7 @@ import combdiff as cd
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 # the client of the kernel warns of its own changes to come; in the kernel, the warnings of the notebook are errors
-pytestmark = pytest.mark.filterwarnings("default")
+pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,6 @@ def wannier(executed: Callable[[str], Any]) -> Any:
     return executed("wannier")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "example"), [("d", "wannier"), ("d3", "wannier_lattice")])
 def test_the_formula_is_that_of_the_example(wannier: Any, name: str, example: str) -> None:
     """Eq. 58: one sum over q and b, with rho kept."""
@@ -31,7 +30,6 @@ def test_the_formula_is_that_of_the_example(wannier: Any, name: str, example: st
     assert r"4 \sum_{q,b}" in d.latex() and r"\rho_{n,b}^{*}" in d.latex()
 
 
-@pytest.mark.slow
 def test_the_formula_is_stored_as_it_is_derived(wannier: Any) -> None:
     def formulas(notebook: Any) -> list[str]:
         outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
@@ -131,7 +129,6 @@ def test_silicon_has_a_function_on_every_bond(wannier: Any) -> None:
     assert np.allclose(weights[0].sum(0), 0.5, atol=1e-6)  # both atoms of a bond are alike
 
 
-@pytest.mark.slow
 def test_the_gradient_on_the_group_is_the_slope(wannier: Any) -> None:
     slope, ahead, behind, t = (wannier.value(name) for name in ("slope", "ahead", "behind", "t"))
     assert np.isclose((ahead - behind) / (2 * t), slope, rtol=1e-6)

@@ -100,6 +100,7 @@ def test_layer_normalisation_has_two_means_of_its_cotangent() -> None:
     assert d.check()
 
 
+@pytest.mark.slow
 def test_an_overlap_and_its_image_under_index_arithmetic_are_one_term() -> None:
     """|Σ U' M U|² of overlaps M(p, q, k, b) = M(q, p, k + b, −b)': the two terms of the gradient are equal."""
     d = cd.grad(

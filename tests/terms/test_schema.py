@@ -45,6 +45,7 @@ def test_the_constructors_leave_what_is_in_normal_form(program: Lam) -> None:
         assert rebuild(t, children(t)) == t
 
 
+@pytest.mark.slow
 def test_every_kind_has_been_met() -> None:
     """By the programs of the tests, so that the claims above are made of each."""
     met = {type(t) for name in PROGRAMS for t in subterms(derived(name).term)}
