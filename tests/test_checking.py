@@ -331,6 +331,7 @@ def test_what_rounding_does_not_decide_is() -> None:
     assert not dataclasses.replace(d, term=_scaled(d.term)).check()
 
 
+@pytest.mark.slow
 def test_what_has_no_slope_anywhere_is_drawn_anew_as_long_as_loops_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
     """relu(Im tr Y) has a kink at every Hermitian Y, and no draw finds a slope."""
     text = "(Y::Her) -> relu(imag(sum(i, Y(i, i)))) + sum((i, j), abs2(Y(i, j)))"
