@@ -358,3 +358,8 @@ def test_slopes_of_a_gradient_are_of_a_form_that_nobody_reads() -> None:
     d = cd.hvp("(A::RM, x::RV) -> sum((i, j), A(i, j) * x(i) * x(j)^2)")
     assert "collect and name" in {step.name for step in d.gradient.steps} - {step.name for step in d.slopes.steps}
     assert d.check()
+
+
+def test_a_check_without_time_says_what_it_leaves_out() -> None:
+    found = cd.grad("(x::RV) -> sum(i, sin(x(i))^2)", seconds=1e-9).check()
+    assert found and any("one set of sizes" in note for note in found.notes)
