@@ -16,7 +16,7 @@ from combdiff.simplify.account import Progress, Step, Steps
 from combdiff.simplify.choose import index_names
 from combdiff.simplify.stages import Simplifier
 from combdiff.terms.conditions.guards import divides_by_zero
-from combdiff.terms.conditions.needed import least_sizes
+from combdiff.terms.conditions.needed import least_sizes, sizes_read
 from combdiff.terms.laws.seen_through import with_stable_forms
 from combdiff.terms.recursion import deep_recursion, rare_collections
 from combdiff.terms.terms import Let, Term, subterms
@@ -55,7 +55,7 @@ def derived(
         simplifier.names = index_names(program)
         simplifier.definitions = {var.name for t in subterms(program) if isinstance(t, Let) for var, _ in t.bindings}
         simplifier.rank = {p: n for n, p in enumerate(parameters_of(program))}
-        simplifier.least = least_sizes(program)
+        simplifier.least, simplifier.read = least_sizes(program), sizes_read(program)
         note = note_on_value(program, simplifier.budget) if MODES[mode].of_real_part else ""
         note = "\n".join(filter(None, [note, PROJECTED if symmetric else ""]))
         simplifier.steps.append(Step("program", as_asked(program, mode), note=note))

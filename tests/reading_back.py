@@ -14,6 +14,8 @@ from combdiff.language.printing.printer import program_text
 from combdiff.language.printing.spelling import Spelling
 from combdiff.meaning.evaluate import evaluate
 from combdiff.meaning.sizes import default_sizes
+from combdiff.terms.conditions.choices import Choice, with_choices
+from combdiff.terms.conditions.comparing import Relation, compared
 from combdiff.terms.terms import (
     Add,
     Delta,
@@ -26,10 +28,15 @@ from combdiff.terms.terms import (
     add,
     alpha_equal,
     bound_by,
+    children,
+    fresh,
+    indicator,
     mul,
+    number,
+    rebuild,
     subterms,
 )
-from combdiff.terms.types import Index
+from combdiff.terms.types import REAL, Index
 from tests.strategies import standard
 
 
@@ -41,7 +48,8 @@ def assert_reads_back(term: Term, values: bool = True, seed: int = 0) -> None:
     """The text of `term` is a program of the same shape, and of the same value wherever it has one on numbers."""
     again = reread(term)
     assert program_text(again) == program_text(term)
-    assert alpha_equal(_guarded(standard(again, joined=True)), _guarded(standard(term, joined=True)))
+    shapes = [_guarded(_in_rows(standard(t, joined=True))) for t in (again, term)]
+    assert alpha_equal(*shapes)
     if not values:
         return
     try:
@@ -50,6 +58,26 @@ def assert_reads_back(term: Term, values: bool = True, seed: int = 0) -> None:
         return  # a function of the real line, an integral
     for x, y in zip(before, after, strict=True):
         assert np.allclose(x, y, equal_nan=True)
+
+
+_ROW = fresh("row", REAL)
+
+
+def _in_rows(t: Term) -> Term:
+    """`t` with the values of a choice under the numbers of their rows, whose conditions do not repeat earlier ones."""
+    if not isinstance(t, Add) or isinstance(t.type, Index):
+        return rebuild(t, [_in_rows(u) for u in children(t)]) if children(t) else t
+    found: list[Term] = []
+    for u in with_choices(t.terms):
+        if not isinstance(u, Choice):
+            found.append(_in_rows(u))
+            continue
+        rows = add(*(indicator(number(n), _ROW, _in_rows(row.value)) for n, row in enumerate(u.rows)))
+        for part in reversed(u.around):
+            assert isinstance(part, Relation), "a comparison"
+            rows = compared(part.left, part.sign, part.right, rows)
+        found.append(rows)
+    return add(*found)
 
 
 def _guarded(term: Term) -> Term:

@@ -16,7 +16,7 @@ from combdiff.terms.terms import ONE
 from combdiff.terms.types import Domain
 
 _ALIGNED = (ops.Add, ops.Mul, ops.Power, ops.Call, ops.Where, ops.Position)
-_MOVED = (ops.Permute, ops.Broadcast, ops.Flip, ops.Roll, ops.Pick)
+_MOVED = (ops.Permute, ops.Broadcast, ops.Flip, ops.Roll, ops.Pick, ops.Window)
 _CUT = (
     *_ALIGNED,
     *_MOVED,
@@ -107,9 +107,14 @@ def _without_axis(op: ops.Op, cut: Cut) -> ops.Op:
             return ops.Flip(_lower(axis, sliced))
         case ops.Roll(axis, by):
             return ops.Roll(_lower(axis, sliced), by)
-        case ops.Put(fixed, places, base):
-            lowered = tuple(tuple((_lower(axis, cut.axis), place) for axis, place in at) for at in fixed)
-            return ops.Put(lowered, tuple(_without(at, cut.axis) for at in places), base)
+        case ops.Put(fixed, places, base, starts, negative):
+            lowered, started = (
+                tuple(tuple((_lower(axis, cut.axis), place) for axis, place in at) for at in some)
+                for some in (fixed, starts)
+            )
+            return ops.Put(lowered, tuple(_without(at, cut.axis) for at in places), base, started, negative)
+        case ops.Window(axis, start):
+            return ops.Window(_lower(axis, sliced), start)
         case ops.CumulativeSum(axis, reverse):
             return ops.CumulativeSum(_lower(axis, sliced), reverse)
         case ops.CumulativeProduct(axis, reverse):

@@ -149,6 +149,9 @@ def _workspace(plan: Plan, step: Step) -> int:
             return 4 * size
         case ops.Factors():
             return size
+        case ops.OfMatrices():
+            # what is factorised is a copy
+            return 2 * sum(_size(plan, o) for o in step.operands)
         case ops.Solve() if isinstance(step.operands[0].op, ops.Factors):
             return 2 * sum(_size(plan, s) for s in (step, step.operands[1]))
         case ops.Where() | ops.Position() | ops.Solve():
@@ -206,7 +209,17 @@ def _is_stack(operand: Step, batch: tuple[int, ...], over: tuple[int, ...], firs
     return len(free) == len(over) == 1 or (order == tuple(range(operand.rank)) and is_ordered(operand))
 
 
-_IN_ORDER = (ops.Input, ops.Contraction, ops.Stack, ops.Scatter, ops.Put, ops.Roll, ops.Solve, ops.Unknown)
+_IN_ORDER = (
+    ops.Input,
+    ops.Contraction,
+    ops.Stack,
+    ops.Scatter,
+    ops.Put,
+    ops.Roll,
+    ops.Solve,
+    ops.OfMatrices,
+    ops.Unknown,
+)
 
 
 def is_ordered(step: Step) -> bool:

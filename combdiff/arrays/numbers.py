@@ -97,10 +97,12 @@ def is_whole(step: Step) -> bool:
     match step.op:
         case ops.Size() | ops.Range() | ops.Place() | ops.Position() | ops.Opposite():
             return True
+        case ops.Reduced("argmax" | "argmin"):
+            return True
         case ops.Constant(value):
             return value.is_integer
         case ops.Where(otherwise=otherwise):
-            return otherwise.is_integer and is_whole(step.operands[2])
+            return (otherwise is None or otherwise.is_integer) and all(map(is_whole, step.operands[2:]))
         case ops.Add(coefficients):
             return all(c.is_integer for c in coefficients) and all(map(is_whole, step.operands))
         case ops.Mul(coefficient):
@@ -130,7 +132,7 @@ def has_positive_zeros(step: Step) -> bool:
         case ops.Call("complex"):
             return not step.operands[0].complex
         case ops.Where():
-            return has_positive_zeros(step.operands[2])
+            return all(has_positive_zeros(o) for o in step.operands[2:] if o.complex)
         case ops.Add(coefficients) if all(c.real > 0 and not c.imag for c in coefficients):
             return all(has_positive_zeros(o) for o in step.operands if o.complex)
         case _:

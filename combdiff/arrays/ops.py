@@ -222,18 +222,6 @@ class Roll(Op):
 
 
 @dataclass(frozen=True, slots=True)
-class Padded(Op):
-    """Zeros along an axis, with the operand's entries from `start` on."""
-
-    name: ClassVar[str] = "padded"
-    axis: int
-    start: int
-
-    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
-        return _but(self.axis, rank), _but(self.axis, rank)
-
-
-@dataclass(frozen=True, slots=True)
 class Broadcast(Op):
     """The operand repeated along new axes; its axes lie at `places`."""
 
@@ -332,19 +320,30 @@ class Scatter(Op):
 
 @dataclass(frozen=True, slots=True)
 class Put(Op):
-    """Zeros, or the first operand if there is a `base`, to which each of the other operands is added at constants.
+    """Zeros, or the first operand if there is a `base`, to which each of the other operands is added in a part.
 
     `fixed` has the axis and the place of each constant, from the end if it is below 0, `places` where the axes of the
-    operand lie in the result. What lies beyond the end of an axis is left out.
+    operand lie in the result, `starts` the axes of the result along which the operand is shorter, each with the place
+    of its first entry. What lies beyond the end of an axis is left out. Operands that are `negative` are subtracted.
     """
 
     name: ClassVar[str] = "put"
     fixed: tuple[tuple[tuple[int, int], ...], ...]
     places: Rows
     base: bool
+    starts: tuple[tuple[tuple[int, int], ...], ...] = ()
+    negative: tuple[bool, ...] = ()
+
+    def starts_of(self, part: int) -> dict[int, int]:
+        """Where an operand starts, along the axes on which it is shorter."""
+        return dict(self.starts[part]) if self.starts else {}
+
+    def is_negative(self, part: int) -> bool:
+        """Whether an operand is subtracted."""
+        return bool(self.negative) and self.negative[part]
 
     def rows(self, ranks: Sequence[int], rank: int) -> Rows:
-        gone = {axis for at in self.fixed for axis, _ in at}
+        gone = {axis for at in (*self.fixed, *self.starts) for axis, _ in at}
         own = tuple(WHOLE if axis in gone else axis for axis in range(rank))
         parts = tuple(tuple(own[place] for place in at) for at in self.places)
         return (*((own,) if self.base else ()), *parts, own)
@@ -410,12 +409,15 @@ class Call(Aligned):
 
 @dataclass(frozen=True, slots=True)
 class Where(Aligned):
-    """The third operand where the first two are in the `relation`, modulo the size of a domain; else a number."""
+    """The third operand where the first two are in the `relation`, modulo the size of a domain.
+
+    Else a number, or the fourth operand if there is no such number.
+    """
 
     name: ClassVar[str] = "where"
     relation: str
     modulo: Domain | None
-    otherwise: Const
+    otherwise: Const | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -496,7 +498,7 @@ class CumulativeProduct(Op):
 
 @dataclass(frozen=True, slots=True)
 class Reduced(Op):
-    """The product, the maximum or the minimum over some axes."""
+    """The product, the maximum or the minimum over some axes; where along one the extremum is first reached."""
 
     name: ClassVar[str] = "reduced"
     kind: str
@@ -589,6 +591,21 @@ class Unpacked(Op):
 
 
 @dataclass(frozen=True, slots=True)
+class OfMatrices(Op):
+    """A function of the matrices in the last two axes, `det`, `inv` …; of two operands its derivative along the other.
+
+    Its value is a number, or a matrix in the last two axes, for each index of the axes before them.
+    """
+
+    name: ClassVar[str] = "of_matrices"
+    kind: str
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        outer = tuple(range(ranks[0] - 2))
+        return (*((*outer, WHOLE, WHOLE) for _ in ranks), (*outer, *(WHOLE,) * (rank - len(outer))))
+
+
+@dataclass(frozen=True, slots=True)
 class Factors(Op):
     """The LU factors of a matrix, or Cholesky's of one that is Hermitian and `positive`, for several solutions.
 
@@ -603,7 +620,8 @@ class Factors(Op):
 class Solve(Op):
     """A linear system, with one matrix or its factors, or with two matrices where it conjugates.
 
-    `adjoint` is where the system is that of the adjoint of what was factorised.
+    `adjoint` is where the system is that of the adjoint of what was factorised. Further axes of the right-hand side are
+    those of several systems.
     """
 
     name: ClassVar[str] = "solve"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from combdiff.arrays import ops
 from combdiff.shown import Shown, brief
+from combdiff.terms.laws.matrices import MATRIX_FUNCTIONS
 from combdiff.terms.types import Domain, Map, Type
 
 if TYPE_CHECKING:
@@ -252,11 +253,17 @@ class Plan(Shown):
             case ops.Add() | ops.Mul() | ops.Power() | ops.Where():
                 return max(len(step.operands) - 1, 1) * self.entries(step) * parts
             case ops.Solve() if isinstance(step.operands[0].op, ops.Factors):
-                return 2 * self.entries(step) ** 2 * (4 if step.complex else 1)
+                return 2 * isqrt(self.entries(step.operands[0])) * self.entries(step) * (4 if step.complex else 1)
             case ops.Solve():
-                return 2 * self.entries(step) ** 3 * (4 if step.complex else 1) // 3
+                n = isqrt(self.entries(step.operands[0]))
+                return (2 * n**3 // 3 + 2 * n * self.entries(step)) * (4 if step.complex else 1)
             case ops.Factors(positive):
                 return (2 - positive) * self.entries(step) * isqrt(self.entries(step)) * (4 if step.complex else 1) // 3
+            case ops.OfMatrices(kind):
+                matrix = step.operands[0]
+                n = self.sizes.get(matrix.domains[-1], matrix.domains[-1].count or 1)
+                weight = 4 if step.complex else 1
+                return round(MATRIX_FUNCTIONS[kind].work * weight * n * self.entries(matrix))
             case ops.Call() | ops.Unknown():
                 return _CALL_FLOPS * self.entries(step)
             case ops.Put():
@@ -303,6 +310,8 @@ class Plan(Shown):
                 return "loop"
             case ops.Factors(positive):
                 return "Cholesky" if positive else "LU"
+            case ops.OfMatrices(kind):
+                return kind
             case ops.LaidOut() | ops.Stack():
                 return "layout copy"
             case ops.Counting() | ops.Position() | ops.Opposite():
@@ -483,7 +492,7 @@ def unseen_sizes(steps: Iterable[Step], arguments: Iterable[Argument]) -> list[D
     shown |= told
     for step in steps:
         own = (step.op.domain,) if isinstance(step.op, ops.Size | ops.Counting) else ()
-        for d in (part for whole in (*step.domains, *own) for part in whole.common or (whole,)):
+        for d in (part for whole in (*step.domains, *own) for part in whole.measured):
             if d not in shown and d.count is None:
                 needed.setdefault(d)
     return list(needed)

@@ -142,7 +142,7 @@ class _Writer:
     def domain(self, d: Domain) -> str:
         """The label of a domain, whose line stands above all others."""
         if d not in self.domains:
-            for part in d.common:
+            for part in (*d.common, *((d.of,) if d.of is not None else ())):
                 self.domain(part)
             self.domains[d] = self.fresh(d.name)
         return self.domains[d]

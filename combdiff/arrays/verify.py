@@ -11,6 +11,7 @@ from combdiff.arrays import ops
 from combdiff.arrays.numbers import is_whole
 from combdiff.arrays.plan import Loop, Plan, Root, Scan, Step
 from combdiff.errors import CombDiffError
+from combdiff.terms.nodes import MATRICES
 from combdiff.terms.scalars import SCALAR_FUNCTIONS, ScalarFunction
 from combdiff.terms.types import Domain, Index, Map
 
@@ -106,7 +107,6 @@ _AS_GIVEN = (
     ops.Conj,
     ops.View,
     ops.Roll,
-    ops.Padded,
     ops.Broadcast,
     ops.LaidOut,
     ops.Stack,
@@ -132,6 +132,9 @@ def _of_numbers(step: Step) -> Iterator[str]:
         case ops.Factors():
             if step.complex != given:
                 yield "it is complex where its matrix is"
+        case ops.OfMatrices():
+            if step.complex != given:
+                yield "it is complex where its matrices are"
         case ops.Solve() if isinstance(step.operands[0].op, ops.Factors):
             if step.complex != step.operands[0].complex:
                 yield "it is complex where its factors are"
@@ -157,6 +160,8 @@ def _of_integers(step: Step, arguments: Collection[str]) -> Iterator[str]:
 def _holds_integers(step: Step, arguments: Collection[str]) -> bool:
     match step.op:
         case ops.Range() | ops.Place() | ops.Position() | ops.Opposite() | ops.Constant() | ops.Size():
+            return True
+        case ops.Reduced("argmax" | "argmin"):
             return True
         case ops.Input(name):
             return name in arguments
@@ -193,16 +198,10 @@ def _of_fields(step: Step) -> Iterator[str]:
             not 0 <= axis < step.rank
         ):
             yield f"axis {axis} is not there"
-        case ops.Put(fixed, places, base) if not len(fixed) == len(places) == len(ranks) - base:
-            yield f"{len(fixed)} places are for {len(ranks) - base} operands"
-        case ops.Put(fixed) if any(not _has_axis(step, axis, place) for at in fixed for axis, place in at):
-            yield "a place where it writes is not there"
-        case ops.Put(fixed, places) if any({a for a, _ in at} & {*row} for at, row in zip(fixed, places, strict=True)):
-            yield "an operand has an axis that is fixed"
-        case ops.Factors() if _halves(step.operands[0]) is None or step.operands[0].domains != step.domains:
-            yield "it is made of a square matrix, and has its axes"
-        case ops.Solve(adjoint):
-            yield from _of_solve(step, adjoint)
+        case ops.Put() as op:
+            yield from _of_put(step, op)
+        case ops.Factors() | ops.OfMatrices() | ops.Solve():
+            yield from _of_linear_algebra(step)
         case Scan():
             yield from _of_scan(step, step.op)
         case ops.Item(number) if isinstance(step.operands[0].op, Scan):
@@ -215,9 +214,58 @@ def _of_fields(step: Step) -> Iterator[str]:
             yield f"the index arrays have more than {rank} axes"
 
 
+def _of_linear_algebra(step: Step) -> Iterator[str]:
+    match step.op:
+        case ops.Factors() if _halves(step.operands[0]) is None or step.operands[0].domains != step.domains:
+            yield "it is made of a square matrix, and has its axes"
+        case ops.OfMatrices(kind):
+            yield from _of_matrices(step, kind)
+        case ops.Solve(adjoint):
+            yield from _of_solve(step, adjoint)
+
+
+def _of_matrices(step: Step, kind: str) -> Iterator[str]:
+    """Square matrices in the last two axes, all of one size; for each of them a number or a matrix."""
+    shapes = {o.domains for o in step.operands}
+    (given, *others) = shapes
+    if others or len(given) < 2 or given[-1] != given[-2]:
+        yield "its matrices are not square, or not alike"
+    elif step.domains != (given if kind in MATRICES else given[:-2]):
+        yield "it has other axes than the values for its matrices"
+
+
 def _has_axis(step: Step, axis: int, place: int) -> bool:
     """Whether something can be written at a place of an axis; only ranges that begin at 0 are counted from the end."""
     return 0 <= axis < step.rank and (place >= 0 or step.domains[axis].plain)
+
+
+def _of_put(step: Step, op: ops.Put) -> Iterator[str]:
+    """Each operand lies in a part of the result."""
+    count = len(step.operands) - op.base
+    if not len(op.fixed) == len(op.places) == count:
+        yield f"{len(op.fixed)} places are for {count} operands"
+    elif any(not _has_axis(step, axis, place) for at in op.fixed for axis, place in at):
+        yield "a place where it writes is not there"
+    elif any({a for a, _ in at} & {*row} for at, row in zip(op.fixed, op.places, strict=True)):
+        yield "an operand has an axis that is fixed"
+    elif not all(_lies_in_part(step, op, n) for n in range(count)):
+        yield "a part of which it is made lies beyond its ends"
+
+
+def _lies_in_part(step: Step, op: ops.Put, n: int) -> bool:
+    """Whether an operand of a `Put` is as long as the part in which it lies, on the axes where it is shorter."""
+    part, at = step.operands[op.base + n], op.places[n]
+    for axis, start in op.starts_of(n).items():
+        if axis not in at:
+            return False
+        own, whole = part.domains[at.index(axis)], step.domains[axis]
+        if own.count is not None and whole.count is not None:
+            behind = whole.count - own.count - start
+        else:
+            behind = own.less - whole.less - start
+        if min(start, behind) < 0:
+            return False
+    return True
 
 
 def _of_solve(step: Step, adjoint: bool) -> Iterator[str]:
@@ -230,7 +278,8 @@ def _of_solve(step: Step, adjoint: bool) -> Iterator[str]:
         yield "the adjoint of what is no product of factors"
     for matrix in matrices:
         found = _halves(matrix)
-        if found is None or (k.domains, step.domains) != (found[::-1] if adjoint else found):
+        several = k.domains[matrix.rank // 2 :]
+        if found is None or [k.domains, step.domains] != [d + several for d in (found[::-1] if adjoint else found)]:
             yield "its matrix is not from the solution's axes to those of the right-hand side"
 
 

@@ -48,7 +48,7 @@ from combdiff.terms.terms import (
     substitute,
     tuple_of,
 )
-from combdiff.terms.types import Map, Product, Type
+from combdiff.terms.types import Index, Map, Product, Type
 
 _set = object.__setattr__
 
@@ -141,8 +141,8 @@ def eliminate(x: Var, e: Term) -> Comb:
     >>> print(combinator_text(eliminate(z, mul(Conj(z), z))))
     B (mul z) (B conj I)
     """
-    if x not in e.free:
-        return K(e)
+    if x not in e.free or isinstance(e.type, Index):
+        return K(e)  # an index that x decides, as argmax does, is constant where it is differentiated
     match e:
         case Var():
             return I(e)
@@ -248,7 +248,7 @@ def _eliminate_sum(x: Var, e: Term, terms: tuple[Term, ...]) -> Comb:
 
 def _eliminate_power(x: Var, e: Term, base: Term, exponent: Term) -> Comb:
     """u^a, a^u, and u^v, where the base is what captures x."""
-    if x not in exponent.free:
+    if x not in exponent.free or isinstance(exponent.type, Index):
         return B(row.raise_to(exponent), _included(x, e.type, base))
     inner = _included(x, e.type, exponent)
     if base == ZERO:

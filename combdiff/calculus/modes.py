@@ -26,7 +26,7 @@ from combdiff.calculus.markers import (
     without_marker,
 )
 from combdiff.calculus.matrices.jacobian import jacobian_of
-from combdiff.calculus.reverse import gradient_of, pullback_of
+from combdiff.calculus.reverse import check_value, gradient_of, pullback_of
 from combdiff.calculus.symmetric import symmetrised
 from combdiff.errors import UnsupportedError
 from combdiff.language.printing.names import names_in
@@ -150,6 +150,7 @@ def _varied(program: Term) -> frozenset[Var]:
 
 def _derivative(t: Diff, f: Lam, around: Collection[str], ask: Callable[[], None]) -> tuple[Lam, Callable[[Lam], Lam]]:
     """The derivative of f that `t` asks for, and what is to be done with it when it is simplified."""
+    check_value(f)
     match t.kind:
         case "grad":
             return gradient_of(f, ask), _unchanged

@@ -15,6 +15,7 @@ from combdiff.terms.conditions.comparing import compared, different, is_weighted
 from combdiff.terms.conditions.guards import Finite, condition_of, inside, under, unguarded
 from combdiff.terms.conditions.ordering import nonzero
 from combdiff.terms.inclusion import included
+from combdiff.terms.laws.matrices import MATRIX_FUNCTIONS, Matrix, MatrixFunction
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     IMAGINARY,
@@ -246,6 +247,9 @@ def reduced(node: Reduce) -> Primitive:
     shared by those that are largest; `ties` is constant.
     """
 
+    if node.kind in MATRIX_FUNCTIONS:
+        return of_a_matrix(MATRIX_FUNCTIONS[node.kind])
+
     def places(v: Term) -> tuple[Reduce, tuple[Var, ...]]:
         whole = Reduce(node.kind, v)
         return whole, tuple(fresh(i.name, i.kind) for i in whole.indices)
@@ -260,6 +264,21 @@ def reduced(node: Reduce) -> Primitive:
         return _pushed(whole, own, k, proj(0, moved), proj(1, moved))
 
     return Primitive(node.kind, lambda v: Reduce(node.kind, v), pull, push)
+
+
+def of_a_matrix(row: MatrixFunction) -> Primitive:
+    """((i, j) ↦ (1, A(i, j))) ↦ det A, A⁻¹ …, by its row in `matrices.py`."""
+
+    def pull(v: Term, k: Term) -> Term:
+        cotangent = row.pulled(Reduce(row.name, v), k).term
+        return Lam(cotangent.params, Tuple((ZERO, cotangent.body)))
+
+    def push(v: Term, k: Term) -> Term:
+        tangent = Matrix.of(k)
+        of_numbers = Matrix(tangent.rows, tangent.columns, lambda i, j: proj(1, tangent.entry(i, j)))
+        return row.pushed(Reduce(row.name, v), of_numbers)
+
+    return Primitive(row.name, lambda v: Reduce(row.name, v), pull, push)
 
 
 def _pulled(whole: Reduce, own: tuple[Var, ...], k: Term) -> tuple[Term, Term]:

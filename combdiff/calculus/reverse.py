@@ -275,6 +275,23 @@ def check_differentiable(x: Var) -> None:
             )
 
 
+def check_value(f: Lam) -> None:
+    """Refuse the derivative of an index that the parameters decide, as argmax does."""
+    values: list[Term] = [f.body]
+    while values:
+        value = values.pop()
+        match value:
+            case Lam(_, body) | Let(_, body):
+                values.append(body)
+            case Tuple(items):
+                values += items
+            case _ if isinstance(value.type, Index) and not value.free.isdisjoint(f.params):
+                raise UnsupportedError(
+                    "the value of this map is an index, which is never differentiated",
+                    remedy="write maximum(i, x(i)) for the largest number itself; cd.simplified computes its index",
+                )
+
+
 def slot_types(kind: Type) -> tuple[Type, ...]:
     """The types of the slots of a tensor, none of a number."""
     return kind.params if isinstance(kind, Map) else ()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from combdiff.budget import Budget, OutOfTime
 from combdiff.canon.labelling import Vanishes
@@ -25,6 +26,7 @@ from combdiff.terms.terms import (
     Lam,
     Let,
     Mul,
+    Reduce,
     Term,
     Var,
     add,
@@ -35,8 +37,9 @@ from combdiff.terms.terms import (
     number,
     rebuild,
     split_coefficient,
+    substitute,
 )
-from combdiff.terms.types import Index, Symmetry, is_complex
+from combdiff.terms.types import HERMITIAN, SYMMETRIC, Index, Symmetry, is_complex
 
 Symmetries = Mapping[Var, tuple[Symmetry, ...]]
 Groups = Sequence[Sequence[Term]]
@@ -99,7 +102,7 @@ def normal_form(
     When the budget is spent, a term is its own canonical form: equal forms are still equal terms.
     """
     budget = budget or Budget()
-    reader = Reader(symmetries, frozenset(unused), ask=budget.check)
+    reader = reader_of(symmetries, unused, budget)
     if too_deep(term) or budget.over():
         return _opaque(term)
     try:
@@ -114,6 +117,39 @@ def normal_form(
     if scale[0] < 0 and not scale[1]:
         return NormalForm(times(coefficient, opposite(scale)), key, -1)
     return NormalForm(times(coefficient, scale), key, 1)
+
+
+def reader_of(symmetries: Symmetries, unused: Collection[Var], budget: Budget) -> Reader:
+    """What reads terms, and tells which matrices are their transposes or adjoints."""
+    own = frozenset(unused)
+    return Reader(symmetries, own, ask=budget.check, laws=lambda whole: laws_of_matrix(whole, symmetries, own))
+
+
+def laws_of_matrix(whole: Reduce, symmetries: Symmetries, unused: Collection[Var]) -> tuple[Symmetry, ...]:
+    """The symmetries of the matrix that a function of matrices is of, and of an inverse with it.
+
+    >>> from combdiff.terms.terms import ONE, App, fresh, reduction
+    >>> from combdiff.terms.types import REAL, Domain, Index, Map
+    >>> n = Index(Domain("n"))
+    >>> S, i, j = fresh("S", Map((n, n), REAL, (SYMMETRIC,))), fresh("i", n), fresh("j", n)
+    >>> whole = reduction("inv", (i, j), ONE, App(S, (i, j)))
+    >>> laws_of_matrix(whole, {}, ()) == (SYMMETRIC,)
+    True
+    """
+    return _laws_of_matrix(whole, tuple(symmetries.items()), frozenset(unused))
+
+
+@lru_cache(maxsize=1024)
+def _laws_of_matrix(
+    whole: Reduce, symmetries: tuple[tuple[Var, tuple[Symmetry, ...]], ...], unused: frozenset[Var]
+) -> tuple[Symmetry, ...]:
+    i, j = whole.indices
+    turned = substitute(whole.body, {i: j, j: i})
+    images = {SYMMETRIC: turned, HERMITIAN: conj(turned)}
+    own = normal_form(whole.body, dict(symmetries), unused)
+    found = [law for law, image in images.items() if normal_form(image, dict(symmetries), unused) == own]
+    # a real matrix that is symmetric is said to be so once
+    return tuple(found if is_complex(whole.body.type) else found[:1])
 
 
 def _opaque(term: Term) -> NormalForm:

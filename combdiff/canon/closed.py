@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from combdiff.budget import Budget, OutOfTime
-from combdiff.canon.canonical import normal_form, too_deep
+from combdiff.canon.canonical import normal_form, reader_of, too_deep
 from combdiff.canon.labelling import Vanishes
 from combdiff.canon.leastform import Key, Naming
-from combdiff.canon.reading import Reader, Unreadable
+from combdiff.canon.reading import Unreadable
 from combdiff.canon.skeleton import (
     NOTHING,
     UNIT,
@@ -138,7 +138,7 @@ def _searched(value: Lam, symmetries: Symmetries, unused: Collection[Var], budge
     zero = _Found(None, NOTHING, Symmetry.identity(rank), ())
     if too_deep(value.body) or budget.over():
         return None
-    reader = Reader(symmetries, frozenset(unused), ask=budget.check)
+    reader = reader_of(symmetries, unused, budget)
     for n, slot in enumerate(value.params):
         reader.names[slot] = n
         reader.bound.append(slot.kind)

@@ -3,6 +3,7 @@
 With M(p, q, k, b) = M(q, p, k + b, -b)', the tensor T(m, n, k, b) = Σ_pq M(p, q, k, b) U(p, m, k)' U(q, n, k + b) is
 T(n, m, k + b, -b)'. The search for canonical names exchanges and reverses slots only. What a declared symmetry does to
 slots of T by arithmetic is a candidate here, with each exchange of the other slots, and its canonical form decides.
+So is the exchange of both slots of what holds an inverse, which is symmetric with its matrix.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from combdiff.budget import Budget
 from combdiff.canon.canonical import normal_form
 from combdiff.canon.slotgroup import SlotGroup
 from combdiff.errors import BudgetError
+from combdiff.terms.nodes import MATRICES
 from combdiff.terms.terms import (
     App,
     Lam,
+    Reduce,
     Term,
     Var,
     add,
@@ -28,7 +31,7 @@ from combdiff.terms.terms import (
     subterms,
     terms_of,
 )
-from combdiff.terms.types import Map, Symmetry
+from combdiff.terms.types import Map, Symmetry, is_complex
 
 MOST = 6
 """Exchanges of the slots that arithmetic leaves alone, for each candidate."""
@@ -85,6 +88,10 @@ def _suggested(
     value: Lam, symmetries: Mapping[Var, tuple[Symmetry, ...]], unused: Collection[Var]
 ) -> Iterator[tuple[tuple[tuple[Var, Term], ...], bool]]:
     """What slots of `value` become by the symmetries of the tensors in it, and whether these conjugate."""
+    if len(value.params) == 2 and any(isinstance(t, Reduce) and t.kind in MATRICES for t in subterms(value.body)):
+        i, j = value.params
+        if i.kind == j.kind:
+            yield from ((((i, j), (j, i)), mirrored) for mirrored in {False, is_complex(value.body.type)})
     for t in subterms(value.body):
         if not (isinstance(t, App) and isinstance(t.function, Var) and isinstance(t.function.kind, Map)):
             continue

@@ -60,7 +60,7 @@ from combdiff.terms.terms import (
     size,
     split_coefficient,
 )
-from combdiff.terms.types import Domain, Index, Map, Number, Symmetry, Type, is_complex
+from combdiff.terms.types import HERMITIAN, SYMMETRIC, Domain, Index, Map, Number, Symmetry, Type, is_complex
 
 _SHORT_POWER = 4
 # symbols of λ-terms lie below those of free variables, one range a nesting level
@@ -76,7 +76,10 @@ class Unreadable(Exception):
 
 @dataclass(slots=True)
 class Reader:
-    """One reading; `bound[n]` is the kind of the bound index numbered n; `ask` is called often, may raise to stop."""
+    """One reading; `bound[n]` is the kind of the bound index numbered n; `ask` is called often, may raise to stop.
+
+    `laws` says whether the matrix of a function of matrices is symmetric or Hermitian, as its inverse is then.
+    """
 
     symmetries: Mapping[Var, tuple[Symmetry, ...]] = field(default_factory=dict)
     unused: frozenset[Var] = frozenset()
@@ -84,6 +87,7 @@ class Reader:
     names: dict[Var, int] = field(default_factory=dict)
     level: int = 0
     ask: Callable[[], None] = lambda: None
+    laws: Callable[[Reduce], Sequence[Symmetry]] = lambda _: ()
 
     def read(self, t: Term) -> tuple[Coefficient, Node]:
         """(c, node) with t = c · node."""
@@ -267,6 +271,10 @@ class Reader:
         """An entry of a tensor at entries of arrays of integers, the least of its images; a value of another map."""
         f, real = t.function, not is_complex(t.type)
         plain = Operation("()", (self._whole(f), *arguments), real=real)
+        if isinstance(f, Reduce) and f.kind in ("inv", "adjugate"):
+            turned = Operation("()", (plain.parts[0], *arguments[::-1]), real=real)
+            images = {SYMMETRIC: turned, HERMITIAN: conjugated(turned)}
+            return Either(((1, plain), *((1, images[law]) for law in self.laws(f))))
         if not (isinstance(f, Var) and kind.is_tensor):
             return plain
         group = SlotGroup.of(kind, self.symmetries.get(f, ()), declared=f not in self.unused)

@@ -26,7 +26,7 @@ from combdiff.emit.backends import BACKENDS
 from combdiff.emit.backends.spelling import Spelling
 from combdiff.emit.entrywise import multiplies
 from combdiff.emit.expressions import expression
-from combdiff.emit.indexing import scatter_values, scattered, written_into_zeros
+from combdiff.emit.indexing import scatter_values, scattered
 from combdiff.emit.kernels import definition, with_definitions
 from combdiff.emit.looptext import add_loop, add_slice, wrapped
 from combdiff.emit.modules import Module
@@ -171,6 +171,8 @@ class FunctionText:
             return str(domain.count)
         if domain.common:
             return f"min({', '.join(map(self.extent, domain.common))})"
+        if domain.of is not None:
+            return f"max({self.extent(domain.of)} - {domain.less}, 0)"
         self.asked.add(domain)
         return self.dimensions[domain]
 
@@ -199,11 +201,6 @@ class FunctionText:
             values = scatter_values(self.writer, step, step.op)
             name = self.new_name(step)
             self.lines += scattered(self.writer, step, step.op, values, name)
-            self.note_large(step, name)
-            self.texts[step] = Text(name, ATOM)
-        elif isinstance(step.op, ops.Padded) and self.writer.spelling.put:
-            name = self.new_name(step)
-            self.lines += written_into_zeros(self.writer, step, step.op, name)
             self.note_large(step, name)
             self.texts[step] = Text(name, ATOM)
         elif step in self.loops:

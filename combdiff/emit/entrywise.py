@@ -16,6 +16,8 @@ from combdiff.language.printing.document import ATOM, MAP, POSTFIX, PRODUCT, SIG
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import ONE, Const
 
+_MANY = 256  # numbers, of which a power takes ten times as long as products
+
 
 def constant(w: Writer, step: Step, op: ops.Constant) -> Text:
     return number_text(op.value)
@@ -109,7 +111,7 @@ def _scales(
 
 
 def to_the(w: Writer, base: Text, n: int, step: Step) -> Text:
-    """A power; of a large array, squares and products: what is not a square goes through logarithms elsewhere."""
+    """A power; of many numbers, squares and products: what is not a square goes through logarithms elsewhere."""
     if n <= 2 or not multiplies(w, step) or (n & (n - 1) and not base.code.isidentifier()):
         return Text(f"{base.at(ATOM)}**{n}", POSTFIX)
     if n % 2:
@@ -120,7 +122,7 @@ def to_the(w: Writer, base: Text, n: int, step: Step) -> Text:
 def multiplies(w: Writer, step: Step) -> bool:
     """Whether a power above a square is of so many numbers that it is written with products."""
     n = exponent_of(step.operands[1]) if isinstance(step.op, ops.Power) else None
-    return n is not None and n.denominator == 1 and abs(n) > 2 and 8 * w.plan.entries(step) >= LARGE
+    return n is not None and n.denominator == 1 and abs(n) > 2 and w.plan.entries(step) >= _MANY
 
 
 def inverse(w: Writer, operand: Step, at: Sequence[int], rank: int) -> Text | None:
@@ -192,20 +194,21 @@ def _abs2(w: Writer, operand: Step, text: Text) -> Text:
 
 
 def choice(w: Writer, step: Step, op: ops.Where) -> Text:
-    left, right, body = w.operands(step, op.places)
+    left, right, *bodies = w.operands(step, op.places)
     known = is_plain(step.operands[0]) and is_plain(step.operands[1])
     as_choice = not step.rank and (w.spelling.eager or known)
     if not as_choice:
-        body = w.as_array(step.operands[2], body)
+        bodies = [w.as_array(o, body) for o, body in zip(step.operands[2:], bodies, strict=True)]
         left = w.as_array(step.operands[0], left) if known else left
     condition = f"{left.at(SUM)} {op.relation} {right.at(SUM)}"
     if op.modulo is not None:
         condition = f"({left.at(SUM)} - {right.at(PRODUCT)}) % {w.extent(op.modulo)} {op.relation} 0"
+    body, other = bodies if op.otherwise is None else (*bodies, Text(str(op.otherwise.real), ATOM))
+    if as_choice and op.otherwise is not None and not is_plain(step.operands[2]):
+        other = Text(w.spelling.choice.format(other.code), ATOM)
     if as_choice:
-        template = "{0}" if is_plain(step.operands[2]) else w.spelling.choice
-        number = template.format(op.otherwise.real)
-        return Text(f"{body.at(SUM)} if {condition} else {number}", MAP)
-    return Text(w.spelling.where.format(condition, body.code, op.otherwise.real), ATOM)
+        return Text(f"{body.at(SUM)} if {condition} else {other.at(MAP)}", MAP)
+    return Text(w.spelling.where.format(condition, body.code, other.code), ATOM)
 
 
 def kernel_call(w: Writer, step: Step, op: ops.Fused) -> Text:

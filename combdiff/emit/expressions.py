@@ -28,7 +28,6 @@ WRITTEN: Mapping[type[ops.Op], Callable[[Writer, Step, Any], Text]] = {
     ops.Pick: indexing.pick,
     ops.Flip: indexing.flip,
     ops.Window: indexing.window,
-    ops.Padded: indexing.padded,
     ops.Roll: indexing.roll,
     ops.Diagonal: indexing.diagonal,
     ops.Gather: indexing.gather,
@@ -54,6 +53,7 @@ WRITTEN: Mapping[type[ops.Op], Callable[[Writer, Step, Any], Text]] = {
     ops.Einsum: products.einsum,
     ops.Packed: packed_text.packed,
     ops.Unpacked: packed_text.unpacked,
+    ops.OfMatrices: solvers.of_matrices,
     ops.Factors: solvers.factors,
     ops.Solve: solvers.solution,
     Root: solvers.root,
@@ -74,6 +74,10 @@ _INDEXING = (
 )
 
 
+_OF_ONE_KIND = (ops.Contraction, ops.Solve, ops.OfMatrices, ops.Scatter, ops.Packed, ops.Stack)
+"""What some libraries compute of numbers of one kind only."""
+
+
 def expression(w: Writer, step: Step) -> Text:
     """The expression that computes `step` from its operands."""
     cast = _cast(w, step) if w.spelling.to_complex else ()
@@ -88,7 +92,7 @@ def _cast(w: Writer, step: Step) -> tuple[Step, ...]:
     """The real operands that a library which does not mix real with complex must be given as complex ones."""
     reals = tuple(o for o in step.operands if not o.complex)
     match step.op:
-        case ops.Contraction() | ops.Solve() | ops.Scatter() | ops.Packed() | ops.Stack() if step.complex:
+        case op if isinstance(op, _OF_ONE_KIND) and step.complex:
             return reals
         case ops.Power() | ops.Call() if step.complex and len(reals) == len(step.operands):
             return reals[:1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 from combdiff.arrays import ops
@@ -82,30 +83,40 @@ def _indexed(w: Writer, array: Step, marks: list[str]) -> Text:
 
 
 def window(w: Writer, step: Step, op: ops.Window) -> Text:
-    return _indexed(w, step.operands[0], _part_of(op.axis, op.start, step))
+    """A part of an array, along several axes at once if a part of a part is taken along another one."""
+    marks = [":"] * step.rank
+    array = step
+    while isinstance(array.op, ops.Window) and marks[array.op.axis] == ":":
+        whole = array.operands[0]
+        marks[array.op.axis] = span(array.op.start, step.domains[array.op.axis], whole.domains[array.op.axis])
+        array = whole
+    return _indexed(w, array, marks)
 
 
-def _part_of(axis: int, start: int, part: Step) -> list[str]:
-    """The part of an axis, as long as that of an array, from `start` on."""
-    length = part.domains[axis].count or 0
-    return [":"] * axis + [f"{start or ''}:{start + length}"] + [":"] * (part.rank - axis - 1)
+def span(start: int, part: Domain, whole: Domain) -> str:
+    """The slice of an axis that is a range shorter than it, from `start` on."""
+    if part.count is not None:
+        return f"{start or ''}:{start + part.count}"
+    return f"{start or ''}:{-_behind(start, part, whole) or ''}"
 
 
-def padded(w: Writer, step: Step, op: ops.Padded) -> Text:
-    """Padded with zeros, where arrays are not written to."""
-    array = step.operands[0]
-    behind = (step.domains[op.axis].count or 0) - op.start - (array.domains[op.axis].count or 0)
-    widths = ["(0, 0)"] * step.rank
-    widths[op.axis] = f"({op.start}, {behind})"
-    return Text(w.spelling.pad.format(w.refer(array).code, f"({', '.join(widths)},)"), ATOM)
+def _behind(start: int, part: Domain, whole: Domain) -> int:
+    """How many entries of an axis lie behind a part of it."""
+    if part.count is not None and whole.count is not None:
+        return whole.count - start - part.count
+    return part.less - whole.less - start
 
 
-def written_into_zeros(w: Writer, step: Step, op: ops.Padded, name: str) -> list[str]:
-    """The statements that put an array into one of zeros."""
-    values = w.refer(step.operands[0])
-    index = _indexed(w, step.operands[0], _part_of(op.axis, op.start, step.operands[0])).code
-    index = index[index.rindex("[") + 1 : -1]
-    return [f"{name} = {zeros(w, step)}", w.spelling.put.format(name, f"({index})", values.code, index)]
+def zeros_around(w: Writer, text: Text, domains: Sequence[Domain], axis: int, start: int, whole: Domain) -> Text:
+    """An array over `domains` with zeros before and behind it along an axis, which then ranges over `whole`."""
+    part = domains[axis]
+    behind = _behind(start, part, whole)
+    shapes = [[str(count) if n == axis else w.extent(d) for n, d in enumerate(domains)] for count in (start, behind)]
+    first, last = (w.spelling.zeros.format(f"({', '.join(shape)}{',' * (len(shape) == 1)})") for shape in shapes)
+    parts = [first] * (start > 0) + [text.code] + [last] * (behind > 0)
+    # of fewer entries than are left out, there are not so many zeros
+    shorter = f"[{':, ' * axis}:{w.extent(whole)}]" if part.less > 1 else ""
+    return Text(f"{w.spelling.join.format(', '.join(parts), axis)}{shorter}", ATOM)
 
 
 def flip(w: Writer, step: Step, op: ops.Flip) -> Text:
@@ -127,7 +138,8 @@ def gather(w: Writer, step: Step, op: ops.Gather) -> Text:
     if w.spelling.entries and any(_of_caller(w, o) for o in step.operands[1:]):
         return Text(w.spelling.entries.format(w.atom(step.operands[0]), ", ".join(marks)), ATOM)
     of_integers = _of_caller(w, step.operands[0])
-    if not w.spelling.points or of_integers or (len(step.operands) == 2 and step.operands[1].rank == 1):
+    alone = not rank or (len(step.operands) == 2 and step.operands[1].rank == 1)
+    if not w.spelling.points or of_integers or alone:
         return _indexed(w, step.operands[0], marks)
     given = iter(_of_caller(w, o) for o in step.operands[1:])
     marks = [

@@ -11,7 +11,7 @@ from combdiff.arrays.numbers import as_float, exponent_of
 from combdiff.arrays.plan import Step
 from combdiff.emit.texts import Text, chained
 from combdiff.language.printing.document import ATOM, MAP, PRODUCT, SIGN, SUM
-from combdiff.terms.terms import Const, times
+from combdiff.terms.terms import PLACES, Const, times
 
 _LARGEST_POWER = 8  # what is multiplied out, exact also where a complex base is zero
 _LONG = 60
@@ -91,7 +91,8 @@ class KernelText:
         """Whether an array holds integers: places in other arrays, or offsets."""
         if isinstance(step.op, _SHOWN):
             return self._is_index(step.operands[0])
-        return isinstance(step.op, _INDICES) or step in self._lists
+        places = isinstance(step.op, ops.Reduced) and step.op.kind in PLACES
+        return places or isinstance(step.op, _INDICES) or step in self._lists
 
     # --- names ------------------------------------------------------------------------------------------------------
 
@@ -234,11 +235,15 @@ class KernelText:
                 return Text(f"{spelled}({self._operand(z, at).code})", ATOM)
 
     def _where(self, step: Step, op: ops.Where) -> Text:
-        left, right, body = (self._operand(o, at) for o, at in zip(step.operands, op.places, strict=True))
-        if step.complex and not step.operands[2].complex:
-            body = Text(f"complex<double>({body.code})", ATOM)
-        other = f"complex<double>({_number(op.otherwise).code})" if step.complex else _number(op.otherwise).code
-        return Text(f"{left.at(SUM)} {op.relation} {right.at(SUM)} ? {body.at(SUM)} : {other}", MAP)
+        left, right, *values = (self._operand(o, at) for o, at in zip(step.operands, op.places, strict=True))
+        real = [not o.complex for o in step.operands[2:]]
+        if op.otherwise is not None:
+            values, real = [*values, _number(op.otherwise)], [*real, True]
+        if step.complex:
+            cast = (Text(f"complex<double>({v.code})", ATOM) if r else v for v, r in zip(values, real, strict=True))
+            values = [*cast]
+        body, other = values
+        return Text(f"{left.at(SUM)} {op.relation} {right.at(SUM)} ? {body.at(SUM)} : {other.at(SUM)}", MAP)
 
 
 def _number(c: Const) -> Text:

@@ -10,6 +10,7 @@ from combdiff.arrays.plan import Step
 from combdiff.arrays.uses import is_inner_product
 from combdiff.emit.texts import Text, Writer, filled
 from combdiff.language.printing.document import ATOM, PRODUCT, SIGN
+from combdiff.terms.terms import PLACES
 
 
 def reduction(w: Writer, step: Step, op: ops.Sum) -> Text:
@@ -30,6 +31,10 @@ def reduced(w: Writer, step: Step, op: ops.Reduced) -> Text:
         # some libraries take one axis at a time
         return Text(array + "".join(f".prod(axis={axis})" for axis in sorted(op.axes, reverse=True)), ATOM)
     axes = "" if not step.rank else f"axis={op.axes[0] if len(op.axes) == 1 else op.axes}"
+    if op.kind in PLACES:
+        place = w.spelling.concrete.format(f"{array}.{op.kind}({axes})")
+        # one place among slices is an integer where brackets take no arrays
+        return Text(f"{place}[()]" if w.spelling.points and not step.rank else place, ATOM)
     template = w.spelling.largest if op.kind == "maximum" else w.spelling.least
     return Text(template.format(array, axes, ", " if axes else ""), ATOM)
 

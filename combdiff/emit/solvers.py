@@ -75,6 +75,31 @@ CHOLESKY_SOLUTION = '''def cholesky_solution(factor, k):
     y = solve_triangular(factor, k, 0, lower=True, check_finite=False)
     return solve_triangular(factor, y, 2, lower=True, check_finite=False)'''
 
+LOGDET = '''def logdet(matrix):
+    """The logarithm of the determinant; of a real one below 0 it is nan."""
+    sign, logarithm = np.linalg.slogdet(matrix)
+    return np.log(sign) + logarithm'''
+
+ADJUGATE = '''def adjugate(matrix):
+    """det(A) inv(A), from singular values: what is singular has one, too."""
+    u, values, vh = np.linalg.svd(matrix)
+    same = np.eye(matrix.shape[-1]) > 0
+    others = np.where(same, 1.0, values[..., None, :]).prod(-1)
+    phase = np.linalg.det(u) * np.linalg.det(vh)
+    return phase[..., None, None] * ((vh.conj().swapaxes(-1, -2) * others[..., None, :]) @ u.conj().swapaxes(-1, -2))'''
+
+ADJUGATE_ALONG = '''def adjugate_along(matrix, direction):
+    """The derivative of the adjugate at a matrix along another one."""
+    u, values, vh = np.linalg.svd(matrix)
+    left, right = u.conj().swapaxes(-1, -2), vh.conj().swapaxes(-1, -2)
+    moved = left @ direction @ right
+    unit = np.eye(matrix.shape[-1])
+    # the products of all singular values but two
+    rest = (1 - unit) * np.where((unit[:, None] + unit) > 0, 1.0, values[..., None, None, :]).prod(-1)
+    traces = (rest * (moved * unit).sum(-1)[..., None, :]).sum(-1)
+    phase = np.linalg.det(u) * np.linalg.det(vh)
+    return phase[..., None, None] * (right @ (traces[..., None] * unit - rest * moved) @ left)'''
+
 SCAN = '''def scan(step, states, sequences, stored, length, reverse=False):
     """The states after all steps of a loop, and what each step stores, of these shapes and types."""
     count = len(states)
@@ -105,6 +130,9 @@ SOLVERS = {
     "lu_factors": LU_FACTORS,
     "lu_solution": LU_SOLUTION,
     "cholesky_solution": CHOLESKY_SOLUTION,
+    "logdet": LOGDET,
+    "adjugate": ADJUGATE,
+    "adjugate_along": ADJUGATE_ALONG,
     "scan": SCAN,
 }
 
@@ -128,6 +156,8 @@ def solver_of(step: Step, spelling: Spelling) -> str:
             return "scan"
         case ops.Factors(positive):
             return "" if positive else "lu_factors"
+        case ops.OfMatrices(kind):
+            return "" if kind in _IN_LIBRARIES else kind
         case ops.Solve() if len(step.operands) > 2:
             return "solve_of_parts"
         case ops.Solve() if isinstance(step.operands[0].op, ops.Factors):
@@ -155,10 +185,30 @@ def solution(w: Writer, step: Step, op: ops.Solve) -> Text:
     other = ", adjoint=True" if op.adjoint and solver == "lu_solution" else ""
     template = f"{solver}({{0}}, {{1}}{other})" if solver else w.spelling.solve
     matrix = matrices[0] if solver else _as_matrix(w, step.operands[0])
-    if step.rank == 1:
+    own = step.operands[0].rank // 2
+    if own == 1 and step.rank <= 2:
         return Text(template.format(matrix.code, k.code), ATOM)
-    flat = template.format(matrix.code, f"{k.at(ATOM)}.ravel()")
+    rows, several = (" * ".join(map(w.extent, part)) for part in (step.domains[:own], step.domains[own:]))
+    joined = f"reshape({rows}, {several})" if several else "ravel()"
+    flat = template.format(matrix.code, f"{k.at(ATOM)}.{joined}")
     return Text(f"{flat}.reshape({', '.join(w.extent(d) for d in step.domains)})", ATOM)
+
+
+_IN_LIBRARIES = {"det": "det({})", "inv": "inv({})", "logabsdet": "slogdet({})[1]"}
+"""Functions of matrices that array libraries have."""
+
+
+def of_matrices(w: Writer, step: Step, op: ops.OfMatrices) -> Text:
+    """`np.linalg.inv(A)`, or a function that the text brings along."""
+    if not w.spelling.solve:
+        raise UnsupportedError(
+            f"the result has the function {op.kind} of a matrix, which combdiff does not support for {w.spelling.name}",
+            about=Mention(op.kind, called=True),
+            remedy='choose another backend, such as "numpy"',
+        )
+    name = solver_of(step, w.spelling)
+    template = f"{name}({{}})" if name else w.spelling.linear_algebra + _IN_LIBRARIES[op.kind]
+    return Text(template.format(", ".join(w.refer(o).code for o in step.operands)), ATOM)
 
 
 def factors(w: Writer, step: Step, op: ops.Factors) -> Text:

@@ -5,6 +5,7 @@ All of it, `u -= T` and `np.subtract(T, u, out=u)`, or what stands at constants,
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,10 +14,10 @@ from combdiff.arrays.numbers import exponent_of
 from combdiff.arrays.plan import Step
 from combdiff.emit.backends.spelling import Spelling
 from combdiff.emit.entrywise import times
-from combdiff.emit.indexing import zeros
+from combdiff.emit.indexing import span, zeros, zeros_around
 from combdiff.emit.looptext import wrapped
 from combdiff.emit.texts import Text, Writer, chained, filled, number_text
-from combdiff.language.printing.document import ATOM, PRODUCT, SUM
+from combdiff.language.printing.document import ATOM, PRODUCT, SIGN, SUM
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import MINUS_ONE, ONE, Const
 from combdiff.terms.types import Domain
@@ -152,13 +153,13 @@ def writes(spelling: Spelling, step: Step) -> bool:
 
 
 def add_put(f: FunctionText, step: Step, op: ops.Put) -> None:
-    """Write what stands at constants into the array that it is added to, or into zeros, which are then added to it."""
+    """Write what stands in parts into the array that it is added to, or into zeros, which are then added to it."""
     base = Text(f.texts[step.operands[0]].at(SUM), SUM) if op.base else None
     over = step in f.over and bool(f.spelling.put)
     name = base.code if base and over and step not in f.pinned else f.new_name(step)
     if not f.spelling.put:
-        parts = [*([base] if base else []), *_masked(f.writer, step, op)]
-        f.lines += wrapped(f"{name} = ", chained([(False, part.code) for part in parts]))
+        parts = [(False, base.code)] if base else []
+        f.lines += wrapped(f"{name} = ", chained([*parts, *_masked(f, step, op)]))
     elif base and over:
         f.lines += [f"{name} = {base.code}"] if name != base.code else []
         f.lines += _written(f.writer, step, op, name, fresh=False)
@@ -170,19 +171,24 @@ def add_put(f: FunctionText, step: Step, op: ops.Put) -> None:
 
 
 def _written(w: Writer, step: Step, op: ops.Put, name: str, fresh: bool) -> list[str]:
-    """The statements that add what `op` adds at constants to the array `name`, which is zero if it is `fresh`."""
-    lines = []
-    template = w.spelling.put if fresh and _lie_apart(op.fixed) else w.spelling.increase
-    for part, fixed, places in zip(step.operands[op.base :], op.fixed, op.places, strict=True):
+    """The statements that add what `op` adds in parts to the array `name`, which is zero if it is `fresh`."""
+    lines: list[str] = []
+    apart = _lie_apart(op.fixed)
+    for n, (part, fixed, places) in enumerate(zip(step.operands[op.base :], op.fixed, op.places, strict=True)):
         sure = all(_has_place(w, step.domains[axis], place) for axis, place in fixed)
         axes = [axis for axis in range(step.rank) if not sure or axis not in dict(fixed)]
         marks = [":"] * step.rank
         for axis, place in fixed:
             marks[axis] = str(place) if sure else f"{place}:{place + 1 or ''}"
-        while marks[-1] == ":":
+        for axis, start in op.starts_of(n).items():
+            marks[axis] = span(start, part.domains[places.index(axis)], step.domains[axis])
+        while len(marks) > 1 and marks[-1] == ":":
             marks.pop()
         values = w.floating(part, w.aligned(part, [axes.index(axis) for axis in places], len(axes)))
-        lines.append(template.format(name, "", values.code, ", ".join(marks)))
+        first = fresh and (apart or not lines)
+        template = w.spelling.put if first else w.spelling.decrease if op.is_negative(n) else w.spelling.increase
+        code = f"-{values.at(SIGN)}" if first and op.is_negative(n) else values.code
+        lines.append(template.format(name, "", code, ", ".join(marks)))
     return lines
 
 
@@ -208,10 +214,27 @@ def _entries(place: int) -> int:
     return place + 1 if place >= 0 else -place
 
 
-def _masked(w: Writer, step: Step, op: ops.Put) -> list[Text]:
-    """What `op` adds where nothing is written in place: arrays that are zero but at constants."""
-    parts = []
-    for part, fixed, places in zip(step.operands[op.base :], op.fixed, op.places, strict=True):
+def _with_zeros(f: FunctionText, step: Step, part: Step, places: ops.Row, starts: Mapping[int, int]) -> Text:
+    """An array with the zeros around it that a step has there."""
+    text, domains = f.writer.refer(part), list(part.domains)
+    for axis, start in starts.items():
+        if text.code != f.writer.refer(part).code:
+            name = f.fresh("t")
+            f.lines += wrapped(f"{name} = ", text)
+            text = Text(name, ATOM)
+        own, whole = places.index(axis), step.domains[axis]
+        text, domains[own] = zeros_around(f.writer, text, domains, own, start, whole), whole
+    return text
+
+
+def _masked(f: FunctionText, step: Step, op: ops.Put) -> list[tuple[bool, str]]:
+    """What `op` adds where nothing is written in place: arrays that are zero but in parts, and which are subtracted."""
+    parts, w = [], f.writer
+    for n, (part, fixed, places) in enumerate(zip(step.operands[op.base :], op.fixed, op.places, strict=True)):
+        if op.starts_of(n):
+            text = _with_zeros(f, step, part, places, op.starts_of(n))
+            parts.append((op.is_negative(n), w.placed(text, places, step.rank).at(PRODUCT)))
+            continue
         masks = []
         for axis, place in fixed:
             across = ", ".join([":", *["None"] * (step.rank - axis - 1)])
@@ -219,5 +242,6 @@ def _masked(w: Writer, step: Step, op: ops.Put) -> list[Text]:
             at = place if place >= 0 else f"{w.extent(step.domains[axis])} - {-place}"
             masks.append(f"({counted}{f'[{across}]' if ',' in across else ''} == {at})")
         values = w.as_array(part, w.aligned(part, places, step.rank))
-        parts.append(Text(w.spelling.where.format(" & ".join(masks), values.code, 0), ATOM))
+        text = Text(w.spelling.where.format(" & ".join(masks), values.code, 0), ATOM) if masks else values
+        parts.append((op.is_negative(n), text.at(PRODUCT)))
     return parts

@@ -99,8 +99,12 @@ class Writer:
 
     def aligned(self, step: Step, places: Sequence[int], rank: int) -> Text:
         """`step` with its axes put at `places` among the `rank` axes of the result."""
+        return self.placed(self.refer(step), places, rank, _ends_in_entry(step))
+
+    def placed(self, text: Text, places: Sequence[int], rank: int, ends_in_entry: bool = False) -> Text:
+        """An array's text with its axes put at `places`; more axes may follow where it `ends_in_entry`, in X[:, 0]."""
         order = sorted(range(len(places)), key=lambda axis: places[axis])
-        text = self.transposed(self.refer(step), order)
+        text = self.transposed(text, order)
         if not places:
             return text
         marks = [":" if axis in places else "None" for axis in range(min(places), rank)]
@@ -109,7 +113,7 @@ class Writer:
         while len(marks) > 1 and marks[-1] == ":":
             marks.pop()
         together = "None" not in marks[: len(places)]
-        if together and _ends_in_entry(step) and text.code.endswith("]"):
+        if together and ends_in_entry and text.code.endswith("]"):
             return Text(f"{text.code[:-1]}, {', '.join(marks[len(places) :])}]", ATOM)
         return Text(f"{text.at(ATOM)}[{', '.join(marks)}]", ATOM)
 
@@ -161,5 +165,5 @@ class Writer:
 
 
 def _ends_in_entry(step: Step) -> bool:
-    """Whether `step` is an array with a constant in the last slot, X[:, 0], where more axes may follow."""
+    """Whether `step` is an array with a constant in the last slot."""
     return isinstance(step.op, ops.Pick) and step.op.fixed[-1][0] == step.operands[0].rank - 1

@@ -23,8 +23,10 @@ from combdiff.gate.labelled import (
     guarded,
     multiplied,
 )
+from combdiff.gate.matrices import matrix_values
 from combdiff.gate.residues import HALF
 from combdiff.gate.solving import made_of
+from combdiff.terms.nodes import MATRICES, OF_MATRICES
 from combdiff.terms.terms import (
     Add,
     App,
@@ -236,6 +238,9 @@ class Evaluation:
         axes = (*(a for a in all_axes(parts) if a not in own), *own)
         shape = [len(range_of(v, self.sample.sizes)) for v in t.indices]
         marks, values = np.broadcast_arrays(*(p.over(axes) for p in parts), np.zeros(shape))[:2]
+        if t.kind in OF_MATRICES:
+            found = matrix_values(t.kind, values, marks)
+            return self._given_over(found, axes if t.kind in MATRICES else axes[: len(axes) - len(own)])
         flat = (*marks.shape[: marks.ndim - len(own)], -1)
         weights = marks.reshape(flat).real
         marks, values = weights == 1, values.reshape(flat)
@@ -251,15 +256,15 @@ class Evaluation:
                 most = shifted.max(axis=-1, initial=-np.inf, keepdims=True)
                 most = np.where(np.isfinite(most), most, 0)
                 found = np.log((weights * np.exp(shifted - most)).sum(axis=-1)) + most[..., 0]
+            case "argmax" | "argmin":
+                first = _largest(marks, values.real if t.kind == "argmax" else -values.real).argmax(axis=-1)
+                found = range_of(t.indices[0], self.sample.sizes)[first].astype(float)
             case "norm":
                 found = np.sqrt(np.where(marks, np.abs(values) ** 2, 0).sum(axis=-1))
             case _:
                 marks = weights != 0
-                masked = np.where(marks, values.real, -np.inf)
-                most = masked.max(axis=-1, initial=-np.inf, keepdims=True)
-                top = marks & (masked == most)
-                if t.kind == "softmax":
-                    top = weights * np.exp(masked - np.where(np.isfinite(most), most, 0))
+                top = _largest(marks, values.real)
+                top = top if t.kind == "ties" else _exponentials(weights, values.real)
                 whole = top.sum(axis=-1, keepdims=True)
                 share = top / np.where(marks.any(axis=-1, keepdims=True), whole, 1)
                 return self._given_over(share.reshape(marks.shape[:-1] + tuple(shape)), axes)
@@ -283,6 +288,8 @@ class Evaluation:
         # the entries of a list of offsets, or of an array of integers, are integers
         if not (isinstance(f.type, Map) and (f.type.is_tensor or isinstance(f.type.result, Index))):
             return self._unknown_entry(f, args)
+        if isinstance(f, Reduce) and not args:
+            return self._reduced(f)
         if isinstance(f, Reduce):
             return self._entry_of_ties(f, args)
         if isinstance(f, App | Proj) and any(self._is_open(v) for v in f.free):
@@ -299,7 +306,7 @@ class Evaluation:
         return Labelled(tensor[tuple(indices)], axes, HALF * self.numbers.unit)
 
     def _entry_of_ties(self, f: Reduce, args: tuple[Term, ...]) -> Labelled:
-        """The share of an entry in a maximum: an array over what is bound, taken at other indices."""
+        """The share of an entry in a maximum, an entry of an inverse: an array over what is bound, at other indices."""
         import numpy as np
 
         array = self._reduced(f)
@@ -389,6 +396,24 @@ class Evaluation:
             known = _fixed_by_delta(v, [w for w in t.indices if w is not v], t.body)
             self.sample.without_numbers[t] = known
         return known
+
+
+def _largest(marks: Array, numbers: Array) -> Array:
+    """Which of the numbers that take part are largest along the last axis."""
+    import numpy as np
+
+    masked = np.where(marks, numbers, -np.inf)
+    found: Array = marks & (masked == masked.max(axis=-1, initial=-np.inf, keepdims=True))
+    return found
+
+
+def _exponentials(weights: Array, numbers: Array) -> Array:
+    """w exp(x), the largest of which is w along the last axis."""
+    import numpy as np
+
+    masked = np.where(weights != 0, numbers, -np.inf)
+    most = masked.max(axis=-1, initial=-np.inf, keepdims=True)
+    return np.asarray(weights * np.exp(masked - np.where(np.isfinite(most), most, 0)))
 
 
 def _fixed_by_delta(v: Var, others: Sequence[Var], body: Term) -> Term:

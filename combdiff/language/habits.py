@@ -9,33 +9,23 @@ from collections.abc import Sequence
 
 from combdiff.language.parsing.syntax import Apply, Expr, Name, Numeral
 
-_DETERMINANT = "there is no determinant; for a small matrix, write the formula: A(0, 0) * A(1, 1) - A(0, 1) * A(1, 0)"
-_SOLVE = "to solve {0} y = b for y, write inverse((y::RV) -> i -> sum(j, {0}(i, j) * y(j)))(b)"
-_NO_ORDER = "write maximum(i, x(i)) for the largest entry; the language cannot compute its index"
+_SOLVE = "to solve {0} y = b for y, write {0} \\ b"
 _STEP = "write where(a <= b, e, f) for e where a <= b, and f elsewhere"
 
 FUNCTIONS = {
     # of matrices and vectors
-    "tr": "write sum(i, {0}(i, i))",
-    "trace": "write sum(i, {0}(i, i))",
-    "det": _DETERMINANT,
-    "logdet": _DETERMINANT,
-    "slogdet": _DETERMINANT,
-    "inv": _SOLVE,
-    "pinv": _SOLVE,
+    "trace": "write tr({0})",
+    "slogdet": "write logdet({0}), or logabsdet({0}) where the determinant may be negative",
+    "pinv": "of a matrix of full column rank, write inv({0}' * {0}) * {0}'",
     "solve": _SOLVE,
-    "dot": "write sum(i, {0}(i) * {1}(i)), with {0}(i)' if {0} is complex",
-    "inner": "write sum(i, {0}(i) * {1}(i)), with {0}(i)' if {0} is complex",
-    "vdot": "write sum(i, {0}(i)' * {1}(i))",
-    "matmul": "write sum(j, {0}(i, j) * {1}(j, k))",
-    "outer": "write (i, j) -> {0}(i) * {1}(j)",
+    "inner": "write {0}' * {1}",
+    "vdot": "write {0}' * {1}",
+    "matmul": "write {0} * {1}",
+    "outer": "write {0} * {1}' for vectors",
     "kron": "write the product with an index for each slot: (i, j, k, l) -> {0}(i, j) * {1}(k, l)",
     "einsum": "write the sum: sum((j, k), A(i, j) * B(j, k))",
-    "norm": "write sqrt(sum(i, abs2({0}(i))))",
-    "transpose": "write the entries with exchanged indices: {0}(j, i)",
-    "adj": "write {0}(j, i)'",
-    "diag": "write the entries: {0}(i, i) is the diagonal of {0}, delta(i, j, {0}(i)) a diagonal matrix",
-    "eye": "write delta(i, j, 1)",
+    "adj": "write {0}'",
+    "eye": "write I, beside a matrix, or (i, j) -> delta(i, j, 1)",
     "average": "write mean(i, {0}(i))",
     "std": "define m = mean(i, x(i)), and write sqrt(mean(i, (x(i) - m)^2))",
     "var": "define m = mean(i, x(i)), and write mean(i, (x(i) - m)^2)",
@@ -43,9 +33,9 @@ FUNCTIONS = {
     "length": "name the size, {0}::RV{{n}}, and write n",
     "len": "name the size, {0}::RV{{n}}, and write n",
     "cumsum": "name the size, {0}::RV{{n}}, and write (i::N{{n}}) -> sum(j, j <= i, {0}(j))",
-    "argmax": _NO_ORDER,
-    "argmin": _NO_ORDER,
-    "sort": _NO_ORDER,
+    "findmax": "write maximum(i, x(i)) for the largest entry, and argmax(i, x(i)) for its index",
+    "findmin": "write minimum(i, x(i)) for the least entry, and argmin(i, x(i)) for its index",
+    "sort": "the language has no order of entries; write maximum(i, x(i)), minimum(i, x(i)) or argmax(i, x(i))",
     # of numbers
     "ln": "write log({0})",
     "exp2": "write 2^{0}",

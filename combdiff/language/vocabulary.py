@@ -5,6 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from combdiff.terms.nodes import ALONG, OF_MATRICES
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.types import COMPLEX, Index, Map, Number, Product, Type
 
@@ -15,8 +16,11 @@ DERIVATIVES = frozenset({"grad", "pullback"})
 LINEAR = frozenset({"adjoint", "inverse"})
 OF_MAPS = DERIVATIVES | LINEAR | {"root"}
 COMPARISONS = frozenset({"delta", "indicator", "where"})
-REDUCTIONS = frozenset({"prod", "mean", "maximum", "minimum", "ties", "logsumexp", "softmax", "cumsum"})
-HIDDEN = REDUCTIONS | {"size", "norm"}
+REDUCTIONS = frozenset(
+    {"prod", "mean", "maximum", "minimum", "argmax", "argmin", "ties", "logsumexp", "softmax", "cumsum"}
+)
+OF_TENSORS = frozenset({"norm", "tr", "transpose", "diag", "Diagonal", "dot"}) | (OF_MATRICES - ALONG)
+HIDDEN = REDUCTIONS | OF_TENSORS | {"size"}
 """Functions that a name of the program hides."""
 CONSTANTS = frozenset({"im", "pi"})
 FUNCTIONS = {*SCALAR_FUNCTIONS, *OF_MAPS, *COMPARISONS, *HIDDEN}

@@ -16,6 +16,7 @@ import numpy as np
 from combdiff.errors import ArrayError, UnsupportedError
 from combdiff.language.vocabulary import DERIVATIVES
 from combdiff.meaning.dense import Alternative, alternatives
+from combdiff.meaning.determinants import value_of
 from combdiff.meaning.linear_maps import LinearMap, Space, newton, probed, space_of
 from combdiff.meaning.scalar_values import exact, raised, scalar_value
 from combdiff.meaning.values import (
@@ -32,6 +33,8 @@ from combdiff.meaning.values import (
     sizes_of,
     span_of,
 )
+from combdiff.terms.laws.matrices import direction_of, matrix_of
+from combdiff.terms.nodes import OF_MATRICES
 from combdiff.terms.terms import (
     SHARES,
     Add,
@@ -128,6 +131,10 @@ class _Scope:
                 return self.given(t) if t in self.values or kind in DERIVATIVES else self.made_of(kind, of)
             case Reduce("ties" | "softmax", _):
                 return self.shares(t)
+            case Reduce(kind, _) if kind in OF_MATRICES:
+                return self.of_matrix(t)
+            case App(Reduce("argmax" | "argmin", _) as reduction, ()):
+                return self.first(reduction)
             case Lam(params, _):
                 return self.array(t) if is_array(t.type) else self.callable(t, params)
             case App(function, args):
@@ -165,7 +172,7 @@ class _Scope:
                 return scalar_value(name, [self.number(a) for a in args], any(is_complex(a.type) for a in args))
             case Sum(indices, body):
                 return self.summed(indices, body)
-            case Reduce(kind, _) if kind not in SHARES:
+            case Reduce(kind, _) if kind not in SHARES | OF_MATRICES:
                 return self.reduced(t)
             case Delta(left, right, body):
                 return self.number(body) if self.equal(left, right) else 0
@@ -332,6 +339,19 @@ class _Scope:
             result = result + self.with_(finite, point).number(body)
         return result
 
+    def of_matrix(self, t: Reduce) -> Value:
+        """A function of matrices: computed once where many of its entries are asked for."""
+        given = tuple(self.values.get(v, 0) for v in sorted(t.free, key=lambda v: v.uid))
+        key = t, *map(id, given)
+        if key not in self.made:
+            along = direction_of(t)
+            found = value_of(t.kind, self.array(matrix_of(t)), None if along is None else self.array(along))
+            # what is known by its place in memory stays there
+            self.made[key] = found, *given
+        kept = self.made[key]
+        assert isinstance(kept, tuple), "a value, and what it was made of"
+        return kept[0]
+
     def reduced(self, t: Reduce) -> Scalar:
         """The product, the maximum or the minimum of what is marked; of nothing 1, −∞, ∞."""
         if t.kind == "norm":
@@ -344,6 +364,17 @@ class _Scope:
         for value in self.marked(t):
             result = result * value if t.kind == "prod" else _better(t.kind, result, _part(value))
         return result
+
+    def first(self, t: Reduce) -> Value:
+        """The index at which the extremum of what takes part is first reached; of nothing the first index."""
+        (points,) = self.ranges(t.indices)
+        found = [(p, self.with_(t.indices, (p,))) for p in points]
+        known = [(_part(s.number(t.body)), p) for p, s in found if s.number(t.mark) == 1]
+        if not points:
+            raise ArrayError(f"{t.kind} runs over an empty range", remedy="give arrays with at least one entry")
+        best = max if t.kind == "argmax" else min
+        # Python's functions return the first of what is equal
+        return best(known, key=lambda pair: pair[0])[1] if known else points[0]
 
     def marked(self, t: Reduce) -> list[Scalar]:
         """The numbers that take part."""

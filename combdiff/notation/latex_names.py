@@ -98,16 +98,26 @@ def barred(written: str) -> str:
     return f"\\{bar}{{{stem}}}" + (f"_{subscript}" if subscript else "")
 
 
-def sizes_of(indices: Iterable[Var], scope: Scope, spell: Callable[[str], str]) -> list[str]:
-    """The sizes whose product is Σ 1 over `indices`; none unless each has a name that is no variable's."""
+def sizes_of(
+    indices: Iterable[Var], scope: Scope, spell: Callable[[str], str], count: Callable[[str], str]
+) -> list[str]:
+    """The sizes whose product is Σ 1 over `indices`; none unless each has a name that is no variable's.
+
+    `count` writes how many values a domain of the program has: |Z|.
+    """
     sizes = []
     for index in indices:
         domain = index.kind.domain if isinstance(index.kind, Index) else None
-        name = size_of(domain, scope, spell)
+        name = _count_of(domain, scope, spell, count) if domain and domain.declared else size_of(domain, scope, spell)
         if not name:
             return []
         sizes.append(name)
     return sizes
+
+
+def _count_of(domain: Domain, scope: Scope, spell: Callable[[str], str], count: Callable[[str], str]) -> str:
+    name = spell(domain.name)
+    return "" if name in scope.names.values() else count(name)
 
 
 def size_of(domain: Domain | None, scope: Scope, spell: Callable[[str], str]) -> str:

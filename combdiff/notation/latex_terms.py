@@ -14,7 +14,7 @@ from combdiff.language.printing.comparisons import condition_text
 from combdiff.language.printing.document import ATOM, MAP, POSTFIX, PRODUCT, SUM, Piece, placed, sum_text
 from combdiff.notation.brackets import bracketed, called, magnitude, subscripted
 from combdiff.notation.latex_names import Scope, latex_name, size_of, sizes_of
-from combdiff.terms.conditions.choices import Choice, branches_of, choice_of, with_choices
+from combdiff.terms.conditions.choices import Choice, choice_of, choices_whole, with_choices
 from combdiff.terms.conditions.comparing import (
     Part,
     conditions_told,
@@ -23,7 +23,8 @@ from combdiff.terms.conditions.comparing import (
     weighted_share,
     weighted_sum,
 )
-from combdiff.terms.network import Network, guards_apart, is_never_drawn, network
+from combdiff.terms.laws.matrices import MATRIX_FUNCTIONS, arguments_of
+from combdiff.terms.network import Network, is_never_drawn, network
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     MINUS_ONE,
@@ -79,7 +80,7 @@ def signed_terms(term: Term, scope: Scope) -> list[tuple[bool, str]]:
     [(False, 'x'), (True, '2')]
     """
     result: list[tuple[bool, str]] = []
-    terms = with_choices(terms_of(term))
+    terms = with_choices(terms_of(term), flat=True)
     for n, part in enumerate(terms):
         if isinstance(part, Choice):
             # what follows is no part of the last case
@@ -116,7 +117,7 @@ def _written(term: Term, scope: Scope) -> Piece:
     match term:
         case Var():
             return scope[term], ATOM
-        case Add() if choice := choice_of(term):
+        case Add() | Indicator() if choice := choice_of(term, flat=True):
             return _cases(choice, scope), PRODUCT
         case Add():
             return sum_text(signed_terms(term, scope)), SUM
@@ -191,6 +192,8 @@ def _reduced(term: Reduce, scope: Scope) -> Piece:
     if is_weighted(term):
         own = tuple(fresh(v.name, v.kind) for v in term.indices)
         return term_latex(Lam(own, weighted_share(term, own)), scope), MAP
+    if term.kind in MATRIX_FUNCTIONS:
+        return _of_matrix(term, scope)
     inner = scope.bind(term.indices)
     parts, body = reduced_told(term)
     told = condition_text(parts, lambda side: _subscript(side, inner), _RELATIONS) if parts else ""
@@ -202,8 +205,17 @@ def _reduced(term: Reduce, scope: Scope) -> Piece:
     if term.kind == "logsumexp":
         exponential = called(r"\exp", term_latex(body, inner))
         return rf"\log \sum_{{{below}}} {exponential}", PRODUCT
-    sign = {"prod": r"\prod", "maximum": r"\max", "minimum": r"\min"}[term.kind]
+    sign = {"prod": r"\prod", "maximum": r"\max", "minimum": r"\min"}.get(term.kind, rf"\operatorname{{{term.kind}}}")
     return rf"{sign}_{{{below}}} {term_latex(body, inner, PRODUCT)}", PRODUCT
+
+
+def _of_matrix(term: Reduce, scope: Scope) -> Piece:
+    """det A, A^{-1}; a derivative along a matrix is written as a function of both."""
+    sign = MATRIX_FUNCTIONS[term.kind].latex
+    given = arguments_of(term)
+    if not sign:
+        return rf"{term_latex(given[0], scope, ATOM)}^{{-1}}", POSTFIX
+    return sign.format(bracketed(_arguments(given, scope))), ATOM
 
 
 def _exponent(exponent: Term, scope: Scope) -> str:
@@ -219,7 +231,12 @@ def _applied(function: Term, args: tuple[Term, ...], scope: Scope) -> Piece:
     kind = function.type
     if isinstance(function, Reduce) and is_weighted(function):
         return term_latex(weighted_share(function, args), scope), PRODUCT
+    if isinstance(function, Reduce) and not args:
+        return _reduced(function, scope)
     head = term_latex(function, scope, POSTFIX)
+    if isinstance(function, Reduce) and function.kind == "inv":
+        # the exponent is in the place of a conjugate's star
+        head = f"({head})"
     if isinstance(kind, Map) and args and all(isinstance(p, Index) for p in kind.params):
         return f"{subscripted(head)}_{{{scope.subscripts(_subscript(a, scope) for a in args)}}}", ATOM
     return called(head, _arguments(args, scope)), ATOM
@@ -259,7 +276,7 @@ def _called(name: str, args: tuple[Term, ...], scope: Scope) -> Piece:
 
 def _product_of(term: Term) -> Network:
     """Its number, drawn out of a Σ that stands alone too, and its factors, conditions among them."""
-    found = network(term, guards_apart, is_never_drawn)
+    found = network(term, choices_whole, is_never_drawn)
     match found.factors:
         case (Sum(indices, body),) if (inner := _product_of(body)).coefficient != ONE:
             return Network(times(found.coefficient, inner.coefficient), (), (Sum(indices, inner.bare()),))
@@ -269,9 +286,9 @@ def _product_of(term: Term) -> Network:
 
 def _cases(t: Choice, scope: Scope) -> str:
     """A value for each condition, in lines behind a brace."""
-    *branches, (last, _) = branches_of(t)
-    rows = [rf"{term_latex(value, scope)} & \text{{if}}\ {_told(parts, scope)}" for value, parts in branches]
-    rows.append(rf"{term_latex(last, scope)} & \text{{otherwise}}")
+    *branches, last = t.rows
+    rows = [rf"{term_latex(row.value, scope)} & \text{{if}}\ {_told(row.parts, scope)}" for row in branches]
+    rows.append(rf"{term_latex(last.value, scope)} & \text{{otherwise}}")
     return rf"\begin{{cases}} {NEXT_CASE.join(rows)} \end{{cases}}"
 
 
@@ -341,9 +358,11 @@ def _in_denominator(below: list[Term]) -> int:
 
 
 def _factor(factor: Term, scope: Scope, least: int) -> str:
-    if isinstance(factor, Delta | Indicator) and not isinstance(factor.left.type, Map):
-        return _condition(factor, scope)
-    return term_latex(factor, scope, least)
+    match factor:
+        case Delta(left) | Indicator(left) if not (isinstance(left.type, Map) or choice_of(factor, flat=True)):
+            return _condition(factor, scope)
+        case _:
+            return term_latex(factor, scope, least)
 
 
 def _front(coefficient: Const, pieces: list[str], below: list[str]) -> tuple[list[str], int]:
@@ -414,8 +433,8 @@ def _sum(term: Sum, scope: Scope) -> str:
 
 
 def _size(indices: tuple[Var, ...], scope: Scope) -> str:
-    """What Σ 1 over these indices is, if sizes with names say it: n m."""
-    return _spaced(sizes_of(indices, scope, latex_name))
+    """What Σ 1 over these indices is, if names of sizes or domains say it: n m, |Z|."""
+    return _spaced(sizes_of(indices, scope, latex_name, magnitude))
 
 
 def _ranging(index: Var, body: Term, scope: Scope) -> str:

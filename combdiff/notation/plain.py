@@ -20,9 +20,10 @@ from combdiff.notation.latex_terms import is_subtracted, shows_range
 from combdiff.notation.letters import entrywise, names_in, names_on_page, with_letters
 from combdiff.notation.matrix.forms import is_unit
 from combdiff.notation.widths import cut
-from combdiff.terms.conditions.choices import Choice, branches_of, with_choices
+from combdiff.terms.conditions.choices import Choice, choice_of, choices_whole, with_choices
 from combdiff.terms.conditions.comparing import conditions_told, is_weighted, reduced_told, weighted_share, weighted_sum
-from combdiff.terms.network import Network, guards_apart, is_never_drawn, network
+from combdiff.terms.laws.matrices import MATRIX_FUNCTIONS, arguments_of, written_name
+from combdiff.terms.network import Network, is_never_drawn, network
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,
@@ -179,8 +180,10 @@ def _written(term: Term, scope: Scope) -> Piece:
         case Const():
             return _number(term)
         case Add():
-            return _sum(with_choices(terms_of(term)), scope)
-        case Sum(indices, body) if body == ONE and (sizes := sizes_of(indices, scope, _spelled)):
+            return _sum(with_choices(terms_of(term), flat=True), scope)
+        case Indicator() if choice := choice_of(term, flat=True):
+            return _choice(choice, scope), ATOM
+        case Sum(indices, body) if body == ONE and (sizes := _sizes(indices, scope)):
             return " ".join(sizes), ATOM if len(sizes) == 1 else PRODUCT
         case Mul() | Sum() | Delta() | Indicator():
             return _product(term, scope)
@@ -209,6 +212,8 @@ def _structure(term: Term, scope: Scope) -> Piece:
             return f"{_text(body, inner)} where {values}", MAP
         case App(Reduce() as whole, args) if is_weighted(whole):
             return _text(weighted_share(whole, args), scope), PRODUCT
+        case App(Reduce() as whole, ()):
+            return _reduced(whole, scope)
         case App(function, args):
             return f"{_text(function, scope, POSTFIX)}({','.join(_text(a, scope) for a in args)})", ATOM
         case Call(name, ()):
@@ -241,6 +246,11 @@ def _reduced(term: Reduce, scope: Scope) -> Piece:
     if is_weighted(term):
         own = tuple(fresh(v.name, v.kind) for v in term.indices)
         return _text(Lam(own, weighted_share(term, own)), scope), MAP
+    if term.kind in MATRIX_FUNCTIONS:
+        given = arguments_of(term)
+        if term.kind == "inv":
+            return f"{_text(given[0], scope, ATOM)}⁻¹", POSTFIX
+        return f"{written_name(term)}({', '.join(_text(m, scope) for m in given)})", ATOM
     inner = scope.bind(term.indices)
     parts, body = reduced_told(term)
     sign = {"prod": "Π", "maximum": "max", "minimum": "min"}.get(term.kind, term.kind)
@@ -261,19 +271,19 @@ def _sum(terms: Sequence[Term | Choice], scope: Scope) -> Piece:
 
 def _choice(t: Choice, scope: Scope) -> str:
     """{a if i < j, b otherwise}."""
-    *branches, (last, _) = branches_of(t)
+    *branches, last = t.rows
     written = [
-        f"{_text(value, scope)} if {condition_text(parts, lambda side: _text(side, scope), _RELATIONS)}"
-        for value, parts in branches
+        f"{_text(row.value, scope)} if {condition_text(row.parts, lambda side: _text(side, scope), _RELATIONS)}"
+        for row in branches
     ]
-    return f"{{{', '.join([*written, f'{_text(last, scope)} otherwise'])}}}"
+    return f"{{{', '.join([*written, f'{_text(last.value, scope)} otherwise'])}}}"
 
 
 def _signed(term: Term | Choice, scope: Scope) -> tuple[bool, str]:
     """A term of a sum, and whether it is subtracted."""
     if isinstance(term, Choice):
         return False, _choice(term, scope)
-    found = network(term, guards_apart, is_never_drawn)
+    found = network(term, choices_whole, is_never_drawn)
     if is_subtracted(found.coefficient):
         found = replace(found, coefficient=times(MINUS_ONE, found.coefficient))
         return True, placed(_of_network(found, scope), PRODUCT)
@@ -282,13 +292,13 @@ def _signed(term: Term | Choice, scope: Scope) -> tuple[bool, str]:
 
 def _product(term: Term, scope: Scope) -> Piece:
     """A number, a sum or a condition, factors above and below the line of a fraction."""
-    return _of_network(network(term, guards_apart, is_never_drawn), scope)
+    return _of_network(network(term, choices_whole, is_never_drawn), scope)
 
 
 def _of_network(found: Network, scope: Scope) -> Piece:
     number = _in_front(found.coefficient)
     match found.factors:
-        case (Sum(indices, body),) if body != ONE or not sizes_of(indices, scope, _spelled):
+        case (Sum(indices, body),) if body != ONE or not _sizes(indices, scope):
             inner = scope.bind(indices)
             over = [v for v in indices if isinstance(v.kind, Index)]
             along = "".join(f" d{inner[v]}" for v in indices if v not in over)
@@ -300,10 +310,20 @@ def _of_network(found: Network, scope: Scope) -> Piece:
             return _quotient(number, found.factors, scope), PRODUCT
 
 
+def _sizes(indices: Sequence[Var], scope: Scope) -> list[str]:
+    """The sizes whose product is Σ 1 over these indices: n, |Z|."""
+    return sizes_of(indices, scope, _spelled, "|{}|".format)
+
+
 def _ranging(index: Var, body: Term, scope: Scope) -> str:
-    """An index under Σ, with the size that it runs to where no slot below shows that."""
+    """An index under Σ, with the size that it runs to, or its domain, where no slot below shows that."""
     domain = index.kind.domain if isinstance(index.kind, Index) else None
-    size = "" if shows_range(body, index) else size_of(domain, scope, _spelled)
+    if domain is None or shows_range(body, index):
+        return scope[index]
+    of = _spelled(domain.name)
+    if domain.declared and of not in scope.names.values():
+        return f"{scope[index]}∈{of}"
+    size = size_of(domain, scope, _spelled)
     return f"{scope[index]}<{size}" if size else scope[index]
 
 
@@ -322,7 +342,7 @@ def _quotient(number: str, factors: Sequence[Term], scope: Scope) -> str:
         match factor:
             case Delta(left, right, body) if body == ONE:
                 above.append(f"δ({_text(left, scope)},{_text(right, scope)})")
-            case Indicator():
+            case Indicator() if not choice_of(factor, flat=True):
                 parts, _ = conditions_told(factor)
                 above.append(f"[{condition_text(parts, lambda side: _text(side, scope), _RELATIONS)}]")
             case Pow(base, Const(n, imag)) if n < 0 and not imag:

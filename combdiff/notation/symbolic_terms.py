@@ -16,7 +16,7 @@ from combdiff.language.printing.anchors import domains_of
 from combdiff.language.printing.names import unique_name
 from combdiff.notation.latex_names import Scope
 from combdiff.notation.signs import sympy_signs
-from combdiff.terms.conditions.choices import Choice, branches_of, with_choices
+from combdiff.terms.conditions.choices import Choice, choice_of, with_choices
 from combdiff.terms.conditions.comparing import Either, Part, Relation, conditions_told, reduced_told
 from combdiff.terms.numerals import MOST_DIGITS
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
@@ -243,7 +243,7 @@ class SymbolScope:
                     imag.numerator, imag.denominator
                 )
             case Add(terms):
-                return sympy.Add(*map(self.addend, with_choices(terms)))
+                return sympy.Add(*map(self.addend, with_choices(terms, flat=True)))
             case Mul(factors):
                 return sympy.Mul(*map(self.number, factors))
             case Pow(base, exponent):
@@ -268,9 +268,9 @@ class SymbolScope:
 
         if not isinstance(t, Choice):
             return self.number(t)
-        *branches, (last, _) = branches_of(t)
-        pieces = [(self.number(value), self.condition(parts)) for value, parts in branches]
-        return sympy.Piecewise(*pieces, (self.number(last), True))
+        *branches, last = t.rows
+        pieces = [(self.number(row.value), self.condition(row.parts)) for row in branches]
+        return sympy.Piecewise(*pieces, (self.number(last.value), True))
 
     def called(self, name: str, args: Sequence[Term]) -> Expr:
         """A scalar function of the language: by SymPy's name for it, or by what its row says that it is made of."""
@@ -303,6 +303,8 @@ class SymbolScope:
             case Delta(left, right, body) if not any(is_complex(s.type) for s in (left, right)):
                 if not isinstance(left.type, Map):
                     return sympy.DiracDelta(self.number(left) - self.number(right)) * self.number(body)
+            case Indicator() if choice := choice_of(t, flat=True):
+                return self.addend(choice)
             case Indicator():
                 parts, body = conditions_told(t)
                 return sympy.Piecewise((self.number(body), self.condition(parts)), (0, True))

@@ -139,7 +139,7 @@ class Compiled(Generic[R]):
 
     def _look_at_arguments(self) -> None:
         """What a call takes, and what it does with it."""
-        self._solves = any(isinstance(step.op, Root | ops.Solve) for step in self._plan.steps)
+        self._solves = any(isinstance(step.op, Root | ops.Solve | ops.OfMatrices) for step in self._plan.steps)
         self._names = [a.name for a in self._plan.arguments]
         self._integers = [n for n, a in enumerate(self._plan.arguments) if a.of_integers]
         self._positive = [n for n, a in enumerate(self._plan.arguments) if isinstance(a.kind, Map) and a.kind.positive]

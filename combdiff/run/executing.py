@@ -17,6 +17,10 @@ _FILE = "<combdiff "
 """What the names of files of emitted code begin with."""
 
 
+_OF_NOTHING = ("attempt to get argmax of", "attempt to get argmin of", "argmax()", "argmin()")
+"""How the libraries' messages begin where an argmax runs over nothing."""
+
+
 def compile_source(text: str, name: str = "gradient") -> Callable[..., object]:
     """The function that generated source text defines, without any checks.
 
@@ -46,7 +50,11 @@ def run(
             f"a number is too large for the code to compute with ({problem})",
             remedy="scale the program, or the numbers and sizes that it is given",
         ) from problem
-    except (RuntimeError, IndexError) as problem:
+    except (RuntimeError, IndexError, ValueError) as problem:
+        if str(problem).startswith(_OF_NOTHING):
+            raise ArrayError(
+                "argmax and argmin of no numbers have no value", remedy="give arrays that hold something"
+            ) from problem
         if not (_is_of_the_code(problem) and str(problem).startswith(("amax()", "amin()"))):
             raise
         raise ArrayError(
@@ -74,7 +82,7 @@ def solved(function: Callable[..., object], fitted: list[object], library: Libra
         return result
     except singular as problem:
         raise ArrayError(
-            f"a linear system of the result has no unique solution ({problem})",
+            f"a linear system has no unique solution, or an inverse is that of a singular matrix ({problem})",
             remedy="give arrays for which the equation has one solution, or start Newton's method elsewhere (start_…)",
         ) from problem
     except (ZeroDivisionError, OverflowError):

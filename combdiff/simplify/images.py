@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from combdiff.canon.slotgroup import SlotGroup
 from combdiff.terms.terms import (
@@ -22,6 +23,7 @@ from combdiff.terms.terms import (
     Const,
     Delta,
     Mul,
+    Reduce,
     Sum,
     Term,
     Traverser,
@@ -42,18 +44,15 @@ from combdiff.terms.types import Index, Map, Number, Symmetry, Type
 def plainest(entry: Term, open_indices: Sequence[Var], derived: tuple[Symmetry, ...] = ()) -> Term:
     """`entry`, T(…) or T(…)', as its plainest equal, with a sign in front where the symmetry has one."""
     match entry:
-        case App(Var(_, Map() as kind), args) if _has_entries(kind):
+        case App((Var() | Reduce()) as tensor, args) if _has_entries(tensor.type):
             conjugated = False
-        case Conj(App(Var(_, Map() as kind), args)) if _has_entries(kind):
+        case Conj(App((Var() | Reduce()) as tensor, args)) if _has_entries(tensor.type):
             conjugated = True
         case _:
             return entry
-    group = SlotGroup.of(kind, derived)
+    group = SlotGroup.of(tensor.type, derived)
     if group.zero or (len(group.representatives) == 1 and not group.blocks):
         return entry
-    tensor = entry.term.function if isinstance(entry, Conj) and isinstance(entry.term, App) else None
-    tensor = entry.function if isinstance(entry, App) else tensor
-    assert tensor is not None, "an entry of a tensor"
     best = (_cost(args, conjugated, open_indices), 1, conjugated, args)
     for moved, sign, turned in group.images(args, _combined, lambda arg: _rank(arg, open_indices)):
         flipped = conjugated != turned
@@ -65,9 +64,13 @@ def plainest(entry: Term, open_indices: Sequence[Var], derived: tuple[Symmetry, 
     return mul(number(sign), conj(image) if flipped else image)
 
 
-def _has_entries(kind: Map) -> bool:
+def _has_entries(kind: Type) -> TypeGuard[Map]:
     """Whether it is a tensor, or a function of numbers, whose arguments a symmetry exchanges as well."""
-    return isinstance(kind.result, Number) and all(isinstance(p, Index | Number) for p in kind.params)
+    return (
+        isinstance(kind, Map)
+        and isinstance(kind.result, Number)
+        and all(isinstance(p, Index | Number) for p in kind.params)
+    )
 
 
 def _combined(pairs: Sequence[tuple[int, Term]]) -> Term:

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from combdiff.canon.canonical import Symmetries
+from combdiff.canon.canonical import Symmetries, laws_of_matrix
 from combdiff.canon.repeats import Repeats
 from combdiff.simplify.images import plainest
 from combdiff.simplify.products import content
+from combdiff.terms.nodes import ALONG, MATRICES
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,
@@ -28,6 +29,7 @@ from combdiff.terms.terms import (
     Let,
     Mul,
     Pow,
+    Reduce,
     Sum,
     Term,
     Tuple,
@@ -36,6 +38,7 @@ from combdiff.terms.terms import (
     alpha_equal,
     apply,
     children,
+    delta,
     diff,
     factors_of,
     has_no_index,
@@ -50,9 +53,10 @@ from combdiff.terms.terms import (
     substitute,
     subterms,
     terms_of,
+    times,
     total,
 )
-from combdiff.terms.types import Index, Type
+from combdiff.terms.types import Index, Map, Type
 
 Rank = Mapping[Var, tuple[int, int]]
 
@@ -105,6 +109,9 @@ class ReadingOrder:
                 return diff(kind, lam(params, _named_whole(self(body, met))))
             case App(Var() as tensor, _) | Conj(App(Var() as tensor, _)) if tensor not in self.unused:
                 return plainest(t, met, self.derived.get(tensor, ()))
+            case App(Reduce(kind) as whole, _) if kind in MATRICES - ALONG:
+                entry = rebuild(t, [self(c, met) for c in children(t)])
+                return plainest(entry, met, laws_of_matrix(whole, self.derived, self.unused))
             case _:
                 below = children(t)
                 return rebuild(t, [self(c, met) for c in below]) if below else t
@@ -157,6 +164,12 @@ class ReadingOrder:
             left = [v for v in indices if v not in absent]
             rest = self._sum(left, body, met) if left else self(body, met)
             return _product([*(total((v,), ONE) for v in absent), *factors_of(rest)], self.rank, met)
+        met_at, body = _deltas_out(indices, body)
+        if met_at:
+            inside = self._sum(indices, body, met)
+            for at in reversed(met_at):
+                inside = delta(self(at.left, met), self(at.right, met), inside)
+            return inside
         outer, inner = _independent(indices, body)
         parts = _separate(indices, inner)
         if len(parts) > 1:
@@ -222,6 +235,23 @@ def _independent(indices: Sequence[Var], body: Term) -> tuple[list[Term], Term]:
     if len(outer) == len(factors):
         return [], body
     return outer, mul(*(f for f in factors if not f.free.isdisjoint(indices)))
+
+
+def _deltas_out(indices: Sequence[Var], body: Term) -> tuple[list[Delta], Term]:
+    """The δ around `body` that no index of the sum stands in, and the rest: Σ_j δ(0, d, x_j) is δ(0, d, Σ_j x_j)."""
+    found: list[Delta] = []
+    kept: list[Delta] = []
+    number, rest = split_coefficient(body)
+    while isinstance(rest, Delta) and not isinstance(rest.left.type, Map):
+        own = not (rest.left.free | rest.right.free).isdisjoint(indices)
+        (kept if own else found).append(rest)
+        size, rest = split_coefficient(rest.body)
+        number = times(number, size)
+    if not found:
+        return [], body
+    for at in reversed(kept):
+        rest = delta(at.left, at.right, rest)
+    return found, mul(number, rest)
 
 
 def _separate(indices: Sequence[Var], body: Term) -> list[tuple[list[Var], list[Term]]]:
@@ -396,12 +426,15 @@ def _product(factors: Sequence[Term], rank: Rank, met: Sequence[Var]) -> Term:
 
 
 def _as_met(factors: Sequence[Term]) -> list[Term]:
-    """`factors` with equal sums, or divisions by one, under one name of the index, so that 1/n · 1/n is 1/n^2."""
+    """`factors` with equal sums, or divisions by one, under one name of the index, so that 1/n · 1/n is 1/n^2.
+
+    Softmaxes, maxima and their like are such sums too.
+    """
     found: list[Term] = []
     sums: list[Term] = []
     for f in factors:
         base = f.base if isinstance(f, Pow) else f
-        if isinstance(base, Sum):
+        if isinstance(base.function if isinstance(base, App) else base, Sum | Reduce):
             same = next((s for s in sums if s.free == base.free and alpha_equal(s, base)), base)
             sums.append(same)
             f = power(same, f.exponent) if isinstance(f, Pow) else same

@@ -56,7 +56,8 @@ class Simplifier:
     the symmetric subspace; without `collect`, common factors stay where they are, in a result that nobody reads;
     `seconds` and `nodes` are the budget; `names`, `definitions` and `rank` are the user's index
     names, the names of the user's definitions, and the parameters in order; `least` are the sizes that ranges have at
-    least, because the program reads entries there; `progress` is told of a stage that runs.
+    least, because the program reads entries there, `read` those below which it has no value, because it reads entries
+    at constants; `progress` is told of a stage that runs.
     `raw` is what the last derivative is called before it is simplified, `end` when the time is up for all of it, the
     deadline of the budget for what is at work.
     """
@@ -71,6 +72,7 @@ class Simplifier:
     definitions: Collection[str] = ()
     rank: dict[Var, int] = field(default_factory=dict)
     least: Mapping[Domain, int] = field(default_factory=dict)
+    read: Mapping[Domain, int] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
     budget: Budget = field(init=False)
     derived: Symmetries = field(default_factory=dict)
@@ -263,7 +265,7 @@ class Simplifier:
             entries = [*map(written_where_needed, entries)]
             terms, account = contract(entries, expand=expand, budget=self.budget, ask=self._ask_again)
             families.update(account)
-            return [stated_once(solved_within_ranges(t), self.least) for t in terms]
+            return [stated_once(solved_within_ranges(t, self.read), self.least) for t in terms]
 
         open_ = [n for n, v in enumerate(values) if v not in settled and (n >= len(bindings) or not is_function(v))]
         for n, entry in zip(open_, once_a_form([entry_of(values[n]) for n in open_], rewrite), strict=True):

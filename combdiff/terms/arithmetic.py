@@ -12,7 +12,24 @@ from fractions import Fraction
 from combdiff.terms.branches import above_zero
 from combdiff.terms.laws.exponentials import inverse, may_meet_exponentials, met
 from combdiff.terms.merging import HALF, bases_of, may_meet, none_meet, real_root, whole_square, without_signs
-from combdiff.terms.nodes import MINUS_ONE, ONE, ZERO, Add, Call, Const, Mul, Pow, Sum, Term, factors_of, terms_of
+from combdiff.terms.nodes import (
+    MINUS_ONE,
+    ONE,
+    TWO,
+    ZERO,
+    Add,
+    Call,
+    Const,
+    Lam,
+    Mul,
+    Pow,
+    Reduce,
+    Sum,
+    Term,
+    Tuple,
+    factors_of,
+    terms_of,
+)
 from combdiff.terms.numerals import is_held, is_modest
 from combdiff.terms.types import Index, is_complex
 
@@ -246,6 +263,10 @@ def sub(a: Term, b: Term) -> Term:
     return add(a, neg(b))
 
 
+def _is_even(n: Const) -> bool:
+    return n.is_integer and n.real > 0 and not n.real % 2
+
+
 def power(base: Term, exponent: Term) -> Term:
     """base ^ exponent; integer powers of numbers, unless they are very large, and powers of powers are folded."""
     match base, exponent:
@@ -264,6 +285,10 @@ def power(base: Term, exponent: Term) -> Term:
         case Call(), Const() as n if n.is_integer and not n.real % 2:
             square = whole_square(base)
             return Pow(base, n) if square is None else power(square[0], mul(n, HALF, square[1]))
+        case Reduce("norm", Lam(indices, Tuple((mark, u)))), Const() as n if mark == ONE and _is_even(n):
+            # a sum of squares has its derivative where it is 0 without a condition
+            summed = Call("abs2", (u,)) if is_complex(u.type) else power(u, TWO)
+            return power(Sum(indices, summed), times(n, HALF))
         case Mul((Const() as c, *rest)), Const() as n if n.is_integer and not n.real % 2 and c == MINUS_ONE:
             return power(mul(*rest), n)
         case Add(), Const() as n if n.real < 0 and not n.imag and (inverted := inverse(base, opposite)) is not None:

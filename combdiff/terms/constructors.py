@@ -81,6 +81,8 @@ def call(primitive: str, *args: Term) -> Term:
             return found
         case "exp", (Const() as c,) if c == ZERO:
             return ONE
+        case (("log" | "real"), (u,)) if (logarithm_ := _of_determinant(primitive, u)) is not None:
+            return logarithm_
         case "log", (u,) if (stable := logarithm(u, opposite)) is not None:
             return stable
         case "log1p", (u,) if (stable := logarithm(add(ONE, u), opposite)) is not None:
@@ -91,6 +93,17 @@ def call(primitive: str, *args: Term) -> Term:
             return mul(number(m), Call("log", (base,)))
         case _:
             return Call(primitive, args)
+
+
+def _of_determinant(primitive: str, u: Term) -> Term | None:
+    """log det A and log |det A|, which do not overflow where det A does; the second is the real part of the first."""
+    match primitive, u:
+        case "log", Reduce("det", of) if not is_complex(u.type):
+            return Reduce("logdet", of)
+        case ("log", Call("abs", (Reduce("det", of),))) | ("real", Reduce("logdet", of)):
+            return Reduce("logabsdet", of)
+        case _:
+            return None
 
 
 def _of_positive(primitive: str, u: Term) -> Term | None:

@@ -377,7 +377,15 @@ class Indicator(Term):
 
 SHARES = frozenset({"ties", "softmax"})
 """Reductions whose value is a map of the indices that are bound."""
-REDUCTIONS = frozenset({"prod", "maximum", "minimum", "logsumexp", "norm"}) | SHARES
+PLACES = frozenset({"argmax", "argmin"})
+"""Reductions whose value is an index: a map of no indices to it, applied as an array of integers is."""
+ALONG = frozenset({"adjugate_along"})
+"""Derivatives of functions of a matrix along another one, which stands where others have the mark."""
+MATRICES = frozenset({"inv", "adjugate"}) | ALONG
+"""Functions of a matrix whose value is one, too."""
+OF_MATRICES = MATRICES | {"det", "logdet", "logabsdet"}
+"""Functions of a matrix."""
+REDUCTIONS = frozenset({"prod", "maximum", "minimum", "logsumexp", "norm"}) | SHARES | PLACES | OF_MATRICES
 """What numbers are reduced to, but for their sum."""
 
 
@@ -387,7 +395,8 @@ class Reduce(Term):
 
     `of` maps the indices to (mark, e): what takes part has the mark 1, all else 0. `ties` is one over the number of the
     largest values at each of them, and 0 elsewhere: the derivative of the maximum by its values. `softmax` is that of
-    `logsumexp`, `norm` is √Σ|e|².
+    `logsumexp`, `norm` is √Σ|e|². `argmax` and `argmin` are the first index at which the extremum is reached; of
+    nothing, the first of the range. Functions of matrices, `det`, `inv` …, are of the matrix of all e (`matrices.py`).
     """
 
     kind: str
@@ -396,8 +405,16 @@ class Reduce(Term):
     def __post_init__(self) -> None:
         assert isinstance(self.of, Lam) and isinstance(self.of.body, Tuple), "a map of indices to a mark and a number"
         number = _number(self.of.body.items[1].type)
-        kind = Map(tuple(p.kind for p in self.of.params), REAL) if self.kind in SHARES else number
-        kind = REAL if self.kind == "norm" else kind
+        kinds = tuple(p.kind for p in self.of.params)
+        if self.kind in MATRICES:
+            complex_ = any(is_complex(item.type) for item in self.of.body.items)
+            kind: Type = Map(kinds[::-1], COMPLEX if complex_ else REAL)
+        elif self.kind in SHARES:
+            kind = Map(kinds, REAL)
+        elif self.kind in PLACES:
+            kind = Map((), kinds[0])
+        else:
+            kind = REAL if self.kind in ("norm", "logabsdet") else number
         self._seal(kind, (self.kind, self.of), self.of.free)
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import is_
 
+from combdiff.terms.alpha import alpha_equal, alpha_hash
 from combdiff.terms.arithmetic import add, mul, power, split_coefficient
 from combdiff.terms.branches import kept_complex
 from combdiff.terms.constructors import bound, call, conj, delta, diff, indicator, lam, proj, reduced, total
@@ -55,6 +56,8 @@ def apply(function: Term, *args: Term) -> Term:
         case Diff("pullback", Term(type=Map(linear=True)) as of):
             # the derivative of a linear map is itself, wherever it is taken
             return apply(diff("adjoint", of), args[-1])
+        case Reduce():
+            return App(function, tuple(args))
         case _:
             return _without_number(App(function, tuple(args)))
 
@@ -202,6 +205,28 @@ class Traverser:
             same = all(map(is_, parts, below))
             known = self.seen[t] = self.visit(t if same else rebuild(t, parts))
         return known
+
+
+def reductions_met(terms: Sequence[Term]) -> list[Term]:
+    """The terms with one object for reductions that are equal up to the names of what they bind, as they are compared.
+
+    >>> i, j = (fresh(name, Index(None)) for name in "ij")
+    >>> a, b = (Reduce("argmax", Lam((v,), Tuple((ONE, v)))) for v in (i, j))
+    >>> a == b, len(set(reductions_met([a, b])))
+    (False, 1)
+    """
+    known: dict[int, list[Term]] = {}
+
+    def visit(t: Term) -> Term:
+        if not isinstance(t, Reduce):
+            return t
+        alike = known.setdefault(alpha_hash(t), [])
+        found = next((u for u in alike if alpha_equal(u, t)), None)
+        if found is None:
+            alike.append(t)
+        return found or t
+
+    return list(map(Traverser(visit), terms))
 
 
 def subterms(t: Term) -> Iterable[Term]:

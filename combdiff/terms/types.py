@@ -25,7 +25,8 @@ class Domain:
     size the text names, `N{M}`. `contractable = False` forbids solving a δ for an index of this domain. With several
     `directions` an index is a point of a lattice, a vector of that many integers, each in the range that is said here.
     The values of a `listed` domain are offsets that are given when the program runs; `symmetric` then says that the
-    list holds −b with b. With `common` it has the values that are in all of these domains, ranges from 0 on.
+    list holds −b with b. With `common` it has the values that are in all of these domains, ranges from 0 on. With `of`
+    it has the values 0, 1, …, and `less` fewer of them than this domain, but no less than none.
     """
 
     name: str
@@ -39,6 +40,8 @@ class Domain:
     directions: int = 1
     listed: bool = False
     common: tuple[Domain, ...] = ()
+    of: Domain | None = None
+    less: int = 0
 
     def __hash__(self) -> int:
         # domains are keys wherever sizes are known, and in one program a name tells them apart
@@ -59,16 +62,37 @@ class Domain:
     def plain(self) -> bool:
         """Whether its values are 0 … n - 1, without arithmetic modulo n, and only arrays tell n."""
         special = self.periodic or self.symmetric or self.listed or self.directions > 1
-        return not special and self.lower is None and self.upper is None
+        return not special and self.of is None and self.lower is None and self.upper is None
 
     @property
     def count(self) -> int | None:
         """How many values an axis of a domain with bounds has; None if only arrays tell."""
+        if self.of is not None:
+            return None if self.of.count is None else max(0, self.of.count - self.less)
         return None if self.lower is None or self.upper is None else self.upper - self.lower + 1
 
     def extent(self, sizes: Mapping[Domain, int]) -> int:
         """How many values an axis has: as its bounds say, or `sizes`."""
+        if self.of is not None:
+            return max(0, self.of.extent(sizes) - self.less)
         return sizes[self] if self.count is None else self.count
+
+    @property
+    def measured(self) -> tuple[Domain, ...]:
+        """The domains whose sizes say how many values this one has."""
+        return self.common or ((self,) if self.of is None else self.of.measured)
+
+    def shortened(self, less: int) -> Domain:
+        """The range that is left without so many values.
+
+        >>> Domain("n").shortened(1).shortened(2).extent({Domain("n"): 7})
+        4
+        """
+        if not less:
+            return self
+        if self.of is not None:
+            return self.of.shortened(self.less + less)
+        return Domain(f"{self.name} - {less}", of=self, less=less)
 
     def first(self, size: int) -> int:
         """The value that entry 0 of an axis with `size` entries stands for."""

@@ -99,6 +99,9 @@ CASES: dict[str, Case] = {
         "scaled_early",
     ),
     "translations": Case(RING + "(x::(Z) -> R) -> sum(i::Z, cos(x(i + 1) - x(i)))", {"x": (10_000,)}, "translated"),
+    "slices": Case(
+        "(x::RV{n}) -> sum(i, 1 <= i and i + 1 < n, exp(x(i) - x(i - 1)) + (x(i + 1) - x(i))^2)", {"x": (100,)}, "cut"
+    ),
     "outer_products": Case(
         "(x::RV) -> (K::RM{n, n}) -> begin; y = i -> sum(j, K(i, j) * x(j)); z = i -> sum(j, K(i, j) * sin(y(j)));"
         " sum((i, j), x(i) * K(i, j) * z(j)); end",

@@ -109,8 +109,14 @@ class Leaves:
         )
         return Looked(Index(entry), array=array, args=args)
 
+    def placed(self, slot: Range, sight: Sight) -> Affine | None:
+        """An argmax, or an argmin, over a range."""
+        return None
+
     def slot(self, slot: Range, sight: Sight, wanted: list[Var]) -> Affine:
         """An index expression for a slot."""
+        if self.draw.odds(0.4 if "argmax" in self.draw.favoured else 0.01) and (first := self.placed(slot, sight)):
+            return first
         entry = self.looked(slot, sight) if self.draw.odds(0.6 if "gather" in self.draw.favoured else 0.3) else None
         if entry is not None:
             shifted = slot.sort == "ring" and self.draw.odds(0.4)

@@ -380,6 +380,9 @@ def affine(e: Affine, scope: Scope) -> list[Any]:
         more = (1,) * (scope.depth - found.depth)
         here = [c * x.reshape(x.shape + more) for x in found.columns]
         columns = [a + b for a, b in zip(columns, here, strict=True)] if columns else here
+    if e.first is not None:
+        here = [np.rint(np.asarray(T.primal(evaluate(e.first, scope)), float)).astype(int)]
+        columns = [a + b for a, b in zip(columns, here, strict=True)] if columns else here
     if not columns:
         return [np.full((1,) * (1 + scope.depth), e.constant)]
     return [x + e.constant for x in columns] if e.constant else columns
@@ -400,19 +403,23 @@ def ordered(left: Expr, right: Expr, body: Any, scope: Scope) -> Any:
     return T.where(known, T.where(a <= b, body), float("nan"))
 
 
+def ranges_of(e: Affine) -> list[Range]:
+    """The ranges of what an index expression adds up."""
+    first = e.first.indices if isinstance(e.first, Reduced) else ()
+    return [i.kind.range for i in (*(i for _, i in e.terms), *first) if isinstance(i.kind, Index)]
+
+
 def compared(e: Expr, scope: Scope) -> Any:
     """A side of a comparison; arithmetic with an index of a ring is the number 0 … n − 1 that it is congruent to."""
     value = T.primal(evaluate(e, scope)).real
-    ranges = [i.kind.range for _, i in e.terms if isinstance(i.kind, Index)] if isinstance(e, Affine) else []
-    ring = next((r for r in ranges if r.sort == "ring"), None)
+    ring = next((r for r in ranges_of(e) if r.sort == "ring"), None) if isinstance(e, Affine) else None
     return value if ring is None else value % ring.sizes[0]
 
 
 def meet(left: Affine, right: Affine, scope: Scope) -> Any:
     """Where two index expressions are one point; modulo the sizes of a ring."""
     a, b = affine(left, scope), affine(right, scope)
-    indices = [i.kind.range for _, i in (*left.terms, *right.terms) if isinstance(i.kind, Index)]
-    ring = next((r for r in indices if r.sort == "ring"), None)
+    ring = next((r for r in (*ranges_of(left), *ranges_of(right)) if r.sort == "ring"), None)
     width = max(len(a), len(b))
     # a number among points of a lattice is 0, the origin
     a, b = (x * (width // len(x)) for x in (a, b))

@@ -35,6 +35,8 @@ def reduced(e: Expr, scope: Scope) -> Any:
             return T.each(_total(v, mask), lambda x: x / count)
         case "maximum" | "minimum":
             return _extreme(v, mask, e.name == "maximum")
+        case "argmax" | "argmin":
+            return _first(e, v, mask)
         case "logsumexp":
             return _logsumexp(v, mask)
     return _of_entries(e, v, mask, scope)
@@ -96,6 +98,16 @@ def _best(v: T.Value, mask: Any, largest: bool) -> Any:
     p = T.primal(v)
     held = T.xp_of_all(p, mask).where(mask, p, -np.inf if largest else np.inf)
     return (held.max if largest else held.min)(axis=-1, keepdims=True)
+
+
+def _first(e: Reduced, v: T.Value, mask: Any) -> Any:
+    """The value of the index at which the extremum is reached first; of nothing the first of the range."""
+    (index,) = e.indices
+    assert isinstance(index.kind, Index), "an index"
+    r = index.kind.range
+    best = _best(v, mask, e.name == "argmax")
+    meets = (T.primal(v) == best) & mask
+    return meets.argmax(axis=-1) + (-(r.count // 2) if r.sort == "symmetric" else r.lower)
 
 
 def _shares(v: T.Value, mask: Any, best: Any) -> Any:

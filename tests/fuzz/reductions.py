@@ -13,8 +13,10 @@ from .kinds import Index, Integers, Range, Tensor
 from .sight import LARGEST_LOOP, Sight, bare
 from .syntax import (
     OF_COMPLEX,
+    PLACES,
     TENSORS,
     Add,
+    Affine,
     App,
     Call,
     Compared,
@@ -65,6 +67,8 @@ class Reductions(Conditions):
                 return self.reduction(self.draw.one(OF_WEIGHTS), sight, budget, weighted=True)
             case "gathered":
                 return self._gathered(sight, budget)
+            case "argmax":
+                return self._at_extremum(sight)
         return self.reduction(name, sight, budget)
 
     # --- reductions -------------------------------------------------------------------------------------------------
@@ -172,6 +176,43 @@ class Reductions(Conditions):
             return Call("log", Mul((Literal(Fraction(1, 3)), total)))
         shares = self.summed((i,), Mul((self.real(inner, 3, (i,)), copied(e))))
         return shares and Div(copied(shares), total)
+
+    # --- the index of an extremum -----------------------------------------------------------------------------------
+
+    def placed(self, slot: Range, sight: Sight) -> Affine | None:
+        i = Var(Index(slot))
+        inner = sight.within([i])
+        if sight.depth > 3 or not _has_order(i) or inner.loop > LARGEST_LOOP:
+            return None
+        condition = self.condition(inner, 2, (i,)) if self.draw.odds(0.4) else None
+        body = self.real(inner, 2, (i,))
+        parts = (body,) if condition is None else (body, condition)
+        first = Reduced(self.draw.one(PLACES), (i,), body, condition)
+        return Affine((), 0, first) if told((i,), parts) else None
+
+    def _at_extremum(self, sight: Sight) -> Expr | None:
+        """An index of an extremum as a number, in a slot, or compared with an index."""
+        ranges = [r for r in sight.ranges() if r.directions == 1 and r.sort != "list"]
+        first = self.placed(self.draw.one(ranges), sight) if ranges else None
+        if first is None or self.draw.odds(0.3):
+            return first
+        assert isinstance(first.first, Reduced), "an argmax"
+        kind = first.first.indices[0].kind
+        assert isinstance(kind, Index), "an index"
+        if self.draw.odds(0.5):
+            i = Var(Index(kind.range))
+            sides = (first, bare(i)) if self.draw.odds(0.7) else (bare(i), first)
+            condition = Compared(sides, (self.draw.one(("==", "==", "!=", "<", ">=")),))
+            body = Mul((self.leaf(sight.within([i]), (i,)), self.leaf(sight.within([i]))))
+            return Reduced("sum", (i,), body, condition) if told((i,), (body, condition)) else None
+        fitting = [t for t in sight.tensors if isinstance(t.kind, Tensor) and kind.range in t.kind.slots]
+        t = self.draw.one(fitting)
+        assert isinstance(t.kind, Tensor), "a tensor"
+        at = t.kind.slots.index(kind.range)
+        new = [Var(Index(r)) for n, r in enumerate(t.kind.slots) if n != at]
+        args = [bare(i) for i in new]
+        args.insert(at, first)
+        return self.summed(tuple(new), App(Ref(t), tuple(args))) if new else App(Ref(t), tuple(args))
 
     # --- conditions on entries of arrays of integers ----------------------------------------------------------------
 

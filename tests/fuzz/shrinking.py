@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from .kinds import Function, Index, Integers, Items, Number, Range, Tensor, Type, ranges_of
 from .syntax import (
+    PLACES,
     TENSORS,
     Add,
     Affine,
@@ -123,6 +124,8 @@ def _closed(e: Expr, known: set[Var]) -> bool:
         case Ref(var) if var not in known:
             return False
         case Affine() if any(v not in known for v in mentioned(e)):
+            return False
+        case Affine(first=Expr() as first) if not (isinstance(first, Reduced) and first.name in PLACES):
             return False
         case Block(definitions, body):
             for d in definitions:
@@ -280,7 +283,7 @@ def _substituted(f: Lam, args: list[Expr]) -> Expr:
         match u:
             case Ref(v) if v in values:
                 return copied(values[v])
-            case Affine(terms, constant):
+            case Affine(terms, constant, first):
                 total: dict[Var, int] = {}
                 for c, v in terms:
                     if isinstance(v, Looked):
@@ -290,7 +293,8 @@ def _substituted(f: Lam, args: list[Expr]) -> Expr:
                     constant += c * with_.constant
                     for k, w in with_.terms:
                         total[w] = total.get(w, 0) + c * k
-                return Affine(tuple((c, v) for v, c in total.items() if c), constant)
+                first = None if first is None else change(first)
+                return Affine(tuple((c, v) for v, c in total.items() if c), constant, first)
         return rebuilt(u, change)
 
     return change(copied(f.body))

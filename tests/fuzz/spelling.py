@@ -382,6 +382,7 @@ class Writer:
 
     def affine(self, e: Affine) -> tuple[str, int]:
         named = [(c, self.entry(v) if isinstance(v, Looked) else self.names.of[v]) for c, v in e.terms]
+        named += [(1, self.expr(e.first, ATOM))] if e.first is not None else []
         text = _affine_text(named, e.constant)
         if e.bare is not None:
             return text, ATOM

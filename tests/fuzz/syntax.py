@@ -84,10 +84,14 @@ class Ref(Expr):
 
 @node
 class Affine(Expr):
-    """An index expression Σ cₙ iₙ + constant: in a slot, in a comparison, or as a number."""
+    """An index expression Σ cₙ iₙ + constant + first: in a slot, in a comparison, or as a number.
+
+    `first` is the index at which an extremum is reached first, a `Reduced` of PLACES.
+    """
 
     terms: tuple[tuple[int, Var], ...]
     constant: int = 0
+    first: Expr | None = None
 
     def _kind(self) -> Type:
         return REAL
@@ -95,7 +99,7 @@ class Affine(Expr):
     @property
     def bare(self) -> Var | None:
         """The index that stands alone."""
-        if len(self.terms) != 1 or self.terms[0][0] != 1 or self.constant:
+        if len(self.terms) != 1 or self.terms[0][0] != 1 or self.constant or self.first is not None:
             return None
         return None if isinstance(self.terms[0][1], Looked) else self.terms[0][1]
 
@@ -244,6 +248,8 @@ class Where(Expr):
         return _joined((self.body, *((self.otherwise,) if self.otherwise is not None else ())))
 
 
+PLACES = ("argmax", "argmin")
+"""Reductions whose value is an index."""
 TENSORS = ("softmax", "ties", "cumsum")
 """Reductions whose value is a map of their indices."""
 OF_COMPLEX = ("sum", "prod", "mean", "cumsum")
@@ -500,8 +506,8 @@ def replaced(e: Expr, names: Mapping[Var, Var]) -> Expr:
     match e:
         case Ref(var):
             return Ref(names.get(var, var))
-        case Affine(terms, constant):
-            return Affine(tuple((c, _other(v, names)) for c, v in terms), constant)
+        case Affine(terms, constant, first):
+            return Affine(tuple((c, _other(v, names)) for c, v in terms), constant, first)
         case Sum(indices, body):
             return Sum(tuple(names.get(v, v) for v in indices), body)
         case Reduced(name, indices, body, condition):

@@ -141,7 +141,7 @@ NEWER = (
     *(f"{sign} of {what}" for sign in ("<", "<=", ">", ">=", "==", "!=") for what in ("indices", "reals")),
     *("where", "where with two values", "and", "or", "not", "guarded sum", "size as number", "size in a condition"),
     *("index arithmetic in a condition", "index arithmetic under a condition", "entry of integers in a condition"),
-    *("prod", "mean", "maximum", "minimum", "logsumexp", "softmax", "ties", "cumsum", "norm"),
+    *("prod", "mean", "maximum", "minimum", "logsumexp", "softmax", "ties", "cumsum", "norm", "argmax", "argmin"),
     *("max", "min", "clip", "atan2", "polygamma", "asin", "acos", "acosh", "atanh", "angle", "lgamma", "digamma"),
     *("floor", "ceil", "round", "tan", "sinh", "cosh", "cos", "tanh", "atan", "asinh", "expm1", "log1p", "log2"),
     *("log10", "erf", "erfc", "sigmoid", "softplus", "relu", "positive", "J(K(e))", "entry of integers"),

@@ -348,6 +348,12 @@ class Parser:
         return items[0] if len(items) == 1 else ("tuple", items)
 
     def size(self, end: str) -> Node:
+        """|e|, or |Z| of a range Z, whose name is that of no variable."""
+        of, found = self.text[self.at :].split(end, 1)[0].strip(), re.match(r"\w|\\mathrm\{\w+\}", self.text[self.at :])
+        if found and found[0] == of and of not in self.names:
+            self.at += len(of)
+            self.expect(end)
+            return "count", of
         (inner,) = self.listed(end)
         return "abs", inner
 
@@ -548,6 +554,8 @@ class Evaluator:
                 return self.plain(value, env)
             case ("conj", of):
                 return np.conj(self.plain(of, env))
+            case ("count", of) | ("abs", ("name", of)) if of in self.domains and of not in env:
+                return len(self.domains[of].points)
             case ("abs", of):
                 return abs(self.plain(of, env))
             case ("call", sign, of):
@@ -664,6 +672,8 @@ class Evaluator:
             case ("mul", [("number", factor), of]):
                 inner = self.index(of, env)
                 return Point_(tuple(factor * x for x in inner.at), inner.slot)
+            case ("count", _) | ("abs", _):
+                return Point_((int(self.value(node, env)),), None)
             case ("entry", *_) if (found := np.asarray(self.value(node, env))).ndim == 0 and found.dtype.kind == "i":
                 return Point_((int(found),), None)
             case _:

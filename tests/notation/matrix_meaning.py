@@ -30,6 +30,7 @@ from combdiff.notation.matrix.expr import (
     Named,
     Norm,
     Number,
+    OfMatrix,
     Ones,
     Pi,
     Power,
@@ -139,6 +140,9 @@ def meaning(expr: MatrixExpr, values: Mapping[Term, object], sizes: Mapping[Doma
         case Trace(inner):
             assert of(inner).shape[0] == of(inner).shape[1]
             return as_matrix(np.trace(of(inner)))
+        case OfMatrix(name, inner):
+            sign, logarithm = np.linalg.slogdet(as_matrix(of(inner)))
+            return as_matrix(sign * np.exp(logarithm) if name == "det" else logarithm + np.log(sign))
         case Norm(inner):
             return as_matrix(np.sqrt(np.sum(np.abs(of(inner)) ** 2)))
         case AtMost() | Function() | Power() | Value() | Item():

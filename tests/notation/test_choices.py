@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 import combdiff as cd
 from combdiff.language.inference.infer import infer
 from combdiff.language.parsing.parser import parse
 from combdiff.language.printing.printer import expression_text, program_text
+from combdiff.meaning.evaluate import evaluate
+from combdiff.notation.latex import latex
 from combdiff.terms.conditions.choices import Choice, with_choices
 from combdiff.terms.conditions.comparing import compared
 from combdiff.terms.terms import MINUS_ONE, ONE, add, fresh, indicator, mul, number, power, terms_of
 from combdiff.terms.types import REAL, Domain, Index
 from tests.notation.latex_reader import UnreadableError
 from tests.notation.test_printed_forms import assert_reads_as
-from tests.reading_back import assert_reads_back, values_of
+from tests.reading_back import assert_reads_back, reread, values_of
 
 x, y, z = (fresh(name, REAL) for name in "xyz")
 i, j = (fresh(name, Index(Domain("N"))) for name in "ij")
@@ -35,7 +39,7 @@ def test_contrary_comparisons_are_a_choice(relation, contrary, sides) -> None:
     left, right = sides
     terms = [compared(left, relation, right, x), compared(left, contrary, right, y)]
     (found,) = with_choices(terms)
-    assert isinstance(found, Choice) and (found.taken, found.other) == (x, y)
+    assert isinstance(found, Choice) and [row.value for row in found.rows] == [x, y]
 
 
 def test_conditions_of_whole_numbers_are_contrary_whatever_their_sides() -> None:
@@ -71,7 +75,7 @@ def test_the_condition_is_the_one_that_is_not_a_negation() -> None:
     both = compared(i, "<", j, compared(x, "<", y, compared(i, "==", j, ONE)))
     terms = [indicator(both, number(0), x), compared(i, "<", j, compared(x, "<", y, compared(i, "==", j, y)))]
     (found,) = with_choices(terms)
-    assert isinstance(found, Choice) and (found.taken, found.other) == (y, x)
+    assert isinstance(found, Choice) and [row.value for row in found.rows] == [y, x]
 
 
 @pytest.mark.parametrize(
@@ -148,4 +152,92 @@ def test_cases_that_are_wrong_are_noticed(old: str, new: str) -> None:
 
 
 def test_conditions_that_hold_together_stand_in_one_bracket() -> None:
-    assert r"[0 \le x_{i} < 1]" in cd.grad(NESTED).latex()
+    program = "(x::RV) -> sum(i, where(0 <= x(i) < 1, x(i)^2))"
+    assert r"[0 \le x_{i} < 1]" in cd.grad(program).latex()
+
+
+# --- three cases and more ---------------------------------------------------------------------------------------------
+
+CUBIC = "where(x(i) < 0, x(i)^2, where(x(i) < 1, x(i)^3, 3 * x(i) - 2))"
+HUBER = "where(x(i) - 2 < -1, -x(i), where(x(i) - 2 > 1, x(i), (x(i) - 2)^2 / 2))"
+KERNEL = "where(x(i) < 1, x(i)^3 - 3 * x(i), where(x(i) < 2, (2 - x(i))^3, 0))"
+STEP = "where(x(i) < 0, 0, where(x(i) < 1, 3 * x(i)^2 - 2 * x(i)^3, 1))"
+SPLINE = "where(0 <= x(i) < 1, x(i)^2) + where(1 <= x(i) < 2, 3 * x(i) - x(i)^2) + where(2 <= x(i) < 3, (3 - x(i))^2)"
+PLACES = "where(i < 2, x(i)^2, 0) + where(2 <= i and i < 5, x(i)^3, 0) + where(5 <= i, exp(x(i)), 0)"
+PLACES_APART = "where(i < j, x(i) * A(i, j), where(i == j, A(i, j)^2, sin(x(j))))"
+THREE = {
+    CUBIC: ("where(x(i) < 0, 2 * x(i), where(x(i) < 1, 3 * x(i)^2, 3))", 3),
+    HUBER: ("where(x(i) - 2 < -1, -1, where(x(i) - 2 <= 1, x(i) - 2, 1))", 3),
+    KERNEL: ("where(x(i) < 1, 3 * x(i)^2 - 3, where(x(i) < 2, -3 * (2 - x(i))^2))", 3),
+    STEP: ("6 * where(0 <= x(i) < 1, 1) * (x(i) - x(i)^2)", 0),
+    SPLINE: ("where(0 <= x(i) < 3, where(x(i) < 1, 2 * x(i), where(x(i) < 2, 3 - 2 * x(i), -2 * (3 - x(i)))))", 4),
+    PLACES: ("where(i < 2, 2 * x(i), where(i < 5, 3 * x(i)^2, exp(x(i))))", 3),
+}
+
+
+def rows_of(latex: str) -> int:
+    return latex.count(r"\text{if}") + latex.count(r"\text{otherwise}")
+
+
+@pytest.mark.parametrize("body", THREE)
+def test_a_gradient_of_several_cases_is_one_expression(body: str) -> None:
+    d = cd.grad(f"(x::RV) -> sum(i, {body})")
+    expected, rows = THREE[body]
+    assert " ".join(str(d).split()).endswith(expected)
+    assert rows_of(d.latex()) == rows and d.latex().count(r"\begin{cases}") == min(rows, 1)
+    assert_reads_back(d.term)
+    assert_reads_as(d.term, d.latex(), "index")
+    assert bool(d.check())
+
+
+@pytest.mark.parametrize("body", [*THREE, PLACES_APART])
+def test_a_program_of_several_cases_has_one_brace(body: str) -> None:
+    d = cd.simplified(f"(A::RM, x::RV) -> {'(i, j) -> ' if body == PLACES_APART else 'i -> '}{body}")
+    assert d.latex().count(r"\begin{cases}") == 1 and rows_of(d.latex()) == (4 if body == SPLINE else 3)
+    assert_reads_back(d.term)
+    assert_reads_as(d.term, d.latex(), "index")
+
+
+def test_conditions_on_different_numbers_are_nested_as_they_are_shortest() -> None:
+    body = "where(x < 0, where(y < 0, a, b), where(y < 1, c, d))"
+    d = cd.simplified(f"(x::R, y::R, a::R, b::R, c::R, d::R) -> {body}")
+    assert str(d).count("<") == 3
+    assert rows_of(d.latex()) == 4 and d.latex().count(r"\begin{cases}") == 1
+    assert_reads_as(d.term, d.latex(), "index")
+
+
+def test_a_number_in_front_of_inner_cases_goes_to_each() -> None:
+    term = infer(parse("(x::R) -> where(x < 0, 1, 3 * where(x < 1, 5, x))"))
+    assert rows_of(latex(term)) == 3
+    assert_reads_as(term, latex(term), "index")
+    assert [evaluate(reread(term), {})(t) for t in (-1, 0.5, 2)] == [1, 15, 6]
+
+
+def test_entries_that_are_added_are_no_cases() -> None:
+    assert str(cd.grad("(x::RV) -> x(0)^2 + x(1)^3 + sin(x(2))")).count("delta") == 3
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_conditions_read_back_as_they_are(seed: int) -> None:
+    """Sums of terms under conditions of two numbers, read back at points on, below and above all bounds."""
+    draw = random.Random(seed)
+
+    def condition(depth: int) -> str:
+        if depth and draw.random() < 0.4:
+            parts = f"{condition(depth - 1)} {draw.choice(['and', 'or'])} {condition(depth - 1)}"
+            return draw.choice(["not ({})", "({})"]).format(parts)
+        side = draw.choice(["x", "y", "2 * x", "1 - y", "x - y"])
+        return f"{side} {draw.choice(['<', '<=', '>', '>=', '==', '!='])} {draw.randint(-1, 1)}"
+
+    def value(depth: int) -> str:
+        if depth and draw.random() < 0.7:
+            return f"where({condition(1)}, {value(depth - 1)}, {value(depth - 1)})"
+        return f"{draw.randint(0, 9)} * x"
+
+    terms = [value(2), *(f"where({condition(1)}, {draw.randint(1, 9)})" for _ in range(draw.randint(0, 3)))]
+    term = infer(parse(f"(x::R, y::R) -> {' + '.join(terms)}"))
+    back = infer(parse(program_text(term)))
+    for a in (-1.5, -1, -0.5, 0, 0.25, 0.5, 1, 2):
+        for b in (-1, 0, 0.75, 1, 2):
+            assert evaluate(term, {})(a, b) == evaluate(back, {})(a, b)
+    assert_reads_as(term, latex(term), "index")

@@ -7,7 +7,7 @@ view is taken at the end where a result must have it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, permutations, product
 from math import factorial, prod
@@ -18,7 +18,7 @@ from combdiff.arrays.layouts import facing, images
 from combdiff.arrays.plan import Builder, Step
 from combdiff.canon.moves import Image, MoveGroup
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
-from combdiff.terms.terms import MINUS_ONE, ONE, Const, Var, number, times
+from combdiff.terms.terms import MINUS_ONE, ONE, Const, Reduce, Var, number, times
 from combdiff.terms.types import Domain, Index
 
 Labels = tuple[Var, ...]
@@ -65,7 +65,7 @@ class Arrays:
     """The operations on values; every result is a step of one builder. `names`: what people would call a step.
 
     `integer_tensors` are those whose entries may stand in slots: lists of offsets, and where their negatives lie.
-    `symmetries` are those of arguments that exchange slots.
+    `symmetries` are those of arguments that exchange slots. `placed` computes an argmax that stands in a slot.
     """
 
     def __init__(self) -> None:
@@ -73,6 +73,7 @@ class Arrays:
         self.names: dict[Step, str] = {}
         self.integer_tensors: dict[Var, Step] = {}
         self.symmetries: dict[Step, MoveGroup] = {}
+        self.placed: Callable[[Reduce], Value] | None = None
         self._laid: dict[Step, tuple[int, ...]] = {}
         self._numbers: dict[Step, int] = {}
         self._entrywise: dict[Hashable, tuple[Step, tuple[int, ...]]] = {}

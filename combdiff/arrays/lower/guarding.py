@@ -19,7 +19,8 @@ from combdiff.arrays.lower.cumulative import Cumulative
 from combdiff.arrays.lower.indexing import affine, position, shifted
 from combdiff.arrays.passes.paths import Network
 from combdiff.arrays.plan import Step
-from combdiff.terms.conditions.comparing import Relation, comparison_of
+from combdiff.terms.conditions.choices import Choice, Row, choice_of
+from combdiff.terms.conditions.comparing import Part, Relation, comparison_of
 from combdiff.terms.conditions.guards import SAFE, Condition, Finite, Guard, both, condition_of, under
 from combdiff.terms.conditions.ordering import existing
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
@@ -161,6 +162,29 @@ class Guarding(ABC):
             return body
         return self.arrays.elementwise(kind, (left, right, body), wanted, body.step.complex)
 
+    def chosen(self, choice: Choice, wanted: Sequence[Var]) -> Value:
+        """The values of a choice, each where it is taken: where(c, a, where(d, b, e)) takes each condition once."""
+        *rows, last = choice.rows
+        value = self._taken(last, wanted)
+        for row in reversed(rows):
+            value = self._either(row.parts, self._taken(row, wanted), value, wanted)
+        for part in reversed(choice.around):
+            value = self._either((part,), value, self.arrays.number(ZERO), wanted)
+        return value
+
+    def _taken(self, row: Row, wanted: Sequence[Var]) -> Value:
+        with self.under(both(self.guards, row.guard)):
+            return self.scalar(row.value, wanted)
+
+    def _either(self, parts: Sequence[Part], body: Value, other: Value, wanted: Sequence[Var]) -> Value:
+        (told,) = parts
+        assert isinstance(told, Relation), "a choice of single comparisons"
+        sides = self._side(told.left), self._side(told.right)
+        if isinstance(other.step.op, ops.Constant) and other.step.op.value == ZERO:
+            return self.arrays.elementwise(ops.Where(told.sign, None, ZERO), (*sides, body), wanted, body.step.complex)
+        are_complex = body.step.complex or other.step.complex
+        return self.arrays.elementwise(ops.Where(told.sign, None, None), (*sides, body, other), wanted, are_complex)
+
     def cumulated(self, c: Cumulative, wanted: Sequence[Var]) -> Value:
         """A sum up to an index, or from one on, times what else depends on that index."""
         with self.under(both(self.guards, (c.condition,))):
@@ -211,6 +235,21 @@ class Guarding(ABC):
             else:
                 masked, bare = self.where(mask, network.operands[home], ZERO), network.operands[home]
                 network.operands = [masked if v == bare else v for v in network.operands]
+
+
+def comparisons(t: Term) -> Choice | None:
+    """The choice that a term is, if each of its values is chosen by one comparison in a single order of numbers."""
+    choice = choice_of(t)
+    if choice is None or any(c.equal for row in choice.rows for c in row.guard):
+        return None
+    parts = [*((part,) for part in choice.around), *(row.parts for row in choice.rows[:-1])]
+    return choice if all(len(p) == 1 and _is_order(p[0]) for p in parts) else None
+
+
+def _is_order(part: Part) -> bool:
+    if not isinstance(part, Relation):
+        return False
+    return not any(d.periodic or d.directions > 1 or d.listed for d in domains_compared(part.left, part.right))
 
 
 def _is_chosen(value: Value, left: Value, right: Value, kind: ops.Where) -> bool:

@@ -10,7 +10,7 @@ from combdiff.arrays.lower.arrays import Arrays, Labels, Value, alignment, domai
 from combdiff.arrays.plan import Step
 from combdiff.errors import UnsupportedError
 from combdiff.terms.conditions.ordering import is_kept
-from combdiff.terms.terms import App, Const, Mul, Sum, Term, Var, add, mul, number, terms_of
+from combdiff.terms.terms import App, Const, Mul, Reduce, Sum, Term, Var, add, mul, number, terms_of
 from combdiff.terms.types import Domain, Index
 
 Atom = Var | App | Sum
@@ -66,6 +66,8 @@ def _indices(atom: Atom) -> Labels:
     match atom:
         case Var():
             return (atom,)
+        case App(Reduce() as whole, ()):
+            return tuple(sorted((v for v in whole.free if isinstance(v.kind, Index)), key=lambda v: v.uid))
         case App(_, args):
             return tuple(v for a in args for v in affine(a).variables)
         case _:
@@ -151,6 +153,9 @@ def _integers(arrays: Arrays, atom: Atom) -> Value:
     if isinstance(atom, Sum):
         assert atom.counted is not None, "a size"
         return arrays.size(atom.counted)
+    if isinstance(atom.function, Reduce):
+        assert arrays.placed is not None, "what computes it"
+        return arrays.placed(atom.function)
     assert isinstance(atom.function, Var), "an integer tensor"
     return entry(arrays, arrays.integer_tensors[atom.function], [affine(a) for a in atom.args])
 
@@ -422,5 +427,5 @@ def _padded(arrays: Arrays, a: Value, u: Var, v: Var, by: int) -> Value:
     axis = a.labels.index(u)
     labels = tuple(v if w == u else w for w in a.labels)
     start = by + (domain_of(u).lower or 0) - (domain_of(v).lower or 0)
-    step = arrays.builder.step(ops.Padded(axis, start), (a.step,), map(domain_of, labels), a.step.complex)
-    return Value(step, labels)
+    op = ops.Put(((),), (tuple(range(len(labels))),), False, (((axis, start),),))
+    return Value(arrays.builder.step(op, (a.step,), map(domain_of, labels), a.step.complex), labels)

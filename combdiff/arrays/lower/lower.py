@@ -6,7 +6,8 @@ bindings and bodies are arrays over their free indices, and equal arrays are com
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 
 from combdiff.arrays import ops
 from combdiff.arrays.lower.argument_names import ArgumentNames
@@ -31,9 +32,10 @@ from combdiff.arrays.lower.conditions import (
 )
 from combdiff.arrays.lower.cumulative import cumulative
 from combdiff.arrays.lower.factoring import factored
-from combdiff.arrays.lower.guarding import Guarding
+from combdiff.arrays.lower.guarding import Guarding, comparisons
 from combdiff.arrays.lower.indexing import affine, entry, scatter
-from combdiff.arrays.lower.reducing import entry_of_ties, reduced
+from combdiff.arrays.lower.inverses import solved
+from combdiff.arrays.lower.reducing import entry_of_ties, place_of, reduced
 from combdiff.arrays.lower.signature import (
     Result,
     check_supported,
@@ -53,9 +55,12 @@ from combdiff.arrays.passes.scaling import scaled_early
 from combdiff.arrays.passes.sharing import Shared
 from combdiff.arrays.passes.translations import translated
 from combdiff.arrays.plan import Plan, Step, interned
+from combdiff.arrays.ranges.cutting import cut
+from combdiff.arrays.ranges.intervals import sizes_of_parts
 from combdiff.calculus.demands import demanded
 from combdiff.errors import UnsupportedError
-from combdiff.terms.conditions.guards import Guard, under
+from combdiff.terms.conditions.comparing import Relation
+from combdiff.terms.conditions.guards import Guard, both, under, unguarded
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     ONE,
@@ -147,6 +152,7 @@ class _Lowering(Solving, Guarding):
         Solving.__init__(self, lambda f, taken: lower(f, self.sizes, taken, names), unknowns, names)
         Guarding.__init__(self)
         self.arrays = Arrays()
+        self.arrays.placed = partial(place_of, self)
         self.names = self.arrays.names
         self.contractions = Contractions(self.arrays, self.sizes, shared)
         self.parameters = Parameters(self.arrays, parts, names, of_equation)
@@ -174,13 +180,16 @@ class _Lowering(Solving, Guarding):
         self.guards = ()
         outputs = tuple(self.array(t) for t in self.result.outputs)
         outputs, self.names = scaled_early(outputs, self.names, self.sizes)
+        outputs, self.names = cut(outputs, self.names, self.sizes)
         outputs, self.names = translated(outputs, self.names, self.sizes)
         outputs, self.names = stacked(outputs, self.names, self.sizes)
         outputs, self.names = written_at(outputs, self.names, self.sizes)
+        outputs, self.names = solved(outputs, self.names, self.sizes)
         outputs, self.names = factored(outputs, self.names, self.sizes)
         outputs, self.names = interned(outputs, self.names)
         taken = self.parameters.used(self.taken(arguments, outputs), outputs)
-        return Plan((*taken, *self.optional_starts()), outputs, self.result.tupled, self.sizes, self.names)
+        sizes = self.sizes | sizes_of_parts(outputs, self.sizes)
+        return Plan((*taken, *self.optional_starts()), outputs, self.result.tupled, sizes, self.names)
 
     # --- arrays ---------------------------------------------------------------------------------------------------
 
@@ -234,6 +243,8 @@ class _Lowering(Solving, Guarding):
                 return Value(self.root(t), ())
             case App() | Proj():
                 return self._number_of(t)
+            case Add() if choice := comparisons(t):
+                return self.chosen(choice, wanted)
             case Add(terms):
                 pairs = [split_coefficient(u) for u in terms]
                 return self.arrays.total([(c, self.scalar(u, wanted)) for c, u in pairs], wanted)
@@ -292,6 +303,8 @@ class _Lowering(Solving, Guarding):
                 return Value(step, value.labels)
             case App(Diff("inverse", Lam()), _):
                 return self.solve(t)
+            case App(Reduce() as places, ()):
+                return place_of(self, places)
             case App(Reduce() as shares, args):
                 return entry_of_ties(self, shares, args)
             case App(Var() as f, args) if f in self.functions:
@@ -324,7 +337,7 @@ class _Lowering(Solving, Guarding):
 
     def _product(self, t: Mul | Sum, wanted: Sequence[Var]) -> Value:
         summed, body = (t.indices, t.body) if isinstance(t, Sum) else ((), t)
-        spread = distributed(summed, body)
+        spread = None if _is_chosen_by(body, summed) else distributed(summed, body)
         if spread is not None:
             return self.scalar(spread, wanted)
         within = self.summed_within(summed, body)
@@ -442,7 +455,8 @@ class _Lowering(Solving, Guarding):
             wanted = (*stay, *(v for v in wanted if v not in stay))
         with self.under(guards):
             value = self._masked_sum(summed, rest, stay, wanted)
-        return scatter(self.arrays, value, forms, [v for v in stay if v not in summed]) if forms else value
+        with self.under(both(guards, _held_at(stay, rest))):
+            return scatter(self.arrays, value, forms, [v for v in stay if v not in summed]) if forms else value
 
     def _masked(self, masks: Sequence[Condition], summed: list[Var], rest: Term, alone: bool) -> tuple[list[Var], Term]:
         """What is left to sum over, and of what: under the δ that are solved for nothing, or read where two meet."""
@@ -482,6 +496,20 @@ class _Lowering(Solving, Guarding):
     def _summed(self, value: Value, summed: Sequence[Var]) -> Value:
         absent = [self.arrays.size(domain_of(v)) for v in summed if v not in value.labels]
         return self.arrays.product(ONE, [*absent, self.arrays.reduce(value, summed)])
+
+
+def _held_at(places: Collection[Var], t: Term) -> Guard:
+    """The conditions on what stands in certain places, under which numbers stand that decide them, as of an argmax."""
+    return tuple(c for c in unguarded(t)[0] if all(v in places for v in c.free if isinstance(v.kind, Index)))
+
+
+def _is_chosen_by(body: Term, summed: Sequence[Var]) -> bool:
+    """Whether numbers with all summed indices choose between terms, so that no term alone is a smaller product."""
+    choice = comparisons(split_coefficient(body)[1])
+    asked = [part for row in choice.rows for part in row.parts] if choice else []
+    sides = [side for part in asked if isinstance(part, Relation) for side in (part.left, part.right)]
+    numbers = {v for side in sides if not isinstance(side.type, Index) for v in side.free}
+    return bool(sides) and numbers.issuperset(summed)
 
 
 def _user_name(function: Term) -> str:

@@ -5,6 +5,8 @@ maximum(j, c, x(j))        the maximum of x(j) − [not c] ∞
 ties(j, x(j))(k)           [max x ≤ x(k)] over how many there are
 logsumexp(j, x(j))         M + log Σ exp(x − M), with M the maximum: nothing overflows
 softmax(j, x(j))(k)        exp(x(k) − M) over their sum
+det(A), inv(A)(i, j)       one step for all matrices, stacked along what else they depend on
+argmax(j, c, x(j))         where x = max x and c first holds, so that what takes no part is not found among many −∞
 """
 
 from __future__ import annotations
@@ -16,8 +18,11 @@ from combdiff.arrays import ops
 from combdiff.arrays.lower.arrays import Arrays, Value, domain_of
 from combdiff.arrays.lower.indexing import affine, entry, position, shifted
 from combdiff.arrays.numbers import is_whole
+from combdiff.arrays.plan import Step
 from combdiff.terms.conditions.comparing import Relation, comparison_of, is_weighted
 from combdiff.terms.conditions.guards import Condition, Finite, under, unguarded
+from combdiff.terms.laws.matrices import direction_of, matrix_of
+from combdiff.terms.nodes import MATRICES, OF_MATRICES
 from combdiff.terms.terms import MINUS_ONE, ONE, ZERO, Const, Reduce, Term, Var, add, call, number, total
 from combdiff.terms.types import Index, is_complex
 
@@ -41,6 +46,8 @@ class Lowering(Protocol):
 
 def reduced(low: Lowering, t: Reduce, wanted: Sequence[Var]) -> Value:
     """`prod`, `maximum`, `logsumexp` … as an array over the indices that it depends on."""
+    if t.kind in OF_MATRICES:
+        return of_matrices(low, t)
     if t.kind == "norm":
         # a root of squares is harmless, and is compared with 0 where it stands under that condition
         square = low.scalar(total(t.indices, call("abs2", t.body)))
@@ -82,7 +89,7 @@ def _barred(low: Lowering, t: Reduce) -> Value:
     value = low.scalar(t.body)
     if t.mark == ONE:
         return value
-    sign = MINUS_ONE if t.kind in ("maximum", "ties", "logsumexp", "softmax") else ONE
+    sign = MINUS_ONE if t.kind in ("maximum", "argmax", "ties", "logsumexp", "softmax") else ONE
     infinite, zero = low.arrays.named("inf"), low.arrays.number(ZERO)
     without = ops.Where("==" if is_weighted(t) else "<=", None, ZERO)
     bar = low.arrays.elementwise(without, [low.scalar(t.mark), zero, infinite], complex=False)
@@ -105,11 +112,59 @@ def _over(low: Lowering, value: Value, indices: Sequence[Var]) -> Value:
     return Value(low.arrays.arranged(value, labels), labels)
 
 
+def of_matrices(low: Lowering, t: Reduce) -> Value:
+    """A function of matrices, with the axes of its matrix last if its value is one."""
+    parts = [low.scalar(m.body) for m in (matrix_of(t), direction_of(t)) if m is not None]
+    outer = tuple(dict.fromkeys(v for part in parts for v in part.labels if v not in t.indices))
+    own = t.indices if t.kind in MATRICES else ()
+    arrays = tuple(_as_array(low, low.arrays.arranged(part, (*outer, *t.indices))) for part in parts)
+    over_complex = is_complex(t.type)
+    step = low.arrays.builder.step(ops.OfMatrices(t.kind), arrays, map(domain_of, (*outer, *own)), over_complex)
+    return Value(step, (*outer, *own))
+
+
+def _as_array(low: Lowering, step: Step) -> Step:
+    """What linear algebra takes: numbers with a fraction, whatever the entries are made of."""
+    if not is_whole(step):
+        return step
+    return low.arrays.builder.step(ops.AsFloat(), (step,), step.domains)
+
+
+def place_of(low: Lowering, t: Reduce) -> Value:
+    """The value of the index at which the largest, or the least, number is first reached."""
+    kind, value = t.kind, _over(low, _barred(low, t), t.indices)
+    (axis,) = (value.labels.index(i) for i in t.indices)
+    if t.mark != ONE:
+        best = _best(low, "maximum" if kind == "argmax" else "minimum", _floating(low, value), t.indices)
+        part = low.scalar(t.mark)
+        value = low.arrays.elementwise(ops.Where("==", None, ZERO), [value, best, part], value.labels, complex=False)
+        kind = "argmax"
+    rest = tuple(v for v in value.labels if v not in t.indices)
+    step = low.arrays.builder.step(ops.Reduced(kind, (axis,)), (value.step,), map(domain_of, rest))
+    (index,) = t.indices
+    points = low.arrays.integers(index)
+    if domain_of(index).first(2) == 0:
+        return Value(step, rest)
+    at = ops.Gather((tuple(range(len(rest))),), len(rest))
+    return Value(low.arrays.builder.step(at, (points.step, step), map(domain_of, rest)), rest)
+
+
+def _best(low: Lowering, kind: str, value: Value, indices: Sequence[Var]) -> Value:
+    """The largest, or the least, of numbers along their indices."""
+    axes = tuple(value.labels.index(i) for i in indices)
+    rest = tuple(v for v in value.labels if v not in indices)
+    return Value(low.arrays.builder.step(ops.Reduced(kind, axes), (value.step,), map(domain_of, rest)), rest)
+
+
 # --- shares of the largest ------------------------------------------------------------------------------------------
 
 
 def entry_of_ties(low: Lowering, t: Reduce, args: Sequence[Term]) -> Value:
-    """The share in a maximum of the value at some place."""
+    """The share in a maximum of the value at some place, or an entry of an inverse."""
+    if t.kind in MATRICES:
+        whole = of_matrices(low, t)
+        at = dict(zip(t.indices, args, strict=True))
+        return entry(low.arrays, whole.step, [affine(at.get(v, v)) for v in whole.labels])
     if t.kind == "softmax":
         most, top, count = _exponentials(low, t)
         count = _nonzero(low, count, most) if is_weighted(t) else count
@@ -129,10 +184,7 @@ def entry_of_ties(low: Lowering, t: Reduce, args: Sequence[Term]) -> Value:
 def _largest(low: Lowering, t: Reduce) -> tuple[Value, Value]:
     """What takes part, the rest barred, and the largest of it."""
     value = _floating(low, _over(low, _barred(low, t), t.indices))
-    axes = tuple(value.labels.index(i) for i in t.indices)
-    rest = tuple(v for v in value.labels if v not in t.indices)
-    most = low.arrays.builder.step(ops.Reduced("maximum", axes), (value.step,), map(domain_of, rest))
-    return value, Value(most, rest)
+    return value, _best(low, "maximum", value, t.indices)
 
 
 def _exponentials(low: Lowering, t: Reduce) -> tuple[Value, Value, Value]:

@@ -28,8 +28,8 @@ _FRESH = (
     ops.CumulativeProduct,
     ops.Roll,
     ops.Scatter,
-    ops.Padded,
     ops.Put,
+    ops.OfMatrices,
     ops.Solve,
     ops.Stack,
 )
@@ -46,6 +46,7 @@ _SUMS = (
     ops.CumulativeSum,
     ops.Contraction,
     ops.Factors,
+    ops.OfMatrices,
     ops.Solve,
     ops.Stack,
 )
@@ -95,9 +96,10 @@ def _buffer(step: Step, uses: Mapping[Step, int], kinds: Mapping[Step, Kinds]) -
     """The operand to write over; one that is added is better than one that is subtracted."""
     rest = set().union(*(kinds[o] for o in step.operands), _of_coefficients(step))
     *rows, whole = step.rows
+    operands = step.operands[:1] if isinstance(step.op, ops.Put) else step.operands
     fit = [
         (_coefficient(step, n) != ONE, n)
-        for n, (o, places) in enumerate(zip(step.operands, rows, strict=True))
+        for n, (o, places) in enumerate(zip(operands, rows, strict=False))
         if places == whole and uses[o] == 1 and o.complex == step.complex and _is_fresh(o) and _holds(kinds[o], rest)
     ]
     return step.operands[min(fit)[1]] if fit else None
@@ -169,7 +171,7 @@ def _kinds(step: Step, known: Mapping[Step, Kinds], alike: bool) -> Kinds:
             return known[step.operands[0]]
         case ops.Scatter() | ops.Put():
             return of_operands | ({_DOUBLE, _COMPLEX} if step.complex else {_DOUBLE})
-        case ops.Where() if step.rank and not known[step.operands[2]] <= {_COMPLEX}:
+        case ops.Where(otherwise=Const()) if step.rank and not known[step.operands[2]] <= {_COMPLEX}:
             return known[step.operands[2]]
         case ops.Call() | ops.Conj() | ops.Power() if of_python and not is_whole_power(step):
             # NumPy's functions make numbers of Python its own, which have a dtype

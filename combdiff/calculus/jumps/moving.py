@@ -100,7 +100,7 @@ def _refuse_cuts(x: Var, own: Collection[Var], body: Term) -> None:
                 continue
             case Call(name, (of,)) if of.type == COMPLEX and SCALAR_FUNCTIONS[name].has_cut:
                 crosses = of
-            case Reduce("ties", of):
+            case Reduce("ties" | "argmax" | "argmin", of):
                 crosses = of
             case _:
                 continue

@@ -55,6 +55,7 @@ SPELLING = Spelling(
     from_numpy="cp.asarray({0})",
     contiguous="cp.ascontiguousarray({0})",
     solve="cp.linalg.solve({0}, {1})",
+    linear_algebra="cp.linalg.",
     cholesky="cp.linalg.cholesky({0})",
     # a singular system is not refused: its step is infinite
     solver_words={**_SOLVER_WORDS, " <= 1e-12": " < 1e-12", "np.": "cp."},

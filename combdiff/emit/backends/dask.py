@@ -32,7 +32,7 @@ SPELLING = Spelling(
     points="{0}.vindex[{1}]",
     concrete="np.asarray({0})",
     put="",
-    pad="da.pad({0}, {1})",
+    join="da.concatenate([{0}], axis={1})",
     add_at="",
     added_at="added_at",
     stack="da.stack([{0}])",

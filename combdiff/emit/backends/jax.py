@@ -80,6 +80,7 @@ SPELLING = Spelling(
     broadcast="jnp.broadcast_to({0}, {1})",
     put="{0} = {0}.at[{3}].set({2})",
     increase="{0} = {0}.at[{3}].add({2})",
+    decrease="{0} = {0}.at[{3}].add(-({2}))",
     add_at="{0} = {0}.at[{3}].add({2})",
     entries='{0}.at[{1}].get(mode="fill", wrap_negative_indices=False)',
     kept="{0} = jnp.where((({1} >= 0) & ({1} < {2})).all(), {0}, jnp.nan)",
@@ -93,6 +94,7 @@ SPELLING = Spelling(
     from_numpy="jnp.asarray({0})",
     contiguous="jnp.asarray({0})",
     solve="jnp.linalg.solve({0}, {1})",
+    linear_algebra="jnp.linalg.",
     cholesky="jnp.linalg.cholesky({0})",
     solver_words=_SOLVER_WORDS,
 )

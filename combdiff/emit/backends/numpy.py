@@ -60,6 +60,7 @@ SPELLING = Spelling(
     stack="np.stack([{0}])",
     contiguous="np.ascontiguousarray({0})",
     solve="np.linalg.solve({0}, {1})",
+    linear_algebra="np.linalg.",
     cholesky="np.linalg.cholesky({0})",
     power="np.power({0}, {1})",
     power_complex="np.power({0}, {1}, dtype=complex)",

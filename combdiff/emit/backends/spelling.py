@@ -79,14 +79,15 @@ class Spelling:
     flip: str = ""
     # several index arrays, or one of several axes, if brackets do not take them: their axes then come first
     points: str = ""
-    # integers of the caller's, as those brackets take them
+    # integers of the caller's, or that data decide, as those brackets take them
     concrete: str = "{0}"
 
     # a scatter, as statements: array, index in brackets, values, index; where the one that is needed is empty, values
     # are masked and summed
     put: str = "{0}[{3}] = {2}"
-    pad: str = ""  # an array and, for each axis, how many zeros stand before and behind it; where `put` is empty
+    join: str = ""  # arrays along an axis, where `put` is empty
     increase: str = "{0}[{3}] += {2}"
+    decrease: str = "{0}[{3}] -= {2}"
     add_at: str
     add_flat: str = ""  # the same of all entries in a row, where that is quicker: array, one index array, values
     added_at: str = ""  # the function among the solvers that adds, where arrays are not written to
@@ -119,5 +120,6 @@ class Spelling:
     # equations; `solver_words` are replaced in the text of the solvers, which is NumPy's
     solve: str
     cholesky: str = ""
+    linear_algebra: str = ""  # where functions of matrices are
     scan: bool = True  # whether there are loops whose states are kept
     solver_words: Mapping[str, str] = field(default_factory=dict)

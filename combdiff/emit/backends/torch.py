@@ -64,6 +64,7 @@ SPELLING = Spelling(
     from_numpy="torch.as_tensor({0}, device={1}.device)",
     contiguous="{0}.contiguous()",
     solve="torch.linalg.solve({0}, {1})",
+    linear_algebra="torch.linalg.",
     cholesky="torch.linalg.cholesky({0})",
     solver_words={
         "np.size(x)": "x.numel()",
@@ -83,13 +84,14 @@ SPELLING = Spelling(
         """    from scipy.linalg import lu_solve
 
     return lu_solve(factors, k, 2 * adjoint, check_finite=False)""": (
-            "    return torch.linalg.lu_solve(*factors, k[:, None], adjoint=adjoint)[:, 0]"
+            "    columns = k if k.ndim > 1 else k[:, None]\n"
+            "    return torch.linalg.lu_solve(*factors, columns, adjoint=adjoint).reshape(k.shape)"
         ),
         """    from scipy.linalg import solve_triangular
 
     y = solve_triangular(factor, k, 0, lower=True, check_finite=False)
     return solve_triangular(factor, y, 2, lower=True, check_finite=False)""": (
-            "    return torch.cholesky_solve(k[:, None], factor)[:, 0]"
+            "    return torch.cholesky_solve(k if k.ndim > 1 else k[:, None], factor).reshape(k.shape)"
         ),
         "np.empty(shape, dtype=kind)": "torch.empty(shape, dtype=kind, device=states[0].device)",
         "np.": "torch.",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from combdiff.errors import LanguageError, Span
-from combdiff.language.inference import conditions, operators, reductions
+from combdiff.language.inference import conditions, operators, reductions, tensors
 from combdiff.language.inference.fit import index_slots
 from combdiff.language.inference.scope import Closure, Entry, Ready, Scope, Textual
 from combdiff.language.parsing.syntax import (
@@ -36,6 +36,7 @@ from combdiff.language.vocabulary import (
 )
 from combdiff.terms import terms
 from combdiff.terms.inclusion import included, over_complex, widened
+from combdiff.terms.nodes import ALONG, OF_MATRICES
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import App, Call, Const, Diff, Lam, Let, Sum, Term, Tuple, Var
 from combdiff.terms.types import Index, Map, Number, Product, Type, is_complex
@@ -133,6 +134,10 @@ def _builtin(el: Elaborator, name: str, args: Sequence[Argument], scope: Scope, 
         return conditions.where(el, args[0], tuple(args[1:]), scope)
     if name == "norm" and len(args) == 1:
         return reductions.norm(el, args[0], scope)
+    if name in tensors.RANKS:
+        return tensors.named(el, name, args, scope, span)
+    if name in OF_MATRICES - ALONG:
+        return reductions.of_matrix(el, name, args, scope, span)
     _refuse_conditions(name, args)
     _refuse_missing(name, args, span)
     row = SCALAR_FUNCTIONS.get(name)

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 
 from combdiff.errors import BudgetError, CombDiffError, LanguageError, Span, UnsupportedError
 from combdiff.language import habits
-from combdiff.language.inference import calls, conditions
+from combdiff.language.inference import calls, conditions, tensors
 from combdiff.language.inference.declarations import Kinds
 from combdiff.language.inference.domains import Ranges
 from combdiff.language.inference.fit import fit
 from combdiff.language.inference.lattice import check_points
+from combdiff.language.inference.reductions import check_ranges
 from combdiff.language.inference.resolution import resolved
 from combdiff.language.inference.scope import Closure, Entry, Ready, Scope, Textual
 from combdiff.language.inference.size_names import check_names_of_sizes
@@ -25,10 +26,8 @@ from combdiff.language.inference.slots import Slots
 from combdiff.language.parsing.building import binds_nothing
 from combdiff.language.parsing.syntax import (
     Apply,
-    Arithmetic,
     Binders,
     Block,
-    Caret,
     Comparison,
     Compose,
     Definition,
@@ -41,16 +40,13 @@ from combdiff.language.parsing.syntax import (
     Numeral,
     Param,
     Parens,
-    Plus,
-    Prime,
     Summation,
-    Times,
     TypeName,
     nodes_of,
 )
 from combdiff.language.vocabulary import CONSTANTS, FUNCTIONS, RESERVED, did_you_mean, in_words
 from combdiff.terms import terms
-from combdiff.terms.inclusion import as_complex_as, written_where_needed
+from combdiff.terms.inclusion import written_where_needed
 from combdiff.terms.recursion import deep_recursion
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import Const, Let, Term, Tuple, Var
@@ -79,6 +75,7 @@ def infer(module: Module, *, keep: Collection[str] = ()) -> Term:
             term = written_where_needed(term)
             if any(d.directions > 1 for d in elaborator.kinds.domains.values()):
                 check_points(term, elaborator.places)
+            check_ranges(term, elaborator.places)
             return term
     except CombDiffError as error:
         error.located(module.source)
@@ -155,7 +152,7 @@ class Elaborator:
             case Numeral(value):
                 return Const(value)
             case Apply(function, args):
-                return calls.call(self, calls.callee(self, function, scope, args), args, scope, e.span, function)
+                return self.applied(function, args, scope, e.span)
             case Lambda():
                 return self.lambda_(e, scope, wanted)
             case Summation():
@@ -176,37 +173,19 @@ class Elaborator:
                 return calls.compose(self, e, scope)
             case _:
                 try:
-                    return self._arithmetic(e, scope)
+                    return tensors.arithmetic(self, e, scope)
                 except UnsupportedError as problem:  # a number of too many digits
                     problem.span = problem.span or e.span
                     raise
 
-    def _arithmetic(self, e: Arithmetic, scope: Scope) -> Term:
-        match e:
-            case Plus(parts):
-                operands = [self._signed(minus, part, scope) for minus, part in parts]
-                return as_complex_as(operands, terms.add(*operands))
-            case Times(parts):
-                operands = [self._factor(below, part, scope) for below, part in parts]
-                return as_complex_as(operands, terms.mul(*operands))
-            case Caret(base, exponent):
-                below, above = self.number(base, scope), self.number(exponent, scope)
-                if below == terms.ZERO and isinstance(above, Const) and above.real < 0 and not self._guards:
-                    raise _division_by_zero(e.span)
-                # z^0 is the real number 1 for every z
-                return as_complex_as((below,) if above != terms.ZERO else (), terms.power(below, above))
-            case Prime(of):
-                return terms.conj(self.number(of, scope))
+    def applied(self, function: Expr, args: Sequence[Expr | Ready], scope: Scope, span: Span) -> Term:
+        """The term of `function(args)`."""
+        return calls.call(self, calls.callee(self, function, scope, args), args, scope, span, function)
 
-    def _signed(self, minus: bool, part: Expr, scope: Scope) -> Term:
-        term = self.number(part, scope)
-        return terms.neg(term) if minus else term
-
-    def _factor(self, below: bool, part: Expr, scope: Scope) -> Term:
-        term = self.number(part, scope)
-        if below and term == terms.ZERO and not self._guards:
-            raise _division_by_zero(part.span)
-        return terms.power(term, terms.MINUS_ONE) if below else term
+    @property
+    def is_guarded(self) -> bool:
+        """Whether what is read counts only under a condition."""
+        return bool(self._guards)
 
     def guarded(self, e: Expr | Ready, scope: Scope, facts: Sequence[conditions.Fact] = ()) -> Term:
         """The term of a number that counts only under a condition: where that never holds, it may be no number."""
@@ -233,7 +212,9 @@ class Elaborator:
         match term.type:
             case Map(params) as kind if kind.is_tensor:
                 entry = f"{name or 'C'}({', '.join('ijklmnop'[: len(params)])})"
-                remedy = f"write its entry: {entry}, conjugated {entry}'"
+                remedy = (
+                    f"write its entry: {entry}, conjugated {entry}'; of every entry a function is f.({name or 'C'})"
+                )
             case Map():
                 remedy = f"apply it: {name or 'f'}(x)"
             case _:
@@ -340,6 +321,8 @@ class Elaborator:
             raise LanguageError(f"{name} is a keyword of the language", span=span, remedy="choose another name")
 
     def _summation(self, e: Summation, scope: Scope) -> Term:
+        if not e.params:
+            return tensors.of_all_entries(self, e.body, scope)
         indices = tuple([self.bound(p) for p in e.params])
         for p, index in zip(e.params, indices, strict=True):
             if index.kind != REAL and not isinstance(index.kind, Index):
@@ -462,7 +445,3 @@ class Elaborator:
                 span=span,
                 remedy="bind values (`a = …`) that are shared, or keep the function unknown with keep=",
             )
-
-
-def _division_by_zero(span: Span) -> LanguageError:
-    return LanguageError("division by zero", span=span, remedy="remove the factor")

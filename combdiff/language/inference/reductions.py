@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from combdiff.errors import LanguageError, Span
 from combdiff.language.inference import conditions
+from combdiff.language.inference.fit import fit
 from combdiff.language.inference.scope import Entry, Ready, Scope
 from combdiff.language.parsing.syntax import (
     Binders,
@@ -23,8 +24,9 @@ from combdiff.language.vocabulary import in_words
 from combdiff.terms import terms
 from combdiff.terms.conditions.comparing import compared
 from combdiff.terms.conditions.guards import under, unguarded
-from combdiff.terms.terms import MINUS_ONE, ONE, Lam, Term, Var
-from combdiff.terms.types import REAL, Index, Map, is_complex
+from combdiff.terms.laws.matrices import MATRIX_FUNCTIONS, applied
+from combdiff.terms.terms import MINUS_ONE, ONE, PLACES, Lam, Reduce, Term, Var, subterms
+from combdiff.terms.types import REAL, Index, Map, entry_range, is_complex
 
 if TYPE_CHECKING:
     from combdiff.language.inference.infer import Elaborator
@@ -32,12 +34,7 @@ if TYPE_CHECKING:
 
 def reduction(el: Elaborator, name: str, args: Sequence[Expr | Ready], scope: Scope, span: Span) -> Term:
     """The term of a reduction; a mean is a sum divided by the number of its terms."""
-    if len(args) not in (2, 3):
-        raise LanguageError(
-            f"{name} takes its indices, perhaps a condition, and a number",
-            span=span,
-            remedy=f"write {name}(i, x(i)), {name}((i, j), A(i, j)) or {name}((i, j), i < j, A(i, j))",
-        )
+    _check_count(name, args, span)
     params = _indices(args[0], name)
     _refuse_numbers(name, args, scope)
     indices = tuple(el.bound(p) for p in params)
@@ -51,6 +48,8 @@ def reduction(el: Elaborator, name: str, args: Sequence[Expr | Ready], scope: Sc
     entries: dict[str, Entry | None] = {index.name: index for index in indices}
     inner = scope.child(entries)
     mark, body = _mark_and_body(el, name, args[1:], inner)
+    if name in PLACES:
+        _check_one(indices, args[0].span)
     if name == "mean":
         count = terms.total(indices, mark)
         return terms.mul(terms.power(count, MINUS_ONE), terms.total(indices, body))
@@ -62,7 +61,7 @@ def reduction(el: Elaborator, name: str, args: Sequence[Expr | Ready], scope: Sc
         return _running(indices, body, args[0].span)
     made = terms.reduction(name, indices, mark, body)
     if name != "softmax":
-        return made
+        return terms.apply(made) if name in PLACES else made
     own = tuple(terms.fresh(i.name, i.kind) for i in indices)
     return Lam(own, terms.apply(made, *own))
 
@@ -81,6 +80,40 @@ def _mark_and_body(el: Elaborator, name: str, args: Sequence[Expr | Ready], scop
         return weight, under(unguarded(weight)[0], el.number(second, scope))
     guard = conditions.conditional(el, first, scope, among_indices=True)
     return guard(ONE), guard(el.guarded(second, scope, guard.facts))
+
+
+def _check_count(name: str, args: Sequence[Expr | Ready], span: Span) -> None:
+    if len(args) not in (2, 3):
+        of_several = f"{name}((i, j), A(i, j)) or {name}((i, j), i < j, A(i, j))"
+        raise LanguageError(
+            f"{name} takes its indices, perhaps a condition, and a number",
+            span=span,
+            remedy=f"write {name}(i, x(i)), {f'{name}(i, 0 < i, x(i))' if name in PLACES else of_several}",
+        )
+
+
+def _check_one(indices: Sequence[Var], span: Span) -> None:
+    """What has an index for its value runs over one."""
+    if len(indices) != 1:
+        raise LanguageError(
+            "argmax and argmin run over one index, whose value they are",
+            span=span,
+            remedy="for each i of a matrix write argmax(j, A(i, j)), and argmax(i, maximum(j, A(i, j))) for its row",
+        )
+
+
+def check_ranges(term: Term, places: Mapping[Var, Span]) -> None:
+    """The value of argmax is a number of a range, and no point of a lattice or of a list."""
+    for t in subterms(term):
+        if not (isinstance(t, Reduce) and t.kind in PLACES):
+            continue
+        domain = entry_range(t.type)
+        if domain is not None and (domain.listed or domain.directions > 1):
+            raise LanguageError(
+                f"{t.kind} runs over the numbers of a range, and {t.indices[0].name} is a point of {domain.name}",
+                span=places.get(t.indices[0]),
+                remedy="number the points, x::RV, and keep their coordinates in arrays of integers",
+            )
 
 
 def _running(indices: Sequence[Var], body: Term, span: Span) -> Term:
@@ -107,6 +140,44 @@ def norm(el: Elaborator, arg: Expr | Ready, scope: Scope) -> Term:
     own = tuple(terms.fresh(names[n % len(names)], p) for n, p in enumerate(kind.params))
     el.places.update(dict.fromkeys(own, arg.span))
     return terms.reduction("norm", own, ONE, terms.apply(f, *own))
+
+
+def of_matrix(el: Elaborator, name: str, args: Sequence[Expr | Ready], scope: Scope, span: Span) -> Term:
+    """`det(A)`, `inv(A)`; `adjugate(A, K)` is the derivative of `adjugate` at A along K."""
+    if not args or len(args) > (2 if name == "adjugate" else 1):
+        raise LanguageError(f"{name} takes a matrix", span=span, remedy=f"write {name}(A), for A::RM or A::CM")
+    matrix, *along = (_matrix(el, name, arg, scope) for arg in args)
+    i, j = matrix.params
+    if along:
+        fit(along[0].type, matrix.type, el.ranges, args[1].span)
+    made = applied(name, matrix, *along)
+    if not MATRIX_FUNCTIONS[name].gives_matrix:
+        return made
+    own = terms.fresh(i.name, j.kind), terms.fresh(j.name, i.kind)
+    return Lam(own, terms.apply(made, *own))
+
+
+def _matrix(el: Elaborator, name: str, arg: Expr | Ready, scope: Scope) -> Lam:
+    """A square matrix, as a map of indices of its own."""
+    f = el.expr(arg, scope)
+    kind = f.type
+    if not (isinstance(kind, Map) and kind.is_array and len(kind.params) == 2):
+        raise LanguageError(
+            f"{name} takes a matrix, found {in_words(kind)}",
+            span=arg.span,
+            remedy=f"write {name}(A), or {name}((i, j) -> A(i, j) + B(i, j))",
+        )
+    if any(isinstance(p, Index) and p.domain is not None and p.domain.directions > 1 for p in kind.params):
+        raise LanguageError(
+            f"{name} takes a matrix whose rows and columns have one index each, and points of a lattice have several",
+            span=arg.span,
+            remedy="number the points: declare a domain with one direction",
+        )
+    fit(kind.params[1], kind.params[0], el.ranges, arg.span)
+    names = [p.name for p in f.params] if isinstance(f, Lam) else ["i", "j"]
+    i, j = (terms.fresh(n, p) for n, p in zip(names, kind.params, strict=True))
+    el.places.update(dict.fromkeys((i, j), arg.span))
+    return Lam((i, j), terms.apply(f, i, j))
 
 
 def _indices(over: Expr | Ready, name: str) -> tuple[Param, ...]:

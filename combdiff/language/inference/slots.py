@@ -14,12 +14,14 @@ from combdiff.terms.terms import (
     App,
     Const,
     Mul,
+    Reduce,
     Sum,
     Term,
     Var,
     add,
     domains_compared,
     index_atoms,
+    reductions_met,
     split_coefficient,
     terms_of,
 )
@@ -206,12 +208,11 @@ class Slots:
         if self._has_unknown(index):
             return False
         domain = self.ranges.resolve(slot)
-        held = [
-            c for a, sign, b in facts for c in _conditions(resolved(a, self.ranges), sign, resolved(b, self.ranges))
-        ]
-        return least_size(resolved(index, self.ranges), domain, held) is not None or is_kept(
-            resolved(index, self.ranges), domain, held
-        )
+        sides = [resolved(t, self.ranges) for t in (index, *(side for a, _, b in facts for side in (a, b)))]
+        place, *sides = reductions_met(sides)
+        signs = [sign for _, sign, _ in facts]
+        held = [c for a, sign, b in zip(sides[::2], signs, sides[1::2], strict=True) for c in _conditions(a, sign, b)]
+        return least_size(place, domain, held) is not None or is_kept(place, domain, held)
 
     def _from_end(self, index: Term, slot: Domain) -> int | None:
         """How far an index is from the end of its slot, -2 for n - 2; arrays tell whether there are so many."""
@@ -296,6 +297,8 @@ def _name_of(index: Term) -> str:
             return name
         case App(Var(name), args):
             return f"{name}({', '.join(map(affine_text, args))})"
+        case App(Reduce(kind) as whole, ()):
+            return f"{kind}({whole.indices[0].name}, …)"
         case Sum() if index.counted is not None:
             domain = index.counted
             return domain.name if domain.sized else f"size({domain.name})"

@@ -23,9 +23,12 @@ from combdiff.language.parsing.syntax import (
     Comparison,
     Compose,
     Definition,
+    Dotted,
+    Each,
     Expr,
     Junction,
     Lambda,
+    LeftDivision,
     MapType,
     Name,
     Negation,
@@ -46,6 +49,8 @@ if TYPE_CHECKING:
 
 LARGEST_EXPONENT = 400
 _MOST_DIGITS = 1000
+_PLAIN = frozenset(("PLUS", "MINUS", "STAR", "SLASH"))
+_SIGNS = {"DOT_MINUS": "-"}
 _RELATIONS = {"≤": "<=", "≥": ">=", "≠": "!="}
 
 
@@ -173,6 +178,26 @@ def _chain(parts: Sequence[Piece | Token], inverse: str) -> tuple[tuple[bool, Ex
     return tuple(rest)
 
 
+def _operations(parts: Sequence[Piece | Token], inverse: str, chain: type[Plus | Times]) -> Expr:
+    """A chain of operators of one rank: flat, but for those with a dot and for left division, which take two each."""
+    if all(isinstance(part, Piece) or part.type in _PLAIN for part in parts):
+        return chain(_chain(parts, inverse), around(parts))
+    done, *rest = parts
+    assert isinstance(done, Piece)
+    left = expression(done)
+    for n in range(0, len(rest), 2):
+        sign, right = rest[n], rest[n + 1]
+        assert not isinstance(sign, Piece) and isinstance(right, Piece)
+        span = around(parts[: n + 3])
+        if sign.type in _PLAIN:
+            left = chain(((False, left), (sign.type == inverse, expression(right))), span)
+        elif sign.type == "BACKSLASH":
+            left = LeftDivision(left, expression(right), span)
+        else:
+            left = Dotted(_SIGNS.get(sign.type, str(sign)[1:]), left, expression(right), span)
+    return left
+
+
 def _distinct(named: Iterable[tuple[str, Span]], what: str) -> None:
     seen: dict[str, Span] = {}
     for name, span in named:
@@ -216,6 +241,23 @@ def _param(entry: Piece) -> Param:
             )
 
 
+def _summed_over(piece: Piece) -> Sequence[Param]:
+    """The indices of a sum: `i`, `(i, k::BZ)`."""
+    match piece.node:
+        case Binders(params):
+            return params
+        case Name(text, span):
+            return [Param(text, None, span)]
+        case Parens(items) if all(isinstance(item, Name) for item in items):
+            return [Param(item.text, None, item.span) for item in items if isinstance(item, Name)]
+        case _:
+            raise LanguageError(
+                "expected the indices that a sum runs over",
+                span=piece.span,
+                remedy="name them first: sum(i, x(i)), sum((i, j), A(i, j)); of all entries of a tensor: sum(A)",
+            )
+
+
 def _index(parts: Sequence[Piece | Token]) -> Param:
     """`k` or `k::BZ`."""
     kinds = [_type(piece) for piece in pieces(parts)]
@@ -241,9 +283,6 @@ class Builder:
     def entry(self, parts: list[Piece | Token]) -> Piece:
         if isinstance(parts[0], Piece):
             return parts[0]
-        return made(_index(parts), parts)
-
-    def index(self, parts: list[Piece | Token]) -> Piece:
         return made(_index(parts), parts)
 
     def plain(self, parts: list[Piece]) -> Piece:
@@ -275,14 +314,15 @@ class Builder:
         return made(Compose(_exprs(parts), span := around(parts)), parts, span)
 
     def plus(self, parts: list[Piece | Token]) -> Piece:
-        terms = list(_chain(parts, "MINUS"))
-        first = terms[0][1]
-        if isinstance(first, Plus) and len(first.terms) == 1:
-            terms[:1] = first.terms
-        return made(Plus(tuple(terms), span := around(parts)), parts, span)
+        found = _operations(parts, "MINUS", Plus)
+        if isinstance(found, Plus):
+            first = found.terms[0][1]
+            if isinstance(first, Plus) and len(first.terms) == 1:
+                found = Plus((*first.terms, *found.terms[1:]), found.span)
+        return made(found, parts, around(parts))
 
     def times(self, parts: list[Piece | Token]) -> Piece:
-        return made(Times(_chain(parts, "SLASH"), span := around(parts)), parts, span)
+        return made(_operations(parts, "SLASH", Times), parts, around(parts))
 
     def signed(self, parts: list[Piece | Token]) -> Piece:
         ((minus, operand),) = _chain(parts, "MINUS")
@@ -291,7 +331,15 @@ class Builder:
 
     def caret(self, parts: list[Piece | Token]) -> Piece:
         base, exponent = _exprs(parts)
-        return made(Caret(base, exponent, span := around(parts)), parts, span)
+        span = around(parts)
+        dotted = any(not isinstance(part, Piece) and part.type == "DOT_CARET" for part in parts)
+        found = Dotted("^", base, exponent, span) if dotted else Caret(base, exponent, span)
+        return made(found, parts, span)
+
+    def each(self, parts: list[Piece | Token]) -> Piece:
+        function, *args = _exprs(parts)
+        _refuse_number(function, around(parts))
+        return made(Each(function, tuple(args), span := around(parts)), parts, span)
 
     def prime(self, parts: list[Piece | Token]) -> Piece:
         (of,) = _exprs(parts)
@@ -301,20 +349,23 @@ class Builder:
         function, *given = pieces(parts)
         args = tuple(arg.node if isinstance(arg.node, Binders) else expression(arg) for arg in given)
         called = expression(function)
-        if isinstance(called, Numeral):
-            raise LanguageError(
-                "a number cannot be applied",
-                span=around(parts),
-                remedy="write a product with *: 2 * (x + y)",
-            )
+        _refuse_number(called, around(parts))
         return made(Apply(called, args, span := around(parts)), parts, span)
 
     def summation(self, parts: list[Piece | Token]) -> Piece:
-        found = pieces(parts)
-        indices = [piece for piece in found if isinstance(piece.node, Param)]
-        *condition, body = [expression(piece) for piece in found if piece not in indices]
-        params = _params([_param(index) for index in indices], "list of indices")
-        return made(Summation(params, body, span := around(parts), *condition), parts, span)
+        first, *rest = pieces(parts)
+        span = around(parts)
+        if not rest:
+            return made(Summation((), expression(first), span), parts, span)
+        if len(rest) > 2:
+            raise LanguageError(
+                "a sum has indices, perhaps a condition, and a term",
+                span=rest[2].span,
+                remedy="put several indices in parentheses: sum((p, q), A(p, q))",
+            )
+        *condition, body = map(expression, rest)
+        params = _params(_summed_over(first), "list of indices")
+        return made(Summation(params, body, span, *condition), parts, span)
 
     def definition(self, parts: list[Piece | Token]) -> Piece:
         pattern, sign, value = parts
@@ -370,6 +421,11 @@ class Builder:
     def domain(self, parts: list[Piece | Token]) -> Piece:
         name, settings, span = _declared(parts)
         return made(domain(name, settings, span), parts, span)
+
+
+def _refuse_number(called: Expr, span: Span) -> None:
+    if isinstance(called, Numeral):
+        raise LanguageError("a number cannot be applied", span=span, remedy="write a product with *: 2 * (x + y)")
 
 
 def _type_name(parts: Sequence[Token]) -> TypeName:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 DEEPEST = 200
 
-_BRACKETS = frozenset(("LPAR", "LSQB", "LBRACE"))
-_CLOSERS = {"LPAR": "RPAR", "LSQB": "RSQB", "LBRACE": "RBRACE", "BEGIN": "END", "LET": "END"}
+_BRACKETS = frozenset(("LPAR", "DOT_LPAR", "LSQB", "LBRACE"))
+_CLOSERS = {"LPAR": "RPAR", "DOT_LPAR": "RPAR", "LSQB": "RSQB", "LBRACE": "RBRACE", "BEGIN": "END", "LET": "END"}
 _OPENERS = {"RPAR": "(", "RSQB": "[", "RBRACE": "{", "END": "begin"}
 _MISSING = {"RPAR": "a closing )", "RSQB": "a closing ]", "RBRACE": "a closing }", "END": "an end"}
 _ASKS_FOR_MORE = frozenset(
@@ -36,6 +36,12 @@ _ASKS_FOR_MORE = frozenset(
         "STAR",
         "SLASH",
         "CARET",
+        "BACKSLASH",
+        "DOT_PLUS",
+        "DOT_MINUS",
+        "DOT_STAR",
+        "DOT_SLASH",
+        "DOT_CARET",
         "RELATION",
         "AND",
         "OR",
@@ -76,7 +82,7 @@ class Layout:
                     if not words or words[-1].type in _ASKS_FOR_MORE:
                         continue
                     token = token.update(type="SEP")
-                case "LPAR" | "LSQB" | "LBRACE" | "BEGIN" | "LET":
+                case "LPAR" | "DOT_LPAR" | "LSQB" | "LBRACE" | "BEGIN" | "LET":
                     open_.append(token)
                     _refuse_depth(open_)
                 case "RPAR" | "RSQB" | "RBRACE" | "END":

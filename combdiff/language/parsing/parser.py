@@ -133,7 +133,6 @@ _REMEDIES = {
     "¬": "write `not` before a condition",
     ":": "write x::T for a type, :conj for an action",
     "√": "write sqrt(x)",
-    "\\": "write sums and functions without LaTeX: sum(i, x(i)), exp(x)",
     "∫": "write sum(x::R, f(x)) for an integral",
     "%": "write a comment after #, and the remainder of a by b as a - b * floor(a / b)",
 }
@@ -160,7 +159,7 @@ def _remedy_of_stray(char: str, before: str, after: str) -> str:
     if attribute and owner and owner[1] in MODULES:
         return f"write the function without a prefix: {attribute[1]}(x)"
     if attribute and owner and attribute[1] in ("T", "H", "mT"):
-        return f"write the entries with exchanged indices: {owner[1]}(j, i){chr(39) * (attribute[1] == 'H')}"
+        return f"write {owner[1]}' for the adjoint, transpose({owner[1]}) for the transpose"
     return _REMEDIES.get(char, "remove it")
 
 
@@ -267,6 +266,8 @@ def _remedy(token: Token, wanted: frozenset[str], text: str) -> str:
             return "write a name for the size, x::RV{n}; the array determines its value"
         case "STAR", "*":
             return "write powers with ^: x^2"
+        case "BACKSLASH", _:
+            return "write sums and functions without LaTeX, sum(i, x(i)), exp(x), and a solution as A \\ b"
         case "ACTION", _ if before.isalnum():
             return f"write :: between a name and its type: x:{token}"
         case "NAME", _ if re.search(r"\breturn *$", text[: token.start_pos]):

@@ -52,7 +52,10 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class Summation:
-    """`sum((i, k::BZ), body)`, and `sum((i, j), i < j, body)`, whose condition says what takes part."""
+    """`sum((i, k::BZ), body)`, and `sum((i, j), i < j, body)`, whose condition says what takes part.
+
+    Without indices, `sum(A)`, it is of all entries of a tensor.
+    """
 
     params: tuple[Param, ...]
     body: Expr
@@ -128,6 +131,34 @@ class Caret:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftDivision:
+    """`A \\ b`, the x with A x = b."""
+
+    matrix: Expr
+    of: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Dotted:
+    """`a .* b`, entry by entry; `sign` is the operator without its dot."""
+
+    sign: str
+    left: Expr
+    right: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Each:
+    """`f.(a, b)`, a function of each entry."""
+
+    function: Expr
+    args: tuple[Expr, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class Parens:
     """`(a, b)`: a tuple of two or more."""
 
@@ -162,7 +193,7 @@ class Block:
     span: Span
 
 
-Arithmetic = Plus | Times | Caret | Prime
+Arithmetic = Plus | Times | Caret | Prime | LeftDivision | Dotted | Each
 Formula = Comparison | Junction | Negation
 Expr = Name | Numeral | Lambda | Apply | Summation | Arithmetic | Formula | Parens | Binders | Compose | Block
 

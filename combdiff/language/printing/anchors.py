@@ -9,6 +9,7 @@ each tells the range of the indices in it; but both have to learn that theirs ru
 
 from __future__ import annotations
 
+from combdiff.terms.nodes import MATRICES, OF_MATRICES, SHARES
 from combdiff.terms.terms import App, Diff, Lam, Let, Proj, Reduce, Sum, Term, Tuple, Var, subterms
 from combdiff.terms.types import Domain, Index, Map, Product, Type
 
@@ -43,6 +44,8 @@ def unanchored(term: Term) -> dict[Domain, set[Var]]:
                 assert isinstance(nodes, tuple), "only maps are applied"
                 for node, arg in zip(nodes[:-1], args, strict=True):
                     joins.same(node, joins.of(arg))
+            case Reduce(kind, _) if kind in OF_MATRICES:
+                joins.same(*map(joins.of, u.indices))
     return joins.unanchored()
 
 
@@ -92,8 +95,11 @@ class _Joins:
             case Proj(item, of):
                 nodes = self.of(of)
                 return nodes[item] if isinstance(nodes, tuple) else None
-            case Reduce("ties" | "softmax", _):
+            case Reduce(kind, _) if kind in SHARES | MATRICES:
+                # a matrix function's matrix is square
                 return (*(self.of(i) for i in t.indices), None)
+            case Reduce("argmax" | "argmin", _):
+                return (self.of(t.indices[0]),)
             case Diff(kind, of):
                 return _derivative(kind, self.of(of))
             case _:

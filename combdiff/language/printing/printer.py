@@ -30,10 +30,12 @@ from combdiff.language.printing.wrapping import WIDTH, wrapped
 from combdiff.terms.arithmetic import reads_from_the_end
 from combdiff.terms.conditions.choices import Choice, with_choices
 from combdiff.terms.conditions.comparing import conditions_told, is_weighted, reduced_told
+from combdiff.terms.laws.matrices import MATRIX_FUNCTIONS, arguments_of, written_name
 from combdiff.terms.recursion import deep_recursion
 from combdiff.terms.terms import (
     IMAGINARY,
     ONE,
+    ZERO,
     Add,
     App,
     Call,
@@ -164,6 +166,8 @@ class Printer:
         match t:
             case Var(name):
                 return self.names.get(t, name)
+            case App(Reduce() as function, ()):
+                return self.reduction(function)
             case App(function, args):
                 return f"{self.at(function, ATOM)}({self.list(args)})"
             case Tuple(items):
@@ -199,6 +203,8 @@ class Printer:
         """`maximum(j, j != i, x(j))`, `norm(x)`."""
         if t.kind == "norm":
             return f"norm({self.at(lam(t.indices, t.body))})"
+        if t.kind in MATRIX_FUNCTIONS:
+            return f"{written_name(t)}({self.list(arguments_of(t))})"
         inner = self.binding(t.indices)
         written = ", ".join(map(inner.parameter, t.indices))
         parts, body = ((), t.body) if is_weighted(t) else reduced_told(t)
@@ -236,8 +242,13 @@ class Printer:
         return sum_text((piece.startswith("-"), piece.removeprefix("-")) for piece in pieces), SUM
 
     def choice(self, t: Choice) -> str:
-        """`where(i < j, a, b)`."""
-        return f"where({condition_text(t.parts, self.side)}, {self.list((t.taken, t.other))})"
+        """`where(i < j, a, where(j < k, b, c))`."""
+        *rows, last = t.rows
+        text = "" if last.value == ZERO else self.at(last.value)
+        for row in reversed(rows):
+            told = [condition_text(row.parts, self.side), self.at(row.value), text]
+            text = f"where({', '.join(filter(None, told))})"
+        return f"where({condition_text(t.around, self.side)}, {text})" if t.around else text
 
     def product(self, factors: Sequence[Term]) -> str:
         coefficient, rest = (factors[0], factors[1:]) if isinstance(factors[0], Const) else (None, factors)

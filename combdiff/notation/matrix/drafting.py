@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import TYPE_CHECKING
 
+from combdiff.canon.canonical import laws_of_matrix
 from combdiff.canon.repeats import form
 from combdiff.notation.latex_names import latex_name
 from combdiff.notation.matrix.expr import (
@@ -22,10 +23,12 @@ from combdiff.notation.matrix.expr import (
     MatrixExpr,
     Named,
     Norm,
+    OfMatrix,
     Pi,
     Power,
     Transpose,
     Value,
+    inverse,
     scaled,
     summed,
 )
@@ -41,6 +44,7 @@ from combdiff.notation.matrix.network import (
 from combdiff.notation.matrix.slots import of_more_slots, tensor_terms, unfolded
 from combdiff.notation.matrix.tensors import RELATIONS, Arrangement, arrangements, sum_arrangements
 from combdiff.simplify.contraction.egraph import session
+from combdiff.terms.nodes import ALONG, MATRICES, OF_MATRICES
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     ONE,
@@ -221,6 +225,8 @@ class Drafting:
             case Conj(inner):
                 matrix, legs = self._matrix_entry(inner, free)
                 return f"(Conjugate {matrix})", legs
+            case App(Reduce(kind, _) as whole, (Var() as p, Var() as q)) if kind in MATRICES:
+                return self._atom(whole, lambda: self._of_matrix(whole)), (p, q)
             case App(head, args) if isinstance(head.type, Map) and head.type.is_tensor and not isinstance(head, Reduce):
                 legs = tuple(a for a in args if isinstance(a, Var))
                 if len(legs) < len(args) or len(legs) > 2 or not in_own_slots(factor):
@@ -236,6 +242,7 @@ class Drafting:
             number = self.numbered[term, legs] = len(self.atoms)
             self.atoms.append(made)
             symmetries = term.type.symmetries if isinstance(term.type, Map) and isinstance(term, Var) else ()
+            symmetries = laws_of_matrix(term, {}, ()) if isinstance(term, Reduce) else symmetries
             for law, holds in (
                 ("Real", not is_complex(term.type)),
                 ("Symmetric", SYMMETRIC in symmetries),
@@ -275,6 +282,19 @@ class Drafting:
             case _:
                 raise NoMatrixFormError
 
+    def _of_matrix(self, whole: Reduce) -> Draft:
+        """A function of a matrix: an inverse, an adjugate as that times the determinant, a determinant."""
+        if whole.kind in ALONG:
+            raise NoMatrixFormError
+        of = self.expression(whole.body, whole.indices)
+        match whole.kind:
+            case "inv":
+                return lambda found: inverse(of(found))
+            case "adjugate":
+                return lambda found: scaled(ONE, [OfMatrix("det", of(found))], inverse(of(found)))
+            case name:
+                return lambda found: OfMatrix(name, of(found))
+
     def _scalar(self, factor: Term) -> Draft:
         """A factor without free indices."""
         match factor:
@@ -294,6 +314,8 @@ class Drafting:
                 return lambda found: Power(below(found), above(found), entrywise=False)
             case Add():
                 return self.expression(factor, ())
+            case Reduce(kind, _) if kind in OF_MATRICES:
+                return self._of_matrix(factor)
             case Reduce("norm" | "logsumexp" as kind, _) if factor.mark == ONE and len(factor.indices) <= 2:
                 of = self.expression(factor.body, factor.indices)
                 return lambda found: Norm(of(found)) if kind == "norm" else Function(kind, of(found))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from combdiff.terms.terms import ONE, ZERO, Const, Term, Var, mul, number
+from combdiff.terms.terms import MINUS_ONE, ONE, ZERO, Const, Term, Var, mul, number
 from combdiff.terms.types import Domain
 
 
@@ -107,6 +107,14 @@ class Trace:
 @dataclass(frozen=True, slots=True)
 class Function:
     """A scalar function, entry by entry."""
+
+    name: str
+    of: MatrixExpr
+
+
+@dataclass(frozen=True, slots=True)
+class OfMatrix:
+    """A number that a whole matrix has: its determinant, the logarithm of that."""
 
     name: str
     of: MatrixExpr
@@ -229,6 +237,7 @@ MatrixExpr = (
     | Diagonal
     | Trace
     | Norm
+    | OfMatrix
     | AtMost
     | Tensor
     | Contraction
@@ -290,6 +299,11 @@ def scaled(coefficient: Const, scalars: Iterable[MatrixExpr], of: MatrixExpr | N
     if coefficient == ONE and len(front) == 1:
         return front[0]
     return Scale(coefficient, tuple(front[:-1]), front[-1])
+
+
+def inverse(of: MatrixExpr) -> MatrixExpr:
+    """The inverse of a matrix."""
+    return Power(of, Number(MINUS_ONE), entrywise=False)
 
 
 def _product_of(a: Const, b: Const) -> Const:

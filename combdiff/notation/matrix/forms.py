@@ -8,17 +8,20 @@ indices.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
+from combdiff.canon.closed import derived_symmetries
 from combdiff.notation.latex_names import latex_name
 from combdiff.notation.matrix.check import confirmed
 from combdiff.notation.matrix.drafting import Drafting
-from combdiff.notation.matrix.expr import MatrixExpr
+from combdiff.notation.matrix.expr import Adjoint, Leaf, MatrixExpr, Number, Power, Transpose
 from combdiff.notation.matrix.network import NoMatrixFormError
+from combdiff.notation.matrix.parts import parts, rebuilt
 from combdiff.notation.matrix.reading import readable
 from combdiff.terms.terms import Lam, Let, Term, Tuple, Var, subterms
-from combdiff.terms.types import Map, Number
+from combdiff.terms.types import HERMITIAN, SYMMETRIC, Map, Symmetry
+from combdiff.terms.types import Number as NumberType
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -55,7 +58,7 @@ def is_unit(term: Term) -> bool:
     """
     if isinstance(term, Let | Tuple):
         return False
-    return isinstance(term.type, Number) or (isinstance(term.type, Map) and term.type.is_tensor)
+    return isinstance(term.type, NumberType) or (isinstance(term.type, Map) and term.type.is_tensor)
 
 
 def forms_within(*terms: Term) -> dict[Term, MatrixExpr]:
@@ -70,7 +73,33 @@ def forms_within(*terms: Term) -> dict[Term, MatrixExpr]:
     Raises:
         CheckError: a form that was found differs from its term.
     """
-    return confirmed(forms_found(*terms))
+    known = _symmetric_values(terms)
+    return {unit: readable(_without_turns(form, known)) for unit, form in confirmed(forms_found(*terms)).items()}
+
+
+def _symmetric_values(terms: Iterable[Term]) -> dict[Var, tuple[Symmetry, ...]]:
+    """The shared values that are provably their transposes or adjoints: forms are compared on numbers that are not."""
+    found: dict[Var, tuple[Symmetry, ...]] = {}
+    for term in terms:
+        for t in subterms(term):
+            for var, value in t.bindings if isinstance(t, Let) else ():
+                if isinstance(value, Lam) and len(value.params) == 2 and is_unit(value):
+                    found[var] = derived_symmetries(value, found)
+    return {var: laws for var, laws in found.items() if laws}
+
+
+def _without_turns(expr: MatrixExpr, known: Mapping[Var, Sequence[Symmetry]]) -> MatrixExpr:
+    """Without transposes of symmetric values, adjoints of Hermitian ones, and those of their inverses."""
+    if not known:
+        return expr
+    expr = rebuilt(expr, [_without_turns(part, known) for part in parts(expr)])
+    match expr:
+        case Transpose(Leaf(var) | Power(Leaf(var), Number(), False) as of) if SYMMETRIC in known.get(var, ()):
+            return of
+        case Adjoint(Leaf(var) | Power(Leaf(var), Number(), False) as of) if HERMITIAN in known.get(var, ()):
+            return of
+        case _:
+            return expr
 
 
 def forms_found(*terms: Term) -> dict[Term, MatrixExpr]:

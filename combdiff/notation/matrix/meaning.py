@@ -29,6 +29,7 @@ from combdiff.notation.matrix.expr import (
     Named,
     Norm,
     Number,
+    OfMatrix,
     Ones,
     Pi,
     Power,
@@ -42,6 +43,7 @@ from combdiff.notation.matrix.expr import (
     Value,
     Vec,
 )
+from combdiff.terms.laws.matrices import applied
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     ONE,
@@ -173,6 +175,8 @@ def _of_functions(expr: MatrixExpr) -> Entries:
     match expr:
         case Function("softmax" | "logsumexp" as name, of):
             return _of_exponentials(name, entries(of))
+        case OfMatrix(name, of):
+            return _number(applied(name, _square(entries(of))))
         case Function(name, of):
             return _each(partial(_called, name), entries(of))
         case Power(Norm(of), Number(exponent), False) if exponent.is_integer and exponent.real % 2 == 0:
@@ -357,9 +361,20 @@ def _power(expr: Power, base: Entries, exponent: Term, by_entry: bool) -> Entrie
     if isinstance(expr.base, Diag):
         # a power of a diagonal matrix, its inverse among them, has the powers on the diagonal
         return _diagonal_matrix(_each(lambda entry: power(entry, exponent), entries(expr.base.of)))
-    _require(isinstance(exponent, Const) and exponent.is_integer and exponent.real > 0)
+    _require(isinstance(exponent, Const) and exponent.is_integer and exponent.real != 0)
     assert isinstance(exponent, Const), "required above"
+    if exponent.real < 0:
+        inverse = applied("inv", _square(base))
+        base = Entries(base.columns, base.rows, lambda rows, columns: apply(inverse, *rows, *columns))
+        exponent = number(-exponent.real)
     return reduce(_product, [base] * int(exponent.real))
+
+
+def _square(of: Entries) -> Lam:
+    """A square matrix as a map of two indices."""
+    _require(same_ranges(of.rows, of.columns) and len(of.rows) == 1)
+    rows, columns = _legs(of.rows), _legs(of.columns)
+    return Lam((*rows, *columns), of.at(rows, columns))
 
 
 def _value(expr: MatrixExpr) -> Term:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from combdiff.language.printing.document import ATOM, SUM
+from combdiff.terms.laws.matrices import MATRIX_FUNCTIONS
 from combdiff.terms.scalars import SCALAR_FUNCTIONS, ScalarFunction
 
 
@@ -15,6 +16,9 @@ class Notation:
 
     transpose: str
     adjoint: str
+    inverse: str
+    transposed_inverse: str
+    adjoint_inverse: str
     conjugate: str
     conjugate_binds: int
     trace: str
@@ -42,6 +46,7 @@ class Notation:
     gradient: str
     pullback: str
     functions: Mapping[str, str]
+    of_matrices: Mapping[str, str]
 
     def made_of(self, kind: str, function: str) -> str:
         """The gradient, the pullback, the adjoint or the inverse of a map that is written `function`."""
@@ -59,6 +64,9 @@ class Notation:
 TEXT = Notation(
     transpose="{}ᵀ",
     adjoint="{}†",
+    inverse="{}⁻¹",
+    transposed_inverse="{}⁻ᵀ",
+    adjoint_inverse="{}⁻†",
     conjugate="conj({})",
     conjugate_binds=SUM,
     trace="tr({})",
@@ -86,6 +94,7 @@ TEXT = Notation(
     gradient="∇{}",
     pullback="𝒫({})",
     functions={},
+    of_matrices={name: f"{name}({{}})" for name in MATRIX_FUNCTIONS},
 )
 
 
@@ -111,6 +120,9 @@ _WRITTEN_ROUND = {
 LATEX = Notation(
     transpose=r"{}^{{\mathsf{{T}}}}",
     adjoint=r"{}^{{\dagger}}",
+    inverse=r"{}^{{-1}}",
+    transposed_inverse=r"{}^{{-\mathsf{{T}}}}",
+    adjoint_inverse=r"{}^{{-\dagger}}",
     conjugate="{}^{{*}}",
     conjugate_binds=ATOM,
     trace=r"\operatorname{{tr}}({})",
@@ -139,4 +151,5 @@ LATEX = Notation(
     pullback=r"\mathcal{{P}}({})",
     functions={name: _WRITTEN_ROUND.get(name, _pattern(row)) for name, row in SCALAR_FUNCTIONS.items()}
     | {name: rf"\operatorname{{{{{name}}}}}({{}})" for name in ("softmax", "logsumexp")},
+    of_matrices={name: row.latex.replace("{}", "({})") for name, row in MATRIX_FUNCTIONS.items()},
 )

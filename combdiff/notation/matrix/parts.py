@@ -21,6 +21,7 @@ from combdiff.notation.matrix.expr import (
     Named,
     Norm,
     Number,
+    OfMatrix,
     Power,
     Product,
     Scale,
@@ -61,7 +62,7 @@ def parts(expr: MatrixExpr) -> tuple[MatrixExpr, ...]:
             return left, right
         case Transpose(of) | Adjoint(of) | Conjugate(of) | Diag(of) | Diagonal(of) | Trace(of) | Norm(of) | Vec(of):
             return (of,)
-        case Function(_, of) | Item(_, of):
+        case Function(_, of) | OfMatrix(_, of) | Item(_, of):
             return (of,)
         case _:
             return ()
@@ -106,6 +107,8 @@ def _of_one(expr: MatrixExpr, of: MatrixExpr) -> MatrixExpr:
     match expr:
         case Function(name):
             return Function(name, of)
+        case OfMatrix(name):
+            return OfMatrix(name, of)
         case Item(item):
             return Item(item, of)
         case Transpose() | Adjoint() | Conjugate() | Diag() | Diagonal() | Trace() | Norm() | Vec():

@@ -27,6 +27,7 @@ from combdiff.notation.matrix.expr import (
     Named,
     Norm,
     Number,
+    OfMatrix,
     Ones,
     Pi,
     Power,
@@ -149,6 +150,8 @@ class _Printer:
                 n is LATEX and is_number(expr) and exponent.real < 0 and not exponent.imag
             ):
                 return n.fraction.format("1", self.write(_inverted(expr), SUM)), PRODUCT
+            case Power(_, Number(exponent), False) if exponent == MINUS_ONE and not is_number(expr):
+                return self._of_a_matrix(expr)
             case Power(Function(), Number()) if n is LATEX:
                 return self._power_of_function(expr)
             case Power(base, exponent, by_entry):
@@ -181,6 +184,14 @@ class _Printer:
     def _of_a_matrix(self, expr: MatrixExpr) -> Piece:
         n = self.notation
         match expr:
+            case Power(of, Number(exponent), False) if exponent == MINUS_ONE:
+                return n.inverse.format(self.write(of, ATOM)), POSTFIX
+            case Transpose(Power(of, Number(exponent), False)) if exponent == MINUS_ONE:
+                return n.transposed_inverse.format(self.write(of, ATOM)), POSTFIX
+            case Adjoint(Power(of, Number(exponent), False)) if exponent == MINUS_ONE:
+                return n.adjoint_inverse.format(self.write(of, ATOM)), POSTFIX
+            case OfMatrix(name, of):
+                return self._filled(n.of_matrices[name], self.write(of, SUM)), ATOM
             case Transpose(of):
                 return n.transpose.format(self.write(of, ATOM)), POSTFIX
             case Adjoint(of):

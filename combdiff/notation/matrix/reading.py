@@ -6,6 +6,8 @@ about one expression, from the leaves up: exp(Aᵀ)ᵀ = exp(A), xᵀ x = ‖x�
 
 from __future__ import annotations
 
+from collections import Counter
+
 from combdiff.notation.matrix.expr import (
     Adjoint,
     Conjugate,
@@ -22,6 +24,7 @@ from combdiff.notation.matrix.expr import (
     Named,
     Norm,
     Number,
+    OfMatrix,
     Ones,
     Pi,
     Power,
@@ -32,10 +35,11 @@ from combdiff.notation.matrix.expr import (
     Trace,
     Transpose,
     Vec,
+    inverse,
     scaled,
 )
 from combdiff.notation.matrix.parts import is_real, nodes, parts, rebuilt
-from combdiff.terms.terms import ONE, TWO, number
+from combdiff.terms.terms import MINUS_ONE, ONE, TWO, number
 from combdiff.terms.types import HERMITIAN, SYMMETRIC, Map
 
 LONGEST_BLOCK = 2
@@ -55,14 +59,21 @@ def readable(expr: MatrixExpr) -> MatrixExpr:
     match expr:
         case Transpose(of):
             return transposed(of)
+        case Adjoint(Scale(coefficient, scalars, of)) if not coefficient.imag:
+            return Scale(coefficient, tuple(s if is_real(s) else Conjugate(s) for s in scalars), Adjoint(of))
         case Function("sqrt", Power(Norm() as norm, Number(exponent), False)) if exponent == TWO:
             return norm
         case Function(name, Transpose(of)) if name != "softmax":
             return Transpose(Function(name, of))
+        case Power(Transpose(of), Number(exponent), False) if exponent == MINUS_ONE:
+            return Transpose(inverse(of))
         case Power(Transpose(of), exponent, True):
             return Transpose(Power(of, exponent, entrywise=True))
         case Power(Power(Norm() as norm, Number(inner), False), Number(outer), False) if outer.is_integer:
             return Power(norm, Number(number(inner.real * outer.real)), entrywise=False)
+        case Scale(coefficient, scalars, of) if len(set(scalars)) < len(scalars):
+            times = Counter(scalars)
+            return Scale(coefficient, tuple(s if n == 1 else _to_the(n, s) for s, n in times.items()), of)
         case Diag(Power(of, Number(exponent) as above, True)) if exponent.is_integer and exponent.real < 0:
             return Power(Diag(of), above, entrywise=False)
         case Trace(Product(items)):
@@ -89,6 +100,8 @@ def transposed(expr: MatrixExpr) -> MatrixExpr:
     >>> transposed(Transpose(A)) == A
     True
     """
+    if isinstance(expr, Scale):
+        return Scale(expr.coefficient, expr.scalars, transposed(expr.of))
     outside = Transpose(expr)
     inside = _transposed_within(expr)
     return inside if inside is not None and _marks(inside) < _marks(outside) else outside
@@ -102,7 +115,7 @@ def _transposed_within(expr: MatrixExpr) -> MatrixExpr | None:
             return Conjugate(of)
         case Conjugate(of):
             return Adjoint(of)
-        case Identity() | Number() | Diag() | Norm() | Trace():
+        case Identity() | Number() | Diag() | Norm() | OfMatrix() | Trace():
             return expr
         case Leaf(var) if isinstance(var.kind, Map) and SYMMETRIC in var.kind.symmetries:
             return expr
@@ -161,7 +174,7 @@ def is_number(expr: MatrixExpr) -> bool:
     True
     """
     match expr:
-        case Number() | Pi() | Norm() | Trace():
+        case Number() | Pi() | Norm() | OfMatrix() | Trace():
             return True
         case Leaf(var) | Named(var):
             return not isinstance(var.kind, Map)
@@ -205,6 +218,10 @@ def _half(items: tuple[MatrixExpr, ...]) -> tuple[MatrixExpr, ...] | None:
     if odd or any(_adjoint(a) != b for a, b in zip(items[:middle], reversed(items[middle:]), strict=True)):
         return None
     return items[middle:]
+
+
+def _to_the(times: int, of: MatrixExpr) -> MatrixExpr:
+    return Power(of, Number(number(times)), entrywise=False)
 
 
 def _squared_norm(items: tuple[MatrixExpr, ...]) -> MatrixExpr:

@@ -10,9 +10,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from combdiff.errors import CheckError
-from combdiff.terms.nodes import REDUCTIONS
+from combdiff.terms.nodes import PLACES, REDUCTIONS
 from combdiff.terms.terms import (
     Diff,
+    Lam,
     Sum,
     Term,
     Tuple,
@@ -29,6 +30,7 @@ from combdiff.terms.terms import (
     power,
     proj,
     reduced,
+    substitute,
     total,
 )
 
@@ -90,6 +92,8 @@ class Reader:
                 return add(*map(self, self._elements(es)))
             case "Times", [es]:
                 return mul(*map(self, self._elements(es)))
+            case "At", [f, xs] if self._is_place(f):
+                return self._place(self._application(f)[1], self._elements(xs))
             case "At", [f, xs]:
                 return apply(self(f), *map(self, self._elements(xs)))
             case "Fn", [v, e]:
@@ -102,6 +106,18 @@ class Reader:
                 return self._delta(self._elements(ds), self(e))
             case _:
                 return self._build_plain(name, args)
+
+    def _is_place(self, f: int) -> bool:
+        name, args = self._application(f)
+        return name == "Derivative" and self._literal(args[0]) in PLACES
+
+    def _place(self, whole: Sequence[int], at: Sequence[int]) -> Term:
+        """What was written as an entry of an array of integers: argmax(j, S(i, j)) of (i, j) -> S(i, j), at i."""
+        kind, of = str(self._literal(whole[0])), self(whole[1])
+        assert isinstance(of, Lam), "a map of indices"
+        *own, index = of.params
+        values = dict(zip(own, map(self, at), strict=True))
+        return substitute(apply(reduced(kind, Lam((index,), of.body))), values)
 
     def _build_plain(self, name: str, args: list[int]) -> Term:
         match name, args:

@@ -8,7 +8,7 @@ The laws of contraction solve a δ only where the solution is in range for all v
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from combdiff.terms.conditions.guards import Condition, is_finite, under
 from combdiff.terms.conditions.ordering import form_of, range_of
@@ -34,11 +34,14 @@ from combdiff.terms.terms import (
     times,
     total,
 )
-from combdiff.terms.types import Index
+from combdiff.terms.types import Domain, Index
 
 
-def solved_within_ranges(t: Term) -> Term:
+def solved_within_ranges(t: Term, read: Mapping[Domain, int] | None = None) -> Term:
     """`t` with every δ solved that compares indices of one plain range, a few places apart, or by other indices.
+
+    Or an index and an entry that exists, for the program has no value below the sizes in `read`: Σ_i δ(0, i, e(i)) is
+    e(0) if the program reads an entry 0 of the range.
 
     >>> from combdiff.terms.terms import MINUS_ONE, ONE, App, fresh, indicator
     >>> from combdiff.terms.types import REAL, Domain, Map
@@ -50,16 +53,16 @@ def solved_within_ranges(t: Term) -> Term:
     """
     if not any(isinstance(u, Delta) for u in subterms(t)):
         return t
-    return Traverser(_without_deltas)(t)
+    return Traverser(lambda u: _without_deltas(u, read or {}))(t)
 
 
-def _without_deltas(t: Term) -> Term:
+def _without_deltas(t: Term, read: Mapping[Domain, int]) -> Term:
     match t:
         case Sum(indices, body):
-            return _solved(indices, body)
+            return _solved(indices, body, read)
         case Mul((Const() as c, Sum(indices, body))):
             # a number that came out of a δ below
-            return mul(c, _solved(indices, body))
+            return mul(c, _solved(indices, body, read))
         case Delta(left, right, body) if holds_entries(left, right):
             c, rest = split_coefficient(body)
             return mul(c, delta(left, right, rest))
@@ -67,16 +70,16 @@ def _without_deltas(t: Term) -> Term:
             return t
 
 
-def _solved(indices: Sequence[Var], body: Term) -> Term:
+def _solved(indices: Sequence[Var], body: Term, read: Mapping[Domain, int]) -> Term:
     for met, rest in _deltas(body):
         for i in indices:
             place = _solution(met, i)
-            if place is None:
+            if place is None or (isinstance(place, Const) and not _exists(place, i, read)):
                 continue
             left = [v for v in indices if v is not i]
             inner = substitute(rest, {i: place})
-            asked = in_range(i, place)
-            return _solved(left, under(asked, inner)) if left else under(asked, inner)
+            asked = [] if isinstance(place, Const) else in_range(i, place)
+            return _solved(left, under(asked, inner), read) if left else under(asked, inner)
     return _with_factors_out(indices, body)
 
 
@@ -122,7 +125,7 @@ def _solution(met: Delta, i: Var) -> Term | None:
         return None
     if all(isinstance(v, Var) for v in others) and len(others) == 1 and not form.constant:
         return None
-    if not sized and not any(v.type == i.kind for v in others):
+    if others and not sized and not any(v.type == i.kind for v in others):
         return None
     if any(c.denominator > 1 for c in (form.constant, *others.values())):
         return None
@@ -132,6 +135,12 @@ def _solution(met: Delta, i: Var) -> Term | None:
 
 def _is_contractable(i: Var) -> bool:
     return isinstance(i.kind, Index) and i.kind.domain is not None and i.kind.domain.contractable
+
+
+def _exists(place: Const, i: Var, read: Mapping[Domain, int]) -> bool:
+    """Whether a number is a value of i wherever the program has a value."""
+    domain = i.kind.domain if isinstance(i.kind, Index) else None
+    return domain is not None and domain.plain and 0 <= place.real < read.get(domain, 0)
 
 
 def in_range(i: Var, place: Term) -> list[Condition]:

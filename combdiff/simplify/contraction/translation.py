@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Sequence
 from fractions import Fraction
+from operator import attrgetter
 from typing import TYPE_CHECKING, TypeGuard
 
 from combdiff.simplify.contraction.extraction import Reader
@@ -15,6 +16,7 @@ from combdiff.terms.branches import leaves_the_real_numbers
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     ONE,
+    PLACES,
     ZERO,
     Add,
     App,
@@ -40,6 +42,7 @@ from combdiff.terms.terms import (
     number,
     numbers_read,
     split_coefficient,
+    substitute,
     subterms,
     terms_of,
 )
@@ -148,6 +151,8 @@ class Translation:
                 return text
             case Sum(indices, body):
                 return self._sum(indices, body, scope)
+            case App(Reduce(kind, Lam(params, body)), ()) if kind in PLACES:
+                return self._place(kind, params, body, scope)
             case App(f, args):
                 return f"(At {self.write(f, scope)} (vec-of {' '.join(self.write(a, scope) for a in args)}))"
             case Delta(left, right, body):
@@ -156,6 +161,13 @@ class Translation:
                 return f"(Delta (multiset-of (Lin (multiset-of {sides}))) {self.write(body, scope)})"
             case _:
                 return self._write_plain(t, scope)
+
+    def _place(self, kind: str, params: tuple[Var, ...], body: Term, scope: dict[Var, int]) -> str:
+        """argmax(j, S(i, j)) as an entry, at i, of an array of integers: laws know what an entry depends on."""
+        around = sorted([v for v in body.free.difference(params) if isinstance(v.kind, Index)], key=attrgetter("uid"))
+        own = {v: fresh(v.name, v.kind) for v in around}
+        array = self.write(Lam((*own.values(), *params), substitute(body, own)), scope)
+        return f'(At (Derivative "{kind}" {array}) (vec-of {" ".join(self.write(v, scope) for v in around)}))'
 
     def _write_plain(self, t: Term, scope: dict[Var, int]) -> str:
         match t:

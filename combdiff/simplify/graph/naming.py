@@ -22,6 +22,7 @@ from combdiff.simplify.graph.reading import Reader, Spelling
 from combdiff.simplify.graph.writing import Writer
 from combdiff.simplify.products import content
 from combdiff.terms.conditions.guards import reads_beyond
+from combdiff.terms.laws.matrices import is_of_a_name
 from combdiff.terms.network import addends
 from combdiff.terms.terms import (
     MINUS_ONE,
@@ -389,8 +390,8 @@ class Naming:
 
 
 def _is_entry_of_a_reduction(t: Term) -> bool:
-    """Whether it is an entry of a softmax, which nobody computes twice."""
-    return isinstance(t, App) and isinstance(t.function, Reduce)
+    """Whether it is an entry of a softmax, which nobody computes twice, and not one of A⁻¹, as short as a name."""
+    return isinstance(t, App) and isinstance(t.function, Reduce) and bool(t.args) and not is_of_a_name(t.function)
 
 
 LETTERS = {0: "tsac", 1: "vwuyz"}

@@ -22,6 +22,7 @@ from combdiff.simplify.graph.graph import BOUND, Con, Graph, Leaf, Lin, Node
 from combdiff.simplify.graph.naming import Naming
 from combdiff.simplify.graph.reading import Reader
 from combdiff.simplify.known import is_function
+from combdiff.terms.conditions.comparing import is_mark
 from combdiff.terms.terms import Add, App, Call, Lam, Mul, Pow, Term, Var, let, subterms, tuple_of
 from combdiff.terms.types import Domain, Index, Type
 
@@ -145,7 +146,10 @@ class Sharing(Naming):
 
     def _is_work(self, of: int) -> bool:
         best = self.chosen.best.get(of, NONE)
-        return best.term > 1 and not self.graph.classes[of].within and best.term_node not in self.leaves
+        if best.term <= 1 or self.graph.classes[of].within or best.term_node in self.leaves:
+            return False
+        # a condition is compared as quickly as an array that says where it holds
+        return not (isinstance(best.term_node, Leaf) and is_mark(self.chosen.read.spelled[best.term_node.key].term))
 
 
 @dataclass(slots=True)

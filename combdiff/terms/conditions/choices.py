@@ -1,6 +1,8 @@
-"""Two terms of a sum under contrary conditions, read as one choice: where(c, a, b).
+"""Terms of a sum under conditions that exclude one another, read as one choice: where(c, a, where(d, b, e)).
 
-    x * where(i < j, a) + where(j <= i, b)     is     where(i < j, x * a, b)
+    x * where(i < j, a) + where(j <= i, b)                       is   where(i < j, x * a, b)
+    where(x < 0, a) + where(0 <= x < 1, b) + where(1 <= x, c)    is   where(x < 0, a, where(x < 1, b, c))
+    where(0 <= x < 1, a) + where(1 <= x < 2, b)                  is   where(0 <= x < 2, where(x < 1, a, b))
 
 `where(c, a, b)` becomes guards of its branches when a program is read, and the branches are differentiated, simplified
 and collected one by one. A person reads them together; so do text, LaTeX and SymPy, which take sums apart here.
@@ -8,99 +10,150 @@ and collected one by one. A person reads them together; so do text, LaTeX and Sy
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeGuard
 
 from combdiff.terms.conditions.comparing import Either, Part, Relation, conditions_told
-from combdiff.terms.conditions.guards import is_finite, is_whole
+from combdiff.terms.conditions.guards import Condition, Guard, condition_of, is_finite
+from combdiff.terms.conditions.ordering import implies
+from combdiff.terms.conditions.tables import Table, relations_of
+from combdiff.terms.network import guards_apart
 from combdiff.terms.terms import (
-    MINUS_ONE,
+    ZERO,
+    Add,
     Delta,
     Indicator,
     Term,
     add,
     factors_of,
     mul,
-    neg,
+    split_coefficient,
     terms_of,
 )
 from combdiff.terms.types import Index
 
-Formula = frozenset[object]
-"""Conditions that all hold: relations in normal form, and ("or", formulas)."""
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A value, and the parts that have to hold for it to be taken if no row above it is; `guard` is all that holds."""
+
+    value: Term
+    parts: tuple[Part, ...] = ()
+    guard: Guard = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """`taken` where all parts hold, else `other`."""
+    """The value of the first row whose parts all hold, where all parts in `around` hold, else 0.
 
-    parts: tuple[Part, ...]
-    taken: Term
-    other: Term
+    The last row is what is taken if no other one is.
+    """
+
+    rows: tuple[Row, ...]
+    around: tuple[Part, ...] = ()
+
+    @property
+    def weight(self) -> int:
+        """How many comparisons it takes to write it."""
+        return _weight(self.around) + sum(_weight(row.parts) for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True)
 class _Guarded:
-    """A term of a sum that is `body` where all parts hold, else 0."""
+    """A term of a sum that is `body` where all parts hold, else 0; `meeting` where one of them is a δ."""
 
     parts: tuple[Part, ...]
     body: Term
-
-    @property
-    def formula(self) -> Formula:
-        return _formula(self.parts)
+    guard: Guard
+    meeting: bool = False
 
 
-def with_choices(terms: Sequence[Term]) -> list[Term | Choice]:
-    """The terms of a sum in their order, those under contrary conditions as one choice where the first of them stands.
+def with_choices(terms: Sequence[Term], flat: bool = False) -> list[Term | Choice]:
+    """The terms of a sum in their order, those that are one choice where the first of them stands.
 
     >>> from combdiff.terms.conditions.comparing import compared
     >>> from combdiff.terms.terms import ONE, fresh
     >>> from combdiff.terms.types import REAL
     >>> x, y = fresh("x", REAL), fresh("y", REAL)
     >>> (choice,) = with_choices([compared(x, "<", y, x), mul(y, compared(x, ">=", y, ONE))])
-    >>> choice == Choice((Relation(x, "<", y),), x, y)
+    >>> choice == Choice((Row(x, (Relation(x, "<", y),)), Row(y)))
     True
 
-    Under a condition come only factors that are finite everywhere; what may be infinite stays where it is.
+    Under a condition come only factors that are finite everywhere; what may be infinite stays where it is. A `flat`
+    choice has no choice for a value, and no conditions around it, whatever their number is.
     """
-    guards = {n: guard for n, t in enumerate(terms) if (guard := _guarded(t)) is not None}
-    formulas = {n: guard.formula for n, guard in guards.items()}
-    found: list[Term | Choice] = []
-    used: set[int] = set()
-    for n, t in enumerate(terms):
-        if n in used:
-            continue
-        later = [m for m in guards if m >= n and n in guards and m not in used]
-        contrary = [m for m in later if formulas[m] == _negated(formulas[n])]
-        if not contrary:
-            found.append(t)
-            continue
-        alike = [m for m in later if formulas[m] == formulas[n]]
-        used.update(contrary, alike)
-        sides = [(guards[side[0]].parts, add(*(guards[m].body for m in side))) for side in (alike, contrary)]
-        if _is_negation(sides[0][0]):
-            sides.reverse()
-        (parts, taken), (_, other) = sides
-        found.append(Choice(parts, taken, other))
-    return found
+    whole = [_guarded(t) for t in terms]
+    opened = [_opened(guard) for guard in whole]
+    if all(len(parts) == 1 for parts in opened):
+        return _with_choices(terms, whole, [[n] for n in range(len(terms))], flat)
+    owners = [n for n, parts in enumerate(opened) for _ in parts]
+    places = [[m for m, owner in enumerate(owners) if owner == n] for n in range(len(terms))]
+    deep = _with_choices(terms, [guard for parts in opened for guard in parts], places, flat)
+    as_it_is = _with_choices(terms, whole, [[n] for n in range(len(terms))], flat)
+    return deep if flat or _cost(deep) <= _cost(as_it_is) else as_it_is
 
 
-def choice_of(t: Term) -> Choice | None:
-    """The choice that a whole sum is."""
-    match with_choices(terms_of(t)):
+def choice_of(t: Term, flat: bool = False) -> Choice | None:
+    """The choice that a whole term is."""
+    if not isinstance(t, Add | Indicator) or isinstance(t.type, Index):
+        return None
+    match with_choices(terms_of(t), flat):
         case [Choice() as choice]:
             return choice
         case _:
             return None
 
 
-def branches_of(choice: Choice) -> list[tuple[Term, tuple[Part, ...]]]:
-    """Each value with its condition, and at last what there is where none of them holds."""
-    inner = choice_of(choice.other)
-    others = branches_of(inner) if inner else [(choice.other, ())]
-    return [(choice.taken, choice.parts), *others]
+def choices_whole(t: Term) -> tuple[Term, ...]:
+    """The factors of a product for those who print it: a choice is one factor, marks of conditions are apart.
+
+    >>> from combdiff.terms.conditions.comparing import compared
+    >>> from combdiff.terms.terms import ONE, fresh
+    >>> from combdiff.terms.types import REAL
+    >>> x = fresh("x", REAL)
+    >>> inner = add(compared(x, "<", ONE, x), compared(x, ">=", ONE, ONE))
+    >>> len(choices_whole(compared(x, ">=", ZERO, inner))), len(choices_whole(compared(x, ">=", ZERO, x)))
+    (1, 2)
+    """
+    return (t,) if choice_of(t, flat=True) else guards_apart(t)
+
+
+def _with_choices(
+    terms: Sequence[Term], guards: Sequence[_Guarded | None], places: Sequence[Sequence[int]], flat: bool
+) -> list[Term | Choice]:
+    """The terms, of which each is the guards at its places, and choices made of all guards of several of them."""
+    found: dict[int, Choice | None] = {}
+    free = {n for n, guard in enumerate(guards) if guard is not None}
+    for n, own in enumerate(places):
+        if n in found or not free.issuperset(own):
+            continue
+        members, choice = _started(guards, own[0], sorted(free), flat)
+        owners = [m for m, at in enumerate(places) if not members.isdisjoint(at)]
+        if choice is None or not all(members.issuperset(places[m]) for m in owners):
+            continue
+        free -= members
+        found |= dict.fromkeys(owners) | {n: choice}
+    listed = [found.get(n, t) for n, t in enumerate(terms)]
+    return [t for t in listed if t is not None]
+
+
+def _cost(terms: Sequence[Term | Choice]) -> int:
+    """How many comparisons terms are written with, those of choices among the values included."""
+    cost = 0
+    for t in terms:
+        if isinstance(t, Choice):
+            cost += t.weight + sum(_cost(with_choices(terms_of(value))) for value in (row.value for row in t.rows))
+        elif (guard := _guarded(t)) is not None:
+            cost += _weight(guard.parts) + _cost(with_choices(terms_of(split_coefficient(guard.body)[1])))
+    return cost
+
+
+def _weight(parts: Sequence[Part]) -> int:
+    return sum(len(relations_of(part)) + (isinstance(part, Either) and part.negated) for part in parts)
+
+
+# --- terms under conditions -----------------------------------------------------------------------------------------
 
 
 def _guarded(t: Term) -> _Guarded | None:
@@ -110,15 +163,19 @@ def _guarded(t: Term) -> _Guarded | None:
         return None
     parts: tuple[Part, ...] = ()
     body: list[Term] = []
+    guard: list[Condition] = []
     for f in factors:
         while _is_guard(f):
-            told, f = _told(f)
+            told, core = _told(f)
             parts = (*parts, *told)
+            while f is not core and isinstance(f, Indicator | Delta):
+                guard.append(condition_of(f))
+                f = f.body
         body.append(f)
-    return _Guarded(parts, mul(*body))
+    return _Guarded(parts, mul(*body), tuple(guard), any(c.equal for c in guard))
 
 
-def _is_guard(t: Term) -> bool:
+def _is_guard(t: Term) -> TypeGuard[Indicator | Delta]:
     return isinstance(t, Indicator) or (isinstance(t, Delta) and _is_discrete(t))
 
 
@@ -133,63 +190,109 @@ def _told(t: Term) -> tuple[tuple[Part, ...], Term]:
     return (Relation(t.left, "==", t.right),), t.body
 
 
-def _is_negation(parts: Sequence[Part]) -> bool:
-    """Whether it reads `not (…)`."""
-    return any(isinstance(part, Either) and part.negated for part in parts)
+def _opened(guard: _Guarded | None) -> list[_Guarded | None]:
+    """What is guarded again under a condition, where(c, where(d, a, b)), as terms under both conditions each."""
+    if guard is None:
+        return [None]
+    number, body = split_coefficient(guard.body)
+    inner = [_guarded(t) for t in terms_of(body)] if isinstance(body, Add) and not isinstance(body.type, Index) else []
+    if all(g is None for g in inner):
+        return [guard]
+    rest = [mul(number, t) for t, g in zip(terms_of(body), inner, strict=True) if g is None]
+    found: list[_Guarded | None] = [replace(guard, body=add(*rest))] if rest else []
+    for g in (g for g in inner if g is not None):
+        parts = (*guard.parts, *g.parts)
+        held = (*(c for c in guard.guard if not any(implies(d, c) for d in g.guard)), *g.guard)
+        found += _opened(_Guarded(parts, mul(number, g.body), held, guard.meeting or g.meeting))
+    return found
 
 
-# --- contrary conditions --------------------------------------------------------------------------------------------
+# --- what is one choice ---------------------------------------------------------------------------------------------
 
 
-def _formula(parts: Sequence[Part]) -> Formula:
-    return frozenset(literal for part in parts for literal in _literals(part))
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """What the guards at some places come to in the cases that these have in common."""
+
+    cases: int
+    parts: tuple[Part, ...]
+    body: Term
+    guard: Guard = ()
+
+    @property
+    def first(self) -> int:
+        """The number of the first of the cases."""
+        return (self.cases & -self.cases).bit_length()
 
 
-def _literals(part: Part) -> Iterator[object]:
-    match part:
-        case Relation(left, "==" | "!=" as sign, right):
-            yield sign, frozenset((left, right))
-        case Relation(left, sign, right) if is_whole(left) and is_whole(right):
-            # 0 ≤ what is greater less what is smaller, in which i < j is i + 1 ≤ j
-            yield "whole", add(right, _minus(left), *([MINUS_ONE] if sign == "<" else []))
-        case Relation(left, sign, right):
-            yield sign, left, right
-        case Either(alternatives, negated):
-            either = _either(map(_formula, alternatives))
-            yield from _negated(either) if negated else either
+def _started(
+    guards: Sequence[_Guarded | None], start: int, free: Sequence[int], flat: bool
+) -> tuple[set[int], Choice | None]:
+    """The guards that make a choice with the first of them, and the choice; None if there is none."""
+    own = guards[start]
+    assert own is not None, "a guard starts a choice"
+    asked = Table([own.parts]).unknowns.keys()
+    near = {n: g for n in free if n >= start and (g := guards[n]) is not None}
+    near = {n: g for n, g in near.items() if not asked.isdisjoint(Table([g.parts]).unknowns)}
+    table = Table(g.parts for g in near.values())
+    cases = {n: table.holds(g.parts) for n, g in near.items()}
+    chosen = [cases[start]]
+    if table.all ^ cases[start] in cases.values():
+        chosen.append(table.all ^ cases[start])
+    elif cases[start]:
+        for other in dict.fromkeys(cases.values()):
+            if other and not any(other & one for one in chosen):
+                chosen.append(other)
+    members = {n for n, held in cases.items() if held in chosen}
+    sides = []
+    for held in chosen:
+        alike = [near[n] for n in members if cases[n] == held]
+        sides.append(_Side(held, alike[0].parts, add(*(g.body for g in alike)), alike[0].guard))
+    return members, _choice_of(sides, [near[n] for n in members], table, flat)
 
 
-def _either(alternatives: Iterator[Formula]) -> Formula:
-    """At least one of several; (a or b) or c is a or b or c, so that two negations are none."""
-    found = frozenset(chain.from_iterable(map(_alternatives, alternatives)))
-    return next(iter(found)) if len(found) == 1 else frozenset({("or", found)})
+def _choice_of(sides: Sequence[_Side], guards: Sequence[_Guarded], table: Table, flat: bool) -> Choice | None:
+    """The choice between sides, unless their sum is as easy to read.
+
+    It is easier where one of them is taken in any case, where there are three or more, and where the conditions on one
+    quantity are shorter in a row than each for itself.
+    """
+    held = sum(side.cases for side in sides)
+    if held == table.all:
+        return _two(*sides) if len(sides) == 2 else Choice(_rows(sides, table, 0))
+    if len(sides) < 2 or any(g.meeting for g in guards):
+        return None
+    choices = [Choice(_rows([*sides, _Side(table.all ^ held, (), ZERO)], table, 0))]
+    around = _around(guards, table, held)
+    if around and not flat:
+        choices.append(Choice(_rows(sides, table, table.all ^ held), around))
+    best = min(choices, key=lambda choice: choice.weight)
+    shorter = len(table.unknowns) == 1 and best.weight < sum(_weight(g.parts) for g in guards)
+    return best if shorter or len(sides) > 2 else None
 
 
-def _alternatives(formula: Formula) -> Iterable[Formula]:
-    match [*formula]:
-        case [("or", frozenset() as alternatives)]:
-            return alternatives
-        case _:
-            return (formula,)
+def _two(one: _Side, other: _Side) -> Choice:
+    """One of two sides is asked for: the first one, but rather the one whose condition is no negation."""
+    if any(isinstance(part, Either) and part.negated for part in one.parts):
+        one, other = other, one
+    return Choice((Row(one.body, one.parts, one.guard), Row(other.body, (), other.guard)))
 
 
-def _negated(formula: Formula) -> Formula:
-    """What holds where not all of the formula does (De Morgan)."""
-    return _either(_opposite(literal) for literal in formula)
+def _around(guards: Sequence[_Guarded], table: Table, held: int) -> tuple[Part, ...]:
+    """Conditions that hold in the cases that are `held` and in no other; none if there are no such conditions."""
+    parts = dict.fromkeys(part for g in guards for part in g.parts)
+    common = [part for part in parts if not held & ~table.holds([part])]
+    return table.needed(common, 0) if table.holds(common) == held else ()
 
 
-def _opposite(literal: object) -> Formula:
-    match literal:
-        case ("or", frozenset() as alternatives):
-            return frozenset().union(*map(_negated, alternatives))
-        case ("==" | "!=" as sign, sides):
-            return frozenset({("!=" if sign == "==" else "==", sides)})
-        case ("whole", Term() as difference):
-            return frozenset({("whole", add(_minus(difference), MINUS_ONE))})
-        case ("<" | "<=" as sign, left, right):
-            return frozenset({("<=" if sign == "<" else "<", right, left)})
-    raise AssertionError("a literal")
-
-
-def _minus(t: Term) -> Term:
-    return add(*map(neg, terms_of(t)))
+def _rows(sides: Sequence[_Side], table: Table, settled: int) -> tuple[Row, ...]:
+    """The sides in a row, the shortest condition first; a side without conditions is the last one."""
+    left = [*sides]
+    rows: list[Row] = []
+    while len(left) > 1:
+        asked = [(table.needed(s.parts, settled), s) for s in left if s.parts]
+        parts, side = min(asked, key=lambda pair: (_weight(pair[0]), pair[1].first))
+        rows.append(Row(side.body, parts, side.guard))
+        settled |= side.cases
+        left.remove(side)
+    return (*rows, Row(left[0].body, (), left[0].guard))

@@ -16,6 +16,7 @@ from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,
+    PLACES,
     ZERO,
     Add,
     App,
@@ -129,7 +130,9 @@ class Finite:
             case Var():
                 return t not in self.partial
             case App(Var(kind=Map() as kind) as f, args) if kind.is_array:
-                return f not in self.partial and all(map(_stays, args, kind.params))
+                return f not in self.partial and all(map(_stays, args, kind.params)) and all(map(self._placed, args))
+            case App(Reduce(), ()):
+                return self(t.function)
             case Pow(base, exponent) if is_whole(exponent) and self.least(exponent) >= 0:
                 return True
             case Pow(base, Const()):
@@ -142,7 +145,7 @@ class Finite:
                 finite = SCALAR_FUNCTIONS[name].finite
                 return finite == "numbers" or (finite == "reals" and not is_complex(u.type))
             case Reduce(kind):
-                return kind == "prod" or t.mark == ONE
+                return kind in ("prod", *PLACES) or t.mark == ONE
             case Pow() | App() | Diff():
                 return False
             case _:
@@ -155,6 +158,10 @@ class Finite:
                 return base if self.least(add(n, left, _negated(right))) >= 0 else None
             case _:
                 return None
+
+    def _placed(self, index: Term) -> bool:
+        """Whether numbers that decide an index, as those of an argmax, are finite."""
+        return all(self(u) for u in index_atoms(index) if isinstance(u, App))
 
     def least(self, t: Term) -> int:
         """1 for a number that is surely positive, 0 for one that is surely not negative, else −1."""
@@ -203,7 +210,9 @@ def reads_beyond(t: Term, around: tuple[Indicator, ...] = ()) -> bool:
     match t:
         case App(Var(kind=Map() as kind), args) if kind.is_array:
             beyond = (u for index, slot in zip(args, kind.params, strict=True) for u in _beyond(index, slot))
-            return any(not any(u.free <= (c.left.free | c.right.free) for c in around) for u in beyond)
+            if any(not any(u.free <= (c.left.free | c.right.free) for c in around) for u in beyond):
+                return True
+            return any(reads_beyond(index, around) for index in args if not isinstance(index, Var | Const))
         case Indicator(left, right, body):
             return reads_beyond(left, around) or reads_beyond(right, around) or reads_beyond(body, (*around, t))
         case _:

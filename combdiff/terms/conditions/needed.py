@@ -6,9 +6,30 @@ what this module finds.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from combdiff.terms.conditions.guards import Condition, condition_of
 from combdiff.terms.conditions.ordering import least_size
-from combdiff.terms.terms import Add, App, Delta, Indicator, Mul, Term, Var, children, index_atoms
+from combdiff.terms.terms import (
+    Add,
+    App,
+    Call,
+    Conj,
+    Const,
+    Delta,
+    Diff,
+    Indicator,
+    Lam,
+    Let,
+    Mul,
+    Pow,
+    Proj,
+    Term,
+    Tuple,
+    Var,
+    children,
+    index_atoms,
+)
 from combdiff.terms.types import Domain, Index, Map
 
 
@@ -52,6 +73,55 @@ def least_sizes(t: Term) -> dict[Domain, int]:
 
     walk(t, ())
     return {domain: least for domain, least in found.items() if least > 1}
+
+
+def sizes_read(t: Term) -> dict[Domain, int]:
+    """The least sizes of plain ranges without which a program has no value, for it reads entries at constants there.
+
+    >>> from combdiff.terms.terms import ONE, TWO, add, fresh, indicator
+    >>> from combdiff.terms.types import REAL
+    >>> n, m = Domain("n"), Domain("m")
+    >>> x, y = fresh("x", Map((Index(n),), REAL)), fresh("y", Map((Index(m),), REAL))
+    >>> sizes_read(add(App(x, (TWO,)), indicator(App(x, (ONE,)), ONE, App(y, (ONE,))))) == {n: 3}
+    True
+
+    What stands under a condition, or is computed for each value of an index, need not be read.
+    """
+    found: dict[Domain, int] = {}
+    values: dict[Term, Term] = {}
+    seen: set[Term] = set()
+    waiting = [t]
+    while waiting:
+        u = waiting.pop()
+        if u in seen:
+            continue
+        seen.add(u)
+        match u:
+            case App(f, args):
+                waiting += [f, *args]
+                for domain, size in _with_constants(u):
+                    found[domain] = max(size, found.get(domain, 0))
+            case Let(bindings, body):
+                values.update(bindings)
+                waiting.append(body)
+            case Var() if u in values:
+                waiting.append(values[u])
+            case Indicator(left, right) | Delta(left, right):
+                waiting += [left, right]
+            case Lam(params, body) if not any(isinstance(p.kind, Index) for p in params):
+                waiting.append(body)
+            case Add() | Mul() | Pow() | Conj() | Call() | Tuple() | Proj() | Diff():
+                waiting += children(u)
+    return found
+
+
+def _with_constants(t: App) -> Iterator[tuple[Domain, int]]:
+    """The plain ranges of which an entry is read at a constant, each with the size that it must have for that."""
+    kinds = t.function.type.params if isinstance(t.function.type, Map) else ()
+    for index, slot in zip(t.args, kinds, strict=True):
+        domain = slot.domain if isinstance(slot, Index) else None
+        if isinstance(index, Const) and domain is not None and domain.plain:
+            yield domain, int(index.real) + 1
 
 
 def _is_arithmetic(index: Term) -> bool:

@@ -1,0 +1,213 @@
+"""What differs by a shift of the parts that it is made of is computed once, on a range that holds both.
+
+f(x[1:-1] - x[:-2]) and f(x[2:] - x[1:-1])      are t[:-1] and t[1:] of t = f(x[1:] - x[:-1])
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from combdiff.arrays import ops
+from combdiff.arrays.plan import Builder, Step, ordered
+from combdiff.arrays.ranges.regions import is_finite
+from combdiff.arrays.ranges.views import window
+from combdiff.terms.types import Domain
+
+_ENTRYWISE = (ops.Add, ops.Mul, ops.Power, ops.Call, ops.Where)
+
+Starts = tuple[int, ...]
+
+
+def shared(outputs: Sequence[Step], names: Mapping[Step, str]) -> tuple[tuple[Step, ...], dict[Step, str]]:
+    """The outputs and the names of steps after what differs by shifts of windows is a window of one array.
+
+    >>> from combdiff.terms.types import Domain
+    >>> make, n = Builder().step, Domain("n")
+    >>> x = make(ops.Input("x"), (), (n,), False)
+    >>> parts = [make(ops.Window(0, start), (x,), (n.shortened(1),)) for start in (0, 1)]
+    >>> (a, b), _ = shared([make(ops.Call("exp", places=((0,),)), (part,), part.domains) for part in parts], {})
+    >>> a.operands == b.operands, a.op, b.op
+    (True, Window(axis=0, start=0), Window(axis=0, start=1))
+    """
+    outputs, names = tuple(outputs), dict(names)
+    while members := (forms := _Forms.of(outputs)).alike():
+        whole, made = _joined(forms.steps, members)
+        new: dict[Step, Step] = {}
+        for step in ordered(outputs):
+            operands = tuple(new[o] for o in step.operands)
+            new[step] = made.get(step) or (step if operands == step.operands else replace(step, operands=operands))
+        names = {whole if step in made else new.get(step, step): name for step, name in names.items()}
+        outputs = tuple(new[o] for o in outputs)
+    return outputs, names
+
+
+@dataclass
+class _Forms:
+    """Steps by what they are up to shifts: a number, and from where on they have entries along each axis."""
+
+    steps: tuple[Step, ...]
+    forms: dict[Step, tuple[int, Starts]] = field(default_factory=dict)
+    _numbers: dict[Hashable, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, outputs: Sequence[Step]) -> _Forms:
+        found = cls(ordered(outputs))
+        for step in found.steps:
+            found.forms[step] = found._form(step)
+        return found
+
+    def alike(self) -> list[tuple[Step, Starts]]:
+        """Steps that differ by shifts, with these, large ones first; none if there are none.
+
+        What may be infinite is computed for no place that none of them has.
+        """
+        groups: dict[int, list[Step]] = {}
+        finite: dict[Step, bool] = {}
+        for step in self.steps:
+            finite[step] = is_finite(step, finite)
+            if isinstance(step.op, _ENTRYWISE) and step.rank:
+                groups.setdefault(self.forms[step][0], []).append(step)
+        for step in reversed(self.steps):
+            found = groups.get(self.forms[step][0], []) if isinstance(step.op, _ENTRYWISE) else []
+            members = [(s, self.forms[s][1]) for s in found]
+            if len(found) > 1 and (finite[step] or _Box.fill([_Box.of(*member) for member in members])):
+                return members
+        return []
+
+    def _form(self, step: Step) -> tuple[int, Starts]:
+        match step.op:
+            case ops.Window(axis, start):
+                number, starts = self.forms[step.operands[0]]
+                return number, (*starts[:axis], starts[axis] + start, *starts[axis + 1 :])
+            case ops.Conj():
+                number, starts = self.forms[step.operands[0]]
+                return self._number((ops.Conj, number)), starts
+            case ops.Permute(order):
+                number, starts = self.forms[step.operands[0]]
+                return self._number((ops.Permute, order, number)), tuple(starts[axis] for axis in order)
+            case ops.Aligned() as op if isinstance(op, _ENTRYWISE):
+                return self._entrywise(step, op)
+            case _:
+                return self._number(step), (0,) * step.rank
+
+    def _entrywise(self, step: Step, op: ops.Aligned) -> tuple[int, Starts]:
+        least: dict[int, int] = {}
+        for operand, at in zip(step.operands, op.places, strict=True):
+            for axis, start in zip(at, self.forms[operand][1], strict=True):
+                least[axis] = min(least.get(axis, start), start)
+        parts: list[Hashable] = []
+        for n, (operand, at) in enumerate(zip(step.operands, op.places, strict=True)):
+            number, starts = self.forms[operand]
+            own = op.coefficients[n] if isinstance(op, ops.Add) else None
+            parts.append((number, tuple(s - least[axis] for s, axis in zip(starts, at, strict=True)), at, own))
+        # sums and products are equal in any order
+        operands = frozenset(Counter(parts).items()) if isinstance(op, ops.Add | ops.Mul) else tuple(parts)
+        rest = ops.Add if isinstance(op, ops.Add) else op.placed(())
+        ranges = tuple(d.of or d for d in step.domains)
+        starts = tuple(least.get(axis, 0) for axis in range(step.rank))
+        return self._number((rest, operands, ranges, step.complex)), starts
+
+    def _number(self, key: Hashable) -> int:
+        return self._numbers.setdefault(key, len(self._numbers))
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """The places, counted from what has no shift, that a step has entries for: `starts` to n + `ends`."""
+
+    starts: Starts
+    ends: Starts
+
+    @classmethod
+    def of(cls, step: Step, starts: Starts) -> _Box:
+        return cls(starts, tuple(s - d.less for s, d in zip(starts, step.domains, strict=True)))
+
+    @classmethod
+    def around(cls, boxes: Sequence[_Box]) -> _Box:
+        """The least box that holds all."""
+        starts = tuple(map(min, zip(*(box.starts for box in boxes), strict=True)))
+        return cls(starts, tuple(map(max, zip(*(box.ends for box in boxes), strict=True))))
+
+    @staticmethod
+    def fill(boxes: Sequence[_Box]) -> bool:
+        """Whether boxes hold all that the least box around them holds, however short the ranges are."""
+        lines = [list(zip(box.starts, box.ends, strict=True)) for box in boxes]
+        varying = [{*along} for along in zip(*lines, strict=True) if len({*along}) > 1]
+        if len(varying) != 1:
+            return not varying
+        (along,) = varying
+        # where the first is not empty, and the second is not, the second begins where the first ends, or before
+        return all(
+            following - end - max(start - end, following - last) <= 1
+            for (start, end), (following, last) in pairwise(sorted(along))
+        )
+
+
+class _Growing:
+    """Makes steps for more places than they have entries for."""
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self.builder = Builder()
+        for step in steps:
+            self.builder.first(step)
+
+    def grown(self, step: Step, before: Starts, behind: Starts) -> Step:
+        """A step with so many places more before and behind those that it has, along each axis."""
+        if not any((*before, *behind)):
+            return step
+        domains = [_longer(d, a + b) for d, a, b in zip(step.domains, before, behind, strict=True)]
+        match step.op:
+            case ops.Window(axis, start):
+                return self._window(step, axis, start, before, behind)
+            case ops.Permute(order):
+                back = [order.index(axis) for axis in range(step.rank)]
+                inner = (tuple(more[axis] for axis in back) for more in (before, behind))
+                return self.builder.step(step.op, (self.grown(step.operands[0], *inner),), domains)
+            case ops.Conj():
+                return self.builder.step(step.op, (self.grown(step.operands[0], before, behind),), domains)
+            case ops.Aligned() as op if isinstance(op, _ENTRYWISE):
+                operands = tuple(
+                    self.grown(o, *(tuple(more[axis] for axis in at) for more in (before, behind)))
+                    for o, at in zip(step.operands, op.places, strict=True)
+                )
+                return self.builder.step(op, operands, domains, step.complex)
+        raise AssertionError("only what is made of windows differs by shifts")
+
+    def _window(self, step: Step, axis: int, start: int, before: Starts, behind: Starts) -> Step:
+        """A window with more places: of its array with more places, where this one has not so many."""
+        (array,) = step.operands
+        left = step.domains[axis].less - array.domains[axis].less - start
+        more = max(0, before[axis] - start), max(0, behind[axis] - left)
+        inner = ((*each[:axis], own, *each[axis + 1 :]) for each, own in zip((before, behind), more, strict=True))
+        whole = self.grown(array, *inner)
+        domain = _longer(step.domains[axis], before[axis] + behind[axis])
+        return window(self.builder, whole, axis, start - before[axis] + more[0], domain)
+
+
+def _longer(domain: Domain, more: int) -> Domain:
+    """A range that is cut by so many values less."""
+    if not more:
+        return domain
+    assert domain.of is not None and domain.less >= more, "as long as a range that is cut"
+    return domain.of.shortened(domain.less - more)
+
+
+def _joined(steps: Sequence[Step], members: Sequence[tuple[Step, Starts]]) -> tuple[Step, dict[Step, Step]]:
+    """The array that holds all members, and each as a window of it."""
+    growing = _Growing(steps)
+    boxes = [_Box.of(step, starts) for step, starts in members]
+    around = _Box.around(boxes)
+    (base, _), box = min(zip(members, boxes, strict=True), key=lambda pair: sum(d.less for d in pair[0][0].domains))
+    before = tuple(a - b for a, b in zip(box.starts, around.starts, strict=True))
+    behind = tuple(a - b for a, b in zip(around.ends, box.ends, strict=True))
+    whole = growing.grown(base, before, behind)
+    made: dict[Step, Step] = {}
+    for step, starts in members:
+        part = whole
+        for axis, domain in enumerate(step.domains):
+            part = window(growing.builder, part, axis, starts[axis] - around.starts[axis], domain)
+        made[step] = part
+    return whole, made

@@ -1,0 +1,71 @@
+"""Functions of matrices on stacks of matrices, the last two axes of an array."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from combdiff.gate.labelled import Array
+
+
+def matrix_values(name: str, matrices: Array, along: Array) -> Array:
+    """The values for each matrix of a stack; derivatives are taken along the matrices `along`.
+
+    >>> import numpy as np
+    >>> matrix_values("adjugate", np.array([[1.0, 2.0], [2.0, 4.0]]), np.ones(())).round(12)
+    array([[ 4., -2.],
+           [-2.,  1.]])
+    """
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        match name:
+            case "det":
+                return np.asarray(np.linalg.det(matrices))
+            case "logdet":
+                sign, logarithm = np.linalg.slogdet(matrices)
+                if np.iscomplexobj(matrices):
+                    return np.asarray(logarithm + 1j * np.angle(sign))
+                return np.where(sign < 0, np.nan, logarithm)
+            case "logabsdet":
+                return np.asarray(np.linalg.slogdet(matrices)[1])
+            case "adjugate":
+                return _adjugates(matrices, None)
+            case "adjugate_along":
+                return _adjugates(matrices, along)
+            case "inv":
+                return _inverses(matrices)
+    raise AssertionError(f"no function of matrices is {name}")
+
+
+def _inverses(matrices: Array) -> Array:
+    import numpy as np
+
+    try:
+        return np.asarray(np.linalg.inv(matrices))
+    except np.linalg.LinAlgError:
+        return np.full(matrices.shape, np.nan)
+
+
+def _adjugates(matrices: Array, along: Array | None) -> Array:
+    """adj(U σ Vᴴ) = det(U Vᴴ) V adj(σ) Uᴴ, with the products of all other singular values on the diagonal of adj(σ).
+
+    Along E = Uᴴ K V its derivative is −E(i, j) Π σ, and Σ E(j, j) Π σ on the diagonal, over what i and j leave.
+    """
+    import numpy as np
+
+    U, sigma, Vh = np.linalg.svd(matrices)
+    Uh, V = (np.conj(m).swapaxes(-1, -2) for m in (U, Vh))
+    inner = np.zeros(matrices.shape, matrices.dtype if along is None else np.result_type(matrices, along))
+    E = None if along is None else Uh @ along @ V
+    for i in range(sigma.shape[-1]):
+        if E is None:
+            inner[..., i, i] = np.delete(sigma, i, axis=-1).prod(axis=-1)
+            continue
+        for j in range(sigma.shape[-1]):
+            if i != j:
+                rest = np.delete(sigma, (i, j), axis=-1).prod(axis=-1)
+                inner[..., i, j] -= E[..., i, j] * rest
+                inner[..., i, i] += E[..., j, j] * rest
+    phase = np.linalg.det(U) * np.linalg.det(Vh)
+    return np.asarray(phase[..., None, None] * (V @ inner @ Uh))

@@ -1,0 +1,115 @@
+"""Functions of matrices by the definition: determinants are expanded along rows, and no matrix is factorised.
+
+A matrix that is larger than is expanded in a moment is left to NumPy.
+"""
+
+from __future__ import annotations
+
+from math import inf, log, nan
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from combdiff.meaning.values import Array, Scalar, Value
+
+EXPANDED = 9
+"""Up to so many rows the expansion is written out: 2^n n products."""
+
+
+def determinant(matrix: Array) -> Scalar:
+    """The determinant, by expansion along each row over the sets of columns that the rows above take.
+
+    >>> determinant(np.array([[1.0, 2.0], [3.0, 4.0]])), determinant(np.zeros((0, 0)))
+    (-2.0, 1)
+    """
+    n = len(matrix)
+    if n > EXPANDED:
+        found: Scalar = np.linalg.det(matrix).item()
+        return found
+    # by the set of columns that are taken, with the sign of their order
+    sums: dict[int, Scalar] = {0: 1}
+    for row in matrix.tolist():
+        below: dict[int, Scalar] = {}
+        for taken, value in sums.items():
+            for column, entry in enumerate(row):
+                if not taken >> column & 1:
+                    sign = -1 if (taken >> column).bit_count() % 2 else 1
+                    whole = taken | 1 << column
+                    below[whole] = below.get(whole, 0) + sign * entry * value
+        sums = below
+    (result,) = sums.values()
+    return result
+
+
+def regular_determinant(matrix: Array) -> Scalar:
+    """The determinant, and 0 where rounding leaves something else of 0: beside the sum of all products of its terms.
+
+    >>> third = np.array([[0.1, 0.3], [0.1 / 3, 0.1]])
+    >>> determinant(third) == 0, regular_determinant(third)
+    (False, 0)
+    """
+    found = determinant(matrix)
+    size = abs(matrix).sum(axis=1).prod()
+    return 0 if abs(found) <= len(matrix) * np.finfo(float).eps * size else found
+
+
+def adjugate(matrix: Array) -> Array:
+    """The transposed matrix of cofactors.
+
+    >>> adjugate(np.array([[1.0, 2.0], [2.0, 4.0]]))
+    array([[ 4., -2.],
+           [-2.,  1.]])
+    """
+    n = len(matrix)
+    found = np.empty((n, n), matrix.dtype)
+    for i in range(n):
+        for j in range(n):
+            minor = np.delete(np.delete(matrix, i, axis=0), j, axis=1)
+            found[j, i] = (-1) ** (i + j) * determinant(minor)
+    return found
+
+
+def adjugate_along(matrix: Array, direction: Array) -> Array:
+    """The derivative of the adjugate, which is a polynomial: each minor with one row of `direction` after the other."""
+    n = len(matrix)
+    found = np.zeros((n, n), np.result_type(matrix, direction))
+    for i in range(n):
+        for j in range(n):
+            minor, moved = (np.delete(np.delete(m, i, axis=0), j, axis=1) for m in (matrix, direction))
+            for row in range(n - 1):
+                one = minor.astype(found.dtype)
+                one[row] = moved[row]
+                found[j, i] += (-1) ** (i + j) * determinant(one)
+    return found
+
+
+def value_of(name: str, matrix: Array, direction: Array | None) -> Value:
+    """A function of matrices by its name; with a direction, its derivative along that.
+
+    >>> value_of("inv", np.array([[2.0]]), None)
+    array([[0.5]])
+    """
+    match name:
+        case "det":
+            return determinant(matrix)
+        case "logdet":
+            return _logarithm(regular_determinant(matrix))
+        case "logabsdet":
+            return _logarithm(abs(regular_determinant(matrix)))
+        case "adjugate":
+            return adjugate(matrix)
+        case "adjugate_along" if direction is not None:
+            return adjugate_along(matrix, direction)
+        case "inv":
+            whole = regular_determinant(matrix)
+            inverse = np.asarray(adjugate(matrix) / whole if whole else np.full(matrix.shape, nan), matrix.dtype)
+            return inverse
+    raise AssertionError(f"no function of matrices is {name}")
+
+
+def _logarithm(x: Scalar) -> Scalar:
+    """log x; of a negative real number nan, of zero −∞."""
+    if isinstance(x, complex):
+        return np.log(np.complex128(x) + 0).item() if x else complex(-inf)
+    return log(x) if x > 0 else -inf if x == 0 else nan

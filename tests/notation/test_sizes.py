@@ -1,0 +1,50 @@
+"""The size of a declared domain is |Z| on a page, in subscripts and conditions too; text has `size(Z)` for it."""
+
+from __future__ import annotations
+
+import pytest
+
+import combdiff as cd
+from tests.notation.test_printed_forms import assert_reads_as
+from tests.reading_back import assert_reads_back
+
+PLAIN = "@domain Z begin base = I end\n@space V begin type = (Z,) -> R end\n"
+RING = "@domain Z begin base = I; periodic = true end\n@space V begin type = (Z,) -> R end\n"
+GRID = "@domain BZ begin base = (I, I); periodic = true end\n@space V begin type = (BZ,) -> R end\n"
+SQUARE = "@domain Z begin base = I end\n@space V begin type = (Z, Z) -> R end\n"
+EVEN = "@domain Z begin base = I; symmetric = true end\n@space V begin type = (Z,) -> R end\n"
+PROGRAMS = {
+    PLAIN + "(x::V) -> x(size(Z) - 1)^2": r"x \mapsto d \mapsto 2 \delta_{d,\lvert Z \rvert-1}\, x_{\lvert Z \rvert-1}",
+    RING + "(x::V) -> x(size(Z) - 1)^2": r"x \mapsto d \mapsto 2 \delta_{d,\lvert Z \rvert-1}\, x_{\lvert Z \rvert-1}",
+    EVEN + "(x::V) -> sum(i, x(i)^2) / size(Z)": r"x \mapsto i \mapsto \frac{2 x_{i}}{\lvert Z \rvert}",
+    GRID + "(x::V) -> mean(k, x(k)^2)": r"x \mapsto k \mapsto \frac{2 x_{k}}{\lvert \mathrm{BZ} \rvert}",
+    SQUARE + "(x::V) -> sum(i, x(i, size(Z) - 1 - i)^2)": (
+        r"x \mapsto (i, d) \mapsto 2 \delta_{i+d,\lvert Z \rvert-1}\, x_{i,\lvert Z \rvert-1-i}"
+    ),
+    PLAIN + "(x::V) -> sum(i::Z, where(i < size(Z) - 1, x(i) * x(i + 1)))": (
+        r"x \mapsto i \mapsto [i < \lvert Z \rvert - 1]\, x_{i+1} + [1 \le i]\, x_{i-1}"
+    ),
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_the_size_of_a_domain_is_its_number_of_values(program: str) -> None:
+    d = cd.grad(program)
+    assert d.latex() == PROGRAMS[program]
+    assert_reads_as(d.term, d.latex(), "index")
+    assert_reads_back(d.term)
+    assert r"\lvert" in d.latex(style="paper") and r"\sum_{i \in" not in d.latex(style="paper")
+    assert "Σ_i 1" not in d.unicode_text() and "Σ_j 1" not in d.unicode_text()
+
+
+def test_in_plain_signs_a_size_stands_between_bars_and_a_domain_behind_its_index() -> None:
+    assert cd.grad(RING + "(x::V) -> x(size(Z) - 1)^2").unicode_text().splitlines() == [
+        "in    x ↦ x(|Z| - 1)²",
+        "out   d ↦ 2 δ(d,|Z| - 1) x(|Z| - 1)",
+    ]
+    assert "Σ_i∈Z" in cd.simplified(PLAIN + "(x::V) -> sum(i::Z, i * x(0))").unicode_text()
+
+
+def test_bars_round_the_name_of_a_variable_are_a_magnitude() -> None:
+    d = cd.grad(PLAIN + "(Z::R) -> (x::V) -> size(Z) * Z * sum(i, x(i)^2)")
+    assert r"\lvert" not in d.latex() and r"\sum_{i_{1}} 1" in d.latex()
