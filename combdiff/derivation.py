@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from keyword import iskeyword
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -528,16 +528,12 @@ class Derivation:
 
     @cached_property
     def _without_value(self) -> Forms:
-        from combdiff.arrays.lower.forms import Forms
 
         flats = [d._flat for d in self._run if d._flat is not None]
-        return Forms(
-            self.term, tuple(_of_the_same(self.term, flat) for flat in flats), _same, _agree, least=self._least
-        )
+        return self._forms(self.term, flats)
 
     @cached_property
     def _with_value(self) -> Forms:
-        from combdiff.arrays.lower.forms import Forms
         from combdiff.valued import with_value
 
         if self.mode == SIMPLIFIED:
@@ -547,9 +543,15 @@ class Derivation:
             budget = Budget.of(self.seconds)
             formula = with_value(self.term, self._value, budget)
             flats = [with_value(d._flat, d._value, budget) for d in run if d._flat is not None]
-            return Forms(
-                formula, tuple(_of_the_same(formula, flat) for flat in flats), _same, _agree, least=self._least
-            )
+            return self._forms(formula, flats)
+
+    def _forms(self, formula: Term, flats: Sequence[Term]) -> Forms:
+        """A formula and equal forms; what is compared to choose one has the budget of a derivation."""
+        from combdiff.arrays.lower.forms import Forms
+
+        alike = tuple(_of_the_same(formula, flat) for flat in flats)
+        same, agree = partial(_same, seconds=self.seconds), partial(_agree, seconds=self.seconds)
+        return Forms(formula, alike, same, agree, least=self._least)
 
     @cached_property
     def _least(self) -> dict[Domain, int]:
@@ -642,21 +644,24 @@ def _of_the_same(formula: Term, t: Term) -> Term:
             return t
 
 
-def _agree(formula: Term, form: Term) -> bool:
-    """Whether a form to run has the value of the formula, where both have one on random numbers."""
+def _agree(formula: Term, form: Term, seconds: float = SECONDS) -> bool:
+    """Whether a form to run has the value of the formula, where both have one on random numbers.
+
+    Raises OutOfTime if that is not known in time.
+    """
     from combdiff.gate.gate import Gate
 
     with suppress(UnsupportedError, OverflowError):
-        return Gate().agree(formula, form)
+        return Gate(budget=Budget.of(seconds)).agree(formula, form)
     return True
 
 
-def _same(before: Term, after: Term) -> None:
-    """Raise CheckError if the form that was chosen to run has another value than the formula."""
+def _same(before: Term, after: Term, seconds: float = SECONDS) -> None:
+    """Raise CheckError if the form that was chosen to run has another value than the formula, or OutOfTime."""
     from combdiff.gate.gate import Gate
 
     with suppress(UnsupportedError, OverflowError):
-        Gate().same(before, after, "choosing what to run")
+        Gate(budget=Budget.of(seconds)).same(before, after, "choosing what to run")
 
 
 @contextmanager

@@ -332,6 +332,7 @@ def test_what_rounding_does_not_decide_is() -> None:
     assert not dataclasses.replace(d, term=_scaled(d.term)).check()
 
 
+@pytest.mark.slow
 def test_what_has_no_slope_anywhere_is_drawn_anew_as_long_as_loops_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
     """relu(Im tr Y) has a kink at every Hermitian Y, and no draw finds a slope."""
     text = "(Y::Her) -> relu(imag(sum(i, Y(i, i)))) + sum((i, j), abs2(Y(i, j)))"
@@ -358,3 +359,8 @@ def test_slopes_of_a_gradient_are_of_a_form_that_nobody_reads() -> None:
     d = cd.hvp("(A::RM, x::RV) -> sum((i, j), A(i, j) * x(i) * x(j)^2)")
     assert "collect and name" in {step.name for step in d.gradient.steps} - {step.name for step in d.slopes.steps}
     assert d.check()
+
+
+def test_a_check_without_time_says_what_it_leaves_out() -> None:
+    found = cd.grad("(x::RV) -> sum(i, sin(x(i))^2)", seconds=1e-9).check()
+    assert found and any("one set of sizes" in note for note in found.notes)

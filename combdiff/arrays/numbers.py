@@ -61,6 +61,28 @@ def is_integer(step: Step) -> bool:
             return False
 
 
+def may_be_integer(step: Step) -> bool:
+    """Whether a number may turn out to be an integer of Python's: `inf if a == 0 else 0` is one where a is not 0.
+
+    >>> from combdiff.arrays.plan import Builder
+    >>> from combdiff.terms.terms import number
+    >>> make = Builder().step
+    >>> a, b = make(ops.Named("inf"), (), ()), make(ops.Input("a"), (), ())
+    >>> chosen = make(ops.Where("==", None, number(0)), (b, b, a), ())
+    >>> is_integer(chosen), may_be_integer(chosen)
+    (False, True)
+    """
+    match step.op:
+        case ops.Where(otherwise=otherwise) if not step.rank:
+            return otherwise.is_integer or may_be_integer(step.operands[2])
+        case ops.Add(coefficients) if not step.rank:
+            return all(c.is_integer for c in coefficients) and all(map(may_be_integer, step.operands))
+        case ops.Mul(coefficient) if not step.rank:
+            return coefficient.is_integer and all(map(may_be_integer, step.operands))
+        case _:
+            return is_integer(step)
+
+
 def is_whole(step: Step) -> bool:
     """Whether code computes a step with integers, of Python or of a library: of constants and places alone.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from combdiff.arrays import ops
-from combdiff.arrays.numbers import as_float, is_integer, is_plain
+from combdiff.arrays.numbers import as_float, is_integer, is_plain, may_be_integer
 from combdiff.arrays.plan import Plan, Step
 from combdiff.emit.backends.spelling import Spelling
 from combdiff.emit.names import Called
@@ -154,12 +154,12 @@ class Writer:
         if repeated and self.spelling.full:
             number = self.floating(operand, self.refer(operand)).code
             return Text(self.spelling.full.format(self.shape(step.domains), number), ATOM)
-        return filled(self.spelling.copy, text) if repeated else self.floating(step, text)
+        return filled(self.spelling.copy, text) if repeated else self.floating(step, text) if is_integer(step) else text
 
     def floating(self, step: Step, text: Text) -> Text:
-        """A step in floating point, if code would compute it with integers."""
+        """A step in floating point, if code may compute it with integers."""
         written = isinstance(step.op, ops.Constant)
-        if not is_integer(step) or (written and not text.code.lstrip("-").isdigit()):
+        if not may_be_integer(step) or (written and not text.code.lstrip("-").isdigit()):
             return text
         return Text(f"{text.code}.0", text.level) if written else Text(f"1.0 * {text.at(SIGN)}", PRODUCT)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import combdiff as cd
 from combdiff.arrays.lower.forms import Forms, seconds
 from combdiff.arrays.lower.lower import lower
+from combdiff.budget import OutOfTime
 from combdiff.derivation import _agree, _of_the_same
 from combdiff.errors import CheckError
 from combdiff.run.compiled import Compiled
@@ -51,6 +54,32 @@ def test_the_quickest_form_computes_what_the_formula_does(sizes: tuple[int, int,
     plain = Forms(forms.formula)
     assert seconds(forms.plan()) <= seconds(plain.plan()) == seconds(lower(forms.formula))
     np.testing.assert_allclose(Compiled(forms)(q, G, A, x, v), Compiled(plain)(q, G, A, x, v), rtol=1e-10)
+
+
+NAMED = "(A::RM) -> (x::RV) -> begin y = i -> sum(j, A(i, j) * x(j)); sum(i, y(i)^2) + sum((i, j), y(i) * y(j)) end"
+
+
+@pytest.mark.slow
+def test_equal_programs_are_derived_within_the_budget() -> None:
+    """The formula is run where there is no time to derive another, or to compare it."""
+    assert any(other.program != d.program for d in (cd.grad(NAMED),) for other in d._run)
+    hurried = cd.grad(NAMED, seconds=1e-9)
+    assert all(other is hurried for other in hurried._run)
+    rng = np.random.default_rng(5)
+    A, x = rng.normal(size=(3, 2)), rng.normal(size=2)
+    np.testing.assert_allclose(hurried.compile()(A, x), cd.grad(NAMED).compile()(A, x), rtol=1e-12)
+
+
+@pytest.mark.slow
+def test_a_form_that_was_not_compared_in_time_is_not_run() -> None:
+    def late(*_: object) -> bool:
+        raise OutOfTime
+
+    forms = cd.grad(EWALD)._runnable(value=False)
+    plain = seconds(Forms(forms.formula).plan())
+    assert seconds(forms.plan()) < plain == seconds(replace(forms, agree=late).plan())
+    with pytest.raises(OutOfTime):
+        _agree(forms.formula, forms.flats[0], seconds=0.0)
 
 
 def test_a_form_with_another_value_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -367,6 +367,7 @@ VANISHING = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", VANISHING)
 def test_a_direction_does_not_turn_where_a_factor_is_zero(text: str) -> None:
     """r / r is no 1 where r is 0 on an open set; angle(0) is 0 for all that stands beside it."""

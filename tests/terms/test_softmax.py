@@ -370,3 +370,12 @@ def test_numbers_that_code_computes_as_integers_are_compared_with_infinity(reduc
     f = cd.grad(f"(x::RV{{n}}) -> (a::R) -> a * {reduction}").compile(value=True)
     value, slope = f(np.ones(n), 2.0)
     assert slope == pytest.approx(WHOLE[reduction](np.arange(n))) and value == pytest.approx(2 * slope)
+
+
+@pytest.mark.parametrize("a", [2.0, -1.0])
+def test_a_number_that_is_an_integer_in_one_case_is_compared_with_infinity(a: float) -> None:
+    x = np.ones(3)
+    weighted = cd.grad("(x::RV{n}) -> (a::R) -> logsumexp(i::N{n}, a^2, 1)").compile(value=True)
+    np.testing.assert_allclose(weighted(x, a), (1 + np.log(3 * a * a), 2 / a))
+    chosen = cd.grad("(x::RV{n}) -> (a::R) -> maximum(i::N{n}, 2 * where(a > 0, a) - 1)").compile(value=True)
+    np.testing.assert_allclose(chosen(x, a), (2 * a - 1, 2) if a > 0 else (-1, 0))
