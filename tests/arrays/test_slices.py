@@ -128,6 +128,14 @@ def test_what_no_condition_allows_is_not_computed() -> None:
     assert value == 0.75 and list(gradient) == [-0.25, 0, -0.0625]
 
 
+def test_on_a_ring_a_shift_that_leaves_the_range_is_no_slice() -> None:
+    ring = "@domain Z begin base = I; periodic = true end\n"
+    d = cd.grad(ring + "(x::(Z) -> R) -> sum(i::Z, where(1 <= i, exp(x(i + 1)) * x(i)))")
+    for n in SIZES:
+        x = np.random.default_rng(n).standard_normal(n)
+        np.testing.assert_allclose(d.compile()(x), meant(d, x), rtol=1e-9, atol=1e-11)
+
+
 def test_nan_in_data_that_a_condition_leaves_out_comes_to_nothing() -> None:
     f = cd.grad("(w::RV{n}) -> (x::RV{n}) -> sum(i, i + 1 < n, w(i) * (x(i + 1) - x(i))^2)").compile(value=True)
     x = np.random.default_rng(6).standard_normal(5)
