@@ -47,6 +47,7 @@ PROGRAMS = {
     "Laplace": "(x::RM{n, m}) -> sum((i, j), 1 <= i and i + 1 < n and 1 <= j and j + 1 < m,"
     " (x(i + 1, j) + x(i - 1, j) + x(i, j + 1) + x(i, j - 1) - 4 * x(i, j))^2)",
     "safe": "(x::RV{n}) -> sum(i, where(1 <= i, sqrt((x(i) - x(i - 1))^2 + 0.01)))",
+    "beside a whole sum": "(x::RV{n}) -> sum(i, 1 <= i, x(i) * sin(x(i - 1))) + sum(i, x(i)^2)",
     "far": "(x::RV{n}) -> sum(i, where(3 <= i, x(i) * x(i - 3)))",
 }
 
@@ -86,7 +87,9 @@ def test_gradients_are_right_for_every_size(name: str) -> None:
         np.testing.assert_allclose(f(x), meant(d, x), rtol=1e-9, atol=1e-11)
 
 
-@pytest.mark.parametrize("text", [CHAIN, BEAM, GRID, WAVES, PROGRAMS["shifts"], PROGRAMS["Laplace"]])
+@pytest.mark.parametrize(
+    "text", [CHAIN, BEAM, GRID, WAVES, PROGRAMS["shifts"], PROGRAMS["Laplace"], PROGRAMS["beside a whole sum"]]
+)
 def test_hessian_products_are_right_for_every_size(text: str) -> None:
     d, rng = cd.hvp(text), np.random.default_rng(4)
     f = d.compile()
