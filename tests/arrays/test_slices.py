@@ -98,6 +98,11 @@ def test_hessian_products_are_right_for_every_size(text: str) -> None:
         np.testing.assert_allclose(f(x, k), meant(d, x, k), rtol=1e-9, atol=1e-11)
 
 
+def test_no_part_is_written_over() -> None:
+    """The source takes arrays of any precision: the whole sum need not hold the parts."""
+    compile(cd.hvp(PROGRAMS["beside a whole sum"]).source(), "source", "exec")
+
+
 def test_a_chain_reads_as_if_written_by_hand() -> None:
     code = cd.grad(CHAIN).source(value=True).split('"""')[-1].split()
     assert " ".join(code) == (
