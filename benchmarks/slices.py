@@ -1,8 +1,8 @@
 """Sums under conditions that cut a range, beside an expert's slices: `python benchmarks/slices.py` prints a row each.
 
-Value and gradient of open chains and of an open lattice, in NumPy, on one thread: the function that `source(value=True)`
-defines for these sizes, and code by hand that allocates what it returns. Times are medians of interleaved calls in one
-process, in microseconds, ours / by hand, and their ratio.
+Value and gradient of open chains and of an open lattice, in NumPy, on one thread: the function that
+`source(value=True)` defines for these sizes, and code by hand that allocates what it returns. Times are medians of
+interleaved calls in one process, in microseconds, ours / by hand, and their ratio.
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ ROWS: dict[str, tuple[str, Callable[[Array], tuple[Array, Array]]]] = {
         lattice,
     ),
     "chain with declared bounds": (
-        "@domain Z begin base = I; lower = 0; upper = {n} - 1 end\n@domain Y begin base = I; lower = 0; upper = {n} - 2 end\n"
+        "@domain Z begin base = I; lower = 0; upper = {n} - 1 end\n"
+        "@domain Y begin base = I; lower = 0; upper = {n} - 2 end\n"
         "(x::(Z) -> R) -> sum(i::Y, (x(i + 1) - x(i))^2)",
         chain,
     ),

@@ -47,6 +47,7 @@ PROGRAMS = {
     "Laplace": "(x::RM{n, m}) -> sum((i, j), 1 <= i and i + 1 < n and 1 <= j and j + 1 < m,"
     " (x(i + 1, j) + x(i - 1, j) + x(i, j + 1) + x(i, j - 1) - 4 * x(i, j))^2)",
     "safe": "(x::RV{n}) -> sum(i, where(1 <= i, sqrt((x(i) - x(i - 1))^2 + 0.01)))",
+    "beside a whole sum": "(x::RV{n}) -> sum(i, 1 <= i, x(i) * sin(x(i - 1))) + sum(i, x(i)^2)",
     "far": "(x::RV{n}) -> sum(i, where(3 <= i, x(i) * x(i - 3)))",
 }
 
@@ -86,13 +87,20 @@ def test_gradients_are_right_for_every_size(name: str) -> None:
         np.testing.assert_allclose(f(x), meant(d, x), rtol=1e-9, atol=1e-11)
 
 
-@pytest.mark.parametrize("text", [CHAIN, BEAM, GRID, WAVES, PROGRAMS["shifts"], PROGRAMS["Laplace"]])
+@pytest.mark.parametrize(
+    "text", [CHAIN, BEAM, GRID, WAVES, PROGRAMS["shifts"], PROGRAMS["Laplace"], PROGRAMS["beside a whole sum"]]
+)
 def test_hessian_products_are_right_for_every_size(text: str) -> None:
     d, rng = cd.hvp(text), np.random.default_rng(4)
     f = d.compile()
     for n in SIZES:
         x, k = drawn(text, n, rng), drawn(text, n, rng)
         np.testing.assert_allclose(f(x, k), meant(d, x, k), rtol=1e-9, atol=1e-11)
+
+
+def test_no_part_is_written_over() -> None:
+    """The source takes arrays of any precision: the whole sum need not hold the parts."""
+    compile(cd.hvp(PROGRAMS["beside a whole sum"]).source(), "source", "exec")
 
 
 def test_a_chain_reads_as_if_written_by_hand() -> None:
@@ -126,6 +134,14 @@ def test_what_no_condition_allows_is_not_computed() -> None:
     f = cd.grad("(x::RV{n}) -> sum(i, i + 2 < n, 1 / x(i)) + sum(i, 2 <= i, 1 / x(i))").compile(value=True)
     value, gradient = f(np.array([2.0, 0.0, 4.0]))
     assert value == 0.75 and list(gradient) == [-0.25, 0, -0.0625]
+
+
+def test_on_a_ring_a_shift_that_leaves_the_range_is_no_slice() -> None:
+    ring = "@domain Z begin base = I; periodic = true end\n"
+    d = cd.grad(ring + "(x::(Z) -> R) -> sum(i::Z, where(1 <= i, exp(x(i + 1)) * x(i)))")
+    for n in SIZES:
+        x = np.random.default_rng(n).standard_normal(n)
+        np.testing.assert_allclose(d.compile()(x), meant(d, x), rtol=1e-9, atol=1e-11)
 
 
 def test_nan_in_data_that_a_condition_leaves_out_comes_to_nothing() -> None:
