@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -13,6 +16,7 @@ from combdiff.language.printing.anchors import domains_of
 from combdiff.language.printing.printer import program_text
 from combdiff.terms.terms import Lam, Term, alpha_equal
 from combdiff.terms.types import HERMITIAN, SYMMETRIC, Domain, Map
+from tests.emit.array_libraries import Numbers
 
 M, K = Domain("M", sized=True), Domain("K", sized=True)
 
@@ -188,3 +192,54 @@ def test_a_wrong_size_is_refused_at_its_place(name):
 
 def test_a_domain_cannot_have_a_size_as_its_base():
     assert "expected I, or (I, I, I)" in failure("@domain Z begin base = N{M} end\n1").message
+
+
+# --- an index of another size, which a condition keeps in range -------------------------------------------------------
+
+KEPT: dict[str, Callable[..., float]] = {
+    "sum(i::N{m}, where(i < n, x(i)^2))": lambda y, x: (x[: len(y)] ** 2).sum(),
+    "sum(i, where(i < n, y(i) * x(i)^2))": lambda y, x: sum(b * a**2 for b, a in zip(y, x, strict=False)),
+    "sum(i::N{m}, i < n, log(x(i)) * y(i)) + sum(i, n <= i, y(i)^2)": lambda y, x: (
+        sum(b * np.log(a) for b, a in zip(y, x, strict=False)) + (y[len(x) :] ** 2).sum()
+    ),
+    "maximum(i::N{m}, i < n, y(i) * x(i))^2": lambda y, x: max(b * a for b, a in zip(y, x, strict=False)) ** 2,
+    "sum(i::N{m}, i + 1 < n, y(i) * x(i) * x(i + 1)^2)": lambda y, x: sum(
+        b * a * c**2 for b, a, c in zip(y, x, x[1:], strict=False)
+    ),
+    "sum((i::N{m}, j::N{m}), i < n and j < n, y(i) * x(i) * sin(x(j)))": lambda y, x: (
+        sum(b * a for b, a in zip(y, x, strict=False)) * np.sin(x[: len(y)]).sum()
+    ),
+}
+
+
+@pytest.mark.parametrize("objective", KEPT)
+def test_a_condition_keeps_an_index_of_another_size_in_range(objective: str) -> None:
+    d = cd.grad(f"(y::RV{{m}}) -> (x::RV{{n}}) -> {objective}")
+    assert d.check()
+    assert program_text(read(str(d))) == program_text(d.term)
+    f = d.compile(value=True)
+    for m, n in product((1, 2, 3, 5, 7), repeat=2):
+        y, x = (np.random.default_rng(m * n).uniform(0.5, 2, size) for size in (m, n))
+        value, gradient = f(y, x)
+        own, step = KEPT[objective], 1e-6 * np.eye(n)
+        np.testing.assert_allclose(value, own(y, x), rtol=1e-12)
+        slopes = [(own(y, x + h) - own(y, x - h)) / 2e-6 for h in step]
+        np.testing.assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["jax", "torch", "dask"])
+@pytest.mark.parametrize("objective", KEPT)
+def test_the_libraries_keep_an_index_of_another_size_in_range(objective: str, backend: str) -> None:
+    library, d = Numbers(backend), cd.grad(f"(y::RV{{m}}) -> (x::RV{{n}}) -> {objective}")
+    for m, n in ((3, 5), (5, 3)):
+        given = [np.random.default_rng(1).uniform(0.5, 2, size) for size in (m, n)]
+        theirs = d.compile(backend, value=True)(*map(library.to, given))
+        for a, b in zip(d.compile(value=True)(*given), theirs, strict=True):
+            np.testing.assert_allclose(library.back(b), a, rtol=1e-12)
+
+
+@pytest.mark.parametrize("condition", ["i <= n", "0 <= i", "i < m"])
+def test_a_condition_that_does_not_keep_an_index_in_range(condition: str) -> None:
+    with pytest.raises(cd.LanguageError, match="i may leave the range of slot 1 of x"):
+        cd.grad(f"(y::RV{{m}}) -> (x::RV{{n}}) -> sum(i::N{{m}}, {condition}, y(i) * x(i))")

@@ -379,3 +379,32 @@ def test_a_number_that_is_an_integer_in_one_case_is_compared_with_infinity(a: fl
     np.testing.assert_allclose(weighted(x, a), (1 + np.log(3 * a * a), 2 / a))
     chosen = cd.grad("(x::RV{n}) -> (a::R) -> maximum(i::N{n}, 2 * where(a > 0, a) - 1)").compile(value=True)
     np.testing.assert_allclose(chosen(x, a), (2 * a - 1, 2) if a > 0 else (-1, 0))
+
+
+@pytest.mark.parametrize(
+    ("objective", "value"),
+    [
+        ("sum(i, softmax(j, S(i, j) * x(j))(i))", lambda S, x: np.trace(_shares(S * x, 1))),
+        (
+            "sum(k, x(k) * softmax((i, j), S(i, j) * x(i))(k, k))",
+            lambda S, x: x @ np.diag(_shares(S * x[:, None], None)),
+        ),
+        ("prod(i, softmax(j, S(i, j) * x(j))(i))", lambda S, x: np.prod(np.diag(_shares(S * x, 1)))),
+    ],
+)
+def test_shares_on_a_diagonal(objective: str, value: Callable[..., float]) -> None:
+    d = cd.grad(f"(S::RM{{n, n}}) -> (x::RV{{n}}) -> {objective}")
+    assert d.check()
+    f = d.compile(value=True)
+    for n in (1, 2, 3, 5, 7):
+        S, x = np.random.default_rng(n).normal(size=(n, n)), np.linspace(-1, 1, n)
+        step = 1e-6 * np.eye(n)
+        slopes = [(value(S, x + h) - value(S, x - h)) / 2e-6 for h in step]
+        found, gradient = f(S, x)
+        np.testing.assert_allclose(found, value(S, x), rtol=1e-12)
+        np.testing.assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-8)
+
+
+def _shares(z: Any, axis: int | None) -> Any:
+    e = np.exp(z - z.max())
+    return e / e.sum(axis=axis, keepdims=True)

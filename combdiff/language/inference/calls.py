@@ -107,7 +107,24 @@ def _applied(el: Elaborator, f: Term, args: Sequence[Argument], scope: Scope, sp
         values.append(included(el.checked(arg, over_complex(param), scope), param))
     if isinstance(f, Lam | Let):
         el.spend(sum(1 for _ in terms.subterms(f)), span)
-    return terms.apply(f, *values)
+    return _where_equal(el, f, kind, values, span) if kind.is_tensor else terms.apply(f, *values)
+
+
+def _where_equal(el: Elaborator, f: Term, kind: Map, values: Sequence[Term], span: Span) -> Term:
+    """An entry; an index of another size, which a condition keeps in range, is where one of the slot's equals it."""
+    met: list[tuple[Var, Term]] = []
+    places = list(values)
+    for n, (value, param) in enumerate(zip(values, kind.params, strict=True)):
+        assert isinstance(param, Index) and param.domain is not None, "slots have ranges"
+        if el.slots.is_of_another_size(value, param.domain):
+            assert isinstance(value, Var), "an index"
+            places[n] = own = terms.fresh(value.name, param)
+            el.places[own] = span
+            met.append((own, value))
+    entry = terms.apply(f, *places)
+    for own, value in reversed(met):
+        entry = terms.delta(value, own, entry)
+    return terms.total([own for own, _ in met], entry)
 
 
 def _count(name: str, expected: int, noun: str, args: Sequence[Argument], span: Span, declared: Span | None) -> None:

@@ -52,13 +52,8 @@ class Slots:
     def place(self, index: Term, slot: Domain, span: Span, facts: tuple[Fact, ...] = ()) -> None:
         """`index` stands in `slot`, at `span` of the text, where `facts` hold."""
         match index:
-            case Var(kind=Index(Domain() as own)):
-                if self._keeps_range(own, slot):
-                    self._arithmetic.append((index, slot, span, facts))
-                else:
-                    self.ranges.unite(own, slot, span)
-            case App(type=Index(Domain() as own)):
-                if self._keeps_range(own, slot):
+            case Var(type=Index(Domain() as own)) | App(type=Index(Domain() as own)):
+                if self._keeps_range(own, slot) or (facts and self.is_of_another_size(index, slot)):
                     self._arithmetic.append((index, slot, span, facts))
                 else:
                     self.ranges.unite(own, slot, span)
@@ -75,6 +70,16 @@ class Slots:
         if whole.periodic:
             return index.symmetric or index.listed
         return index.count is not None and whole.count is not None
+
+    def is_of_another_size(self, index: Term, slot: Domain) -> bool:
+        """Whether an index of N{m} stands in a slot of N{n}, where only a condition can keep it in range."""
+        match index:
+            case Var(kind=Index(Domain() as own)):
+                found, wanted = self.ranges.domain_of(own), self.ranges.domain_of(slot)
+                sized = found is not None and found.sized and wanted is not None and wanted.sized
+                return sized and found != wanted
+            case _:
+                return False
 
     def check(self) -> None:
         """Index arithmetic stays in range; a slot in which nothing stands bare takes the domain of its arithmetic."""

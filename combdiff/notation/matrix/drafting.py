@@ -270,7 +270,9 @@ class Drafting:
             case Pow(base, exponent) if exponent.free.isdisjoint(free):
                 below, above = self.expression(base, free), self.expression(exponent, ())
                 return lambda found: Power(below(found), above(found), entrywise=True)
-            case App(Reduce("softmax", _) as whole, (Var() as k,)) if whole.mark == ONE and k in free:
+            case App(Reduce("softmax", _) as whole, (Var() as k,)) if (
+                whole.mark == ONE and k in free and k not in whole.free
+            ):
                 rows = tuple(v for v in free if v != k)
                 along = self.expression(substitute(whole.body, {whole.indices[0]: k}), (*rows, k))
                 if free[-1] == k:
