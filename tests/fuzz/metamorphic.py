@@ -312,7 +312,7 @@ def _told(e: Expr) -> list[Range]:
         case Delta(Affine() as left, Affine() as right) if left.bare is not None and right.bare is not None:
             ranges = [r for side in (left, right) for r in _slots(side.bare)]  # type: ignore[arg-type]
             return ranges if ranges[0] is not ranges[-1] else []
-        case Derived() | Indicator() | Reduced("cumsum"):
+        case Derived() | Indicator() | Reduced("cumsum" | "det" | "logdet" | "logabsdet" | "inv" | "adjugate"):
             return [s for u in walk(e) for v in bound_by(u) for s in _slots(v)]
         case _:
             return []

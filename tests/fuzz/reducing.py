@@ -11,7 +11,7 @@ import numpy as np
 from . import tangents as T
 from .kinds import Index, Tensor
 from .meaning import Held, Scope, evaluate, noted
-from .syntax import Expr, Norm, Reduced, Var
+from .syntax import OF_MATRICES, Expr, Norm, Reduced, Var
 from .truth import truth
 
 
@@ -20,6 +20,8 @@ def reduced(e: Expr, scope: Scope) -> Any:
     if isinstance(e, Norm):
         return _norm(evaluate(e.of, scope), scope)
     assert isinstance(e, Reduced), "a reduction"
+    if e.name in OF_MATRICES:
+        return _of_matrix(e, scope)
     v, mask = _flat(e.indices, e.body, None if e.weighted else e.condition, scope)
     if e.weighted:
         assert e.condition is not None, "a weight"
@@ -80,6 +82,43 @@ def _flat(indices: Sequence[Var], body: Expr, condition: Expr | None, scope: Sco
         return wide.reshape((*x.shape[: 1 + scope.depth], -1))
 
     return T.each(value, flat), flat(holds)
+
+
+# --- functions of matrices ------------------------------------------------------------------------------------------
+
+
+def _of_matrix(e: Reduced, scope: Scope) -> Any:
+    """From the characteristic polynomial (Faddeev, LeVerrier), which divides by whole numbers only.
+
+    So its derivatives of any order are right where a matrix is singular, too.
+    """
+    v, _ = _flat(e.indices, e.body, None, scope)
+    (n, _) = (i.kind.range.count for i in e.indices if isinstance(i.kind, Index))
+    A = T.each(v, lambda x: x.reshape((*x.shape[:-1], n, n)))
+    unit = np.eye(n)
+    M, c = T.mul(A, 0), T.each(A, lambda x: x[..., 0, 0] * 0 + 1)
+    for k in range(1, n + 1):
+        M = T.add(_product_of_matrices(A, M), T.mul(T.each(c, lambda x: x[..., None, None]), unit))
+        trace = T.each(_product_of_matrices(A, M), lambda x: (x * unit).sum(axis=(-2, -1)))
+        c = T.each(trace, lambda x: -x / k)  # noqa: B023
+    determinant, adjugate = T.mul(c, (-1.0) ** n), T.mul(M, (-1.0) ** (n - 1))
+    noted(determinant, scope)
+    noted(1 / T.primal(determinant), scope)
+    match e.name:
+        case "det":
+            return determinant
+        case "logdet":
+            return T.call("log", determinant, False)
+        case "logabsdet":
+            return T.call("log", T.call("abs", determinant, False), False)
+        case "inv":
+            adjugate = T.div(adjugate, T.each(determinant, lambda x: x[..., None, None]))
+    return _held(e, T.each(adjugate, lambda x: x.reshape((*x.shape[:-2], n * n))), scope)
+
+
+def _product_of_matrices(a: T.Value, b: T.Value) -> T.Value:
+    rows, columns = T.each(a, lambda x: x[..., :, :, None]), T.each(b, lambda x: x[..., None, :, :])
+    return T.each(T.mul(rows, columns), lambda x: x.sum(axis=-2))
 
 
 def _total(v: T.Value, mask: Any) -> T.Value:

@@ -69,6 +69,8 @@ class Reductions(Conditions):
                 return self._gathered(sight, budget)
             case "argmax":
                 return self._at_extremum(sight)
+            case "matrix":
+                return self._of_matrix(sight, budget)
         return self.reduction(name, sight, budget)
 
     # --- reductions -------------------------------------------------------------------------------------------------
@@ -145,6 +147,23 @@ class Reductions(Conditions):
             return None
         body = self.number(sight.within([i]), budget - 3, (i, *needed))
         return Norm(Lam((i,), body)) if told((i,), (body,)) else None
+
+    def _of_matrix(self, sight: Sight, budget: int) -> Expr | None:
+        """A function of a matrix, which is regular if it has to be."""
+        i = self._new_index(sight)
+        if i is None or not _has_order(i):
+            return None
+        j = Var(i.kind)
+        inner = sight.within([i, j])
+        if inner.loop > LARGEST_LOOP:
+            return None
+        name = self.draw.one(("det", "logdet", "logabsdet", "inv", "inv", "adjugate"))
+        body = (self.number if name in OF_COMPLEX else self.real)(inner, max(2, budget - 3), (i, j))
+        if name not in ("det", "adjugate") or self.draw.odds(0.6):
+            body = Add((body, Delta(bare(i), bare(j), Literal(Fraction(self.draw.one((2, 3, 5)))))))
+        if not told((i, j), (body,)):
+            return None
+        return self.entry_of(Reduced(name, (i, j), body), sight)
 
     # --- naive texts that are computed in a stable form ---------------------------------------------------------------
 

@@ -21,7 +21,11 @@ DOCUMENTED = {
     # docs/language.md: "raises an error if it finds none"
     r"Newton's method finds no root": "no root",
     # docs/language.md: "If a system has no finite solution, code raises an error"
-    r"has no unique solution \(it is not finite\)": "no solution",
+    r"has no unique solution, or .* \(it is not finite\)": "no solution",
+    # docs/language.md: "not for Dask"
+    r"of a matrix, which combdiff does not support for dask": "functions of matrices in Dask",
+    # docs/language.md: "A determinant is differentiated twice at most"
+    r"the second derivative of adjugate is not known": "third derivative of a determinant",
     # docs/language.md: "combdiff refuses a δ that depends on an unknown and has no integral"
     r"no integral removes this δ": "δ that moves",
     # docs/language.md: "a derivative that divides by zero for all arrays"

@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from .kinds import Function, Index, Integers, Items, Number, Range, Tensor, Type, ranges_of
 from .syntax import (
+    OF_MATRICES,
     PLACES,
     TENSORS,
     Add,
@@ -256,7 +257,7 @@ def _of_reductions(e: Expr) -> Iterator[Expr]:
                     yield Reduced("sum", indices, body, condition)
             elif name not in TENSORS:
                 yield Sum(indices, body)
-            for n in range(len(indices) if len(indices) > 1 and name not in TENSORS else 0):
+            for n in range(len(indices) if len(indices) > 1 and name not in (*TENSORS, *OF_MATRICES) else 0):
                 yield Reduced(name, (*indices[:n], *indices[n + 1 :]), body, condition)
         case Several("max" | "min" as name, args) if len(args) > 2:
             for n in range(len(args)):

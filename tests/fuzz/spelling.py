@@ -8,6 +8,7 @@ from random import Random
 from .kinds import Function, Index, Integers, Law, Number, Range, Space, Tensor, Type, ranges_of
 from .naming import Names, anchored
 from .syntax import (
+    OF_MATRICES,
     Add,
     Affine,
     App,
@@ -332,6 +333,8 @@ class Writer:
         parts = (e.body,) if e.condition is None else (e.body, e.condition)
         names = [self.index(i, parts) for i in e.indices]
         listed = names[0] if len(names) == 1 else f"({self.comma().join(names)})"
+        if e.name in OF_MATRICES:
+            return f"{e.name}({listed} -> {self.expr(e.body, ARROW)})"
         condition = [] if e.condition is None else [self.expr(e.condition, ARROW)]
         word = "∑" if e.name == "sum" and self.odds(0.2) else e.name
         return f"{word}({self.comma().join([listed, *condition, self.expr(e.body, ARROW)])})"

@@ -250,9 +250,12 @@ class Where(Expr):
 
 PLACES = ("argmax", "argmin")
 """Reductions whose value is an index."""
-TENSORS = ("softmax", "ties", "cumsum")
+MATRICES = ("inv", "adjugate")
+OF_MATRICES = (*MATRICES, "det", "logdet", "logabsdet")
+"""Functions of the matrix of the numbers, which has two indices."""
+TENSORS = ("softmax", "ties", "cumsum", *MATRICES)
 """Reductions whose value is a map of their indices."""
-OF_COMPLEX = ("sum", "prod", "mean", "cumsum")
+OF_COMPLEX = ("sum", "prod", "mean", "cumsum", "det", *MATRICES)
 """Reductions that take complex numbers, too."""
 
 
