@@ -12,6 +12,7 @@ from .functions import SINGLE
 from .kinds import Index, Integers, Range, Tensor
 from .sight import LARGEST_LOOP, Sight, bare
 from .syntax import (
+    MATRICES,
     OF_COMPLEX,
     PLACES,
     TENSORS,
@@ -121,8 +122,9 @@ class Reductions(Conditions):
         return w
 
     def map_of_reduction(self, sight: Sight, budget: int) -> Expr | None:
-        """A tensor: softmax, shares in a maximum, a running sum."""
-        return self.reduced(self.draw.one(TENSORS), sight, budget)
+        """A tensor: softmax, shares in a maximum, a running sum, an inverse."""
+        name = self.draw.one(TENSORS)
+        return self.matrix(name, sight, budget) if name in MATRICES else self.reduced(name, sight, budget)
 
     def entry_of(self, e: Expr, sight: Sight) -> Expr:
         """A number made of a number or of a tensor."""
@@ -149,6 +151,11 @@ class Reductions(Conditions):
         return Norm(Lam((i,), body)) if told((i,), (body,)) else None
 
     def _of_matrix(self, sight: Sight, budget: int) -> Expr | None:
+        """A number made of a function of a matrix."""
+        e = self.matrix(self.draw.one(("det", "logdet", "logabsdet", "inv", "inv", "adjugate")), sight, budget)
+        return None if e is None else self.entry_of(e, sight)
+
+    def matrix(self, name: str, sight: Sight, budget: int) -> Reduced | None:
         """A function of a matrix, which is regular if it has to be."""
         i = self._new_index(sight)
         if i is None or not _has_order(i):
@@ -157,13 +164,10 @@ class Reductions(Conditions):
         inner = sight.within([i, j])
         if inner.loop > LARGEST_LOOP:
             return None
-        name = self.draw.one(("det", "logdet", "logabsdet", "inv", "inv", "adjugate"))
         body = (self.number if name in OF_COMPLEX else self.real)(inner, max(2, budget - 3), (i, j))
         if name not in ("det", "adjugate") or self.draw.odds(0.6):
             body = Add((body, Delta(bare(i), bare(j), Literal(Fraction(self.draw.one((2, 3, 5)))))))
-        if not told((i, j), (body,)):
-            return None
-        return self.entry_of(Reduced(name, (i, j), body), sight)
+        return Reduced(name, (i, j), body) if told((i, j), (body,)) else None
 
     # --- naive texts that are computed in a stable form ---------------------------------------------------------------
 
