@@ -74,8 +74,8 @@ def may_be_integer(step: Step) -> bool:
     """
     match step.op:
         case ops.Where(otherwise=otherwise) if not step.rank:
-            other = may_be_integer(step.operands[3]) if otherwise is None else otherwise.is_integer
-            return other or may_be_integer(step.operands[2])
+            else_whole = otherwise is not None and otherwise.is_integer
+            return else_whole or any(map(may_be_integer, step.operands[2:]))
         case ops.Add(coefficients) if not step.rank:
             return all(c.is_integer for c in coefficients) and all(map(may_be_integer, step.operands))
         case ops.Mul(coefficient) if not step.rank:

@@ -379,6 +379,8 @@ def test_a_number_that_is_an_integer_in_one_case_is_compared_with_infinity(a: fl
     np.testing.assert_allclose(weighted(x, a), (1 + np.log(3 * a * a), 2 / a))
     chosen = cd.grad("(x::RV{n}) -> (a::R) -> maximum(i::N{n}, 2 * where(a > 0, a) - 1)").compile(value=True)
     np.testing.assert_allclose(chosen(x, a), (2 * a - 1, 2) if a > 0 else (-1, 0))
+    either = cd.grad("(x::RV{n}) -> (a::R) -> maximum(i::N{n}, where(a > 0, 3, a))").compile(value=True)
+    np.testing.assert_allclose(either(x, a), (3, 0) if a > 0 else (a, 1))
 
 
 @pytest.mark.parametrize(
