@@ -58,7 +58,7 @@ BOOK: dict[str, str] = {
     "88": "-2 * np.outer(W @ (x - A @ s), s)",
     "89": "-2 * b * (a - x.conj() @ b).conj()",
     "91": "sum(mp(X, r).T @ np.outer(a, b) @ mp(X, 2 - r).T for r in range(3))",
-    "92": "sum(mp(X, 1 - r) @ np.outer(a, b) @ mp(X, 2).T @ mp(X, r)"
+    "92": "sum((mp(X, 1 - r) @ np.outer(a, b) @ mp(X, 2).T @ mp(X, r)).T"
     " + mp(X, r).T @ mp(X, 2) @ np.outer(a, b) @ mp(X, 1 - r).T for r in range(2))",
     "95": "2 * A.T @ A @ x / (x @ B.T @ B @ x) - 2 * (x @ A.T @ A @ x) * B.T @ B @ x / (x @ B.T @ B @ x) ** 2",
     "97": "(A + A.T) @ x + b",
@@ -125,7 +125,8 @@ class Row:
         rng = np.random.default_rng(n)
         found = {}
         for name, kind, sizes in PARAMETER.findall(self.program):
-            letters = [s.strip() for s in sizes.split(",")] if sizes else ["n"] * RANKS[kind]
+            letters = [s.strip() for s in sizes.split(",")] if sizes else ["n"]
+            letters = letters * RANKS[kind] if len(letters) == 1 else letters
             shape = [max(1, n - 1) if letter == "m" else n for letter in letters]
             x = rng.normal(size=shape)
             if kind[0] == "C" or kind == "Her":

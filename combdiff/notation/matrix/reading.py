@@ -6,8 +6,6 @@ about one expression, from the leaves up: exp(Aᵀ)ᵀ = exp(A), xᵀ x = ‖x�
 
 from __future__ import annotations
 
-from collections import Counter
-
 from combdiff.notation.matrix.expr import (
     Adjoint,
     Conjugate,
@@ -29,6 +27,7 @@ from combdiff.notation.matrix.expr import (
     Pi,
     Power,
     Product,
+    Reciprocal,
     Scale,
     Sum,
     Tensor,
@@ -36,8 +35,10 @@ from combdiff.notation.matrix.expr import (
     Transpose,
     Vec,
     inverse,
+    product,
     scaled,
 )
+from combdiff.notation.matrix.factors import cancelled, collected, gathered
 from combdiff.notation.matrix.parts import is_real, nodes, parts, rebuilt
 from combdiff.terms.terms import MINUS_ONE, ONE, TWO, number
 from combdiff.terms.types import HERMITIAN, SYMMETRIC, Map
@@ -71,9 +72,14 @@ def readable(expr: MatrixExpr) -> MatrixExpr:
             return Transpose(Power(of, exponent, entrywise=True))
         case Power(Power(Norm() as norm, Number(inner), False), Number(outer), False) if outer.is_integer:
             return Power(norm, Number(number(inner.real * outer.real)), entrywise=False)
-        case Scale(coefficient, scalars, of) if len(set(scalars)) < len(scalars):
-            times = Counter(scalars)
-            return Scale(coefficient, tuple(s if n == 1 else _to_the(n, s) for s, n in times.items()), of)
+        case Power(Power(of, Number(inner), False), Number(outer), False) if inner == outer == MINUS_ONE:
+            return of
+        case Scale(coefficient, scalars, of) if is_number(of) and (once := gathered((*scalars, of))) != (*scalars, of):
+            return scaled(coefficient, once, None)
+        case Scale(coefficient, scalars, of) if not is_number(of) and (once := gathered(scalars)) != scalars:
+            return scaled(coefficient, once, of)
+        case Sum(items) if not is_number(items[0]):
+            return collected(items)
         case Diag(Power(of, Number(exponent) as above, True)) if exponent.is_integer and exponent.real < 0:
             return Power(Diag(of), above, entrywise=False)
         case Trace(Product(items)):
@@ -84,6 +90,8 @@ def readable(expr: MatrixExpr) -> MatrixExpr:
             bare = rebuilt(expr, [part.of if isinstance(part, Scale) else part for part in parts(expr)])
             numbers = [number_ for scale in scales for number_ in (Number(scale.coefficient), *scale.scalars)]
             return scaled(ONE, numbers, readable(bare))
+        case Product(items) if (rest := cancelled(items)) != items:
+            return readable(product(rest))
         case Product(items):
             half = _half(items)
             return _with_powers(items) if half is None or not is_column(half[-1]) else _squared_norm(half)
@@ -174,7 +182,7 @@ def is_number(expr: MatrixExpr) -> bool:
     True
     """
     match expr:
-        case Number() | Pi() | Norm() | OfMatrix() | Trace():
+        case Number() | Pi() | Norm() | OfMatrix() | Trace() | Reciprocal():
             return True
         case Leaf(var) | Named(var):
             return not isinstance(var.kind, Map)
@@ -218,10 +226,6 @@ def _half(items: tuple[MatrixExpr, ...]) -> tuple[MatrixExpr, ...] | None:
     if odd or any(_adjoint(a) != b for a, b in zip(items[:middle], reversed(items[middle:]), strict=True)):
         return None
     return items[middle:]
-
-
-def _to_the(times: int, of: MatrixExpr) -> MatrixExpr:
-    return Power(of, Number(number(times)), entrywise=False)
 
 
 def _squared_norm(items: tuple[MatrixExpr, ...]) -> MatrixExpr:
