@@ -35,7 +35,7 @@ Items = tuple[MatrixExpr, ...]
 def collected(items: Items) -> MatrixExpr:
     """The sum of matrices with the first or the last factor that terms share in front of or behind a bracket.
 
-    >>> from combdiff.notation.matrix.expr import Leaf
+    >>> from combdiff.notation.matrix.expr import Leaf, Sum
     >>> from combdiff.terms.terms import fresh
     >>> from combdiff.terms.types import REAL, Domain, Index, Map
     >>> n = Index(Domain("n"))

@@ -151,7 +151,7 @@ class _Writer:
                 return _sentence(n.at_most.format(x, y), "is 1 where it holds and 0 elsewhere", n)
             case Reciprocal():
                 c = self.letters(NUMBERS, 1)[0]
-                return _sentence(n.reciprocal.format(c), f"is 1/{c}, and 0 where {c} is 0", n)
+                return f"{n.reciprocal.format(c)} = 1/{c}, {n.reciprocal.format(0)} = 0"
             case _:
                 return ""
 
