@@ -1,7 +1,7 @@
 """The rows of docs/matrix_calculus.md as matrix expressions of SymPy: where SymPy finds the derivative as one.
 
-`python -m tests.matrix_sympy` prints what it makes of each row. A row counts if the result is a matrix expression without a
-derivative, a sum over indices or an array in it, and has the numbers of the book's formula.
+`python -m tests.matrix_sympy` prints what it makes of each row. A row counts if the result is a matrix expression
+without a derivative, a sum over indices or an array in it, and has the numbers of the book's formula.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ SYMPY: dict[str, tuple[str, str]] = {
     "131": ("x.T * x", "x"),
     "132": ("Trace(X * X.T)", "X"),
 }
-"""Each row of real arrays in SymPy's words, and what it is differentiated by; SymPy differentiates by no complex matrix."""
+"""Each row of real arrays in SymPy's words, and what it is differentiated by."""
 
 
 def of_sympy(row: Row) -> object:
