@@ -145,12 +145,12 @@ def _flipped(kind: type[Transpose] | type[Adjoint], of: MatrixExpr) -> MatrixExp
     return of.of if isinstance(of, kind) else kind(of)
 
 
-def _is_square(expr: MatrixExpr) -> bool:
+def _are_square(factors: Items) -> bool:
     try:
-        found = entries(expr)
+        found = [entries(f) for f in factors]
     except NoMeaningError:
         return False
-    return len(found.rows) == len(found.columns) == 1 and same_ranges(found.rows, found.columns)
+    return all(len(f.rows) == len(f.columns) == 1 and same_ranges(f.rows, f.columns) for f in found)
 
 
 def gathered(scalars: Sequence[MatrixExpr]) -> Items:
