@@ -116,9 +116,7 @@ def _without_inverses(items: Items) -> Items:
 def _of_inverses(item: MatrixExpr) -> Items:
     """(A B)⁻¹ as B⁻¹ A⁻¹, and so of its transpose and its adjoint, if the factors are square."""
     match item:
-        case Power(Product(factors), Number(exponent), False) if exponent == MINUS_ONE and all(
-            map(_is_square, factors)
-        ):
+        case Power(Product(factors), Number(exponent), False) if exponent == MINUS_ONE and _are_square(factors):
             return tuple(undone(f) for f in reversed(factors))
         case Transpose(of):
             return tuple(_flipped(Transpose, f) for f in reversed(_of_inverses(of)))
