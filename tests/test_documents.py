@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import combdiff as cd
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from tests.matrix_cookbook import BOOK, Row, rows
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -72,6 +74,26 @@ def test_a_program_has_the_answer_that_is_shown(path: Path, program: str, kind: 
         assert derivation.check()
     except cd.CombDiffError as error:
         assert "real line" in str(error)  # no finite list of numbers is such a function
+
+
+MATRIX_ROWS = rows()
+
+
+def test_each_row_of_matrix_calculus_has_a_formula_to_compare_with() -> None:
+    assert [row.name for row in MATRIX_ROWS] == list(dict.fromkeys(row.name for row in MATRIX_ROWS))
+    assert {row.name for row in MATRIX_ROWS} == set(BOOK)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", MATRIX_ROWS, ids=lambda row: row.name)
+def test_a_row_of_matrix_calculus_is_what_is_derived(row: Row) -> None:
+    derivation = row.derivation
+    assert row.form == row.ours
+    assert derivation.check()
+    code = derivation.compile()
+    for n in (2, 3, 5):
+        arrays = row.arrays(n)
+        np.testing.assert_allclose(code(*arrays.values()), row.of_the_book(arrays), rtol=1e-9, atol=1e-10)
 
 
 @pytest.mark.slow

@@ -81,6 +81,9 @@ FUNCTIONS = {
 }
 """A remedy for the name of a function that is not of the language."""
 
+UNIT_MATRIX = "add I to a matrix, or multiply by it, to tell its size; by index it is (i, j) -> I(i, j)"
+"""A remedy for the unit matrix where nothing tells its size."""
+
 TYPES = {
     "R": "Real real Float64 Float32 float float64 double number Number scalar ℝ",
     "C": "Complex complex ComplexF64 complex128 ℂ",
@@ -129,6 +132,8 @@ def remedy_of_name(name: str, known: Sequence[str]) -> str | None:
     tensor, _, indices = name.partition("_")
     if indices and tensor in known:
         return f"an entry is written {tensor}({', '.join(indices)})"
+    if name == "I":
+        return UNIT_MATRIX
     if not name.isidentifier():
         return "write numbers with digits: 1/2"
     if name in _SIZES:

@@ -197,6 +197,8 @@ def reduced(kind: str, of: Term) -> Term:
                 return ONE
             if kind == "norm" and ZERO in (mark, body):
                 return ZERO
+            if kind == "inv" and (twice := _inverse_of_inverse(params, body)) is not None:
+                return twice
             if kind in SHARES and mark == ZERO:
                 return Lam(params, ZERO)
             if kind in SHARES and mark == ONE and body.free.isdisjoint(params):
@@ -204,6 +206,15 @@ def reduced(kind: str, of: Term) -> Term:
             if kind == "logsumexp" and mark == ONE and body.free.isdisjoint(params):
                 return add(body, call("log", total(params, ONE)))
     return Reduce(kind, of)
+
+
+def _inverse_of_inverse(params: tuple[Var, ...], body: Term) -> Term | None:
+    """A, or Aᵀ, where `body` is an entry of its inverse."""
+    match body:
+        case App(Reduce("inv", Lam((i, j), Tuple((_, entry)))), args) if set(args) == set(params):
+            return Lam((i, j) if args == params else (j, i), entry)
+        case _:
+            return None
 
 
 def lam(params: Sequence[Var], body: Term) -> Term:

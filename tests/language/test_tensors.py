@@ -136,3 +136,78 @@ MATRIX_FORMS = {
 @pytest.mark.parametrize("text", MATRIX_FORMS)
 def test_matrix_form_is_what_one_writes(text: str) -> None:
     assert cd.grad(text).matrix_text() == MATRIX_FORMS[text]
+
+
+WRONG = {
+    "(x::RV, y::RV) -> x'y": ("found the name 'y'", "x' * y"),
+    "(A::RM) -> tr(A) I": ("found the name 'I'", "a product with *"),
+    "(A::RM{n, m}) -> sum(A + I)": ("slot 2 of A ranges over", "one size"),
+    "(A::RM) -> I": ("unknown name I", "add I to a matrix"),
+    "(A::RM) -> tr(I)": ("unknown name I", "add I to a matrix"),
+    "(A::RM) -> sum(I)": ("nothing tells the size of the unit matrix I", "add I to a matrix"),
+    "(x::RV) -> sum(2 * I)": ("nothing tells the size of the unit matrix I", "I(i, j)"),
+    "(A::RM) -> sum(A.')": ("not a character", "transpose(A)"),
+    "(x::RV) -> sum(x .< 0)": ("not a character", "where("),
+    "(x::RV) -> sum(exp.x)": ("not a character", "exp.(x)"),
+    "(x::RV) -> sum(exp. (x))": ("not a character", "exp.(x)"),
+    "(X::RM{n, 1}) -> sum(X)": ("found the number 1", "a name for the size"),
+    "(tr::RM) -> tr(tr)": ("tr takes 2 indices", "it hides the function tr"),
+    "(det::R, A::RM) -> det(A)": ("det is a real number", "it hides another det"),
+    "(A::RM) -> begin\n  y = A\n  .* A\n  sum(y)\nend": ("found '.*'", "end the line above"),
+    "(A::RM, x::RV) -> begin\n  y = A\n  \\ x\n  sum(y)\nend": ("found", "end the line above"),
+    "(x::RV) -> x * x": ("no product of two vectors", "x' * y"),
+    "(x::RV) -> x'": ("a row stands alone", "x' * y"),
+    "(x::RV) -> sum(1 + x)": ("a number is added to a tensor", ".+"),
+    "(A::RM) -> sum(exp(A))": ("not a number", "f.(A)"),
+    "(A::RM) -> tr(A^-1)": ("a whole number from 1", "inv(A)"),
+    "(A::RM) -> sum(A / A)": ("divided by what is no number", "./"),
+    "(T::(N, N, N) -> R) -> sum(T')": ("a tensor with 3 indices has no adjoint", "another order"),
+    "(x::RV, A::RM) -> sum(x \\ A)": ("a system has a matrix", "A \\ b"),
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_what_is_wrong_is_said_with_a_remedy(text: str) -> None:
+    with pytest.raises(cd.CombDiffError) as error:
+        cd.grad(text)
+    message, _, remedy = str(error.value).partition("remedy: ")
+    assert WRONG[text][0] in message and WRONG[text][1] in remedy
+
+
+ODD = {
+    "(x::RV) -> x' * x * x' * x": "4 ‖x‖^2 x",
+    "(A::RM) -> (x::RV) -> sum(x' * x * A)": "2 (𝟏ᵀ A 𝟏) x",
+    "(A::RM, x::RV) -> (y::RV) -> x' * A * y * y' * x": "(xᵀ y) Aᵀ x + (xᵀ A y) x",
+    "(A::RM{n, n}) -> sum((i, j), I(i, j) * A(i, j))": "𝐈",
+    "(I::RV) -> (x::RV) -> I' * x": "I",
+    "(x::RV) -> sum(1.e3.*x)": "1000 𝟏",
+    "(x::RV) -> sum(2. .* x.^2.)": "4 x",
+    "(x::RV) -> sum(exp .(x))": "exp(x)",
+    "(A::RM) -> sum(A'''.^2)": "2 A",
+    "(A::RM) -> tr(inv(inv(A)))": "𝐈",
+    "(A::RM) -> tr(inv(inv(A)') * A)": "2 A",
+    "(A::RM, B::RM) -> (x::RV) -> sum(A \\ (B \\ x))": "B⁻ᵀ A⁻ᵀ 𝟏",
+    "(A::RM) -> (x::RV) -> sum(A .+ x)": "i -> sum(j, 1)",
+    "(A::RM) -> (x::RV) -> begin\n  y = A *\n  x .*\n  x\n  sum(y)\nend": "(Aᵀ + A) x",
+}
+
+
+@pytest.mark.parametrize("text", ODD)
+def test_odd_programs_mean_what_they_say(text: str) -> None:
+    assert cd.grad(text).matrix_text() == ODD[text]
+
+
+def test_a_backslash_is_taken_from_the_left() -> None:
+    """As in Julia: A \\ B \\ x is (A \\ B) \\ x."""
+    given = arrays(["S", "Z", "x"], 3, 3)
+    S, Z, x = given["S"], given["Z"], given["x"]
+    found = cd.simplified("(S::RM, Z::CM, x::RV) -> S \\ Z \\ x").compile()(S, Z, x)
+    np.testing.assert_allclose(found, np.linalg.solve(np.linalg.solve(S, Z), x), rtol=1e-10)
+
+
+@pytest.mark.parametrize("text", ["tr(S)", "det(S)", "sum(exp.(S))", "x' * S * x", "norm(S * x)", "sum(S \\ x)"])
+def test_nothing_is_a_size_too(text: str) -> None:
+    given = [np.zeros((0,) * len(SHAPES[name])) for name in used(text)]
+    value, *gradients = cd.grad(program(text)).compile(value=True)(*given)
+    assert value == (1 if text == "det(S)" else 0)
+    assert [np.shape(g) for g in gradients] == [x.shape for x in given]

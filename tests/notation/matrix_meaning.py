@@ -35,6 +35,7 @@ from combdiff.notation.matrix.expr import (
     Pi,
     Power,
     Product,
+    Reciprocal,
     Scale,
     Sum,
     Tensor,
@@ -140,6 +141,10 @@ def meaning(expr: MatrixExpr, values: Mapping[Term, object], sizes: Mapping[Doma
         case Trace(inner):
             assert of(inner).shape[0] == of(inner).shape[1]
             return as_matrix(np.trace(of(inner)))
+        case OfMatrix("adjugate", inner):
+            return as_matrix(np.linalg.det(of(inner)) * np.linalg.inv(of(inner)))
+        case Reciprocal(inner):
+            return as_matrix(np.linalg.pinv(as_matrix(of(inner))))
         case OfMatrix(name, inner):
             sign, logarithm = np.linalg.slogdet(as_matrix(of(inner)))
             return as_matrix(sign * np.exp(logarithm) if name == "det" else logarithm + np.log(sign))

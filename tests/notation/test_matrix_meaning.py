@@ -38,6 +38,7 @@ from combdiff.notation.matrix.expr import (
     Pi,
     Power,
     Product,
+    Reciprocal,
     Scale,
     Sum,
     Tensor,
@@ -51,7 +52,7 @@ from combdiff.notation.matrix.forms import forms_found
 from combdiff.notation.matrix.meaning import NoMeaningError, meaning
 from combdiff.notation.matrix.parts import nodes
 from combdiff.simplify.contraction import egraph
-from combdiff.terms.terms import MINUS_ONE, ZERO, App, Lam, Term, fresh, mul, number
+from combdiff.terms.terms import MINUS_ONE, ONE, ZERO, App, Lam, Term, fresh, mul, number
 from combdiff.terms.types import COMPLEX, REAL, Domain, Index, Map, Type
 from combdiff.terms.types import Product as Pair
 from tests.notation import test_matrix_reading as reading
@@ -112,6 +113,10 @@ CASES: dict[str, tuple[MatrixExpr, tuple[Index, ...]]] = {
     "inverse": (Power(S, Number(MINUS_ONE), entrywise=False), (N, N)),
     "inverse of a power": (Power(S, Number(number(-2)), entrywise=False), (N, N)),
     "determinant": (OfMatrix("det", S), ()),
+    "adjugate": (OfMatrix("adjugate", S), (N, N)),
+    "a determinant times an inverse": (Scale(ONE, (OfMatrix("det", S),), Power(S, Number(MINUS_ONE), False)), (N, N)),
+    "reciprocal": (Reciprocal(Norm(x)), ()),
+    "reciprocal of 0": (Reciprocal(Number(ZERO)), ()),
     "logarithm of a determinant": (OfMatrix("logdet", S), ()),
     "tensor": (Tensor(T, (3, 1, 2)), (M, K, N)),
     "pairs of slots": (Tensor(V, (1, 3, 2, 4)), (N, K, M, N)),
@@ -302,7 +307,7 @@ BOUNDED = """@domain Z begin base = I; lower = -1; upper = {} end
 
 def test_an_index_may_range_over_a_slot_of_another_domain_with_the_same_bounds() -> None:
     d = cd.grad(BOUNDED.format(1))
-    assert d.matrix_text() == "2 x ∘ u + A u + Aᵀ u"
+    assert d.matrix_text() == "2 x ∘ u + (A + Aᵀ) u"
     assert d.check()
 
 

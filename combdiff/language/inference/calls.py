@@ -61,6 +61,8 @@ def callee(el: Elaborator, e: Expr, scope: Scope, args: Sequence[Argument] = ())
     match e:
         case Name(text) if text in FUNCTIONS and scope.find(text) is None:
             return Builtin(text)
+        case Name("I") if args is not None and len(args) == 2 and scope.find("I") is None:
+            return Builtin("I")
         case Name(text):
             entry = scope.find(text)
             if isinstance(entry, Closure):
@@ -93,13 +95,14 @@ def call(el: Elaborator, function: Callee, args: Sequence[Argument], scope: Scop
 def _applied(el: Elaborator, f: Term, args: Sequence[Argument], scope: Scope, span: Span, name: str) -> Term:
     kind = f.type
     if not isinstance(kind, Map):
-        hides = scope.meanings(name) > 1
+        hides = scope.meanings(name) > 1 or name in FUNCTIONS
         remedy = f"rename it: it hides another {name}" if hides else "write * for a product"
         if not hides and isinstance(kind, Index):
             remedy = f"give it a type where it is a parameter, {name}::RV, or {remedy}"
         raise LanguageError(f"{name} is {in_words(kind)} and cannot be applied", span=span, remedy=remedy)
     declared = el.places.get(f) if isinstance(f, Var) else None
-    _count(name, len(kind.params), "index" if kind.is_array else "argument", args, span, declared)
+    hidden = name if name in FUNCTIONS and declared else None
+    _count(name, len(kind.params), "index" if kind.is_array else "argument", args, span, declared, hidden)
     points = el.points.get(f, len(kind.params))
     values = [el.checked(arg, param, scope) for arg, param in zip(args[:points], kind.params[:points], strict=True)]
     for arg, param in zip(args[points:], kind.params[points:], strict=True):
@@ -127,13 +130,23 @@ def _where_equal(el: Elaborator, f: Term, kind: Map, values: Sequence[Term], spa
     return terms.total([own for own, _ in met], entry)
 
 
-def _count(name: str, expected: int, noun: str, args: Sequence[Argument], span: Span, declared: Span | None) -> None:
+def _count(
+    name: str,
+    expected: int,
+    noun: str,
+    args: Sequence[Argument],
+    span: Span,
+    declared: Span | None,
+    hidden: str | None = None,
+) -> None:
+    """Refuse another number of arguments; `hidden` is the function of the language that it takes the name of."""
     if len(args) != expected:
         raise LanguageError(
             f"{name} takes {counted(expected, noun)}, and {len(args)} {'is' if len(args) == 1 else 'are'} given",
             span=span,
             also=(f"{name} is declared here", declared) if declared else None,
-            remedy=f"give {counted(expected, noun)}",
+            remedy=f"give {counted(expected, noun)}"
+            + (f", or rename it: it hides the function {hidden}" * bool(hidden)),
         )
 
 
@@ -145,6 +158,8 @@ def _builtin(el: Elaborator, name: str, args: Sequence[Argument], scope: Scope, 
         return operators.of_map(el, name, args[0], scope, args[1])
     if name == "size":
         return _size(el, args, span)
+    if name == "I":
+        name, args = "delta", [*args, Ready(terms.ONE, span)]
     if name in REDUCTIONS:
         return reductions.reduction(el, name, args, scope, span)
     if name == "where" and len(args) in (2, 3):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from combdiff.errors import LanguageError, Span
+from combdiff.language import habits
 from combdiff.language.inference.fit import fit
 from combdiff.language.inference.scope import Ready, Scope
 from combdiff.language.parsing.syntax import (
@@ -64,20 +65,20 @@ def arithmetic(el: Elaborator, e: Arithmetic, scope: Scope) -> Term:
     """
     found = operation(el, e, scope)
     match found:
+        case Unit():
+            raise _sizeless(e.span)
         case Row():
             raise LanguageError(
                 "a row stands alone here, and is only known within a product",
                 span=e.span,
                 remedy="multiply it at once, x' * y, or write the vector of conjugates: i -> x(i)'",
             )
-        case Unit():
-            raise LanguageError(
-                "nothing tells the size of the unit matrix I",
-                span=e.span,
-                remedy="add it to a matrix, or multiply by it; by index it is (i, j) -> delta(i, j, 1)",
-            )
         case _:
             return found
+
+
+def _sizeless(span: Span) -> LanguageError:
+    return LanguageError("nothing tells the size of the unit matrix I", span=span, remedy=habits.UNIT_MATRIX)
 
 
 def operand(el: Elaborator, e: Expr, scope: Scope) -> Operand:
@@ -156,6 +157,8 @@ def _added(el: Elaborator, tensors: Sequence[tuple[Term, Span]], units: Sequence
         _fitted(el, other, first, place)
     if units and len(own) != 2:
         raise LanguageError(f"I is added to {in_words(first.type)}", span=span, remedy="add it to a matrix")
+    if units:
+        fit(own[1].kind, own[0].kind, el.ranges, span)
     entries = [terms.apply(t, *own) for t, _ in tensors] + [terms.delta(own[0], own[1], c) for c in units]
     return Lam(own, as_complex_as(entries, terms.add(*entries)))
 
@@ -184,7 +187,10 @@ def _product(el: Elaborator, parts: Sequence[tuple[bool, Operand, Span]]) -> Ope
     whole = [(x, span) for x, span in factors if not isinstance(x, Term) or _is_tensor(x)]
     found, place = whole[0]
     for x, span in whole[1:]:
-        found = _times(el, found, x, place, span)
+        if isinstance(found, Term) and not _is_tensor(found):
+            found = _scaled(found, x)  # x' * y * A: the first two are a number
+        else:
+            found = _times(el, found, x, place, span)
         place = span
     return _scaled(as_complex_as(numbers, terms.mul(*numbers)), found) if numbers else found
 
@@ -444,6 +450,8 @@ def named(el: Elaborator, name: str, args: Sequence[Expr | Ready], scope: Scope,
 def of_all_entries(el: Elaborator, e: Expr, scope: Scope) -> Term:
     """`sum(A)`, the sum of all entries."""
     x = operand(el, e, scope)
+    if isinstance(x, Unit):
+        raise _sizeless(e.span)
     t = x.of if isinstance(x, Row) else x
     if not (isinstance(t, Term) and _is_tensor(t)):
         raise LanguageError(

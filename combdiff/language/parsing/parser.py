@@ -115,6 +115,7 @@ def _refuse_names(declarations: Collection[Space | DomainClause]) -> None:
 
 # --- words for what cannot be read ----------------------------------------------------------------------------------
 
+PRIMES = "'’′"
 _SUPERSCRIPTS = frozenset("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁱⁿ")
 _REMEDIES = {
     "@": "write a product of matrices with its indices: sum(j, A(i, j) * x(j)); declarations are @space and @domain",
@@ -160,7 +161,20 @@ def _remedy_of_stray(char: str, before: str, after: str) -> str:
         return f"write the function without a prefix: {attribute[1]}(x)"
     if attribute and owner and attribute[1] in ("T", "H", "mT"):
         return f"write {owner[1]}' for the adjoint, transpose({owner[1]}) for the transpose"
+    if char == "." and (dotted := _remedy_of_dot(after, owner[1] if owner else "")):
+        return dotted
     return _REMEDIES.get(char, "remove it")
+
+
+def _remedy_of_dot(after: str, owner: str) -> str | None:
+    """What to write for a dot that belongs to no operator."""
+    if after[1:2] in PRIMES:
+        return f"write transpose({owner or 'A'}) for the transpose, {owner or 'A'}' for the adjoint"
+    if re.match(r"\.[<>=!≤≥≠]", after):
+        return "compare entries under a condition: (i -> where(x(i) < 0, x(i)))"
+    if owner in FUNCTIONS:
+        return f"write {owner}.(x) for the function of every entry"
+    return None
 
 
 def _refuse_control_characters(text: str) -> None:
@@ -255,6 +269,9 @@ def _remedy(token: Token, wanted: frozenset[str], text: str) -> str:
     wanting = _comparison_or_condition(token, wanted, text)
     if wanting:
         return wanting
+    line = text[: token.start_pos].rpartition("\n")
+    if token.type in _BETWEEN and line[1] and not line[2].strip():
+        return f"end the line above with {token}: an expression goes on where it is not complete"
     match token.type, before:
         case (("NAME" | "NUMBER" | "SUM"), _) if before.isdigit() and "PLUS" in wanted:
             return f"write a product with *: {_number_before(text[: token.start_pos])} * {token}"
@@ -264,6 +281,10 @@ def _remedy(token: Token, wanted: frozenset[str], text: str) -> str:
             return "write several indices in parentheses: sum((i, j), A(i, j))"
         case "NUMBER", "{":
             return "write a name for the size, x::RV{n}; the array determines its value"
+        case "NUMBER", "," if re.search(r"\{[^{}]*$", text[: token.start_pos]):
+            return "write a name for the size, A::RM{n, m}; the array determines its value"
+        case "NAME" | "SUM", _ if before and before in f"{PRIMES})]" and "PLUS" in wanted:
+            return f"write a product with *: {_value_before(text[: token.start_pos])} * {token}"
         case "STAR", "*":
             return "write powers with ^: x^2"
         case "BACKSLASH", _:
@@ -308,6 +329,12 @@ def _inside(text: str) -> frozenset[str]:
     return frozenset({"RPAR"}) if text.count("(") > text.count(")") else frozenset()
 
 
+def _value_before(text: str) -> str:
+    """The name or the bracket that a text ends with."""
+    found = re.search(rf"\w+[{PRIMES}]+$", text.rstrip(" "))
+    return found[0] if found else "(…)"
+
+
 def _number_before(text: str) -> str:
     found = re.search(r"[\d.]+ *$", text)
     return found[0].strip() if found else "2"
@@ -319,6 +346,10 @@ def _among_symmetries(before: str) -> bool:
     return after.startswith("=") and re.search(r"\bend\b", after) is None
 
 
+_BETWEEN = frozenset(
+    {"STAR", "SLASH", "BACKSLASH", "CARET", "DOT_PLUS", "DOT_MINUS", "DOT_STAR", "DOT_SLASH", "DOT_CARET"}
+)
+"""Operators with which no expression begins."""
 _REMEDY_OF_WORD = {
     "LBRACE": "sizes with names stand in types: x::RV{M}, i::N{M}",
     "ARROW": "left of -> stands a name, or names in parentheses: (x::T, y) -> …",

@@ -26,9 +26,11 @@ from combdiff.notation.matrix.expr import (
     OfMatrix,
     Pi,
     Power,
+    Reciprocal,
     Transpose,
     Value,
     inverse,
+    raised,
     scaled,
     summed,
 )
@@ -64,6 +66,7 @@ from combdiff.terms.terms import (
     Term,
     Var,
     add,
+    alpha_equal,
     apply,
     fresh,
     substitute,
@@ -316,6 +319,9 @@ class Drafting:
                 return lambda found: Power(below(found), above(found), entrywise=False)
             case Add():
                 return self.expression(factor, ())
+            case Indicator(_, _, Pow(Reduce("norm") as norm, Const() as n)) if _is_guarded(factor, norm) and n.real < 0:
+                length = self.expression(norm, ())
+                return lambda found: raised(Reciprocal(length(found)), int(-n.real))
             case Reduce(kind, _) if kind in OF_MATRICES:
                 return self._of_matrix(factor)
             case Reduce("norm" | "logsumexp" as kind, _) if factor.mark == ONE and len(factor.indices) <= 2:
@@ -348,6 +354,15 @@ class Drafting:
             with session(("matrix",)) as laws:
                 roots = laws.run(book.facts, book.roots, "matrix*").roots
         return Found(roots, book.domains, lambda number, found: self.atoms[number](found))
+
+
+def _is_guarded(t: Indicator, norm: Reduce) -> bool:
+    """Whether `t` is its body where 0 < norm, and else 0."""
+    match t:
+        case Indicator(Indicator(Reduce("norm") as compared, right, held), at_most, _):
+            return right == at_most == ZERO and held == ONE and alpha_equal(compared, norm)
+        case _:
+            return False
 
 
 def _is_unknown(function: Term) -> bool:

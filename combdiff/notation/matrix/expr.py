@@ -114,7 +114,7 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class OfMatrix:
-    """A number that a whole matrix has: its determinant, the logarithm of that."""
+    """A function of a whole matrix: its determinant, the logarithm of that, its adjugate."""
 
     name: str
     of: MatrixExpr
@@ -123,6 +123,13 @@ class OfMatrix:
 @dataclass(frozen=True, slots=True)
 class Norm:
     """The Euclidean norm of a vector, the Frobenius norm of a matrix."""
+
+    of: MatrixExpr
+
+
+@dataclass(frozen=True, slots=True)
+class Reciprocal:
+    """1/c of a number c ≥ 0, and 0 where c is 0."""
 
     of: MatrixExpr
 
@@ -238,6 +245,7 @@ MatrixExpr = (
     | Trace
     | Norm
     | OfMatrix
+    | Reciprocal
     | AtMost
     | Tensor
     | Contraction
@@ -304,6 +312,11 @@ def scaled(coefficient: Const, scalars: Iterable[MatrixExpr], of: MatrixExpr | N
 def inverse(of: MatrixExpr) -> MatrixExpr:
     """The inverse of a matrix."""
     return Power(of, Number(MINUS_ONE), entrywise=False)
+
+
+def raised(of: MatrixExpr, n: int) -> MatrixExpr:
+    """A number or a square matrix to a power, not entry by entry."""
+    return of if n == 1 else Power(of, Number(number(n)), entrywise=False)
 
 
 def _product_of(a: Const, b: Const) -> Const:

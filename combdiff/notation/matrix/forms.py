@@ -58,7 +58,8 @@ def is_unit(term: Term) -> bool:
     """
     if isinstance(term, Let | Tuple):
         return False
-    return isinstance(term.type, NumberType) or (isinstance(term.type, Map) and term.type.is_tensor)
+    kind = term.type
+    return isinstance(kind, NumberType) or (isinstance(kind, Map) and (kind.is_tensor or kind.is_integers))
 
 
 def forms_within(*terms: Term) -> dict[Term, MatrixExpr]:

@@ -7,7 +7,7 @@ slots. What is summed over, added or multiplied entry by entry must range over t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 
@@ -34,6 +34,7 @@ from combdiff.notation.matrix.expr import (
     Pi,
     Power,
     Product,
+    Reciprocal,
     Scale,
     Sum,
     Tensor,
@@ -42,10 +43,13 @@ from combdiff.notation.matrix.expr import (
     Unfolding,
     Value,
     Vec,
+    inverse,
 )
+from combdiff.notation.matrix.parts import is_real, parts, replaced
 from combdiff.terms.laws.matrices import applied
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
+    MINUS_ONE,
     ONE,
     PI,
     ZERO,
@@ -159,6 +163,7 @@ def entries(expr: MatrixExpr) -> Entries:
         case Product(items):
             return reduce(_product, [entries(item) for item in items])
         case Scale(coefficient, scalars, of):
+            scalars, of = _with_adjugate(scalars, of)
             numbers = [entries(scalar).alone() for scalar in scalars]
             return _each(lambda entry: mul(coefficient, *numbers, entry), entries(of))
         case Transpose(of) | Adjoint(of):
@@ -175,6 +180,10 @@ def _of_functions(expr: MatrixExpr) -> Entries:
     match expr:
         case Function("softmax" | "logsumexp" as name, of):
             return _of_exponentials(name, entries(of))
+        case OfMatrix("adjugate", of):
+            square = entries(of)
+            adjugate = applied("adjugate", _square(square))
+            return Entries(square.columns, square.rows, lambda rows, columns: apply(adjugate, *rows, *columns))
         case OfMatrix(name, of):
             return _number(applied(name, _square(entries(of))))
         case Function(name, of):
@@ -185,6 +194,8 @@ def _of_functions(expr: MatrixExpr) -> Entries:
             return _number(call("sqrt", _squares(entries(of))))
         case Power(base, exponent, by_entry):
             return _power(expr, entries(base), entries(exponent).alone(), by_entry)
+        case Reciprocal(of):
+            return _each(_reciprocal, entries(of))
         case AtMost(left, right):
             return _by_entry(lambda a, b: indicator(a, b, ONE), _spread([entries(left), entries(right)]))
         case Value(function, args, True):
@@ -276,6 +287,44 @@ def _entry(term: Term, slots: Sequence[Var]) -> Term:
     return apply(term, *slots) if slots else term
 
 
+def _with_adjugate(scalars: tuple[MatrixExpr, ...], of: MatrixExpr) -> tuple[tuple[MatrixExpr, ...], MatrixExpr]:
+    """The numbers and the matrix with adj(Z) for det(Z) Z⁻¹, which a singular Z has, too."""
+    for n, scalar in enumerate(scalars):
+        for z, mirrored, left in _determinants(scalar):
+            found = [flipped for node, flipped in _with_conjugates(of) if node == inverse(z)]
+            if len(found) == 1 and (found[0] == mirrored or is_real(z)):
+                return (*scalars[:n], *left, *scalars[n + 1 :]), replaced(of, inverse(z), OfMatrix("adjugate", z))
+    return scalars, of
+
+
+def _determinants(scalar: MatrixExpr) -> Iterator[tuple[MatrixExpr, bool, tuple[MatrixExpr, ...]]]:
+    """Each determinant that a number holds: of which matrix, whether conjugated, and the other factors."""
+    match scalar:
+        case OfMatrix("det", z):
+            yield z, False, ()
+        case Conjugate(OfMatrix("det", z)):
+            yield z, True, ()
+        case Function("abs2", OfMatrix("det", z) as det):
+            yield z, False, (Conjugate(det),)
+            yield z, True, (det,)
+        case Power(base, Number(exponent), False) if exponent.is_integer and exponent.real > 1:
+            others = Power(base, Number(number(exponent.real - 1)), entrywise=False)
+            yield from ((z, mirrored, (*left, others)) for z, mirrored, left in _determinants(base))
+        case _:
+            pass
+
+
+def _with_conjugates(expr: MatrixExpr, flipped: bool = False) -> Iterator[tuple[MatrixExpr, bool]]:
+    """All nodes, each with whether it is conjugated there."""
+    yield expr, flipped
+    for part in parts(expr):
+        yield from _with_conjugates(part, flipped != isinstance(expr, Adjoint | Conjugate))
+
+
+def _reciprocal(c: Term) -> Term:
+    return indicator(indicator(c, ZERO, ONE), ZERO, power(c, MINUS_ONE))
+
+
 def _number(value: Term) -> Entries:
     return Entries((), (), lambda rows, columns: value)
 
@@ -364,8 +413,8 @@ def _power(expr: Power, base: Entries, exponent: Term, by_entry: bool) -> Entrie
     _require(isinstance(exponent, Const) and exponent.is_integer and exponent.real != 0)
     assert isinstance(exponent, Const), "required above"
     if exponent.real < 0:
-        inverse = applied("inv", _square(base))
-        base = Entries(base.columns, base.rows, lambda rows, columns: apply(inverse, *rows, *columns))
+        inverted = applied("inv", _square(base))
+        base = Entries(base.columns, base.rows, lambda rows, columns: apply(inverted, *rows, *columns))
         exponent = number(-exponent.real)
     return reduce(_product, [base] * int(exponent.real))
 

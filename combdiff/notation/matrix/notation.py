@@ -32,6 +32,7 @@ class Notation:
     norm: str
     frobenius: str
     at_most: str
+    reciprocal: str
     divided: str
     khatri_rao: str
     kronecker: str
@@ -80,6 +81,7 @@ TEXT = Notation(
     norm="‖{}‖",
     frobenius="‖{}‖",
     at_most="[{} ≤ {}]",
+    reciprocal="{}⁺",
     divided="{} ⊘ {}",
     khatri_rao="{} ⊙ {}",
     kronecker="{} ⊗ {}",
@@ -136,6 +138,7 @@ LATEX = Notation(
     norm=r"\lVert {} \rVert",
     frobenius=r"\lVert {} \rVert_{{F}}",
     at_most=r"\left[{} \le {}\right]",
+    reciprocal="{}^{{+}}",
     divided=r"{} \oslash {}",
     khatri_rao=r"{} \odot {}",
     kronecker=r"{} \otimes {}",

@@ -19,6 +19,7 @@ from combdiff.notation.matrix.expr import (
     Kronecker,
     MatrixExpr,
     Named,
+    Reciprocal,
     Tensor,
     Unfolding,
     Value,
@@ -33,9 +34,10 @@ from combdiff.terms.terms import Call, Diff, Lam, Term, Var
 INDICES = "ijklmnpqrsabcd"
 MATRICES = "XYZABCDEFGHKLMPQRSTUVW"
 VECTORS = "xyzuvwabcdefghpqrst"
+NUMBERS = "cstabdefgh"
 
 
-_SIGNS = (Contraction, Tensor, Unfolding, KhatriRao, Kronecker, Vec, AtMost)
+_SIGNS = (Contraction, Tensor, Unfolding, KhatriRao, Kronecker, Vec, AtMost, Reciprocal)
 """What is explained, in this order."""
 
 
@@ -147,6 +149,9 @@ class _Writer:
                 return f"{self.entry(n.vec.format(x), [i + j])} = {self.entry(x, [i, j])}"
             case AtMost():
                 return _sentence(n.at_most.format(x, y), "is 1 where it holds and 0 elsewhere", n)
+            case Reciprocal():
+                c = self.letters(NUMBERS, 1)[0]
+                return f"{n.reciprocal.format(c)} = 1/{c}, {n.reciprocal.format(0)} = 0"
             case _:
                 return ""
 

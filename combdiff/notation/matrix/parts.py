@@ -24,6 +24,7 @@ from combdiff.notation.matrix.expr import (
     OfMatrix,
     Power,
     Product,
+    Reciprocal,
     Scale,
     Sum,
     Tensor,
@@ -62,7 +63,7 @@ def parts(expr: MatrixExpr) -> tuple[MatrixExpr, ...]:
             return left, right
         case Transpose(of) | Adjoint(of) | Conjugate(of) | Diag(of) | Diagonal(of) | Trace(of) | Norm(of) | Vec(of):
             return (of,)
-        case Function(_, of) | OfMatrix(_, of) | Item(_, of):
+        case Function(_, of) | OfMatrix(_, of) | Item(_, of) | Reciprocal(of):
             return (of,)
         case _:
             return ()
@@ -111,10 +112,20 @@ def _of_one(expr: MatrixExpr, of: MatrixExpr) -> MatrixExpr:
             return OfMatrix(name, of)
         case Item(item):
             return Item(item, of)
-        case Transpose() | Adjoint() | Conjugate() | Diag() | Diagonal() | Trace() | Norm() | Vec():
+        case Transpose() | Adjoint() | Conjugate() | Diag() | Diagonal() | Trace() | Norm() | Vec() | Reciprocal():
             return type(expr)(of)
         case _:
             raise AssertionError(f"{type(expr).__name__} has not one part")
+
+
+def replaced(expr: MatrixExpr, old: MatrixExpr, new: MatrixExpr) -> MatrixExpr:
+    """`expr` with `new` wherever `old` stands.
+
+    >>> from combdiff.notation.matrix.expr import Pi
+    >>> replaced(Trace(Pi()), Pi(), Transpose(Pi()))
+    Trace(of=Transpose(of=Pi()))
+    """
+    return new if expr == old else rebuilt(expr, [replaced(part, old, new) for part in parts(expr)])
 
 
 def nodes(expr: MatrixExpr) -> Iterator[MatrixExpr]:

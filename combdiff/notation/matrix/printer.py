@@ -32,6 +32,7 @@ from combdiff.notation.matrix.expr import (
     Pi,
     Power,
     Product,
+    Reciprocal,
     Scale,
     Sum,
     Tensor,
@@ -207,6 +208,8 @@ class _Printer:
                 return self._filled(norm, self.write(of, SUM)), ATOM
             case AtMost(left, right):
                 return n.at_most.format(self.write(left, SUM), self.write(right, SUM)), ATOM
+            case Reciprocal(of):
+                return n.reciprocal.format(self.write(of, ATOM)), POSTFIX
             case Vec(of):
                 return self._filled(n.vec, self.write(of, SUM)), ATOM
             case Kronecker(left, right):

@@ -6,8 +6,6 @@ about one expression, from the leaves up: exp(Aᵀ)ᵀ = exp(A), xᵀ x = ‖x�
 
 from __future__ import annotations
 
-from collections import Counter
-
 from combdiff.notation.matrix.expr import (
     Adjoint,
     Conjugate,
@@ -29,6 +27,7 @@ from combdiff.notation.matrix.expr import (
     Pi,
     Power,
     Product,
+    Reciprocal,
     Scale,
     Sum,
     Tensor,
@@ -36,10 +35,12 @@ from combdiff.notation.matrix.expr import (
     Transpose,
     Vec,
     inverse,
+    product,
     scaled,
 )
+from combdiff.notation.matrix.factors import cancelled, collected, gathered
 from combdiff.notation.matrix.parts import is_real, nodes, parts, rebuilt
-from combdiff.terms.terms import MINUS_ONE, ONE, TWO, number
+from combdiff.terms.terms import MINUS_ONE, ONE, TWO, Const, number
 from combdiff.terms.types import HERMITIAN, SYMMETRIC, Map
 
 LONGEST_BLOCK = 2
@@ -65,15 +66,12 @@ def readable(expr: MatrixExpr) -> MatrixExpr:
             return norm
         case Function(name, Transpose(of)) if name != "softmax":
             return Transpose(Function(name, of))
-        case Power(Transpose(of), Number(exponent), False) if exponent == MINUS_ONE:
-            return Transpose(inverse(of))
-        case Power(Transpose(of), exponent, True):
-            return Transpose(Power(of, exponent, entrywise=True))
-        case Power(Power(Norm() as norm, Number(inner), False), Number(outer), False) if outer.is_integer:
-            return Power(norm, Number(number(inner.real * outer.real)), entrywise=False)
-        case Scale(coefficient, scalars, of) if len(set(scalars)) < len(scalars):
-            times = Counter(scalars)
-            return Scale(coefficient, tuple(s if n == 1 else _to_the(n, s) for s, n in times.items()), of)
+        case Power():
+            return _readable_power(expr)
+        case Scale(coefficient, scalars, of):
+            return _with_gathered(coefficient, scalars, of)
+        case Sum(items) if not is_number(items[0]):
+            return collected(items)
         case Diag(Power(of, Number(exponent) as above, True)) if exponent.is_integer and exponent.real < 0:
             return Power(Diag(of), above, entrywise=False)
         case Trace(Product(items)):
@@ -83,12 +81,38 @@ def readable(expr: MatrixExpr) -> MatrixExpr:
             scales = [part for part in parts(expr) if isinstance(part, Scale)]
             bare = rebuilt(expr, [part.of if isinstance(part, Scale) else part for part in parts(expr)])
             numbers = [number_ for scale in scales for number_ in (Number(scale.coefficient), *scale.scalars)]
-            return scaled(ONE, numbers, readable(bare))
+            return readable(scaled(ONE, numbers, readable(bare)))
+        case Product(items) if (rest := cancelled(items)) != items:
+            return readable(product(rest))
         case Product(items):
             half = _half(items)
             return _with_powers(items) if half is None or not is_column(half[-1]) else _squared_norm(half)
         case _:
             return expr
+
+
+def _readable_power(expr: Power) -> MatrixExpr:
+    """A power whose base is a transpose, a norm or an inverse, without that."""
+    match expr:
+        case Power(Transpose(of), Number(exponent), False) if exponent == MINUS_ONE:
+            return Transpose(inverse(of))
+        case Power(Transpose(of), exponent, True):
+            return Transpose(Power(of, exponent, entrywise=True))
+        case Power(Power(Norm() as norm, Number(inner), False), Number(outer), False) if outer.is_integer:
+            return Power(norm, Number(number(inner.real * outer.real)), entrywise=False)
+        case Power(Power(of, Number(inner), False), Number(outer), False) if inner == outer == MINUS_ONE:
+            return of
+        case _:
+            return expr
+
+
+def _with_gathered(coefficient: Const, scalars: tuple[MatrixExpr, ...], of: MatrixExpr) -> MatrixExpr:
+    """The product with numbers, each base of them once."""
+    numbers = (*scalars, of) if is_number(of) else scalars
+    once = gathered(numbers)
+    if once == numbers:
+        return Scale(coefficient, scalars, of)
+    return scaled(coefficient, once, None if is_number(of) else of)
 
 
 def transposed(expr: MatrixExpr) -> MatrixExpr:
@@ -174,7 +198,7 @@ def is_number(expr: MatrixExpr) -> bool:
     True
     """
     match expr:
-        case Number() | Pi() | Norm() | OfMatrix() | Trace():
+        case Number() | Pi() | Norm() | OfMatrix() | Trace() | Reciprocal():
             return True
         case Leaf(var) | Named(var):
             return not isinstance(var.kind, Map)
@@ -218,10 +242,6 @@ def _half(items: tuple[MatrixExpr, ...]) -> tuple[MatrixExpr, ...] | None:
     if odd or any(_adjoint(a) != b for a, b in zip(items[:middle], reversed(items[middle:]), strict=True)):
         return None
     return items[middle:]
-
-
-def _to_the(times: int, of: MatrixExpr) -> MatrixExpr:
-    return Power(of, Number(number(times)), entrywise=False)
 
 
 def _squared_norm(items: tuple[MatrixExpr, ...]) -> MatrixExpr:
