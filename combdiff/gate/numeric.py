@@ -26,7 +26,7 @@ from combdiff.gate.labelled import (
 from combdiff.gate.matrices import matrix_values
 from combdiff.gate.residues import HALF
 from combdiff.gate.solving import made_of
-from combdiff.terms.nodes import MATRICES, OF_MATRICES
+from combdiff.terms.nodes import MATRICES, OF_MATRICES, PLACES, SHARES
 from combdiff.terms.terms import (
     Add,
     App,
@@ -244,30 +244,16 @@ class Evaluation:
         flat = (*marks.shape[: marks.ndim - len(own)], -1)
         weights = marks.reshape(flat).real
         marks, values = weights == 1, values.reshape(flat)
-        match t.kind:
-            case "prod":
-                found = np.where(marks, values, 1).prod(axis=-1)
-            case "minimum":
-                found = np.where(marks, values.real, np.inf).min(axis=-1, initial=np.inf)
-            case "maximum":
-                found = np.where(marks, values.real, -np.inf).max(axis=-1, initial=-np.inf)
-            case "logsumexp":
-                shifted = np.where(weights != 0, values.real, -np.inf)
-                most = shifted.max(axis=-1, initial=-np.inf, keepdims=True)
-                most = np.where(np.isfinite(most), most, 0)
-                found = np.log((weights * np.exp(shifted - most)).sum(axis=-1)) + most[..., 0]
-            case "argmax" | "argmin":
-                first = _largest(marks, values.real if t.kind == "argmax" else -values.real).argmax(axis=-1)
-                found = range_of(t.indices[0], self.sample.sizes)[first].astype(float)
-            case "norm":
-                found = np.sqrt(np.where(marks, np.abs(values) ** 2, 0).sum(axis=-1))
-            case _:
-                marks = weights != 0
-                top = _largest(marks, values.real)
-                top = top if t.kind == "ties" else _exponentials(weights, values.real)
-                whole = top.sum(axis=-1, keepdims=True)
-                share = top / np.where(marks.any(axis=-1, keepdims=True), whole, 1)
-                return self._given_over(share.reshape(marks.shape[:-1] + tuple(shape)), axes)
+        if t.kind in SHARES:
+            marks = weights != 0
+            top = _largest(marks, values.real) if t.kind == "ties" else _exponentials(weights, values.real)
+            share = top / np.where(marks.any(axis=-1, keepdims=True), top.sum(axis=-1, keepdims=True), 1)
+            return self._given_over(share.reshape(marks.shape[:-1] + tuple(shape)), axes)
+        if t.kind in PLACES:
+            first = _largest(marks, values.real if t.kind == "argmax" else -values.real).argmax(axis=-1)
+            found = range_of(t.indices[0], self.sample.sizes)[first].astype(float)
+        else:
+            found = _reduced_to_numbers(t.kind, weights, values)
         return self._given_over(found, axes[: len(axes) - len(own)])
 
     def _given_over(self, array: Array, axes: tuple[int, ...]) -> Labelled:
@@ -396,6 +382,27 @@ class Evaluation:
             known = _fixed_by_delta(v, [w for w in t.indices if w is not v], t.body)
             self.sample.without_numbers[t] = known
         return known
+
+
+def _reduced_to_numbers(kind: str, weights: Array, values: Array) -> Array:
+    """A product, a maximum, a norm along the last axis, of what has the weight 1."""
+    import numpy as np
+
+    marks = weights == 1
+    match kind:
+        case "prod":
+            return np.asarray(np.where(marks, values, 1).prod(axis=-1))
+        case "minimum":
+            return np.asarray(np.where(marks, values.real, np.inf).min(axis=-1, initial=np.inf))
+        case "maximum":
+            return np.asarray(np.where(marks, values.real, -np.inf).max(axis=-1, initial=-np.inf))
+        case "norm":
+            return np.asarray(np.sqrt(np.where(marks, np.abs(values) ** 2, 0).sum(axis=-1)))
+        case _:
+            shifted = np.where(weights != 0, values.real, -np.inf)
+            most = shifted.max(axis=-1, initial=-np.inf, keepdims=True)
+            most = np.where(np.isfinite(most), most, 0)
+            return np.asarray(np.log((weights * np.exp(shifted - most)).sum(axis=-1)) + most[..., 0])
 
 
 def _largest(marks: Array, numbers: Array) -> Array:

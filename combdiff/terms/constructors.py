@@ -57,10 +57,8 @@ def call(primitive: str, *args: Term) -> Term:
     match primitive, args:
         case "conj", (u,):
             return conj(u)
-        case "real", (u,) if not is_complex(u.type):
-            return u
-        case "imag", (u,) if not is_complex(u.type):
-            return ZERO
+        case (("real" | "imag"), (u,)) if not is_complex(u.type):
+            return u if primitive == "real" else ZERO
         case "complex", (u,) if is_complex(u.type):
             return u
         case (("real" | "imag" | "abs" | "abs2" | "sign"), (Call("complex", (u,)),)):

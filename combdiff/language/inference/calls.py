@@ -154,22 +154,11 @@ def _count(
 
 
 def _builtin(el: Elaborator, name: str, args: Sequence[Argument], scope: Scope, span: Span) -> Term:
-    if name in DERIVATIVES and len(args) == 2:
-        return operators.of_map(el, name, args[0], scope, args[1])
-    if name == "size":
-        return _size(el, args, span)
     if name == "I":
         name, args = "delta", [*args, Ready(terms.ONE, span)]
-    if name in REDUCTIONS:
-        return reductions.reduction(el, name, args, scope, span)
-    if name == "where" and len(args) in (2, 3):
-        return conditions.where(el, args[0], tuple(args[1:]), scope)
-    if name == "norm" and len(args) == 1:
-        return reductions.norm(el, args[0], scope)
-    if name in tensors.RANKS:
-        return tensors.named(el, name, args, scope, span)
-    if name in OF_MATRICES - ALONG:
-        return reductions.of_matrix(el, name, args, scope, span)
+    made = _of_more_than_numbers(el, name, args, scope, span)
+    if made is not None:
+        return made
     _refuse_conditions(name, args)
     _refuse_missing(name, args, span)
     row = SCALAR_FUNCTIONS.get(name)
@@ -197,6 +186,25 @@ def _builtin(el: Elaborator, name: str, args: Sequence[Argument], scope: Scope, 
         case _:
             _check_numbers(name, args, values)
             return terms.call(name, *values)
+
+
+def _of_more_than_numbers(el: Elaborator, name: str, args: Sequence[Argument], scope: Scope, span: Span) -> Term | None:
+    """What takes maps, names of domains, indices or conditions; None for functions of numbers."""
+    if name in DERIVATIVES and len(args) == 2:
+        return operators.of_map(el, name, args[0], scope, args[1])
+    if name == "size":
+        return _size(el, args, span)
+    if name in REDUCTIONS:
+        return reductions.reduction(el, name, args, scope, span)
+    if name == "where" and len(args) in (2, 3):
+        return conditions.where(el, args[0], tuple(args[1:]), scope)
+    if name == "norm" and len(args) == 1:
+        return reductions.norm(el, args[0], scope)
+    if name in tensors.RANKS:
+        return tensors.named(el, name, args, scope, span)
+    if name in OF_MATRICES - ALONG:
+        return reductions.of_matrix(el, name, args, scope, span)
+    return None
 
 
 def _check_numbers(name: str, args: Sequence[Argument], values: Sequence[Term]) -> None:

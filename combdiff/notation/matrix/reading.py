@@ -82,13 +82,19 @@ def readable(expr: MatrixExpr) -> MatrixExpr:
             bare = rebuilt(expr, [part.of if isinstance(part, Scale) else part for part in parts(expr)])
             numbers = [number_ for scale in scales for number_ in (Number(scale.coefficient), *scale.scalars)]
             return readable(scaled(ONE, numbers, readable(bare)))
-        case Product(items) if (rest := cancelled(items)) != items:
-            return readable(product(rest))
         case Product(items):
-            half = _half(items)
-            return _with_powers(items) if half is None or not is_column(half[-1]) else _squared_norm(half)
+            return _readable_product(items)
         case _:
             return expr
+
+
+def _readable_product(items: tuple[MatrixExpr, ...]) -> MatrixExpr:
+    """A product without what cancels, as a squared norm, or with powers."""
+    rest = cancelled(items)
+    if rest != items:
+        return readable(product(rest))
+    half = _half(items)
+    return _with_powers(items) if half is None or not is_column(half[-1]) else _squared_norm(half)
 
 
 def _readable_power(expr: Power) -> MatrixExpr:
