@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import combdiff as cd
-from combdiff.notation.matrix.expr import Leaf, MatrixExpr, Norm, Reciprocal, raised
+from combdiff.notation.matrix.expr import Conjugate, Function, Leaf, MatrixExpr, Norm, Reciprocal, raised
 from combdiff.notation.matrix.factors import gathered
 from combdiff.terms.terms import fresh
-from combdiff.terms.types import REAL, Domain, Index, Map
+from combdiff.terms.types import COMPLEX, REAL, Domain, Index, Map
 
 SHORT = {
     # factors that terms share
@@ -61,6 +61,7 @@ def test_a_reciprocal_is_set_as_such() -> None:
     assert "c^{+} = 1/c, 0^{+} = 0" in latex
 
 
+Z = Leaf(fresh("z", COMPLEX))
 LENGTH = Norm(Leaf(fresh("x", Map((Index(Domain("n")),), REAL))))
 
 
@@ -78,3 +79,8 @@ def test_a_reciprocal_stays_beside_what_it_makes_0(
 ) -> None:
     """c⁺ c is 0 where c is 0, and 1 elsewhere."""
     assert gathered(numbers) == once
+
+
+@pytest.mark.parametrize("numbers", [(Z, Conjugate(Z), Z), (Conjugate(Z), Z, Z), (raised(Z, 2), Conjugate(Z))])
+def test_a_number_and_its_conjugate_are_gathered_in_any_order(numbers: tuple[MatrixExpr, ...]) -> None:
+    assert set(gathered(numbers)) == {Z, Function("abs2", Z)}
