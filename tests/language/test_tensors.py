@@ -141,6 +141,8 @@ def test_matrix_form_is_what_one_writes(text: str) -> None:
 WRONG = {
     "(x::RV, y::RV) -> x'y": ("found the name 'y'", "x' * y"),
     "(A::RM) -> tr(A) I": ("found the name 'I'", "a product with *"),
+    "(A::RM) -> sum((i, j) A(i, j))": ("found the name 'A'", "write the indices, then the summand"),
+    "(x::RV) -> sum(i x(i)^2)": ("found the name 'x'", "write the indices, then the summand"),
     "(A::RM{n, m}) -> sum(A + I)": ("slot 2 of A ranges over", "one size"),
     "(A::RM) -> I": ("unknown name I", "add I to a matrix"),
     "(A::RM) -> tr(I)": ("unknown name I", "add I to a matrix"),

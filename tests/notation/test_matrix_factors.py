@@ -5,6 +5,10 @@ from __future__ import annotations
 import pytest
 
 import combdiff as cd
+from combdiff.notation.matrix.expr import Conjugate, Function, Leaf, MatrixExpr, Norm, Reciprocal, raised
+from combdiff.notation.matrix.factors import gathered
+from combdiff.terms.terms import fresh
+from combdiff.terms.types import COMPLEX, REAL, Domain, Index, Map
 
 SHORT = {
     # factors that terms share
@@ -55,3 +59,28 @@ def test_a_reciprocal_is_set_as_such() -> None:
     latex = cd.grad("(x::RV) -> norm(x)").latex(form="matrix")
     assert r"x \mapsto \lVert x \rVert^{+} x" in latex
     assert "c^{+} = 1/c, 0^{+} = 0" in latex
+
+
+Z = Leaf(fresh("z", COMPLEX))
+LENGTH = Norm(Leaf(fresh("x", Map((Index(Domain("n")),), REAL))))
+
+
+@pytest.mark.parametrize(
+    ("numbers", "once"),
+    [
+        ((Reciprocal(LENGTH), LENGTH), (Reciprocal(LENGTH), LENGTH)),
+        ((Reciprocal(LENGTH), raised(LENGTH, 2)), (LENGTH,)),
+        ((Reciprocal(LENGTH), raised(LENGTH, -1)), (raised(LENGTH, -2),)),
+        ((raised(Reciprocal(LENGTH), 2), raised(LENGTH, 2)), (raised(Reciprocal(LENGTH), 2), raised(LENGTH, 2))),
+    ],
+)
+def test_a_reciprocal_stays_beside_what_it_makes_0(
+    numbers: tuple[MatrixExpr, ...], once: tuple[MatrixExpr, ...]
+) -> None:
+    """c⁺ c is 0 where c is 0, and 1 elsewhere."""
+    assert gathered(numbers) == once
+
+
+@pytest.mark.parametrize("numbers", [(Z, Conjugate(Z), Z), (Conjugate(Z), Z, Z), (raised(Z, 2), Conjugate(Z))])
+def test_a_number_and_its_conjugate_are_gathered_in_any_order(numbers: tuple[MatrixExpr, ...]) -> None:
+    assert set(gathered(numbers)) == {Z, Function("abs2", Z)}

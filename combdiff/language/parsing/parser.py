@@ -205,6 +205,7 @@ _WORDS = {
     "SEP": "a new line",
     "$END": "the end of the text",
 }
+_INDICES_FIRST = "write the indices, then the summand: sum(i, x(i)), sum((i, k::BZ), x(i, k))"
 _AFTER_A_VALUE = frozenset(("LPAR", "EQUALS", "TYPED"))
 _SHALLOW = 2_000
 
@@ -283,6 +284,8 @@ def _remedy(token: Token, wanted: frozenset[str], text: str) -> str:
             return "write a name for the size, x::RV{n}; the array determines its value"
         case "NUMBER", "," if re.search(r"\{[^{}]*$", text[: token.start_pos]):
             return "write a name for the size, A::RM{n, m}; the array determines its value"
+        case "NAME" | "SUM" | "NUMBER", _ if re.search(r"(\bsum|∑)\(\s*(\w+|\([^()]*\))\s*$", text[: token.start_pos]):
+            return _INDICES_FIRST
         case "NAME" | "SUM", _ if before and before in f"{PRIMES})]" and "PLUS" in wanted:
             return f"write a product with *: {_value_before(text[: token.start_pos])} * {token}"
         case "STAR", "*":
@@ -379,5 +382,5 @@ def _remedy_by_wish(wanted: frozenset[str]) -> str:
     if "SEP" in wanted or "END" in wanted or "$END" in wanted:
         return "begin a new line, or separate with ';'"
     if wanted & {"COMMA", "LPAR"}:
-        return "write the indices, then the summand: sum(i, x(i)), sum((i, k::BZ), x(i, k))"
+        return _INDICES_FIRST
     return "write @space T begin type = (N, N) -> C end, x -> sum(i, x(i))"

@@ -170,14 +170,13 @@ def gathered(scalars: Sequence[MatrixExpr]) -> Items:
         if isinstance(base, Reciprocal) and (plain < 0 or plain > exponents[base]):
             # where the number is 0, so is c⁺ c², and c⁺/c has no value
             exponents[base.of] -= exponents.pop(base)
-    found: list[MatrixExpr] = []
-    for base, n in exponents.items():
-        both = min(n, exponents.get(Conjugate(base), 0))
+    for base in list(exponents):
+        both = min(exponents[base], exponents.get(Conjugate(base), 0))
         if both > 0:
+            exponents[base] -= both
             exponents[Conjugate(base)] -= both
-            found.append(raised(Function("abs2", base), both))
-        found += [raised(base, n - max(both, 0))] * (n != max(both, 0))
-    return tuple(found)
+            exponents[Function("abs2", base)] = both
+    return tuple(raised(base, n) for base, n in exponents.items() if n)
 
 
 def _power_of(s: MatrixExpr) -> tuple[MatrixExpr, int]:
