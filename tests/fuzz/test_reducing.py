@@ -211,6 +211,27 @@ def test_reductions_with_conditions_are_loops(name: str, size: int) -> None:
         assert slope_of(Several("max", (e, ZERO)), x, numbers, along) == 0
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+@pytest.mark.parametrize("name", ["det", "logabsdet", "inv", "adjugate"])
+def test_functions_of_matrices_are_those_of_numpy(name: str, size: int) -> None:
+    n = Range("n", "plain", (size,))
+    i, j = Var(Index(n)), Var(Index(n))
+    A = Var(Tensor((n, n)))
+    numbers, along = (np.random.default_rng(seed).normal(size=(size, size)) for seed in (size, size + 1))
+    e: Expr = Reduced(name, (i, j), at(A, bare(i), bare(j)))
+    if name in ("inv", "adjugate"):
+        e = App(e, (Affine((), size - 1), Affine((), 0)))
+
+    def wanted(x: np.ndarray) -> float:
+        inverse, determinant = np.linalg.inv(x), np.linalg.det(x)
+        whole = {"det": determinant, "logabsdet": np.log(abs(determinant))}
+        return float(whole[name] if name in whole else ((determinant - 1) * (name != "inv") + 1) * inverse[-1, 0])
+
+    assert value_of(e, (A, numbers)) == pytest.approx(wanted(numbers))
+    slope = (wanted(numbers + 1e-6 * along) - wanted(numbers - 1e-6 * along)) / 2e-6
+    assert slope_of(e, A, numbers, along) == pytest.approx(slope, rel=1e-6, abs=1e-8)
+
+
 def test_softmax_is_that_of_jax_and_leaves_out_what_its_condition_does() -> None:
     jax = pytest.importorskip("jax")
     x = at(X, bare(L))
