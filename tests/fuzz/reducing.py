@@ -92,7 +92,7 @@ def _of_matrix(e: Reduced, scope: Scope) -> Any:
     v, _ = _flat(e.indices, e.body, None, scope)
     (n, _) = (i.kind.range.count for i in e.indices if isinstance(i.kind, Index))
     rows = [[T.each(v, lambda x: x[..., i * n + j]) for j in range(n)] for i in range(n)]  # noqa: B023
-    one = T.each(v, lambda x: x[..., 0] * 0 + 1)
+    one = T.xp_of(T.primal(v)).ones(T.primal(v).shape[:-1])
     above, below = _expanded(rows, one, 1), _expanded(rows[::-1], one, -1)[::-1]
     (determinant,) = above[-1].values()
     noted(determinant, scope)
