@@ -10,7 +10,10 @@ import numpy as np
 from tests.notation.latex_reader import Evaluator, Parser, Point_, Slot, Tensor, UnreadableError
 from tests.notation.matrix_reader import Reader, given
 
-SAID = re.compile(r"(acts?\s+entry\s+by\s+entry|is 1 where it holds and 0 elsewhere)\}?$")
+SAID = re.compile(
+    r"(acts?\s+entry\s+by\s+entry|is 1 where it holds and 0 elsewhere)\}?$"
+    r"|^(\w+)(⁺ = 1/\2, 0⁺|\^\{\+\} = 1/\2, 0\^\{\+\}) = 0$"
+)
 
 
 ON_ROWS = re.compile(r"softmax\}?(\\ \\text\{|\s)acts on each row\}?$")

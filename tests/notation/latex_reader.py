@@ -8,6 +8,7 @@ arguments.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -454,6 +455,8 @@ class Parser:
 
 
 SIGNS: list[tuple[str, Callable[[Parser], Node]]] = [
+    (r"\det", lambda p: ("determinant", *p.listed(p.opened()))),
+    (r"\operatorname{adj}", lambda p: ("adjugate", p.listed(p.opened()))),
     (r"\frac{", Parser.fraction),
     (r"\sqrt{", lambda p: ("call", r"\sqrt", p.braced())),
     (r"\left(", lambda p: p.bracketed(r"\right)")),
@@ -501,6 +504,10 @@ class Evaluator:
                 return env[name]
             case ("adjoint", of):
                 return self.value(of, env).adjoint
+            case ("adjugate", of):
+                return adjugate(*(self.value(one, env) for one in of))
+            case ("pow", of, ("neg", ("number", 1))) if isinstance(whole := self.value(of, env), Tensor):
+                return Tensor(np.linalg.inv(whole.array), whole.slots[::-1])
             case ("pow", ("map", _, _) as of, _):
                 return self.inverse(of, env)
             case ("gradient" | "pullback" as kind, of):
@@ -570,6 +577,8 @@ class Evaluator:
                 return GATHERED[kind](list(within.values()))
             case ("norm", of):
                 return np.sqrt(np.sum(np.abs(self.value(of, env).array) ** 2))
+            case ("determinant", of):
+                return np.linalg.det(self.value(of, env).array)
             case ("condition", condition):
                 return int(self.holds(condition, env))
             case ("entry", of, subscripts):
@@ -715,6 +724,9 @@ class Evaluator:
         match node:
             case ("entry", ("name", tensor), subscripts) if isinstance(env.get(tensor), Tensor):
                 found.append((env[tensor], subscripts))
+            case ("entry", ("pow" | "adjugate", *_) as whole, subscripts):
+                with contextlib.suppress(KeyError, UnreadableError):  # it may hold indices of sums within
+                    found.append((self.value(whole, env), subscripts))
         return found
 
     def mapped(self, names: Sequence[str], body: Node, env: Env, slots: Sequence[Slot] | None = None) -> object:
@@ -762,6 +774,15 @@ class Evaluator:
             jacobian = [(residual(ahead) - residual(behind)) / (2 * step) for ahead, behind in ways]
             at = at - np.linalg.solve(np.array(jacobian).T, found).reshape(at.shape)
         return Tensor(at, slots)
+
+
+def adjugate(of: Tensor, along: Tensor | None = None) -> Tensor:
+    """det(A) A⁻¹ of a regular matrix, or its derivative along another."""
+    det, inverse = np.linalg.det(of.array), np.linalg.inv(of.array)
+    if along is None:
+        return Tensor(det * inverse, of.slots[::-1])
+    moved = inverse @ along.array
+    return Tensor(det * (np.trace(moved) * inverse - moved @ inverse), of.slots[::-1])
 
 
 def mentions(node: object, name: str) -> bool:

@@ -23,6 +23,11 @@ NUMPY |= {"sigmoid": lambda z: 1 / (1 + np.exp(-z))}
 LATEX_SIGNS = {
     r"^{\mathsf{T}}": "ᵀ",
     r"^{\dagger}": "†",
+    r"^{-\mathsf{T}}": "⁻ᵀ",
+    r"^{-\dagger}": "⁻†",
+    r"^{+}": "⁺",
+    r"\log\det(": "logdet(",
+    r"\det(": "det(",
     r"^{*}": "*",
     r"\mathbf{1}": "𝟏",
     r"\mathbf{I}": "𝐈",
@@ -59,7 +64,7 @@ LATEX_SIGNS = {
     "^{": "^{",
 }
 TEXT_SIGNS = ["ᵀ", "†", "𝟏", "𝐈", "∘", "⊘", "⊙", "⊗", "·", "‖", "[", "]", "≤", "π", "∇", "conj(", "tr(", "diag("]
-TEXT_SIGNS += ["diagonal(", "vec(", "softmax(", "logsumexp(", "im"]
+TEXT_SIGNS += ["⁻¹", "⁻ᵀ", "⁻†", "⁺", "det(", "logdet(", "diagonal(", "vec(", "softmax(", "logsumexp(", "im"]
 COMMON = ["(", ")", "{", "}", "+", "-", "/", ",", ":", "^", "_"]
 MIXED = {"∘", "⊘", "⊙", "⊗", ":", "·"}
 
@@ -253,6 +258,10 @@ class Reader:
                 found = each(np.conj, turned(found))
             elif self.eat("*"):
                 found = each(np.conj, found)
+            elif self.eat("⁺"):
+                found = each(lambda c: np.divide(1, c, out=np.zeros_like(c), where=c != 0), number(found))
+            elif self.next in INVERSES:
+                found = INVERSES[self.left.pop(0)[0]](inverted(found))
             elif self.next in ("^", "^{"):
                 found = self.power(found)
             else:
@@ -455,6 +464,25 @@ def diagonal_of(of: Matrix) -> Matrix:
     return Matrix(of.rows, (), lambda: np.diagonal(of.array()))
 
 
+def inverted(of: Matrix) -> Matrix:
+    fit(of.rows, of.columns)
+    return Matrix(of.columns, of.rows, lambda: np.linalg.inv(of.array()))
+
+
+def number(of: Matrix) -> Matrix:
+    if not of.is_number:
+        raise UnreadableError("c⁺ is of a number")
+    return of
+
+
+def of_square(function: Callable[[Array], Array]) -> Callable[[Matrix], Matrix]:
+    def operation(of: Matrix) -> Matrix:
+        fit(of.rows, of.columns)
+        return Matrix((), (), lambda: function(of.array()))
+
+    return operation
+
+
 def trace(of: Matrix) -> Matrix:
     fit(of.rows, of.columns)
     return Matrix((), (), lambda: np.trace(of.array()))
@@ -506,8 +534,11 @@ OPERATIONS = {
     ":": contracted(2),
     "·": contracted(1),
 }
+INVERSES = {"⁻¹": lambda of: of, "⁻ᵀ": turned, "⁻†": lambda of: each(np.conj, turned(of))}
 WHOLE = {
     "tr": trace,
+    "det": of_square(np.linalg.det),
+    "logdet": of_square(lambda array: np.linalg.slogdet(array)[1]),
     "diag": diagonal_matrix,
     "diagonal": diagonal_of,
     "vec": vec,

@@ -146,6 +146,21 @@ ALIKE = {
     "x1 and x₁": "(x1::RV, x₁::RV) -> (x::RV) -> sum(i, x1(i) * x(i)^2 * x₁(i))",
 }
 
+OF_MATRICES = (
+    "(A::RM, y::RV) -> (x::RV) -> norm(A * x - y)",
+    "(A::CM{n, n}, B::CM{n, n}) -> (X::CM{n, n}) -> real(det(A * X * B))",
+    "(A::RM) -> (x::RV) -> x' * A * x + norm(x)^3",
+    "(A::RM) -> log(det(A' * A)) + tr(inv(A))",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("text", OF_MATRICES)
+def test_functions_of_matrices_say_what_they_are(text: str, form: str) -> None:
+    d = cd.grad(text)
+    assert_reads_as(d.term, d.latex(form=form), form)
+
 
 @pytest.mark.parametrize("what", ALIKE)
 def test_no_name_is_written_as_something_else(what: str) -> None:

@@ -267,12 +267,9 @@ def _remedy(token: Token, wanted: frozenset[str], text: str) -> str:
     before = text[: token.start_pos].rstrip(" ")[-1:]
     if token.type in ("EQUALS", "BECOMES") and (word := re.search(r"\b(and|or|not)\s*$", text[: token.start_pos])):
         return _REMEDY_OF_WORD[word[1].upper()]
-    wanting = _comparison_or_condition(token, wanted, text)
+    wanting = _of_other_languages(token, wanted, text)
     if wanting:
         return wanting
-    line = text[: token.start_pos].rpartition("\n")
-    if token.type in _BETWEEN and line[1] and not line[2].strip():
-        return f"end the line above with {token}: an expression goes on where it is not complete"
     match token.type, before:
         case (("NAME" | "NUMBER" | "SUM"), _) if before.isdigit() and "PLUS" in wanted:
             return f"write a product with *: {_number_before(text[: token.start_pos])} * {token}"
@@ -306,9 +303,11 @@ def _remedy(token: Token, wanted: frozenset[str], text: str) -> str:
             return _REMEDY_OF_WORD.get(token.type) or _remedy_by_wish(wanted)
 
 
-def _comparison_or_condition(token: Token, wanted: frozenset[str], text: str) -> str | None:
-    """What to write for a comparison or a choice of other languages."""
+def _of_other_languages(token: Token, wanted: frozenset[str], text: str) -> str | None:
+    """What to write for a comparison, a choice or a line that goes on, of other languages."""
     before, after = text[: token.start_pos].rstrip(" "), text[token.start_pos :]
+    if token.type in _BETWEEN and before.endswith("\n"):
+        return f"end the line above with {token}: an expression goes on where it is not complete"
     choice = "write where(c, a, b) for a where c holds, and b elsewhere"
     if token in ("if", "then", "else") or re.search(r"\b(if|then|else)$", before):
         return choice

@@ -74,6 +74,8 @@ def readable(expr: MatrixExpr) -> MatrixExpr:
             return collected(items)
         case Diag(Power(of, Number(exponent) as above, True)) if exponent.is_integer and exponent.real < 0:
             return Power(Diag(of), above, entrywise=False)
+        case Trace(Scale(coefficient, scalars, of)):
+            return readable(scaled(coefficient, scalars, readable(Trace(of))))
         case Trace(Product(items)):
             half = next((h for n in range(len(items)) if (h := _half(items[n:] + items[:n]))), None)
             return expr if half is None else _squared_norm(half)
