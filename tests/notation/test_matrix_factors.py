@@ -26,6 +26,7 @@ SHORT = {
     # numbers and their powers
     "(X::CM) -> abs2(det(X))": "2 abs2(det(X)) X⁻†",
     "(X::RM) -> 1 / det(X)": "-det(X)^(-1) X⁻ᵀ",
+    "(c::R, A::RM) -> (s::R) -> tr(s * c * A)": "c tr(A)",
     # norms, whose derivative at 0 is 0
     "(x::RV) -> norm(x)": "‖x‖⁺ x\nwhere c⁺ = 1/c, 0⁺ = 0",
     "(c::RV) -> (x::RV) -> norm(x - c)^3": "3 ‖x - c‖ (x - c)",

@@ -74,20 +74,22 @@ def readable(expr: MatrixExpr) -> MatrixExpr:
             return collected(items)
         case Diag(Power(of, Number(exponent) as above, True)) if exponent.is_integer and exponent.real < 0:
             return Power(Diag(of), above, entrywise=False)
-        case Trace(Scale(coefficient, scalars, of)):
-            return readable(scaled(coefficient, scalars, readable(Trace(of))))
+        case Product() | Kronecker() | KhatriRao() | Contraction() | Trace() if _scales(expr):
+            bare = rebuilt(expr, [part.of if isinstance(part, Scale) else part for part in parts(expr)])
+            numbers = [number_ for scale in _scales(expr) for number_ in (Number(scale.coefficient), *scale.scalars)]
+            return readable(scaled(ONE, numbers, readable(bare)))
         case Trace(Product(items)):
             half = next((h for n in range(len(items)) if (h := _half(items[n:] + items[:n]))), None)
             return expr if half is None else _squared_norm(half)
-        case Product() | Kronecker() | KhatriRao() | Contraction() if any(isinstance(p, Scale) for p in parts(expr)):
-            scales = [part for part in parts(expr) if isinstance(part, Scale)]
-            bare = rebuilt(expr, [part.of if isinstance(part, Scale) else part for part in parts(expr)])
-            numbers = [number_ for scale in scales for number_ in (Number(scale.coefficient), *scale.scalars)]
-            return readable(scaled(ONE, numbers, readable(bare)))
         case Product(items):
             return _readable_product(items)
         case _:
             return expr
+
+
+def _scales(expr: MatrixExpr) -> list[Scale]:
+    """The parts that have numbers in front."""
+    return [part for part in parts(expr) if isinstance(part, Scale)]
 
 
 def _readable_product(items: tuple[MatrixExpr, ...]) -> MatrixExpr:
