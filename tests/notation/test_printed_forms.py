@@ -18,7 +18,8 @@ from combdiff.notation.matrix.expr import Named
 from combdiff.notation.matrix.forms import forms_within
 from combdiff.notation.matrix.parts import nodes
 from combdiff.notation.matrix.text import matrix_text
-from combdiff.terms.terms import Sum, Term, Var, subterms
+from combdiff.terms.nodes import PLACES
+from combdiff.terms.terms import Reduce, Sum, Term, Var, subterms
 from combdiff.terms.types import Domain, Map, Number
 from tests.notation.clause_reader import holds, says_rows
 from tests.notation.latex_reader import UnreadableError
@@ -44,6 +45,11 @@ def has_numbers(term: Term) -> bool:
     return not integral and all(isinstance(k, Number) or k.is_tensor for kind in linear for k in kind.params)
 
 
+def is_read(term: Term) -> bool:
+    """Whether the reader knows all signs: in subscripts it reads indices, sums and entries, no place of an extremum."""
+    return not any(isinstance(t, Reduce) and t.kind in PLACES for t in subterms(term))
+
+
 @cache
 def numbers_of(term: Term) -> tuple[dict[Domain, int], Values, list[np.ndarray]]:
     """Sizes, values of the parameters, and what the term then is: once for all forms of it."""
@@ -67,7 +73,7 @@ def assert_reads_as(term: Term, text: str, form: str) -> None:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_latex_of_a_derivative_says_what_it_is(name: str, form: str) -> None:
     d = derived(name)
-    if has_numbers(d.term):
+    if has_numbers(d.term) and is_read(d.term):
         assert_reads_as(d.term, d.latex(form=form), form)
 
 
@@ -76,7 +82,7 @@ def test_the_latex_of_a_derivative_says_what_it_is(name: str, form: str) -> None
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_the_latex_of_a_hessian_product_says_what_it_is(name: str, form: str) -> None:
     d = product(name)
-    if has_numbers(d.term):
+    if has_numbers(d.term) and is_read(d.term):
         assert_reads_as(d.term, d.latex(form=form), form)
 
 
