@@ -32,7 +32,7 @@ def test_the_gradient_of_a_general_form_has_two_terms():
 
 def test_the_gradient_of_a_general_form_in_matrix_form():
     d = cd.grad(GENERAL)
-    assert d.matrix_text() == "A x + A† x"
+    assert d.matrix_text() == "(A + A†) x"
     assert d.latex(form="matrix") == r"A \mapsto x \mapsto A x + A^{\dagger} x"
 
 
