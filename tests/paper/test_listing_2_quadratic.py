@@ -33,7 +33,7 @@ def test_the_gradient_of_a_general_form_has_two_terms():
 def test_the_gradient_of_a_general_form_in_matrix_form():
     d = cd.grad(GENERAL)
     assert d.matrix_text() == "(A + A†) x"
-    assert d.latex(form="matrix") == r"A \mapsto x \mapsto A x + A^{\dagger} x"
+    assert d.latex(form="matrix") == r"A \mapsto x \mapsto (A + A^{\dagger}) x"
 
 
 def test_a_real_symmetric_and_a_real_general_form():
