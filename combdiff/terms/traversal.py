@@ -137,14 +137,20 @@ def numbers_read(t: Term) -> set[Var]:
                 # an index in a slot is a place; given to a function of numbers, it is one
                 stack.append(f)
                 places_of = f.type.params if isinstance(f.type, Map) else ()
-                stack += [a for a, kind in zip(args, places_of, strict=True) if not isinstance(kind, Index)]
+                for a, kind in zip(args, places_of, strict=True):
+                    stack += _decided_by(a) if isinstance(kind, Index) else [a]
             case Delta(left, right, body):
                 # indices, and constants among them, are compared by where they stand, all else by value
                 places = all(isinstance(side.type, Index) or isinstance(side, Const) for side in (left, right))
-                stack += [body] if places else [left, right, body]
+                stack += [body, *_decided_by(left), *_decided_by(right)] if places else [left, right, body]
             case _:
                 stack += children(u)
     return found
+
+
+def _decided_by(index: Term) -> list[Term]:
+    """What is reduced to an index in an index expression, as the numbers of an argmax are."""
+    return [] if isinstance(index, Var | Const) else [u for u in subterms(index) if isinstance(u, Reduce)]
 
 
 def at_point(point: Var, argument: Term, t: Term) -> Term:

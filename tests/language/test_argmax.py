@@ -305,3 +305,16 @@ def test_an_empty_range_has_no_first_index(backend: str) -> None:
     f = cd.simplified("(a::RV{n}) -> (x::RV{n}) -> x(argmax(i, a(i)))").compile(backend)
     with pytest.raises(cd.ArrayError, match="of no numbers have no value"):
         f(*map(library.to, (np.zeros(0), np.zeros(0))))
+
+
+@pytest.mark.parametrize(
+    "objective", ["x(argmax(i::Z, i + 2 > 0, a(i)))", "sum(j::Z, j == argmin(i::Z, i + 2 > 0, a(i)), x(j))"]
+)
+def test_index_arithmetic_in_the_condition_of_a_ring_is_its_representative(objective: str) -> None:
+    text = f"@domain Z begin base = I; periodic = true end\n(a::(Z) -> R) -> (x::(Z) -> R) -> {objective}"
+    gradient = cd.grad(text).compile()
+    for n in (1, 2, 3, 5, 7):
+        a = np.random.default_rng(n).normal(size=n)
+        allowed = [i for i in range(n) if (i + 2) % n > 0]
+        best = (max if "argmax" in objective else min)(allowed, key=lambda i: a[i], default=0)
+        np.testing.assert_array_equal(gradient(a, np.ones(n)), np.eye(n)[best])
