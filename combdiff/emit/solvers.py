@@ -56,6 +56,9 @@ LU_FACTORS = '''def lu_factors(matrix):
     """The LU factors of a matrix, which several systems are solved with."""
     from scipy.linalg.lapack import get_lapack_funcs
 
+    if not len(matrix):
+        # which LAPACK refuses
+        return matrix, np.arange(0)
     (factorised,) = get_lapack_funcs(["getrf"], [matrix])
     lu, pivots, zero = factorised(matrix)
     if zero > 0:

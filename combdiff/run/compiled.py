@@ -24,7 +24,7 @@ from combdiff.emit.modules import Module
 from combdiff.errors import ArrayError, CombDiffError
 from combdiff.language.vocabulary import counted
 from combdiff.run.calling import Call
-from combdiff.run.executing import compile_source, run
+from combdiff.run.executing import Algebra, compile_source, run
 from combdiff.run.fitting import (
     are_alike,
     as_array,
@@ -139,7 +139,9 @@ class Compiled(Generic[R]):
 
     def _look_at_arguments(self) -> None:
         """What a call takes, and what it does with it."""
-        self._solves = any(isinstance(step.op, Root | ops.Solve | ops.OfMatrices) for step in self._plan.steps)
+        found = [step.op for step in self._plan.steps if isinstance(step.op, Root | ops.Solve | ops.OfMatrices)]
+        solves = any(not isinstance(op, ops.OfMatrices) or op.kind == "inv" for op in found)
+        self._algebra: Algebra = "systems" if solves else "matrices" if found else ""
         self._names = [a.name for a in self._plan.arguments]
         self._integers = [n for n, a in enumerate(self._plan.arguments) if a.of_integers]
         self._positive = [n for n, a in enumerate(self._plan.arguments) if isinstance(a.kind, Map) and a.kind.positive]
@@ -183,7 +185,7 @@ class Compiled(Generic[R]):
             function, arrays, sizes = ready
             if out is not None:
                 self._check_out(out, sizes, arrays)
-            result = run(function, arrays, self._solves)
+            result = run(function, arrays, self._algebra)
             return result if out is None else filled(out, result)
         given = self._call.bound(args, named)
         if self._library is not None:
@@ -206,7 +208,7 @@ class Compiled(Generic[R]):
         function = self._function(extent.sizes, are_alike(self._plan.arguments, fitted))
         if self._library is None:
             self._remember(function, [given[name] for name in self._names], fitted, extent.sizes)
-        result = run(function, fitted, self._solves, self._library)
+        result = run(function, fitted, self._algebra, self._library)
         return self._returned(result) if out is None else filled(out, result)
 
     @cached_property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from traceback import walk_tb
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from combdiff.arrays.lower.argument_names import identifier
 from combdiff.errors import ArrayError
@@ -12,6 +12,9 @@ from combdiff.errors import ArrayError
 if TYPE_CHECKING:
     from combdiff.run.libraries import Library
 
+
+Algebra = Literal["", "matrices", "systems"]
+"""What code does with matrices: nothing, determinants and the like, or solutions and inverses."""
 
 _FILE = "<combdiff "
 """What the names of files of emitted code begin with."""
@@ -33,11 +36,11 @@ def compile_source(text: str, name: str = "gradient") -> Callable[..., object]:
 
 
 def run(
-    function: Callable[..., object], arrays: list[object], solves: bool = False, library: Library | None = None
+    function: Callable[..., object], arrays: list[object], algebra: Algebra = "", library: Library | None = None
 ) -> object:
-    """What `function` returns; it `solves` equations, or only computes."""
+    """What `function` returns; it factorises matrices, solves systems of equations, or only computes."""
     try:
-        return solved(function, arrays, library) if solves else function(*arrays)
+        return solved(function, arrays, algebra, library) if algebra else function(*arrays)
     except (ZeroDivisionError, OverflowError) as problem:  # of Python's numbers; arrays become infinite
         if not _is_of_the_code(problem):
             raise
@@ -68,7 +71,9 @@ def _is_of_the_code(problem: BaseException) -> bool:
     return last[0].f_code.co_filename.startswith(_FILE)
 
 
-def solved(function: Callable[..., object], fitted: list[object], library: Library | None = None) -> object:
+def solved(
+    function: Callable[..., object], fitted: list[object], algebra: Algebra, library: Library | None = None
+) -> object:
     """What `function` returns, where equations may have no solution that is found."""
     import numpy as np
 
@@ -77,13 +82,16 @@ def solved(function: Callable[..., object], fitted: list[object], library: Libra
     )
     try:
         result = function(*fitted)
-        if library is not None and not library.is_finite(result):
+        # a determinant's logarithm may be −∞, but no solution
+        if library is not None and algebra == "systems" and not library.is_finite(result):
             raise np.linalg.LinAlgError("it is not finite")
         return result
     except singular as problem:
         raise ArrayError(
-            f"a linear system has no unique solution, or an inverse is that of a singular matrix ({problem})",
-            remedy="give arrays for which the equation has one solution, or start Newton's method elsewhere (start_…)",
+            "a linear system has no unique solution, an inverse is that of a singular matrix, "
+            f"or a number is not finite ({problem})",
+            remedy="give finite arrays for which the equation has one solution, or start Newton's method elsewhere "
+            "(start_…)",
         ) from problem
     except (ZeroDivisionError, OverflowError):
         raise

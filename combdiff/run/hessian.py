@@ -218,7 +218,7 @@ class CompiledHessian(Compiled[tuple[Any, ...]]):
             self._library.check_devices(
                 [(d.name, cast("Foreign", v)) for d, v in zip(self.directions, fitted, strict=True)]
             )
-        result = run(closure, fitted, self._solves, self._library)
+        result = run(closure, fitted, self._algebra, self._library)
         return self._returned(result) if out is None else filled(out, result)
 
     def _scheduled(self, plan: Plan, memory: int | None) -> Plan:

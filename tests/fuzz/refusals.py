@@ -21,7 +21,7 @@ DOCUMENTED = {
     # docs/language.md: "raises an error if it finds none"
     r"Newton's method finds no root": "no root",
     # docs/language.md: "If a system has no finite solution, code raises an error"
-    r"has no unique solution, or .* \(it is not finite\)": "no solution",
+    r"has no unique solution, .* \(it is not finite\)": "no solution",
     # docs/language.md: "not for Dask"
     r"of a matrix, which combdiff does not support for dask": "functions of matrices in Dask",
     # docs/language.md: "A determinant is differentiated twice at most"

@@ -11,7 +11,10 @@ from combdiff.emit.backends.spelling import Spelling
 
 _SOLVER_WORDS = {
     "from scipy.linalg.lapack import get_lapack_funcs": "from cupyx.scipy.linalg import lu_factor",
-    """    (factorised,) = get_lapack_funcs(["getrf"], [matrix])
+    """    if not len(matrix):
+        # which LAPACK refuses
+        return matrix, np.arange(0)
+    (factorised,) = get_lapack_funcs(["getrf"], [matrix])
     lu, pivots, zero = factorised(matrix)
     if zero > 0:
         raise np.linalg.LinAlgError("Singular matrix")

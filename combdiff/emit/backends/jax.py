@@ -30,7 +30,10 @@ _SOLVER_WORDS = {
 """,
     'raise ArithmeticError("Newton\'s method finds no root from its start")': "return np.where(found, x, np.nan)",
     "from scipy.linalg.lapack import get_lapack_funcs": "from jax.scipy.linalg import lu_factor",
-    """    (factorised,) = get_lapack_funcs(["getrf"], [matrix])
+    """    if not len(matrix):
+        # which LAPACK refuses
+        return matrix, np.arange(0)
+    (factorised,) = get_lapack_funcs(["getrf"], [matrix])
     lu, pivots, zero = factorised(matrix)
     if zero > 0:
         raise np.linalg.LinAlgError("Singular matrix")

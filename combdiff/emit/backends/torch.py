@@ -76,11 +76,17 @@ SPELLING = Spelling(
         ),
         """    from scipy.linalg.lapack import get_lapack_funcs
 
+    if not len(matrix):
+        # which LAPACK refuses
+        return matrix, np.arange(0)
     (factorised,) = get_lapack_funcs(["getrf"], [matrix])
     lu, pivots, zero = factorised(matrix)
     if zero > 0:
         raise np.linalg.LinAlgError("Singular matrix")
-    return lu, pivots""": "    return torch.linalg.lu_factor(matrix)",
+    return lu, pivots""": """    lu, pivots, zero = torch.linalg.lu_factor_ex(matrix)
+    if zero > 0:
+        raise torch.linalg.LinAlgError("Singular matrix")
+    return lu, pivots""",
         """    from scipy.linalg import lu_solve
 
     return lu_solve(factors, k, 2 * adjoint, check_finite=False)""": (

@@ -1,7 +1,7 @@
 """What points of a lattice are not: numbers, ordered, comparable with points of other directions (design, section 3).
 
 A slot says how many directions stand in it, and `slots.py` holds index arithmetic against that. This walk over the term
-sees the other places: sides of a δ, what is read as a number.
+sees the other places: sides of a δ, what is read as a number, rows of a matrix that is inverted.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from combdiff.errors import LanguageError, Span
 from combdiff.language.inference.slots import affine_text, constant_of
 from combdiff.language.vocabulary import counted
-from combdiff.terms.terms import Add, App, Delta, Indicator, Mul, Term, Var, children, subterms
+from combdiff.terms.laws.matrices import written_name
+from combdiff.terms.nodes import OF_MATRICES
+from combdiff.terms.terms import Add, App, Delta, Indicator, Mul, Reduce, Term, Var, children, subterms
 from combdiff.terms.types import Index, Map
 
 
@@ -39,6 +41,13 @@ def check_points(term: Term, places: Mapping[Var, Span]) -> None:
                 )
         if isinstance(u, Delta):
             _check_sides(u, places)
+        if isinstance(u, Reduce) and u.kind in OF_MATRICES and any(directions(v) > 1 for v in u.indices):
+            raise LanguageError(
+                f"{written_name(u)} takes a matrix whose rows and columns have one index each, "
+                f"and a point of a lattice has {directions(u.indices[0])}",
+                span=places.get(u.indices[0]),
+                remedy="number the points: declare a domain with one direction",
+            )
 
 
 def directions(var: Var) -> int:

@@ -167,12 +167,6 @@ def _matrix(el: Elaborator, name: str, arg: Expr | Ready, scope: Scope) -> Lam:
             span=arg.span,
             remedy=f"write {name}(A), or {name}((i, j) -> A(i, j) + B(i, j))",
         )
-    if any(isinstance(p, Index) and p.domain is not None and p.domain.directions > 1 for p in kind.params):
-        raise LanguageError(
-            f"{name} takes a matrix whose rows and columns have one index each, and points of a lattice have several",
-            span=arg.span,
-            remedy="number the points: declare a domain with one direction",
-        )
     fit(kind.params[1], kind.params[0], el.ranges, arg.span)
     names = [p.name for p in f.params] if isinstance(f, Lam) else ["i", "j"]
     i, j = (terms.fresh(n, p) for n, p in zip(names, kind.params, strict=True))

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from combdiff.errors import UnsupportedError
 from combdiff.terms.nodes import ALONG, MATRICES, OF_MATRICES, ONE, App, Lam, Reduce, Term, Var, fresh
-from combdiff.terms.terms import add, apply, call, conj, lam, mul, neg, reduction, total
+from combdiff.terms.terms import apply, call, conj, lam, mul, neg, reduction, total
 from combdiff.terms.types import Map, Type, is_complex
 
 Entry = Callable[[Term, Term], Term]
@@ -69,9 +69,6 @@ class Matrix:
 
     def __neg__(self) -> Matrix:
         return Matrix(self.rows, self.columns, lambda i, j: neg(self.entry(i, j)))
-
-    def __add__(self, other: Matrix) -> Matrix:
-        return Matrix(self.rows, self.columns, lambda i, j: add(self.entry(i, j), other.entry(i, j)))
 
     def times(self, number: Term) -> Matrix:
         """Each entry times a number."""
