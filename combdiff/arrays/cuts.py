@@ -15,10 +15,9 @@ from combdiff.arrays.plan import Builder, Step
 from combdiff.terms.terms import ONE
 from combdiff.terms.types import Domain
 
-_ALIGNED = (ops.Add, ops.Mul, ops.Power, ops.Call, ops.Where, ops.Position)
 _MOVED = (ops.Permute, ops.Broadcast, ops.Flip, ops.Roll, ops.Pick, ops.Window)
 _CUT = (
-    *_ALIGNED,
+    *ops.ALIGNED,
     *_MOVED,
     ops.Conj,
     ops.Contraction,

@@ -431,6 +431,13 @@ class Position(Aligned):
     shift: Domain | None
 
 
+ENTRYWISE = (Add, Mul, Power, Call, Where)
+"""What computes an entry from those of its operands, by a rule that knows no place."""
+
+ALIGNED = (*ENTRYWISE, Position)
+"""What can be computed for some of its entries alone."""
+
+
 @dataclass(frozen=True, slots=True)
 class Unknown(Aligned):
     """A function of the user: of numbers, entry by entry; or of `arrays` as they are."""

@@ -7,16 +7,16 @@ the other one alone needs.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
 from combdiff.arrays import ops
 from combdiff.arrays.plan import Step, ordered
+from combdiff.arrays.shifted import Forms
 from combdiff.terms.types import Domain
 
-_ENTRYWISE = (ops.Add, ops.Mul, ops.Power, ops.Call, ops.Where)
 _CALL, _ROLL = 1.0, 6.0
 """Microseconds that NumPy takes to be called for an operation, and to roll an array without entries."""
 
@@ -24,8 +24,6 @@ _ENTRY: Mapping[type[ops.Op], float] = {ops.Call: 8e-3, ops.Power: 4e-3, ops.Rol
 """Microseconds for an entry, where it is not that of a sum or a product."""
 
 _PLAIN = 5e-4
-
-Offsets = tuple[int, ...]
 
 
 def translated(
@@ -57,60 +55,19 @@ class _Translations:
     steps: Sequence[Step]
     outputs: Sequence[Step]
     sizes: Mapping[Domain, int]
-    forms: dict[Step, tuple[int, Offsets]] = field(default_factory=dict)
     rolled: dict[Step, Step] = field(default_factory=dict)
-    _numbers: dict[Hashable, int] = field(default_factory=dict)
     _made: dict[Step, Step] = field(default_factory=dict)
     _rolls: dict[tuple[Step, int, int], Step] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.uses = Counter([o for s in self.steps for o in s.operands] + list(self.outputs))
-        for step in self.steps:
-            self.forms[step] = self._form(step)
-
-    def _form(self, step: Step) -> tuple[int, Offsets]:
-        """The number of what a step is up to shifts, and how far it is shifted along each axis."""
-        match step.op:
-            case ops.Roll(axis, by):
-                number, offsets = self.forms[step.operands[0]]
-                return number, (*offsets[:axis], offsets[axis] + by, *offsets[axis + 1 :])
-            case ops.Conj():
-                number, offsets = self.forms[step.operands[0]]
-                return self._number((ops.Conj, number)), offsets
-            case ops.Aligned() as op if isinstance(op, _ENTRYWISE):
-                return self._entrywise(step, op)
-            case _:
-                return self._number(step), (0,) * step.rank
-
-    def _entrywise(self, step: Step, op: ops.Aligned) -> tuple[int, Offsets]:
-        least: dict[int, int] = {}
-        for operand, at in zip(step.operands, op.places, strict=True):
-            for axis, offset in zip(at, self.forms[operand][1], strict=True):
-                least[axis] = min(least.get(axis, offset), offset)
-        parts: list[Hashable] = []
-        for n, (operand, at) in enumerate(zip(step.operands, op.places, strict=True)):
-            number, offsets = self.forms[operand]
-            own = op.coefficients[n] if isinstance(op, ops.Add) else None
-            parts.append((number, tuple(o - least[a] for o, a in zip(offsets, at, strict=True)), at, own))
-        # sums and products are equal in any order
-        operands = frozenset(Counter(parts).items()) if isinstance(op, ops.Add | ops.Mul) else tuple(parts)
-        rest = ops.Add if isinstance(op, ops.Add) else op.placed(())
-        offsets = tuple(least.get(axis, 0) for axis in range(step.rank))
-        return self._number((rest, operands, step.domains, step.complex)), offsets
-
-    def _number(self, key: Hashable) -> int:
-        return self._numbers.setdefault(key, len(self._numbers))
+        self.forms = Forms(self.steps, ops.Roll)
 
     # --- what is kept -----------------------------------------------------------------------------------------------
 
     def choose(self) -> None:
         """Find the steps that are to be another one, rolled: large ones first, for what is in them goes with them."""
-        alike: dict[int, list[Step]] = defaultdict(list)
-        for step in self.steps:
-            if isinstance(step.op, _ENTRYWISE) and step.rank:
-                alike[self.forms[step][0]].append(step)
-        for step in reversed(self.steps):
-            others = alike.get(self.forms[step][0], ()) if isinstance(step.op, _ENTRYWISE) else ()
+        for step, others in self.forms.alike():
             first = next((s for s in others if self.uses[s]), step)
             if first is step or not self.uses[step]:
                 continue
@@ -143,7 +100,7 @@ class _Translations:
 
     def _time(self, step: Step, kind: type[ops.Op] | None = None) -> float:
         kind = kind or type(step.op)
-        if not issubclass(kind, (*_ENTRYWISE, ops.Roll, ops.Conj)):
+        if not issubclass(kind, (*ops.ENTRYWISE, ops.Roll, ops.Conj)):
             return 0.0
         entries = prod(self.sizes.get(d, 1) for d in step.domains)
         passes = max(1, len(step.operands) - 1) if issubclass(kind, ops.Add | ops.Mul) else 1

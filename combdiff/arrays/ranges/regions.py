@@ -20,9 +20,8 @@ from combdiff.arrays.ranges.intervals import WHOLE, Interval, Region, chosen, ev
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import ZERO
 
-_ALIGNED = (ops.Add, ops.Mul, ops.Power, ops.Call, ops.Where, ops.Position)
 _BY_LABEL = (
-    *_ALIGNED,
+    *ops.ALIGNED,
     ops.Conj,
     ops.Permute,
     ops.Broadcast,

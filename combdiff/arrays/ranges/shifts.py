@@ -5,20 +5,16 @@ f(x[1:-1] - x[:-2]) and f(x[2:] - x[1:-1])      are t[:-1] and t[1:] of t = f(x[
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from combdiff.arrays import ops
 from combdiff.arrays.plan import Builder, Step, ordered
 from combdiff.arrays.ranges.regions import is_finite
 from combdiff.arrays.ranges.views import window
+from combdiff.arrays.shifted import Forms, Shifts
 from combdiff.terms.types import Domain
-
-_ENTRYWISE = (ops.Add, ops.Mul, ops.Power, ops.Call, ops.Where)
-
-Starts = tuple[int, ...]
 
 
 def shared(outputs: Sequence[Step], names: Mapping[Step, str]) -> tuple[tuple[Step, ...], dict[Step, str]]:
@@ -33,7 +29,7 @@ def shared(outputs: Sequence[Step], names: Mapping[Step, str]) -> tuple[tuple[St
     (True, Window(axis=0, start=0), Window(axis=0, start=1))
     """
     outputs, names = tuple(outputs), dict(names)
-    while members := (forms := _Forms.of(outputs)).alike():
+    while members := _alike(forms := Forms(ordered(outputs), ops.Window)):
         whole, made = _joined(forms.steps, members)
         new: dict[Step, Step] = {}
         for step in ordered(outputs):
@@ -44,85 +40,30 @@ def shared(outputs: Sequence[Step], names: Mapping[Step, str]) -> tuple[tuple[St
     return outputs, names
 
 
-@dataclass
-class _Forms:
-    """Steps by what they are up to shifts: a number, and from where on they have entries along each axis."""
+def _alike(forms: Forms) -> list[tuple[Step, Shifts]]:
+    """Steps that differ by shifts, with these, large ones first; none if there are none.
 
-    steps: tuple[Step, ...]
-    forms: dict[Step, tuple[int, Starts]] = field(default_factory=dict)
-    _numbers: dict[Hashable, int] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, outputs: Sequence[Step]) -> _Forms:
-        found = cls(ordered(outputs))
-        for step in found.steps:
-            found.forms[step] = found._form(step)
-        return found
-
-    def alike(self) -> list[tuple[Step, Starts]]:
-        """Steps that differ by shifts, with these, large ones first; none if there are none.
-
-        What may be infinite is computed for no place that none of them has.
-        """
-        groups: dict[int, list[Step]] = {}
-        finite: dict[Step, bool] = {}
-        for step in self.steps:
-            finite[step] = is_finite(step, finite)
-            if isinstance(step.op, _ENTRYWISE) and step.rank:
-                groups.setdefault(self.forms[step][0], []).append(step)
-        for step in reversed(self.steps):
-            found = groups.get(self.forms[step][0], []) if isinstance(step.op, _ENTRYWISE) else []
-            members = [(s, self.forms[s][1]) for s in found]
-            if len(found) > 1 and (finite[step] or _Box.fill([_Box.of(*member) for member in members])):
-                return members
-        return []
-
-    def _form(self, step: Step) -> tuple[int, Starts]:
-        match step.op:
-            case ops.Window(axis, start):
-                number, starts = self.forms[step.operands[0]]
-                return number, (*starts[:axis], starts[axis] + start, *starts[axis + 1 :])
-            case ops.Conj():
-                number, starts = self.forms[step.operands[0]]
-                return self._number((ops.Conj, number)), starts
-            case ops.Permute(order):
-                number, starts = self.forms[step.operands[0]]
-                return self._number((ops.Permute, order, number)), tuple(starts[axis] for axis in order)
-            case ops.Aligned() as op if isinstance(op, _ENTRYWISE):
-                return self._entrywise(step, op)
-            case _:
-                return self._number(step), (0,) * step.rank
-
-    def _entrywise(self, step: Step, op: ops.Aligned) -> tuple[int, Starts]:
-        least: dict[int, int] = {}
-        for operand, at in zip(step.operands, op.places, strict=True):
-            for axis, start in zip(at, self.forms[operand][1], strict=True):
-                least[axis] = min(least.get(axis, start), start)
-        parts: list[Hashable] = []
-        for n, (operand, at) in enumerate(zip(step.operands, op.places, strict=True)):
-            number, starts = self.forms[operand]
-            own = op.coefficients[n] if isinstance(op, ops.Add) else None
-            parts.append((number, tuple(s - least[axis] for s, axis in zip(starts, at, strict=True)), at, own))
-        # sums and products are equal in any order
-        operands = frozenset(Counter(parts).items()) if isinstance(op, ops.Add | ops.Mul) else tuple(parts)
-        rest = ops.Add if isinstance(op, ops.Add) else op.placed(())
-        ranges = tuple(d.of or d for d in step.domains)
-        starts = tuple(least.get(axis, 0) for axis in range(step.rank))
-        return self._number((rest, operands, ranges, step.complex)), starts
-
-    def _number(self, key: Hashable) -> int:
-        return self._numbers.setdefault(key, len(self._numbers))
+    What may be infinite is computed for no place that none of them has.
+    """
+    finite: dict[Step, bool] = {}
+    for step in forms.steps:
+        finite[step] = is_finite(step, finite)
+    for step, found in forms.alike():
+        members = [(s, forms[s][1]) for s in found]
+        if len(found) > 1 and (finite[step] or _Box.fill([_Box.of(*member) for member in members])):
+            return members
+    return []
 
 
 @dataclass(frozen=True, slots=True)
 class _Box:
     """The places, counted from what has no shift, that a step has entries for: `starts` to n + `ends`."""
 
-    starts: Starts
-    ends: Starts
+    starts: Shifts
+    ends: Shifts
 
     @classmethod
-    def of(cls, step: Step, starts: Starts) -> _Box:
+    def of(cls, step: Step, starts: Shifts) -> _Box:
         return cls(starts, tuple(s - d.less for s, d in zip(starts, step.domains, strict=True)))
 
     @classmethod
@@ -154,7 +95,7 @@ class _Growing:
         for step in steps:
             self.builder.first(step)
 
-    def grown(self, step: Step, before: Starts, behind: Starts) -> Step:
+    def grown(self, step: Step, before: Shifts, behind: Shifts) -> Step:
         """A step with so many places more before and behind those that it has, along each axis."""
         if not any((*before, *behind)):
             return step
@@ -168,7 +109,7 @@ class _Growing:
                 return self.builder.step(step.op, (self.grown(step.operands[0], *inner),), domains)
             case ops.Conj():
                 return self.builder.step(step.op, (self.grown(step.operands[0], before, behind),), domains)
-            case ops.Aligned() as op if isinstance(op, _ENTRYWISE):
+            case ops.Aligned() as op if isinstance(op, ops.ENTRYWISE):
                 operands = tuple(
                     self.grown(o, *(tuple(more[axis] for axis in at) for more in (before, behind)))
                     for o, at in zip(step.operands, op.places, strict=True)
@@ -176,7 +117,7 @@ class _Growing:
                 return self.builder.step(op, operands, domains, step.complex)
         raise AssertionError("only what is made of windows differs by shifts")
 
-    def _window(self, step: Step, axis: int, start: int, before: Starts, behind: Starts) -> Step:
+    def _window(self, step: Step, axis: int, start: int, before: Shifts, behind: Shifts) -> Step:
         """A window with more places: of its array with more places, where this one has not so many."""
         (array,) = step.operands
         left = step.domains[axis].less - array.domains[axis].less - start
@@ -195,7 +136,7 @@ def _longer(domain: Domain, more: int) -> Domain:
     return domain.of.shortened(domain.less - more)
 
 
-def _joined(steps: Sequence[Step], members: Sequence[tuple[Step, Starts]]) -> tuple[Step, dict[Step, Step]]:
+def _joined(steps: Sequence[Step], members: Sequence[tuple[Step, Shifts]]) -> tuple[Step, dict[Step, Step]]:
     """The array that holds all members, and each as a window of it."""
     growing = _Growing(steps)
     boxes = [_Box.of(step, starts) for step, starts in members]
