@@ -241,3 +241,46 @@ def test_random_conditions_read_back_as_they_are(seed: int) -> None:
         for b in (-1, 0, 0.75, 1, 2):
             assert evaluate(term, {})(a, b) == evaluate(back, {})(a, b)
     assert_reads_as(term, latex(term), "index")
+
+
+# --- conditions without number ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("join", ["and", "or"])
+@pytest.mark.parametrize("conditions", [6, 7, 12, 40])
+def test_a_choice_has_any_number_of_conditions(conditions: int, join: str) -> None:
+    names = [f"a{n}" for n in range(conditions)]
+    asked = f" {join} ".join(f"{name} < {n}" for n, name in enumerate(names))
+    term = infer(parse(f"({', '.join(f'{name}::R' for name in names)}) -> where({asked}, a0^2, 7 * a1)"))
+    assert "".join(expression_text(term.body).split()) == f"where({asked}, a0^2, 7 * a1)".replace(" ", "")
+    assert_reads_back(term)
+    # in the middle of all bounds, and with each of the values beyond its own
+    inside = [n - 0.5 for n in range(conditions)]
+    beyond = [n + 1.0 for n in range(conditions)]
+    for n in range(conditions + 1):
+        for values in ([*inside[:n], *beyond[n:]], [*beyond[:n], *inside[n:]]):
+            holds = (all if join == "and" else any)(v < m for m, v in enumerate(values))
+            assert evaluate(reread(term), {})(*values) == (values[0] ** 2 if holds else 7 * values[1])
+
+
+def test_choices_within_choices_have_any_number_of_conditions() -> None:
+    body = "x(0)"
+    for n in range(1, 12):
+        body = f"where(x({n}) < {n}, x({n})^2, {body})"
+    d = cd.grad(f"(x::RV{{n}}) -> {body}")
+    assert d.unicode_text().count("otherwise") == 1 and bool(d.check())
+    assert_reads_back(d.term)
+
+
+def test_conditions_that_are_too_many_ways_to_read_are_printed_as_they_are() -> None:
+    """Any of twenty holds, or any two of twenty pairs that are far apart in the order in which they are asked."""
+    names = [f"{letter}{n}" for letter in "ab" for n in range(20)]
+    any_of = " or ".join(f"{name} < 0" for name in names)
+    pairs = " or ".join(f"a{n} < 0 and b{n} < 0" for n in range(20))
+    term = infer(parse(f"({', '.join(f'{n}::R' for n in names)}) -> where(({any_of}) and ({pairs}), a0, b0)"))
+    assert_reads_back(term)
+    for held in ([], ["a3"], ["a3", "b4"], ["a3", "b3"]):
+        values = [-1.0 if name in held else 1.0 for name in names]
+        values[20] = 2.0
+        expected = values[0] if held == ["a3", "b3"] else 2.0
+        assert evaluate(reread(term), {})(*values) == expected

@@ -10,14 +10,17 @@ and collected one by one. A person reads them together; so do text, LaTeX and Sy
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import or_
 from typing import TypeGuard
 
 from combdiff.terms.conditions.comparing import Either, Part, Relation, conditions_told
+from combdiff.terms.conditions.diagrams import Cases, TooManyNodes
 from combdiff.terms.conditions.guards import Condition, Guard, condition_of, is_finite
 from combdiff.terms.conditions.ordering import implies
-from combdiff.terms.conditions.tables import Table, relations_of
+from combdiff.terms.conditions.tables import Table, relations_of, unknowns_of
 from combdiff.terms.network import guards_apart
 from combdiff.terms.terms import (
     ZERO,
@@ -214,15 +217,10 @@ def _opened(guard: _Guarded | None) -> list[_Guarded | None]:
 class _Side:
     """What the guards at some places come to in the cases that these have in common."""
 
-    cases: int
+    cases: Cases
     parts: tuple[Part, ...]
     body: Term
     guard: Guard = ()
-
-    @property
-    def first(self) -> int:
-        """The number of the first of the cases."""
-        return (self.cases & -self.cases).bit_length()
 
 
 def _started(
@@ -231,14 +229,21 @@ def _started(
     """The guards that make a choice with the first of them, and the choice; None if there is none."""
     own = guards[start]
     assert own is not None, "a guard starts a choice"
-    asked = Table([own.parts]).unknowns.keys()
+    asked = unknowns_of(own.parts)
     near = {n: g for n in free if n >= start and (g := guards[n]) is not None}
-    near = {n: g for n, g in near.items() if not asked.isdisjoint(Table([g.parts]).unknowns)}
+    near = {n: g for n, g in near.items() if not asked.isdisjoint(unknowns_of(g.parts))}
+    try:
+        return _made(near, start, flat)
+    except TooManyNodes:
+        return {start}, None
+
+
+def _made(near: Mapping[int, _Guarded], start: int, flat: bool) -> tuple[set[int], Choice | None]:
     table = Table(g.parts for g in near.values())
     cases = {n: table.holds(g.parts) for n, g in near.items()}
     chosen = [cases[start]]
-    if table.all ^ cases[start] in cases.values():
-        chosen.append(table.all ^ cases[start])
+    if ~cases[start] in cases.values():
+        chosen.append(~cases[start])
     elif cases[start]:
         for other in dict.fromkeys(cases.values()):
             if other and not any(other & one for one in chosen):
@@ -257,15 +262,15 @@ def _choice_of(sides: Sequence[_Side], guards: Sequence[_Guarded], table: Table,
     It is easier where one of them is taken in any case, where there are three or more, and where the conditions on one
     quantity are shorter in a row than each for itself.
     """
-    held = sum(side.cases for side in sides)
+    held = reduce(or_, [side.cases for side in sides])
     if held == table.all:
-        return _two(*sides) if len(sides) == 2 else Choice(_rows(sides, table, 0))
+        return _two(*sides) if len(sides) == 2 else Choice(_rows(sides, table, table.none))
     if len(sides) < 2 or any(g.meeting for g in guards):
         return None
-    choices = [Choice(_rows([*sides, _Side(table.all ^ held, (), ZERO)], table, 0))]
+    choices = [Choice(_rows([*sides, _Side(~held, (), ZERO)], table, table.none))]
     around = _around(guards, table, held)
     if around and not flat:
-        choices.append(Choice(_rows(sides, table, table.all ^ held), around))
+        choices.append(Choice(_rows(sides, table, ~held), around))
     best = min(choices, key=lambda choice: choice.weight)
     shorter = len(table.unknowns) == 1 and best.weight < sum(_weight(g.parts) for g in guards)
     return best if shorter or len(sides) > 2 else None
@@ -278,21 +283,21 @@ def _two(one: _Side, other: _Side) -> Choice:
     return Choice((Row(one.body, one.parts, one.guard), Row(other.body, (), other.guard)))
 
 
-def _around(guards: Sequence[_Guarded], table: Table, held: int) -> tuple[Part, ...]:
+def _around(guards: Sequence[_Guarded], table: Table, held: Cases) -> tuple[Part, ...]:
     """Conditions that hold in the cases that are `held` and in no other; none if there are no such conditions."""
     parts = dict.fromkeys(part for g in guards for part in g.parts)
     common = [part for part in parts if not held & ~table.holds([part])]
-    return table.needed(common, 0) if table.holds(common) == held else ()
+    return table.needed(common, table.none) if table.holds(common) == held else ()
 
 
-def _rows(sides: Sequence[_Side], table: Table, settled: int) -> tuple[Row, ...]:
+def _rows(sides: Sequence[_Side], table: Table, settled: Cases) -> tuple[Row, ...]:
     """The sides in a row, the shortest condition first; a side without conditions is the last one."""
     left = [*sides]
     rows: list[Row] = []
     while len(left) > 1:
         asked = [(table.needed(s.parts, settled), s) for s in left if s.parts]
-        parts, side = min(asked, key=lambda pair: (_weight(pair[0]), pair[1].first))
+        parts, side = min(asked, key=lambda pair: (_weight(pair[0]), pair[1].cases.first))
         rows.append(Row(side.body, parts, side.guard))
-        settled |= side.cases
+        settled = settled | side.cases
         left.remove(side)
     return (*rows, Row(left[0].body, (), left[0].guard))

@@ -12,10 +12,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from itertools import pairwise
-from math import prod
+from operator import and_, or_
 
 from combdiff.terms.conditions.comparing import Part, Relation
+from combdiff.terms.conditions.diagrams import Cases, Diagrams
 from combdiff.terms.conditions.guards import is_whole
 from combdiff.terms.terms import (
     MINUS_ONE,
@@ -28,9 +30,6 @@ from combdiff.terms.terms import (
     split_coefficient,
     terms_of,
 )
-
-CASES = 1024
-"""A table with more cases than these is not made."""
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
@@ -62,15 +61,17 @@ class Bound:
 
 
 class Table:
-    """The cases that some conditions tell apart; those in which conditions hold are the bits of a number.
+    """The cases that some conditions tell apart.
 
     >>> from combdiff.terms.terms import fresh
     >>> from combdiff.terms.types import REAL
     >>> x = fresh("x", REAL)
     >>> below, above = (Relation(x, "<", ONE),), (Relation(ONE, "<=", x),)
     >>> table = Table([below, above])
-    >>> table.holds(below) & table.holds(above), table.holds(below) | table.holds(above) == table.all
-    (0, True)
+    >>> table.holds(below) & table.holds(above) == table.none, table.holds(below) | table.holds(above) == table.all
+    (True, True)
+
+    What it says of conditions can raise TooManyNodes, for conditions that are unlike any that a person writes.
     """
 
     def __init__(self, guards: Iterable[Sequence[Part]]) -> None:
@@ -82,43 +83,31 @@ class Table:
             upward.setdefault(bound.unknown, bound.upward)
         self.unknowns = {
             unknown: sorted(_told_apart(unknown, found), reverse=not upward[unknown])
-            for unknown, found in values.items()
+            for unknown, found in reversed(values.items())
         }
-        self.cases = prod(len(found) for found in self.unknowns.values())
-        self.all = (1 << self.cases) - 1 if self.cases <= CASES else 0
+        self._places = {unknown: place for place, unknown in enumerate(self.unknowns)}
+        self._diagrams = Diagrams([len(found) for found in self.unknowns.values()])
+        self.all, self.none = self._diagrams.all, self._diagrams.none
 
-    def holds(self, parts: Sequence[Part]) -> int:
+    def holds(self, parts: Sequence[Part]) -> Cases:
         """The cases in which all parts hold."""
-        found = self.all
-        for part in parts:
-            found &= self._part(part)
-        return found
+        return reduce(and_, map(self._part, parts), self.all)
 
-    def _part(self, part: Part) -> int:
+    def _part(self, part: Part) -> Cases:
         if isinstance(part, Relation):
-            return self._bound(bound_of(part))
-        found = 0
-        for alternative in part.alternatives:
-            found |= self.holds(alternative)
-        return self.all ^ found if part.negated else found
+            bound = bound_of(part)
+            good = [bound.holds(value) for value in self.unknowns[bound.unknown]]
+            return self._diagrams.where(self._places[bound.unknown], good)
+        found = reduce(or_, map(self.holds, part.alternatives), self.none)
+        return ~found if part.negated else found
 
-    def _bound(self, bound: Bound) -> int:
-        apart = 1
-        for unknown, values in self.unknowns.items():
-            if unknown == bound.unknown:
-                good = [bound.holds(value) for value in values]
-                # cases are numbered as the digits of a number, whose last digit is that of the first unknown but one
-                return sum(1 << n for n in range(self.cases) if good[n // apart % len(values)])
-            apart *= len(values)
-        raise AssertionError("a table is asked for the conditions that it was made of")
-
-    def needed(self, parts: Sequence[Part], settled: int) -> tuple[Part, ...]:
+    def needed(self, parts: Sequence[Part], settled: Cases) -> tuple[Part, ...]:
         """The parts that are still to be asked where the cases in `settled` do not matter."""
         kept = [*parts]
-        wanted = self.holds(parts) | settled
+        other = ~(self.holds(parts) | settled)
         for part in parts:
             others = [p for p in kept if p is not part]
-            if not self.holds(others) & ~wanted:
+            if not self.holds(others) & other:
                 kept = others
         return tuple(kept)
 
@@ -135,6 +124,11 @@ def relations_of(part: Part) -> list[Relation]:
     if isinstance(part, Relation):
         return [part]
     return [r for alternative in part.alternatives for p in alternative for r in relations_of(p)]
+
+
+def unknowns_of(parts: Iterable[Part]) -> set[Hashable]:
+    """What the comparisons are about that parts of a condition are made of."""
+    return {bound_of(relation).unknown for part in parts for relation in relations_of(part)}
 
 
 def bound_of(r: Relation) -> Bound:
