@@ -44,7 +44,9 @@ def _inverses(matrices: Array) -> Array:
     try:
         return np.asarray(np.linalg.inv(matrices))
     except np.linalg.LinAlgError:
-        return np.full(matrices.shape, np.nan)
+        if matrices.ndim == 2:
+            return np.full(matrices.shape, np.nan)
+        return np.stack([_inverses(each) for each in matrices])
 
 
 def _adjugates(matrices: Array, along: Array | None) -> Array:
@@ -54,7 +56,9 @@ def _adjugates(matrices: Array, along: Array | None) -> Array:
     """
     import numpy as np
 
-    U, sigma, Vh = np.linalg.svd(matrices)
+    # a matrix with an entry that is not finite has no singular values, and LAPACK ends for all of them
+    finite = np.isfinite(matrices).all(axis=(-2, -1))[..., None, None]
+    U, sigma, Vh = np.linalg.svd(np.where(finite, matrices, 0))
     Uh, V = (np.conj(m).swapaxes(-1, -2) for m in (U, Vh))
     inner = np.zeros(matrices.shape, matrices.dtype if along is None else np.result_type(matrices, along))
     E = None if along is None else Uh @ along @ V
@@ -68,4 +72,4 @@ def _adjugates(matrices: Array, along: Array | None) -> Array:
                 inner[..., i, j] -= E[..., i, j] * rest
                 inner[..., i, i] += E[..., j, j] * rest
     phase = np.linalg.det(U) * np.linalg.det(Vh)
-    return np.asarray(phase[..., None, None] * (V @ inner @ Uh))
+    return np.where(finite, phase[..., None, None] * (V @ inner @ Uh), np.nan)
