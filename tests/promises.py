@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+import combdiff as cd
+from combdiff.arrays.plan import Argument
 from combdiff.arrays.text import read, text
 from combdiff.arrays.verify import verify
 from combdiff.derivation import Derivation
@@ -26,6 +29,12 @@ def assert_holds(d: Derivation, alike: bool = True) -> None:
     plan = str(d.plan(ir=True))
     assert text(read(plan)).strip() == plan
     verify(read(plan))
+
+
+@cache
+def arguments_of(program: str) -> tuple[Argument, ...]:
+    """The arguments of the gradient's code."""
+    return tuple(cd.grad(program).compile().arguments)
 
 
 def assert_libraries_agree(d: Derivation, backend: str, given: Sequence[Any]) -> None:

@@ -57,7 +57,7 @@ def _adjugates(matrices: Array, along: Array | None) -> Array:
     import numpy as np
 
     # a matrix with an entry that is not finite has no singular values, and LAPACK ends for all of them
-    finite = np.isfinite(matrices).all(axis=(-2, -1))[..., None, None]
+    finite = np.isfinite(matrices).all(axis=(-2, -1), keepdims=True)
     U, sigma, Vh = np.linalg.svd(np.where(finite, matrices, 0))
     Uh, V = (np.conj(m).swapaxes(-1, -2) for m in (U, Vh))
     inner = np.zeros(matrices.shape, matrices.dtype if along is None else np.result_type(matrices, along))

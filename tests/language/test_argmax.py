@@ -15,7 +15,7 @@ from combdiff.language.parsing.parser import parse
 from combdiff.language.printing.printer import program_text
 from combdiff.meaning.evaluate import evaluate
 from tests.emit.array_libraries import Numbers
-from tests.promises import assert_holds, assert_libraries_agree, gradient_by
+from tests.promises import arguments_of, assert_holds, assert_libraries_agree, gradient_by
 from tests.reading_back import assert_reads_back
 
 Oracle = Callable[..., float]
@@ -129,7 +129,7 @@ def arguments(name: str, n: int = 5) -> list[Any]:
     rng = np.random.default_rng(n)
     sizes = {"n": n, "m": 4, "d": 2, "Z": n, "Y": n | 1, "K": 3, "L": 5}
     found = []
-    for argument in cd.grad(PROGRAMS[name][0]).compile().arguments:
+    for argument in arguments_of(PROGRAMS[name][0]):
         shape = [sizes.get(p.domain.name, 4) for p in argument.kind.params]
         found.append(rng.integers(0, n, shape) if argument.of_integers else rng.uniform(-1, 2, shape))
     return found

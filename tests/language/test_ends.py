@@ -100,18 +100,18 @@ PROGRAMS: dict[str, tuple[str, Value, int]] = {
 
 
 def arguments(name: str, size: int) -> list[Any]:
-    d = cd.grad(PROGRAMS[name][0])
+    program = PROGRAMS[name][0]
     rng = np.random.default_rng(size)
-    square = (size, size) if "{n, n}" in d.text else (size, size + 2)
+    square = (size, size) if "{n, n}" in program else (size, size + 2)
     shapes = {
-        "x": (3,) if "(K)" in d.text else (size,),
+        "x": (3,) if "(K)" in program else (size,),
         "A": square,
         "w": (3 * size + 1,),
         "y": (6 - size if size < 5 else 3,),
     }
     return [
-        rng.normal(size=shapes.get(p, (size,))) + (1j * rng.normal(size=size) if "CV" in d.text else 0)
-        for p in (v.name for v in infer(parse(d.text)).params)
+        rng.normal(size=shapes.get(p, (size,))) + (1j * rng.normal(size=size) if "CV" in program else 0)
+        for p in (v.name for v in infer(parse(program)).params)
     ]
 
 

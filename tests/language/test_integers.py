@@ -19,7 +19,7 @@ from combdiff.language.printing.printer import program_text
 from combdiff.meaning.evaluate import evaluate
 from combdiff.terms.types import Index
 from tests.emit.array_libraries import Numbers
-from tests.promises import assert_holds, assert_libraries_agree, gradient_by
+from tests.promises import arguments_of, assert_holds, assert_libraries_agree, gradient_by
 from tests.reading_back import assert_reads_back
 
 Oracle = Callable[..., float]
@@ -110,9 +110,8 @@ SIZES = {"n": 5, "e": 7, "f": 3, "m": 2, "Z": 5, "X": 5}
 def arguments(name: str, seed: int = 0, n: int = 5) -> list[Any]:
     """Random data, in which an index occurs more than once."""
     rng = np.random.default_rng(seed)
-    d = cd.grad(PROGRAMS[name][0])
     found = []
-    for argument in d.compile().arguments:
+    for argument in arguments_of(PROGRAMS[name][0]):
         if isinstance(argument.kind, Index):
             continue  # a size, given by name
         result, params = argument.kind.result, argument.kind.params

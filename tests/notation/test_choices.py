@@ -254,13 +254,14 @@ def test_a_choice_has_any_number_of_conditions(conditions: int, join: str) -> No
     term = infer(parse(f"({', '.join(f'{name}::R' for name in names)}) -> where({asked}, a0^2, 7 * a1)"))
     assert "".join(expression_text(term.body).split()) == f"where({asked}, a0^2, 7 * a1)".replace(" ", "")
     assert_reads_back(term)
-    # in the middle of all bounds, and with each of the values beyond its own
+    # below all bounds up to one, and beyond the others; and the other way round
     inside = [n - 0.5 for n in range(conditions)]
     beyond = [n + 1.0 for n in range(conditions)]
-    for n in range(conditions + 1):
+    f = evaluate(reread(term), {})
+    for n in {0, 1, conditions // 2, conditions - 1, conditions}:
         for values in ([*inside[:n], *beyond[n:]], [*beyond[:n], *inside[n:]]):
             holds = (all if join == "and" else any)(v < m for m, v in enumerate(values))
-            assert evaluate(reread(term), {})(*values) == (values[0] ** 2 if holds else 7 * values[1])
+            assert f(*values) == (values[0] ** 2 if holds else 7 * values[1])
 
 
 def test_choices_within_choices_have_any_number_of_conditions() -> None:
@@ -279,8 +280,9 @@ def test_conditions_that_are_too_many_ways_to_read_are_printed_as_they_are() -> 
     pairs = " or ".join(f"a{n} < 0 and b{n} < 0" for n in range(20))
     term = infer(parse(f"({', '.join(f'{n}::R' for n in names)}) -> where(({any_of}) and ({pairs}), a0, b0)"))
     assert_reads_back(term)
+    f = evaluate(reread(term), {})
     for held in ([], ["a3"], ["a3", "b4"], ["a3", "b3"]):
         values = [-1.0 if name in held else 1.0 for name in names]
         values[20] = 2.0
         expected = values[0] if held == ["a3", "b3"] else 2.0
-        assert evaluate(reread(term), {})(*values) == expected
+        assert f(*values) == expected

@@ -14,6 +14,7 @@ from combdiff.language.inference.infer import infer
 from combdiff.language.parsing.parser import parse
 from combdiff.meaning.evaluate import evaluate
 from tests.emit.array_libraries import Numbers, library
+from tests.promises import differences
 
 __all__ = ["library"]
 
@@ -302,33 +303,31 @@ def total(w: np.ndarray, x: np.ndarray) -> float:
     return (w * np.exp(x)).sum()
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 7])
 @pytest.mark.parametrize("objective", SIGNED)
-def test_weights_may_make_a_sum_negative(objective: str, n: int, library: Numbers) -> None:
-    text = f"(w::RV, x::RV) -> {objective}"
-    w, x = -np.linspace(0.5, 1.5, n), np.linspace(-1, 0.5, n)
-    w[n // 2] *= -0.01 if n > 1 else 1
-    value = SIGNED[objective]
-    by_w = [(value(w + h, x) - value(w - h, x)) / 2e-5 for h in 1e-5 * np.eye(n)]
-    by_x = [(value(w, x + h) - value(w, x - h)) / 2e-5 for h in 1e-5 * np.eye(n)]
+def test_weights_may_make_a_sum_negative(objective: str, library: Numbers) -> None:
+    d, value = cd.grad(f"(w::RV, x::RV) -> {objective}"), SIGNED[objective]
     for each in (Numbers("numpy"), library):
-        found, of_w, of_x = cd.grad(text).compile(each.name, value=True)(each.to(w), each.to(x))
-        assert each.back(found) == pytest.approx(value(w, x), rel=1e-12)
-        np.testing.assert_allclose(each.back(of_w), by_w, rtol=1e-6, atol=1e-8)
-        np.testing.assert_allclose(each.back(of_x), by_x, rtol=1e-6, atol=1e-8)
+        f = d.compile(each.name, value=True)
+        for n in (1, 2, 3, 7):
+            w, x = -np.linspace(0.5, 1.5, n), np.linspace(-1, 0.5, n)
+            w[n // 2] *= -0.01 if n > 1 else 1
+            found, *gradients = f(each.to(w), each.to(x))
+            assert each.back(found) == pytest.approx(value(w, x), rel=1e-12)
+            for gradient, expected in zip(gradients, differences(value, [w, x], 1e-5), strict=True):
+                np.testing.assert_allclose(each.back(gradient), expected, rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 7])
 @pytest.mark.parametrize("mark", ["w(i)", "0 < w(i)", "0 < w(i) and w(i) < 0", "1 < 0"])
-def test_where_nothing_takes_part_each_share_is_zero(mark: str, n: int, library: Numbers) -> None:
+def test_where_nothing_takes_part_each_share_is_zero(mark: str, library: Numbers) -> None:
     text = f"(w::RV{{n}}, x::RV{{n}}) -> (k::N{{n}}) -> softmax(i, {mark}, x(i))(k)"
-    w, x = np.zeros(n), np.linspace(-3, 3, n)
-    assert not np.any(_everywhere(infer(parse(text)), [w, x], n))
+    shares, slopes = cd.simplified(text), cd.pullback(text.replace("(w::RV{n}, x", "(w::RV{n}) -> (x"))
     for each in (Numbers("numpy"), library):
-        found = cd.simplified(text).compile(each.name)(each.to(w), each.to(x))
-        slope = cd.pullback(text.replace("(w::RV{n}, x", "(w::RV{n}) -> (x")).compile(each.name)
-        np.testing.assert_array_equal(each.back(found), np.zeros(n))
-        np.testing.assert_array_equal(each.back(slope(each.to(w), each.to(x), each.to(x))), np.zeros(n))
+        share, slope = shares.compile(each.name), slopes.compile(each.name)
+        for n in (1, 2, 3, 7):
+            w, x = np.zeros(n), np.linspace(-3, 3, n)
+            assert not np.any(_everywhere(infer(parse(text)), [w, x], n))
+            np.testing.assert_array_equal(each.back(share(each.to(w), each.to(x))), np.zeros(n))
+            np.testing.assert_array_equal(each.back(slope(each.to(w), each.to(x), each.to(x))), np.zeros(n))
 
 
 def test_a_mixture_is_right_far_from_its_means() -> None:
