@@ -373,7 +373,7 @@ def test_one_module_for_several_programs(run, tmp_path):
     assert file.read_text(encoding="utf-8").count("import numpy as np") == 1
 
 
-@pytest.mark.parametrize("backend", ("numpy", "cupy", "jax"))
+@pytest.mark.parametrize("backend", ("numpy", *(pytest.param(b, marks=pytest.mark.slow) for b in ("cupy", "jax"))))
 def test_functions_of_one_name_are_told_apart_in_a_module(run, backend):
     fused = "(x::RV, b::RV) -> sum(i, {}(x(i)^2 * tanh(b(i)) + sin(x(i)) * cos(x(i))))"
     solved = "(a::R) -> (b::R) -> root((y::R) -> y^{} + a * y - b)"

@@ -88,7 +88,11 @@ def test_gradients_are_right_for_every_size(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [CHAIN, BEAM, GRID, WAVES, PROGRAMS["shifts"], PROGRAMS["Laplace"], PROGRAMS["beside a whole sum"]]
+    "text",
+    [
+        *(CHAIN, BEAM, GRID, WAVES, PROGRAMS["shifts"], PROGRAMS["beside a whole sum"]),
+        pytest.param(PROGRAMS["Laplace"], marks=pytest.mark.slow),
+    ],
 )
 def test_hessian_products_are_right_for_every_size(text: str) -> None:
     d, rng = cd.hvp(text), np.random.default_rng(4)

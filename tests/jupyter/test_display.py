@@ -175,6 +175,7 @@ def test_what_is_new_in_a_formula_is_marked() -> None:
     assert "bbox" not in step_html(steps["raw pullback"]) and "bbox" not in step_html(steps["collect and name"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.cd")), ids=lambda path: path.stem)
 def test_marks_change_no_formula(path: Path) -> None:
     for step in cd.grad(path.read_text(encoding="utf-8")).steps:

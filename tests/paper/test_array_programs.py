@@ -149,13 +149,14 @@ end"""
     np.testing.assert_allclose(of_y, [3 * w[size] * y[0] ** 2, 0, 0], rtol=1e-13)
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_zeros_around_an_array(size: int) -> None:
-    rng = np.random.default_rng(size)
-    kernel, x = rng.normal(size=3), rng.normal(size=size)
+def test_zeros_around_an_array() -> None:
     text = "(c::RV{m}) -> (x::RV{n}) -> sum(i::N{n}, sum(k, 0 <= i + k - 1 < n, c(k) * x(i + k - 1))^2)"
     d = cd.grad("@domain K begin base = I; lower = 0; upper = 2 end\n" + text.replace("RV{m}", "(K) -> R"))
     assert d.check()
-    _, gradient = d.compile(value=True)(kernel, x)
-    M = np.array([[kernel[j - i + 1] if 0 <= j - i + 1 < 3 else 0 for j in range(size)] for i in range(size)])
-    np.testing.assert_allclose(gradient, 2 * M.T @ (M @ x), rtol=1e-12, atol=1e-13)
+    f = d.compile(value=True)
+    for size in SIZES:
+        rng = np.random.default_rng(size)
+        kernel, x = rng.normal(size=3), rng.normal(size=size)
+        _, gradient = f(kernel, x)
+        M = np.array([[kernel[j - i + 1] if 0 <= j - i + 1 < 3 else 0 for j in range(size)] for i in range(size)])
+        np.testing.assert_allclose(gradient, 2 * M.T @ (M @ x), rtol=1e-12, atol=1e-13)
