@@ -26,6 +26,8 @@ DOCUMENTED = {
     r"of a matrix, which combdiff does not support for dask": "functions of matrices in Dask",
     # docs/language.md: "A determinant is differentiated twice at most"
     r"the second derivative of adjugate is not known": "third derivative of a determinant",
+    # docs/language.md: "combdiff refuses the derivative of an argmax itself"
+    r"the value of this map is an index, which is never differentiated": "derivative of an argmax",
     # docs/language.md: "combdiff refuses a δ that depends on an unknown and has no integral"
     r"no integral removes this δ": "δ that moves",
     # docs/language.md: "a derivative that divides by zero for all arrays"
