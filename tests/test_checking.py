@@ -139,6 +139,7 @@ def test_a_definition_that_is_found_to_be_a_number_is_written_out(given: str, ze
     assert d.check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", [(), ("R",)])
 def test_a_function_that_is_kept_unknown_reads_back(keep: tuple[str, ...]) -> None:
     text = (ROOT / "examples" / "conjugate_gradient.cd").read_text(encoding="utf-8")

@@ -172,6 +172,7 @@ def test_plan_prints_costs(run):
     assert "FLOPs" in out
 
 
+@pytest.mark.slow
 def test_names_are_given_to_keep_and_wrt(run):
     text = "(A::RM) -> (x::RV) -> begin f = (y::R) -> y^3; sum((i, j), A(i, j) * f(x(i))) end"
     assert "grad(f)" in run("grad", "-", "--keep", "f", text=text)[1]
@@ -465,6 +466,7 @@ def test_what_was_derived_before_is_not_derived_again(run, tmp_path, monkeypatch
     assert run("grad", "-e", CUBES) == first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_every_mode_prints_a_formula_and_code_that_run(run, mode):
     status, formula, errors = run(mode, "-", "--no-cache", text=CUBES)

@@ -198,6 +198,7 @@ def test_what_goes_wrong_later_is_told_by_the_next_word() -> None:
         thread(lambda egraph: None)
 
 
+@pytest.mark.slow
 def test_a_process_ends_well_while_an_e_graph_is_taken_back() -> None:
     program = "import combdiff as cd; cd.grad('(x::RV) -> sum(i, x(i)^2)')"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)

@@ -104,6 +104,7 @@ def test_the_mesh_and_the_order_of_its_points_are_found(
     assert np.allclose(read.M[:, :, *k, -1], states.overlap(k, b), atol=1e-11)
 
 
+@pytest.mark.slow
 def test_overlaps_have_the_symmetry_that_the_program_declares(tmp_path: Path) -> None:
     """M(p, q, k, b) = M(q, p, k + b, −b)', entry by entry, and as the compiled function checks it."""
     mesh = (3, 2, 4)

@@ -42,6 +42,7 @@ def factorisations(d: cd.derivation.Derivation, **options: object) -> list[str]:
     return ["factors"] * sum(isinstance(s.op, ops.Factors) for s in steps) + ["solve"] * len(whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["plain", "complex", "ridge", "tensor"])
 def test_value_and_gradient_of_a_system_factorise_once(name: str) -> None:
     assert factorisations(cd.grad(ALL[name]), value=True) == ["factors"]

@@ -114,6 +114,7 @@ def test_forms_that_are_run_take_what_the_formula_takes(number: str) -> None:
     assert all(k == [p.kind for p in d.term.params] for k in kinds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [EWALD, RINGS])
 def test_what_was_run_for_other_sizes_does_not_matter(text: str) -> None:
     """The forms are found once, and chosen from for each set of sizes."""

@@ -175,6 +175,7 @@ def test_a_function_of_the_user_sees_safe_arguments() -> None:
     assert (points[np.tril_indices(4)] == 1).all()
 
 
+@pytest.mark.slow
 def test_a_packed_tensor_under_a_guard() -> None:
     text = f"(S::Sym) -> (x::RM) -> begin; {R}\nsum((i, j), indicator(i + 1, j, S(i, j) / r(i, j))); end"
     rng = np.random.default_rng(0)
@@ -227,6 +228,7 @@ QUOTIENT = """(v::RV, g::RV) -> (x::RM) ->
   sum(t, g(t) * sum(s, indicator(s, t, x(t, s) * v(s))) / sum(s, indicator(s, t, x(t, s))))"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [MASKED, QUOTIENT])
 def test_what_a_guard_does_not_compare_is_summed_within_it(text: str) -> None:
     d = cd.grad(text)

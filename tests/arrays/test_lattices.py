@@ -188,6 +188,7 @@ def test_a_lattice_with_bounds_has_its_sizes_in_the_code() -> None:
     assert "n_" not in d.source()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [[2, -2, 1, -1, 0], [3, -3]])
 def test_a_scatter_that_adds_repeats_what_it_adds(rows: list[int]) -> None:
     text = LINE + "(x::(Z) -> C, y::(X) -> R) -> sum((k::Z, b::X, c::X), delta(b, 0, x(k + b) * x(c - b) * y(-b)))"

@@ -95,6 +95,7 @@ def test_a_plan_shows_its_loops() -> None:
     assert places == list(range(places[0], places[0] + len(places)))
 
 
+@pytest.mark.slow
 def test_no_copy_of_a_large_array() -> None:
     """Two electron integrals of 20 MB: what is made on the way is far less."""
     n = 40

@@ -180,6 +180,7 @@ def test_results_that_are_too_large_are_refused_before_any_work() -> None:
     assert not calls
 
 
+@pytest.mark.slow
 def test_a_hessian_product_within_a_limit() -> None:
     rng = np.random.default_rng(0)
     x, w, y, k = (

@@ -82,6 +82,7 @@ def test_other_libraries_stack_too(backend: str) -> None:
     assert np.allclose(np.asarray(found), d.compile()(*given), rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_a_term_that_is_needed_elsewhere_or_has_a_name_is_left_alone() -> None:
     plan = cd.grad(REAL).plan(x=(5, 20), h0=(20,), W=(20, 20))
     (total,) = [s for s in plan.steps if isinstance(s.op, ops.Add) and s.rank == 2]

@@ -199,6 +199,7 @@ def test_overwriting_changes_no_result_no_dtype_and_no_argument(
         np.testing.assert_array_equal(old, np.asarray(new))
 
 
+@pytest.mark.slow
 def test_programs_of_chance_do_overwrite() -> None:
     """The property above is not empty."""
     texts = [emit(lower(rt.Terms(random.Random(seed)).program()), SPELLING, over=ALIKE) for seed in range(200)]

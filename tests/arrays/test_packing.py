@@ -206,6 +206,7 @@ def _contracted(A: Var, X: Var) -> Term:
     return Lam((p, q), total((r, s, t), mul(App(A, labels), App(X, (r, s, t)))))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.data(), st.integers(1, 4), st.integers(0, 4))
 def test_rows_are_counted(data: st.DataObject, rank: int, size: int) -> None:
@@ -273,6 +274,7 @@ def test_half_of_the_integrals_is_kept_and_nothing_else_read() -> None:
     same(f(J, C), expected)
 
 
+@pytest.mark.slow
 def test_coulomb_and_exchange_are_one_quarter() -> None:
     """2J − K as one matrix of pairs, n (n + 1) / 2 on either side."""
     n = 6
@@ -526,6 +528,7 @@ def test_chunked_arrays_are_not_packed() -> None:
 # --- derived symmetries ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6))
 def test_what_is_derived_of_a_step_holds_for_numbers(seed: int) -> None:

@@ -154,6 +154,7 @@ def readings(plan: Plan, name: str) -> int:
     return sum(any(o.op == ops.Input(name) for o in s.operands) for s in made)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [False, True])
 def test_the_wannier_gradient_has_one_product_with_the_overlaps(value: bool) -> None:
     source = cd.grad((EXAMPLES / "wannier_lattice.cd").read_text()).source(value=value).split('"""')[2]

@@ -80,6 +80,7 @@ def arrays_for(T: int, n: int = 4, m: int = 3) -> list[np.ndarray]:
     return [rng.normal(size=s) / 2 for s in ((n, n), (n, m), (T, m), (n,))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("T", [0, 1, 2, 5, 7])
 def test_a_recurrent_network_and_its_adjoint(T: int) -> None:
     given = arrays_for(T)

@@ -51,6 +51,7 @@ def test_every_recorded_text_is_there() -> None:
     assert {path.stem for path in SHOWN.glob("*.txt")} == {*CASES, *BY_HAND}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BY_HAND)
 def test_what_is_to_come_is_sound_and_reads_back(name: str) -> None:
     written = (SHOWN / f"{name}.txt").read_text(encoding="utf-8")

@@ -249,6 +249,7 @@ def given(text: str, names: tuple[str, ...], n: int) -> list[np.ndarray]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_products_with_an_inverse_are_solutions(name: str) -> None:
     text, names = SYSTEMS[name]

@@ -39,6 +39,7 @@ def test_no_complex_number_passes_through_a_declared_map(objective: str, name: s
     assert np.isclose((gradient.conj() @ v).real, slope.real, rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

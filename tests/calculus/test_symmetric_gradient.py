@@ -21,6 +21,7 @@ PROJECTIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("space", PROJECTIONS)
 def test_it_is_the_group_average_of_the_gradient(space: str) -> None:
     declared, numbers, project = PROJECTIONS[space]

@@ -75,6 +75,7 @@ def test_kernels_do_not_compute_for_a_direction_what_is_known_at_the_point() -> 
     assert "t3 = kernel2(t2, t, x)" in point and "    return t1 * k * t3\n" in closure
 
 
+@pytest.mark.slow
 def test_other_libraries_have_no_kernels() -> None:
     assert all("kernel" not in cd.grad(LAYER).source(backend) for backend in ("numpy", "jax", "torch", "dask"))
 

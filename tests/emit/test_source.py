@@ -184,6 +184,7 @@ def test_a_factor_is_made_in_the_order_in_which_it_is_contracted() -> None:
     assert d.check()
 
 
+@pytest.mark.slow
 def test_a_product_inside_a_chain_is_not_transposed() -> None:
     value = "F = (p, r) -> sum((q, i), X(p, q) * C(r, i) * k(q, i)); sum((p, r), F(p, r)^3 * V(p, r))"
     code = cd.pullback(f"(X::Sym, C::RM, V::RM) -> (k::RM) -> begin {value} end").source(value=True)

@@ -26,6 +26,7 @@ def test_a_matrix_without_a_value_leaves_the_others_theirs(name: str, bad: list[
     assert bad is not NAN or np.isnan(found[0, 1]).any()
 
 
+@pytest.mark.slow
 def test_a_determinant_that_is_undefined_for_some_numbers_is_derived() -> None:
     """Stages are held against numbers of which some are below -1, where the root is undefined."""
     d = cd.grad("(x::RV) -> det((i::N, j) -> x(j) * (1 + x(j))^(1/3))")

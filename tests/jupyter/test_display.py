@@ -199,6 +199,7 @@ def unmarked(marked: str) -> str:
     return marked
 
 
+@pytest.mark.slow
 def test_a_stage_is_shown_as_text_where_a_formula_has_too_many_lines() -> None:
     terms = " + ".join(f"exp({n} * x(i))" for n in range(2, 250))
     steps = cd.grad(f"(x::RV) -> sum(i, {terms})").steps

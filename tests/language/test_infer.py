@@ -350,12 +350,14 @@ def test_a_chain_composes_maps_and_applies_values() -> None:
     assert isinstance(read("((x::R) -> x^2) ▷ grad"), Diff)
 
 
+@pytest.mark.slow
 def test_two_thousand_definitions_are_read() -> None:
     lines = "\n".join(f"a{n} = a{n - 1} + x(i)" for n in range(1, 2001))
     term = read(f"(x::RV) -> sum(i, begin\n a0 = exp(x(i))\n{lines}\n a2000 end)")
     assert sum(len(u.bindings) for u in subterms(term) if isinstance(u, Let)) == 2001
 
 
+@pytest.mark.slow
 def test_a_chain_of_two_thousand_functions_is_inlined() -> None:
     lines = "\n".join(f"f{n} = (x::R) -> f{n - 1}(x) + x" for n in range(1, 2001))
     term = read(f"begin\n f0 = (x::R) -> x\n{lines}\n f2000 end")
@@ -518,6 +520,7 @@ def test_keeping_a_definition_that_does_not_exist_is_an_error() -> None:
     assert "there is no definition Q to keep" in str(message(LISTING_3, keep=("Q",)))
 
 
+@pytest.mark.slow
 @given(st.integers(-3, 3), st.integers(-3, 3), st.integers(-3, 3))
 def test_any_affine_form_fits_a_periodic_slot_and_only_bare_ones_a_plain_slot(k: int, b: int, c: int) -> None:
     form = f"{k} * k + {b} * b + {c}"

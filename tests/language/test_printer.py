@@ -288,6 +288,7 @@ def test_a_sum_is_broken_between_its_terms_and_a_tuple_between_its_items():
     ]
 
 
+@pytest.mark.slow
 def test_a_sum_of_five_thousand_terms_and_a_deep_term_are_printed():
     x = fresh("x", REAL)
     wide = add(*(power(x, number(n)) for n in range(2, 5000)))

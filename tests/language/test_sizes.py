@@ -212,6 +212,7 @@ KEPT: dict[str, Callable[..., float]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", KEPT)
 def test_a_condition_keeps_an_index_of_another_size_in_range(objective: str) -> None:
     d = cd.grad(f"(y::RV{{m}}) -> (x::RV{{n}}) -> {objective}")

@@ -230,6 +230,7 @@ def test_a_tensor_that_its_symmetries_make_real_is_accepted():
     assert len(tensor("(N, N) -> C", "f -> (i, j) -> f(j, i)'", "((2, 1), :id)").symmetries) == 2
 
 
+@pytest.mark.slow
 def test_an_interaction_that_keeps_the_momentum_has_a_gradient_of_one_term():
     import combdiff as cd
 

@@ -66,6 +66,7 @@ def test_the_value_and_the_gradient_are_those_of_python(objective: str) -> None:
         np.testing.assert_allclose(gradient, gradient_by(0, oracle, [x], 1e-5), rtol=1e-7, atol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", OF_VECTORS)
 def test_a_program_and_its_derivatives_are_read_back(objective: str) -> None:
     term = infer(parse(program(objective)))
@@ -77,6 +78,7 @@ def test_a_program_and_its_derivatives_are_read_back(objective: str) -> None:
         assert derivation.check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("zeros", [0, 1, 2, 3])
 def test_a_product_is_differentiated_where_factors_are_zero(zeros: int) -> None:
     x = np.array([1.5, -0.5, 2.0, 3.0, 0.25])
@@ -112,6 +114,7 @@ def test_nothing_has_a_share_in_the_maximum_of_nothing(size: int) -> None:
     np.testing.assert_allclose(gradient, share)
 
 
+@pytest.mark.slow
 def test_a_function_that_is_called_twice_keeps_its_indices_in_range_each_time() -> None:
     twice = "f = (a::R) -> sum(h, where(h < n - 1, a * x(h + 1) * x(h)))\nf(2) * f(c)"
     d = cd.grad(f"(c::R) -> (x::RV{{n}}) -> begin\n{twice}\nend")
@@ -123,6 +126,7 @@ def test_a_function_that_is_called_twice_keeps_its_indices_in_range_each_time() 
         cd.grad(f"(x::RV{{n}}) -> begin\n{unguarded}\nend")
 
 
+@pytest.mark.slow
 def test_inverse_distances_of_all_pairs_are_finite() -> None:
     d = cd.grad("(x::RM) -> sum((i, j), i != j, 1 / sqrt(sum(c, (x(i, c) - x(j, c))^2)))")
     x = np.random.default_rng(1).normal(size=(4, 3))
@@ -133,6 +137,7 @@ def test_inverse_distances_of_all_pairs_are_finite() -> None:
     assert "where(i != j, " in str(d)
 
 
+@pytest.mark.slow
 def test_a_periodic_index_is_compared_as_a_number_of_its_range() -> None:
     ring = "@domain Ring begin base = I; periodic = true end\n(x::(Ring) -> R) -> "
     d = cd.grad(ring + "sum((i, j), where(i + 1 < j, x(i)^2 * x(j)))")
@@ -142,6 +147,7 @@ def test_a_periodic_index_is_compared_as_a_number_of_its_range() -> None:
     assert d.check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sides", "same"),
     {
@@ -241,6 +247,7 @@ def test_pytorch_has_no_maximum_of_nothing_and_says_so() -> None:
             f(torch.zeros(shape, dtype=torch.float64))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", ["sqrt", "exp"])
 def test_what_exists_under_a_condition_only_gets_no_name_outside_of_it(function: str) -> None:
     steps = "(X(i + 1, j) - X(i, j))^2 + (X(i, j + 1) - X(i, j))^2"
@@ -272,6 +279,7 @@ PRODUCTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("product", PRODUCTS)
 def test_products_of_small_numbers_keep_their_digits(product: str) -> None:
     f, hvp = cd.grad(f"(x::RV) -> {product}").compile(value=True), cd.hvp(f"(x::RV) -> {product}").compile()

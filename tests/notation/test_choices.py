@@ -264,6 +264,7 @@ def test_a_choice_has_any_number_of_conditions(conditions: int, join: str) -> No
             assert f(*values) == (values[0] ** 2 if holds else 7 * values[1])
 
 
+@pytest.mark.slow
 def test_choices_within_choices_have_any_number_of_conditions() -> None:
     body = "x(0)"
     for n in range(1, 12):
@@ -273,6 +274,7 @@ def test_choices_within_choices_have_any_number_of_conditions() -> None:
     assert_reads_back(d.term)
 
 
+@pytest.mark.slow
 def test_conditions_that_are_too_many_ways_to_read_are_printed_as_they_are() -> None:
     """Any of twenty holds, or any two of twenty pairs that are far apart in the order in which they are asked."""
     names = [f"{letter}{n}" for letter in "ab" for n in range(20)]

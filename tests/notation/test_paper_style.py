@@ -36,6 +36,7 @@ def recorded() -> str:
     return "\n".join(pages)
 
 
+@pytest.mark.slow
 def test_pages_are_as_recorded() -> None:
     """`python -m tests.notation.test_paper_style` records them anew."""
     assert recorded() == RECORDED.read_text(encoding="utf-8")

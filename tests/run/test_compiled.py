@@ -452,6 +452,7 @@ def test_the_mean_of_nothing_is_refused_in_words_and_has_no_gradient() -> None:
     assert d.compile()(nothing, nothing).shape == (0,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [ZeroDivisionError, OverflowError])
 @pytest.mark.parametrize(
     "program",

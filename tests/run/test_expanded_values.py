@@ -62,6 +62,7 @@ def test_no_array_of_the_size_of_the_residual_is_made(text: str) -> None:
     assert max(made) <= SIDE * SIDE * RANK
 
 
+@pytest.mark.slow
 def test_code_and_steps_say_what_it_costs() -> None:
     d = cd.grad(REAL, expand=True)
     assert "difference of large terms" in d.source(value=True)

@@ -69,6 +69,7 @@ def test_entries_of_integers_are_values_of_any_range(setting: str) -> None:
         assert f"indices {'around 0' if 'symmetric' in setting else f'from {first}'}" in d.source()
 
 
+@pytest.mark.slow
 def test_a_hessian_of_pairs_is_stored_in_blocks() -> None:
     text = """(x::RM) -> sum((i, j), indicator(i + 1, j, sqrt(1 + sum(c, (x(i, c) - x(j, c))^2))))"""
     d = cd.hessian(text)

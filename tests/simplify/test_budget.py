@@ -149,6 +149,7 @@ def test_the_clock_is_looked_at_while_a_product_is_multiplied_out() -> None:
     assert [step.name for step in d.steps if step.spent] == ["expand"]
 
 
+@pytest.mark.slow
 def test_values_that_double_at_each_step_are_not_written_out() -> None:
     steps = "\n".join(f"h{n + 1} = f(h{n}) + g(h{n})" for n in range(60))
     d = cd.grad(f"(f::RF, g::RF) -> (x::R) -> begin\nh0 = x\n{steps}\nh60\nend", expand=True)

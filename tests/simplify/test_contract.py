@@ -248,6 +248,7 @@ def test_what_laws_leave_for_one_another_is_not_read_out() -> None:
     assert d.check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", ["C", "R"])
 def test_an_index_in_a_number_that_a_dirac_delta_compares_is_read_as_a_number(number: str) -> None:
     """Where i is 1 − j on a ring, i as a number is that of the ring, and not 1 − j."""

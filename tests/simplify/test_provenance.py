@@ -137,6 +137,7 @@ def test_what_is_not_known_is_not_told() -> None:
     assert replace(step, spent=True).words == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hartree_fock", "quadratic", "restricted_hartree_fock", "wannier", "cp_loss"])
 def test_the_sums_of_delta_that_are_told_are_gone_and_the_value_is_the_same(name: str) -> None:
     told = 0

@@ -91,6 +91,7 @@ def test_deviations_from_another_mean_are_kept(n: int) -> None:
     assert np.allclose(cd.grad(program).compile()(*data), expected, rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_layer_normalisation_has_two_means_of_its_cotangent() -> None:
     d = cd.grad(
         "(y::RV{n}) -> (x::RV{n}) -> begin; m = sum(i, x(i)) / sum(i::N{n}, 1)\n"

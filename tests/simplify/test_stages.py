@@ -115,6 +115,7 @@ def test_an_index_of_a_sum_around_it_is_open_to_an_inner_sum() -> None:
     assert "sum(q, X(p, q) * (X(q, p) + sum(r, A(r) * F(q, r))))" in str(cd.grad(text))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

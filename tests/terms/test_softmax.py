@@ -167,6 +167,7 @@ def test_gradients_read_back(objective: str) -> None:
     assert str(cd.simplified(str(d))) == str(d)
 
 
+@pytest.mark.slow
 def test_of_nothing_and_at_zero_derivatives_are_zero() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -371,6 +372,7 @@ def test_numbers_that_code_computes_as_integers_are_compared_with_infinity(reduc
     assert slope == pytest.approx(WHOLE[reduction](np.arange(n))) and value == pytest.approx(2 * slope)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("a", [2.0, -1.0])
 def test_a_number_that_is_an_integer_in_one_case_is_compared_with_infinity(a: float) -> None:
     x = np.ones(3)
@@ -382,6 +384,7 @@ def test_a_number_that_is_an_integer_in_one_case_is_compared_with_infinity(a: fl
     np.testing.assert_allclose(either(x, a), (3, 0) if a > 0 else (a, 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("objective", "value"),
     [
