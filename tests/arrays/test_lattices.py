@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import combdiff as cd
-from combdiff.errors import ArrayError
+from combdiff.errors import ArrayError, LanguageError
 from combdiff.meaning import points
 from combdiff.run.executing import compile_source
+from tests.promises import assert_holds, gradient_by
 
 LINE = """@domain Z begin base = I; periodic = true end
 @domain X begin base = I; list = true; symmetric = true end
@@ -248,3 +249,62 @@ def test_a_division_by_an_imaginary_zero_is_not_finite_and_raises_nothing() -> N
         for text in ("(a::R) -> imag(1 / (im * a))", "(a::R) -> abs2(1 / (im * a + 0))", "(a::R) -> abs2(im / a)"):
             value, _ = cd.grad(text).compile(value=True)(0.0)
             assert not np.isfinite(value)
+
+
+# --- single numbers that are read at points ---------------------------------------------------------------------------
+
+_LATTICE = "@domain L begin base = (I, I); periodic = true end\n"
+_STEPS = "@domain B begin base = (I, I); list = true end\n"
+
+READ_AT_POINTS = {
+    "entries": (
+        _LATTICE + "(J::(L) -> N{n}, S::(L, N{n}) -> R) -> (x::RV{n}) -> sum(p::L, S(p, J(p)) * x(J(p))^2)",
+        lambda J, S, x: sum(S[p][J[p]] * x[J[p]] ** 2 for p in np.ndindex(J.shape)),
+    ),
+    "an entry compared": (
+        _LATTICE + "(J::(L) -> N{n}, S::(L, N{n}) -> R) -> (x::RV{n}) -> "
+        "sum((p::L, i), where(J(p) == i, S(p, i) * x(i)^2)) + sum(p::L, where(J(p) < J(-p), x(J(p))^3))",
+        lambda J, S, x: sum(
+            S[p][J[p]] * x[J[p]] ** 2 + (x[J[p]] ** 3 if J[p] < J[-p[0], -p[1]] else 0) for p in np.ndindex(J.shape)
+        ),
+    ),
+    "an argmax": (
+        _LATTICE + "(J::(L) -> N{n}, S::(L, N{n}) -> R) -> (x::RV{n}) -> "
+        "sum(p::L, x(argmax(m, S(p, m)))^2 + where(argmin(m, S(p, m)) != 0, x(J(0))^3))",
+        lambda J, S, x: sum(
+            x[S[p].argmax()] ** 2 + (x[J[0, 0]] ** 3 if S[p].argmin() else 0) for p in np.ndindex(J.shape)
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", READ_AT_POINTS)
+def test_entries_and_extrema_are_read_at_points(name: str) -> None:
+    text, meant = READ_AT_POINTS[name]
+    d = cd.grad(text)
+    assert_holds(d)
+    f = d.compile(value=True)
+    for n, shape in ((1, (1, 1)), (2, (2, 3)), (3, (1, 5)), (5, (7, 2))):
+        rng = np.random.default_rng(n)
+        given = [rng.integers(0, n, shape), rng.normal(size=(*shape, n)), rng.normal(size=n)]
+        value, gradient = f(*given)
+        np.testing.assert_allclose(value, meant(*given), rtol=1e-13)
+        np.testing.assert_allclose(gradient, gradient_by(-1, meant, given), rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", [cd.hvp, cd.jvp, cd.jacobian, cd.pullback, cd.simplified])
+@pytest.mark.parametrize("name", READ_AT_POINTS)
+def test_entries_and_extrema_at_points_have_every_mode(name: str, mode) -> None:
+    assert_holds(mode(READ_AT_POINTS[name][0]))
+
+
+def test_entries_are_read_at_offsets_of_a_list() -> None:
+    d = cd.grad(_STEPS + "(J::(B) -> N{n}) -> (x::RV{n}) -> sum(b::B, x(J(b))^2)")
+    assert_holds(d)
+    np.testing.assert_array_equal(d.compile()(np.array([0, 2, 2]), np.array([1.0, 5, 3])), [2, 0, 12])
+
+
+def test_a_point_is_not_compared_with_an_entry() -> None:
+    with pytest.raises(LanguageError, match=r"p has 2 directions and J\(p\) has 1"):
+        cd.grad(_LATTICE + "(J::(L) -> N{n}) -> (x::RV{n}) -> sum(p::L, where(J(p) == p, x(0)))")

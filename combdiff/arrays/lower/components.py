@@ -29,6 +29,7 @@ from combdiff.terms.terms import (
     bound_by,
     children,
     delta,
+    domains_compared,
     fresh,
     mul,
     number,
@@ -162,6 +163,9 @@ class Split:
             case Mul():
                 c, rest = split_coefficient(t)
                 return mul(c, self._along(rest, n)) if rest != t else t
+            case App():
+                # an entry of an array of integers, an argmax: a single number, read at points
+                return self._taken_apart(t)
             case _:
                 return t
 
@@ -176,7 +180,7 @@ class Split:
 
     def _delta(self, left: Term, right: Term, body: Term) -> Term:
         """Points are equal if they are in every direction; offsets are, if their positions are."""
-        domains = {v.kind.domain for v in left.free | right.free if isinstance(v.kind, Index) and v.kind.domain}
+        domains = set(domains_compared(left, right))
         if len(domains) == 1 and all(d.listed for d in domains) and _is_signed(left) and _is_signed(right):
             return delta(self._position(left), self._position(right), body)
         for n in reversed(range(max((d.directions for d in domains), default=1))):

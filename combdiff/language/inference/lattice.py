@@ -13,7 +13,7 @@ from combdiff.language.inference.slots import affine_text, constant_of
 from combdiff.language.vocabulary import counted
 from combdiff.terms.laws.matrices import written_name
 from combdiff.terms.nodes import OF_MATRICES
-from combdiff.terms.terms import Add, App, Delta, Indicator, Mul, Reduce, Term, Var, children, subterms
+from combdiff.terms.terms import Add, App, Delta, Indicator, Mul, Reduce, Term, Var, children, index_atoms, subterms
 from combdiff.terms.types import Index, Map
 
 
@@ -35,7 +35,7 @@ def check_points(term: Term, places: Mapping[Var, Span]) -> None:
                 raise LanguageError(
                     f"{affine_text(side)} is a point of a lattice of {directions(var)} directions, "
                     "and is read as a number here",
-                    span=places.get(var),
+                    span=_span(var, places),
                     remedy="use it in slots of tensors, in delta(…) and with ==; a number that depends on it "
                     "is a tensor, such as e(k)",
                 )
@@ -50,9 +50,9 @@ def check_points(term: Term, places: Mapping[Var, Span]) -> None:
             )
 
 
-def directions(var: Var) -> int:
-    """How many integers an index is; 1 for what is no index."""
-    domain = var.kind.domain if isinstance(var.kind, Index) else None
+def directions(t: Term) -> int:
+    """How many integers an index is; 1 for what is no index, and for an entry of an array of integers."""
+    domain = t.type.domain if isinstance(t.type, Index) else None
     return 1 if domain is None else domain.directions
 
 
@@ -72,28 +72,34 @@ def _numbers(u: Term) -> list[Term]:
     return [t for t in below if isinstance(t.type, Index)]
 
 
-def _point(t: Term) -> Var | None:
-    return next((v for v in sorted(t.free, key=lambda v: v.uid) if directions(v) > 1), None)
+def _point(t: Term) -> Term | None:
+    return next((u for u in index_atoms(t) if directions(u) > 1), None)
+
+
+def _span(index: Term, places: Mapping[Var, Span]) -> Span | None:
+    """Where an index stands, or one that decides it."""
+    known = sorted([v for v in index.free if v in places], key=_uid)
+    return places[known[0]] if known else None
 
 
 def _check_sides(d: Delta, places: Mapping[Var, Span]) -> None:
-    found = sorted({v for side in (d.left, d.right) if isinstance(side.type, Index) for v in side.free}, key=_uid)
+    found = [u for side in (d.left, d.right) if isinstance(side.type, Index) for u in index_atoms(side)]
     widest = max(found, key=directions, default=None)
     if widest is None or directions(widest) == 1:
         return
-    other = next((v for v in found if directions(v) != directions(widest)), None)
+    other = next((u for u in found if directions(u) != directions(widest)), None)
     if other is not None:
         raise LanguageError(
-            f"{widest.name} has {counted(directions(widest), 'direction')} and {other.name} has {directions(other)}, "
-            f"but {affine_text(d.left)} is compared with {affine_text(d.right)}",
-            span=places.get(other),
+            f"{affine_text(widest)} has {counted(directions(widest), 'direction')} and {affine_text(other)} has "
+            f"{directions(other)}, but {affine_text(d.left)} is compared with {affine_text(d.right)}",
+            span=_span(other, places),
             remedy="compare indices of domains with one `base`, such as `base = (I, I, I)` for all",
         )
     constant = constant_of(d.right) - constant_of(d.left)
     if constant:
         raise LanguageError(
             f"the number {abs(constant)} is not a point of a lattice of {directions(widest)} directions",
-            span=places.get(widest),
+            span=_span(widest, places),
             remedy="compare with an index of a domain with the same `base`; only 0, the origin, is a number there",
         )
 
