@@ -200,6 +200,8 @@ class _Compared:
         failed -= {what for what in failed if found[what] <= unsure}
         if _DIFFERENCES in failed and _rounding(self.body, values, sizes) > _JUMPS:
             failed.remove(_DIFFERENCES)
+        if failed and _jumps(_innermost(d.term, d.objective), values, sizes):
+            failed.clear()
         return {what: off for what, off in found.items() if off <= TOLERANCE or what in failed}
 
 
@@ -218,21 +220,35 @@ def _rounding(t: Term, values: dict[Term, Value], sizes: Sizes) -> float:
 
     It may be as much as it can be: where a sum that is always 0 is compared with 0, or a logarithm lies on its cut.
     """
+    return _change(t, values, sizes, _NUDGE, _NUDGES)
+
+
+def _jumps(t: Term, values: dict[Term, Value], sizes: Sizes) -> bool:
+    """Whether rounding decides on which side of a jump the value of a term lies, such as the cut of a root.
+
+    A jump is as large however little the numbers are off; what is only steep changes the less, the less they are.
+    """
+    near = _change(t, values, sizes, _NUDGE, _SIDES, SMALLEST)
+    return near > TOLERANCE and _change(t, values, sizes, _FAR * _NUDGE, _SIDES, SMALLEST) < _FAR / 10 * near
+
+
+def _change(t: Term, values: dict[Term, Value], sizes: Sizes, nudge: float, draws: int, floor: float = 1.0) -> float:
+    """How much the value of a term changes at most where its numbers are off by about `nudge`, relatively."""
     drawn = [values]
-    for seed in range(_NUDGES):
+    for seed in range(draws):
         rng = np.random.default_rng(seed)
-        drawn.append({v: _nudged(x, rng) for v, x in values.items()})
+        drawn.append({v: _nudged(x, rng, nudge) for v, x in values.items()})
     exact, *nudged = ([np.asarray(x) for x in items_of(evaluate(t, sample, sizes))] for sample in drawn)
     pairs = [pair for moved in nudged for pair in zip(moved, exact, strict=True)]
-    return max((_distance(a, b, SMALLEST) for a, b in pairs), default=0.0)
+    return max((_distance(a, b, floor) for a, b in pairs), default=0.0)
 
 
-def _nudged(value: Value, rng: np.random.Generator) -> Value:
-    """Numbers that are off by a little more than rounding; functions stay as they are."""
+def _nudged(value: Value, rng: np.random.Generator, nudge: float) -> Value:
+    """Numbers that are off by a little; functions stay as they are."""
     if isinstance(value, float | complex):
-        return value * (1 + _NUDGE * float(rng.standard_normal()))
+        return value * (1 + nudge * float(rng.standard_normal()))
     if isinstance(value, np.ndarray) and value.dtype.kind in "fc":
-        return np.asarray(value * (1 + _NUDGE * rng.standard_normal(value.shape)))
+        return np.asarray(value * (1 + nudge * rng.standard_normal(value.shape)))
     return value
 
 
@@ -250,8 +266,10 @@ _DIFFERENCES = "finite differences"
 _GIVEN = "the program as it was given"
 _CODE = "emitted NumPy code"
 _DRAWS = 6
-_NUDGES = 16  # on a cut each lies on either side, and all on one side in one case of many thousand
-_NUDGE = 1e-15
+_NUDGES = 4
+_NUDGE = 1e-15  # a little more than rounding
+_SIDES = 16  # draws, of which on a cut all are on one side in one case of many thousand
+_FAR = 1000  # times as far
 _JUMPS = 1e-9  # what changes so much by rounding has no slope
 _AWAY = 0.5  # from zero: much farther than a difference steps
 
