@@ -17,6 +17,7 @@ from combdiff.derivation import Derivation
 from combdiff.explanation import combinator_form, explanation
 from combdiff.language.printing.printer import expression_text
 from combdiff.meaning.sizes import default_sizes
+from tests.promises import differences
 
 from .integrals import below, error
 
@@ -325,6 +326,31 @@ def test_a_place_that_cannot_be_found_is_refused_in_words(text: str) -> None:
     with pytest.raises(cd.CombDiffError, match=REFUSED[text]) as caught:
         cd.grad(text)
     assert caught.value.remedy
+
+
+FIXED = {
+    "sum(x::R, delta(x, b, imag(asin(complex(a * x)))))": lambda a, b: np.arcsin(a * b + 0j).imag,
+    "sum(x::R, delta(x, b, floor(a * x) * a^2))": lambda a, b: np.floor(a * b) * a.real**2,
+    "sum(x::R, delta(x, b, 1) * x^2 * ceil(a * x) * a)": lambda a, b: b**2 * np.ceil(a * b) * a,
+    "sum((x::R, y::R), delta(x, b, delta(y, x * a, atan2(y - x, x) * x)))": lambda a, b: np.arctan2(a * b - b, b) * b,
+}
+
+
+@pytest.mark.parametrize("text", FIXED)
+def test_what_jumps_where_a_delta_fixes_its_argument_is_no_integral(text: str) -> None:
+    """The value at one point has the derivative that the function has there."""
+    d = cd.grad(f"(a::R, b::R) -> {text}")
+    assert d.check()
+    f = d.compile(value=True)
+    for a, b in ((0.7, 2.3), (-1.3, 1.1), (2.1, -0.4)):
+        value, *gradient = f(a, b)
+        np.testing.assert_allclose(value, FIXED[text](np.float64(a), np.float64(b)), rtol=1e-13, atol=1e-15)
+        np.testing.assert_allclose(gradient, differences(FIXED[text], [np.float64(a), np.float64(b)]), atol=1e-8)
+
+
+def test_a_delta_of_two_variables_fixes_none_of_them() -> None:
+    with pytest.raises(cd.CombDiffError, match="jumps at places that move with a"):
+        cd.grad("(f::RF) -> (a::R) -> sum((x::R, y::R), delta(x, y, floor(a * x)) * f(x))")
 
 
 @pytest.mark.parametrize("text", ["where(0 <= f(x), f(x))", "abs(f(x) - g(x))", "abs(f(x)^2 - 1)"])

@@ -26,6 +26,8 @@ DOCUMENTED = {
     r"of a matrix, which combdiff does not support for dask": "functions of matrices in Dask",
     # docs/language.md: "A determinant is differentiated twice at most"
     r"the second derivative of adjugate is not known": "third derivative of a determinant",
+    # docs/language.md: "if their jumps may move under an integral that no δ removes"
+    r"jumps? at places that move with": "jump that moves",
     # docs/language.md: "combdiff refuses the derivative of an argmax itself"
     r"the value of this map is an index, which is never differentiated": "derivative of an argmax",
     # docs/language.md: "combdiff refuses a δ that depends on an unknown and has no integral"

@@ -13,7 +13,7 @@ indicator(x, a, 1)² jumps by 1.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from combdiff.calculus.affine import Zero
@@ -32,6 +32,8 @@ from combdiff.terms.terms import (
     Term,
     Var,
     bound_by,
+    children,
+    factors_of,
     fresh,
     refreshed,
     substitute,
@@ -81,9 +83,9 @@ def jumps(x: Var, params: Collection[Var], body: Term) -> tuple[Jump, ...]:
 
 def _refuse_steps(x: Var, own: Collection[Var], body: Term) -> None:
     """What floor and its like do under an integral is not known: they jump at many places."""
-    for u in subterms(body):
+    for u, moving in _parts(body, own):
         steps = isinstance(u, Call) and u.args != () and SCALAR_FUNCTIONS[u.primitive].steps
-        if steps and x in u.free and not u.free.isdisjoint(own):
+        if steps and x in u.free and not u.free.isdisjoint(moving):
             raise UnsupportedError(
                 f"{text(u)} jumps at places that move with {x.name}, under an integral over what it is of",
                 remedy="write each step as a condition, where(a <= x, 1)",
@@ -92,7 +94,7 @@ def _refuse_steps(x: Var, own: Collection[Var], body: Term) -> None:
 
 def _refuse_cuts(x: Var, own: Collection[Var], body: Term) -> None:
     """Where an argument crosses a branch cut, and where another value becomes the largest, is not known."""
-    for u in subterms(body):
+    for u, moving in _parts(body, own):
         match u:
             case Call("atan2", (over, of)):
                 crosses = over if over != ZERO and not (isinstance(of, Const) and of.real > 0) else ZERO
@@ -104,12 +106,28 @@ def _refuse_cuts(x: Var, own: Collection[Var], body: Term) -> None:
                 crosses = of
             case _:
                 continue
-        if x in crosses.free and not crosses.free.isdisjoint(own):
+        if x in crosses.free and not crosses.free.isdisjoint(moving):
             raise UnsupportedError(
                 f"{text(u)} may jump at places that move with {x.name}, under an integral over what it is of",
                 remedy="write each jump as a condition, where(a <= x, 1), or take a function without a branch cut: "
                 "for a positive x atan(y / x) is atan2(y, x)",
             )
+
+
+def _parts(body: Term, own: Collection[Var]) -> Iterator[tuple[Term, frozenset[Var]]]:
+    """The parts of an integrand, each with the variables in `own` that no δ around it fixes."""
+    seen = set()
+    waiting = [(body, frozenset(own))]
+    while waiting:
+        t, moving = waiting.pop()
+        if (t, moving) in seen:
+            continue
+        seen.add((t, moving))
+        yield t, moving
+        for u in factors_of(t):
+            if isinstance(u, Delta) and len(fixed := moving & (u.left.free | u.right.free)) == 1:
+                moving -= fixed
+        waiting += [(u, moving) for u in children(t)]
 
 
 def _refuse_peaks(x: Var, own: Collection[Var], body: Term) -> None:
