@@ -601,11 +601,13 @@ class Unpacked(Op):
 class OfMatrices(Op):
     """A function of the matrices in the last two axes, `det`, `inv` …; of two operands its derivative along the other.
 
-    Its value is a number, or a matrix in the last two axes, for each index of the axes before them.
+    Its value is a number, or a matrix in the last two axes, for each index of the axes before them. Roots of matrices
+    that are `hermitian` come from their eigenvectors.
     """
 
     name: ClassVar[str] = "of_matrices"
     kind: str
+    hermitian: bool = False
 
     def rows(self, ranks: Sequence[int], rank: int) -> Rows:
         outer = tuple(range(ranks[0] - 2))

@@ -270,13 +270,17 @@ def of_a_matrix(row: MatrixFunction) -> Primitive:
     """((i, j) ↦ (1, A(i, j))) ↦ det A, A⁻¹ …, by its row in `matrices.py`."""
 
     def pull(v: Term, k: Term) -> Term:
-        cotangent = row.pulled(Reduce(row.name, v), k).term
-        return Lam(cotangent.params, Tuple((ZERO, cotangent.body)))
+        along, cotangent = row.pulled(Reduce(row.name, v), k)
+        i, j = fresh("i", cotangent.rows), fresh("j", cotangent.columns)
+        return Lam((i, j), Tuple((ZERO if along is None else along.entry(i, j), cotangent.entry(i, j))))
 
     def push(v: Term, k: Term) -> Term:
         tangent = Matrix.of(k)
-        of_numbers = Matrix(tangent.rows, tangent.columns, lambda i, j: proj(1, tangent.entry(i, j)))
-        return row.pushed(Reduce(row.name, v), of_numbers)
+
+        def part(n: int) -> Matrix:
+            return Matrix(tangent.rows, tangent.columns, lambda i, j: proj(n, tangent.entry(i, j)))
+
+        return row.pushed(Reduce(row.name, v), part(0), part(1))
 
     return Primitive(row.name, lambda v: Reduce(row.name, v), pull, push)
 

@@ -35,6 +35,7 @@ from combdiff.canon.skeleton import (
     times,
 )
 from combdiff.canon.slotgroup import SlotGroup
+from combdiff.terms.nodes import ALONG, MATRICES
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     Add,
@@ -271,7 +272,7 @@ class Reader:
         """An entry of a tensor at entries of arrays of integers, the least of its images; a value of another map."""
         f, real = t.function, not is_complex(t.type)
         plain = Operation("()", (self._whole(f), *arguments), real=real)
-        if isinstance(f, Reduce) and f.kind in ("inv", "adjugate"):
+        if isinstance(f, Reduce) and f.kind in MATRICES - ALONG:
             turned = Operation("()", (plain.parts[0], *arguments[::-1]), real=real)
             images = {SYMMETRIC: turned, HERMITIAN: conjugated(turned)}
             return Either(((1, plain), *((1, images[law]) for law in self.laws(f))))

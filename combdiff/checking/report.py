@@ -25,7 +25,7 @@ from combdiff.meaning.differences import TOLERANCE, Numbers, difference_quotient
 from combdiff.meaning.evaluate import evaluate
 from combdiff.meaning.linear_maps import LinearMap
 from combdiff.meaning.points import listed
-from combdiff.meaning.samples import random_value, told_apart
+from combdiff.meaning.samples import definite, random_value, takes_roots, told_apart
 from combdiff.meaning.sizes import FEWEST, Sizes, evaluation_steps, two_sizes
 from combdiff.meaning.values import Value, entry_by_entry
 from combdiff.terms.terms import Diff, Lam, Let, Term, Tuple, Var, let, subterms, tuple_of
@@ -289,6 +289,8 @@ def _sample(
         if draw >= _DRAWS // 3:
             at_most = np.inf if draw < 2 * _DRAWS // 3 else 1.0
             values = {v: _positive(v.type, value, at_most) for v, value in values.items()}
+        if takes_roots(body):
+            values = {v: definite(v.type, value) for v, value in values.items()}  # type: ignore[misc]
         for t in (d.term, d.objective, body):
             _add_derivatives(values, t, sizes)
         if all(np.isfinite(x).all() for x in items_of(evaluate(body, values, sizes))):

@@ -32,7 +32,7 @@ from combdiff.emit.looptext import add_loop, add_slice, wrapped
 from combdiff.emit.modules import Module
 from combdiff.emit.names import Called, Names, words
 from combdiff.emit.packed_arguments import PackedArguments, telling_name
-from combdiff.emit.solvers import solver_of, solver_text
+from combdiff.emit.solvers import solver_text, solvers_of
 from combdiff.emit.statements import add_put, elides, overwriting, writes
 from combdiff.emit.texts import Text, Writer
 from combdiff.errors import UnsupportedError
@@ -105,8 +105,7 @@ def needed_by(plan: Plan, module: Module, late: Collection[Step] = ()) -> Plan:
     kernels = [step.op for step in plan.steps if isinstance(step.op, ops.Fused)]
     module.add({kernel.function: definition(kernel, module.spelling.kernel) for kernel in kernels})
     for step in plan.steps:
-        name = solver_of(step, module.spelling)
-        if name:
+        for name in solvers_of(step, module.spelling):
             module.add({name: solver_text(name, module.spelling)})
         if isinstance(step.op, Root):
             _add_above(step.op.equation, module, "The residual of an equation, and its Jacobian matrix.")

@@ -103,6 +103,90 @@ ADJUGATE_ALONG = '''def adjugate_along(matrix, direction):
     phase = np.linalg.det(u) * np.linalg.det(vh)
     return phase[..., None, None] * (right @ (traces[..., None] * unit - rest * moved) @ left)'''
 
+SQRTM = '''def sqrtm(matrix):
+    """The principal root of a matrix; nan where a real one has none that is real."""
+    from scipy.linalg import sqrtm
+
+    if not matrix.size:
+        return matrix
+    root = np.reshape([sqrtm(each) for each in matrix.reshape(-1, *matrix.shape[-2:])], matrix.shape)
+    if np.iscomplexobj(matrix) or not np.iscomplexobj(root):
+        return root
+    rounding = 1e-6 * np.abs(root).max((-2, -1), keepdims=True)
+    return np.where(np.abs(root.imag).max((-2, -1), keepdims=True) <= rounding, root.real, np.nan)'''
+
+# where there is no SciPy: the iteration of Denman and Beavers (Higham, Functions of Matrices, 2008, Eq. 6.29)
+_ITERATED_SQRTM = '''def sqrtm(matrix):
+    """The principal root of a matrix; nan where a real one has none that is real."""
+    n = matrix.shape[-1]
+    unit = np.eye(n, dtype=matrix.dtype)
+    root = rest = matrix
+    for step in range(24):
+        inverse = np.linalg.inv(rest)
+        scale = np.exp(-np.linalg.slogdet(rest)[1] / max(n, 1))[..., None, None] if step < 8 else 1.0
+        root = root @ (unit * scale**0.5 + inverse / scale**0.5) / 2
+        rest = (unit + (rest * scale + inverse / scale) / 2) / 2
+    off = abs(root @ root - matrix).sum((-2, -1))[..., None, None]
+    return np.where(off <= 1e-6 * abs(matrix).sum((-2, -1))[..., None, None], root, np.nan)'''
+
+SQRTM_ALONG = '''def sqrtm_along(matrix, direction):
+    """The X with S X + X S = K, for the root S of a matrix and a direction K."""
+    from scipy.linalg import solve_sylvester
+
+    if not matrix.size:
+        return matrix
+    shape = np.broadcast_shapes(matrix.shape, direction.shape)
+    stacks = (np.broadcast_to(each, shape).reshape(-1, *shape[-2:]) for each in (sqrtm(matrix), direction))
+    return np.reshape([solve_sylvester(root, root, each) for root, each in zip(*stacks)], shape)'''
+
+_EIGEN = """    values, vectors = np.linalg.eigh(matrix)
+    # an eigenvalue that is all rounding may lie below 0
+    noise = 1e-15 * abs(values).sum(-1)[..., None]
+    roots = np.sqrt(np.where(abs(values) <= noise, 0 * values, values).astype(matrix.dtype))
+    adjoint = vectors.conj().swapaxes(-1, -2)
+"""
+
+HERMITIAN_SQRTM = (
+    '''def hermitian_sqrtm(matrix):
+    """The principal root of a Hermitian matrix; nan where a real one has none that is real."""
+'''
+    + _EIGEN
+    + """    return (vectors * roots[..., None, :]) @ adjoint"""
+)
+
+HERMITIAN_SQRTM_ALONG = (
+    '''def hermitian_sqrtm_along(matrix, direction):
+    """The X with S X + X S = K, for the root S of a Hermitian matrix and a direction K."""
+'''
+    + _EIGEN
+    + """    inner = (adjoint @ direction @ vectors) / (roots[..., None] + roots[..., None, :])
+    return vectors @ inner @ adjoint"""
+)
+
+EXPM = '''def expm(matrix):
+    """The exponential of a matrix."""
+    from scipy.linalg import expm
+
+    return expm(matrix)'''
+
+_ALONG = """    n = matrix.shape[-1]
+    # it is linear in the direction, which is made small: a large one costs digits
+    size = abs(direction).sum((-2, -1))[..., None, None]
+    size = size + (size == 0)
+    upper = np.concatenate([matrix, direction / size], -1)
+    lower = np.concatenate([np.zeros_like(matrix), matrix], -1)
+    return size * {}(np.concatenate([upper, lower], -2))[..., :n, n:]"""
+
+EXPM_ALONG = '''def expm_along(matrix, direction):
+    """The derivative of the exponential at a matrix along another one: a block of the exponential of four blocks."""
+''' + _ALONG.format("expm")
+
+WITHOUT_SCIPY = {
+    SQRTM: _ITERATED_SQRTM,
+    SQRTM_ALONG: SQRTM_ALONG.partition("    from")[0] + _ALONG.format("sqrtm"),
+}
+"""Other texts of solvers, for libraries that have nothing like SciPy's functions."""
+
 SCAN = '''def scan(step, states, sequences, stored, length, reverse=False):
     """The states after all steps of a loop, and what each step stores, of these shapes and types."""
     count = len(states)
@@ -136,13 +220,28 @@ SOLVERS = {
     "logdet": LOGDET,
     "adjugate": ADJUGATE,
     "adjugate_along": ADJUGATE_ALONG,
+    "sqrtm": SQRTM,
+    "sqrtm_along": SQRTM_ALONG,
+    "hermitian_sqrtm": HERMITIAN_SQRTM,
+    "hermitian_sqrtm_along": HERMITIAN_SQRTM_ALONG,
+    "expm": EXPM,
+    "expm_along": EXPM_ALONG,
     "scan": SCAN,
 }
+
+
+def solvers_of(step: Step, spelling: Spelling) -> list[str]:
+    """The names of the solvers that the text of a step needs: what one calls comes first."""
+    name = solver_of(step, spelling)
+    inner = name.removesuffix("_along") if name in ("sqrtm_along", "expm_along") else ""
+    return [n for n in (inner, name) if n]
 
 
 def solver_text(name: str, spelling: Spelling) -> str:
     """The solver in the words of an array library."""
     text = SOLVERS[name]
+    if not spelling.scipy:
+        text = WITHOUT_SCIPY.get(text, text)
     for word, own in spelling.solver_words.items():
         text = text.replace(word, own)
     return text
@@ -159,6 +258,8 @@ def solver_of(step: Step, spelling: Spelling) -> str:
             return "scan"
         case ops.Factors(positive):
             return "" if positive else "lu_factors"
+        case ops.OfMatrices(kind, hermitian=True):
+            return f"hermitian_{kind}"
         case ops.OfMatrices(kind):
             return "" if kind in _IN_LIBRARIES else kind
         case ops.Solve() if len(step.operands) > 2:

@@ -24,7 +24,7 @@ from combdiff.gate.numeric import Evaluation
 from combdiff.gate.unknown import RandomMap
 from combdiff.meaning.comparing import difference
 from combdiff.meaning.points import listed, positions_of, values_of
-from combdiff.meaning.samples import random_value
+from combdiff.meaning.samples import definite, random_value, takes_roots
 from combdiff.meaning.sizes import Sizes, two_sizes
 from combdiff.simplify.pieces import Pair, Parts, parts_of, pieces
 from combdiff.terms.terms import Call, Mul, Pow, Term, Tuple, Var
@@ -63,12 +63,14 @@ class Prepared:
     split: Split = field(default_factory=Split)
     without_numbers: dict[Term, Term] = field(default_factory=dict)
     known: dict[Term, tuple[Components, Parts]] = field(default_factory=dict)
+    roots: bool = False
 
     def __call__(self, t: Term) -> tuple[Components, Parts]:
         found = self.known.get(t)
         if found is None:
             components = by_components(t, self.split)
             found = self.known[t] = components, parts_of(components.term)
+            self.roots |= takes_roots(components.term)
         return found
 
 
@@ -110,6 +112,8 @@ class Sample:
             declared = isinstance(kind, Map) and kind.positive and not isinstance(self.numbers, Exact)
             if known and (declared or (self.positive and plain)):
                 self.values[v] = np.abs(self.values[v])  # type: ignore[call-overload]  # a real number or array
+            if self.prepared.roots and not isinstance(self.numbers, Exact):
+                self.values[v] = definite(kind, self.values[v])
         return self.values[v]
 
     @property

@@ -35,6 +35,8 @@ def matrix_values(name: str, matrices: Array, along: Array) -> Array:
                 return _adjugates(matrices, along)
             case "inv":
                 return _inverses(matrices)
+            case "sqrtm" | "expm" | "sqrtm_along" | "expm_along":
+                return _each(name, matrices, along)
     raise AssertionError(f"no function of matrices is {name}")
 
 
@@ -47,6 +49,29 @@ def _inverses(matrices: Array) -> Array:
         if matrices.ndim == 2:
             return np.full(matrices.shape, np.nan)
         return np.stack([_inverses(each) for each in matrices])
+
+
+def _each(name: str, matrices: Array, along: Array) -> Array:
+    """Roots and exponentials, and their derivatives along other matrices, one after the other."""
+    import numpy as np
+    import scipy.linalg
+
+    def value(a: Array, k: Array) -> Array:
+        if not np.isfinite(a).all():
+            return np.full(a.shape, np.nan)
+        match name:
+            case "expm":
+                return np.asarray(scipy.linalg.expm(a))
+            case "expm_along":
+                return np.asarray(scipy.linalg.expm_frechet(a, k, compute_expm=False))
+        root = scipy.linalg.sqrtm(a)
+        if np.iscomplexobj(root) and not np.iscomplexobj(a):
+            return np.full(a.shape, np.nan)
+        return np.asarray(root if name == "sqrtm" else scipy.linalg.solve_sylvester(root, root, k))
+
+    stack, beside = matrices.reshape(-1, *matrices.shape[-2:]), np.broadcast_to(along, matrices.shape)
+    pairs = zip(stack, beside.reshape(stack.shape), strict=True)
+    return np.reshape([value(a, k) for a, k in pairs], matrices.shape)
 
 
 def _adjugates(matrices: Array, along: Array | None) -> Array:

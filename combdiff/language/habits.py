@@ -16,6 +16,15 @@ FUNCTIONS = {
     # of matrices and vectors
     "trace": "write tr({0})",
     "slogdet": "write logdet({0}), or logabsdet({0}) where the determinant may be negative",
+    "matrix_exp": "write expm({0})",
+    "expmat": "write expm({0})",
+    "cholesky": "there are no factors of matrices; for {0}⁻¹ b write {0} \\ b, and for log det {0} write logdet({0})",
+    "chol": "there are no factors of matrices; for {0}⁻¹ b write {0} \\ b, and for log det {0} write logdet({0})",
+    **dict.fromkeys(
+        ("eig", "eigh", "eigvals", "eigvalsh", "svd", "svdvals"),
+        "there are no eigenvalues; a sum over them is a trace or a determinant, as tr({0}^3), tr(expm({0})), "
+        "tr(sqrtm({0}' * {0})) or logdet({0})",
+    ),
     "pinv": "of a matrix of full column rank, write inv({0}' * {0}) * {0}'",
     "solve": _SOLVE,
     "inner": "write {0}' * {1}",

@@ -19,7 +19,10 @@ COMPARISONS = frozenset({"delta", "indicator", "where"})
 REDUCTIONS = frozenset(
     {"prod", "mean", "maximum", "minimum", "argmax", "argmin", "ties", "logsumexp", "softmax", "cumsum"}
 )
-OF_TENSORS = frozenset({"norm", "tr", "transpose", "diag", "Diagonal", "dot"}) | (OF_MATRICES - ALONG)
+INVERSE_ROOT = "invsqrtm"
+"""The inverse of `sqrtm`, which has no row of its own."""
+OF_SQUARE_MATRICES = (OF_MATRICES - ALONG) | {INVERSE_ROOT}
+OF_TENSORS = frozenset({"norm", "tr", "transpose", "diag", "Diagonal", "dot"}) | OF_SQUARE_MATRICES
 HIDDEN = REDUCTIONS | OF_TENSORS | {"size"}
 """Functions that a name of the program hides."""
 CONSTANTS = frozenset({"im", "pi"})

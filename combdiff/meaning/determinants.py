@@ -1,16 +1,20 @@
 """Functions of matrices by the definition: determinants are expanded along rows, and no matrix is factorised.
 
+Roots are iterated for, and exponentials are series; their derivatives along a matrix are read off a matrix of blocks.
+
 A matrix that is larger than is expanded in a moment is left to NumPy.
 """
 
 from __future__ import annotations
 
-from math import inf, log, nan
+from math import ceil, inf, log, log2, nan
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from combdiff.meaning.values import Array, Scalar, Value
 
 EXPANDED = 9
@@ -101,11 +105,63 @@ def value_of(name: str, matrix: Array, direction: Array | None) -> Value:
             return adjugate(matrix)
         case "adjugate_along" if direction is not None:
             return adjugate_along(matrix, direction)
+        case "sqrtm" | "sqrtm_along" | "expm" | "expm_along":
+            return _along(_FUNCTIONS[name.removesuffix("_along")], matrix, direction)
         case "inv":
             whole = regular_determinant(matrix)
             inverse = np.asarray(adjugate(matrix) / whole if whole else np.full(matrix.shape, nan), matrix.dtype)
             return inverse
     raise AssertionError(f"no function of matrices is {name}")
+
+
+def _along(function: Callable[[Array], Array], matrix: Array, direction: Array | None) -> Array:
+    """f(A), and its derivative along K, which is a part of f of the matrix of blocks (A, K; 0, A)."""
+    if direction is None:
+        return function(matrix)
+    n, size = len(matrix), abs(direction).sum() or 1.0
+    whole = function(np.block([[matrix, direction / size], [np.zeros((n, n)), matrix]]))
+    return np.asarray(size * whole[:n, n:])
+
+
+def exponential(matrix: Array) -> Array:
+    """The sum of all powers over factorials, of a matrix that is halved until it is small, and squared as often.
+
+    >>> exponential(np.array([[0.0, 1.0], [0.0, 0.0]]))
+    array([[1., 1.],
+           [0., 1.]])
+    """
+    halvings = max(0, ceil(log2(max(1e-300, abs(matrix).sum(axis=0).max(initial=0)))) + 4)
+    small: Array = np.asarray(matrix / 2.0**halvings)
+    power: Array = np.asarray(np.eye(len(matrix)) + 0 * small)
+    found = power
+    for n in range(1, 20):
+        power = np.asarray(power @ small / n)
+        found = np.asarray(found + power)
+    for _ in range(halvings):
+        found = np.asarray(found @ found)
+    return found
+
+
+def root(matrix: Array) -> Array:
+    """The principal root, by Newton's iteration for it and its inverse; nan where there is none.
+
+    >>> root(np.array([[4.0, 0.0], [0.0, 9.0]])).round(12)
+    array([[2., 0.],
+           [0., 3.]])
+    """
+    found: Array = matrix
+    inverse: Array = np.asarray(np.eye(len(matrix)) + 0 * matrix)
+    try:
+        for _ in range(60):
+            turned = np.linalg.inv(inverse), np.linalg.inv(found)
+            found, inverse = np.asarray((found + turned[0]) / 2), np.asarray((inverse + turned[1]) / 2)
+    except np.linalg.LinAlgError:
+        return np.full(matrix.shape, nan)
+    off = abs(found @ found - matrix).max(initial=0)
+    return found if off <= 1e-6 * abs(matrix).max(initial=0) else np.full(matrix.shape, nan)
+
+
+_FUNCTIONS = {"sqrtm": root, "expm": exponential}
 
 
 def _logarithm(x: Scalar) -> Scalar:

@@ -19,8 +19,21 @@ from combdiff.errors import ArrayError, UnsupportedError
 from combdiff.meaning.linear_maps import random_linear, space_of
 from combdiff.meaning.points import positions_of, slot_sizes, values_of
 from combdiff.meaning.values import Array, Value, axes
-from combdiff.terms.terms import Diff, Lam, Let, Term, Var
-from combdiff.terms.types import REAL, Domain, Index, Map, Number, Product, Symmetry, Type, entry_range, is_complex
+from combdiff.terms.terms import Diff, Lam, Let, Reduce, Term, Var, subterms
+from combdiff.terms.types import (
+    HERMITIAN,
+    REAL,
+    SYMMETRIC,
+    Domain,
+    Index,
+    Map,
+    Number,
+    Product,
+    Symmetry,
+    Type,
+    entry_range,
+    is_complex,
+)
 
 Positions = npt.NDArray[np.intp]
 
@@ -33,6 +46,28 @@ def _normal(shape: tuple[int, ...], over_complex: bool, rng: np.random.Generator
     real = rng.standard_normal(shape)
     result: Array = real + 1j * rng.standard_normal(shape) if over_complex else real
     return np.asarray(result)
+
+
+def takes_roots(t: Term) -> bool:
+    """Whether roots of matrices are in a term, which real matrices with eigenvalues below 0 do not have."""
+    return any(isinstance(u, Reduce) and u.kind in ("sqrtm", "sqrtm_along") for u in subterms(t))
+
+
+def definite(kind: Type, value: object) -> object:
+    """A square matrix with so much on its diagonal that no eigenvalue lies below 0; other values as they are.
+
+    >>> from combdiff.terms.types import REAL
+    >>> n = Index(Domain("n"))
+    >>> definite(Map((n, n), REAL), np.full((2, 2), -1.0))
+    array([[ 3., -1.],
+           [-1.,  3.]])
+    """
+    if not (isinstance(kind, Map) and isinstance(value, np.ndarray) and value.ndim == 2 and kind.is_tensor):
+        return value
+    rows, columns = kind.params[:2]
+    if rows != columns or not {*kind.symmetries} <= {SYMMETRIC, HERMITIAN}:
+        return value
+    return value + 2 * len(value) * np.eye(len(value))
 
 
 def random_value(kind: Type, sizes: Mapping[Domain, int], rng: np.random.Generator, draw: Draw = _normal) -> Value:

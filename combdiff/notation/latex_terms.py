@@ -213,8 +213,8 @@ def _of_matrix(term: Reduce, scope: Scope) -> Piece:
     """det A, A^{-1}; a derivative along a matrix is written as a function of both."""
     sign = MATRIX_FUNCTIONS[term.kind].latex
     given = arguments_of(term)
-    if not sign:
-        return rf"{term_latex(given[0], scope, ATOM)}^{{-1}}", POSTFIX
+    if sign.startswith("{}^"):
+        return sign.format(term_latex(given[0], scope, ATOM)), POSTFIX
     return sign.format(bracketed(_arguments(given, scope))), ATOM
 
 

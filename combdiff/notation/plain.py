@@ -54,6 +54,7 @@ from combdiff.terms.terms import (
 from combdiff.terms.types import Index, is_complex
 
 _RAISED = str.maketrans("0123456789-/", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻ᐟ")
+_POWERS = {"inv": "⁻¹", "sqrtm": "¹ᐟ²"}
 _AROUND = {"abs": ("|", "|"), "abs2": ("|", "|²"), "real": ("Re(", ")"), "imag": ("Im(", ")")}
 
 
@@ -248,8 +249,8 @@ def _reduced(term: Reduce, scope: Scope) -> Piece:
         return _text(Lam(own, weighted_share(term, own)), scope), MAP
     if term.kind in MATRIX_FUNCTIONS:
         given = arguments_of(term)
-        if term.kind == "inv":
-            return f"{_text(given[0], scope, ATOM)}⁻¹", POSTFIX
+        if term.kind in _POWERS:
+            return f"{_text(given[0], scope, ATOM)}{_POWERS[term.kind]}", POSTFIX
         return f"{written_name(term)}({', '.join(_text(m, scope) for m in given)})", ATOM
     inner = scope.bind(term.indices)
     parts, body = reduced_told(term)

@@ -190,6 +190,9 @@ def reduced(kind: str, of: Term) -> Term:
     True
     """
     match of:
+        case Lam((i, j), Tuple((mark, body))) if kind in ("sqrtm_along", "expm_along"):
+            scale = _multiple_of_identity(mark, i, j)
+            return Reduce(kind, of) if scale is None else _along_identity(kind, i, j, body, scale)
         case Lam(params, Tuple((mark, body))):
             if kind == "prod" and (mark == ZERO or body == ONE):
                 return ONE
@@ -225,6 +228,26 @@ def lam(params: Sequence[Var], body: Term) -> Term:
             return f
         case _:
             return Lam(tuple(params), body)
+
+
+def _multiple_of_identity(t: Term, i: Var, j: Var) -> Term | None:
+    """The c of c δ(i, j), where it does not depend on i and j."""
+    factors = t.factors if isinstance(t, Mul) else (t,)
+    bodies = [f.body for f in factors if isinstance(f, Delta) and {f.left, f.right} == {i, j}]
+    others = [f for f in factors if not (isinstance(f, Delta) and {f.left, f.right} == {i, j})]
+    scale = mul(*others, *bodies)
+    return scale if bodies and scale.free.isdisjoint((i, j)) else None
+
+
+def _along_identity(kind: str, i: Var, j: Var, body: Term, scale: Term) -> Term:
+    """The derivative of a function of A along c · 1, which A commutes with: ½ c A^(−1/2), c exp(A)."""
+    base = Reduce(kind.removesuffix("_along"), Lam((i, j), Tuple((ONE, body))))
+    p, q = fresh("i", j.kind), fresh("j", i.kind)
+    if kind == "expm_along":
+        return Lam((p, q), mul(scale, App(base, (p, q))))
+    inner = fresh("i", j.kind), fresh("j", i.kind)
+    inverse = Reduce("inv", Lam(inner, Tuple((ONE, App(base, inner)))))
+    return Lam((p, q), mul(HALF, scale, App(inverse, (p, q))))
 
 
 def diff(kind: str, of: Term) -> Term:

@@ -379,9 +379,9 @@ SHARES = frozenset({"ties", "softmax"})
 """Reductions whose value is a map of the indices that are bound."""
 PLACES = frozenset({"argmax", "argmin"})
 """Reductions whose value is an index: a map of no indices to it, applied as an array of integers is."""
-ALONG = frozenset({"adjugate_along"})
+ALONG = frozenset({"adjugate_along", "sqrtm_along", "expm_along"})
 """Derivatives of functions of a matrix along another one, which stands where others have the mark."""
-MATRICES = frozenset({"inv", "adjugate"}) | ALONG
+MATRICES = frozenset({"inv", "adjugate", "sqrtm", "expm"}) | ALONG
 """Functions of a matrix whose value is one, too."""
 OF_MATRICES = MATRICES | {"det", "logdet", "logabsdet"}
 """Functions of a matrix."""

@@ -19,12 +19,13 @@ from combdiff.arrays.lower.arrays import Arrays, Value, domain_of
 from combdiff.arrays.lower.indexing import affine, entry, position, shifted
 from combdiff.arrays.numbers import is_whole
 from combdiff.arrays.plan import Step
+from combdiff.canon.canonical import laws_of_matrix
 from combdiff.terms.conditions.comparing import Relation, comparison_of, is_weighted
 from combdiff.terms.conditions.guards import Condition, Finite, under, unguarded
 from combdiff.terms.laws.matrices import direction_of, matrix_of
 from combdiff.terms.nodes import MATRICES, OF_MATRICES
 from combdiff.terms.terms import MINUS_ONE, ONE, ZERO, Const, Reduce, Term, Var, add, call, number, total
-from combdiff.terms.types import Index, is_complex
+from combdiff.terms.types import HERMITIAN, SYMMETRIC, Index, is_complex
 
 _LOW = number(-(10**38))
 """Below what is exponentiated, and finite in single precision."""
@@ -119,7 +120,10 @@ def of_matrices(low: Lowering, t: Reduce) -> Value:
     own = t.indices if t.kind in MATRICES else ()
     arrays = tuple(_as_array(low, low.arrays.arranged(part, (*outer, *t.indices))) for part in parts)
     over_complex = is_complex(t.type)
-    step = low.arrays.builder.step(ops.OfMatrices(t.kind), arrays, map(domain_of, (*outer, *own)), over_complex)
+    law = HERMITIAN if is_complex(t.body.type) else SYMMETRIC
+    hermitian = t.kind in ("sqrtm", "sqrtm_along") and law in laws_of_matrix(t, {}, ())
+    op = ops.OfMatrices(t.kind, hermitian)
+    step = low.arrays.builder.step(op, arrays, map(domain_of, (*outer, *own)), over_complex)
     return Value(step, (*outer, *own))
 
 

@@ -121,5 +121,6 @@ class Spelling:
     solve: str
     cholesky: str = ""
     linear_algebra: str = ""  # where functions of matrices are
+    scipy: bool = False  # whether SciPy takes its arrays
     scan: bool = True  # whether there are loops whose states are kept
     solver_words: Mapping[str, str] = field(default_factory=dict)

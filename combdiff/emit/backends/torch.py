@@ -99,6 +99,9 @@ SPELLING = Spelling(
     return solve_triangular(factor, y, 2, lower=True, check_finite=False)""": (
             "    return torch.cholesky_solve(k if k.ndim > 1 else k[:, None], factor).reshape(k.shape)"
         ),
+        "    from scipy.linalg import expm\n\n": "    expm = torch.linalg.matrix_exp\n",
+        "np.eye(n, dtype=matrix.dtype)": "torch.eye(n, dtype=matrix.dtype, device=matrix.device)",
+        ".astype(matrix.dtype)": ".to(matrix.dtype)",
         "np.empty(shape, dtype=kind)": "torch.empty(shape, dtype=kind, device=states[0].device)",
         "np.": "torch.",
     },

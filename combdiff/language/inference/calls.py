@@ -30,13 +30,13 @@ from combdiff.language.vocabulary import (
     DERIVATIVES,
     FUNCTIONS,
     OF_MAPS,
+    OF_SQUARE_MATRICES,
     REDUCTIONS,
     counted,
     in_words,
 )
 from combdiff.terms import terms
 from combdiff.terms.inclusion import included, over_complex, widened
-from combdiff.terms.nodes import ALONG, OF_MATRICES
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import App, Call, Const, Diff, Lam, Let, Sum, Term, Tuple, Var
 from combdiff.terms.types import Index, Map, Number, Product, Type, is_complex
@@ -202,7 +202,7 @@ def _of_more_than_numbers(el: Elaborator, name: str, args: Sequence[Argument], s
         return reductions.norm(el, args[0], scope)
     if name in tensors.RANKS:
         return tensors.named(el, name, args, scope, span)
-    if name in OF_MATRICES - ALONG:
+    if name in OF_SQUARE_MATRICES:
         return reductions.of_matrix(el, name, args, scope, span)
     return None
 

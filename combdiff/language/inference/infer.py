@@ -215,6 +215,8 @@ class Elaborator:
                 remedy = (
                     f"write its entry: {entry}, conjugated {entry}'; of every entry a function is f.({name or 'C'})"
                 )
+                if len(params) == 2:
+                    remedy += f", of the whole matrix expm({name or 'C'}) or sqrtm({name or 'C'})"
             case Map():
                 remedy = f"apply it: {name or 'f'}(x)"
             case _:

@@ -20,11 +20,12 @@ from combdiff.language.parsing.syntax import (
     Parens,
     nodes_of,
 )
-from combdiff.language.vocabulary import in_words
+from combdiff.language.vocabulary import INVERSE_ROOT, in_words
 from combdiff.terms import terms
 from combdiff.terms.conditions.comparing import compared
 from combdiff.terms.conditions.guards import under, unguarded
 from combdiff.terms.laws.matrices import MATRIX_FUNCTIONS, applied
+from combdiff.terms.nodes import ALONG
 from combdiff.terms.terms import MINUS_ONE, ONE, PLACES, Lam, Reduce, Term, Var, subterms
 from combdiff.terms.types import REAL, Index, Map, entry_range, is_complex
 
@@ -143,13 +144,21 @@ def norm(el: Elaborator, arg: Expr | Ready, scope: Scope) -> Term:
 
 
 def of_matrix(el: Elaborator, name: str, args: Sequence[Expr | Ready], scope: Scope, span: Span) -> Term:
-    """`det(A)`, `inv(A)`; `adjugate(A, K)` is the derivative of `adjugate` at A along K."""
-    if not args or len(args) > (2 if name == "adjugate" else 1):
+    """`det(A)`, `inv(A)`, `invsqrtm(A)`; `adjugate(A, K)` is the derivative of `adjugate` at A along K."""
+    if not args or len(args) > (2 if f"{name}_along" in ALONG else 1):
         raise LanguageError(f"{name} takes a matrix", span=span, remedy=f"write {name}(A), for A::RM or A::CM")
     matrix, *along = (_matrix(el, name, arg, scope) for arg in args)
     i, j = matrix.params
     if along:
         fit(along[0].type, matrix.type, el.ranges, args[1].span)
+        if not isinstance(terms.lam(matrix.params, matrix.body), Lam):
+            # both have the indices of the one that is written with some
+            own = tuple(terms.fresh(p.name, q.kind) for p, q in zip(along[0].params, matrix.params, strict=True))
+            matrix = Lam(own, terms.apply(matrix, *own))
+            i, j = own
+    if name == INVERSE_ROOT:
+        root = applied("sqrtm", matrix)
+        name, matrix = "inv", Lam((i, j), terms.apply(root, i, j))
     made = applied(name, matrix, *along)
     if not MATRIX_FUNCTIONS[name].gives_matrix:
         return made

@@ -277,7 +277,7 @@ def _power(el: Elaborator, base: Operand, exponent: Expr, scope: Scope, span: Sp
         raise LanguageError(
             f"a matrix is raised to a whole number from 1 to {HIGHEST_POWER}",
             span=exponent.span,
-            remedy="write inv(A) for A^(-1), A .^ n for every entry",
+            remedy="write inv(A) for A^(-1), sqrtm(A) for A^(1/2), invsqrtm(A) for A^(-1/2), A .^ n for every entry",
         )
     found: Operand = base
     for _ in range(int(n.real) - 1):

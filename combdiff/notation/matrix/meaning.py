@@ -47,6 +47,7 @@ from combdiff.notation.matrix.expr import (
 )
 from combdiff.notation.matrix.parts import is_real, parts, replaced
 from combdiff.terms.laws.matrices import applied
+from combdiff.terms.nodes import MATRICES
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     MINUS_ONE,
@@ -180,10 +181,10 @@ def _of_functions(expr: MatrixExpr) -> Entries:
     match expr:
         case Function("softmax" | "logsumexp" as name, of):
             return _of_exponentials(name, entries(of))
-        case OfMatrix("adjugate", of):
+        case OfMatrix(name, of) if name in MATRICES:
             square = entries(of)
-            adjugate = applied("adjugate", _square(square))
-            return Entries(square.columns, square.rows, lambda rows, columns: apply(adjugate, *rows, *columns))
+            whole = applied(name, _square(square))
+            return Entries(square.columns, square.rows, lambda rows, columns: apply(whole, *rows, *columns))
         case OfMatrix(name, of):
             return _number(applied(name, _square(entries(of))))
         case Function(name, of):

@@ -154,5 +154,8 @@ LATEX = Notation(
     pullback=r"\mathcal{{P}}({})",
     functions={name: _WRITTEN_ROUND.get(name, _pattern(row)) for name, row in SCALAR_FUNCTIONS.items()}
     | {name: rf"\operatorname{{{{{name}}}}}({{}})" for name in ("softmax", "logsumexp")},
-    of_matrices={name: row.latex.replace("{}", "({})") for name, row in MATRIX_FUNCTIONS.items()},
+    of_matrices={
+        name: row.latex if row.latex.startswith("{}^") else row.latex.replace("{}", "({})")
+        for name, row in MATRIX_FUNCTIONS.items()
+    },
 )

@@ -182,6 +182,11 @@ class _Printer:
             case Power(base, exponent, by_entry):
                 return self._power(base, self._exponent(exponent), by_entry), POSTFIX
 
+    def _function_of_a_matrix(self, pattern: str, of: MatrixExpr) -> Piece:
+        if pattern.startswith("{}^"):
+            return pattern.format(self.write(of, ATOM)), POSTFIX
+        return self._filled(pattern, self.write(of, SUM)), ATOM
+
     def _of_a_matrix(self, expr: MatrixExpr) -> Piece:
         n = self.notation
         match expr:
@@ -192,7 +197,7 @@ class _Printer:
             case Adjoint(Power(of, Number(exponent), False)) if exponent == MINUS_ONE:
                 return n.adjoint_inverse.format(self.write(of, ATOM)), POSTFIX
             case OfMatrix(name, of):
-                return self._filled(n.of_matrices[name], self.write(of, SUM)), ATOM
+                return self._function_of_a_matrix(n.of_matrices[name], of)
             case Transpose(of):
                 return n.transpose.format(self.write(of, ATOM)), POSTFIX
             case Adjoint(of):

@@ -40,6 +40,7 @@ from combdiff.notation.matrix.expr import (
 )
 from combdiff.notation.matrix.factors import cancelled, collected, gathered
 from combdiff.notation.matrix.parts import is_real, nodes, parts, rebuilt
+from combdiff.terms.nodes import MATRICES
 from combdiff.terms.terms import MINUS_ONE, ONE, TWO, Const, number
 from combdiff.terms.types import HERMITIAN, SYMMETRIC, Map
 
@@ -149,6 +150,8 @@ def _transposed_within(expr: MatrixExpr) -> MatrixExpr | None:
             return Conjugate(of)
         case Conjugate(of):
             return Adjoint(of)
+        case OfMatrix(name, of) if name in MATRICES:
+            return OfMatrix(name, transposed(of))
         case Identity() | Number() | Diag() | Norm() | OfMatrix() | Trace():
             return expr
         case Leaf(var) if isinstance(var.kind, Map) and SYMMETRIC in var.kind.symmetries:
@@ -208,6 +211,8 @@ def is_number(expr: MatrixExpr) -> bool:
     True
     """
     match expr:
+        case OfMatrix(name, _) if name in MATRICES:
+            return False
         case Number() | Pi() | Norm() | OfMatrix() | Trace() | Reciprocal():
             return True
         case Leaf(var) | Named(var):

@@ -4,6 +4,11 @@
     det         𝒫(det)(A, k) = k adj(A)ᴴ, which is k (det A)' A⁻ᴴ, and right where A is singular, too
     logdet      𝒫(logdet)(A, k) = k A⁻ᴴ; `logabsdet` is its real part, which real matrices of either sign have
     adjugate    det(A) A⁻¹, computed without a division; `adjugate(A, K)` is its derivative at A along K
+    sqrtm       the principal root S; `sqrtm(A, K)` is the X with S X + X S = K, and its derivatives are of this kind
+    expm        Σ Aⁿ / n!; `expm(A, K)` is its derivative at A along K
+
+The derivative f'(A) along K of a function that is a power series or a limit of such has the adjoint f'(Aᴴ), which is
+the adjoint matrix of f'(A) along Kᴴ (Higham, Functions of Matrices, 2008, Theorem 3.9 and Section 3.2).
 
 A row is written with matrices as on paper (`Matrix`); it meets indices only when an entry is asked for. The reduction
 of a matrix function has the mark 1 where others say what takes part, and that of a derivative along K the entries of K.
@@ -16,7 +21,7 @@ from dataclasses import dataclass
 
 from combdiff.errors import UnsupportedError
 from combdiff.terms.nodes import ALONG, MATRICES, OF_MATRICES, ONE, App, Lam, Reduce, Term, Var, fresh
-from combdiff.terms.terms import apply, call, conj, lam, mul, neg, reduction, total
+from combdiff.terms.terms import add, apply, call, conj, lam, mul, neg, reduction, total
 from combdiff.terms.types import Map, Type, is_complex
 
 Entry = Callable[[Term, Term], Term]
@@ -67,6 +72,9 @@ class Matrix:
 
         return Matrix(self.rows, other.columns, entry)
 
+    def __add__(self, other: Matrix) -> Matrix:
+        return Matrix(self.rows, self.columns, lambda i, j: add(self.entry(i, j), other.entry(i, j)))
+
     def __neg__(self) -> Matrix:
         return Matrix(self.rows, self.columns, lambda i, j: neg(self.entry(i, j)))
 
@@ -87,6 +95,17 @@ class Place:
         value = applied(kind, matrix_of(self.whole), None if along is None else along.term)
         return Matrix(j.kind, i.kind, lambda p, q: App(value, (p, q)))
 
+    def adjoint_of(self, kind: str, k: Matrix) -> Matrix:
+        """What the adjoint of the derivative of a function makes of K: the derivative at Aᴴ along K."""
+        return self.of(kind, k.adjoint).adjoint
+
+    @property
+    def direction(self) -> Matrix:
+        """What a function is differentiated along."""
+        along = direction_of(self.whole)
+        assert along is not None, "a derivative along a matrix"
+        return Matrix.of(along)
+
     @property
     def inverse(self) -> Matrix:
         """A⁻¹."""
@@ -103,7 +122,7 @@ class MatrixFunction:
     """A row: its LaTeX (`{}` is what stands in brackets), operations in n³, and what cotangents and tangents become.
 
     Of a function whose values are numbers the pullback is that of 1, and the pushforward a trace: only `slope` is told,
-    the matrix S with f(A + εK) = f(A) + ε tr(S K).
+    the matrix S with f(A + εK) = f(A) + ε tr(S K). A derivative along K is linear in K; what is told of it is about A.
     """
 
     name: str
@@ -118,30 +137,38 @@ class MatrixFunction:
         """Whether its values are matrices."""
         return self.name in MATRICES
 
-    def pulled(self, whole: Reduce, k: Term) -> Matrix:
-        """The cotangent of A."""
-        at = self._place(whole)
-        if self.slope is not None:
-            return self.slope(at).adjoint.times(k)
-        assert self.pullback is not None, "one of both is told"
-        return self.pullback(at, Matrix.of(k))
+    @property
+    def base(self) -> str:
+        """The function of which it is the derivative along a matrix; its own name, if it is none."""
+        return self.name.removesuffix("_along")
 
-    def pushed(self, whole: Reduce, tangent: Matrix) -> Term:
-        """The tangent of the value."""
-        at = self._place(whole)
+    def pulled(self, whole: Reduce, k: Term) -> tuple[Matrix | None, Matrix]:
+        """The cotangents of K, if there is one, and of A."""
+        at = Place(whole)
+        if self.slope is not None:
+            return None, self.slope(at).adjoint.times(k)
+        if self.pullback is None:
+            raise self._unknown()
+        along = at.adjoint_of(self.base, Matrix.of(k)) if self.name in ALONG else None
+        return along, self.pullback(at, Matrix.of(k))
+
+    def pushed(self, whole: Reduce, along: Matrix, tangent: Matrix) -> Term:
+        """The tangent of the value, by those of K and of A."""
+        at = Place(whole)
         if self.slope is not None:
             moved = (self.slope(at) @ tangent).trace
             return moved if is_complex(whole.type) else call("real", moved)
-        assert self.pushforward is not None, "one of both is told"
-        return self.pushforward(at, tangent).term
+        if self.pushforward is None:
+            raise self._unknown()
+        own = self.pushforward(at, tangent)
+        return (own + at.of(self.base, along) if self.name in ALONG else own).term
 
-    def _place(self, whole: Reduce) -> Place:
-        if self.name in ALONG:
-            raise UnsupportedError(
-                f"the second derivative of {written_name(whole)} is not known",
-                remedy="a determinant is differentiated twice at most; logdet(A) and inv(A) as often as needed",
-            )
-        return Place(whole)
+    def _unknown(self) -> UnsupportedError:
+        return UnsupportedError(
+            f"the second derivative of {self.base} is not known",
+            remedy="a determinant is differentiated twice at most, expm(A) once; inv(A), logdet(A) and sqrtm(A) have "
+            "all derivatives",
+        )
 
 
 MATRIX_FUNCTIONS: dict[str, MatrixFunction] = {
@@ -149,7 +176,7 @@ MATRIX_FUNCTIONS: dict[str, MatrixFunction] = {
     for row in (
         MatrixFunction(
             "inv",
-            "",
+            "{}^{{-1}}",
             2,
             pullback=lambda at, K: -(at.inverse.adjoint @ K @ at.inverse.adjoint),
             pushforward=lambda at, K: -(at.inverse @ K @ at.inverse),
@@ -161,13 +188,46 @@ MATRIX_FUNCTIONS: dict[str, MatrixFunction] = {
             "adjugate",
             r"\operatorname{{adj}}{}",
             30,
-            pullback=lambda at, K: at.of("adjugate", K.adjoint).adjoint,
+            pullback=lambda at, K: at.adjoint_of("adjugate", K),
             pushforward=lambda at, K: at.of("adjugate", K),
         ),
         MatrixFunction("adjugate_along", r"\operatorname{{adj}}{}", 60),
+        MatrixFunction(
+            "sqrtm",
+            "{}^{{1/2}}",
+            25,
+            pullback=lambda at, K: at.adjoint_of("sqrtm", K),
+            pushforward=lambda at, K: at.of("sqrtm", K),
+        ),
+        MatrixFunction(
+            "sqrtm_along",
+            r"\operatorname{{sqrt}}{}",
+            60,
+            pullback=lambda at, K: -_anticommuted(at, at.adjoint_of("sqrtm", K), adjoint=True),
+            pushforward=lambda at, K: -_anticommuted(at, at.of("sqrtm", K)),
+        ),
+        MatrixFunction(
+            "expm",
+            r"\exp{}",
+            20,
+            pullback=lambda at, K: at.adjoint_of("expm", K),
+            pushforward=lambda at, K: at.of("expm", K),
+        ),
+        MatrixFunction("expm_along", r"\exp{}", 60),
     )
 }
 """The functions of whole matrices."""
+
+
+def _anticommuted(at: Place, y: Matrix, adjoint: bool = False) -> Matrix:
+    """The derivative of the root along Y X + X Y, where X is its derivative along K; all adjoint for a pullback.
+
+    S X + X S = K, so that dS X + S dX + dX S + X dS = 0, where dS is Y.
+    """
+    x = at.of("sqrtm", at.direction)
+    if adjoint:
+        return at.adjoint_of("sqrtm", y @ x.adjoint + x.adjoint @ y)
+    return at.of("sqrtm", y @ x + x @ y)
 
 
 def matrix_of(whole: Reduce) -> Lam:
@@ -198,8 +258,16 @@ def direction_of(whole: Reduce) -> Lam | None:
 
 def arguments_of(whole: Reduce) -> tuple[Term, ...]:
     """What a program calls it with: the matrix, and that along which it is differentiated."""
-    given = (matrix_of(whole), direction_of(whole))
-    return tuple(lam(m.params, m.body) for m in given if m is not None)
+    return tuple(_named(m) for m in (matrix_of(whole), direction_of(whole)) if m is not None)
+
+
+def _named(matrix: Lam) -> Term:
+    """A matrix without its indices, where it has a name: sqrtm(A), and not (i, j) -> sqrtm(A)(i, j)."""
+    match matrix.body:
+        case App(Reduce(kind) as of, args) if kind in MATRICES and args == matrix.params:
+            return of if of.free.isdisjoint(matrix.params) else matrix
+        case _:
+            return lam(matrix.params, matrix.body)
 
 
 def written_name(whole: Reduce) -> str:
