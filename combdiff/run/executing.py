@@ -58,6 +58,11 @@ def run(
             raise ArrayError(
                 "argmax and argmin of no numbers have no value", remedy="give arrays that hold something"
             ) from problem
+        if _is_of_the_code(problem) and isinstance(problem, IndexError) and str(problem).endswith("with size 0"):
+            raise ArrayError(
+                "an array that holds nothing is read at an index that a condition keeps in range",
+                remedy="give arrays that hold something",
+            ) from problem
         if not (_is_of_the_code(problem) and str(problem).startswith(("amax()", "amin()"))):
             raise
         raise ArrayError(

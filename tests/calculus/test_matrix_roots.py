@@ -125,6 +125,26 @@ def test_derivatives_hold(name: str, mode: Callable[[str], Any]) -> None:
     assert_holds(mode(ALL[name][0]))
 
 
+@pytest.mark.parametrize("number", ["R", "C"])
+def test_the_derivative_of_a_root_moves_with_the_matrix_and_with_its_direction(number: str) -> None:
+    """Of sqrtm(A, K) by differences, forwards and backwards."""
+    matrices = f"A::{number}M{{n, n}}, K::{number}M{{n, n}}"
+    text = f"(B::{number}M{{n, n}}) -> ({matrices}) -> real(sum((i, j), sqrtm(A, K)(i, j) * B(i, j)))"
+    rng = np.random.default_rng(5)
+    over_complex = 1j if number == "C" else 0
+    B, A, K, dA, dK = rng.normal(size=(5, 3, 3)) + over_complex * rng.normal(size=(5, 3, 3))
+    A = A + 6 * np.eye(3)
+
+    def objective(B: Any, A: Any, K: Any) -> float:
+        return float((scipy.linalg.solve_sylvester(root(A), root(A), K) * B).sum().real)
+
+    of_A, of_K = cd.grad(text).compile()(B, A, K)
+    np.testing.assert_allclose(of_A, gradient_by(1, objective, [B, A, K]), rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(of_K, gradient_by(2, objective, [B, A, K]), rtol=1e-7, atol=1e-9)
+    pushed = cd.jvp(text).compile()(B, A, K, dA, dK)
+    assert np.isclose(pushed, (of_A.conj() * dA + of_K.conj() * dK).sum().real, rtol=1e-10)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", [cd.grad, cd.hvp, cd.jvp, cd.pullback, cd.jacobian, cd.simplified])
 @pytest.mark.parametrize("name", ALL)

@@ -85,6 +85,14 @@ PROGRAMS: dict[str, tuple[str, Oracle]] = {
         "(S::RM{n, n}) -> (x::RV{n}) -> sum(i, where(argmax(j, S(i, j)) + 1 < n, x(argmax(j, S(i, j)) + 1)^2))",
         lambda S, x: sum(x[_first(s) + 1] ** 2 for s in S if _first(s) + 1 < len(x)),
     ),
+    "another range": (
+        "(S::RM{k, n}, a::RV{n}, b::RV{m}) -> (x::RV{m}) -> sum((k, i), argmax(j, S(k, j)) == i, b(i) * x(i)^2) + "
+        "sum(i, argmin(j, a(j)) == i, b(i) * x(i)^2)^2",
+        lambda S, a, b, x: (
+            sum((b * x**2)[_first(s)] for s in S if _first(s) < len(x))
+            + sum((b * x**2)[[i for i in [_first(a, best=min)] if i < len(x)]]) ** 2
+        ),
+    ),
     "from the end": (
         "(S::RM{n, n}) -> (x::RV{n}) -> sum(i, x(n - 1 - argmax(j, S(i, j)))^2)",
         lambda S, x: sum(x[len(x) - 1 - _first(s)] ** 2 for s in S),

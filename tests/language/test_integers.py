@@ -99,6 +99,10 @@ PROGRAMS: dict[str, tuple[str, Oracle]] = {
         MIRROR + "(J::(N) -> X) -> (x::(X) -> R) -> sum(e, x(-J(e)) * x(J(e))^2)",
         lambda J, x: sum(x[len(x) // 2 - j] * x[len(x) // 2 + j] ** 2 for j in J),
     ),
+    "another range": (
+        "(J::(N{e}) -> N{n}, y::RV{m}) -> (x::RV{m}) -> sum((e, i), J(e) == i, y(i) * x(i)^3)",
+        lambda J, y, x: sum(y[j] * x[j] ** 3 for j in J if j < len(x)),
+    ),
     "maxima": (
         "(J::(N) -> N) -> (x::RV) -> sum(e, maximum(f, J(f) != J(e), x(J(f)))^2)",
         lambda J, x: sum(max((x[k] for k in J if k != j), default=-np.inf) ** 2 for j in J),
@@ -450,3 +454,10 @@ def test_a_periodic_index_is_not_solved_for_where_an_entry_depends_on_it(image: 
     m = np.arange(size)
     np.testing.assert_allclose(d.compile()(J=J, L=L, x=x), 2 * x * (IMAGES[image](J, L, m) % size == m))
     assert d.check()
+
+
+def test_an_array_that_holds_nothing_is_not_read_at_an_index_of_another_range() -> None:
+    f = cd.grad("(J::(N{e}) -> N{n}) -> (x::RV{m}) -> sum((e, i), J(e) == i, x(i)^2)").compile()
+    np.testing.assert_array_equal(f(np.zeros(0, int), np.zeros(0)), [])
+    with np.errstate(divide="ignore"), pytest.raises(cd.ArrayError, match="holds nothing is read at an index"):
+        f(np.array([0, 1]), np.zeros(0))

@@ -136,8 +136,10 @@ def leaves(form: Affine, slot: Domain) -> bool:
     """Whether an index may leave a plain range; where it does, it does not count, and wraps around."""
     if slot.periodic or slot.symmetric or slot.listed or len(slot.axes) > 1 or not form.coefficients:
         return False
-    if form.bare is not None or form.entry is not None:
+    if form.bare is not None:
         return False
+    if form.entry is not None:
+        return form.entry.type != Index(slot)
     return not is_kept(as_term(form), slot, ())
 
 
