@@ -189,6 +189,8 @@ def _split(e: Expr, rng: Random) -> Expr:
 
 def _is_value(e: Expr) -> bool:
     """Whether it is a number that is no literal and no index."""
+    if isinstance(e, Reduced) and e.name in ("argmax", "argmin"):
+        return False
     return isinstance(e.kind, Number) and not isinstance(e, Affine | Literal | Constant | Definition)
 
 
