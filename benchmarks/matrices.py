@@ -62,6 +62,16 @@ def kalman(F: Array, P: Array, Hm: Array, R: Array, e: Array) -> tuple[Array, Ar
     return e @ a + np.linalg.slogdet(S)[1], G @ F @ P.T + G.T @ F @ P
 
 
+def orthogonalised(H: Array, P: Array, S: Array) -> tuple[Array, Array]:
+    values, V = np.linalg.eigh(S)
+    roots = np.sqrt(values)
+    X = (V / roots) @ V.T
+    XHX = X @ H @ X
+    G = V.T @ (H @ X @ P) @ V
+    moved = -(G + G.T) / (np.outer(roots, roots) * (roots[:, None] + roots))
+    return np.vdot(XHX, P), V @ moved @ V.T
+
+
 def symmetric(rng: np.random.Generator, n: int) -> Array:
     A = rng.normal(size=(n, n))
     return A @ A.T / n + np.eye(n)
@@ -109,6 +119,13 @@ PROBLEMS: dict[str, tuple[str, Function, str, Callable[[np.random.Generator], Se
         precision,
         "lambda X, W: (lambda P: jnp.sum((X @ P) * X) - len(X) * jnp.linalg.slogdet(P)[1])(W @ W.T + jnp.eye(len(W)))",
         lambda rng: [rng.normal(size=(400, 300)), rng.normal(size=(300, 20))],
+    ),
+    "Löwdin orthogonalisation, 200": (
+        "(H::Sym, P::Sym) -> (S::Sym) -> tr(invsqrtm(S) * H * invsqrtm(S) * P)",
+        orthogonalised,
+        "lambda H, P, S: (lambda X: jnp.sum((X @ H @ X) * P))"
+        "((lambda w, V: (V / jnp.sqrt(w)) @ V.T)(*jnp.linalg.eigh(S)))",
+        lambda rng: [symmetric(rng, 200), symmetric(rng, 200), symmetric(rng, 200)],
     ),
     "Kalman step, 80 states, 40 data": (
         """(P::RM{n, n}, B::RM{m, n}, R::RM{m, m}, e::RV{m}) -> (F::RM{n, n}) -> begin
