@@ -124,10 +124,21 @@ def _where_equal(el: Elaborator, f: Term, kind: Map, values: Sequence[Term], spa
             places[n] = own = terms.fresh(value.name, param)
             el.places[own] = span
             met.append((own, value))
-    entry = terms.apply(f, *places)
+    entry = _entry(el, f, kind, places)
     for own, value in reversed(met):
         entry = terms.delta(value, own, entry)
     return terms.total([own for own, _ in met], entry)
+
+
+def _entry(el: Elaborator, f: Term, kind: Map, places: Sequence[Term]) -> Term:
+    """An entry of a tensor; what was made of tensors, as cumsum makes a sum, may read its indices as numbers."""
+    if not isinstance(f, Lam | Let):
+        return terms.apply(f, *places)
+    points = [p if isinstance(p, Var) else terms.fresh("i", slot) for p, slot in zip(places, kind.params, strict=True)]
+    entry = terms.apply(f, *points)
+    for point, place in zip(points, places, strict=True):
+        entry = entry if point is place else _at(el, point, place, entry)
+    return entry
 
 
 def _count(
