@@ -47,7 +47,7 @@ from combdiff.arrays.lower.signature import (
 )
 from combdiff.arrays.lower.signs import signs_in_front
 from combdiff.arrays.lower.solving import Solving, with_equations
-from combdiff.arrays.numbers import check_power, has_positive_zeros
+from combdiff.arrays.numbers import check_power, has_positive_zeros, is_whole
 from combdiff.arrays.passes.entries import written_at
 from combdiff.arrays.passes.outer_products import stacked
 from combdiff.arrays.passes.paths import WIDEST, Contractions, Network
@@ -178,7 +178,7 @@ class _Lowering(Solving, Guarding):
                 if self.known[var].operands:
                     self.names.setdefault(self.known[var], var.name)
         self.guards = ()
-        outputs = tuple(self.array(t) for t in self.result.outputs)
+        outputs = tuple(self._of_numbers(t) for t in self.result.outputs)
         outputs, self.names = scaled_early(outputs, self.names, self.sizes)
         outputs, self.names = cut(outputs, self.names, self.sizes)
         outputs, self.names = translated(outputs, self.names, self.sizes)
@@ -190,6 +190,14 @@ class _Lowering(Solving, Guarding):
         taken = self.parameters.used(self.taken(arguments, outputs), outputs)
         sizes = self.sizes | sizes_of_parts(outputs, self.sizes)
         return Plan((*taken, *self.optional_starts()), outputs, self.result.tupled, sizes, self.names)
+
+    def _of_numbers(self, t: Term) -> Step:
+        """An output; an array of real numbers is one of floating point, though all of them are 0 and 1."""
+        step = self.array(t)
+        counts = isinstance(t.type, Map) and isinstance(t.type.result, Index)
+        if not step.rank or counts or not is_whole(step):
+            return step
+        return self.arrays.builder.step(ops.AsFloat(), (step,), step.domains)
 
     # --- arrays ---------------------------------------------------------------------------------------------------
 
