@@ -55,6 +55,7 @@ from combdiff.terms.terms import (
     Term,
     Tuple,
     Var,
+    call,
     domains_compared,
     holds_entries,
     power,
@@ -329,6 +330,10 @@ class Reader:
         match t:
             case Var() if not isinstance(t.kind, Number | Index):
                 return Factor((8, self.names.get(t, -t.uid), 0, ""), ((False, (), 1),), real=not is_complex(t.kind))
+            case Reduce("norm", Lam(params, Tuple((mark, body)))):
+                # ‖x‖ is the root of a sum of squares, and is ‖−x‖ and ‖x'‖
+                squares = Lam(params, Tuple((mark, call("abs2", body))))
+                return Operation("norm", (self._whole(squares),), real=True)
             case Diff(kind, of) | Reduce(kind, of):
                 return Operation(kind, (self._whole(of),), real=not is_complex(t.type))
             case Proj(item, of):
