@@ -121,7 +121,7 @@ PROBLEMS: dict[str, tuple[str, Function, str, Callable[[np.random.Generator], Se
         lambda rng: [rng.normal(size=(400, 300)), rng.normal(size=(300, 20))],
     ),
     "Löwdin orthogonalisation, 200": (
-        "(H::Sym, P::Sym) -> (S::Sym) -> tr(invsqrtm(S) * H * invsqrtm(S) * P)",
+        "(H::Sym, P::Sym) -> (S::Sym) -> begin; X = invsqrtm(S); tr(X * H * X * P); end",
         orthogonalised,
         "lambda H, P, S: (lambda X: jnp.sum((X @ H @ X) * P))"
         "((lambda w, V: (V / jnp.sqrt(w)) @ V.T)(*jnp.linalg.eigh(S)))",

@@ -602,7 +602,7 @@ class OfMatrices(Op):
     """A function of the matrices in the last two axes, `det`, `inv` …; of two operands its derivative along the other.
 
     Its value is a number, or a matrix in the last two axes, for each index of the axes before them. Roots of matrices
-    that are `hermitian` come from their eigenvectors.
+    that are `hermitian` come from their eigenvectors, `Factors(eigen=True)` of one matrix or those of a stack.
     """
 
     name: ClassVar[str] = "of_matrices"
@@ -618,11 +618,13 @@ class OfMatrices(Op):
 class Factors(Op):
     """The LU factors of a matrix, or Cholesky's of one that is Hermitian and `positive`, for several solutions.
 
-    Rows and columns of the matrix are the first and the second half of its axes.
+    Rows and columns of the matrix are the first and the second half of its axes. With `eigen`, the eigenvalues and
+    eigenvectors of a Hermitian one, for functions of it.
     """
 
     name: ClassVar[str] = "factors"
     positive: bool = False
+    eigen: bool = False
 
 
 @dataclass(frozen=True, slots=True)

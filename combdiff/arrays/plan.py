@@ -257,13 +257,16 @@ class Plan(Shown):
             case ops.Solve():
                 n = isqrt(self.entries(step.operands[0]))
                 return (2 * n**3 // 3 + 2 * n * self.entries(step)) * (4 if step.complex else 1)
+            case ops.Factors(eigen=True):
+                return 9 * self.entries(step) * isqrt(self.entries(step)) * (4 if step.complex else 1)
             case ops.Factors(positive):
                 return (2 - positive) * self.entries(step) * isqrt(self.entries(step)) * (4 if step.complex else 1) // 3
             case ops.OfMatrices(kind):
                 matrix = step.operands[0]
                 n = self.sizes.get(matrix.domains[-1], matrix.domains[-1].count or 1)
                 weight = 4 if step.complex else 1
-                return round(MATRIX_FUNCTIONS[kind].work * weight * n * self.entries(matrix))
+                work = 4 * len(step.operands) if isinstance(matrix.op, ops.Factors) else MATRIX_FUNCTIONS[kind].work
+                return round(work * weight * n * self.entries(matrix))
             case ops.Call() | ops.Unknown():
                 return _CALL_FLOPS * self.entries(step)
             case ops.Put():
@@ -308,8 +311,8 @@ class Plan(Shown):
                 return "Newton's method"
             case Scan():
                 return "loop"
-            case ops.Factors(positive):
-                return "Cholesky" if positive else "LU"
+            case ops.Factors(positive, eigen):
+                return "eigenvectors" if eigen else "Cholesky" if positive else "LU"
             case ops.OfMatrices(kind):
                 return kind
             case ops.LaidOut() | ops.Stack():

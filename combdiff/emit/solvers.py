@@ -139,23 +139,23 @@ SQRTM_ALONG = '''def sqrtm_along(matrix, direction):
     stacks = (np.broadcast_to(each, shape).reshape(-1, *shape[-2:]) for each in (sqrtm(matrix), direction))
     return np.reshape([solve_sylvester(root, root, each) for root, each in zip(*stacks)], shape)'''
 
-_EIGEN = """    values, vectors = np.linalg.eigh(matrix)
+_EIGEN = """    values, vectors = eigen
     # an eigenvalue that is all rounding may lie below 0
     noise = 1e-15 * abs(values).sum(-1)[..., None]
-    roots = np.sqrt(np.where(abs(values) <= noise, 0 * values, values).astype(matrix.dtype))
+    roots = np.sqrt(np.where(abs(values) <= noise, 0 * values, values).astype(vectors.dtype))
     adjoint = vectors.conj().swapaxes(-1, -2)
 """
 
 HERMITIAN_SQRTM = (
-    '''def hermitian_sqrtm(matrix):
-    """The principal root of a Hermitian matrix; nan where a real one has none that is real."""
+    '''def hermitian_sqrtm(eigen):
+    """The principal root of a Hermitian matrix with these eigenvectors; nan where a real one has none that is real."""
 '''
     + _EIGEN
     + """    return (vectors * roots[..., None, :]) @ adjoint"""
 )
 
 HERMITIAN_SQRTM_ALONG = (
-    '''def hermitian_sqrtm_along(matrix, direction):
+    '''def hermitian_sqrtm_along(eigen, direction):
     """The X with S X + X S = K, for the root S of a Hermitian matrix and a direction K."""
 '''
     + _EIGEN
@@ -302,20 +302,30 @@ _IN_LIBRARIES = {"det": "det({})", "inv": "inv({})", "logabsdet": "slogdet({})[1
 """Functions of matrices that array libraries have."""
 
 
-def of_matrices(w: Writer, step: Step, op: ops.OfMatrices) -> Text:
-    """`np.linalg.inv(A)`, or a function that the text brings along."""
+def _refuse_matrices(w: Writer, name: str) -> None:
     if not w.spelling.solve:
         raise UnsupportedError(
-            f"the result has the function {op.kind} of a matrix, which combdiff does not support for {w.spelling.name}",
-            about=Mention(op.kind, called=True),
+            f"the result has the function {name} of a matrix, which combdiff does not support for {w.spelling.name}",
+            about=Mention(name, called=True),
             remedy='choose another backend, such as "numpy"',
         )
+
+
+def of_matrices(w: Writer, step: Step, op: ops.OfMatrices) -> Text:
+    """`np.linalg.inv(A)`, or a function that the text brings along."""
+    _refuse_matrices(w, op.kind)
     name = solver_of(step, w.spelling)
     template = f"{name}({{}})" if name else w.spelling.linear_algebra + _IN_LIBRARIES[op.kind]
-    return Text(template.format(", ".join(w.refer(o).code for o in step.operands)), ATOM)
+    first, *along = (w.refer(o).code for o in step.operands)
+    if op.hermitian and not isinstance(step.operands[0].op, ops.Factors):
+        first = f"{w.spelling.linear_algebra}eigh({first})"
+    return Text(template.format(", ".join([first, *along])), ATOM)
 
 
 def factors(w: Writer, step: Step, op: ops.Factors) -> Text:
+    if op.eigen:
+        _refuse_matrices(w, "sqrtm")
+        return Text(f"{w.spelling.linear_algebra}eigh({w.refer(step.operands[0]).code})", ATOM)
     _refuse_equations(w)
     template = w.spelling.cholesky if op.positive else f"{solver_of(step, w.spelling)}({{0}})"
     return Text(template.format(_as_matrix(w, step.operands[0]).code), ATOM)

@@ -122,6 +122,9 @@ def of_matrices(low: Lowering, t: Reduce) -> Value:
     over_complex = is_complex(t.type)
     law = HERMITIAN if is_complex(t.body.type) else SYMMETRIC
     hermitian = t.kind in ("sqrtm", "sqrtm_along") and law in laws_of_matrix(t, {}, ())
+    if hermitian and not outer:
+        matrix, *along = arrays
+        arrays = (low.arrays.builder.step(ops.Factors(eigen=True), (matrix,), matrix.domains), *along)
     op = ops.OfMatrices(t.kind, hermitian)
     step = low.arrays.builder.step(op, arrays, map(domain_of, (*outer, *own)), over_complex)
     return Value(step, (*outer, *own))

@@ -101,7 +101,7 @@ SPELLING = Spelling(
         ),
         "    from scipy.linalg import expm\n\n": "    expm = torch.linalg.matrix_exp\n",
         "np.eye(n, dtype=matrix.dtype)": "torch.eye(n, dtype=matrix.dtype, device=matrix.device)",
-        ".astype(matrix.dtype)": ".to(matrix.dtype)",
+        ".astype(vectors.dtype)": ".to(vectors.dtype)",
         "np.empty(shape, dtype=kind)": "torch.empty(shape, dtype=kind, device=states[0].device)",
         "np.": "torch.",
     },
