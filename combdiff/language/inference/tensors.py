@@ -16,6 +16,7 @@ from combdiff.language import habits
 from combdiff.language.inference.fit import fit
 from combdiff.language.inference.scope import Ready, Scope
 from combdiff.language.parsing.syntax import (
+    Apply,
     Arithmetic,
     Caret,
     Dotted,
@@ -63,14 +64,17 @@ def arithmetic(el: Elaborator, e: Arithmetic, scope: Scope) -> Term:
 
     Raises LanguageError where it is a row, or a unit matrix whose size nothing tells.
     """
-    found = operation(el, e, scope)
+    return _standing_alone(operation(el, e, scope), e.span)
+
+
+def _standing_alone(found: Operand, span: Span) -> Term:
     match found:
         case Unit():
-            raise _sizeless(e.span)
+            raise _sizeless(span)
         case Row():
             raise LanguageError(
                 "a row stands alone here, and is only known within a product",
-                span=e.span,
+                span=span,
                 remedy="multiply it at once, x' * y, or write the vector of conjugates: i -> x(i)'",
             )
         case _:
@@ -88,9 +92,23 @@ def operand(el: Elaborator, e: Expr, scope: Scope) -> Operand:
             return Unit(ONE)
         case Plus() | Times() | Caret() | Prime() | LeftDivision() | Dotted() | Each():
             return operation(el, e, scope)
+        case Apply(Name("transpose"), (arg,), span) if scope.find("transpose") is None:
+            return _transposed(el, operand(el, arg, scope), arg.span, scope, span)
         case _:
             term = el.expr(e, scope)
             return term if _is_tensor(term) else el.number(Ready(term, e.span) if not isinstance(e, Name) else e, scope)
+
+
+def _transposed(el: Elaborator, of: Operand, place: Span, scope: Scope, span: Span) -> Operand:
+    """`transpose(x)`: a row of a vector, without conjugates, and the vector of a row."""
+    if isinstance(of, Row):
+        return of.of
+    if isinstance(of, Unit):
+        return of
+    if not (_is_tensor(of) and len(_slots(of)) == 1):
+        return named(el, "transpose", (Ready(of, place),), scope, span)
+    own = _indices(el, of, place)
+    return Row(Lam(own, terms.apply(of, *own)))
 
 
 def operation(el: Elaborator, e: Arithmetic, scope: Scope) -> Operand:
@@ -419,6 +437,8 @@ def named(el: Elaborator, name: str, args: Sequence[Expr | Ready], scope: Scope,
     ranks = RANKS[name]
     if len(args) != len(ranks):
         raise LanguageError(f"{name} takes {counted(len(ranks), 'argument')}", span=span, remedy=f"write {_HOW[name]}")
+    if name == "transpose" and not isinstance(args[0], Ready):
+        return _standing_alone(_transposed(el, operand(el, args[0], scope), args[0].span, scope, span), span)
     given = []
     for arg, rank in zip(args, ranks, strict=True):
         term = el.expr(arg, scope)
@@ -467,7 +487,7 @@ RANKS = {"tr": (2,), "transpose": (2,), "diag": (2,), "Diagonal": (1,), "dot": (
 """Functions of whole tensors, by the ranks that they take."""
 _HOW = {
     "tr": "tr(A), for A::RM",
-    "transpose": "transpose(A), for A::RM",
+    "transpose": "transpose(A), for A::RM; of a vector it is a row, which stands in a product: transpose(x) * y",
     "diag": "diag(A) for the diagonal of a matrix, Diagonal(x) for the matrix with the diagonal x",
     "Diagonal": "Diagonal(x) for the matrix with the diagonal x, diag(A) for the diagonal of a matrix",
     "dot": "dot(x, y), which is x' * y",
