@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from itertools import product
 
 import numpy as np
+import scipy.linalg
 
 Point = tuple[int, ...]
 Node = tuple  # (kind, parts …)
@@ -457,6 +458,8 @@ class Parser:
 SIGNS: list[tuple[str, Callable[[Parser], Node]]] = [
     (r"\det", lambda p: ("determinant", *p.listed(p.opened()))),
     (r"\operatorname{adj}", lambda p: ("adjugate", p.listed(p.opened()))),
+    (r"\operatorname{expm}", lambda p: ("of a matrix", scipy.linalg.expm, p.listed(p.opened()))),
+    (r"\operatorname{sqrtm}", lambda p: ("of a matrix", scipy.linalg.sqrtm, p.listed(p.opened()))),
     (r"\frac{", Parser.fraction),
     (r"\sqrt{", lambda p: ("call", r"\sqrt", p.braced())),
     (r"\left(", lambda p: p.bracketed(r"\right)")),
@@ -506,6 +509,12 @@ class Evaluator:
                 return self.value(of, env).adjoint
             case ("adjugate", of):
                 return adjugate(*(self.value(one, env) for one in of))
+            case ("of a matrix", function, of):
+                return of_blocks(function, *(self.value(one, env) for one in of))
+            case ("pow", of, ("divided", ("number", 1), ("number", 2))) if isinstance(
+                whole := self.value(of, env), Tensor
+            ):
+                return Tensor(scipy.linalg.sqrtm(whole.array), whole.slots[::-1])
             case ("pow", of, ("neg", ("number", 1))) if isinstance(whole := self.value(of, env), Tensor):
                 return Tensor(np.linalg.inv(whole.array), whole.slots[::-1])
             case ("pow", ("map", _, _) as of, _):
@@ -724,7 +733,7 @@ class Evaluator:
         match node:
             case ("entry", ("name", tensor), subscripts) if isinstance(env.get(tensor), Tensor):
                 found.append((env[tensor], subscripts))
-            case ("entry", ("pow" | "adjugate", *_) as whole, subscripts):
+            case ("entry", ("pow" | "adjugate" | "of a matrix", *_) as whole, subscripts):
                 with contextlib.suppress(KeyError, UnreadableError):  # it may hold indices of sums within
                     found.append((self.value(whole, env), subscripts))
         return found
@@ -783,6 +792,15 @@ def adjugate(of: Tensor, along: Tensor | None = None) -> Tensor:
         return Tensor(det * inverse, of.slots[::-1])
     moved = inverse @ along.array
     return Tensor(det * (np.trace(moved) * inverse - moved @ inverse), of.slots[::-1])
+
+
+def of_blocks(function: Callable[[np.ndarray], np.ndarray], of: Tensor, along: Tensor | None = None) -> Tensor:
+    """A function of a matrix, or its derivative along another, which is a block of that of a matrix of blocks."""
+    if along is None:
+        return Tensor(function(of.array), of.slots[::-1])
+    n = len(of.array)
+    blocks = np.block([[of.array, along.array], [np.zeros((n, n)), of.array]])
+    return Tensor(function(blocks)[:n, n:], of.slots[::-1])
 
 
 def mentions(node: object, name: str) -> bool:

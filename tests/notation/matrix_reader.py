@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 import numpy as np
+import scipy.linalg
 
 from tests.notation.latex_reader import UnreadableError
 
@@ -38,6 +39,7 @@ LATEX_SIGNS = {
     r"\otimes": "⊗",
     r"\cdot": "·",
     r"\operatorname{tr}(": "tr(",
+    r"\operatorname{expm}(": "expm(",
     r"\operatorname{diag}(": "diag(",
     r"\operatorname{diagonal}(": "diagonal(",
     r"\operatorname{vec}(": "vec(",
@@ -65,6 +67,7 @@ LATEX_SIGNS = {
 }
 TEXT_SIGNS = ["ᵀ", "†", "𝟏", "𝐈", "∘", "⊘", "⊙", "⊗", "·", "‖", "[", "]", "≤", "π", "∇", "conj(", "tr(", "diag("]
 TEXT_SIGNS += ["⁻¹", "⁻ᵀ", "⁻†", "⁺", "det(", "logdet(", "diagonal(", "vec(", "softmax(", "logsumexp(", "im"]
+TEXT_SIGNS += ["sqrtm(", "expm("]
 COMMON = ["(", ")", "{", "}", "+", "-", "/", ",", ":", "^", "_"]
 MIXED = {"∘", "⊘", "⊙", "⊗", ":", "·"}
 
@@ -276,7 +279,7 @@ class Reader:
         if by_entry or base.is_number:
             return each(lambda array: np.power(array + 0.0, exponent.array()[0, 0]), base)
         fit(base.rows, base.columns)
-        return each(lambda array: np.linalg.matrix_power(array, int(exponent.array()[0, 0])), base)
+        return each(lambda array: raised(array, exponent.array()[0, 0]), base)
 
     def atom(self) -> Matrix:
         token = self.left.pop(0)[0] if self.left else "the end"
@@ -475,6 +478,14 @@ def number(of: Matrix) -> Matrix:
     return of
 
 
+def raised(array: Array, exponent: complex) -> Array:
+    """A power of a matrix: a whole one, or its root."""
+    if exponent == 0.5:
+        return scipy.linalg.sqrtm(array)
+    assert exponent == int(exponent.real), "a whole number"
+    return np.linalg.matrix_power(array, int(exponent.real))
+
+
 def of_square(function: Callable[[Array], Array]) -> Callable[[Matrix], Matrix]:
     def operation(of: Matrix) -> Matrix:
         fit(of.rows, of.columns)
@@ -539,6 +550,8 @@ WHOLE = {
     "tr": trace,
     "det": of_square(np.linalg.det),
     "logdet": of_square(lambda array: np.linalg.slogdet(array)[1]),
+    "expm": lambda of: each(scipy.linalg.expm, of),
+    "sqrtm": lambda of: each(scipy.linalg.sqrtm, of),
     "diag": diagonal_matrix,
     "diagonal": diagonal_of,
     "vec": vec,

@@ -201,19 +201,19 @@ MATRIX_FUNCTIONS: dict[str, MatrixFunction] = {
         ),
         MatrixFunction(
             "sqrtm_along",
-            r"\operatorname{{sqrt}}{}",
+            r"\operatorname{{sqrtm}}{}",
             60,
             pullback=lambda at, K: -_anticommuted(at, at.adjoint_of("sqrtm", K), adjoint=True),
             pushforward=lambda at, K: -_anticommuted(at, at.of("sqrtm", K)),
         ),
         MatrixFunction(
             "expm",
-            r"\exp{}",
+            r"\operatorname{{expm}}{}",
             20,
             pullback=lambda at, K: at.adjoint_of("expm", K),
             pushforward=lambda at, K: at.of("expm", K),
         ),
-        MatrixFunction("expm_along", r"\exp{}", 60),
+        MatrixFunction("expm_along", r"\operatorname{{expm}}{}", 60),
     )
 }
 """The functions of whole matrices."""
