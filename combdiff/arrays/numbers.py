@@ -117,7 +117,7 @@ def is_whole(step: Step) -> bool:
 
 
 def has_positive_zeros(step: Step) -> bool:
-    """Whether the parts of complex numbers that are 0 have the sign +, as those of arguments are taken to have.
+    """Whether numbers, or parts of complex ones, that are 0 have the sign +, as those of arguments are taken to have.
 
     >>> from combdiff.arrays.plan import Builder
     >>> make = Builder().step
@@ -133,9 +133,9 @@ def has_positive_zeros(step: Step) -> bool:
         case ops.Call("complex"):
             return not step.operands[0].complex
         case ops.Where():
-            return all(has_positive_zeros(o) for o in step.operands[2:] if o.complex)
+            return all(has_positive_zeros(o) for o in step.operands[2:] if o.complex or not step.complex)
         case ops.Add(coefficients) if all(c.real > 0 and not c.imag for c in coefficients):
-            return all(has_positive_zeros(o) for o in step.operands if o.complex)
+            return all(has_positive_zeros(o) for o in step.operands if o.complex or not step.complex)
         case _:
             return False
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import combdiff as cd
 from combdiff.meaning.evaluate import evaluate
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import Call, Term, Var, fresh
 from combdiff.terms.types import COMPLEX, REAL, is_complex
+from tests.emit.array_libraries import Numbers
 from tests.function_points import applied, points_of
 
 Z = fresh("z", COMPLEX)
@@ -143,3 +145,15 @@ def test_the_angle_of_a_tiny_number_has_a_finite_derivative() -> None:
 def test_a_function_at_a_number(name: str, numbers: tuple[float, ...], expected: float) -> None:
     t, variables = applied(name, REAL)
     assert at(t, variables, *numbers) == pytest.approx(expected, rel=1e-15)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "jax", "torch"])
+@pytest.mark.parametrize("e", ["-x(0)", "-3 * x(0)", "sum(i, -x(i))", "sum(i::N{n}, -x(0))", "x(0) * x(1)"])
+def test_the_angle_of_zero_is_zero_whatever_its_sign(e: str, backend: str) -> None:
+    """Arithmetic makes a zero with the sign −, whose angle would be π."""
+    library = Numbers(backend)
+    x = np.array([0.0, -1.0])
+    x = np.zeros(2) if "sum(i, " in e else x
+    f = cd.simplified(f"(x::RV{{n}}) -> angle({e})").compile(backend)
+    assert library.back(f(library.to(x))) == 0
+    assert evaluate(cd.simplified(f"(x::RV{{n}}) -> angle({e})").term, {})(x) == 0

@@ -26,7 +26,7 @@ def factored(
     >>> y = make(ops.Solve(), (make(ops.Permute((1, 0)), (A,), (n, n)), x), (n,))
     >>> (y,), _ = factored((y,), {}, {})
     >>> y.op, y.operands[0].op
-    (Solve(adjoint=True), Factors(positive=False))
+    (Solve(adjoint=True), Factors(positive=False, eigen=False))
     """
     steps = ordered(outputs)
     found = {step: _seen_through(step.operands[0]) for step in steps if _is_system(step)}

@@ -278,7 +278,9 @@ class _Lowering(Solving, Guarding):
         """A power, or a function of the language, entry by entry."""
         if isinstance(t, Call):
             values = self.operands(t, t.args, wanted)
-            values = [self._off_cut(v) for v in values] if SCALAR_FUNCTIONS[t.primitive].has_cut else values
+            if SCALAR_FUNCTIONS[t.primitive].has_cut:
+                # the angle of a real number is 0 or π, and that of −0 would be π
+                values = [self._off_cut(v, real=t.primitive == "angle") for v in values]
             return self.arrays.elementwise(ops.Call(t.primitive), values, wanted, is_complex(t.type))
         if isinstance(t.base, Const) and isinstance(t.exponent, Const):
             check_power(t.base, t.exponent)
@@ -286,9 +288,9 @@ class _Lowering(Solving, Guarding):
         base = base if isinstance(t.exponent, Const) and t.exponent.is_integer else self._off_cut(base)
         return self.arrays.elementwise(ops.Power(), [base, exponent], wanted, is_complex(t.type))
 
-    def _off_cut(self, value: Value) -> Value:
+    def _off_cut(self, value: Value, real: bool = False) -> Value:
         """The value without the negative zeros that arithmetic makes: on a cut a function has its value from above."""
-        if not value.step.complex or has_positive_zeros(value.step):
+        if not (value.step.complex or real) or has_positive_zeros(value.step):
             return value
         return self.arrays.elementwise(ops.Add((ONE, ONE)), [value, self.arrays.number(ZERO)], value.labels)
 
