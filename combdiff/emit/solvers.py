@@ -115,7 +115,7 @@ SQRTM = '''def sqrtm(matrix):
     rounding = 1e-6 * np.abs(root).max((-2, -1), keepdims=True)
     return np.where(np.abs(root.imag).max((-2, -1), keepdims=True) <= rounding, root.real, np.nan)'''
 
-# where there is no SciPy: the iteration of Denman and Beavers (Higham, Functions of Matrices, 2008, Eq. 6.29)
+# where there is no SciPy: the iteration of Denman and Beavers (Higham, Functions of Matrices, 2008, Section 6.5)
 _ITERATED_SQRTM = '''def sqrtm(matrix):
     """The principal root of a matrix; nan where a real one has none that is real."""
     n = matrix.shape[-1]

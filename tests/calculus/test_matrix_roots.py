@@ -163,7 +163,7 @@ def test_libraries_agree_with_numpy(library: Numbers, name: str) -> None:
         pytest.skip("Dask has no functions of matrices")
     text, _ = ALL[name]
     d = cd.grad(text)
-    for n in (0, 1, 2, 3, 5):
+    for n in (0, 1, 3):
         arrays = given(text, n)
         theirs = d.compile(library.name, value=True)(*map(library.to, arrays))
         for found, wanted in zip(theirs, d.compile(value=True)(*arrays), strict=True):

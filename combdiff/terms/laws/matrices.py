@@ -8,7 +8,7 @@
     expm        Σ Aⁿ / n!; `expm(A, K)` is its derivative at A along K
 
 The derivative f'(A) along K of a function that is a power series or a limit of such has the adjoint f'(Aᴴ), which is
-the adjoint matrix of f'(A) along Kᴴ (Higham, Functions of Matrices, 2008, Theorem 3.9 and Section 3.2).
+the adjoint matrix of f'(A) along Kᴴ (Higham, Functions of Matrices, 2008, Chapter 3).
 
 A row is written with matrices as on paper (`Matrix`); it meets indices only when an entry is asked for. The reduction
 of a matrix function has the mark 1 where others say what takes part, and that of a derivative along K the entries of K.
