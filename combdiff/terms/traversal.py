@@ -58,6 +58,9 @@ def apply(function: Term, *args: Term) -> Term:
             return apply(diff("adjoint", of), args[-1])
         case Reduce():
             return App(function, tuple(args))
+        case _ if not args:
+            # what stands for an argmax while indices meet
+            return App(function, ())
         case _:
             return _without_number(App(function, tuple(args)))
 

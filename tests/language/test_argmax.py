@@ -309,3 +309,11 @@ def test_index_arithmetic_in_the_condition_of_a_ring_is_its_representative(objec
         allowed = [i for i in range(n) if (i + 2) % n > 0]
         best = (max if "argmax" in objective else min)(allowed, key=lambda i: a[i], default=0)
         np.testing.assert_array_equal(gradient(a, np.ones(n)), np.eye(n)[best])
+
+
+def test_an_argmax_of_a_definition_meets_an_index() -> None:
+    d = cd.grad("(x::RV) -> begin rho = (i::N) -> x(0); sum(i, argmin(j, rho(j)) == i, rho(i) * x(i)) end")
+    assert_holds(d)
+    value, gradient = d.compile(value=True)(np.array([2.0, 3.0, 5.0]))
+    assert value == 4
+    np.testing.assert_array_equal(gradient, [4, 0, 0])
