@@ -132,7 +132,7 @@ def gives_the_form(row: Row) -> str:
             np.allclose(v.ravel(), wanted.ravel()) for v in (value, value.T if "jacobian" in row.name else value)
         )
         return "yes" if same else f"other numbers: {found}"
-    except Exception as error:
+    except Exception as error:  # what SymPy cannot do it tells by errors of many kinds, and each is its answer
         return f"{type(error).__name__}: {str(error)[:80]}"
 
 
