@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from combdiff.derivation import Derivation
+    from combdiff.meaning import quadrature
     from combdiff.meaning.registering import register
 
 __version__ = "0.2.0"
@@ -41,6 +42,7 @@ __all__ = [
     "jacobian",
     "jvp",
     "pullback",
+    "quadrature",
     "register",
     "simplified",
     "tracebacks",
@@ -49,7 +51,7 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    return [*globals(), "Derivation", "register"]
+    return [*globals(), "Derivation", "quadrature", "register"]
 
 
 def __getattr__(name: str) -> object:
@@ -58,6 +60,10 @@ def __getattr__(name: str) -> object:
         from combdiff.derivation import Derivation
 
         return Derivation
+    if name == "quadrature":
+        from combdiff.meaning import quadrature
+
+        return quadrature
     if name == "register":
         from combdiff.meaning.registering import register
 

@@ -219,25 +219,26 @@ class Derivation:
         pack: str | Sequence[str] = (),
         memory: int | str | None = None,
         distances: Distances = "differences",
+        checkpoint: bool = False,
         ir: bool = False,
         **shapes: object,
     ) -> Plan:
         """The array operations that compute the result for arrays of the given shapes; prints as a table of costs.
 
         With `ir` it prints as an array program, one operation in a line; `combdiff.arrays.text.read` reads this text
-        back. `value`, `pack`, `memory` and `distances` have the same meaning as for `compile`; if the program has a
-        parameter of such a name, write `value_=True`. Raises BudgetError if `memory` (bytes, or text such as "2 GB") is
-        too small.
+        back. `value`, `pack`, `memory`, `distances` and `checkpoint` have the same meaning as for `compile`; if the
+        program has a parameter of such a name, write `value_=True`. Raises BudgetError if `memory` (bytes, or text such
+        as "2 GB") is too small.
         """
         from combdiff.arrays.lower.lower import guessed_sizes
         from combdiff.arrays.packing.packed_plan import packed
-        from combdiff.arrays.passes.memory import bytes_of
+        from combdiff.arrays.passes.loops.memory import bytes_of
         from combdiff.arrays.passes.schedule import scheduled
         from combdiff.arrays.shapes import sizes_of
         from combdiff.emit.emit import spelling_of
 
         given = self._given(shapes)
-        forms = self._runnable(given.option("value", value, False), given.option("distances", distances, "differences"))
+        forms = self._runnable(given.option("value", value, False), *_how(given, distances, checkpoint))
         pack, memory = given.option("pack", pack, ()), given.option("memory", memory, None)
         as_text = bool(given.option("ir", ir, False))
         backend = given.keyword("backend", backend)
@@ -258,6 +259,7 @@ class Derivation:
         pack: str | Sequence[str] = (),
         memory: int | str | None = None,
         distances: Distances = "differences",
+        checkpoint: bool = False,
         name: str = "",
         **shapes: object,
     ) -> str:
@@ -275,19 +277,18 @@ class Derivation:
         given = self._given(shapes)
         value, hvp = given.option("value", value, False), given.option("hvp", hvp, False)
         pack, memory = given.option("pack", pack, ()), given.option("memory", memory, None)
-        distances = given.option("distances", distances, "differences")
+        how = _how(given, distances, checkpoint)
         backend = given.keyword("backend", backend)
         _, names, limit = self._limits(False, pack, memory)
         name = given.option("name", name, "") or self.function_name(value, hvp)
         if not name.isidentifier() or iskeyword(name) or name in spelling_of(backend).reserved:
             raise UnsupportedError(f"a function cannot be called {name!r} here", remedy='give a name such as "energy"')
-        title = self._title(value)
         with told_where(self.text, self.name):
+            code = backend, name, self._title(value), names, limit
             if hvp:
-                joint = self._joint(value, distances)
-                return products_source(joint, backend, name, title, names, limit, sizes_of(joint.term, given.rest))
-            forms = self._runnable(value, distances)
-            return source(forms, sizes_of(forms.formula, given.rest), backend, name, title, names, limit)
+                joint = self._joint(value, *how)
+                return products_source(joint, *code, sizes_of(joint.term, given.rest))
+            return source(forms := self._runnable(value, *how), sizes_of(forms.formula, given.rest), *code)
 
     @overload
     def compile(
@@ -300,6 +301,7 @@ class Derivation:
         pack: str | Sequence[str] = (),
         memory: int | str | None = None,
         distances: Distances = "differences",
+        checkpoint: bool = False,
         structured: bool = False,
     ) -> Compiled[tuple[Any, ...]]: ...
 
@@ -314,6 +316,7 @@ class Derivation:
         pack: str | Sequence[str] = (),
         memory: int | str | None = None,
         distances: Distances = "differences",
+        checkpoint: bool = False,
         structured: bool = False,
     ) -> Compiled[tuple[Any, ...]]: ...
 
@@ -328,6 +331,7 @@ class Derivation:
         pack: str | Sequence[str] = (),
         memory: int | str | None = None,
         distances: Distances = "differences",
+        checkpoint: bool = False,
         structured: bool = False,
     ) -> Compiled[Any]: ...
 
@@ -341,6 +345,7 @@ class Derivation:
         pack: str | Sequence[str] = (),
         memory: int | str | None = None,
         distances: Distances = "differences",
+        checkpoint: bool = False,
         structured: bool = False,
     ) -> Compiled[Any]:
         """A function of arrays. Its arguments are the given arrays, then the unknowns, then the cotangents.
@@ -352,9 +357,10 @@ class Derivation:
         arrays that a call makes, including its results, at any time; loops over an index keep to the limit. Raises
         ArrayError if an array does not fit, and BudgetError, before any work, if no loops keep to the limit.
 
-        Squared distances Σ (x − y)² are computed from differences. With `distances="expanded"` they are computed as
-        Σ x² + Σ y² − 2 Σ x y, whose product of matrices is several times faster. But they lose digits if points are
-        near one another, and a squared distance may be slightly negative.
+        Squared distances Σ (x − y)² are made of differences. `distances="expanded"` multiplies them out: a product of
+        matrices, several times faster, which loses digits (and signs) where points are near one another.
+
+        With `checkpoint=True` a loop stores √T of the states that the loop backwards needs, and runs again from there.
 
         `pack=("J",)` makes a packed copy of J in the first call with an array; later calls with the same array read
         only this copy. If J has symmetries, the copy has only the rows from which the others follow. The docstring of
@@ -367,8 +373,8 @@ class Derivation:
         code = backend, self.function_name(value, hvp), self._title(value), *self._limits(check, pack, memory)
         with told_where(self.text, self.name):
             if structured:
-                return self._blocks(value, hvp, distances, *code)
-            return self._compiled(value, hvp, distances, *code)
+                return self._blocks(value, hvp or checkpoint, distances, *code)
+            return self._compiled(value, hvp, distances, checkpoint, *code)
 
     def _given(self, values: Mapping[str, object]) -> Given:
         """What a caller gave by name, next to the names of the program."""
@@ -376,32 +382,34 @@ class Derivation:
 
         return Given.of(self.term, values)
 
-    def _compiled(self, value: bool, hvp: bool, distances: Distances, *code: Any) -> Compiled[Any]:
+    def _compiled(self, value: bool, hvp: bool, distances: Distances, checkpoint: bool, *code: Any) -> Compiled[Any]:
         """The function that returns whole arrays."""
         from combdiff.run.compiled import Compiled
         from combdiff.run.hessian import CompiledHessian
 
-        joint = self._joint(value, distances) if hvp else None
-        return CompiledHessian(joint, *code) if joint else Compiled(self._runnable(value, distances), *code)
+        if hvp:
+            return CompiledHessian(self._joint(value, distances, checkpoint), *code)
+        return Compiled(self._runnable(value, distances, checkpoint), *code)
 
     def _limits(
         self, check: Check, pack: str | Sequence[str], memory: int | str | None
     ) -> tuple[Check, tuple[str, ...], int | None]:
         """How much is checked, what is packed, and how many bytes there are."""
-        from combdiff.arrays.passes.memory import bytes_of
+        from combdiff.arrays.passes.loops.memory import bytes_of
 
         if check not in ("sample", "full", False):
             raise UnsupportedError(f"check is {check!r}", remedy='give "sample", "full" or False')
         return check, self._names_to_pack(pack), bytes_of(memory)
 
-    def _blocks(self, value: bool, hvp: bool, distances: Distances, *code: Any) -> Compiled[Any]:
+    def _blocks(self, value: bool, others: bool, distances: Distances, *code: Any) -> Compiled[Any]:
         """The function that returns only the entries that are not zero."""
         from combdiff.arrays.lower.signature import result_of
         from combdiff.run.structured import CompiledBlocks
 
-        if hvp or distances != "differences":
+        if others or distances != "differences":
             raise UnsupportedError(
-                "structured=True does not work with hvp or distances", remedy="leave hvp and distances out"
+                "structured=True does not work with hvp, distances or checkpoint",
+                remedy="leave hvp, distances and checkpoint out",
             )
         formula = self._runnable(value).formula
         count = len(result_of(self.term).outputs)
@@ -519,12 +527,12 @@ class Derivation:
 
         return derived_again(self, "hvp", self.program, simplifier_like(self, self.expand))
 
-    def _runnable(self, value: bool, distances: Distances = "differences") -> Forms:
+    def _runnable(self, value: bool, distances: Distances = "differences", checkpoint: bool = False) -> Forms:
         """The derivative in the forms that can be run, with the objective's `value` first."""
         if distances not in ("differences", "expanded"):
             raise UnsupportedError(f"distances is {distances!r}", remedy='give "differences" or "expanded"')
         forms = self._with_value if value else self._without_value
-        return replace(forms, distances=distances)
+        return replace(forms, distances=distances, checkpoint=checkpoint)
 
     @cached_property
     def _without_value(self) -> Forms:
@@ -548,8 +556,10 @@ class Derivation:
     def _forms(self, formula: Term, flats: Sequence[Term]) -> Forms:
         """A formula and equal forms; what is compared to choose one has the budget of a derivation."""
         from combdiff.arrays.lower.forms import Forms
+        from combdiff.arrays.lower.integrals import with_rules
 
-        alike = tuple(_of_the_same(formula, flat) for flat in flats)
+        formula = with_rules(formula)
+        alike = tuple(_of_the_same(formula, with_rules(flat)) for flat in flats)
         same, agree = partial(_same, seconds=self.seconds), partial(_agree, seconds=self.seconds)
         return Forms(formula, alike, same, agree, least=self._least)
 
@@ -610,9 +620,15 @@ class Derivation:
         """The head of the docstring of emitted code."""
         return f"{self}\n\n{CANCELS}" if self.expand and value else str(self)
 
-    def _joint(self, value: bool, distances: Distances = "differences") -> Joint:
+    def _joint(self, value: bool, distances: Distances = "differences", checkpoint: bool = False) -> Joint:
         """The derivative, and the Hessian-vector product of the same program."""
         from combdiff.run.hessian import joined
+
+        if checkpoint:
+            raise UnsupportedError(
+                "hvp=True keeps all states of loops for the products, which checkpoint= does not store",
+                remedy="leave one of the two out",
+            )
 
         if self.mode != "grad":
             raise UnsupportedError(
@@ -628,6 +644,11 @@ class Derivation:
         if hvp:
             return f"value_{name}_and_hvp" if value else f"{name}_and_hvp"
         return f"value_and_{name}" if value else name
+
+
+def _how(given: Given, distances: Distances, checkpoint: bool) -> tuple[Distances, bool]:
+    """The options of `_runnable` and `_joint`, next to the names of a program."""
+    return given.option("distances", distances, "differences"), bool(given.option("checkpoint", checkpoint, False))
 
 
 def _kinds(t: Term) -> list[Type]:

@@ -22,8 +22,9 @@ def _folder(name: str) -> Path:
 
 
 def files(folder: str) -> list[str]:
-    """The names of the files in such a folder."""
-    return [path.name for path in _folder(folder).iterdir()]
+    """The files in such a folder and below it, by their paths with `/`."""
+    top = _folder(folder)
+    return [path.relative_to(top).as_posix() for path in top.rglob("*") if path.is_file()]
 
 
 @cache

@@ -25,6 +25,8 @@ _CUT = (
     ops.CumulativeSum,
     ops.CumulativeProduct,
     ops.Reduced,
+    ops.Norm,
+    ops.OfMatrices,
     ops.Gather,
     ops.Stack,
     ops.Put,
@@ -51,7 +53,7 @@ def cuts(step: Step) -> tuple[Cut, ...]:
     >>> cuts(make(ops.Tensordot((1,), (0,)), (A, x), (n,)))
     (Cut(axis=0, slices=(0, None)), Cut(axis=None, slices=(1, 0)))
     """
-    if not isinstance(step.op, _CUT):
+    if not isinstance(step.op, _CUT) or any(isinstance(o.op, ops.Factors) for o in step.operands):
         return ()
     found = tuple(_cuts(step))
     return tuple(c for c in found if any(s is not None for s in c.slices))

@@ -149,10 +149,10 @@ def _workspace(plan: Plan, step: Step) -> int:
             return 4 * size
         case ops.Factors():
             return size
-        case ops.OfMatrices():
-            # what is factorised is a copy
+        case ops.OfMatrices() | ops.Norm():
+            # what is factorised is a copy; so are the lengths of entries, and what they are divided by
             return 2 * sum(_size(plan, o) for o in step.operands)
-        case ops.Solve() if isinstance(step.operands[0].op, ops.Factors):
+        case ops.Solve() as op if op.triangular or isinstance(step.operands[0].op, ops.Factors):
             return 2 * sum(_size(plan, s) for s in (step, step.operands[1]))
         case ops.Where() | ops.Position() | ops.Solve():
             return 2 * sum(_size(plan, s) for s in (step, *step.operands))

@@ -11,9 +11,10 @@ carries no index: an entry needs, or is one of, several values along it that onl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias
 
+from combdiff.terms.nodes import OBLONG, SYMMETRISING
 from combdiff.terms.terms import Const
 from combdiff.terms.types import Domain
 
@@ -178,6 +179,13 @@ class Item(View):
 
 
 @dataclass(frozen=True, slots=True)
+class Lower(View):
+    """The lower triangular matrix that Cholesky's factors consist of."""
+
+    name: ClassVar[str] = "lower"
+
+
+@dataclass(frozen=True, slots=True)
 class Slice(View):
     """The part along an axis that a turn of the loop over `block` works on; of one value, without the axis."""
 
@@ -188,6 +196,30 @@ class Slice(View):
     def rows(self, ranks: Sequence[int], rank: int) -> Rows:
         row = _but(self.axis, ranks[0])
         return row, row if rank == ranks[0] else tuple(label for label in row if label != WHOLE)
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint(View):
+    """The entry of an array of states that was stored at the beginning of the block of a turn."""
+
+    name: ClassVar[str] = "checkpoint"
+    block: Domain
+    per: int
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        return (WHOLE, *range(rank)), tuple(range(rank))
+
+
+@dataclass(frozen=True, slots=True)
+class Carried(View):
+    """The state of a loop at the beginning of a turn of the one around it: its operand in the first turn.
+
+    In the others it is what the loop that takes it has made in the turn before; a `number` tells two of them apart.
+    """
+
+    name: ClassVar[str] = "carried"
+    block: Domain
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -517,6 +549,17 @@ class Reduced(Op):
 
 
 @dataclass(frozen=True, slots=True)
+class Norm(Op):
+    """√Σ|x|² along the last axis; that over several axes is the norm of norms."""
+
+    name: ClassVar[str] = "norm"
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        kept = tuple(range(rank))
+        return (*kept, WHOLE), kept
+
+
+@dataclass(frozen=True, slots=True)
 class Contraction(Op):
     """Σ over the indices of two operands that the result does not have."""
 
@@ -599,44 +642,75 @@ class Unpacked(Op):
 
 @dataclass(frozen=True, slots=True)
 class OfMatrices(Op):
-    """A function of the matrices in the last two axes, `det`, `inv` …; of two operands its derivative along the other.
+    """A function of the matrices in the last two axes, `det`, `inv` …; of more operands its derivative along others.
 
-    Its value is a number, or a matrix in the last two axes, for each index of the axes before them. Roots of matrices
-    that are `hermitian` come from their eigenvectors, `Factors(eigen=True)` of one matrix or those of a stack.
+    Its value is a number, a vector in the last axis, or a matrix in the last two, for each index of the axes before
+    them. Roots of matrices that are `hermitian`, and functions of eigenvalues or singular values, come from these and
+    their vectors, `Factors(eigen=True)` or `Factors(singular=True)` of one matrix, or those of a stack. Operands that
+    are vectors are the numbers that these vectors are put together with, and their slopes. With `together` they
+    are part of a sum whose other part says what happens where values are equal. `about` names the matrix in messages,
+    and it is `positive` where Cholesky's factor serves. Those in `FACTORED` may be of such a factor, or of LU factors.
     """
 
     name: ClassVar[str] = "of_matrices"
     kind: str
     hermitian: bool = False
+    about: str = field(default="", compare=False)
+    together: bool = False
+    positive: bool = False
 
     def rows(self, ranks: Sequence[int], rank: int) -> Rows:
         outer = tuple(range(ranks[0] - 2))
-        return (*((*outer, WHOLE, WHOLE) for _ in ranks), (*outer, *(WHOLE,) * (rank - len(outer))))
+        return tuple((*outer, *(WHOLE,) * (r - len(outer))) for r in (*ranks, rank))
 
 
 @dataclass(frozen=True, slots=True)
 class Factors(Op):
-    """The LU factors of a matrix, or Cholesky's of one that is Hermitian and `positive`, for several solutions.
+    """The LU factors of a matrix, or Cholesky's of one that is Hermitian and `positive`, for several uses.
 
     Rows and columns of the matrix are the first and the second half of its axes. With `eigen`, the eigenvalues and
-    eigenvectors of a Hermitian one, for functions of it.
+    eigenvectors of a Hermitian one, for functions of it; with `singular`, the singular values and vectors. `about` is
+    what the matrix is called in messages.
     """
 
     name: ClassVar[str] = "factors"
     positive: bool = False
     eigen: bool = False
+    singular: bool = False
+    about: str = field(default="", compare=False)
+
+
+FACTORED = frozenset({"inv", "det", "logdet", "logabsdet"})
+"""Functions of a matrix that its factors give, which systems are solved with, too."""
+
+
+def factors_for(kind: str, hermitian: bool = False) -> Factors | None:
+    """What a function of matrices is computed from, if it is not the matrix itself.
+
+    >>> factors_for("svdvals"), factors_for("det")
+    (Factors(positive=False, eigen=False, singular=True, about=''), None)
+    """
+    if kind in OBLONG:
+        return Factors(singular=True)
+    if hermitian or kind in SYMMETRISING - {"cholesky", "cholesky_along", "cholback"}:
+        return Factors(eigen=True)
+    return None
 
 
 @dataclass(frozen=True, slots=True)
 class Solve(Op):
     """A linear system, with one matrix or its factors, or with two matrices where it conjugates.
 
-    `adjoint` is where the system is that of the adjoint of what was factorised. Further axes of the right-hand side are
-    those of several systems.
+    `adjoint` is where the system is that of the adjoint of what was factorised, or of a matrix that is `triangular`,
+    the factor of another one. Further axes of the right-hand side are those of several systems. What is `positive`,
+    and `about`, is as for functions of matrices.
     """
 
     name: ClassVar[str] = "solve"
     adjoint: bool = False
+    triangular: bool = False
+    positive: bool = False
+    about: str = field(default="", compare=False)
 
 
 SHOWING = (Number, Input, View)

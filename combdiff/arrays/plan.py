@@ -60,7 +60,7 @@ class Loop:
     """Steps that are computed together, for `width` values of an index at a time.
 
     With a width of 1 the parts have no axis for the index; else they have one that ranges over `block`, the values of a
-    turn. `inner` are loops among the parts.
+    turn. `inner` are loops among the parts. One in `reverse` begins with the last block.
     """
 
     domain: Domain
@@ -68,6 +68,7 @@ class Loop:
     block: Domain
     members: tuple[Member, ...]
     inner: tuple[Loop, ...] = ()
+    reverse: bool = False
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -194,8 +195,8 @@ class Plan(Shown):
     `names` are the names that the user gave to intermediates (and to the indices behind index arrays); `loops` are over
     steps that are not computed for all values of an index at once. `packings` are the arguments that are taken packed.
     `memory` is a limit in bytes that the order and the loops were chosen for; where there is one, arrays are released
-    when they are no longer needed. `directions` are arguments of a function that the code returns. One that is shown
-    `as_text` prints as what `text.py` writes.
+    when they are no longer needed. With `checkpoint` loops are to keep some of their states only. `directions` are
+    arguments of a function that the code returns. One that is shown `as_text` prints as what `text.py` writes.
     """
 
     arguments: tuple[Argument, ...]
@@ -206,6 +207,7 @@ class Plan(Shown):
     loops: tuple[Loop, ...] = ()
     packings: tuple[Packing, ...] = ()
     memory: int | None = None
+    checkpoint: bool = False
     directions: tuple[Argument, ...] = ()
     as_text: bool = False
     _steps: list[tuple[Step, ...]] = field(default_factory=list, init=False, compare=False, repr=False)
@@ -252,31 +254,44 @@ class Plan(Shown):
                 return 2 * weight * self.entries(step) * prod(self.sizes.get(d, 1) for d in layout.column_axes)
             case ops.Add() | ops.Mul() | ops.Power() | ops.Where():
                 return max(len(step.operands) - 1, 1) * self.entries(step) * parts
-            case ops.Solve() if isinstance(step.operands[0].op, ops.Factors):
-                return 2 * isqrt(self.entries(step.operands[0])) * self.entries(step) * (4 if step.complex else 1)
-            case ops.Solve():
-                n = isqrt(self.entries(step.operands[0]))
-                return (2 * n**3 // 3 + 2 * n * self.entries(step)) * (4 if step.complex else 1)
-            case ops.Factors(eigen=True):
-                return 9 * self.entries(step) * isqrt(self.entries(step)) * (4 if step.complex else 1)
-            case ops.Factors(positive):
-                return (2 - positive) * self.entries(step) * isqrt(self.entries(step)) * (4 if step.complex else 1) // 3
-            case ops.OfMatrices(kind):
-                matrix = step.operands[0]
-                n = self.sizes.get(matrix.domains[-1], matrix.domains[-1].count or 1)
-                weight = 4 if step.complex else 1
-                work = 4 * len(step.operands) if isinstance(matrix.op, ops.Factors) else MATRIX_FUNCTIONS[kind].work
-                return round(work * weight * n * self.entries(matrix))
+            case ops.Solve() | ops.Factors() | ops.OfMatrices():
+                return self._factorised(step)
             case ops.Call() | ops.Unknown():
                 return _CALL_FLOPS * self.entries(step)
             case ops.Put():
                 return sum(map(self.entries, step.operands[step.op.base :])) * parts
             case Scan(body, domain):
                 return self.sizes.get(domain, domain.count or 1) * sum(map(body.plan.flops, body.plan.steps))
-            case ops.Sum() | ops.CumulativeSum() | ops.CumulativeProduct() | ops.Reduced() | ops.Scatter():
+            case ops.Sum() | ops.CumulativeSum() | ops.CumulativeProduct() | ops.Reduced() | ops.Norm() | ops.Scatter():
                 return self.entries(step.operands[0]) * parts
             case _:
                 return 0
+
+    def _factorised(self, step: Step) -> int:
+        """The operations of a factorisation, of a solution, or of a function of matrices."""
+        matrix = step.operands[0]
+        n = self.sizes.get(matrix.domains[-1], matrix.domains[-1].count or 1)
+        weight = 4 if step.complex else 1
+        match step.op:
+            case ops.Solve(_, triangular):
+                n = isqrt(self.entries(matrix))
+                first = 0 if triangular or isinstance(matrix.op, ops.Factors) else 2 * n**3 // 3
+                return (first + (2 - triangular) * n * self.entries(step)) * weight
+            case ops.Factors(singular=True):
+                return 20 * self.entries(step) * n * weight
+            case ops.Factors(eigen=True):
+                return 9 * self.entries(step) * isqrt(self.entries(step)) * weight
+            case ops.Factors(positive):
+                return (2 - positive) * self.entries(step) * isqrt(self.entries(step)) * weight // 3
+            case ops.OfMatrices(kind):
+                if kind in ("eigvals", "svdvals") and isinstance(matrix.op, ops.Factors):
+                    return 0
+                if kind in ops.FACTORED and isinstance(matrix.op, ops.Factors):
+                    work = (4 / 3, 2 / 3)[matrix.op.positive] if kind == "inv" else 1 / max(n, 1)
+                else:
+                    work = 4 * len(step.operands) if isinstance(matrix.op, ops.Factors) else MATRIX_FUNCTIONS[kind].work
+                return round(work * weight * n * self.entries(matrix))
+        raise AssertionError(f"{step.op.name} factorises nothing")
 
     def _contracted(self, step: Step) -> int:
         a, b = step.operands
@@ -312,7 +327,8 @@ class Plan(Shown):
             case Scan():
                 return "loop"
             case ops.Factors(positive, eigen):
-                return "eigenvectors" if eigen else "Cholesky" if positive else "LU"
+                names = ((step.op.singular, "singular vectors"), (eigen, "eigenvectors"), (positive, "Cholesky"))
+                return next((name for holds, name in names if holds), "LU")
             case ops.OfMatrices(kind):
                 return kind
             case ops.LaidOut() | ops.Stack():
@@ -421,20 +437,31 @@ class Scan(ops.Op):
     """The last states of a loop over `domain`, and what each of its steps stores, along a first axis.
 
     Its operands are the first states, the sequences, whose first axis is of `domain`, and what all steps are given; it
-    is a tuple, of which `item` takes one. A loop in `reverse` starts at the last value.
+    is a tuple, of which `item` takes one. A loop in `reverse` starts at the last value. The state with the number
+    `halts` stays 0 once it is 0, and all others stay as they are with it: code may leave the loop then. One of `every`
+    so many steps stores what the first step of each block stores, and no more.
     """
 
     name: ClassVar[str] = "scan"
     body: Recurrence
     domain: Domain
     reverse: bool = False
+    halts: int | None = None
+    every: int = 1
 
     @property
     def items(self) -> tuple[tuple[tuple[Domain, ...], bool], ...]:
         """The axes of each item, and whether it is complex."""
         outputs = self.body.plan.outputs
         stored = range(self.body.states, len(outputs))
-        return tuple((((self.domain,) if n in stored else ()) + o.domains, o.complex) for n, o in enumerate(outputs))
+        along = self.domain if self.every == 1 else self.domain.blocks(self.every)
+        return tuple((((along,) if n in stored else ()) + o.domains, o.complex) for n, o in enumerate(outputs))
+
+
+def plans_within(steps: Iterable[Step]) -> list[Plan]:
+    """The plans that the functions have that steps call: of equations, and of the steps of loops."""
+    equations = [s.op.equation.plan for s in steps if isinstance(s.op, Root)]
+    return equations + [s.op.body.plan for s in steps if isinstance(s.op, Scan)]
 
 
 def batch_axes(step: Step) -> tuple[int, ...]:
@@ -474,8 +501,8 @@ def ordered(outputs: Iterable[Step], loops: Iterable[Loop] = ()) -> tuple[Step, 
 
 
 def is_slice(step: Step, block: Domain) -> bool:
-    """Whether a step is a part of an array for one turn of the loop over blocks like this."""
-    return isinstance(step.op, ops.Slice) and step.op.block is block
+    """Whether a step is a part of an array for one turn of the loop over blocks like this, or a state at its start."""
+    return isinstance(step.op, ops.Slice | ops.Checkpoint | ops.Carried) and step.op.block is block
 
 
 def _is_sizeless(step: Step) -> bool:
@@ -494,7 +521,7 @@ def unseen_sizes(steps: Iterable[Step], arguments: Iterable[Argument]) -> list[D
     told -= {d for step in steps if not _is_sizeless(step) for o in (step, *step.operands) for d in o.domains}
     shown |= told
     for step in steps:
-        own = (step.op.domain,) if isinstance(step.op, ops.Size | ops.Counting) else ()
+        own = (step.op.domain,) if isinstance(step.op, ops.Size | ops.Counting | Scan) else ()
         for d in (part for whole in (*step.domains, *own) for part in whole.measured):
             if d not in shown and d.count is None:
                 needed.setdefault(d)

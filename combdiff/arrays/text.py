@@ -211,7 +211,8 @@ class _Writer:
 
     def loop(self, loop: Loop) -> Iterator[str]:
         """A loop: the steps of a turn, then what becomes of them."""
-        yield f"for {self.domain(loop.block)} in blocks({self.domain(loop.domain)}, {loop.width}):"
+        backwards = ", reverse=True" if loop.reverse else ""
+        yield f"for {self.domain(loop.block)} in blocks({self.domain(loop.domain)}, {loop.width}{backwards}):"
         for step in loop.body:
             yield from (f"    {line}" for line in self.step(step))
         for inner in loop.inner:
@@ -281,7 +282,7 @@ class _Reader:
             tuple(self.loops),
             tuple(self.packings),
             self.memory,
-            directions,
+            directions=directions,
         )
 
     def line(self, line: ast.stmt) -> None:
@@ -369,7 +370,7 @@ class _Reader:
 
     def loop(self, line: ast.For) -> Loop:
         match line.target, line.iter:
-            case ast.Name(label), ast.Call(ast.Name("blocks"), [domain, width]):
+            case ast.Name(label), ast.Call(ast.Name("blocks"), [domain, width], backwards):
                 block = self.known[label]
             case _:
                 raise PlanTextError(f"line {line.lineno - 1} is no loop")
@@ -388,7 +389,7 @@ class _Reader:
                 case _:
                     self.line(below)
         self.builder = outer
-        return Loop(self.value(domain), self.value(width), block, tuple(members), tuple(inner))
+        return Loop(self.value(domain), self.value(width), block, tuple(members), tuple(inner), bool(backwards))
 
     def value(self, value: ast.expr | None, as_number: bool = False) -> Any:
         """What an expression says; exact numbers where they stand for numbers of the language."""
@@ -424,4 +425,4 @@ def _made(record: Any, facts: Mapping[str, Any]) -> Any:
 def _as_numbers(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(_as_numbers, value))
-    return value if isinstance(value, Const) else Const(Fraction(value))
+    return value if isinstance(value, Const | None) else Const(Fraction(value))

@@ -11,7 +11,7 @@ from combdiff.arrays import ops
 from combdiff.arrays.numbers import is_whole
 from combdiff.arrays.plan import Loop, Plan, Root, Scan, Step
 from combdiff.errors import CombDiffError
-from combdiff.terms.nodes import MATRICES
+from combdiff.terms.nodes import MATRICES, OBLONG, SPECTRAL, VECTORS
 from combdiff.terms.scalars import SCALAR_FUNCTIONS, ScalarFunction
 from combdiff.terms.types import Domain, Index, Map
 
@@ -44,7 +44,7 @@ def _of_plan(plan: Plan) -> Iterator[str]:
                 wrong.append(f"{name} is no argument")
             case ops.Unknown(name) if name not in functions:
                 wrong.append(f"{name} is no function that is given")
-            case ops.Slice(_, block) if block not in blocks:
+            case ops.Slice(block=block) | ops.Checkpoint(block=block) | ops.Carried(block=block) if block not in blocks:
                 wrong.append("no loop is over its block")
             case Root(equation):
                 wrong += [f"in {equation.name}: {problem}" for problem in _of_plan(equation.plan)]
@@ -132,8 +132,8 @@ def _of_numbers(step: Step) -> Iterator[str]:
         case ops.Factors():
             if step.complex != given:
                 yield "it is complex where its matrix is"
-        case ops.OfMatrices():
-            if step.complex != given:
+        case ops.OfMatrices(kind):
+            if step.complex != (given and kind not in VECTORS | {"logabsdet"}):
                 yield "it is complex where its matrices are"
         case ops.Solve() if isinstance(step.operands[0].op, ops.Factors):
             if step.complex != step.operands[0].complex:
@@ -216,6 +216,8 @@ def _of_fields(step: Step) -> Iterator[str]:
 
 def _of_linear_algebra(step: Step) -> Iterator[str]:
     match step.op:
+        case ops.Factors(singular=True) if step.rank == 2 and step.operands[0].domains == step.domains:
+            pass
         case ops.Factors() if _halves(step.operands[0]) is None or step.operands[0].domains != step.domains:
             yield "it is made of a square matrix, and has its axes"
         case ops.OfMatrices(kind):
@@ -225,12 +227,18 @@ def _of_linear_algebra(step: Step) -> Iterator[str]:
 
 
 def _of_matrices(step: Step, kind: str) -> Iterator[str]:
-    """Square matrices in the last two axes, all of one size; for each of them a number or a matrix."""
-    shapes = {o.domains for o in step.operands}
-    (given, *others) = shapes
-    if others or len(given) < 2 or given[-1] != given[-2]:
+    """Matrices in the last two axes, all of one shape, and numbers for their vectors; for each of them a value."""
+    given = step.operands[0].domains
+    count = sum(len(o.domains) == len(given) for o in step.operands)
+    shapes = {o.domains for o in step.operands[:count]}
+    square = len(given) >= 2 and (kind in OBLONG or given[-1] == given[-2])
+    if len(shapes) > 1 or not square:
         yield "its matrices are not square, or not alike"
-    elif step.domains != (given if kind in MATRICES else given[:-2]):
+    elif len(step.operands) - count > 2 * (kind in SPECTRAL) or any(
+        o.domains != (*given[:-2], given[-1]) for o in step.operands[count:]
+    ):
+        yield "its vectors have other numbers than its matrices have columns"
+    elif step.domains != (given if kind in MATRICES else (*given[:-2], given[-1]) if kind in VECTORS else given[:-2]):
         yield "it has other axes than the values for its matrices"
 
 
@@ -274,7 +282,7 @@ def _of_solve(step: Step, adjoint: bool) -> Iterator[str]:
     factorised = [isinstance(o.op, ops.Factors) for o in matrices]
     if len(matrices) not in (1, 2) or (len(matrices) > 1 and any(factorised)):
         yield "it has one matrix, the factors of one, or two matrices"
-    if adjoint and not all(factorised):
+    if adjoint and not all(factorised) and step.op != ops.Solve(adjoint, triangular=True):
         yield "the adjoint of what is no product of factors"
     for matrix in matrices:
         found = _halves(matrix)
@@ -298,6 +306,8 @@ def _of_scan(step: Step, op: Scan) -> Iterator[str]:
             yield f"argument {n + 1} of a step has other axes than the loop is given"
         if given.complex and not array.complex:
             yield f"argument {n + 1} of a step is real, and the loop is given complex numbers"
+    if op.halts is not None and (op.halts >= op.body.states or arrays[op.halts].domains):
+        yield "the loop halts at what is no number among its states"
     for n, (state, following) in enumerate(zip(arrays, outputs[: op.body.states], strict=False)):
         if (state.domains, state.complex) != (following.domains, following.complex):
             yield f"state {n + 1} is of another kind after a step"

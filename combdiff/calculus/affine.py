@@ -31,13 +31,14 @@ from combdiff.terms.terms import (
     terms_of,
     total,
 )
-from combdiff.terms.types import REAL, Domain, Index, Number
+from combdiff.terms.types import Domain, Index, Number, is_real
 
 
 def affine(t: Term, v: Var) -> tuple[Term, Term] | None:
     """(a, c) with t = a·v + c, products with sums multiplied out; None if t is no such function of v.
 
     >>> from combdiff.terms.terms import fresh, sub
+    >>> from combdiff.terms.types import REAL
     >>> x, b = fresh("x", REAL), fresh("b", REAL)
     >>> affine(sub(mul(b, x), mul(b, sub(x, b))), x) == (ZERO, power(b, number(2)))
     True
@@ -58,10 +59,10 @@ def affine(t: Term, v: Var) -> tuple[Term, Term] | None:
         case Sum(indices, body):
             inner = affine(body, v)
             return inner and (_total(indices, inner[0]), _total(indices, inner[1]))
-        case Conj(u) if v.kind == REAL:
+        case Conj(u) if is_real(v.kind):
             inner = affine(u, v)
             return inner and (conj(inner[0]), conj(inner[1]))
-        case Call("real" | "imag" as part, (u,)) if v.kind == REAL:
+        case Call("real" | "imag" as part, (u,)) if is_real(v.kind):
             inner = affine(u, v)
             return inner and (call(part, inner[0]), call(part, inner[1]))
         case _:
@@ -85,6 +86,7 @@ def flat(t: Term) -> Term:
     """A sum without sums in it that only a number stands in front of.
 
     >>> from combdiff.terms.terms import fresh, sub
+    >>> from combdiff.terms.types import REAL
     >>> x, a = fresh("x", REAL), fresh("a", REAL)
     >>> flat(sub(x, sub(x, a))) == a
     True
@@ -101,6 +103,7 @@ def expanded(t: Term) -> Term:
     """t with products of sums multiplied out, which says of two polynomials whether they are one.
 
     >>> from combdiff.terms.terms import fresh, sub
+    >>> from combdiff.terms.types import REAL
     >>> a, b = fresh("a", REAL), fresh("b", REAL)
     >>> sub(mul(a, add(a, b)), power(a, number(2))) == mul(a, b)
     False
@@ -212,6 +215,7 @@ def depends(t: Term, variables: Collection[Var]) -> bool:
     """Whether t depends on one of `variables` once what cancels is gone.
 
     >>> from combdiff.terms.terms import fresh, sub
+    >>> from combdiff.terms.types import REAL
     >>> x, a = fresh("x", REAL), fresh("a", REAL)
     >>> depends(sub(mul(a, x), mul(x, a)), [x]), depends(mul(a, x), [x])
     (False, True)

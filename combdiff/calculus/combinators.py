@@ -48,7 +48,7 @@ from combdiff.terms.terms import (
     substitute,
     tuple_of,
 )
-from combdiff.terms.types import Index, Map, Product, Type
+from combdiff.terms.types import Index, Map, Product, Type, is_real
 
 _set = object.__setattr__
 
@@ -199,9 +199,19 @@ def _eliminate_arithmetic(x: Var, e: Term) -> Comb:
         case Diff(kind, _):
             raise UnsupportedError(
                 f"{kind}(…) of an unknown map cannot be differentiated with respect to that map",
-                remedy="differentiate with respect to its argument, or define the map",
+                remedy=_remedy(e),
             )
     raise AssertionError(f"unknown node {type(e).__name__}")
+
+
+def _remedy(e: Diff) -> str:
+    """What can be done where the derivative of a map is asked for, and that of it by the map."""
+    kind = e.of.type
+    if e.kind != "grad" or not isinstance(kind, Map) or not all(map(is_real, kind.params)):
+        return "differentiate with respect to its argument, or define the map"
+    if len(kind.params) > 1:
+        return "integration by parts is known for functions of one real number: write a program for each variable"
+    return "the function is complex: write its real and its imaginary part as two real functions"
 
 
 def _eliminate_call(x: Var, name: str, args: tuple[Term, ...]) -> Comb:

@@ -10,15 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from combdiff.calculus.loops.recurrences import by_entries, widened_loop
 from combdiff.terms.terms import (
     App,
     Conj,
     Diff,
     Lam,
     Let,
+    Loop,
     Sum,
     Term,
     Traverser,
+    Tuple,
     Var,
     children,
     fresh,
@@ -29,7 +32,7 @@ from combdiff.terms.terms import (
     substitute,
     subterms,
 )
-from combdiff.terms.types import Index, Map, Number
+from combdiff.terms.types import Index, Map, Number, Product
 
 Binding = tuple[Var, Term]
 
@@ -52,19 +55,28 @@ def _float(t: Term) -> tuple[list[Binding], Term]:
     match t:
         case Let(bindings, body):
             found: list[Binding] = []
+            apart: dict[Var, Term] = {}
             for var, value in bindings:
+                value = substitute(value, apart)
                 inner, core = _float(value) if not _is_function(value) else ([], value)
-                found += [*inner, (var, core)]
-            inner, core = _float(body)
+                own, known = _taken_apart(var, core)
+                found += [*inner, *own]
+                if known is not var:
+                    apart[var] = known
+            inner, core = _float(substitute(body, apart))
             return found + inner, core
         case Sum(indices, body):
             found, core = _float(body)
-            return _over(indices, found, Sum(indices, core))
+            return over(indices, found, Sum(indices, core))
         case Lam(params, body) if not _is_function(t):
             found, core = _float(body)
-            return _over(params, found, lam(params, core))
+            # i ↦ s(i) is not s where s itself is made for each i
+            found, core = over(params, found, Lam(params, core))
+            return found, lam(core.params, core.body) if isinstance(core, Lam) else core
         case Lam() | Diff():
             return [], unfold(t)
+        case Loop():
+            return _float_loop(t)
         case _:
             found, parts = [], []
             for child in children(t):
@@ -74,11 +86,29 @@ def _float(t: Term) -> tuple[list[Binding], Term]:
             return found, rebuild(t, parts)
 
 
+def _taken_apart(var: Var, value: Term) -> tuple[list[Binding], Term]:
+    """The definitions of a value, and what stands for it: of a tuple those of its items."""
+    if not isinstance(value.type, Product):
+        return [(var, value)], var
+    if not isinstance(value, Tuple):
+        return [], value
+    parts = [_taken_apart(fresh(f"{var.name}{n}", e.type), e) for n, e in enumerate(value.items, start=1)]
+    return [binding for own, _ in parts for binding in own], Tuple(tuple(e for _, e in parts))
+
+
+def _float_loop(t: Loop) -> tuple[list[Binding], Term]:
+    """The definitions of a step stay at its top."""
+    assert isinstance(t.step, Lam), "a step is a map"
+    inner, core = _float(t.step.body)
+    found, start = _float(t.start)
+    return found, Loop(t.kind, t.item, t.backward, Lam(t.step.params, let(inner, core)), start)
+
+
 def _is_function(t: Term) -> bool:
     return isinstance(t, Lam) and not all(isinstance(p.kind, Index) for p in t.params)
 
 
-def _over(indices: Sequence[Var], bindings: list[Binding], core: Term) -> tuple[list[Binding], Term]:
+def over(indices: Sequence[Var], bindings: list[Binding], core: Term) -> tuple[list[Binding], Term]:
     """Bindings that depend on `indices` become maps of them; `core` binds the indices itself."""
     if not all(isinstance(i.kind, Index) for i in indices):
         return [], _substituted(bindings, core)
@@ -101,7 +131,9 @@ def _widened(var: Var, value: Term, needed: tuple[Var, ...]) -> tuple[Binding, T
 
     A tensor that is not written entry by entry, as H⁻¹(k), gets slots: a value has all of its indices in one map.
     """
-    value = _by_entries(value)
+    if isinstance(value, Loop):
+        return widened_loop(var, value, needed)
+    value = by_entries(value)
     own = value.params if isinstance(value, Lam) else ()
     body = value.body if isinstance(value, Lam) else value
     renamed = {i: fresh(i.name, i.kind) for i in (*needed, *own)}
@@ -110,14 +142,6 @@ def _widened(var: Var, value: Term, needed: tuple[Var, ...]) -> tuple[Binding, T
     outer = tuple(fresh(i.name, i.kind) for i in own)
     call = App(new, (*needed, *outer))
     return (new, wide), Lam(outer, call) if own else call
-
-
-def _by_entries(value: Term) -> Term:
-    """A tensor as d ↦ its entry at d."""
-    if isinstance(value, Lam) or not (isinstance(value.type, Map) and value.type.is_array):
-        return value
-    slots = tuple(fresh(f"d{n + 1}", kind) for n, kind in enumerate(value.type.params))
-    return Lam(slots, App(value, slots))
 
 
 def _replaced(core: Term, var: Var, value: Term) -> Term:

@@ -17,22 +17,28 @@ from combdiff.calculus.floating import Binding, float_lets
 from combdiff.calculus.implicit import is_implicit, multiplier, residual
 from combdiff.calculus.jumps.conditions import moves, numbers_among, written_out
 from combdiff.calculus.jumps.peaks import without_moving_peaks
+from combdiff.calculus.loops.recurrences import LoopBody, items_of
 from combdiff.calculus.naming import name_arguments
 from combdiff.calculus.primitives import zero_of_type
 from combdiff.calculus.pushforward import push_forward, sum_of
 from combdiff.calculus.reverse import check_differentiable, cotangent_names, cotangent_type, met_integrals, reached
 from combdiff.errors import UnsupportedError
 from combdiff.language.printing.names import names_in
-from combdiff.terms.conditions.guards import Guard
+from combdiff.terms.conditions.guards import Guard, under, unguarded
+from combdiff.terms.conditions.kinks import without_needless_conditions
 from combdiff.terms.terms import (
+    ZERO,
     Add,
     Delta,
     Lam,
+    Loop,
     Term,
     Tuple,
     Var,
+    apply,
     fresh,
     let,
+    refreshed,
     substitute,
     subterms,
     tuple_of,
@@ -83,11 +89,15 @@ class Forward:
             if is_implicit(value):
                 inner, step = self.solved(var, value)
                 found += inner
+            elif isinstance(value, Loop):
+                step = self.looped(value)
+                if _is_zero(step):
+                    continue
             else:
                 step = self.tangent(as_used(value, self.guards.get(var, ()), self.partial or ()))
             if share:
                 found.append((fresh(f"{var.name}_dot", cotangent_type(var.kind)), step))
-                step = found[-1][0]
+                step = _under_its_guard(found[-1][0], step)
             self.tangents[var] = step
         return found
 
@@ -101,6 +111,39 @@ class Forward:
         moved = outer.through(inside)
         return [*inside, *moved], multiplier(_solver(y, inside, core), outer.tangent(core))
 
+    def looped(self, loop: Loop) -> Term:
+        """The tangent of a state: of the loop of states and tangents, ṡ(t + 1) = ℱ(f)(s(t), ṡ(t)).
+
+        Tangents that begin as 0 and stay 0 are no states.
+        """
+        step = LoopBody.of(loop)
+        inside, core = name_arguments((*step.states, *self.tangents), step.bindings, Tuple(step.items), self.ask)
+        assert isinstance(core, Tuple), "a tuple stays one"
+        items = list(core.items)
+        known = guarded_definitions(inside, items)
+        if known is not None:
+            inside, items = known.bindings, known.results
+        partial, guards = (known.partial, known.guards) if known is not None else (None, {})
+        first = [self.tangent(e) for e in items_of(loop.start)]
+        moving = {n for n, e in enumerate(first) if not _is_zero(e)}
+        while True:
+            dots = {n: fresh(f"{step.states[n].name}_dot", cotangent_type(step.states[n].kind)) for n in sorted(moving)}
+            tangents = {**self.tangents, **{step.states[n]: dot for n, dot in dots.items()}}
+            values = {**self.values, **dict(inside)}
+            inner = Forward(tangents, values, None if partial is None else {*partial}, dict(guards), self.ask)
+            moved = inner.through(inside)
+            following = [inner.tangent(e) for e in items]
+            more = {n for n, e in enumerate(following) if not _is_zero(e)} - moving
+            if not more:
+                break
+            moving |= more
+        if loop.item not in dots:
+            return zero_of_type(loop.type)
+        body = let([*inside, *moved], Tuple((*items, *(following[n] for n in dots))))
+        start = Tuple((*items_of(loop.start), *(first[n] for n in dots)))
+        made = refreshed(Lam((*step.states, *dots.values(), step.time), body))
+        return Loop(loop.kind, len(items) + [*dots].index(loop.item), loop.backward, made, start)
+
 
 def pushforward_of(f: Lam, around: Collection[str] = (), ask: Callable[[], None] = lambda: None) -> Lam:
     """(x…, k…) -> the tangent of the value of f, for tangents of its parameters.
@@ -112,7 +155,7 @@ def pushforward_of(f: Lam, around: Collection[str] = (), ask: Callable[[], None]
     names = cotangent_names({*names_in(f), *around}, len(f.params))
     tangents = tuple(fresh(name, cotangent_type(x.kind)) for name, x in zip(names, f.params, strict=True))
     bindings, steps, pushed = forward_pass(f, dict(zip(f.params, tangents, strict=True)), ask)
-    return Lam((*f.params, *tangents), let([*bindings, *steps], tuple_of(pushed)))
+    return Lam((*f.params, *tangents), without_needless_conditions(let([*bindings, *steps], tuple_of(pushed))))
 
 
 def forward_pass(
@@ -129,6 +172,21 @@ def forward_pass(
     forward = Forward(dict(tangents), dict(bindings), partial, guards, ask)
     steps = forward.through(bindings)
     return bindings, steps, [forward.tangent(e) for e in outputs]
+
+
+def _under_its_guard(name: Var, tangent: Term) -> Term:
+    """The name of a tangent, under the conditions outside of which this is 0: what it meets may be infinite there."""
+    guard, _ = unguarded(tangent.body if isinstance(tangent, Lam) else tangent)
+    if not guard:
+        return name
+    if not isinstance(tangent, Lam):
+        return under(guard, name)
+    own = {s: fresh(s.name, s.kind) for s in tangent.params}
+    return Lam(tuple(own.values()), substitute(under(guard, apply(name, *tangent.params)), dict(own)))
+
+
+def _is_zero(t: Term) -> bool:
+    return (t.body if isinstance(t, Lam) else t) == ZERO
 
 
 def _solver(y: Var, inside: Sequence[Binding], core: Term) -> Lam:

@@ -68,7 +68,7 @@ _ROWS = (
     Mode("grad", lambda f: Diff("grad", f), "gradient", r"\nabla_{{{}}}"),
     Mode("pullback", lambda f: Diff("pullback", f), "pullback", r"\bar{{{}}}", of_real_part=False),
     Mode("hvp", lambda f: Diff("pullback", Diff("grad", _of_number(f))), "Hessian-vector product", r"(Hk)_{{{}}}"),
-    Mode("jvp", lambda f: Diff("pushforward", f), "Jacobian-vector product", r"(Jk)_{{{}}}", False, "raw pushforward"),
+    Mode("jvp", lambda f: Diff("jvp", f), "Jacobian-vector product", r"(Jk)_{{{}}}", False, "raw pushforward"),
     Mode("jacobian", lambda f: Diff("jacobian", f), "Jacobian", r"J_{{{}}}", False, RAW_JACOBIAN),
     Mode("simplified", lambda f: f, "simplified program", "{}", False, "values in front"),
     Mode("hessian", lambda f: Diff("jacobian", Diff("grad", _real(f))), "Hessian", r"H_{{{}}}", raw=RAW_JACOBIAN),

@@ -7,12 +7,16 @@ nested derivatives with a simplifier that it is given.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import TypeGuard
 
 from combdiff.calculus.floating import float_lets, without_aliases
 from combdiff.calculus.forward import pushforward_of
+from combdiff.calculus.functions.by_parts import Parts
+from combdiff.calculus.functions.intervals import with_conditions_of_intervals, with_numbers_for_points
 from combdiff.calculus.jumps.conditions import check_peaks, numbers_among
 from combdiff.calculus.jumps.distributions import with_peaks
+from combdiff.calculus.loops.guards import with_guards_inside
 from combdiff.calculus.markers import (
     MODES,
     SIMPLIFIED,
@@ -49,7 +53,7 @@ from combdiff.terms.terms import (
     refreshed,
     subterms,
 )
-from combdiff.terms.types import Map, Type
+from combdiff.terms.types import Map, Number, Type
 
 Simplify = Callable[[Lam, Collection[Var]], Lam]
 """(a derivative, variables whose declared symmetry must not be used yet) ↦ an equal map."""
@@ -97,38 +101,59 @@ def without_derivatives(
     projected: Term | None = None,
 ) -> Term:
     """`program` with the derivatives of known maps taken, inner ones first; one is `projected` on a symmetry."""
-    pending, names, asked = _varied(program), names_in(program), _below_maps(program)
+    walk = _Derivatives(simplify, ask, projected, _varied(program), names_in(program), _below_maps(program))
+    return with_guards_inside(walk(program, inside=False))
 
-    def go(t: Term, inside: bool, over: Collection[Var] = (), is_argument: bool = False) -> Term:
+
+@dataclass(frozen=True, slots=True)
+class _Derivatives:
+    """Takes the derivatives in a program; `asked` is what its leading maps return, `pending` what it differentiates."""
+
+    simplify: Simplify
+    ask: Callable[[], None]
+    projected: Term | None
+    pending: frozenset[Var]
+    names: Collection[str]
+    asked: Term
+
+    def __call__(self, t: Term, inside: bool, over: Collection[Var] = (), is_argument: bool = False) -> Term:
         """`t` with derivatives taken, under integrals `over` variables; `inside` of what is differentiated itself."""
         if isinstance(t, Diff):
-            f = go(t.of, True, over, is_argument)
-            if not _taken(f, t):
-                if t.kind == "inverse" and isinstance(f, Lam):
-                    _adjoint(f, lambda taken: taken)
-                return diff(t.kind, f)
-            f = _copy(f)
-            unused = pending.union(f.params) if inside else ()
-            if t.kind == "adjoint":
-                return _adjoint(f, lambda taken: simplify(taken, unused))
-            taken, finished = _derivative(t, f, names, ask)
-            taken = symmetrised(taken, f.params) if t is projected else taken
-            result = finished(simplify(with_peaks(taken, f) if is_argument else taken, unused))
-            return result if t is asked else _of_one_cotangent(result, t)
+            return self.taken(t, inside, over, is_argument)
         below = children(t)
         if not any(isinstance(u, Diff) for u in subterms(t)):
             return t
         if isinstance(t, App):
             # the values of a derivative at a variable of an integral, or all of them, are those of a distribution
             function, *arguments = below
-            parts = [go(function, inside, over, any(not a.free.isdisjoint(over) for a in arguments))]
-            parts += [go(a, inside, {*over, *_numbers_of(a)}, isinstance(a, Diff)) for a in arguments]
+            parts = [self(function, inside, over, any(not a.free.isdisjoint(over) for a in arguments))]
+            parts += [self(a, inside, {*over, *_numbers_of(a)}, isinstance(a, Diff)) for a in arguments]
             return rebuild(t, parts)
         if isinstance(t, Sum):
             over = {*over, *numbers_among(t.indices)}
-        return _kept(t, [go(c, inside, over) for c in below])
+        return _kept(t, [self(c, inside, over) for c in below])
 
-    return go(program, False)
+    def taken(self, marker: Diff, inside: bool, over: Collection[Var], is_argument: bool) -> Term:
+        t = _forwards(marker)
+        f = with_guards_inside(self(t.of, True, over, is_argument))
+        if not _taken(f, t):
+            if t.kind == "inverse" and isinstance(f, Lam):
+                _adjoint(f, lambda taken: taken)
+            return diff(t.kind, f)
+        f = _copy(f)
+        unused = self.pending.union(f.params) if inside else ()
+        if t.kind == "adjoint":
+            return _adjoint(f, lambda taken: self.simplify(taken, unused))
+        if (jets := Parts.of(f)) is not None and t.kind in ("grad", "pullback", "jvp"):
+            taken = _met(_derivative(t, jets.objective, self.names, self.ask)[0])
+            result = _of_functions(t, jets, self.simplify(taken, unused), lambda e: self(e, inside, _points(e)))
+            result = self.simplify(result, unused)
+        else:
+            taken, finished = _derivative(t, f, self.names, self.ask)
+            taken = _met(taken)
+            taken = symmetrised(taken, f.params) if marker is self.projected else taken
+            result = finished(self.simplify(with_peaks(taken, f) if is_argument else taken, unused))
+        return result if marker is self.asked else _of_one_cotangent(result, t)
 
 
 def _of_one_cotangent(taken: Lam, t: Diff) -> Lam:
@@ -154,7 +179,7 @@ def _derivative(t: Diff, f: Lam, around: Collection[str], ask: Callable[[], None
     match t.kind:
         case "grad":
             return gradient_of(f, ask), _unchanged
-        case "pushforward":
+        case "jvp":
             return pushforward_of(f, around, ask), _unchanged
         case "jacobian":
             jacobian = jacobian_of(f, ask)
@@ -163,8 +188,35 @@ def _derivative(t: Diff, f: Lam, around: Collection[str], ask: Callable[[], None
             return pullback_of(f, _cotangents(t.of), around, ask), _unchanged
 
 
+def _of_functions(t: Diff, jets: Parts, taken: Lam, written_out: Callable[[Term], Term]) -> Lam:
+    """The derivative with respect to functions under d/dx, of the one with respect to their jets."""
+    if t.kind == "jvp":
+        return jets.tangent(taken)
+    found = written_out(jets.derivative(taken))
+    assert isinstance(found, Lam), "a map stays one"
+    return Lam(found.params, let(*float_lets(found.body)))
+
+
+def _forwards(t: Diff) -> Diff:
+    """The Hessian product of a functional along a function, which is symmetric, as the derivative of its gradient."""
+    match t:
+        case Diff("pullback", Diff("grad", Lam() as f) as gradient) if Parts.of(f) is not None:
+            return Diff("jvp", gradient)
+        case _:
+            return t
+
+
+def _met(taken: Lam) -> Lam:
+    return Lam(taken.params, with_conditions_of_intervals(taken.body))
+
+
 def _unchanged(f: Lam) -> Lam:
     return f
+
+
+def _points(t: Term) -> set[Var]:
+    """The points at which a derivative by a function is taken: a slope there is that of a distribution."""
+    return {p for u in subterms(t) if isinstance(u, Lam) for p in u.params if isinstance(p.kind, Number)}
 
 
 def _numbers_of(argument: Term) -> list[Var]:
@@ -221,16 +273,16 @@ def _copy(f: Lam) -> Lam:
 def marked_program(program: Term, wrt: Sequence[str] = ()) -> Term:
     """The program with a marker where the derivative is to be taken; `wrt` names parameters instead of the text."""
     check_peaks(program)
-    program = without_aliases(inward(program))
+    program = with_conditions_of_intervals(without_aliases(inward(program)))
     if wrt:
-        return mark_named(without_marker(program), wrt)
-    return program if has_marker(program) else mark_last(program)
+        return with_numbers_for_points(mark_named(without_marker(program), wrt))
+    return with_numbers_for_points(program if has_marker(program) else mark_last(program))
 
 
 def plain_program(program: Term) -> Term:
     """The program as it is, for a mode that takes no derivative; one that is marked keeps its marker."""
     check_peaks(program)
-    program = without_aliases(inward(program))
+    program = with_conditions_of_intervals(without_aliases(inward(program)))
     if not has_marker(program):
         innermost(leading(program)[0])  # refuses what is no map
     return program

@@ -19,6 +19,7 @@ from combdiff.calculus.implicit import gathered, is_implicit
 from combdiff.language.printing.names import names_in
 from combdiff.terms.conditions.guards import Guard, condition_of, reads_beyond, under
 from combdiff.terms.conditions.ordering import form_of
+from combdiff.terms.nodes import OF_MATRICES, VECTORS
 from combdiff.terms.terms import (
     App,
     Call,
@@ -27,18 +28,22 @@ from combdiff.terms.terms import (
     Diff,
     Indicator,
     Lam,
+    Loop,
     Pow,
     Reduce,
     Sum,
     Term,
+    Traverser,
     Tuple,
     Var,
     alpha_equal,
     alpha_hash,
+    apply,
     bound_by,
     children,
     fresh,
     rebuild,
+    reduced,
     reduction,
     substitute,
     subterms,
@@ -139,8 +144,25 @@ class Names:
 
     def reduced(self, t: Reduce, scope: tuple[Var, ...]) -> Term:
         """A reduction of numbers that have a name, if they are worth one."""
-        body = self.named(self.go(t.body, (*scope, *t.indices)), (*scope, *t.indices))
+        inner = (*scope, *t.indices)
+        body = self.named(self.go(t.body, inner), inner)
+        if t.kind in OF_MATRICES:
+            first, *others = (self.written_out(self.go(k, inner)) for k in t.marks)
+            return reduced(t.kind, Lam(t.indices, Tuple((first, body, *others))))
         return reduction(t.kind, t.indices, t.mark, body)
+
+    def written_out(self, t: Term) -> Term:
+        """What a matrix function is taken along, without names for functions of eigenvalues: slopes are needed."""
+        hidden: dict[Term, Lam] = {
+            v: e for v, e in self.found if isinstance(e, Lam) and any(map(_is_of_eigenvalues, subterms(e)))
+        }
+        if hidden.keys().isdisjoint(t.free):
+            return t
+
+        def visit(u: Term) -> Term:
+            return apply(hidden[u.function], *u.args) if isinstance(u, App) and u.function in hidden else u
+
+        return self.written_out(Traverser(visit)(t))
 
     def named(self, u: Term, scope: Sequence[Var]) -> Term:
         """`u`, or an entry of a value of its own if it is worth a name."""
@@ -152,7 +174,8 @@ class Names:
         """An entry of a value of its own, made of `u`."""
         u = u if self.only_equations or is_implicit(u) else cut(u, tuple(scope), self)
         u = under(self._needed(u), u) if reads_beyond(u) else u
-        around = [v for v in scope if v in u.free]
+        # nested functions of one matrix may bind the same indices
+        around = list(dict.fromkeys(v for v in scope if v in u.free))
         if not all(isinstance(v.kind, Index) for v in around):
             return u
         inside = {v: fresh(v.name, v.kind) for v in around}
@@ -199,6 +222,10 @@ def _is_unknown(f: Term) -> bool:
     return isinstance(f.type, Map) and not f.type.is_array
 
 
+def _is_of_eigenvalues(t: Term) -> bool:
+    return isinstance(t, Reduce) and t.kind in VECTORS
+
+
 LONGEST = 30
 """Nodes of an argument that is written twice rather than named."""
 
@@ -211,7 +238,7 @@ def is_worth_a_name(u: Term) -> bool:
 
 def _is_heavy(t: Term) -> bool:
     match t:
-        case Sum(counted=None) | Diff():
+        case Sum(counted=None) | Diff() | Loop():
             return True
         case App(f, _):
             return _is_unknown(f)

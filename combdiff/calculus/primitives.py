@@ -13,9 +13,11 @@ from combdiff.errors import UnsupportedError
 from combdiff.terms.branches import at_least_zero
 from combdiff.terms.conditions.comparing import compared, different, is_weighted
 from combdiff.terms.conditions.guards import Finite, condition_of, inside, under, unguarded
+from combdiff.terms.conditions.kinks import counting
 from combdiff.terms.conditions.ordering import nonzero
 from combdiff.terms.inclusion import included
 from combdiff.terms.laws.matrices import MATRIX_FUNCTIONS, Matrix, MatrixFunction
+from combdiff.terms.nodes import ALONG
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     IMAGINARY,
@@ -157,11 +159,15 @@ def scalar(name: str, *orders: Term) -> Primitive:
         return Primitive(name, value, known, push)
 
     def pull(v: Term, k: Term) -> Term:
-        return tuple_of([mul(conj(slope), k) for slope in row.derivatives(*arguments(v))])
+        slopes = row.derivatives(*arguments(v))
+        parts = [k] * len(slopes) if row.live is None else [counting(mark, k) for mark in row.live(*arguments(v))]
+        return tuple_of([mul(conj(slope), part) for slope, part in zip(slopes, parts, strict=True)])
 
     def forward(v: Term, k: Term) -> Term:
         slopes = row.derivatives(*arguments(v))
         tangents = [k] if len(slopes) == 1 else [proj(n, k) for n in range(len(slopes))]
+        if row.live is not None:
+            tangents = list(map(counting, row.live(*arguments(v)), tangents))
         return add(*map(mul, slopes, tangents))
 
     return Primitive(name, value, pull, forward)
@@ -272,7 +278,8 @@ def of_a_matrix(row: MatrixFunction) -> Primitive:
     def pull(v: Term, k: Term) -> Term:
         along, cotangent = row.pulled(Reduce(row.name, v), k)
         i, j = fresh("i", cotangent.rows), fresh("j", cotangent.columns)
-        return Lam((i, j), Tuple((ZERO if along is None else along.entry(i, j), cotangent.entry(i, j))))
+        first, *others = (m.entry(i, j) for m in along) if along else (ZERO,)
+        return Lam((i, j), Tuple((first, cotangent.entry(i, j), *others)))
 
     def push(v: Term, k: Term) -> Term:
         tangent = Matrix.of(k)
@@ -280,7 +287,9 @@ def of_a_matrix(row: MatrixFunction) -> Primitive:
         def part(n: int) -> Matrix:
             return Matrix(tangent.rows, tangent.columns, lambda i, j: proj(n, tangent.entry(i, j)))
 
-        return row.pushed(Reduce(row.name, v), part(0), part(1))
+        whole = Reduce(row.name, v)
+        numbers = [n for n in range(len(whole.marks) + 1) if n != 1] if whole.kind in ALONG else []
+        return row.pushed(whole, [part(n) for n in numbers], part(1))
 
     return Primitive(row.name, lambda v: Reduce(row.name, v), pull, push)
 

@@ -97,10 +97,10 @@ def _arguments(at: Term, f: Type) -> tuple[Term, ...]:
 
 def _guarded(t: Term, partial: Collection[Var] | None) -> Term:
     """A product as it was, or all of it under the guards of its factors where one may be infinite."""
-    if partial is None or is_finite(t, partial):
-        return t
     guard, core = unguarded(t)
-    return guarded(guard, core, partial) if guard else t
+    if not guard or is_finite(t, partial or ()):
+        return t
+    return guarded(guard, core, partial or ())
 
 
 def _edge_rule(edge: Edge, k: Term, partial: Collection[Var] | None) -> list[Term]:

@@ -19,11 +19,15 @@ from combdiff.calculus.demands import Guarded, as_used, demanded, guarded_defini
 from combdiff.calculus.floating import Binding, float_lets
 from combdiff.calculus.implicit import is_implicit, multiplier, residual
 from combdiff.calculus.jumps.peaks import with_conditions_settled, without_moving_peaks
+from combdiff.calculus.loops.adjoints import Pulled, adjoint_of
+from combdiff.calculus.loops.recurrences import LoopBody
 from combdiff.calculus.naming import name_arguments
 from combdiff.calculus.pullback import pull_back
+from combdiff.calculus.pushforward import sum_of
 from combdiff.errors import UnsupportedError
 from combdiff.language.printing.names import names_in
 from combdiff.terms.conditions.guards import Guard
+from combdiff.terms.conditions.kinks import without_needless_conditions
 from combdiff.terms.inclusion import included
 from combdiff.terms.terms import (
     ONE,
@@ -31,12 +35,14 @@ from combdiff.terms.terms import (
     App,
     Lam,
     Let,
+    Loop,
     Term,
     Tuple,
     Var,
     add,
     fresh,
     let,
+    same_recurrence,
     substitute,
     subterms,
     tuple_of,
@@ -86,11 +92,14 @@ class Reverse:
         """Hand the cotangents of values on, last value first; returns those that get a name, all if they `share`."""
         found: list[Binding] = []
         for var, value in reversed(bindings):
+            if isinstance(value, Loop) and var in targets:
+                found += self.looped(_together(var, value, bindings, targets), targets, share)
+                continue
             if var not in targets or not self.summands[var]:
                 continue
             k = self.cotangent(var)
             if share:
-                found.append((fresh(f"{var.name}_bar", var.kind), k))
+                found.append((fresh(f"{var.name}_bar", cotangent_type(var.kind)), k))
                 k = found[-1][0]
             if is_implicit(value):
                 found += self.solved(var, value, k, targets, share)
@@ -119,11 +128,70 @@ class Reverse:
         self.through(core, step, own)
         return found + self.down(inside, own, share=share)
 
+    def looped(self, loops: Mapping[Var, Loop], targets: Mapping[Var, int], share: bool) -> list[Binding]:
+        """The adjoint of the loops of one recurrence (`loops.py`)."""
+        if not any(self.summands[var] for var in loops):
+            return []
+        if not share:
+            raise UnsupportedError(
+                "an equation that is solved holds a loop",
+                remedy="write the loop outside of root(…) or inverse(…), or solve the equation in the loop",
+            )
+        loop = next(iter(loops.values()))
+        pulled = self.pulled_step(LoopBody.of(loop), targets)
+        adjoint = adjoint_of(loop, pulled, self.collected(loops), self.values)
+        self.slots.update(_slots([v for v, _ in adjoint.values], [*(e for _, e in adjoint.values), *adjoint.items]))
+        self.values.update(adjoint.values)
+        if self.partial is not None:
+            self.partial.update(partial_values(adjoint.values, self.partial))
+            self.guards.update(demanded(adjoint.values, adjoint.items, slopes=True))
+        first = {v: n for v, n in targets.items() if v not in loops}
+        own = dict(first)
+        for var, e in adjoint.values:
+            if not own.keys().isdisjoint(e.free):
+                own[var] = len(targets) + len(own)
+        for item, k in zip(adjoint.items, adjoint.cotangents, strict=True):
+            self.through(item, k, own)
+        for start, k in zip(adjoint.starts, adjoint.firsts, strict=True):
+            self.through(start, k, first)
+        return [*adjoint.bindings, *self.down(adjoint.values, own)]
+
+    def collected(self, loops: Mapping[Var, Loop]) -> dict[tuple[str, int], Term]:
+        """The cotangents of the states of one recurrence; a program may have written it twice."""
+        found: dict[tuple[str, int], list[Term]] = {}
+        for var, e in loops.items():
+            if self.summands[var]:
+                found.setdefault((e.kind, e.item), []).append(self.cotangent(var))
+        return {key: sum_of(terms, terms[0].type) for key, terms in found.items()}
+
+    def pulled_step(self, step: LoopBody, targets: Collection[Var]) -> Pulled:
+        """The pullback of a step by its states."""
+        inside, core = name_arguments((*step.states, *targets), step.bindings, Tuple(step.items), self.ask)
+        assert isinstance(core, Tuple), "a tuple stays one"
+        items = list(core.items)
+        known = guarded_definitions(inside, items)
+        if known is not None:
+            inside, items = known.bindings, known.results
+        names = _slots([*step.states, *(v for v, _ in inside)], [*(e for _, e in inside), *items])
+        inner = Reverse.start(names, inside, known, self.ask)
+        within = reached(step.states, inside)
+        bars = [fresh(f"{s.name}_bar", cotangent_type(s.kind)) for s in step.states]
+        for item, bar in zip(items, bars, strict=True):
+            inner.through(item, bar, within)
+        backwards = inner.down(inside, within)
+        return Pulled(step, inside, items, bars, backwards, [inner.cotangent(s) for s in step.states])
+
     def cotangent(self, x: Var) -> Term:
         """What has been collected for `x`, a map where `x` is one."""
         total = add(*self.summands[x])
         slots = self.slots[x]
         return Lam(slots, total) if slots else total
+
+
+def _together(var: Var, loop: Loop, bindings: Sequence[Binding], targets: Collection[Var]) -> dict[Var, Loop]:
+    """The loops of one recurrence at the first of them, when the cotangents of all are known; none at the others."""
+    found = {v: e for v, e in bindings if isinstance(e, Loop) and v in targets and same_recurrence(e, loop)}
+    return found if next(iter(found)) is var else {}
 
 
 def pullback_of(
@@ -181,8 +249,11 @@ def gradient_of(f: Lam, ask: Callable[[], None] = lambda: None) -> Lam:
         check_differentiable(x)
     bindings, core = name_arguments(f.params, *float_lets(met_integrals(f)), ask)
     if not isinstance(core.type, Number | Index):
-        what = "a tuple" if isinstance(core.type, Product) else "a map"
-        raise UnsupportedError(f"grad of a map whose value is {what}", remedy="use pullback, which takes its cotangent")
+        what = "a tuple" if isinstance(core.type, Product) else "a tensor or a function"
+        raise UnsupportedError(
+            f"a gradient is that of a number, and the value here is {what}",
+            remedy="use pullback, which takes a cotangent of the value, or jacobian; or make a number of it, as sum(x)",
+        )
     return Lam(f.params, reverse_pass(f.params, bindings, [(core, ONE)], ask=ask))
 
 
@@ -208,7 +279,7 @@ def reverse_pass(
     for output, k in outputs:
         reverse.through(output, k, targets)
     backwards = reverse.down(bindings, targets)
-    return let([*bindings, *backwards], tuple_of([reverse.cotangent(x) for x in params]))
+    return without_needless_conditions(let([*bindings, *backwards], tuple_of([reverse.cotangent(x) for x in params])))
 
 
 def _slots(variables: Sequence[Var], bodies: Sequence[Term]) -> dict[Var, tuple[Var, ...]]:

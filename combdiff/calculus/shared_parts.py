@@ -30,6 +30,7 @@ from combdiff.terms.terms import (
     Indicator,
     Lam,
     Let,
+    Loop,
     Mul,
     Pow,
     Sum,
@@ -91,7 +92,7 @@ def _bodies(f: Lam) -> list[Term]:
     for t in (*(value for _, value in out.kept), out.core):
         parts.count(t, ())
     for var, value in out.kept:
-        parts.found.append((var, value if is_implicit(value) or _is_function(value) else parts.rewritten(value, ())))
+        parts.found.append((var, value if _is_whole(value) else parts.rewritten(value, ())))
     core = parts.with_products_named(parts.rewritten(out.core, ()))
     plain = f.body if not out.values else let(out.kept, out.core)
     return [plain] if len(parts.found) == len(out.kept) else [plain, let(parts.found, core)]
@@ -134,7 +135,7 @@ def _written_out(bindings: Sequence[Binding], core: Term) -> WrittenOut:
 
 def _stays(var: Var, value: Term, following: Sequence[Term]) -> bool:
     """Whether a definition is no map of indices to numbers, or is read as more than its entries."""
-    if is_implicit(value) or _is_function(value) or any(isinstance(u, Diff) for u in subterms(value)):
+    if _is_whole(value) or any(isinstance(u, Diff) for u in subterms(value)):
         return True
     if not isinstance(value, Lam):
         return not isinstance(value.type, Number)
@@ -144,6 +145,11 @@ def _stays(var: Var, value: Term, following: Sequence[Term]) -> bool:
     return len(calls) < len(users) or any(
         wraps(p, a, value.body) for u in calls for p, a in zip(value.params, u.args, strict=True)
     )
+
+
+def _is_whole(value: Term) -> bool:
+    """Whether a definition is no expression: a root, a loop, a function."""
+    return is_implicit(value) or isinstance(value, Loop) or _is_function(value)
 
 
 def _is_function(value: Term) -> bool:

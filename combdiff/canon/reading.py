@@ -35,8 +35,9 @@ from combdiff.canon.skeleton import (
     times,
 )
 from combdiff.canon.slotgroup import SlotGroup
-from combdiff.terms.nodes import ALONG, MATRICES
+from combdiff.terms.nodes import TURNING
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.schema import label
 from combdiff.terms.terms import (
     Add,
     App,
@@ -47,6 +48,8 @@ from combdiff.terms.terms import (
     Diff,
     Indicator,
     Lam,
+    Let,
+    Loop,
     Mul,
     Pow,
     Proj,
@@ -273,7 +276,7 @@ class Reader:
         """An entry of a tensor at entries of arrays of integers, the least of its images; a value of another map."""
         f, real = t.function, not is_complex(t.type)
         plain = Operation("()", (self._whole(f), *arguments), real=real)
-        if isinstance(f, Reduce) and f.kind in MATRICES - ALONG:
+        if isinstance(f, Reduce) and f.kind in TURNING:
             turned = Operation("()", (plain.parts[0], *arguments[::-1]), real=real)
             images = {SYMMETRIC: turned, HERMITIAN: conjugated(turned)}
             return Either(((1, plain), *((1, images[law]) for law in self.laws(f))))
@@ -336,6 +339,12 @@ class Reader:
                 return Operation("norm", (self._whole(squares),), real=True)
             case Diff(kind, of) | Reduce(kind, of):
                 return Operation(kind, (self._whole(of),), real=not is_complex(t.type))
+            case Loop(_, _, _, step, start):
+                return Operation(
+                    f"loop {label(t)}", (self._whole(step), self._whole(start)), real=not is_complex(t.type)
+                )
+            case Let():
+                raise Unreadable
             case Proj(item, of):
                 return Operation(f"item {item}", (self._whole(of),), real=not is_complex(t.type))
             case Tuple(items):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
-from combdiff.terms.terms import Call, Const, Diff, Proj, Term, Var, bound_by, children, renamed
+from combdiff.terms.schema import bound_by, children, label
+from combdiff.terms.terms import Term, Var, renamed
 
 Rewrite = Callable[[list[Term]], list[Term]]
 
@@ -95,18 +96,6 @@ def form(t: Term) -> tuple[Hashable, list[Var]]:
             bound = bound_by(u)
             for v in bound:
                 numbers.setdefault(v, len(numbers))
-            spelled.append((type(u), _label(u), len(below), tuple((v.name, v.kind) for v in bound)))
+            spelled.append((type(u), label(u), len(below), tuple((v.name, v.kind) for v in bound)))
             stack += reversed(below)
     return tuple(spelled), free
-
-
-def _label(t: Term) -> Hashable:
-    match t:
-        case Const(real, imag):
-            return real, imag
-        case Call(name, _) | Diff(name, _):
-            return name
-        case Proj(item, _):
-            return item
-        case _:
-            return None

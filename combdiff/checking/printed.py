@@ -17,6 +17,7 @@ from combdiff.language.inference.infer import infer
 from combdiff.language.parsing.parser import parse
 from combdiff.language.parsing.syntax import Block, Expr, Lambda
 from combdiff.language.printing.anchors import domains_of
+from combdiff.language.printing.loops import forwards
 from combdiff.language.printing.names import apart
 from combdiff.language.printing.spelling import Spelling
 from combdiff.meaning.evaluate import evaluate
@@ -132,9 +133,11 @@ def _renamed(t: Term, same: Mapping[Var, Var]) -> Term:
 def _sizes_of(read: Term, printed: Term, same: Mapping[Var, Var], sizes: Sizes) -> dict[Domain, int]:
     """The sizes of the domains of what is the `same` in both, of those whose names were printed, and of all others."""
     pairs = [(v.kind, u.kind) for v, u in same.items()]
-    named = {name: domain for domain, name in Spelling(apart(printed)).domains.items()}
-    declared = {d for u in subterms(read) for v in bound_by(u) for d in domains_of(v.kind) if d.declared}
-    pairs += [(Index(named[d.name]), Index(d)) for d in declared]
+    spelling = Spelling(apart(forwards(printed)))
+    named = {name: domain for domain, name in (*spelling.domains.items(), *spelling.sizes.items())}
+    found_there = {d.of or d for u in subterms(read) for v in bound_by(u) for d in domains_of(v.kind)}
+    declared = {d for d in found_there if d.declared or d.sized}
+    pairs += [(Index(named[d.name]), Index(d)) for d in declared if d.name in named]
     pairs += _bound_alike(printed, read)
     found: dict[Domain, int] = {}
     for ours, theirs in pairs:

@@ -25,11 +25,13 @@ from combdiff.meaning.differences import TOLERANCE, Numbers, difference_quotient
 from combdiff.meaning.evaluate import evaluate
 from combdiff.meaning.linear_maps import LinearMap
 from combdiff.meaning.points import listed
-from combdiff.meaning.samples import definite, random_value, takes_roots, told_apart
+from combdiff.meaning.quadrature import standard
+from combdiff.meaning.samples import definite, distances, random_value, takes_roots, takes_spectra, told_apart
 from combdiff.meaning.sizes import FEWEST, Sizes, evaluation_steps, two_sizes
 from combdiff.meaning.values import Value, entry_by_entry
-from combdiff.terms.terms import Diff, Lam, Let, Term, Tuple, Var, let, subterms, tuple_of
-from combdiff.terms.types import Index, Map, Product, Type, entry_range, is_complex, is_discrete
+from combdiff.terms.terms import Diff, Lam, Let, Sum, Term, Tuple, Var, let, subterms, tuple_of
+from combdiff.terms.traversal import interval_of_sum, jumps_along
+from combdiff.terms.types import Index, Map, Product, Type, entry_range, interval_of_rule, is_complex, is_discrete
 
 if TYPE_CHECKING:
     from combdiff.arrays.plan import Argument
@@ -93,6 +95,7 @@ def check(d: Derivation, seed: int = 0) -> Report:
     _refuse_functions(d.objective)
     second = d.mode in ("hvp", "hessian")
     body = _innermost(d.slopes.term, d.objective) if second else without_derivatives(d.objective.body)
+    _refuse_jumps(body)
     code, notes = _emitted(d)
     compared = _Compared(d, body, code, Printed(d))
     budget = Budget.of(d.seconds)
@@ -289,8 +292,9 @@ def _sample(
         if draw >= _DRAWS // 3:
             at_most = np.inf if draw < 2 * _DRAWS // 3 else 1.0
             values = {v: _positive(v.type, value, at_most) for v, value in values.items()}
-        if takes_roots(body):
-            values = {v: definite(v.type, value) for v, value in values.items()}  # type: ignore[misc]
+        if takes_roots(body) or (draw % 2 and takes_spectra(body)):
+            form = distances if draw % 4 > 1 else definite
+            values = {v: form(v.type, value) for v, value in values.items()}  # type: ignore[misc]
         for t in (d.term, d.objective, body):
             _add_derivatives(values, t, sizes)
         if all(np.isfinite(x).all() for x in items_of(evaluate(body, values, sizes))):
@@ -317,6 +321,16 @@ def _refuse_functions(f: Lam) -> None:
             raise UnsupportedError(
                 "a derivative by a function of the real line, or of one, cannot be checked on numbers",
                 remedy="check the program with a periodic domain in the place of R",
+            )
+
+
+def _refuse_jumps(body: Term) -> None:
+    """What is integrated by a rule has no difference quotients where it jumps."""
+    for t in subterms(body):
+        if isinstance(t, Sum) and any(jumps_along(v, t.body) for v in t.indices if interval_of_sum(v, t.body)):
+            raise UnsupportedError(
+                "an integrand jumps, and the check integrates by a rule that does not see where",
+                remedy="check the program with a smooth function in the place of the one that jumps",
             )
 
 
@@ -498,7 +512,8 @@ def _given(a: Argument, named: dict[str, object], sizes: Sizes) -> object:
         return listed(a.offsets, sizes).rows
     if a.name not in named and isinstance(a.kind, Index) and a.kind.domain is not None:
         return sizes[a.kind.domain]
-    return named[a.name]
+    interval = interval_of_rule(a.kind)
+    return named[a.name] if interval is None else standard(interval)
 
 
 def _elementwise(v: Term, value: Value) -> object:

@@ -249,12 +249,12 @@ def _plan(options: argparse.Namespace) -> int:
 
 
 def _new(options: argparse.Namespace) -> int:
-    from combdiff.command.examples import example, names
+    from combdiff.command.examples import example, file_of, names
 
     if not options.name:
         _write(options, "\n".join(names()))
         return 0
-    text, output = example(options.name), Path(options.output or f"{options.name.replace('-', '_')}.cd")
+    text, output = example(options.name), Path(options.output or file_of(options.name))
     if options.output == "-":
         print(text.rstrip())
         return 0

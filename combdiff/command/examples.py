@@ -13,6 +13,15 @@ def names() -> list[str]:
     return sorted(file.removesuffix(".cd").replace("_", "-") for file in files("examples") if file.endswith(".cd"))
 
 
+def file_of(name: str) -> str:
+    """The file that `combdiff new` writes, in the present folder.
+
+    >>> file_of("xc/polarised/pbe-c")
+    'pbe_c.cd'
+    """
+    return f"{name.removesuffix('.cd').replace('-', '_').rsplit('/', 1)[-1]}.cd"
+
+
 def example(name: str) -> str:
     """The text of an example.
 

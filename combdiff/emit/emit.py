@@ -8,7 +8,7 @@ what they are made of.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 
@@ -18,6 +18,7 @@ from combdiff.arrays.lower.arguments import called
 from combdiff.arrays.lower.forms import Forms
 from combdiff.arrays.lower.signature import described, slots
 from combdiff.arrays.packing.packed_plan import packed
+from combdiff.arrays.passes.loops.blocks import all_loops
 from combdiff.arrays.passes.overwriting import CAUTIOUS, Overwriting
 from combdiff.arrays.passes.schedule import scheduled
 from combdiff.arrays.plan import Argument, Equation, Plan, Recurrence, Root, Scan, Step
@@ -28,7 +29,7 @@ from combdiff.emit.entrywise import multiplies
 from combdiff.emit.expressions import expression
 from combdiff.emit.indexing import scatter_values, scattered
 from combdiff.emit.kernels import definition, with_definitions
-from combdiff.emit.looptext import add_loop, add_slice, wrapped
+from combdiff.emit.looptext import add_loop, add_scan, add_slice, wrapped
 from combdiff.emit.modules import Module
 from combdiff.emit.names import Called, Names, words
 from combdiff.emit.packed_arguments import PackedArguments, telling_name
@@ -109,7 +110,7 @@ def needed_by(plan: Plan, module: Module, late: Collection[Step] = ()) -> Plan:
             module.add({name: solver_text(name, module.spelling)})
         if isinstance(step.op, Root):
             _add_above(step.op.equation, module, "The residual of an equation, and its Jacobian matrix.")
-        if isinstance(step.op, Scan):
+        if isinstance(step.op, Scan) and not module.spelling.loops:
             _add_above(step.op.body, module, "The states after a step of a loop, and what is stored of it.")
     return plan
 
@@ -122,25 +123,42 @@ def _add_above(held: Equation | Recurrence, module: Module, title: str) -> None:
         module.add({name: FunctionText(inner, module, name).text(title).rstrip()})
 
 
+def _block_of(index: str, per: int) -> str:
+    """The number of the block of a value."""
+    return index if per == 1 else f"{index} // {per}"
+
+
 class FunctionText:
     """The text of one function; its statements are written in the order of the plan's steps."""
 
-    def __init__(self, plan: Plan, module: Module, name: str, over: Overwriting = CAUTIOUS) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        module: Module,
+        name: str,
+        over: Overwriting = CAUTIOUS,
+        within: tuple[FunctionText, Mapping[str, str]] | None = None,
+    ) -> None:
+        """Of a step of a loop, which is written `within` another text, the arguments have texts there."""
         self.plan = plan
+        self.module = module
         self.turns: dict[Domain, str] = {}
+        self.begins: dict[Domain, str] = {}  # the first value of a turn
         self.releasable: dict[str, None] = {}  # the names of large arrays, where there is a limit
         self.spelling = module.spelling
         self.name = name
         names = Names(module.names.taken)
-        self.fresh, self.taken = names.fresh, names.taken
-        self.arguments = names.of(a.name for a in plan.arguments if a.name not in plan.packed)
+        outer, given = within or (None, {})
+        self.fresh: Callable[[str], str] = names.fresh if outer is None else outer.fresh
+        self.taken: set[str] = names.taken if outer is None else outer.taken
+        self.arguments = dict(given) or names.of(a.name for a in plan.arguments if a.name not in plan.packed)
         self.packed = PackedArguments(plan, module.packers(plan), self.fresh)
         self.arguments |= self.packed.arguments
         self.texts: dict[Step, Text] = {}
         self.lines: list[str] = []
-        self.dimensions = self._dimensions()
+        self.dimensions: dict[Domain, str] = self._dimensions() if outer is None else outer.dimensions
         self.loops = {step: loop for loop in plan.loops for step in loop.steps}
-        self.asked: set[Domain] = set()
+        self.asked: set[Domain] = set() if outer is None else outer.asked
         self.pinned = {step: self.fresh(given) for step, given in plan.names.items() if step in set(plan.steps)}
         steps = plan.steps
         outside = (o for s in steps if s not in self.loops for o in uses_of(s))
@@ -170,6 +188,10 @@ class FunctionText:
             return str(domain.count)
         if domain.common:
             return f"min({', '.join(map(self.extent, domain.common))})"
+        if domain.of is not None and domain.less < 0:
+            return f"({self.extent(domain.of)} + {-domain.less})"
+        if domain.of is not None and domain.per > 1:
+            return f"-(-{self.extent(domain.of)} // {domain.per})"
         if domain.of is not None:
             return f"max({self.extent(domain.of)} - {domain.less}, 0)"
         self.asked.add(domain)
@@ -183,9 +205,49 @@ class FunctionText:
             if self.uses[step]:
                 self.add(step)
         results = self.results(self.plan.outputs, ())
-        code = self.released([*self.lines, f"return {', '.join(results)}"])
+        alone = "," if self.plan.tupled and len(results) == 1 else ""
+        code = self.released([*self.lines, f"return {', '.join(results)}{alone}"])
         inner = [*self.docstring(title), *self._device(code), *self.preamble(), *code]
         return "\n".join([self.header(), *(f"    {line}" if line else "" for line in inner)]) + "\n"
+
+    def every_step(self) -> Iterator[Step]:
+        """All steps, and what the turns of loops compute."""
+        yield from self.plan.steps
+        for loop in all_loops(self.plan.loops):
+            yield from loop.body
+
+    def inside(self, body: Recurrence, given: Mapping[str, str]) -> FunctionText:
+        """The text of a step of a loop in this text, whose arguments are `given`."""
+        return FunctionText(needed_by(body.plan, self.module), self.module, body.name, within=(self, given))
+
+    def step(self, names: Sequence[str], states: int, index: str, every: int = 1) -> None:
+        """Write a step of a loop: what is stored of it, and the states for the next one, all at once.
+
+        Only `every` so many steps store something.
+        """
+        inputs = {a.step: self.arguments[a.name] for a in self.plan.arguments if a.step is not None}
+        for read, text in inputs.items():
+            if self.uses[read] > 1 and not text.isidentifier():
+                self.lines.append(f"{(name := self.fresh(text.partition('[')[0] + '_t'))} = {text}")
+                self.texts[read] = Text(name, ATOM)
+        for step in self.plan.steps:
+            if self.uses[step] and step not in self.texts:
+                self.add(step)
+        found = [
+            t if o in inputs else self.writer.state(o, t, o.complex)
+            for o in self.plan.outputs
+            for t in (self.texts[o],)
+        ]
+        stored = [wrapped(f"{name}[{_block_of(index, every)}] = ", t) for name, t in zip(names, found, strict=True)]
+        inside = "    " if every > 1 else ""
+        self.lines += [f"if {index} % {every} == 0:"] * bool(inside)
+        self.lines += [f"{inside}{line}" for lines in stored[states:] for line in lines]
+        moved = [(name, t) for name, t in zip(names, found[:states], strict=False) if name != t.code]
+        left = ", ".join(name for name, _ in moved)
+        if len(moved) == 1:
+            self.lines += wrapped(f"{left} = ", moved[0][1])
+        elif moved:
+            self.lines.append(f"{left} = {', '.join(t.code for _, t in moved)}")
 
     def header(self) -> str:
         """The line with the name and what the function takes."""
@@ -208,6 +270,13 @@ class FunctionText:
             add_put(self, step, step.op)
         elif isinstance(step.op, ops.Slice):
             add_slice(self, step, step.op)
+        elif isinstance(step.op, ops.Checkpoint):
+            stored, begin = self.texts[step.operands[0]].at(ATOM), self.begins[step.op.block]
+            self.texts[step] = Text(f"{stored}[{_block_of(begin, step.op.per)}]", ATOM)
+        elif isinstance(step.op, Scan) and self.spelling.loops:
+            add_scan(self, step, step.op)
+        elif step in self.texts:
+            pass  # a result of a loop, which has a name
         else:
             text = self.shortened(step)
             if step in self.over and not self._takes_over(step):

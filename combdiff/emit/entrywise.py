@@ -10,6 +10,7 @@ from combdiff.arrays.lower.arguments import grouped
 from combdiff.arrays.numbers import HIGHEST_OF_INTEGERS, exponent_of, is_plain
 from combdiff.arrays.passes.overwriting import LARGE
 from combdiff.arrays.plan import Step
+from combdiff.emit.solvers import is_every_power, powers
 from combdiff.emit.texts import Text, Writer, chained, filled, number_text
 from combdiff.errors import Mention, UnsupportedError
 from combdiff.language.printing.document import ATOM, MAP, POSTFIX, PRODUCT, SIGN, SUM
@@ -84,7 +85,10 @@ def times(w: Writer, c: Const, factors: Sequence[tuple[Step, Sequence[int]]], ra
     if len(above) == 1 and not below and not negative:
         return above[0]
     scaled = len(above) - 1 if _scales(w, size, factors, above, below) else None
-    code = " * ".join(t.at(PRODUCT if n in (0, scaled) else SIGN) for n, t in enumerate(above))
+    # Python reads -A @ x as (-A) @ x, which copies A
+    alone = negative and len(above) == 1 and " @ " in above[0].code
+    bare = {scaled} if alone else {0, scaled}
+    code = " * ".join(t.at(PRODUCT if n in bare else SIGN) for n, t in enumerate(above))
     code += "".join(f" / {t.at(SIGN)}" for t in below)
     return Text(f"-{code}", PRODUCT) if negative else Text(code, PRODUCT)
 
@@ -145,6 +149,8 @@ def whole_power(w: Writer, base: Text, n: int, step: Step) -> Text:
 
 
 def power(w: Writer, step: Step, op: ops.Power) -> Text:
+    if is_every_power(step, op):
+        return powers(w, step, op)
     base, exponent = w.operands(step, op.places)
     n = exponent_of(step.operands[1])
     if n is not None and n.denominator == 1:

@@ -11,6 +11,7 @@ from combdiff.emit.names import words
 from combdiff.emit.texts import Text, Writer
 from combdiff.errors import Mention, UnsupportedError
 from combdiff.language.printing.document import ATOM
+from combdiff.terms.nodes import OBLONG
 from combdiff.terms.types import Index
 
 NEWTON = '''def newton(equation, x, steps=60):
@@ -73,10 +74,89 @@ LU_SOLUTION = '''def lu_solution(factors, k, adjoint=False):
 
 CHOLESKY_SOLUTION = '''def cholesky_solution(factor, k):
     """The solution of a system with a positive matrix."""
+    from scipy.linalg.lapack import get_lapack_funcs
+
+    if not len(factor):
+        return k
+    (solved,) = get_lapack_funcs(["potrs"], [factor, k])
+    # LAPACK reads columns, and so the conjugates of factor and matrix
+    return solved(factor.T, k.conj())[0].conj()'''
+
+# where there is no LAPACK
+_TRIANGULAR_CHOLESKY_SOLUTION = '''def cholesky_solution(factor, k):
+    """The solution of a system with a positive matrix."""
     from scipy.linalg import solve_triangular
 
     y = solve_triangular(factor, k, 0, lower=True, check_finite=False)
     return solve_triangular(factor, y, 2, lower=True, check_finite=False)'''
+
+LU_INV = '''def lu_inv(factors):
+    """The inverse of a matrix, from its LU factors."""
+    from scipy.linalg.lapack import get_lapack_funcs
+
+    lu, pivots = factors
+    if not len(lu):
+        return lu
+    (inverted,) = get_lapack_funcs(["getri"], [lu])
+    return inverted(lu, pivots, 64 * len(lu))[0]'''
+
+LU_SIGN = '''def lu_sign(factors):
+    """The determinant of a matrix divided by its absolute value, from its LU factors."""
+    lu, pivots = factors
+    diagonal = np.diagonal(lu)
+    swapped = (pivots != np.arange(len(pivots))).sum()
+    return (diagonal / abs(diagonal)).prod() * (1 - 2 * (swapped % 2))'''
+
+LU_LOGABSDET = '''def lu_logabsdet(factors):
+    """The logarithm of the absolute value of the determinant, from LU factors."""
+    return np.log(abs(np.diagonal(factors[0]))).sum()'''
+
+LU_LOGDET = '''def lu_logdet(factors):
+    """The logarithm of the determinant, from LU factors; of a real one below 0 it is nan."""
+    return np.log(lu_sign(factors)) + lu_logabsdet(factors)'''
+
+LU_DET = '''def lu_det(factors):
+    """The determinant, from LU factors."""
+    lu, pivots = factors
+    swapped = (pivots != np.arange(len(pivots))).sum()
+    return np.diagonal(lu).prod() * (1 - 2 * (swapped % 2))'''
+
+CHOLESKY_INV = '''def cholesky_inv(factor):
+    """The inverse of a positive matrix, from Cholesky's factor."""
+    from scipy.linalg.lapack import get_lapack_funcs
+
+    if not len(factor):
+        return factor
+    (inverted,) = get_lapack_funcs(["potri"], [factor])
+    # the inverse from its diagonal on, and zeros, which the factor has above its own
+    half = inverted(factor.T)[0].T
+    whole = half + half.conj().T
+    whole.flat[:: len(half) + 1] = half.diagonal()
+    return whole'''
+
+# where there is no SciPy
+_SOLVED_LU_INV = '''def lu_inv(factors):
+    """The inverse of a matrix, from its LU factors."""
+    matrix, _ = factors
+    n = len(matrix)
+    return lu_solution(factors, np.eye(n, dtype=matrix.dtype))'''
+
+_SOLVED_CHOLESKY_INV = '''def cholesky_inv(matrix):
+    """The inverse of a positive matrix, from Cholesky's factor."""
+    n = len(matrix)
+    return cholesky_solution(matrix, np.eye(n, dtype=matrix.dtype))'''
+
+CHOLESKY_LOGDET = '''def cholesky_logdet(factor):
+    """The logarithm of the determinant of a positive matrix, from Cholesky's factor."""
+    return 2 * np.log(np.diagonal(factor)).sum()'''
+
+CHOLESKY_LOGABSDET = '''def cholesky_logabsdet(factor):
+    """The logarithm of the determinant of a positive matrix, from Cholesky's factor."""
+    return 2 * np.log(abs(np.diagonal(factor))).sum()'''
+
+CHOLESKY_DET = '''def cholesky_det(factor):
+    """The determinant of a positive matrix, from Cholesky's factor."""
+    return (np.diagonal(factor) ** 2).prod()'''
 
 LOGDET = '''def logdet(matrix):
     """The logarithm of the determinant; of a real one below 0 it is nan."""
@@ -177,15 +257,212 @@ _ALONG = """    n = matrix.shape[-1]
     lower = np.concatenate([np.zeros_like(matrix), matrix], -1)
     return size * {}(np.concatenate([upper, lower], -2))[..., :n, n:]"""
 
-EXPM_ALONG = '''def expm_along(matrix, direction):
-    """The derivative of the exponential at a matrix along another one: a block of the exponential of four blocks."""
-''' + _ALONG.format("expm")
+EXPM_ALONG = '''def expm_along(matrix, *directions):
+    """The derivative of the exponential at a matrix along others: a block of the exponential of blocks."""
+    n, scale, whole = matrix.shape[-1], 1.0, matrix
+    for direction in directions:
+        # it is linear in the direction, which is made small: a large one costs digits
+        size = abs(direction).sum((-2, -1))[..., None, None]
+        size = size + (size == 0)
+        beside, scale = direction / size, scale * size
+        while beside.shape[-1] < whole.shape[-1]:
+            beside = blocks(beside, np.zeros_like(beside))
+        whole = blocks(whole, beside)
+    return scale * expm(whole)[..., :n, -n:]'''
+
+BLOCKS = '''def blocks(matrix, direction):
+    """The matrix of blocks (A, K; 0, A)."""
+    upper = np.concatenate([matrix + 0 * direction, direction + 0 * matrix], -1)
+    lower = np.concatenate([np.zeros_like(upper[..., : matrix.shape[-1]]), upper[..., : matrix.shape[-1]]], -1)
+    return np.concatenate([upper, lower], -2)'''
 
 WITHOUT_SCIPY = {
     SQRTM: _ITERATED_SQRTM,
     SQRTM_ALONG: SQRTM_ALONG.partition("    from")[0] + _ALONG.format("sqrtm"),
+    LU_INV: _SOLVED_LU_INV,
+    CHOLESKY_SOLUTION: _TRIANGULAR_CHOLESKY_SOLUTION,
+    CHOLESKY_INV: _SOLVED_CHOLESKY_INV,
 }
 """Other texts of solvers, for libraries that have nothing like SciPy's functions."""
+
+CHOLESKY = '''def cholesky(matrix, name):
+    """The lower factor of a Hermitian matrix; one that is not positive definite is named."""
+    try:
+        return np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError as problem:
+        raise np.linalg.LinAlgError(f"{name} is not positive definite") from problem'''
+
+# where a matrix that is not positive definite gives nan
+_TRACED_CHOLESKY = '''def cholesky(matrix, name):
+    """The lower factor of a Hermitian matrix."""
+    return np.linalg.cholesky(matrix)'''
+
+TRIANGULAR_SOLUTION = '''def triangular_solution(factor, k, adjoint=False):
+    """The solution of a system with a lower triangular matrix, or with its adjoint."""
+    if factor.ndim > 2:
+        return np.linalg.solve(factor.conj().swapaxes(-1, -2) if adjoint else factor, k)
+    from scipy.linalg import solve_triangular
+
+    return solve_triangular(factor, k, 2 * adjoint, lower=True, check_finite=False)'''
+
+CHOLESKY_ALONG = '''def cholesky_along(factor, direction):
+    """The derivative of the factor of a Hermitian matrix along another matrix."""
+    half = triangular_solution(factor, (direction + direction.conj().swapaxes(-1, -2)) / 2)
+    inner = triangular_solution(factor, half.conj().swapaxes(-1, -2))
+    return factor @ ((np.tril(inner) + np.tril(inner, -1)) / 2)'''
+
+CHOLBACK = '''def cholback(factor, k):
+    """The adjoint of the derivative of the factor of a Hermitian matrix."""
+    inner = factor.conj().swapaxes(-1, -2) @ k
+    inner = (np.tril(inner) + np.tril(inner, -1)) / 2
+    half = triangular_solution(factor, (inner + inner.conj().swapaxes(-1, -2)) / 2, adjoint=True)
+    return triangular_solution(factor, half.conj().swapaxes(-1, -2), adjoint=True)'''
+
+SVD = '''def svd(matrix):
+    """The singular values of a matrix, one for each column, between the singular vectors."""
+    if matrix.shape[-2] < matrix.shape[-1]:
+        raise ValueError("svdvals of a matrix that has fewer rows than columns")
+    return np.linalg.svd(matrix, full_matrices=False)'''
+
+EIGVALS_ALONG = '''def eigvals_along(eigen, direction, single=True):
+    """The derivatives of the eigenvalues of a Hermitian matrix; those that are equal have none if they stand alone."""
+    values, vectors = eigen
+    inner = vectors.conj().swapaxes(-1, -2) @ (direction @ vectors)
+    return rates(values, inner, "eigenvalues") if single else np.diagonal(inner, 0, -2, -1).real'''
+
+SVDVALS_ALONG = '''def svdvals_along(factors, direction, single=True):
+    """The derivatives of singular values; if they stand alone, 0 where values are 0, and none where they are equal."""
+    u, values, vh = factors
+    inner = u.conj().swapaxes(-1, -2) @ (direction @ vh.conj().swapaxes(-1, -2))
+    if not single:
+        return np.diagonal(inner, 0, -2, -1).real
+    none = values <= 4 * np.finfo(values.dtype).eps * values.sum(-1)[..., None]
+    return np.where(none, 0.0, rates(values, np.where(none[..., None], 0.0, inner), "singular values"))'''
+
+RATES = '''def rates(values, inner, name):
+    """The derivatives of values; nan where values are equal, unless they all move alike."""
+    apart = abs(values[..., None] - values[..., None, :])
+    equal = apart <= 4 * np.finfo(values.dtype).eps * abs(values).sum(-1)[..., None, None] * values.shape[-1]
+    found = np.diagonal(inner, 0, -2, -1).real
+    mixed = abs(inner + inner.conj().swapaxes(-1, -2)) * (apart * 0 + 1 - np.eye(values.shape[-1], dtype=values.dtype))
+    differ = mixed / 2 + abs(found[..., None] - found[..., None, :]) > 1e-6 * abs(inner).sum((-2, -1))[..., None, None]
+    return without_equal(found, (equal & differ).any(-1), name)'''
+
+WITHOUT_EQUAL = '''def without_equal(k, wrong, name):
+    """The numbers k; nan where they are wrong, since the values that they belong to are equal."""
+    if wrong.any():
+        import warnings
+
+        places = [n for n in range(k.shape[-1]) if wrong[..., n].any()]
+        warnings.warn(f"the {name} {places} are equal: a derivative by one of them is nan", RuntimeWarning)
+    return np.where(wrong, np.nan, k)'''
+
+DIFFERENTIABLE = '''def differentiable(values, k, slopes, name):
+    """The numbers k that belong to values; nan where values are equal, and their numbers are not, but for rounding."""
+    eps = np.finfo(values.dtype).eps
+    apart = abs(values[..., None] - values[..., None, :])
+    level, size, steep = (np.maximum(abs(x)[..., None], abs(x)[..., None, :]) for x in (values, k, slopes))
+    near = 4 * eps * abs(values).sum(-1)[..., None, None] * values.shape[-1]
+    equal = apart <= near
+    # numbers of values that are nearly 0 may differ as much as these do
+    share = 1e-6 + 10 * apart / (level + (level == 0))
+    noise = 4 * eps * abs(k).sum(-1)[..., None, None] + 10 * steep * near
+    differ = abs(k[..., None] - k[..., None, :]) > np.where(share < 0.5, share, 0.5) * size + noise
+    return without_equal(k, (equal & differ).any(-1), name)'''
+
+SPECTRAL = '''def spectral(eigen, k, slopes=None, single=True):
+    """The matrix with these eigenvectors and the eigenvalues k, which equal eigenvalues share if they stand alone."""
+    values, vectors = eigen
+    k = differentiable(values, k, 0 * k if slopes is None else slopes, "eigenvalues") if single else k
+    return (vectors * k[..., None, :]) @ vectors.conj().swapaxes(-1, -2)'''
+
+SINGULAR = '''def singular(factors, k, slopes=None, single=True):
+    """The matrix with these singular vectors and the singular values k; if they stand alone, 0 where values are 0."""
+    u, values, vh = factors
+    if single:
+        none = values <= 4 * np.finfo(values.dtype).eps * values.sum(-1)[..., None]
+        k = np.where(none, 0.0, differentiable(values, k, 0 * k if slopes is None else slopes, "singular values"))
+    return (u * k[..., None, :]) @ vh'''
+
+DIVIDED = '''def divided(x, y, k, l, s, t):
+    """(k - l) / (x - y), or the mean of the slopes s and t where it is no worse; nan where k and l differ at x = y."""
+    apart, by = x[..., None] - y[..., None, :], k[..., None] - l[..., None, :]
+    slope = (s[..., None] + t[..., None, :]) / 2
+    size, rest = abs(k)[..., None] + abs(l)[..., None, :], abs(by - apart * slope)
+    eps = np.finfo(x.dtype).eps
+    close = rest <= 4 * eps * size
+    equal = abs(apart) <= 4 * eps * abs(x).sum(-1)[..., None, None] * x.shape[-1]
+    found = np.where(close, slope, by / np.where(apart == 0, 1.0, apart))
+    alike = rest <= 1e-6 * size + 4 * eps * abs(k).sum(-1)[..., None, None]
+    return np.where(equal, np.where(alike, slope, np.nan), found)'''
+
+SPECTRAL_ALONG = '''def spectral_along(eigen, direction, k, slopes):
+    """The derivative of the matrix with the eigenvectors of another one and the eigenvalues k, by their slopes."""
+    values, vectors = eigen
+    n, adjoint = values.shape[-1], vectors.conj().swapaxes(-1, -2)
+    inner = adjoint @ direction @ vectors
+    inner = (inner + inner.conj().swapaxes(-1, -2)) / 2
+    rates = divided(values, values, k, k, slopes, slopes)
+    return vectors @ (np.where(np.eye(n, dtype=values.dtype) > 0, 0.0, rates) * inner) @ adjoint'''
+
+SINGULAR_ALONG = '''def singular_along(factors, direction, k, slopes):
+    """The derivative of the matrix with the singular vectors of another one and the singular values k."""
+    u, values, vh = factors
+    n, left, right = values.shape[-1], u.conj().swapaxes(-1, -2), vh.conj().swapaxes(-1, -2)
+    moved = direction @ right
+    inner = left @ moved
+    turned = inner.conj().swapaxes(-1, -2)
+    minus = divided(values, values, k, k, slopes, slopes)
+    plus = divided(values, -values, k, -k, slopes, slopes)
+    minus = np.where(np.eye(n, dtype=values.dtype) > 0, 0.0, minus)
+    found = u @ ((minus * (inner + turned) + plus * (inner - turned)) / 2)
+    if u.shape[-2] > n:
+        found = found + (moved - u @ inner) * np.diagonal(plus, 0, -2, -1)[..., None, :]
+    return found @ vh'''
+
+EUCLIDEAN_NORM = '''def euclidean_norm(x):
+    """√Σ|x|² along the last axis, divided by the largest entry first where squares overflow or vanish."""
+    with np.errstate(all="ignore"):
+        found = np.sqrt(np.vecdot(x, x).real)
+        far = ~((found > 1e8 * np.finfo(found.dtype).tiny ** 0.5) & (found < np.inf))
+        if not far.any():
+            return found
+        sizes = abs(x[far])
+        largest = sizes.max(-1, keepdims=True, initial=0)
+        largest = np.where((largest > 0) & (largest < np.inf), largest, 1)
+        found = np.asarray(found)
+        found[far] = largest[..., 0] * np.sqrt(((sizes / largest) ** 2).sum(-1))
+    return found[()]'''
+
+# where no value is waited for
+_TRACED_NORM = '''def euclidean_norm(x):
+    """√Σ|x|² along the last axis, divided by the largest entry first: squares overflow or vanish."""
+    sizes = abs(x)
+    if not x.shape[-1]:
+        return sizes.sum(-1)
+    largest = sizes.max(-1, keepdims=True)
+    largest = np.where((largest > 0) & (largest < np.inf), largest, 1)
+    return largest[..., 0] * np.sqrt(((sizes / largest) ** 2).sum(-1))'''
+
+POWERS = '''def powers(x, n):
+    """1, x, x², … along a new first axis of n values: with each product there are twice as many."""
+    found = np.ones((n, *x.shape), np.result_type(x, float))
+    found[1:2] = x
+    made = 2
+    while made < n:
+        more = min(made, n - made)
+        np.multiply(found[:more], found[made - 1] * x, out=found[made : made + more])
+        made += more
+    return found'''
+
+# where nothing is written in place
+_JOINED_POWERS = '''def powers(x, n):
+    """1, x, x², … along a new first axis of n values: with each product there are twice as many."""
+    found, square = np.ones_like(x)[None], x
+    while len(found) < n:
+        found = np.concatenate([found, found * square])
+        square = square * square
+    return found[:n]'''
 
 SCAN = '''def scan(step, states, sequences, stored, length, reverse=False):
     """The states after all steps of a loop, and what each step stores, of these shapes and types."""
@@ -209,7 +486,19 @@ ADDED_AT = '''def added_at(shape, places, values):
 
     return da.from_delayed(delayed(added)(values), shape, values.dtype)'''
 
+_WARNING = WITHOUT_EQUAL[WITHOUT_EQUAL.index("    if wrong.any") : WITHOUT_EQUAL.index("    return np.where(wrong")]
+
+WITHOUT_VALUES = {
+    EUCLIDEAN_NORM: _TRACED_NORM,
+    POWERS: _JOINED_POWERS,
+    CHOLESKY: _TRACED_CHOLESKY,
+    WITHOUT_EQUAL: WITHOUT_EQUAL.replace(_WARNING, ""),
+}
+"""Other texts of solvers, for libraries whose values are not asked for."""
+
 SOLVERS = {
+    "euclidean_norm": EUCLIDEAN_NORM,
+    "powers": POWERS,
     "added_at": ADDED_AT,
     "newton": NEWTON,
     "newton_of_parts": NEWTON_OF_PARTS,
@@ -217,6 +506,15 @@ SOLVERS = {
     "lu_factors": LU_FACTORS,
     "lu_solution": LU_SOLUTION,
     "cholesky_solution": CHOLESKY_SOLUTION,
+    "lu_inv": LU_INV,
+    "lu_sign": LU_SIGN,
+    "lu_det": LU_DET,
+    "lu_logabsdet": LU_LOGABSDET,
+    "lu_logdet": LU_LOGDET,
+    "cholesky_inv": CHOLESKY_INV,
+    "cholesky_det": CHOLESKY_DET,
+    "cholesky_logabsdet": CHOLESKY_LOGABSDET,
+    "cholesky_logdet": CHOLESKY_LOGDET,
     "logdet": LOGDET,
     "adjugate": ADJUGATE,
     "adjugate_along": ADJUGATE_ALONG,
@@ -225,7 +523,23 @@ SOLVERS = {
     "hermitian_sqrtm": HERMITIAN_SQRTM,
     "hermitian_sqrtm_along": HERMITIAN_SQRTM_ALONG,
     "expm": EXPM,
+    "blocks": BLOCKS,
     "expm_along": EXPM_ALONG,
+    "cholesky": CHOLESKY,
+    "triangular_solution": TRIANGULAR_SOLUTION,
+    "cholesky_along": CHOLESKY_ALONG,
+    "cholback": CHOLBACK,
+    "svd": SVD,
+    "without_equal": WITHOUT_EQUAL,
+    "rates": RATES,
+    "eigvals_along": EIGVALS_ALONG,
+    "svdvals_along": SVDVALS_ALONG,
+    "differentiable": DIFFERENTIABLE,
+    "spectral": SPECTRAL,
+    "singular": SINGULAR,
+    "divided": DIVIDED,
+    "spectral_along": SPECTRAL_ALONG,
+    "singular_along": SINGULAR_ALONG,
     "scan": SCAN,
 }
 
@@ -233,8 +547,13 @@ SOLVERS = {
 def solvers_of(step: Step, spelling: Spelling) -> list[str]:
     """The names of the solvers that the text of a step needs: what one calls comes first."""
     name = solver_of(step, spelling)
-    inner = name.removesuffix("_along") if name in ("sqrtm_along", "expm_along") else ""
-    return [n for n in (inner, name) if n]
+    own = (
+        isinstance(step.op, ops.OfMatrices)
+        and step.op.kind in OBLONG
+        and not isinstance(step.operands[0].op, ops.Factors)
+    )
+    called = _CALLED.get(name, ()) if spelling.scipy else _CALLED_WITHOUT_SCIPY.get(name, _CALLED.get(name, ()))
+    return [n for n in ("svd" if own and name != "svd" else "", *called, name) if n]
 
 
 def solver_text(name: str, spelling: Spelling) -> str:
@@ -242,6 +561,8 @@ def solver_text(name: str, spelling: Spelling) -> str:
     text = SOLVERS[name]
     if not spelling.scipy:
         text = WITHOUT_SCIPY.get(text, text)
+    if not spelling.eager:
+        text = WITHOUT_VALUES.get(text, text)
     for word, own in spelling.solver_words.items():
         text = text.replace(word, own)
     return text
@@ -250,24 +571,57 @@ def solver_text(name: str, spelling: Spelling) -> str:
 def solver_of(step: Step, spelling: Spelling) -> str:
     """The name of the solver that the text of a step calls, empty if none."""
     match step.op:
+        case ops.Norm():
+            return "euclidean_norm"
+        case ops.Power() if is_every_power(step, step.op):
+            return "powers"
         case ops.Scatter(adds=True):
             return "" if spelling.add_at else spelling.added_at
         case Root(equation):
             return "newton" if len(equation.plan.outputs) == 2 else "newton_of_parts"
         case Scan():
-            return "scan"
-        case ops.Factors(positive):
-            return "" if positive else "lu_factors"
+            return "" if spelling.loops else "scan"
+        case ops.Factors(singular=True):
+            return "svd"
+        case ops.Factors(positive, eigen):
+            return "cholesky" if positive else "" if eigen else "lu_factors"
         case ops.OfMatrices(kind, hermitian=True):
             return f"hermitian_{kind}"
+        case ops.OfMatrices("svdvals"):
+            return "" if isinstance(step.operands[0].op, ops.Factors) else "svd"
+        case ops.OfMatrices(kind) if kind in ops.FACTORED and isinstance(step.operands[0].op, ops.Factors):
+            return f"{'cholesky' if step.operands[0].op.positive else 'lu'}_{kind}"
         case ops.OfMatrices(kind):
             return "" if kind in _IN_LIBRARIES else kind
         case ops.Solve() if len(step.operands) > 2:
             return "solve_of_parts"
+        case ops.Solve(triangular=True):
+            return "triangular_solution"
         case ops.Solve() if isinstance(step.operands[0].op, ops.Factors):
             return "cholesky_solution" if step.operands[0].op.positive else "lu_solution"
         case _:
             return ""
+
+
+def is_every_power(step: Step, op: ops.Power) -> bool:
+    """Whether the exponent takes the values 0, 1, 2, … along an axis of its own: x(i)^j."""
+    base, exponent = step.operands
+    (of_base, of_exponent) = op.places
+    if not isinstance(exponent.op, ops.Numbers) or not base.rank or base.rank + 1 != step.rank:
+        return False
+    (domain,) = exponent.domains
+    return of_exponent[0] not in of_base and domain.first(2) == 0
+
+
+def powers(w: Writer, step: Step, op: ops.Power) -> Text:
+    """All powers by products; logarithms and exponentials, of each, take ten times as long."""
+    base, exponent = step.operands
+    made = Text(f"powers({w.refer(base).code}, {w.extent(exponent.domains[0])})", ATOM)
+    return w.placed(made, (*op.places[1], *op.places[0]), step.rank)
+
+
+def norm(w: Writer, step: Step, op: ops.Norm) -> Text:
+    return Text(f"{solver_of(step, w.spelling)}({w.refer(step.operands[0]).code})", ATOM)
 
 
 def _refuse_equations(w: Writer) -> None:
@@ -286,7 +640,7 @@ def solution(w: Writer, step: Step, op: ops.Solve) -> Text:
         return Text(f"solve_of_parts({', '.join(t.code for t in (*matrices, k))})", ATOM)
     solver = solver_of(step, w.spelling)
     # a matrix that has one factor is its own adjoint
-    other = ", adjoint=True" if op.adjoint and solver == "lu_solution" else ""
+    other = ", adjoint=True" if op.adjoint and solver in ("lu_solution", "triangular_solution") else ""
     template = f"{solver}({{0}}, {{1}}{other})" if solver else w.spelling.solve
     matrix = matrices[0] if solver else _as_matrix(w, step.operands[0])
     own = step.operands[0].rank // 2
@@ -298,8 +652,26 @@ def solution(w: Writer, step: Step, op: ops.Solve) -> Text:
     return Text(f"{flat}.reshape({', '.join(w.extent(d) for d in step.domains)})", ATOM)
 
 
-_IN_LIBRARIES = {"det": "det({})", "inv": "inv({})", "logabsdet": "slogdet({})[1]"}
+_IN_LIBRARIES = {"det": "det({})", "inv": "inv({})", "logabsdet": "slogdet({})[1]", "eigvals": "eigvalsh({})"}
 """Functions of matrices that array libraries have."""
+
+_CALLED = {
+    "sqrtm_along": ("sqrtm",),
+    "expm_along": ("expm", "blocks"),
+    "lu_logdet": ("lu_sign", "lu_logabsdet"),
+    "cholesky_along": ("triangular_solution",),
+    "cholback": ("triangular_solution",),
+    "eigvals_along": ("without_equal", "rates"),
+    "svdvals_along": ("without_equal", "rates"),
+    "spectral": ("without_equal", "differentiable"),
+    "singular": ("without_equal", "differentiable"),
+    "spectral_along": ("divided",),
+    "singular_along": ("divided",),
+}
+"""The solvers that others call."""
+
+_CALLED_WITHOUT_SCIPY = {"lu_inv": ("lu_solution",), "cholesky_inv": ("cholesky_solution",)}
+"""The same in libraries that have nothing like SciPy's functions, where there are others."""
 
 
 def _refuse_matrices(w: Writer, name: str) -> None:
@@ -315,20 +687,41 @@ def of_matrices(w: Writer, step: Step, op: ops.OfMatrices) -> Text:
     """`np.linalg.inv(A)`, or a function that the text brings along."""
     _refuse_matrices(w, op.kind)
     name = solver_of(step, w.spelling)
+    first, *along = (w.refer(o) for o in step.operands)
+    needed = ops.factors_for(op.kind, op.hermitian)
+    if op.kind in ("eigvals", "svdvals"):
+        return _values(w, step, first)
     template = f"{name}({{}})" if name else w.spelling.linear_algebra + _IN_LIBRARIES[op.kind]
-    first, *along = (w.refer(o).code for o in step.operands)
-    if op.hermitian and not isinstance(step.operands[0].op, ops.Factors):
-        first = f"{w.spelling.linear_algebra}eigh({first})"
-    return Text(template.format(", ".join([first, *along])), ATOM)
+    code = first.code
+    if needed is not None and not isinstance(step.operands[0].op, ops.Factors):
+        code = f"svd({code})" if needed.singular else f"{w.spelling.linear_algebra}eigh({code})"
+    about = [repr(op.about)] if op.kind == "cholesky" else ["single=False"] if op.together else []
+    return Text(template.format(", ".join([code, *(t.code for t in along), *about])), ATOM)
+
+
+def _values(w: Writer, step: Step, matrix: Text) -> Text:
+    """Eigenvalues or singular values, perhaps with their vectors known."""
+    known = isinstance(step.operands[0].op, ops.Factors)
+    if isinstance(step.op, ops.OfMatrices) and step.op.kind == "svdvals":
+        return Text(f"{matrix.at(ATOM)}[1]" if known else f"svd({matrix.code})[1]", ATOM)
+    return Text(f"{matrix.at(ATOM)}[0]" if known else f"{w.spelling.linear_algebra}eigvalsh({matrix.code})", ATOM)
 
 
 def factors(w: Writer, step: Step, op: ops.Factors) -> Text:
+    if op.singular:
+        _refuse_matrices(w, "svdvals")
+        return Text(f"svd({w.refer(step.operands[0]).code})", ATOM)
     if op.eigen:
         _refuse_matrices(w, "sqrtm")
         return Text(f"{w.spelling.linear_algebra}eigh({w.refer(step.operands[0]).code})", ATOM)
     _refuse_equations(w)
-    template = w.spelling.cholesky if op.positive else f"{solver_of(step, w.spelling)}({{0}})"
-    return Text(template.format(_as_matrix(w, step.operands[0]).code), ATOM)
+    about = f", {op.about!r}" if op.positive else ""
+    return Text(f"{solver_of(step, w.spelling)}({_as_matrix(w, step.operands[0]).code}{about})", ATOM)
+
+
+def lower(w: Writer, step: Step, op: ops.Lower) -> Text:
+    """The only array among Cholesky's factors."""
+    return w.refer(step.operands[0])
 
 
 def _as_matrix(w: Writer, step: Step) -> Text:
@@ -368,6 +761,8 @@ def scan(w: Writer, step: Step, op: Scan) -> Text:
     body, moving = op.body, op.body.states + op.body.sequences
     texts = [w.refer(o).code for o in step.operands]
     names = [a.name for a in body.plan.arguments if a.step is not None]
+    for n, (state, operand) in enumerate(zip(body.arrays[: body.states], step.operands, strict=False)):
+        texts[n] = w.state(operand, w.refer(operand), state.complex).code
     captured = dict(zip(names[moving:], texts[moving:], strict=True))
     given = [_given(w, a, captured) for a in body.plan.arguments if a.name not in names[:moving]]
     call = w.called.above[body]

@@ -156,6 +156,15 @@ class Writer:
             return Text(self.spelling.full.format(self.shape(step.domains), number), ATOM)
         return filled(self.spelling.copy, text) if repeated else self.floating(step, text) if is_integer(step) else text
 
+    def state(self, step: Step, text: Text, complex_: bool) -> Text:
+        """The first state of a loop: a fresh array, or a number of the library, whose rules for 1/0 hold then."""
+        if step.rank or not is_plain(step):
+            return self.result(step, text)
+        template = self.spelling.number_complex if complex_ else self.spelling.number
+        if template == "{0}":
+            template = "np.complex128({0})" if complex_ else "np.float64({0})"
+        return filled(template, self.floating(step, text))
+
     def floating(self, step: Step, text: Text) -> Text:
         """A step in floating point, if code may compute it with integers."""
         written = isinstance(step.op, ops.Constant)

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from combdiff.meaning.determinants import value_of
+from combdiff.terms.nodes import MATRICES, VECTORS
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from combdiff.gate.labelled import Array
 
 
-def matrix_values(name: str, matrices: Array, along: Array) -> Array:
+def matrix_values(name: str, matrices: Array, *along: Array, numbers: Sequence[Array] = ()) -> Array:
     """The values for each matrix of a stack; derivatives are taken along the matrices `along`.
 
     >>> import numpy as np
-    >>> matrix_values("adjugate", np.array([[1.0, 2.0], [2.0, 4.0]]), np.ones(())).round(12)
+    >>> matrix_values("adjugate", np.array([[1.0, 2.0], [2.0, 4.0]])).round(12)
     array([[ 4., -2.],
            [-2.,  1.]])
     """
@@ -32,11 +37,11 @@ def matrix_values(name: str, matrices: Array, along: Array) -> Array:
             case "adjugate":
                 return _adjugates(matrices, None)
             case "adjugate_along":
-                return _adjugates(matrices, along)
+                return _adjugates(matrices, along[0])
             case "inv":
                 return _inverses(matrices)
-            case "sqrtm" | "expm" | "sqrtm_along" | "expm_along":
-                return _each(name, matrices, along)
+            case _ if name in MATRICES | VECTORS:
+                return _each(name, matrices, along, numbers)
     raise AssertionError(f"no function of matrices is {name}")
 
 
@@ -51,27 +56,36 @@ def _inverses(matrices: Array) -> Array:
         return np.stack([_inverses(each) for each in matrices])
 
 
-def _each(name: str, matrices: Array, along: Array) -> Array:
-    """Roots and exponentials, and their derivatives along other matrices, one after the other."""
+def _each(name: str, matrices: Array, along: Sequence[Array], numbers: Sequence[Array]) -> Array:
+    """Roots, exponentials, eigenvalues, and their derivatives along other matrices, one after the other."""
+    import numpy as np
+
+    stack = matrices.reshape(-1, *matrices.shape[-2:])
+    beside = [np.broadcast_to(k, matrices.shape).reshape(stack.shape) for k in along]
+    counts = [np.broadcast_to(k, (*matrices.shape[:-2], k.shape[-1])).reshape(len(stack), -1) for k in numbers]
+    found = [_value(name, a, [k[n] for k in beside], [k[n] for k in counts]) for n, a in enumerate(stack)]
+    shape = matrices.shape[:-2] + (matrices.shape[-1:] if name in VECTORS else matrices.shape[-2:])
+    return np.reshape(found, shape)
+
+
+def _value(name: str, a: Array, along: Sequence[Array], numbers: Sequence[Array]) -> Array:
     import numpy as np
     import scipy.linalg
 
-    def value(a: Array, k: Array) -> Array:
-        if not np.isfinite(a).all():
-            return np.full(a.shape, np.nan)
-        match name:
-            case "expm":
-                return np.asarray(scipy.linalg.expm(a))
-            case "expm_along":
-                return np.asarray(scipy.linalg.expm_frechet(a, k, compute_expm=False))
-        root = scipy.linalg.sqrtm(a)
-        if np.iscomplexobj(root) and not np.iscomplexobj(a):
-            return np.full(a.shape, np.nan)
-        return np.asarray(root if name == "sqrtm" else scipy.linalg.solve_sylvester(root, root, k))
-
-    stack, beside = matrices.reshape(-1, *matrices.shape[-2:]), np.broadcast_to(along, matrices.shape)
-    pairs = zip(stack, beside.reshape(stack.shape), strict=True)
-    return np.reshape([value(a, k) for a, k in pairs], matrices.shape)
+    if not np.isfinite(a).all():
+        return np.full(a.shape[-1:] if name in VECTORS else a.shape, np.nan)
+    match name, along:
+        case "expm", _:
+            return np.asarray(scipy.linalg.expm(a))
+        case "expm_along", [k]:
+            return np.asarray(scipy.linalg.expm_frechet(a, k, compute_expm=False))
+        case (("sqrtm" | "sqrtm_along"), _):
+            root = scipy.linalg.sqrtm(a)
+            if np.iscomplexobj(root) and not np.iscomplexobj(a):
+                return np.full(a.shape, np.nan)
+            return np.asarray(scipy.linalg.solve_sylvester(root, root, along[0]) if along else root)
+        case _:
+            return np.asarray(value_of(name, a, *along, numbers=numbers))
 
 
 def _adjugates(matrices: Array, along: Array | None) -> Array:

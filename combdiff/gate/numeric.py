@@ -7,6 +7,7 @@ with it. The numbers are floating-point numbers or residues, as `arithmetic.py` 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Protocol
 
@@ -23,11 +24,15 @@ from combdiff.gate.labelled import (
     guarded,
     multiplied,
 )
+from combdiff.gate.looping import states_of
 from combdiff.gate.matrices import matrix_values
 from combdiff.gate.residues import HALF
 from combdiff.gate.solving import made_of
-from combdiff.terms.nodes import MATRICES, OF_MATRICES, PLACES, SHARES
+from combdiff.terms.laws.matrices import matrices_of, numbers_of
+from combdiff.terms.nodes import ARRAYS, MATRICES, OF_MATRICES, PLACES, SHARES, VECTORS
 from combdiff.terms.terms import (
+    ONE,
+    ZERO,
     Add,
     App,
     Call,
@@ -37,6 +42,8 @@ from combdiff.terms.terms import (
     Diff,
     Indicator,
     Lam,
+    Let,
+    Loop,
     Mul,
     Pow,
     Proj,
@@ -47,12 +54,14 @@ from combdiff.terms.terms import (
     Tuple,
     Var,
     domains_compared,
+    fresh,
+    mul,
     substitute,
     subterms,
     total,
 )
-from combdiff.terms.traversal import is_tensor
-from combdiff.terms.types import Domain, Index, Map, Number, Type
+from combdiff.terms.traversal import interval_of_sum, is_tensor
+from combdiff.terms.types import REAL, Domain, Index, Interval, Map, Number, Type
 
 if TYPE_CHECKING:
     from combdiff.gate.labelled import Array
@@ -154,6 +163,8 @@ class Evaluation:
             case Diff():
                 self.sample.refuse_exact()
                 return made_of(t, self._known, self._with, self.sample.sizes)
+            case Loop():
+                return states_of(t, self.sample.sizes, self._within)
             case App(f, args):
                 function = self._known(f)
                 assert callable(function), "an unknown map"
@@ -171,6 +182,17 @@ class Evaluation:
         inner = Evaluation(self.sample, self.outer)
         inner.local = {**self.local, **local}
         return inner.full(t)
+
+    def _within(self, local: Mapping[Var, object], t: Term) -> list[Array]:
+        """The items of a tuple below definitions, with values for more variables."""
+        inner = Evaluation(self.sample, self.outer)
+        inner.local = {**self.local, **local}
+        while isinstance(t, Let):
+            for var, value in t.bindings:
+                inner.bind(var, value)
+            t = t.body
+        assert isinstance(t, Tuple), "the states of a loop are a tuple"
+        return [inner.full(item) for item in t.items]
 
     def __call__(self, t: Term) -> Labelled:
         known = self.memo.get(t)
@@ -233,14 +255,13 @@ class Evaluation:
         import numpy as np
 
         self.sample.refuse_exact("a product or a maximum has no value in the field")
+        if t.kind in OF_MATRICES:
+            return self._of_matrices(t)
         parts = [self(t.mark), self(t.body)]
         own = tuple(v.uid for v in t.indices)
         axes = (*(a for a in all_axes(parts) if a not in own), *own)
         shape = [len(range_of(v, self.sample.sizes)) for v in t.indices]
         marks, values = np.broadcast_arrays(*(p.over(axes) for p in parts), np.zeros(shape))[:2]
-        if t.kind in OF_MATRICES:
-            found = matrix_values(t.kind, values, marks)
-            return self._given_over(found, axes if t.kind in MATRICES else axes[: len(axes) - len(own)])
         flat = (*marks.shape[: marks.ndim - len(own)], -1)
         weights = marks.reshape(flat).real
         marks, values = weights == 1, values.reshape(flat)
@@ -255,6 +276,27 @@ class Evaluation:
         else:
             found = _reduced_to_numbers(t.kind, weights, values)
         return self._given_over(found, axes[: len(axes) - len(own)])
+
+    def _of_matrices(self, t: Reduce) -> Labelled:
+        """A function of matrices, with the axes of its value last."""
+        import numpy as np
+
+        maps = [*matrices_of(t), *numbers_of(t)]
+        parts = [self(f.body) for f in maps]
+        bound = {v.uid for f in maps for v in f.params}
+        outer = tuple(a for a in all_axes(parts) if a not in bound)
+        arrays = []
+        for f, part in zip(maps, parts, strict=True):
+            shape = [len(range_of(v, self.sample.sizes)) for v in f.params]
+            entries = part.over((*outer, *(v.uid for v in f.params)))
+            arrays.append(np.broadcast_to(entries, (*entries.shape[: len(outer)], *shape)))
+        around = np.broadcast_shapes(*(a.shape[: len(outer)] for a in arrays))
+        arrays = [np.broadcast_to(a, (*around, *a.shape[len(outer) :])) for a in arrays]
+        count = len(matrices_of(t))
+        found = matrix_values(t.kind, *arrays[:count], numbers=arrays[count:])
+        own = tuple(v.uid for v in t.indices)
+        slots = own if t.kind in MATRICES else own[1:] if t.kind in ARRAYS else ()
+        return self._given_over(found, (*outer, *slots))
 
     def _given_over(self, array: Array, axes: tuple[int, ...]) -> Labelled:
         return Labelled(array, axes, HALF * self.numbers.unit)
@@ -286,22 +328,30 @@ class Evaluation:
             return Labelled(tensor, tuple(v.uid for v in args if isinstance(v, Var)), HALF * self.numbers.unit)
         places = [self(a) for a in args]
         axes = all_axes(places)
-        indices = [
-            _slot(p.over(axes).astype(int), kind, self.sample.sizes) for p, kind in zip(places, kinds, strict=True)
-        ]
-        return Labelled(tensor[tuple(indices)], axes, HALF * self.numbers.unit)
+        indices = self._slots(args, places, axes, kinds)
+        return Labelled(tensor[indices], axes, HALF * self.numbers.unit)
+
+    def _slots(
+        self, args: Sequence[Term], places: Sequence[Labelled], axes: Sequence[int], kinds: Sequence[Type]
+    ) -> tuple[Array, ...]:
+        """Where the arguments of an entry lie along its slots, over `axes`."""
+        return tuple(
+            _slot(p.over(axes).astype(int), kind, self.sample.sizes, constant=not a.free)
+            for a, p, kind in zip(args, places, kinds, strict=True)
+        )
 
     def _entry_of_ties(self, f: Reduce, args: tuple[Term, ...]) -> Labelled:
         """The share of an entry in a maximum, an entry of an inverse: an array over what is bound, at other indices."""
         import numpy as np
 
         array = self._reduced(f)
-        own = [v.uid for v in f.indices]
+        indices = f.indices[1:] if f.kind in VECTORS else f.indices
+        own = [v.uid for v in indices]
         places = [self(a) for a in args]
         outer = [a for a in array.axes if a not in own]
         axes = all_axes([Labelled(array.array, tuple(outer)), *places])
-        kinds = [v.kind for v in f.indices]
-        at = [_slot(p.over(axes).astype(int), k, self.sample.sizes) for p, k in zip(places, kinds, strict=True)]
+        kinds = [v.kind for v in indices]
+        at = self._slots(args, places, axes, kinds)
         around = [
             np.arange(n).reshape([-1 if b == a else 1 for b in axes])
             for a, n in zip(outer, array.array.shape, strict=False)
@@ -348,8 +398,7 @@ class Evaluation:
 
         match t:
             case App(f, args) if isinstance(f.type, Map) and f.type.is_tensor:
-                slots = zip(args, f.type.params, strict=True)
-                places = tuple(_slot(np.asarray(self(a).array, int), p, self.sample.sizes) for a, p in slots)
+                places = self._slots(args, [self(a) for a in args], (), f.type.params)
                 return complex(np.asarray(self._known(f))[places])
             case _:
                 return complex(np.asarray(self._known(t)))
@@ -379,7 +428,9 @@ class Evaluation:
         known = self.sample.without_numbers.get(t)
         if known is None:
             v = next(v for v in t.indices if not isinstance(v.kind, Index))
-            known = _fixed_by_delta(v, [w for w in t.indices if w is not v], t.body)
+            others = [w for w in t.indices if w is not v]
+            interval = interval_of_sum(v, t.body)
+            known = _fixed_by_delta(v, others, t.body) if interval is None else _by_rule(v, interval, others, t.body)
             self.sample.without_numbers[t] = known
         return known
 
@@ -397,7 +448,7 @@ def _reduced_to_numbers(kind: str, weights: Array, values: Array) -> Array:
         case "maximum":
             return np.asarray(np.where(marks, values.real, -np.inf).max(axis=-1, initial=-np.inf))
         case "norm":
-            return np.asarray(np.sqrt(np.where(marks, np.abs(values) ** 2, 0).sum(axis=-1)))
+            return np.asarray(np.hypot.reduce(np.where(marks, np.abs(values), 0), axis=-1))
         case _:
             shifted = np.where(weights != 0, values.real, -np.inf)
             most = shifted.max(axis=-1, initial=-np.inf, keepdims=True)
@@ -452,6 +503,25 @@ def _with_inner_fixed(t: Term) -> Term:
     return Traverser(visit)(t)
 
 
+def _by_rule(v: Var, interval: Interval, others: Sequence[Var], body: Term) -> Term:
+    """An integral as the sum of a random rule: what is true of all rules is true of the integral."""
+    given = _random_rule(interval)
+    assert isinstance(given.kind, Map), "a rule is an array"
+    k = fresh(v.name, given.kind.params[1])
+    at, weight = App(given, (ZERO, k)), App(given, (ONE, k))
+    return total([k, *others], mul(weight, substitute(body, {v: at})))
+
+
+@lru_cache(maxsize=256)
+def _random_rule(interval: Interval) -> Var:
+    """A parameter for the nodes and the weights of a rule with three nodes; a sample draws them."""
+    rows, nodes = (
+        Index(Domain(f"{what} of {interval.name}", declared=True, lower=0, upper=last))
+        for what, last in (("rows", 1), ("nodes", 2))
+    )
+    return fresh(interval.name, Map((rows, nodes), REAL))
+
+
 def _is_of_a_name(t: Term) -> bool:
     """Whether a derivative is one of an unknown map, and not of what that map returns for some arguments."""
     while isinstance(t, Diff):
@@ -459,8 +529,8 @@ def _is_of_a_name(t: Term) -> bool:
     return isinstance(t, Var)
 
 
-def _slot(at: Array, kind: Type, sizes: Mapping[Domain, int]) -> Array:
-    """Where an index lies along the axis of a slot."""
+def _slot(at: Array, kind: Type, sizes: Mapping[Domain, int], constant: bool) -> Array:
+    """Where an index lies along the axis of a slot; one that is no `constant` varies, with the steps of a loop, say."""
     assert isinstance(kind, Index) and kind.domain is not None, "a tensor's slot has a domain"
     import numpy as np
 
@@ -469,7 +539,7 @@ def _slot(at: Array, kind: Type, sizes: Mapping[Domain, int]) -> Array:
     if kind.domain.periodic:
         return place % n
     # a residue of a large constant may be negative
-    if n and place.ndim:
+    if n and not (constant and place.ndim == 0):
         # a condition keeps it in range wherever it counts
         kept: Array = np.clip(place, 0, n - 1)
         return kept

@@ -18,13 +18,14 @@ FUNCTIONS = {
     "slogdet": "write logdet({0}), or logabsdet({0}) where the determinant may be negative",
     "matrix_exp": "write expm({0})",
     "expmat": "write expm({0})",
-    "cholesky": "there are no factors of matrices; for {0}⁻¹ b write {0} \\ b, and for log det {0} write logdet({0})",
-    "chol": "there are no factors of matrices; for {0}⁻¹ b write {0} \\ b, and for log det {0} write logdet({0})",
+    "chol": "write cholesky({0}), the lower factor",
+    "eigvalsh": "write eigvals({0}), in ascending order",
     **dict.fromkeys(
-        ("eig", "eigh", "eigvals", "eigvalsh", "svd", "svdvals"),
-        "there are no eigenvalues; a sum over them is a trace or a determinant, as tr({0}^3), tr(expm({0})), "
-        "tr(sqrtm({0}' * {0})) or logdet({0})",
+        ("eig", "eigh", "eigen", "eigvecs"),
+        "there are no eigenvectors, whose signs are arbitrary; write eigvals({0}) for the eigenvalues, and a matrix "
+        "that is made of both as sqrtm({0}), expm({0}) or {0} \\ b",
     ),
+    "svd": "there are no singular vectors, whose signs are arbitrary; write svdvals({0}) for the singular values",
     "pinv": "of a matrix of full column rank, write inv({0}' * {0}) * {0}'",
     "solve": _SOLVE,
     "inner": "write {0}' * {1}",
@@ -98,6 +99,10 @@ TYPES = {
     "C": "Complex complex ComplexF64 complex128 ℂ",
     "RV": "Vector vector vec Vec array Array list",
     "RM": "Matrix matrix mat Mat",
+    "CV": "ComplexVector cvec",
+    "CM": "ComplexMatrix cmat",
+    "Sym": "Symmetric symmetric SymmetricMatrix Symm",
+    "Her": "Hermitian hermitian HermitianMatrix Herm",
     "N": "int Int Integer integer Nat index Index ℕ",
 }
 """The types of the language, and what they are called elsewhere."""

@@ -13,17 +13,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 DERIVATIVES = frozenset({"grad", "pullback"})
+"""Those that an unknown map has, too."""
 LINEAR = frozenset({"adjoint", "inverse"})
-OF_MAPS = DERIVATIVES | LINEAR | {"root"}
+OF_MAPS = DERIVATIVES | LINEAR | {"jvp", "root"}
 COMPARISONS = frozenset({"delta", "indicator", "where"})
 REDUCTIONS = frozenset(
     {"prod", "mean", "maximum", "minimum", "argmax", "argmin", "ties", "logsumexp", "softmax", "cumsum"}
 )
+LOOPS = frozenset({"iterate", "scan"})
 INVERSE_ROOT = "invsqrtm"
 """The inverse of `sqrtm`, which has no row of its own."""
-OF_SQUARE_MATRICES = (OF_MATRICES - ALONG) | {INVERSE_ROOT}
+OF_SQUARE_MATRICES = (OF_MATRICES - ALONG) | {"spectral", "singular", "cholback", INVERSE_ROOT}
 OF_TENSORS = frozenset({"norm", "tr", "transpose", "diag", "Diagonal", "dot"}) | OF_SQUARE_MATRICES
-HIDDEN = REDUCTIONS | OF_TENSORS | {"size"}
+HIDDEN = REDUCTIONS | OF_TENSORS | LOOPS | {"size"}
 """Functions that a name of the program hides."""
 CONSTANTS = frozenset({"im", "pi"})
 FUNCTIONS = {*SCALAR_FUNCTIONS, *OF_MAPS, *COMPARISONS, *HIDDEN}

@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from combdiff.meaning.spectra import spectral_value, triangle, triangle_along, triangle_back
+from combdiff.terms.nodes import SPECTRAL, VECTORS
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from combdiff.meaning.values import Array, Scalar, Value
 
@@ -88,13 +91,22 @@ def adjugate_along(matrix: Array, direction: Array) -> Array:
     return found
 
 
-def value_of(name: str, matrix: Array, direction: Array | None) -> Value:
-    """A function of matrices by its name; with a direction, its derivative along that.
+def value_of(name: str, matrix: Array, *directions: Array, numbers: Sequence[Array] = ()) -> Value:
+    """A function of matrices by its name; with directions, its derivative along them.
 
-    >>> value_of("inv", np.array([[2.0]]), None)
+    >>> value_of("inv", np.array([[2.0]]))
     array([[0.5]])
     """
+    direction = directions[0] if directions else None
     match name:
+        case "cholesky":
+            return triangle(matrix)
+        case "cholesky_along" if direction is not None:
+            return triangle_along(matrix, direction)
+        case "cholback" if direction is not None:
+            return triangle_back(matrix, direction)
+        case _ if name in VECTORS | SPECTRAL:
+            return spectral_value(name, matrix, direction, numbers)
         case "det":
             return determinant(matrix)
         case "logdet":
@@ -106,7 +118,7 @@ def value_of(name: str, matrix: Array, direction: Array | None) -> Value:
         case "adjugate_along" if direction is not None:
             return adjugate_along(matrix, direction)
         case "sqrtm" | "sqrtm_along" | "expm" | "expm_along":
-            return _along(_FUNCTIONS[name.removesuffix("_along")], matrix, direction)
+            return _along(_FUNCTIONS[name.removesuffix("_along")], matrix, directions)
         case "inv":
             whole = regular_determinant(matrix)
             inverse = np.asarray(adjugate(matrix) / whole if whole else np.full(matrix.shape, nan), matrix.dtype)
@@ -114,13 +126,15 @@ def value_of(name: str, matrix: Array, direction: Array | None) -> Value:
     raise AssertionError(f"no function of matrices is {name}")
 
 
-def _along(function: Callable[[Array], Array], matrix: Array, direction: Array | None) -> Array:
-    """f(A), and its derivative along K, which is a part of f of the matrix of blocks (A, K; 0, A)."""
-    if direction is None:
-        return function(matrix)
-    n, size = len(matrix), abs(direction).sum() or 1.0
-    whole = function(np.block([[matrix, direction / size], [np.zeros((n, n)), matrix]]))
-    return np.asarray(size * whole[:n, n:])
+def _along(function: Callable[[Array], Array], matrix: Array, directions: Sequence[Array]) -> Array:
+    """f(A), and its derivative along K, a part of f of the matrix of blocks (A, K; 0, A), and so on for more."""
+    n, whole, scale = len(matrix), matrix, 1.0
+    for k in directions:
+        size = abs(k).sum() or 1.0
+        beside = np.kron(np.eye(len(whole) // n if n else 1), k / size)
+        whole, scale = np.block([[whole, beside], [np.zeros(whole.shape), whole]]), scale * size
+    found = function(np.asarray(whole))
+    return np.asarray(scale * found[:n, len(found) - n :])
 
 
 def exponential(matrix: Array) -> Array:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from math import exp, hypot, inf, isnan, log, nan
+from math import exp, hypot, inf, isnan, log, nan, prod
 
 import numpy as np
 
@@ -18,7 +18,9 @@ from combdiff.language.vocabulary import DERIVATIVES
 from combdiff.meaning.dense import Alternative, alternatives
 from combdiff.meaning.determinants import value_of
 from combdiff.meaning.linear_maps import LinearMap, Space, newton, probed, space_of
+from combdiff.meaning.quadrature import standard
 from combdiff.meaning.scalar_values import exact, raised, scalar_value
+from combdiff.meaning.spectra import if_definite
 from combdiff.meaning.values import (
     Array,
     Extent,
@@ -33,7 +35,7 @@ from combdiff.meaning.values import (
     sizes_of,
     span_of,
 )
-from combdiff.terms.laws.matrices import direction_of, matrix_of
+from combdiff.terms.laws.matrices import matrices_of, numbers_of
 from combdiff.terms.nodes import OF_MATRICES
 from combdiff.terms.terms import (
     SHARES,
@@ -47,6 +49,7 @@ from combdiff.terms.terms import (
     Indicator,
     Lam,
     Let,
+    Loop,
     Mul,
     Pow,
     Proj,
@@ -57,6 +60,7 @@ from combdiff.terms.terms import (
     Var,
     domains_compared,
 )
+from combdiff.terms.traversal import interval_of_sum
 from combdiff.terms.types import Domain, Index, Map, Number, Type, is_complex
 
 __all__ = ["Scalar", "Value", "evaluate", "sizes_of", "span_of"]
@@ -135,6 +139,8 @@ class _Scope:
                 return self.of_matrix(t)
             case App(Reduce("argmax" | "argmin", _) as reduction, ()):
                 return self.first(reduction)
+            case Loop():
+                return self.looped(t)
             case Lam(params, _):
                 return self.array(t) if is_array(t.type) else self.callable(t, params)
             case App(function, args):
@@ -148,7 +154,7 @@ class _Scope:
             case Let(bindings, body):
                 scope = self
                 for var, bound in bindings:
-                    scope = scope.with_((var,), (scope.value(bound),))
+                    scope = scope.with_((var,), (if_definite(var.type, scope.value(bound)),))
                 return scope.value(body)
             case _:
                 return self.number(t)
@@ -329,9 +335,30 @@ class _Scope:
 
         return function
 
+    def looped(self, t: Loop) -> Value:
+        """A state of a recurrence: the last, or an array of those before each step."""
+        assert isinstance(t.step, Lam), "a step is a map"
+        (points,) = self.ranges([t.time])
+        state = self.value(t.start)
+        before: dict[Value, Value] = {}
+        for point in reversed(points) if t.backward else points:
+            assert isinstance(state, tuple), "a step makes a tuple"
+            before[point] = state[t.item]
+            state = self.with_(t.step.params, (*state, point)).value(t.step.body)
+        assert isinstance(state, tuple), "a step makes a tuple"
+        if t.kind == "last":
+            return state[t.item]
+        assert isinstance(t.type, Map), "the states are a map of time"
+        found: Array = np.zeros(self.shape(t.type), np.complex128 if is_complex(t.type) else np.float64)
+        for place, point in enumerate(points):
+            found[place] = np.asarray(before[point])
+        return found
+
     def summed(self, indices: Sequence[Var], body: Term) -> Scalar:
         dense = tuple(v for v in indices if _is_dense(v))
         finite = tuple(v for v in indices if not _is_dense(v))
+        if along := tuple(v for v in dense if interval_of_sum(v, body)):
+            return self.by_rule(along, tuple(v for v in indices if v not in along), body)
         if dense:
             return sum(self.integral(a, finite) for a in alternatives(dense, body))
         result: Scalar = 0
@@ -339,13 +366,23 @@ class _Scope:
             result = result + self.with_(finite, point).number(body)
         return result
 
+    def by_rule(self, along: Sequence[Var], others: Sequence[Var], body: Term) -> Scalar:
+        """An integral over intervals, by rules that are good for smooth integrands."""
+        rules = [standard(interval) for v in along if (interval := interval_of_sum(v, body))]
+        inner = Sum(tuple(others), body) if others else body
+        result: Scalar = 0
+        for nodes in product(*(zip(*rule, strict=True) for rule in rules)):
+            weight = prod(float(w) for _, w in nodes)
+            result = result + weight * self.with_(along, [float(x) for x, _ in nodes]).number(inner)
+        return result
+
     def of_matrix(self, t: Reduce) -> Value:
         """A function of matrices: computed once where many of its entries are asked for."""
         given = tuple(self.values.get(v, 0) for v in sorted(t.free, key=lambda v: v.uid))
         key = t, *map(id, given)
         if key not in self.made:
-            along = direction_of(t)
-            found = value_of(t.kind, self.array(matrix_of(t)), None if along is None else self.array(along))
+            matrices, numbers = map(self.array, matrices_of(t)), map(self.array, numbers_of(t))
+            found = value_of(t.kind, *matrices, numbers=list(numbers))
             # what is known by its place in memory stays there
             self.made[key] = found, *given
         kept = self.made[key]
@@ -391,6 +428,8 @@ class _Scope:
         most = max(known, default=None)
         if any(map(isnan, known)):
             found = np.full(len(values), nan)
+        elif t.kind == "softmax" and most == -inf:
+            found = np.zeros(len(values))
         elif t.kind == "softmax" and most is not None:
             found = np.array([0.0 if v is None else w * exp(v - most) for w, v in zip(weights, values, strict=True)])
         else:
@@ -463,12 +502,14 @@ def _called(function: Callable[..., Value], args: Sequence[Value]) -> Value:
 def logsumexp(numbers: Sequence[float], weights: Sequence[float]) -> float:
     """log Σ w exp(x); −∞ of nothing, nan where the sum is below 0.
 
-    >>> print(logsumexp([1000.0], [1.0]), logsumexp([], []), logsumexp([0.0], [-1.0]))
-    1000.0 -inf nan
+    >>> print(logsumexp([1000.0], [1.0]), logsumexp([], []), logsumexp([0.0], [-1.0]), logsumexp([inf], [1.0]))
+    1000.0 -inf nan inf
     """
     most = max(numbers, default=-inf)
     if most == -inf:
         return most
+    if most == inf:
+        return inf if all(w > 0 for w, x in zip(weights, numbers, strict=True) if x == inf) else nan
     added = sum(w * exp(x - most) for w, x in zip(weights, numbers, strict=True))
     return most + log(added) if added > 0 else -inf if added == 0 else nan
 

@@ -50,8 +50,8 @@ def register(
     The derivative is a text of the language with x for the argument; it may hold the function itself and others that
     were registered before. `numpy` is its value in Python, of the array x, with NumPy as `np` and `scipy.special` as
     `special`. For other libraries the same text is taken with their names, `jnp.exp`, unless `jax=`, `torch=`,
-    `cupy=` or `dask=` give another one. `latex` is its sign, or how it is written with `{0}` for the argument; `sympy`
-    the name of SymPy's function.
+    `cupy=` or `dask=` give another one, with these names. `latex` is its sign, or how it is written with `{0}` for the
+    argument; `sympy` the name of SymPy's function.
 
     The derivative is compared with differences of the values when a function is registered. The Python texts are run as
     they are: register none that you do not trust.
@@ -71,7 +71,12 @@ def register(
 def _codes(numpy: str, own: Mapping[str, str]) -> dict[str, str]:
     """The templates by library: NumPy's under other names, or those that are given."""
     codes = {library: _code(numpy, module) for library, module in _MODULES.items()}
-    return codes | {library: _template(text) for library, text in own.items() if text}
+    # code for Dask has both names, np and da
+    given = {library: text for library, text in own.items() if text}
+    return codes | {
+        library: _template(text, "da") if library == "dask" else _code(text, _MODULES[library])
+        for library, text in given.items()
+    }
 
 
 def _add(row: ScalarFunction) -> None:
@@ -156,18 +161,20 @@ def _check_values(row: ScalarFunction) -> None:
 
 def _code(text: str, module: str) -> str:
     """NumPy's expression in a library that calls things as NumPy does."""
-    return re.sub(r"(?<![.\w])np\.", f"{module}.", _template(text))
+    return re.sub(r"(?<![.\w])np\.", f"{module}.", _template(text, module))
 
 
-def _template(text: str) -> str:
-    """An expression of x with `{0}` for it."""
+def _template(text: str, module: str) -> str:
+    """An expression of x with `{0}` for it; it may call the library by its own name, too."""
     try:
         names = {node.id for node in ast.walk(ast.parse(text, mode="eval")) if isinstance(node, ast.Name)}
     except SyntaxError as error:
         raise UnsupportedError(f"{text!r} is no expression of Python", remedy="write np.exp(-x**2)") from error
-    if other := sorted(names - {"x", "np", "special"}):
+    if other := sorted(names - {"x", "np", "special", module}):
+        own = "np" if module == "np" else f"{module} or np"
         raise UnsupportedError(
-            f"{text!r} holds {', '.join(other)}", remedy="use x, np for NumPy and special for scipy.special alone"
+            f"{text!r} holds {', '.join(other)}",
+            remedy=f"use x, {own} for the library, and special for its special functions",
         )
     if "x" not in names:
         raise UnsupportedError(f"{text!r} does not depend on x", remedy="write np.exp(-x**2)")

@@ -48,9 +48,28 @@ def _normal(shape: tuple[int, ...], over_complex: bool, rng: np.random.Generator
     return np.asarray(result)
 
 
+_OF_DEFINITE = frozenset({"sqrtm", "sqrtm_along", "cholesky", "cholesky_along", "cholback"})
+_OF_SPECTRA = frozenset({"det", "logdet", "eigvals", "svdvals"})
+
+
 def takes_roots(t: Term) -> bool:
-    """Whether roots of matrices are in a term, which real matrices with eigenvalues below 0 do not have."""
-    return any(isinstance(u, Reduce) and u.kind in ("sqrtm", "sqrtm_along") for u in subterms(t))
+    """Whether roots or factors of matrices are in a term, which those with eigenvalues below 0 may not have."""
+    return any(_asks_for_definite(u) for u in subterms(t))
+
+
+def _asks_for_definite(t: Term) -> bool:
+    match t:
+        case Reduce(kind):
+            return kind in _OF_DEFINITE
+        case Var(kind=Map(definite=definite)):
+            return definite
+        case _:
+            return False
+
+
+def takes_spectra(t: Term) -> bool:
+    """Whether a term is made of eigenvalues or determinants, of which logarithms may be taken."""
+    return any(isinstance(u, Reduce) and u.kind in _OF_SPECTRA for u in subterms(t))
 
 
 def definite(kind: Type, value: object) -> object:
@@ -68,6 +87,23 @@ def definite(kind: Type, value: object) -> object:
     if rows != columns or not {*kind.symmetries} <= {SYMMETRIC, HERMITIAN}:
         return value
     return value + 2 * len(value) * np.eye(len(value))
+
+
+def distances(kind: Type, value: object) -> object:
+    """Squared distances between points, in the place of a real square matrix: a kernel of them may be definite.
+
+    >>> from combdiff.terms.types import REAL
+    >>> n = Index(Domain("n"))
+    >>> distances(Map((n, n), REAL), np.array([[0.0, 0.0], [3.0, 4.0]]))
+    array([[ 0., 25.],
+           [25.,  0.]])
+    """
+    if not (isinstance(kind, Map) and isinstance(value, np.ndarray) and value.ndim == 2 and kind.is_tensor):
+        return value
+    rows, columns = kind.params[:2]
+    if rows != columns or is_complex(kind) or kind.definite or not {*kind.symmetries} <= {SYMMETRIC}:
+        return value
+    return ((value[:, None] - value) ** 2).sum(-1)
 
 
 def random_value(kind: Type, sizes: Mapping[Domain, int], rng: np.random.Generator, draw: Draw = _normal) -> Value:
@@ -101,7 +137,7 @@ def random_value(kind: Type, sizes: Mapping[Domain, int], rng: np.random.Generat
             return _random_integers(kind, sizes, rng)
         case Map() if kind.is_tensor:
             array = _random_array(kind, sizes, rng, draw)
-            return cast("Array", np.abs(array) + 0.1) if kind.positive and draw is _normal else array
+            return _as_declared(kind, array) if draw is _normal else array
         case Map((source,), target) if kind.linear:
             spaces = [space_of(k, lambda m: shape_of(m, sizes)) for k in (source, target)]
             return random_linear(spaces[0], spaces[1], rng)
@@ -110,6 +146,13 @@ def random_value(kind: Type, sizes: Mapping[Domain, int], rng: np.random.Generat
     raise UnsupportedError(
         "there are no random values of a map of tensors", remedy="give a Python callable for the unknown map"
     )
+
+
+def _as_declared(kind: Map, array: Array) -> Array:
+    """Numbers above 0, or a definite matrix, in the place of any."""
+    if kind.definite:
+        return cast("Array", array @ array.conj().T + np.eye(len(array)))
+    return cast("Array", np.abs(array) + 0.1) if kind.positive else array
 
 
 def random_arguments(term: Term, sizes: Mapping[Domain, int], rng: np.random.Generator) -> dict[Var, Value]:
@@ -207,10 +250,11 @@ def shape_of(kind: Map, sizes: Mapping[Domain, int]) -> tuple[int, ...]:
     """
     shape = []
     for axis in axes(Map(kind.params, REAL)):
-        if axis is None or axis not in sizes:
+        size = None if axis is None else sizes.get(axis, axis.count)
+        if size is None:
             name = axis.name if axis else "an index without a range"
             raise ArrayError(f"the size of {name} is not known", remedy="give it in `sizes`")
-        shape.append(sizes[axis])
+        shape.append(size)
     return tuple(shape)
 
 

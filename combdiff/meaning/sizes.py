@@ -68,6 +68,10 @@ def two_sizes(term: Term, known: Known = _UNKNOWN, seed: int = 0, few: int = 0) 
             and then small. With 2 periodic domains have 5 and 2 values, with 3 = FEWEST they have 3 and 2.
     """
     kinds, least = _named(term)
+    for domain in (d for kind in kinds for d in domains_of(kind)):
+        if domain.of is not None:
+            # so that there is more than one value of the shorter range
+            least[domain.of] = max(least.get(domain.of, 0), domain.less + 2)
     first = _Dealer(known[0], least, few)
     second = _Dealer(known[1], least, few, first)
     for domain in dict.fromkeys(d for kind in kinds for d in domains_of(kind)):
@@ -143,7 +147,11 @@ class _Dealer:
         self.taken = set(self.known.values())
 
     def deal(self, domain: Domain, seed: int) -> None:
-        """Sizes for the axes of a domain that has none yet."""
+        """Sizes for the axes of a domain that has none yet; a range that is longer than another follows that one."""
+        if domain.of is not None:
+            self.deal(domain.of, seed)
+            self.sizes[domain] = domain.extent(self.sizes)
+            return
         for direction, axis in enumerate(domain.axes):
             if axis not in self.sizes:
                 self.sizes[axis] = self._list(domain, seed) if domain.listed else self._size(axis, direction)

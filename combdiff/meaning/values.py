@@ -92,6 +92,8 @@ class Extent:
 
     def of(self, domain: Domain | None) -> int:
         """The size of `domain`, which must be known."""
+        if domain is not None and domain.of is not None and domain not in self.sizes:
+            return max(0, self.of(domain.of) - domain.less)
         size = None if domain is None else self.sizes.get(domain, domain.count)
         if size is None:
             name = domain.name if domain else "an index without a range"

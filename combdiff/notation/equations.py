@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from combdiff.notation.letters import entrywise, letter, names_in
+from combdiff.language.printing.letters import letter
+from combdiff.notation.page import entrywise, names_in
 from combdiff.terms.terms import (
+    ONE,
     ZERO,
     App,
+    Const,
     Diff,
     Lam,
     Let,
@@ -17,7 +20,9 @@ from combdiff.terms.terms import (
     apply,
     children,
     let,
+    mul,
     rebuild,
+    split_coefficient,
     substitute,
 )
 from combdiff.terms.types import Map, Number
@@ -41,6 +46,25 @@ def equation(var: Var, value: Term) -> tuple[Term, Term] | None:
             left = entrywise(substitute(body, {v: var}))
             right = apply(given, *left.params) if isinstance(left, Lam) else given
             return left, Lam(left.params, right) if isinstance(left, Lam) else right
+        case _ if (multiple := _multiple(value)) is not None:
+            number, solution = multiple
+            sides = equation(var, solution)
+            assert sides is not None, "a solution has an equation"
+            left, right = sides
+            whole = mul(number, right.body if isinstance(right, Lam) else right)
+            return left, Lam(right.params, whole) if isinstance(right, Lam) else whole
+        case _:
+            return None
+
+
+def _multiple(value: Term) -> tuple[Const, Term] | None:
+    """c and H⁻¹(k) of c H⁻¹(k), which solves H(y) = c k for a real c, as H is linear over the real numbers."""
+    params, body = (value.params, value.body) if isinstance(value, Lam) else ((), value)
+    number, core = split_coefficient(body)
+    solution = _applied_away(Lam(params, core)) if params else core
+    match solution:
+        case App(Diff("inverse", Lam((_,), _)), (_,)) if not number.imag and number != ONE:
+            return number, solution
         case _:
             return None
 
@@ -71,11 +95,21 @@ def _named(term: Term, used: set[str], known: frozenset[Var]) -> Term:
     walk = Traverser(visit)
     for var, value in term.bindings if isinstance(term, Let) else ():
         plain = _applied_away(value)
-        new = rebuild(plain, [walk(c) for c in children(plain)]) if _is_solution(plain) else walk(value)
+        if (multiple := _multiple(value)) is not None:
+            number, solution = multiple
+            inside = rebuild(solution, [walk(c) for c in children(solution)])
+            new = _times(number, inside)
+        else:
+            new = rebuild(plain, [walk(c) for c in children(plain)]) if _is_solution(plain) else walk(value)
         bindings.append((var, new))
         known |= {var}
     body = walk(term.body if isinstance(term, Let) else term)
     return let(bindings, body) if bindings else body
+
+
+def _times(number: Const, solution: Term) -> Term:
+    entries = entrywise(solution)
+    return Lam(entries.params, mul(number, entries.body)) if isinstance(entries, Lam) else mul(number, solution)
 
 
 def _is_tensor(term: Term) -> bool:

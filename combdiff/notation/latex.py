@@ -20,10 +20,12 @@ from combdiff.notation.matrix.forms import forms_within, is_unit
 from combdiff.notation.matrix.notation import LATEX
 from combdiff.notation.matrix.notes import named_in, notes, with_names
 from combdiff.notation.matrix.printer import matrix_latex_terms
+from combdiff.notation.page import without_needless_re
+from combdiff.notation.recursions import Recursions
 from combdiff.notation.signs import latex_signs
 from combdiff.notation.widths import WIDTH, columns, cut
 from combdiff.terms.terms import Lam, Let, Term, Tuple, Var
-from combdiff.terms.types import Number
+from combdiff.terms.types import Index, Number
 
 
 def latex(term: Term, form: str = "index", width: int = WIDTH) -> str:
@@ -42,12 +44,14 @@ def latex(term: Term, form: str = "index", width: int = WIDTH) -> str:
     """
     if form not in ("index", "matrix"):
         raise UnsupportedError(f"there is no {form!r} form", remedy='ask for form="index" or form="matrix"')
+    term = without_needless_re(term)
     forms = forms_within(term) if form == "matrix" else {}
     sizes = size_names(term)
     scope = Scope(signs=latex_signs(term, form) | {*sizes.values()}, sizes=sizes)
     scope = scope.bind(sorted(term.free, key=lambda v: v.uid))
-    page = Page(width, forms)
-    page.set(term, scope)
+    recursions = Recursions()
+    page = Page(width, forms, recursions=recursions)
+    page.set(recursions.of(term), scope)
     page.explain()
     return page.text()
 
@@ -82,6 +86,7 @@ class Page:
     word: str = WHERE
     tensors: list[str] = field(default_factory=list)
     """Parameters with the sizes that the formula names."""
+    recursions: Recursions = field(default_factory=Recursions)
 
     def text(self) -> str:
         """The lines in one `aligned` environment; a single line stands alone."""
@@ -101,7 +106,7 @@ class Page:
         word = r"\mathbf{let}\ "
         for var, value in body.bindings:
             inner = scope.seeing(value)
-            scope = scope.bind([var])
+            scope = scope.bind(self.recursions.bound(var))
             self._binding(word, var, value, scope, inner)
             word = r"\phantom{\mathbf{let}}\ "
         self._values(r"\mathbf{in}\ ", body.body, scope, r"\quad ")
@@ -131,6 +136,11 @@ class Page:
         return _Formula("", [term_latex(term, scope)])
 
     def _binding(self, word: str, var: Var, value: Term, scope: Scope, inner: Scope) -> None:
+        if var in self.recursions.equations:
+            for left, right in self.recursions.equations[var]:
+                self._recursion(word, left, right, scope)
+                word = _hidden(word)
+            return
         name = scope[var]
         if value not in self.forms and isinstance(value, Lam) and is_unit(value):
             self._entries(word, var, value, scope, inner)
@@ -139,6 +149,11 @@ class Page:
         formula = self._formula(body, inner)
         lead = " ".join(part for part in (f"{name} =", heads, formula.head) if part)
         self._fill(word + lead, formula.pieces, margin(word))
+
+    def _recursion(self, word: str, left: Term, right: Term, scope: Scope) -> None:
+        """s_{t+1,i} = …: a state of a loop by the one before it."""
+        scope = scope.bind(sorted((v for v in left.free if isinstance(v.kind, Index)), key=lambda v: v.uid))
+        self._fill(f"{word}{term_latex(left, scope)} =", _terms(right, scope), margin(word))
 
     def explain(self) -> None:
         """Where-clauses: sizes that have names, what stands under a name of its own, then what the signs mean."""

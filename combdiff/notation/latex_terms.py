@@ -25,6 +25,7 @@ from combdiff.terms.conditions.comparing import (
 )
 from combdiff.terms.laws.matrices import MATRIX_FUNCTIONS, arguments_of
 from combdiff.terms.network import Network, is_never_drawn, network
+from combdiff.terms.numerals import decimal
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     MINUS_ONE,
@@ -40,6 +41,7 @@ from combdiff.terms.terms import (
     Indicator,
     Lam,
     Let,
+    Loop,
     Mul,
     Pow,
     Proj,
@@ -48,6 +50,7 @@ from combdiff.terms.terms import (
     Term,
     Tuple,
     Var,
+    along,
     fresh,
     lam,
     mul,
@@ -57,7 +60,7 @@ from combdiff.terms.terms import (
     terms_of,
     times,
 )
-from combdiff.terms.types import Index, Map, Type
+from combdiff.terms.types import Index, Map, Type, interval_of
 
 
 def params_latex(params: tuple[Var, ...], scope: Scope) -> str:
@@ -94,6 +97,18 @@ def signed_terms(term: Term, scope: Scope) -> list[tuple[bool, str]]:
         else:
             result.append((False, term_latex(part, scope, PRODUCT)))
     return result
+
+
+_MOST_PRIMES = 3
+
+
+def primes(times: int) -> str:
+    """What stands behind the name of a function that is differentiated so many times.
+
+    >>> primes(0), primes(2), primes(4)
+    ('', "''", '^{(4)}')
+    """
+    return "'" * times if times <= _MOST_PRIMES else f"^{{({times})}}"
 
 
 def term_latex(term: Term, scope: Scope, least: int = MAP) -> str:
@@ -163,15 +178,23 @@ def _structure(term: Term, scope: Scope) -> Piece:
             return called(head, _arguments(args, scope)), ATOM
         case Proj(item, of):
             return rf"{{{term_latex(of, scope, ATOM)}}}_{{({item + 1})}}", ATOM
+        case Diff("grad", _) if (times := along(term)[1]) > 0:
+            return f"{term_latex(along(term)[0], scope, ATOM)}{primes(times)}", POSTFIX
         case Diff("grad", of):
             return rf"\nabla {term_latex(of, scope, POSTFIX)}", POSTFIX
         case Diff("adjoint" | "inverse" as kind, of):
             mark = r"\dagger" if kind == "adjoint" else "-1"
             return rf"{term_latex(of, scope, ATOM)}^{{{mark}}}", POSTFIX
+        case Loop(kind, item, _, step, start):
+            word = "iterate" if kind == "last" else "scan"
+            number = f"_{{{item + 1}}}" if len(term.states) > 1 else ""
+            given = f"{term_latex(step, scope)},\\ {term_latex(start, scope)}"
+            return called(rf"\operatorname{{{word}}}{number}", given), ATOM
         case Diff("root", of):
             return called(r"\operatorname{root}", term_latex(of, scope)), ATOM
-        case Diff(_, of):
-            return called(r"\mathcal{P}", term_latex(of, scope)), ATOM
+        case Diff(kind, of):
+            sign = r"\mathcal{F}" if kind == "jvp" else r"\mathcal{P}"
+            return called(sign, term_latex(of, scope)), ATOM
         case Let(bindings, body):
             inner = scope.bind(var for var, _ in bindings)
             lines = r";\ ".join(f"{inner[var]} = {term_latex(value, inner)}" for var, value in bindings)
@@ -372,7 +395,7 @@ def _front(coefficient: Const, pieces: list[str], below: list[str]) -> tuple[lis
     assert isinstance(value, Const), "minus a number"
     sign = ["-"] if minus else []
     if below:
-        denominator = value.real.denominator if not value.imag else 1
+        denominator = value.real.denominator if not value.imag and decimal(value.real) is None else 1
         number = number_latex(mul(value, Const(Fraction(denominator))), alone=False)
         # what is higher than a line is small and hard to read above the line of a fraction
         behind = [p for p in pieces if p.startswith(r"\left(")]
@@ -392,7 +415,7 @@ def number_latex(value: Term, *, alone: bool = True) -> str:
     \\frac{1}{2} 2 \\mathrm{i}
     """
     assert isinstance(value, Const), "a number"
-    real, imag = _fraction(value.real), _fraction(abs(value.imag))
+    real, imag = fraction_latex(value.real), fraction_latex(abs(value.imag))
     if not value.imag:
         return "" if value == ONE and not alone else real
     unit = r"\mathrm{i}" if imag == "1" else rf"{imag} \mathrm{{i}}"
@@ -401,10 +424,19 @@ def number_latex(value: Term, *, alone: bool = True) -> str:
     return bracketed(f"{real} {'+' if value.imag > 0 else '-'} {unit}")
 
 
-def _fraction(value: Fraction) -> str:
+def fraction_latex(value: Fraction) -> str:
+    """A real number.
+
+    >>> print(fraction_latex(Fraction(-1, 3)))
+    -\\frac{1}{3}
+    """
+    sign = "-" if value < 0 else ""
+    if (found := decimal(abs(value))) is not None:
+        digits, power = found
+        ten = f"10^{{{power}}}"
+        return sign + (digits if not power else ten if digits == "1" else rf"{digits} \cdot {ten}")
     if value.denominator == 1:
         return str(value)
-    sign = "-" if value < 0 else ""
     return rf"{sign}\frac{{{abs(value.numerator)}}}{{{value.denominator}}}"
 
 
@@ -428,8 +460,18 @@ def _sum(term: Sum, scope: Scope) -> str:
     dense = [v for v in term.indices if not isinstance(v.kind, Index)]
     body = term_latex(term.body, inner, PRODUCT)
     signs = rf"\sum_{{{inner.subscripts(_ranging(v, term.body, inner) for v in over)}}} " if over else ""
-    signs += "".join(r"\int " for _ in dense)
+    signs += "".join(rf"\int{_limits(v)} " for v in dense)
     return signs + body + "".join(rf"\, \mathrm{{d}}{inner[v]}" for v in dense)
+
+
+def _limits(v: Var) -> str:
+    """The bounds of an integral over an interval; those of one over all real numbers are left out."""
+    interval = interval_of(v.kind)
+    if interval is None or not interval.has_end:
+        return ""
+    lower = r"-\infty" if interval.lower is None else fraction_latex(interval.lower)
+    upper = r"\infty" if interval.upper is None else fraction_latex(interval.upper)
+    return rf"_{{{lower}}}^{{{upper}}}"
 
 
 def _size(indices: tuple[Var, ...], scope: Scope) -> str:

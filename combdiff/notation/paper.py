@@ -6,18 +6,19 @@ its + and −.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from combdiff.language.printing.document import sum_parts
-from combdiff.notation.brackets import subscripted
+from combdiff.notation.brackets import called, subscripted
 from combdiff.notation.equations import equation, with_equations
 from combdiff.notation.extents import belongs, size_names
 from combdiff.notation.latex import WHERE, Page, margin
 from combdiff.notation.latex_names import Scope, barred, latex_name
-from combdiff.notation.latex_terms import signed_terms, term_latex
-from combdiff.notation.letters import entrywise, names_in, names_on_page, with_letters
+from combdiff.notation.latex_terms import fraction_latex, primes, signed_terms, term_latex
 from combdiff.notation.matrix.forms import forms_within, is_unit
+from combdiff.notation.page import definitions_outside, entrywise, names_in, names_on_page, without_needless_re
+from combdiff.notation.recursions import Recursions
 from combdiff.notation.signs import latex_signs
 from combdiff.notation.widths import WIDTH, columns
 from combdiff.terms.terms import Lam, Let, Term, Tuple, Var
@@ -45,6 +46,11 @@ class Opened:
         body = term.body if isinstance(term, Let) else term
         return cls(tuple(params), bindings, body.items if isinstance(body, Tuple) else (body,))
 
+    def as_function(self, count: int) -> Opened:
+        """The same with a gradient that is a function of its last `count` parameters: t ↦ … by an unknown r(t)."""
+        (item,) = self.items
+        return Opened(self.params[:-count], (), (Lam(self.params[-count:], item),))
+
 
 def paper_latex(objective: Lam, result: Term, mode: str, form: str = "index", width: int = WIDTH) -> str:
     """An objective and its derivative, of a mode such as "grad" or "jacobian", as LaTeX for math mode.
@@ -60,9 +66,8 @@ def paper_latex(objective: Lam, result: Term, mode: str, form: str = "index", wi
     \\frac{\\partial E}{\\partial x_{i}} &= 2 x_{i}
     \\end{aligned}
     """
-    result = with_letters(result, names_in(objective))
-    result = with_equations(result, names_in(objective))
-    shown = with_equations(objective, names_in(result))
+    result = with_equations(without_needless_re(result), names_in(objective))
+    shown = with_equations(definitions_outside(without_needless_re(objective)), names_in(result))
     assert isinstance(shown, Lam), "an objective stays a map"
     objective = shown
     equations = {
@@ -76,12 +81,15 @@ def paper_latex(objective: Lam, result: Term, mode: str, form: str = "index", wi
     names = frozenset(map(latex_name, names_on_page(objective, result)))
     sizes = size_names(result, objective)
     scope = Scope(signs=signs | {*sizes.values()}, commas=False, reserved=names, sizes=sizes)
-    page = PaperPage(width, forms, scope=scope, equations=equations)
-    page.write(objective, result, mode)
+    recursions = Recursions()
+    page = PaperPage(width, forms, recursions=recursions, scope=scope, equations=equations)
+    shown, result = recursions.of(objective), recursions.of(result)
+    assert isinstance(shown, Lam), "an objective stays a map"
+    page.write(shown, result, mode)
     # what stands left of the signs takes its width from every line
     widest = max(map(columns, page.lefts.values()))
-    page = PaperPage(max(width - widest, width // 2), forms, scope=scope, equations=equations)
-    page.write(objective, result, mode)
+    page = PaperPage(max(width - widest, width // 2), forms, recursions=recursions, scope=scope, equations=equations)
+    page.write(shown, result, mode)
     return page.text()
 
 
@@ -132,12 +140,20 @@ class PaperPage(Page):
         opened = Opened.of(result)
         count = len(objective.params)
         behind = len(opened.params) - _given(opened.params, objective) - count
+        if mode == "grad" and behind and not opened.bindings:
+            opened, behind = opened.as_function(behind), 0
         unknowns = opened.params[len(opened.params) - behind - count : len(opened.params) - behind]
         bound = self.scope.bind([*sorted(result.free, key=lambda v: v.uid), *opened.params])
         self.tensors += filter(None, (belongs(p, bound[p], bound.sizes) for p in opened.params))
         scope = bound.bind(var for var, _ in opened.bindings)
         heads = heads_of(objective, mode, len(opened.items))
-        for n, item in enumerate(opened.items):
+        if mode in ("grad", "hvp"):
+            whole = [opened.items] if count == 1 else [_parts(item) for item in opened.items]
+            for u, parts in zip(unknowns, whole, strict=True):
+                for name, item in _with_ends(u, scope[u], parts):
+                    directions = opened.params[len(opened.params) - behind :]
+                    self._derivative(mode, name, item, scope, directions, count > 1 or len(parts) > 1)
+        for n, item in enumerate(opened.items if mode not in ("grad", "hvp") else ()):
             if mode in ("jacobian", "hessian"):
                 self._matrix(mode, heads[n], [scope[u] for u in unknowns], item, scope)
             elif mode in ("jvp", "simplified"):
@@ -147,23 +163,27 @@ class PaperPage(Page):
                 self._equation(left, body, inner)
             else:
                 unknown = scope[unknowns[n]] if len(opened.items) == count else str(n + 1)
-                self._derivative(mode, unknown, item, scope, opened.params[len(opened.params) - behind :], count)
+                self._derivative(mode, unknown, item, scope, opened.params[len(opened.params) - behind :], count > 1)
         self.word = r"\quad " + WHERE
         self._named(opened.bindings, bound, {var for var, _ in opened.bindings})
 
     def _derivative(
-        self, mode: str, unknown: str, item: Term, scope: Scope, directions: Sequence[Var], count: int
+        self, mode: str, unknown: str, item: Term, scope: Scope, directions: Sequence[Var], several: bool
     ) -> None:
         if mode == "pullback":
             left, inner, body = self._entry(barred(unknown), item, scope)
         elif mode == "hvp":
             along = ", ".join(scope[k] for k in directions)
-            which = f"_{{{unknown}}}" if count > 1 else ""
-            product = rf"\left(\nabla^{{2}} {self.name}\, {along if count == 1 else f'({along})'}\right){which}"
+            along = along if len(directions) == 1 else f"({along})"
+            which = f"_{{{unknown}}}" if several else ""
+            product = rf"\left(\nabla^{{2}} {self.name}\, {along}\right){which}"
             left, inner, body = self._entry(product, item, scope)
         else:
             entry, inner, body = self._entry(unknown, item, scope)
-            left = rf"\frac{{\partial {self.name}}}{{\partial {entry}}}"
+            sign = r"\partial"
+            if isinstance(item, Lam) and not is_unit(item):
+                sign, entry, inner, body = r"\delta", *self._at_points(unknown, item, scope)
+            left = rf"\frac{{{sign} {self.name}}}{{{sign} {entry}}}"
         self._equation(left, body, inner)
 
     def _matrix(self, mode: str, head: Head, unknowns: Sequence[str], item: Term, scope: Scope) -> None:
@@ -189,6 +209,11 @@ class PaperPage(Page):
         inner = scope.bind(item.params)
         return f"{subscripted(name)}_{{{inner.subscripts(inner[p] for p in item.params)}}}", inner, item.body
 
+    def _at_points(self, unknown: str, item: Lam, scope: Scope) -> tuple[str, Scope, Term]:
+        """r(t), of a functional derivative δE / δr(t)."""
+        inner = scope.bind(item.params)
+        return called(unknown, ", ".join(inner[p] for p in item.params)), inner, item.body
+
     def _equation(self, left: str, body: Term, scope: Scope) -> None:
         """left = the terms of a sum, in lines."""
         if body in self.forms:
@@ -203,7 +228,7 @@ class PaperPage(Page):
     def _named(self, bindings: Sequence[tuple[Var, Term]], scope: Scope, own: Collection[Var]) -> None:
         """Where-clauses for the values of `own`."""
         for var, value in bindings:
-            inner, scope = scope.seeing(value), scope.bind([var])
+            inner, scope = scope.seeing(value), scope.bind(self.recursions.bound(var))
             if var in own and var in self.equations:
                 self._solved(var, scope)
             elif var in own:
@@ -249,6 +274,27 @@ def heads_of(objective: Lam, mode: str, count: int) -> list[Head]:
             if paired and is_complex(x.kind):
                 found.append(Head(row, rank, n, conjugate=True, number=number))
     return found
+
+
+def _parts(item: Term) -> tuple[Term, ...]:
+    return item.items if isinstance(item, Tuple) else (item,)
+
+
+def _with_ends(u: Var, name: str, parts: Sequence[Term]) -> Iterator[tuple[str, Term]]:
+    """The derivative by a function, then those by its values and slopes at the ends of its interval."""
+    inside, *ends = parts
+    yield name, inside
+    if not ends:
+        return
+    assert isinstance(u.kind, Map) and isinstance(u.kind.params[0], Number), "only functions have ends"
+    interval = u.kind.params[0].interval
+    assert interval is not None, "only intervals have ends"
+    places = [place for place in (interval.lower, interval.upper) if place is not None]
+    for place, end in zip(places, ends, strict=True):
+        coefficients = _parts(end)
+        free = [n for n in range(len(coefficients) + len(u.kind.fixed)) if n not in u.kind.fixed]
+        for n, e in zip(free, coefficients, strict=False):
+            yield called(f"{name}{primes(n)}", fraction_latex(place)), e
 
 
 def _with(scope: Scope, name: str, indices: Sequence[str]) -> str:

@@ -17,13 +17,15 @@ from combdiff.notation.equations import equation, with_equations
 from combdiff.notation.extents import size_names, sizes_of_tensor
 from combdiff.notation.latex_names import GREEK, Scope, size_of, sizes_of
 from combdiff.notation.latex_terms import is_subtracted, shows_range
-from combdiff.notation.letters import entrywise, names_in, names_on_page, with_letters
 from combdiff.notation.matrix.forms import is_unit
+from combdiff.notation.page import definitions_outside, entrywise, names_in, names_on_page, without_needless_re
+from combdiff.notation.recursions import Recursions
 from combdiff.notation.widths import cut
 from combdiff.terms.conditions.choices import Choice, choice_of, choices_whole, with_choices
 from combdiff.terms.conditions.comparing import conditions_told, is_weighted, reduced_told, weighted_share, weighted_sum
 from combdiff.terms.laws.matrices import MATRIX_FUNCTIONS, arguments_of, written_name
 from combdiff.terms.network import Network, is_never_drawn, network
+from combdiff.terms.numerals import decimal
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,
@@ -38,6 +40,7 @@ from combdiff.terms.terms import (
     Indicator,
     Lam,
     Let,
+    Loop,
     Mul,
     Pow,
     Reduce,
@@ -70,8 +73,9 @@ def plain_text(objective: Lam, result: Term) -> str:
     in    x ↦ Σ_i x(i)²
     out   i ↦ 2 x(i)
     """
-    result = with_letters(result, names_in(objective))
-    result, objective_ = with_equations(result, names_in(objective)), with_equations(objective, names_in(result))
+    shown, result = without_needless_re(objective), without_needless_re(result)
+    result = with_equations(result, names_in(objective))
+    objective_ = with_equations(definitions_outside(shown), names_in(result))
     reserved, sizes = frozenset(map(_spelled, names_on_page(objective_, result))), size_names(result, objective_)
     scope = Scope(spell=_spelled, commas=False, reserved=reserved, signs=frozenset(sizes.values()), sizes=sizes)
     rows = [("in", _lines(objective_, scope, heads=True)), ("out", _lines(result, scope, heads=False))]
@@ -109,11 +113,15 @@ def _lines(term: Term, scope: Scope, heads: bool) -> list[str]:
         front = f"{_params(term.params, scope)} ↦ " if heads else ""
         term = term.body
     clauses = []
+    recursions = Recursions()
+    term = recursions.of(term)
     if isinstance(term, Let):
         for var, value in term.bindings:
-            inner, scope = scope.seeing(value), scope.bind([var])
+            inner, scope = scope.seeing(value), scope.bind(recursions.bound(var))
             sides = equation(var, value)
-            if sides is None:
+            if var in recursions.equations:
+                clauses += [f"where {_recursion(*pair, scope)}" for pair in recursions.equations[var]]
+            elif sides is None:
                 clauses.append(f"where {_defined(scope[var], value, inner)}")
             else:
                 clauses.append(f"where {scope[var]} solves {_sides(*sides, scope)}")
@@ -136,6 +144,12 @@ def _sides(left: Term, right: Term, scope: Scope) -> str:
     if isinstance(left, Lam) and isinstance(right, Lam):
         scope = scope.bind(left.params)
         left, right = left.body, right.body
+    return f"{_text(left, scope)} = {_text(right, scope)}"
+
+
+def _recursion(left: Term, right: Term, scope: Scope) -> str:
+    """s(t+1,i) = …."""
+    scope = scope.bind(sorted((v for v in left.free if isinstance(v.kind, Index)), key=lambda v: v.uid))
     return f"{_text(left, scope)} = {_text(right, scope)}"
 
 
@@ -228,8 +242,12 @@ def _structure(term: Term, scope: Scope) -> Piece:
             return f"{left}{', '.join(_text(u, scope) for u in args)}{right}", ATOM
         case Reduce():
             return _reduced(term, scope)
+        case Loop(kind, item, _, step, start):
+            word = "iterate" if kind == "last" else "scan"
+            number = f"[{item + 1}]" if len(term.states) > 1 else ""
+            return f"{word}({_text(step, scope)}, {_text(start, scope)}){number}", ATOM
         case Diff(kind, of):
-            sign = {"grad": "∇", "pullback": "𝒫"}.get(kind, f"{kind} ")
+            sign = {"grad": "∇", "pullback": "𝒫", "jvp": "ℱ"}.get(kind, f"{kind} ")
             return f"{sign}{_text(of, scope, ATOM)}", POSTFIX
         case Tuple(items):
             return f"({', '.join(_text(t, scope) for t in items)})", ATOM
@@ -332,7 +350,7 @@ def _in_front(c: Const) -> str:
     """A number before its factors."""
     if c in (ONE, MINUS_ONE):
         return "" if c == ONE else "-"
-    return f"{placed(_number(c), PRODUCT) if c.imag else c.real} "
+    return f"{placed(_number(c), PRODUCT) if c.imag else _real(c.real)} "
 
 
 def _quotient(number: str, factors: Sequence[Term], scope: Scope) -> str:
@@ -361,6 +379,16 @@ _RELATIONS = {"<": " < ", "<=": " ≤ ", "==": " = ", "!=": " ≠ ", "and": " �
 
 def _number(c: Const) -> Piece:
     if not c.imag:
-        return str(c.real), ATOM if c.real >= 0 else SUM
-    imaginary = "i" if c.imag == 1 else "-i" if c.imag == -1 else f"{c.imag} i"
-    return (imaginary, PRODUCT) if not c.real else (f"{c.real} + {imaginary}", SUM)
+        return _real(c.real), ATOM if c.real >= 0 else SUM
+    imaginary = "i" if c.imag == 1 else "-i" if c.imag == -1 else f"{_real(c.imag)} i"
+    return (imaginary, PRODUCT) if not c.real else (f"{_real(c.real)} + {imaginary}", SUM)
+
+
+def _real(value: Fraction) -> str:
+    """1/2, 10⁻⁹."""
+    found = decimal(abs(value))
+    if found is None:
+        return str(value)
+    digits, power = found
+    ten = f"10{str(power).translate(_RAISED)}"
+    return ("-" if value < 0 else "") + (digits if not power else ten if digits == "1" else f"{digits}·{ten}")

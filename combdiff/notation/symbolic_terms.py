@@ -31,6 +31,7 @@ from combdiff.terms.terms import (
     Diff,
     Indicator,
     Let,
+    Loop,
     Mul,
     Pow,
     Proj,
@@ -45,7 +46,7 @@ from combdiff.terms.terms import (
     substitute,
     subterms,
 )
-from combdiff.terms.types import REAL, Domain, Index, Map, Number, is_complex
+from combdiff.terms.types import REAL, Domain, Index, Map, Number, is_complex, is_real
 
 if TYPE_CHECKING:
     from sympy import Basic, Expr, Symbol
@@ -378,7 +379,7 @@ class SymbolScope:
         import sympy
 
         kind = of.of.type
-        real = isinstance(kind, Map) and all(t == REAL for t in (*kind.params, kind.result))
+        real = isinstance(kind, Map) and all(map(is_real, (*kind.params, kind.result)))
         if not real or not of.is_derivative:
             _refuse(_in_words(of))
         points = [self.number(a) for a in args]
@@ -493,6 +494,8 @@ def _in_words(t: Term) -> str:
             return f"a {name} is left of an unknown map that is no function of real numbers"
         case Reduce(kind):
             return f"{kind} over indices is left in the result"
+        case Loop():
+            return "a loop is left in the result"
         case Delta():
             return "a δ of complex numbers or of maps is left in the result"
         case _:

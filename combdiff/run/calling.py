@@ -52,6 +52,10 @@ class Call:
         named = named if out is None else {**named, "out": out}
         return named.pop(self._out, None), named
 
+    def spelled(self, key: str) -> str:
+        """The argument that a keyword names: itself, or what the code calls it."""
+        return self._spelled.get(key, key)
+
     def bound(self, args: Sequence[object], named: Mapping[str, object]) -> dict[str, object]:
         """Values by argument name."""
         if len(args) > len(self.names):
@@ -61,7 +65,7 @@ class Call:
             )
         given: dict[str, object] = dict(zip(self.names, args, strict=False))
         for key, value in named.items():
-            name = self._spelled.get(key, key)
+            name = self.spelled(key)
             if name not in self.names and name not in self._others:
                 raise ArrayError(
                     f"{self.name} has no argument called {key}", remedy=f"its arguments are {self._listed()}"

@@ -16,13 +16,14 @@ from combdiff.arrays.lower.forms import Forms
 from combdiff.arrays.lower.signature import result_of
 from combdiff.arrays.packing.packed_plan import packed
 from combdiff.arrays.passes.overwriting import CAUTIOUS, Overwriting
-from combdiff.arrays.passes.schedule import check_memory, scheduled
+from combdiff.arrays.passes.schedule import check_memory, check_states, scheduled
 from combdiff.arrays.plan import Argument, Plan, Root
 from combdiff.boundary import cut
 from combdiff.emit.emit import emit, spelling_of
 from combdiff.emit.modules import Module
 from combdiff.errors import ArrayError, CombDiffError
 from combdiff.language.vocabulary import counted
+from combdiff.meaning.quadrature import placed
 from combdiff.run.calling import Call
 from combdiff.run.executing import Algebra, compile_source, run
 from combdiff.run.fitting import (
@@ -41,12 +42,13 @@ from combdiff.run.fitting import (
     filled,
     forms_of,
 )
+from combdiff.run.functions import with_derivatives
 from combdiff.run.libraries import library_of, looked_at
 from combdiff.run.packed_arrays import Pack, PackedArrays
 from combdiff.terms.conditions.needed import least_sizes
 from combdiff.terms.recursion import deep_recursion
 from combdiff.terms.terms import Term
-from combdiff.terms.types import Domain, Index, Map, Number
+from combdiff.terms.types import Domain, Index, Interval, Map, Number, interval_of_rule
 
 if TYPE_CHECKING:
     import numpy as np
@@ -146,6 +148,8 @@ class Compiled(Generic[R]):
         self._integers = [n for n, a in enumerate(self._plan.arguments) if a.of_integers]
         self._positive = [n for n, a in enumerate(self._plan.arguments) if isinstance(a.kind, Map) and a.kind.positive]
         self._listed = [n for n, a in enumerate(self._plan.arguments) if a.offsets is not None]
+        intervals = {n: interval_of_rule(a.kind) for n, a in enumerate(self._plan.arguments)}
+        self._rules = {n: interval for n, interval in intervals.items() if interval is not None}
         kinds = [None if name in self._plan.packed else self._kinds.get(name) for name in self._names]
         self._symmetric = [
             n for n, kind in enumerate(kinds) if self._check and isinstance(kind, Map) and kind.symmetries
@@ -180,6 +184,8 @@ class Compiled(Generic[R]):
         from combdiff.meaning.values import Extent
 
         out, named = self._call.separated(out, named)
+        if self._rules:
+            args, named = self._with_rules(args, named)
         ready = self._ready(args, named)
         if ready is not None:
             function, arrays, sizes = ready
@@ -187,7 +193,7 @@ class Compiled(Generic[R]):
                 self._check_out(out, sizes, arrays)
             result = run(function, arrays, self._algebra)
             return result if out is None else filled(out, result)
-        given = self._call.bound(args, named)
+        given = self._call.bound(args, with_derivatives(named, self._names))
         if self._library is not None:
             given = self._with_lists(given)
         extent = Extent()
@@ -322,6 +328,18 @@ class Compiled(Generic[R]):
             extent.note(axis, size, place)
         return array if slots or self._library is not None else array[()]  # type: ignore[index]  # NumPy's
 
+    def _with_rules(
+        self, args: tuple[object, ...], named: Mapping[str, object]
+    ) -> tuple[tuple[object, ...], dict[str, object]]:
+        """The arguments with quadrature rules as arrays of nodes and weights, which lie in their intervals."""
+        by_name = {self._names[place]: interval for place, interval in self._rules.items()}
+
+        def given(interval: Interval | None, value: object) -> object:
+            return value if interval is None else placed(value, interval)
+
+        found = tuple(given(self._rules.get(place), value) for place, value in enumerate(args))
+        return found, {k: given(by_name.get(self._call.spelled(k)), value) for k, value in named.items()}
+
     def _with_lists(self, given: dict[str, object]) -> dict[str, object]:
         """Lists of offsets, which are small and looked at, as NumPy's arrays."""
         assert self._library is not None, "there is one"
@@ -419,6 +437,7 @@ class Compiled(Generic[R]):
                 plan = self._lowered(sizes)
                 check_constants(plan, sizes)
                 check_least_sizes(self._least, sizes)
+                check_states(plan)
                 self._by_sizes[key] = self._executed(self._text(plan, Overwriting(alike)), plan, sizes)
             return self._by_sizes[key]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from traceback import walk_tb
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from combdiff.arrays.lower.argument_names import identifier
 from combdiff.errors import ArrayError
@@ -20,6 +20,9 @@ _FILE = "<combdiff "
 """What the names of files of emitted code begin with."""
 
 
+_SOURCE = "__source__"
+"""What emitted code calls its own text, for messages that show a step."""
+
 _OF_NOTHING = ("attempt to get argmax of", "attempt to get argmin of", "argmax()", "argmin()")
 """How the libraries' messages begin where an argmax runs over nothing."""
 
@@ -30,9 +33,10 @@ def compile_source(text: str, name: str = "gradient") -> Callable[..., object]:
     >>> compile_source("def gradient(x):\\n    return 2 * x\\n")(3)
     6
     """
-    namespace: dict[str, Callable[..., object]] = {}
+    namespace: dict[str, Any] = {_SOURCE: text}
     exec(compile(text, f"{_FILE}{name}>", "exec"), namespace)
-    return namespace[identifier(name)]
+    function: Callable[..., object] = namespace[identifier(name)]
+    return function
 
 
 def run(
@@ -63,6 +67,10 @@ def run(
                 "an array that holds nothing is read at an index that a condition keeps in range",
                 remedy="give arrays that hold something",
             ) from problem
+        if _is_of_the_code(problem) and str(problem).startswith("svdvals"):
+            raise ArrayError(
+                str(problem), remedy="write svdvals(A') for the same values, one for each row"
+            ) from problem
         if not (_is_of_the_code(problem) and str(problem).startswith(("amax()", "amin()"))):
             raise
         raise ArrayError(
@@ -74,6 +82,16 @@ def _is_of_the_code(problem: BaseException) -> bool:
     """Whether emitted code raised it, and no function of the user that it calls."""
     *_, last = walk_tb(problem.__traceback__)
     return last[0].f_code.co_filename.startswith(_FILE)
+
+
+def _in_step(problem: BaseException) -> str:
+    """`, in the step x = np.linalg.solve(A, b)`: the line of emitted code that raised it, if one did."""
+    for frame, line in walk_tb(problem.__traceback__):
+        text = frame.f_globals.get(_SOURCE)
+        if frame.f_code.co_filename.startswith(_FILE) and isinstance(text, str):
+            step = text.splitlines()[line - 1].strip()
+            return f", in the step {step.removeprefix('return ')}"
+    return ""
 
 
 def solved(
@@ -92,9 +110,14 @@ def solved(
             raise np.linalg.LinAlgError("it is not finite")
         return result
     except singular as problem:
+        if str(problem).endswith("is not positive definite"):
+            raise ArrayError(
+                f"{problem}{_in_step(problem)}",
+                remedy="give a matrix that is; to one that is only semidefinite add a multiple of the identity",
+            ) from problem
         raise ArrayError(
             "a linear system has no unique solution, an inverse is that of a singular matrix, "
-            f"or a number is not finite ({problem})",
+            f"or a number is not finite ({problem}){_in_step(problem)}",
             remedy="give finite arrays for which the equation has one solution, or start Newton's method elsewhere "
             "(start_…)",
         ) from problem

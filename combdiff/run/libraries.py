@@ -157,6 +157,10 @@ class Library:
         """The entries as NumPy's array; None where they are not known."""
         return self.numpy(array) if self.is_known(array) else None
 
+    def whole(self, array: Foreign) -> object:
+        """What the code computed with integers, as integers, which index NumPy's arrays."""
+        return whole(self.numpy(array))
+
     def refuse_gaps(self, array: Foreign, name: str) -> None:
         """Refuse arrays of the library that hold no number for some entries, or do not hold them one by one."""
 
@@ -220,6 +224,10 @@ class Jax(Library):
 
     def is_known(self, array: Foreign) -> bool:
         return not isinstance(array, import_module("jax").core.Tracer)
+
+    def whole(self, array: Foreign) -> object:
+        """Traced entries are known when the traced code has run."""
+        return super().whole(array) if self.is_known(array) else self.namespace.rint(array).astype(int)
 
 
 class Torch(Library):
@@ -328,6 +336,16 @@ _LIBRARIES = {kind.name: kind for kind in (Library, Jax, Torch, Dask)}
 def library_of(backend: str) -> Library | None:
     """The library of a backend, imported; None for NumPy. Raises UnsupportedError where it is not installed."""
     return None if backend == "numpy" else _LIBRARIES[backend]()
+
+
+def whole(array: object) -> npt.NDArray[np.intp]:
+    """Floating-point numbers that are whole, as integers.
+
+    >>> whole(np.array([2.0, -1.0]))
+    array([ 2, -1])
+    """
+    found: npt.NDArray[np.intp] = np.rint(np.asarray(array)).astype(np.intp)
+    return found
 
 
 def dtype_name(array: object) -> str:

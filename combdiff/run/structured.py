@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from importlib import import_module
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +21,9 @@ from combdiff.errors import ArrayError, UnsupportedError
 from combdiff.language.printing.printer import expression_text
 from combdiff.optional import optional
 from combdiff.run.compiled import Check, Compiled
+from combdiff.run.libraries import whole
 from combdiff.simplify.contraction.diagonals import Part, parts_by_pattern
+from combdiff.terms.alpha import alpha_equal, alpha_hash
 from combdiff.terms.terms import App, Lam, Term, Tuple, Var, apply, fresh, let, refreshed, size
 from combdiff.terms.types import Domain, Index, Map
 
@@ -29,13 +33,14 @@ if TYPE_CHECKING:
 Numbers = npt.NDArray[Any]
 Form = tuple[tuple[tuple[int, int], ...], int]
 """(((axis, coefficient), …), constant): where an axis of the whole is, in the axes of a block."""
+Whole = Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Positions:
     """Where an axis of the whole is by the entries of an array of integers, over some axes of a block."""
 
-    array: npt.NDArray[np.intp]
+    array: Any
     axes: tuple[int, ...]
 
 
@@ -51,6 +56,21 @@ class Block:
     array: Any
     at: tuple[Form | Positions, ...]
 
+    @property
+    def positions(self) -> list[Positions]:
+        """The axes that are at entries of integers."""
+        return [at for at in self.at if isinstance(at, Positions)]
+
+    def without_arrays(self) -> Block:
+        at = tuple(replace(at, array=None) if isinstance(at, Positions) else at for at in self.at)
+        return replace(self, array=None, at=at)
+
+    def with_arrays(self, arrays: Iterator[Any]) -> Block:
+        """This block with the array of its entries, then those of its positions."""
+        array = next(arrays)
+        at = tuple(replace(at, array=next(arrays)) if isinstance(at, Positions) else at for at in self.at)
+        return replace(self, array=array, at=at)
+
     def places(self, shape: Sequence[int]) -> tuple[npt.NDArray[np.intp], ...]:
         """The positions of the entries in an array of this `shape`, as index arrays to broadcast."""
         grid = np.ogrid[tuple(slice(n) for n in np.shape(self.array))]
@@ -58,9 +78,9 @@ class Block:
         for at, length in zip(self.at, shape, strict=True):
             if isinstance(at, Positions):
                 found.append(
-                    at.array.transpose(np.argsort(at.axes)).reshape(
-                        [n if axis in at.axes else 1 for axis, n in enumerate(np.shape(self.array))]
-                    )
+                    np.asarray(at.array)
+                    .transpose(np.argsort(at.axes))
+                    .reshape([n if axis in at.axes else 1 for axis, n in enumerate(np.shape(self.array))])
                 )
                 continue
             form, constant = at
@@ -120,59 +140,133 @@ class Structured:
     def _flat(places: Sequence[npt.NDArray[np.intp]], shape: tuple[int, ...]) -> npt.NDArray[np.intp]:
         return np.asarray(np.ravel_multi_index(tuple(places), shape) if places else 0, np.intp)
 
+    def leaves(self) -> list[Any]:
+        """The arrays of all blocks, each before those of its positions."""
+        return [a for block in self.blocks for a in (block.array, *(at.array for at in block.positions))]
+
     def __repr__(self) -> str:
         patterns = ", ".join(block.pattern for block in self.blocks)
         return f"<{' × '.join(map(str, self.shape))} on {patterns or 'nothing'}>"
 
 
 @dataclass(frozen=True, slots=True)
+class Shell:
+    """A sparse tensor without its arrays, of which the numbers of axes are known."""
+
+    blocks: tuple[Block, ...]
+    shape: tuple[int, ...]
+    rows: int
+    axes: tuple[int, ...]
+
+    @classmethod
+    def of(cls, tensor: Structured) -> Shell:
+        axes = tuple(len(a.shape) for a in tensor.leaves())
+        return cls(tuple(block.without_arrays() for block in tensor.blocks), tensor.shape, tensor.rows, axes)
+
+    def filled(self, arrays: Sequence[Any]) -> Structured:
+        """The tensor of these arrays, or of what stands for arrays."""
+        if any(len(getattr(a, "shape", range(n))) != n for a, n in zip(arrays, self.axes, strict=True)):
+            raise ArrayError(
+                "a transformation of JAX adds axes to the arrays of a sparse tensor",
+                remedy="return the arrays of its blocks from the function that is transformed",
+            )
+        rest = iter(arrays)
+        return Structured([block.with_arrays(rest) for block in self.blocks], self.shape, self.rows)
+
+
+@cache
+def _seen_by_jax() -> None:
+    """Traced functions may return sparse tensors: to JAX they are trees of arrays."""
+    tree = import_module("jax.tree_util")
+    tree.register_pytree_node(Structured, lambda s: (s.leaves(), Shell.of(s)), Shell.filled)
+
+
+@dataclass(frozen=True)
 class Layout:
-    """How an output is made of arrays: its slots, and the pattern of each array; no slots for a number."""
+    """How an output is made of arrays: its slots, and the pattern of each array; no slots for a number.
+
+    What does not depend on the arrays is found once, not in each call.
+    """
 
     slots: tuple[Var, ...]
     parts: tuple[Part, ...]
 
     @classmethod
     def of(cls, output: Term) -> Layout:
-        """The blocks of an output; one of 0 has a block of zeros, which knows its shape."""
+        """The blocks of an output; one of 0 has none."""
         if not isinstance(output.type, Map):
             return cls((), (Part((), output),))
         kinds = output.type.params
         slots = output.params if isinstance(output, Lam) else tuple(fresh(f"d{n}", p) for n, p in enumerate(kinds, 1))
         body = apply(output, *slots)
-        return cls(slots, tuple(parts_by_pattern(slots, body, periodic=True)) or (Part(slots, body),))
+        return cls(slots, tuple(parts_by_pattern(slots, body, periodic=True)))
 
-    @property
+    @cached_property
+    def patterns(self) -> tuple[str, ...]:
+        """The pattern of each array as text."""
+        return tuple(f"({', '.join(map(expression_text, part.at))})" for part in self.parts)
+
+    @cached_property
+    def kept(self) -> tuple[tuple[Domain, ...], ...]:
+        """The domains of the axes of each array."""
+        return tuple(tuple(a for v in part.kept for a in _axes(v)) for part in self.parts)
+
+    @cached_property
+    def axes(self) -> tuple[tuple[Domain, ...], ...]:
+        """The axes of each slot."""
+        return tuple(map(_axes, self.slots))
+
+    @cached_property
     def entries(self) -> tuple[App, ...]:
         """The entries of arrays of integers that slots are at."""
         return tuple(dict.fromkeys(form for part in self.parts for form in part.at if isinstance(form, App)))
 
-    @property
+    @cached_property
     def unseen(self) -> tuple[Domain, ...]:
         """The axes whose sizes no block shows."""
-        seen = {a for part in self.parts for v in part.kept for a in _axes(v)}
-        return tuple(dict.fromkeys(a for v in self.slots for a in _axes(v) if a not in seen))
+        seen = set().union(*self.kept)
+        return tuple(dict.fromkeys(a for axes in self.axes for a in axes if a not in seen))
 
     def arrays(self) -> list[Term]:
-        """What is to be computed: for each block its array, then the entries that say where blocks lie, then sizes."""
-        blocks = [refreshed(Lam(part.kept, part.entry)) if part.kept else part.entry for part in self.parts]
-        places = [refreshed(Lam(_indices(e), e)) for e in self.entries]
-        return [*blocks, *places, *map(size, self.unseen)]
+        """The array of each block."""
+        return [refreshed(Lam(part.kept, part.entry)) if part.kept else part.entry for part in self.parts]
 
-    def gathered(self, arrays: Sequence[Any], rows: int) -> object:
+    def positions(self) -> list[Term]:
+        """The entries of arrays of integers that say where blocks are, then the sizes that no block shows."""
+        return [*(refreshed(Lam(_indices(e), e)) for e in self.entries), *map(size, self.unseen)]
+
+    def gathered(self, given: Sequence[Any], positions: Sequence[Any], rows: int) -> object:
         """The tensor of these arrays; a number as it is."""
         if not self.slots:
-            return arrays[0]
-        found = iter(arrays)
-        given = [next(found) for _ in self.parts]
-        places = {e: np.rint(np.asarray(next(found))).astype(np.intp) for e in self.entries}
-        sizes = {axis: int(next(found)) for axis in self.unseen}
-        for part, array in zip(self.parts, given, strict=True):
-            sizes.update(zip((a for v in part.kept for a in _axes(v)), np.shape(array), strict=True))
-        firsts = [_axes(v)[0].first(sizes[_axes(v)[0]]) for v in self.slots]
-        blocks = [_block(part, array, places, firsts) for part, array in zip(self.parts, given, strict=True)]
-        shape = tuple(sizes[a] for v in self.slots for a in _axes(v))
-        return Structured(blocks, shape, sum(len(_axes(v)) for v in self.slots[:rows]))
+            return given[0]
+        count = len(self.entries)
+        places = dict(zip(self.entries, positions[:count], strict=True))
+        sizes = dict(zip(self.unseen, positions[count:], strict=True))
+        for kept, array in zip(self.kept, given, strict=True):
+            sizes.update(zip(kept, np.shape(array), strict=True))
+        firsts = [axes[0].first(sizes[axes[0]]) for axes in self.axes]
+        parts = zip(self.parts, self.patterns, given, strict=True)
+        blocks = [Block(pattern, array, _at(part, places, firsts)) for part, pattern, array in parts]
+        shape = tuple(sizes[a] for axes in self.axes for a in axes)
+        return Structured(blocks, shape, sum(map(len, self.axes[:rows])))
+
+
+def distinct(groups: Sequence[Sequence[Term]]) -> tuple[list[Term], list[list[int]]]:
+    """The terms of all groups, of equal ones the first, and for each group where its terms are among them."""
+    found: list[Term] = []
+    numbers: dict[int, list[int]] = {}
+
+    def number(t: Term) -> int:
+        known = numbers.setdefault(alpha_hash(t), [])
+        for n in known:
+            if alpha_equal(found[n], t):
+                return n
+        known.append(len(found))
+        found.append(t)
+        return known[-1]
+
+    at = [[number(t) for t in group] for group in groups]
+    return found, at
 
 
 def _indices(e: App) -> tuple[Var, ...]:
@@ -180,22 +274,23 @@ def _indices(e: App) -> tuple[Var, ...]:
     return tuple(sorted((v for v in e.free if isinstance(v.kind, Index)), key=lambda v: v.uid))
 
 
-def _block(part: Part, array: object, places: Mapping[App, npt.NDArray[np.intp]], firsts: Sequence[int]) -> Block:
-    """A block with the array that was computed for it; entry 0 of a slot's axis stands for its first value."""
+def _at(part: Part, places: Mapping[App, Any], firsts: Sequence[int]) -> tuple[Form | Positions, ...]:
+    """Where the axes of the whole are on a pattern; entry 0 of a slot's axis stands for its first value."""
     axes: dict[Var, int] = {}
     for v in part.kept:
         axes[v] = sum(len(_axes(u)) for u in axes)
     at: list[Form | Positions] = []
     for form, first in zip(part.at, firsts, strict=True):
         if isinstance(form, App):
-            at.append(Positions(places[form] - first, tuple(axes[v] for v in _indices(form))))
+            place = places[form] - first if first else places[form]
+            at.append(Positions(place, tuple(axes[v] for v in _indices(form))))
             continue
         if isinstance(form, Var):
             at += [(((axes[form] + n, 1),), 0) for n in range(len(_axes(form)))]
         else:
             known = affine(form)
             at.append((tuple((axes[v], c) for v, c in known.coefficients if isinstance(v, Var)), known.constant))
-    return Block(f"({', '.join(map(expression_text, part.at))})", array, tuple(at))
+    return tuple(at)
 
 
 def _axes(v: Var) -> tuple[Domain, ...]:
@@ -225,12 +320,25 @@ class CompiledBlocks(Compiled[Any]):
         parts = result_of(term)
         self._made_of = term, values, rows
         self._layouts = [Layout.of(e) for e in parts.outputs[values:]]
-        items = [*parts.outputs[:values], *(e for layout in self._layouts for e in layout.arrays())]
-        blocks = Lam(parts.params, let(parts.bindings, Tuple(tuple(items))))
+        # blocks of several outputs have the same positions: code computes them once
+        positions, self._positions = distinct([layout.positions() for layout in self._layouts])
+        pairs = zip(self._layouts, self._positions, strict=True)
+        self._looked_up = {n for layout, at in pairs for n in at[: len(layout.entries)]}
+        arrays = [*parts.outputs[:values], *(e for layout in self._layouts for e in layout.arrays())]
+        self._before = len(arrays)
+        blocks = Lam(parts.params, let(parts.bindings, Tuple((*arrays, *positions))))
         super().__init__(blocks, backend, name, title, check, pack, memory)
+        self._whole: Whole = whole if self._library is None else self._library.whole
+        if backend == "jax":
+            _seen_by_jax()
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (*self._made_of, *self._options)
+
+    def _returned(self, result: object) -> object:
+        """Positions stay as the code returns them: a size made an array of JAX would be traced, and no number."""
+        results = result if isinstance(result, tuple) else (result,)
+        return (*map(super()._returned, results[: self._before]), *results[self._before :])
 
     def _called(self, args: tuple[object, ...], out: object, named: dict[str, object]) -> object:
         out, named = self._call.separated(out, named)
@@ -240,9 +348,11 @@ class CompiledBlocks(Compiled[Any]):
         results = results if isinstance(results, tuple) else (results,)
         _, values, rows = self._made_of
         rest = iter(results[values:])
+        arrays = [[next(rest) for _ in layout.parts] for layout in self._layouts]
+        positions = [self._whole(p) if n in self._looked_up else int(p) for n, p in enumerate(rest)]
         found = [
-            layout.gathered([next(rest) for _ in layout.arrays()], row)
-            for layout, row in zip(self._layouts, rows, strict=True)
+            layout.gathered(given, [positions[n] for n in at], row)
+            for layout, given, at, row in zip(self._layouts, arrays, self._positions, rows, strict=True)
         ]
         every = (*results[:values], *found)
         return every[0] if len(every) == 1 else every

@@ -17,6 +17,7 @@ from combdiff.terms.terms import (
     Diff,
     Lam,
     Let,
+    Loop,
     Sum,
     Term,
     Tuple,
@@ -92,7 +93,7 @@ def place(
         ask()
         if var not in placing.values or not placing.is_used_once(var) or not _is_short(placing.values[var]):
             continue
-        if not placing.wraps(var) and not placing.is_gathered(var):
+        if not placing.wraps(var) and not placing.is_gathered(var) and not placing.is_in_loop(var):
             placing.put(var, _with)
     return list(placing.values.items()), placing.results
 
@@ -131,6 +132,11 @@ class _Placing:
         users = [*(self.values[v] for v in self.users[var]), *(t for t in self.results if var in t.free)]
         uses = (u.args for t in users for u in subterms(t) if isinstance(u, App) and u.function == var)
         return any(holds_entries(*args) for args in uses)
+
+    def is_in_loop(self, var: Var) -> bool:
+        """Whether it is used in the step of a loop, which computes anew each time what stands in it."""
+        loops = (value for v in self.users[var] if isinstance(value := self.values[v], Loop))
+        return any(var in loop.step.free for loop in loops)
 
     def put(self, var: Var, into: Callable[[Term, Var, Term], Term]) -> None:
         """Put the value of `var` where it is used."""

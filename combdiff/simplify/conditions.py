@@ -6,6 +6,8 @@ indicator(i, j, indicator(i + 1, j, a))    becomes   indicator(i + 1, j, a)
 indicator(i, j, 1 / a) - indicator(i, j, 1 / b)   becomes   indicator(i, j, 1 / a - 1 / b)
 indicator(i, j, 3 / a)                     becomes   3 * indicator(i, j, 1 / a)
 where(y != 0, 1 / (1 + where(y == 0, a)))  becomes   where(y != 0, 1)
+where(i < j, a) + where(j < i, a)          becomes   where(i != j, a)
+where(y != 0, a) / y                       becomes   a / y, as neither is finite where y is 0
 """
 
 from __future__ import annotations
@@ -14,12 +16,16 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import permutations
 
+from combdiff.terms.alpha import alpha_equal
+from combdiff.terms.branches import at_least_zero
+from combdiff.terms.conditions.comparing import Relation, compared, comparison_of
 from combdiff.terms.conditions.guards import Condition, Guard, condition_of, is_finite, reads_beyond, under, unguarded
 from combdiff.terms.conditions.ordering import Form, are_contrary, are_exhaustive, excluded, form_of, implies, left_of
 from combdiff.terms.terms import (
     ONE,
     ZERO,
     Add,
+    Call,
     Const,
     Delta,
     Indicator,
@@ -27,6 +33,7 @@ from combdiff.terms.terms import (
     Pow,
     Term,
     Traverser,
+    Var,
     add,
     factors_of,
     mul,
@@ -113,6 +120,8 @@ def _product(t: Mul, factors: tuple[Term, ...]) -> Term:
     """Two factors under one condition, as one; under it what cancels in what is guarded, or exists only there."""
     guards = [f for f in factors if isinstance(f, Indicator)]
     for guard in guards:
+        if _is_where_finite(condition_of(guard), factors):
+            return _again(mul(*(f for f in factors if f is not guard), guard.body))
         for f in factors:
             exists_there = f is not guard and reads_beyond(f) and not reads_beyond(f, (guard,))
             if exists_there or _meets_its_inverse(f, factors_of(guard.body)):
@@ -126,6 +135,18 @@ def _product(t: Mul, factors: tuple[Term, ...]) -> Term:
         inner = mul(one.body, other.body) if left is None else mul(left.over(one.body), other.body)
         return _again(mul(*rest, _under(condition_of(other), inner)))
     return t
+
+
+def _is_where_finite(c: Condition, factors: Sequence[Term]) -> bool:
+    """Whether a product has no finite value where the condition does not hold: where(0 < |x|, e) / |x|."""
+    told = comparison_of(c)
+    if ZERO not in (told.left, told.right):
+        return False
+    number = told.right if told.left == ZERO else told.left
+    excludes_zero = told.sign == "!=" or (told.sign == "<" and told.left == ZERO and at_least_zero(number))
+    zeros = (number, *(number.args if isinstance(number, Call) and number.primitive == "abs" else ()))
+    divided = [base for base, n in map(_base_and_exponent, factors) if n < 0]
+    return excludes_zero and any(alpha_equal(base, zero) for base in divided for zero in zeros)
 
 
 def _meets_its_inverse(factor: Term, others: Sequence[Term]) -> bool:
@@ -148,7 +169,10 @@ def _again(t: Term) -> Term:
 
 
 def _sum(t: Add, terms: tuple[Term, ...]) -> Term:
-    """Terms that are multiples of what may be infinite under one condition, as one."""
+    """Terms that are multiples of what may be infinite under one condition, as one; what both orders guard, as well."""
+    both_ways = _both_ways(terms)
+    if both_ways is not None:
+        return both_ways if not isinstance(both_ways, Add) else _sum(both_ways, both_ways.terms)
     found: dict[Condition, list[Term]] = {}
     others: list[Term] = []
     for term in terms:
@@ -160,6 +184,29 @@ def _sum(t: Add, terms: tuple[Term, ...]) -> Term:
     if len(found) + len(others) == len(terms):
         return t
     return add(*others, *(_under(c, add(*parts)) for c, parts in found.items()))
+
+
+def _both_ways(terms: Sequence[Term]) -> Term | None:
+    """where(i < j, a) + where(j < i, a) as where(i != j, a), with factors in front; None if there are no such terms."""
+    found: list[tuple[int, Relation, Term, Term]] = []
+    for n, term in enumerate(terms):
+        factors = factors_of(term)
+        for f in (f for f in factors if isinstance(f, Indicator)):
+            told = comparison_of(condition_of(f))
+            if told.sign != "<" or not (_is_plain(told.left) and _is_plain(told.right)):
+                continue
+            rest = mul(*(g for g in factors if g is not f))
+            for m, other, front, body in found:
+                opposite = (other.left, other.right) == (told.right, told.left)
+                if opposite and alpha_equal(front, rest) and alpha_equal(body, f.body):
+                    left = [u for k, u in enumerate(terms) if k not in (m, n)]
+                    return add(*left, mul(rest, compared(other.left, "!=", other.right, body)))
+            found.append((n, told, rest, f.body))
+    return None
+
+
+def _is_plain(t: Term) -> bool:
+    return isinstance(t, Var) and isinstance(t.type, Index)
 
 
 def _under(condition: Condition, body: Term) -> Term:

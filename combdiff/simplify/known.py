@@ -28,6 +28,7 @@ from combdiff.terms.terms import (
     Conj,
     Lam,
     Let,
+    Loop,
     Sum,
     Term,
     Traverser,
@@ -80,7 +81,7 @@ class Known:
     def all(self, body: Term) -> Term:
         """`body` with like terms merged, value by value."""
         bindings, results = parts_of(body)
-        settled = [(var, value if is_function(value) else self.settle(var, value)) for var, value in bindings]
+        settled = [(var, value if is_opaque(value) else self.settle(var, value)) for var, value in bindings]
         return let(settled, tuple_of([self.merged(r) for r in results]))
 
     def merged(self, value: Term) -> Term:
@@ -173,7 +174,7 @@ def provably_real(f: Lam, budget: Budget | None = None) -> bool:
     bindings, core = float_lets(f.body)
     known = Known((), budget or Budget())
     for var, value in bindings:
-        if not is_function(value):
+        if not is_opaque(value):
             known.settle(var, value)
     return known.is_real(core)
 
@@ -185,7 +186,7 @@ def parts_of(body: Term) -> tuple[list[Binding], list[Term]]:
         bindings += body.bindings
         body = body.body
     items = list(body.items) if isinstance(body, Tuple) else [body]
-    values = [(var, value if is_function(value) else _spelled(value)) for var, value in bindings]
+    values = [(var, value if is_opaque(value) else _spelled(value)) for var, value in bindings]
     return values, list(map(_spelled, items))
 
 
@@ -203,9 +204,11 @@ def joined(names: Sequence[Var], values: Sequence[Term]) -> Term:
     return let(bindings, tuple_of(values[len(names) :]))
 
 
-def is_function(value: Term) -> bool:
-    """Whether it is a map of anything but indices: a definition that was kept unknown."""
-    return isinstance(value.type, Map) and not all(isinstance(p, Index) for p in value.type.params)
+def is_opaque(value: Term) -> bool:
+    """Whether it is no array of terms: a map of anything but indices, which was kept unknown, or a loop."""
+    return isinstance(value, Loop) or (
+        isinstance(value.type, Map) and not all(isinstance(p, Index) for p in value.type.params)
+    )
 
 
 def entry_of(value: Term) -> Term:

@@ -15,7 +15,7 @@ from combdiff.canon.canonical import Symmetries, laws_of_matrix
 from combdiff.canon.repeats import Repeats
 from combdiff.simplify.images import plainest
 from combdiff.simplify.products import content
-from combdiff.terms.nodes import ALONG, MATRICES
+from combdiff.terms.nodes import TURNING
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,
@@ -109,7 +109,7 @@ class ReadingOrder:
                 return diff(kind, lam(params, _named_whole(self(body, met))))
             case App(Var() as tensor, _) | Conj(App(Var() as tensor, _)) if tensor not in self.unused:
                 return plainest(t, met, self.derived.get(tensor, ()))
-            case App(Reduce(kind) as whole, _) if kind in MATRICES - ALONG:
+            case App(Reduce(kind) as whole, _) if kind in TURNING:
                 entry = rebuild(t, [self(c, met) for c in children(t)])
                 return plainest(entry, met, laws_of_matrix(whole, self.derived, self.unused))
             case _:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from combdiff.terms.terms import Lam, Let, Term, Tuple, Var, let
+from combdiff.terms.terms import Lam, Let, Loop, Term, Tuple, Var, let
 from combdiff.terms.traversal import is_tensor
 
 Pair = tuple[Term, Term]
@@ -53,7 +53,7 @@ def pieces(before: Term, after: Term) -> Iterator[Iterator[Pair]]:
     """The values and items that differ; the whole results where they cannot be taken apart.
 
     Each is given in several ways: below random values, then below the definitions of these values, for those that have
-    a property (a value is real), and so on. One of these ways has to agree.
+    a property (a value is real), and so on, the definitions of loops last. One of these ways has to agree.
     """
     b, a = parts_of(before), parts_of(after)
     # a name that is used before its value, or without one, is free after and not before
@@ -72,12 +72,18 @@ def pieces(before: Term, after: Term) -> Iterator[Iterator[Pair]]:
 
 
 def _ways(x: Term, y: Term, definitions: _Definitions) -> Iterator[Pair]:
+    """`x` and `y` as they are, then with definitions: of values without the loops that they read, and of loops, too.
+
+    A step may hold what has no exact value, such as a norm; a reading of the states says the same of any states.
+    """
     yield x, y
-    for depth in range(1, DEEPEST + 1):
-        known = definitions.needed((x, y), depth)
-        if not known:
-            return
-        yield let(known, x), let(known, y)
+    beside_loops = _Definitions({v: e for v, e in definitions.values.items() if not isinstance(e, Loop)})
+    for known in (beside_loops, definitions) if len(beside_loops.values) < len(definitions.values) else (definitions,):
+        for depth in range(1, DEEPEST + 1):
+            found = known.needed((x, y), depth)
+            if not found:
+                break
+            yield let(found, x), let(found, y)
 
 
 def _is_function(value: Term) -> bool:

@@ -9,6 +9,7 @@ After each stage the result is held against the one before it, by what is handed
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -17,11 +18,14 @@ from time import perf_counter
 from combdiff.budget import NODES, SECONDS, SPENT, Budget, OutOfTime
 from combdiff.calculus.floating import float_lets, unfold
 from combdiff.calculus.implicit import is_implicit
+from combdiff.calculus.loops.recurrences import as_step
 from combdiff.calculus.naming import name_arguments
 from combdiff.canon.canonical import Symmetries
 from combdiff.canon.repeats import once_a_form
 from combdiff.errors import BudgetError, CheckError, UnsupportedError
 from combdiff.language.printing.anchors import domains_of
+from combdiff.language.printing.letters import with_letters
+from combdiff.language.printing.names import names_in
 from combdiff.simplify.account import CANCELS, COLLECT, Family, Progress, Step
 from combdiff.simplify.check import Check
 from combdiff.simplify.choose import index_names, place, rename_indices
@@ -31,7 +35,7 @@ from combdiff.simplify.contraction.culprit import accusation
 from combdiff.simplify.contraction.diagonals import without_diagonals
 from combdiff.simplify.contraction.ranges import solved_within_ranges
 from combdiff.simplify.graph.choice import chosen
-from combdiff.simplify.known import Known, entry_of, is_function, joined, parts_of, with_entry
+from combdiff.simplify.known import Known, entry_of, is_opaque, joined, parts_of, with_entry
 from combdiff.simplify.linear import real_parts_by_term
 from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
 from combdiff.simplify.stationary import vanishing
@@ -39,9 +43,13 @@ from combdiff.simplify.unfinished import INDISPENSABLE, UNDONE, undone
 from combdiff.terms.inclusion import written_where_needed
 from combdiff.terms.terms import (
     Lam,
+    Let,
+    Loop,
     Term,
     Var,
+    alpha_equal,
     let,
+    substitute,
     tuple_of,
 )
 from combdiff.terms.types import Domain, Type
@@ -129,7 +137,8 @@ class Simplifier:
             return self._simplified(f, unused)
 
     def _simplified(self, f: Lam, unused: Collection[Var]) -> Lam:
-        kept = {var for var, e in parts_of(f.body)[0] if var.name in self.definitions or is_implicit(e)}
+        own = self.definitions
+        kept = {var for var, e in parts_of(f.body)[0] if var.name in own or is_implicit(e) or isinstance(e, Loop)}
         rank = {v: (UNKNOWN if v in f.params else CAPTURED, n) for v, n in self.rank.items()}
         rank |= {p: (COTANGENT, n) for n, p in enumerate(f.params) if p not in rank}
         last = not unused
@@ -138,9 +147,11 @@ class Simplifier:
         self.unused = tuple(sorted({v.name for v in unused}))
         self.steps.append(Step(self.raw if last else "raw pullback", f))
         f = self._stage("contract", f, lambda body: self._contracted(body, expand=False))
+        f = self._with_steps(f, unused)
         f = self._stage("merge like terms", f, self._merged(unused))
         f = self._without_vanishing(f)
-        if without_diagonals(*parts_of(f.body), kept) is not None:
+        # a sum that holds a diagonal may become one, once it is contracted
+        while not self.budget.over() and without_diagonals(*parts_of(f.body), kept) is not None:
             f = self._stage("diagonals", f, lambda body: self._diagonal(body, kept))
             f = self._stage("merge like terms", f, self._merged(unused))
         if self.expand:
@@ -152,7 +163,7 @@ class Simplifier:
         if last and self.collect and not self.expand:
             f = self._stage(COLLECT, f, lambda body: self._nested(body, kept, unused))
         names = {**index_names(f), **self.names}
-        return self._stage("order and names", f, lambda body: (self._ordered(body, order, names), {}))
+        return self._stage("order and names", f, lambda body: (self._ordered(body, order, names, last), {}))
 
     def value(self, f: Lam) -> Lam:
         """The value of an objective in the form that its derivatives have, so that what both need is computed once.
@@ -162,6 +173,7 @@ class Simplifier:
         bindings, results = name_arguments(f.params, *float_lets(f.body), self.ask)
         f = Lam(f.params, let(bindings, results))
         f = self._stage("contract", f, lambda body: self._contracted(body, expand=False))
+        f = self._with_steps(f, ())
         if self.expand:
             f = self._stage("expand", f, self._expanded, CANCELS)
             f = self._stage("expand", f, lambda body: (real_parts_by_term(body), {}))
@@ -267,16 +279,41 @@ class Simplifier:
             families.update(account)
             return [stated_once(solved_within_ranges(t, self.read), self.least) for t in terms]
 
-        open_ = [n for n, v in enumerate(values) if v not in settled and (n >= len(bindings) or not is_function(v))]
+        open_ = [n for n, v in enumerate(values) if v not in settled and (n >= len(bindings) or not is_opaque(v))]
         for n, entry in zip(open_, once_a_form([entry_of(values[n]) for n in open_], rewrite), strict=True):
             values[n] = with_entry(values[n], entry)
         return joined([var for var, _ in bindings], values), families
+
+    def _with_steps(self, f: Lam, unused: Collection[Var]) -> Lam:
+        """`f` with the steps of its loops simplified, if it has any."""
+        if not any(isinstance(e, Loop) for _, e in parts_of(f.body)[0]):
+            return f
+        return self._stage("steps of loops", f, lambda body: (self._stepwise(body, unused), {}))
+
+    def _stepwise(self, body: Term, unused: Collection[Var]) -> Term:
+        """`body` with steps simplified, each a program of its own; loops of one recurrence keep one step."""
+        bindings, results = parts_of(body)
+        known: dict[tuple[str, ...], list[tuple[Term, Lam]]] = defaultdict(list)
+
+        def simplified(loop: Loop) -> Loop:
+            alike = known[tuple(s.name for s in loop.states)]
+            step = next((new for old, new in alike if alpha_equal(old, loop.step)), None)
+            if step is None:
+                inner = replace(self, gate=None, steps=[], progress=None, derived={})
+                inner.budget, inner.end = self.budget, self.end
+                assert isinstance(loop.step, Lam), "a step is a map"
+                step = as_step(inner._simplified(loop.step, unused))
+                alike.append((loop.step, step))
+            return Loop(loop.kind, loop.item, loop.backward, step, loop.start)
+
+        values = [simplified(e) if isinstance(e, Loop) else e for _, e in bindings]
+        return joined([var for var, _ in bindings], [*values, *results])
 
     def _nested(self, body: Term, kept: Collection[Var], unused: Collection[Var]) -> tuple[Term, dict[str, Family]]:
         if self.budget.over():
             return body, {}
         bindings, results = parts_of(body)
-        kept = {*kept, *(var for var, value in bindings if is_function(value))}
+        kept = {*kept, *(var for var, value in bindings if is_opaque(value))}
         bindings, results, families = chosen(bindings, results, kept, self.derived, unused, self.names, self.budget)
         return let(bindings, tuple_of(results)), families
 
@@ -293,10 +330,10 @@ class Simplifier:
     def _expanded(self, body: Term) -> tuple[Term, dict[str, Family]]:
         """`body` multiplied out, or as it was: part of it would be neither short nor without products."""
         with self.budget.halved():
-            result, families = self._contracted(unfold(body), expand=True)
+            result, families = self._contracted(_without_definitions(body), expand=True)
         return (body if self.budget.spent else result), families
 
-    def _ordered(self, body: Term, order: ReadingOrder, names: dict[Type, list[str]]) -> Term:
+    def _ordered(self, body: Term, order: ReadingOrder, names: dict[Type, list[str]], last: bool) -> Term:
         if self.budget.over():
             return body
         order = replace(order, derived=self.derived, ask=self.budget.check)
@@ -305,7 +342,16 @@ class Simplifier:
         given = {name for own in self.names.values() for name in own}
         sizes = {d.name for v in self.rank for d in domains_of(v.kind) if d.sized}
         result = ordered if together is ordered else order(together)
-        return rename_indices(result, names, sizes - given, self.budget.check)
+        result = rename_indices(result, names, sizes - given, self.budget.check)
+        return self._lettered(result, {*given, *sizes}) if last else result
+
+    def _lettered(self, body: Term, given: Collection[str]) -> Term:
+        """`body` with letters for the values that differentiation has numbered; `given` are names of indices."""
+        taken = {*given, *names_in(body), *(v.name for v in self.rank)}
+        if not isinstance(body, Let):
+            return body
+        bindings, (result,) = with_letters(body.bindings, [body.body], self.definitions, taken)
+        return Let(tuple(bindings), result)
 
     def _placed(self, body: Term, kept: Collection[Var]) -> tuple[Term, dict[str, Family]]:
         if self.budget.over():
@@ -315,3 +361,17 @@ class Simplifier:
         bindings, results = place(before, results, kept, self.budget.check)
         values = [value for _, value in bindings] + results
         return self._contracted(joined([var for var, _ in bindings], values), expand=False, settled=settled)
+
+
+def _without_definitions(body: Term) -> Term:
+    """`body` with all definitions written out but loops, whose steps stay as they are."""
+    bindings, results = parts_of(body)
+    known: dict[Var, Term] = {}
+    loops: list[tuple[Var, Term]] = []
+    for var, value in bindings:
+        value = substitute(value, known)
+        if isinstance(value, Loop):
+            loops.append((var, value))
+        else:
+            known[var] = unfold(value)
+    return let(loops, tuple_of([unfold(substitute(t, known)) for t in results]))

@@ -34,6 +34,7 @@ from combdiff.terms.types import Index, Number
 
 UNDONE = {
     "contract": "sums and δ may be left as differentiation made them",
+    "steps of loops": "the steps of loops may be left as differentiation made them",
     "merge like terms": "like terms may be left unmerged",
     "diagonals": "tensors may be kept whole that are 0 but on diagonals",
     "expand": "products and shared values are left as they were",
@@ -44,7 +45,7 @@ UNDONE = {
 """What a stage may leave undone."""
 
 
-INDISPENSABLE = ("contract",)
+INDISPENSABLE = ("contract", "steps of loops")
 """Stages without which a result is no result: sums over numbers, which nobody computes, must go."""
 
 

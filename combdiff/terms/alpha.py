@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from combdiff.terms.nodes import Add, Term, Var
+from combdiff.terms.nodes import Add, Loop, Term, Var
 from combdiff.terms.schema import bound_by, children, label
 from combdiff.terms.types import Index
 
@@ -20,6 +20,12 @@ def alpha_equal(a: Term, b: Term) -> bool:
     True
     """
     return _Comparison().same(a, b, {})
+
+
+def same_recurrence(a: Loop, b: Loop) -> bool:
+    """Whether two loops go through the same states, of which each may take another one."""
+    together = a.backward == b.backward and a.time.kind == b.time.kind
+    return together and alpha_equal(a.step, b.step) and alpha_equal(a.start, b.start)
 
 
 @dataclass(slots=True)

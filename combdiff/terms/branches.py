@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import cache
 
-from combdiff.terms.nodes import Add, App, Call, Conj, Const, Mul, Pow, Sum, Term, Var
+from combdiff.terms.nodes import Add, App, Call, Conj, Const, Mul, Pow, Reduce, Sum, Term, Var
 from combdiff.terms.types import Map, is_complex
 
 
@@ -88,6 +88,8 @@ def at_least_zero(t: Term, positive: Collection[Term] = ()) -> bool:
             return True
         case Call(name, args):
             return not is_complex(t.type) and (not args or _least(name) >= 0)
+        case Reduce("norm", _):
+            return True
         case Pow(base, Const() as n) if n.is_integer and not n.real % 2:
             return not is_complex(base.type) or at_least_zero(base, positive)
         case Pow(base, exponent):

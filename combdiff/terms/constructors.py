@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
+from math import inf
 
 from combdiff.terms.arithmetic import add, mul, number, opposite, power, split_coefficient
 from combdiff.terms.branches import above_zero, at_least_zero, leaves_them_at
@@ -35,8 +36,9 @@ from combdiff.terms.nodes import (
     Tuple,
     Var,
     fresh,
+    terms_of,
 )
-from combdiff.terms.types import Domain, Index, Map, is_complex
+from combdiff.terms.types import Domain, Index, Map, Type, interval_of, is_complex, is_real
 
 
 def conj(t: Term) -> Term:
@@ -165,7 +167,30 @@ def indicator(left: Term, right: Term, body: Term) -> Term:
         return body
     if isinstance(left, Const) and isinstance(right, Const):
         return body if left.real <= right.real else ZERO
+    if any(interval_of(v.kind) is not None for v in left.free | right.free):
+        a, b = _bounds(left), _bounds(right)
+        if a is not None and b is not None and a[1] <= b[0]:
+            return body
+        if a is not None and b is not None and a[0] > b[1]:
+            return ZERO
     return Indicator(left, right, body)
+
+
+def _bounds(t: Term) -> tuple[Fraction | float, Fraction | float] | None:
+    """The least and the largest value of what is affine in points of intervals; None for all else."""
+    least: Fraction | float = Fraction(0)
+    largest: Fraction | float = Fraction(0)
+    for term in terms_of(t):
+        coefficient, of = split_coefficient(term)
+        interval = interval_of(of.kind) if isinstance(of, Var) else None
+        c = coefficient.real
+        if coefficient.imag or (of != ONE and interval is None):
+            return None
+        lower, upper = (Fraction(1), Fraction(1)) if interval is None else (interval.lower, interval.upper)
+        low, high = (lower, upper) if c >= 0 else (upper, lower)
+        least += -inf if low is None else c * low
+        largest += inf if high is None else c * high
+    return least, largest
 
 
 def reduction(kind: str, indices: Sequence[Var], mark: Term, body: Term) -> Term:
@@ -193,6 +218,9 @@ def reduced(kind: str, of: Term) -> Term:
         case Lam((i, j), Tuple((mark, body))) if kind in ("sqrtm_along", "expm_along"):
             scale = _multiple_of_identity(mark, i, j)
             return Reduce(kind, of) if scale is None else _along_identity(kind, i, j, body, scale)
+        case Lam((i, j), Tuple((mark, _))) if kind == "spectral" and mark.free.isdisjoint((i, j)):
+            p, q = fresh("i", i.kind), fresh("j", j.kind)
+            return Lam((p, q), delta(p, q, call("real", mark)))
         case Lam(params, Tuple((mark, body))):
             if kind == "prod" and (mark == ZERO or body == ONE):
                 return ONE
@@ -202,11 +230,29 @@ def reduced(kind: str, of: Term) -> Term:
                 return twice
             if kind in SHARES and mark == ZERO:
                 return Lam(params, ZERO)
+            if kind == "softmax" and (weight := _unscaled(params, mark)) != mark:
+                return reduced(kind, Lam(params, Tuple((weight, body))))
             if kind in SHARES and mark == ONE and body.free.isdisjoint(params):
                 return Lam(params, power(total(params, ONE), Const(Fraction(-1))))
             if kind == "logsumexp" and mark == ONE and body.free.isdisjoint(params):
                 return add(body, call("log", total(params, ONE)))
     return Reduce(kind, of)
+
+
+def _unscaled(params: tuple[Var, ...], weight: Term) -> Term:
+    """A weight without the factors that all weights have and that are never 0: shares do not depend on them."""
+    factors = weight.factors if isinstance(weight, Mul) else (weight,)
+    return mul(*(f for f in factors if not (f.free.isdisjoint(params) and _is_never_zero(f))))
+
+
+def _is_never_zero(t: Term) -> bool:
+    match t:
+        case Const():
+            return t != ZERO
+        case Pow(_, Const() as n):
+            return n.real < 0
+        case _:
+            return False
 
 
 def _inverse_of_inverse(params: tuple[Var, ...], body: Term) -> Term | None:
@@ -264,6 +310,25 @@ def diff(kind: str, of: Term) -> Term:
             return inner
         case _:
             return Diff(kind, of)
+
+
+def along(t: Term) -> tuple[Term, int]:
+    """y and n, where t is dⁿy/dxⁿ of a real function of one real number; t and 0 for all else.
+
+    >>> from combdiff.terms.nodes import fresh
+    >>> from combdiff.terms.types import REAL
+    >>> y = fresh("y", Map((REAL,), REAL))
+    >>> along(diff("grad", diff("grad", y))) == (y, 2), along(y) == (y, 0)
+    (True, True)
+    """
+    times, of = 0, t
+    while isinstance(of, Diff) and of.kind == "grad" and _is_curve(of.of.type):
+        times, of = times + 1, of.of
+    return of, times
+
+
+def _is_curve(kind: Type) -> bool:
+    return isinstance(kind, Map) and len(kind.params) == 1 and is_real(kind.params[0]) and is_real(kind.result)
 
 
 def tuple_of(items: Sequence[Term]) -> Term:

@@ -14,7 +14,7 @@ from itertools import count
 
 from combdiff.errors import UnsupportedError
 from combdiff.terms.numerals import check_digits
-from combdiff.terms.types import COMPLEX, INTEGER, REAL, Domain, Index, Map, Product, Type, is_complex
+from combdiff.terms.types import COMPLEX, INTEGER, REAL, Domain, Index, Map, Product, Type, is_complex, is_real
 
 _uids = count(1)
 _set = object.__setattr__
@@ -379,12 +379,28 @@ SHARES = frozenset({"ties", "softmax"})
 """Reductions whose value is a map of the indices that are bound."""
 PLACES = frozenset({"argmax", "argmin"})
 """Reductions whose value is an index: a map of no indices to it, applied as an array of integers is."""
-ALONG = frozenset({"adjugate_along", "sqrtm_along", "expm_along"})
-"""Derivatives of functions of a matrix along another one, which stands where others have the mark."""
-MATRICES = frozenset({"inv", "adjugate", "sqrtm", "expm"}) | ALONG
+SPECTRAL = frozenset({"spectral", "spectral_along", "singular", "singular_along"})
+"""Matrices with the eigenvectors, or the singular vectors, of a matrix and other numbers, and their derivatives."""
+ALONG = SPECTRAL | {
+    *("adjugate_along", "sqrtm_along", "expm_along", "eigvals_along", "svdvals_along", "cholesky_along", "cholback")
+}
+"""Derivatives of functions of a matrix along others, of which the first stands where others have the mark."""
+VECTORS = frozenset({"eigvals", "svdvals", "eigvals_along", "svdvals_along"})
+"""Functions of a matrix whose values are vectors."""
+MATRICES = (frozenset({"inv", "adjugate", "sqrtm", "expm", "cholesky"}) | ALONG) - VECTORS
 """Functions of a matrix whose value is one, too."""
-OF_MATRICES = MATRICES | {"det", "logdet", "logabsdet"}
+ARRAYS = MATRICES | VECTORS
+"""Functions of a matrix whose value has slots."""
+OF_MATRICES = ARRAYS | {"det", "logdet", "logabsdet"}
 """Functions of a matrix."""
+SYMMETRISING = frozenset(
+    {"cholesky", "cholesky_along", "cholback", "eigvals", "eigvals_along", "spectral", "spectral_along"}
+)
+"""Functions of a Hermitian matrix, which are those of its Hermitian part."""
+TURNING = MATRICES - ALONG - {"cholesky"}
+"""Functions of a matrix alone that are transposed where it is."""
+OBLONG = frozenset({"svdvals", "svdvals_along", "singular", "singular_along"})
+"""Functions of a matrix that need not be square."""
 REDUCTIONS = frozenset({"prod", "maximum", "minimum", "logsumexp", "norm"}) | SHARES | PLACES | OF_MATRICES
 """What numbers are reduced to, but for their sum."""
 
@@ -396,7 +412,8 @@ class Reduce(Term):
     `of` maps the indices to (mark, e): what takes part has the mark 1, all else 0. `ties` is one over the number of the
     largest values at each of them, and 0 elsewhere: the derivative of the maximum by its values. `softmax` is that of
     `logsumexp`, `norm` is √Σ|e|². `argmax` and `argmin` are the first index at which the extremum is reached; of
-    nothing, the first of the range. Functions of matrices, `det`, `inv` …, are of the matrix of all e (`matrices.py`).
+    nothing, the first of the range. Functions of matrices, `det`, `inv` …, are of the matrix of all e (`matrices.py`);
+    derivatives along several matrices map the indices to (first, e, second, …).
     """
 
     kind: str
@@ -408,7 +425,10 @@ class Reduce(Term):
         kinds = tuple(p.kind for p in self.of.params)
         if self.kind in MATRICES:
             complex_ = any(is_complex(item.type) for item in self.of.body.items)
-            kind: Type = Map(kinds[::-1], COMPLEX if complex_ else REAL)
+            turned = kinds if self.kind in OBLONG else kinds[::-1]
+            kind: Type = Map(turned, COMPLEX if complex_ else REAL)
+        elif self.kind in VECTORS:
+            kind = Map(kinds[1:], REAL)
         elif self.kind in SHARES:
             kind = Map(kinds, REAL)
         elif self.kind in PLACES:
@@ -435,14 +455,21 @@ class Reduce(Term):
         assert isinstance(self.of, Lam) and isinstance(self.of.body, Tuple), "a map of indices to a mark and a number"
         return self.of.body.items[1]
 
+    @property
+    def marks(self) -> tuple[Term, ...]:
+        """The mark, and the further matrices along which a function of a matrix is differentiated."""
+        assert isinstance(self.of, Lam) and isinstance(self.of.body, Tuple), "a map of indices to a mark and a number"
+        first, _, *others = self.of.body.items
+        return (first, *others)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Diff(Term):
-    """What a map f is turned into: `grad(f)`, `pullback(f)`, `adjoint(f)`, `inverse(f)`, `root(f)`.
+    """What a map f is turned into: `grad(f)`, `pullback(f)`, `jvp(f)`, `adjoint(f)`, `inverse(f)`, `root(f)`.
 
-    A derivative is asked for, or that of an unknown map (∇R of Eq. 48). `pushforward` and `jacobian` are asked for
-    only, and of known maps. The gradient maps f's parameters to what has their type; the pullback takes the cotangent
-    of f's value as well. The adjoint and the inverse of a linear f map its
+    A derivative is asked for, or that of an unknown map (∇R of Eq. 48). `jvp` and `jacobian` are asked for only, and
+    of known maps. The gradient maps f's parameters to what has their type; the pullback takes the cotangent of f's
+    value as well, the pushforward `jvp` a tangent of each parameter. The adjoint and the inverse of a linear f map its
     values to what has the type of its parameter, and are linear themselves. The root is a value x with f(x) = 0.
     """
 
@@ -457,12 +484,13 @@ class Diff(Term):
     @property
     def is_derivative(self) -> bool:
         """Whether it is a gradient, a pullback, a pushforward or a Jacobian."""
-        return self.kind in ("grad", "pullback", "pushforward", "jacobian")
+        return self.kind in ("grad", "pullback", "jvp", "jacobian")
 
 
 def _transformed(kind: str, f: Map) -> Type:
     """The type of what `kind` makes of a map of type `f`."""
-    argument = f.params[0] if len(f.params) == 1 else Product(f.params)
+    params = tuple(REAL if is_real(p) else p for p in f.params)  # a slope is no point of the interval
+    argument = params[0] if len(params) == 1 else Product(params)
     match kind:
         case "root":
             return argument
@@ -470,13 +498,53 @@ def _transformed(kind: str, f: Map) -> Type:
             return Map((f.result,), argument, linear=True)
         case "grad":
             return Map(f.params, argument)
-        case "pushforward":
+        case "jvp":
             return Map((*f.params, *f.params), f.result)
         case "jacobian":
             # known to be a map of the point; what it returns depends on what turns out to be 0
             return Map(f.params, f.result)
         case _:
             return Map((*f.params, f.result), argument)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Loop(Term):
+    """A state of the recurrence s(t + 1) = step(s(t), t), s(0) = start, for as many steps as t has values.
+
+    `step` maps the states and t to the tuple of the next states, `start` is the tuple of the first. The value is the
+    state number `item` (from 0): the `last`, or with `kind` "states" the map from t to the state before step t. A loop
+    `backward` begins with the last t. In a program a loop is the value of a definition, or of one inside of a step.
+    """
+
+    kind: str
+    item: int
+    backward: bool
+    step: Term
+    start: Term
+
+    def __post_init__(self) -> None:
+        assert isinstance(self.step, Lam) and isinstance(self.start, Tuple), "a step, and a tuple of states"
+        state = self.states[self.item].kind
+        kind = state if self.kind == "last" else along(self.time.kind, state)
+        parts = (self.kind, self.item, self.backward, self.step, self.start)
+        self._seal(kind, parts, self.step.free | self.start.free)
+
+    @property
+    def states(self) -> tuple[Var, ...]:
+        """What a step calls the states."""
+        assert isinstance(self.step, Lam), "a map"
+        return self.step.params[:-1]
+
+    @property
+    def time(self) -> Var:
+        """What a step calls its number."""
+        assert isinstance(self.step, Lam), "a map"
+        return self.step.params[-1]
+
+
+def along(time: Type, kind: Type) -> Map:
+    """The type of a map from `time` to numbers, or to the entries of tensors, the slot of the time first."""
+    return Map((time, *kind.params), kind.result) if isinstance(kind, Map) else Map((time,), kind)
 
 
 # --- types of sums and products -------------------------------------------------------------------------------------

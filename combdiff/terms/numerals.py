@@ -27,6 +27,21 @@ def check_digits(*integers: int) -> None:
             )
 
 
+def read_number(text: str) -> Fraction | None:
+    """The number that is written so; None where it would fill the memory.
+
+    >>> read_number("-2.5e-1"), read_number("1e999999999")
+    (Fraction(-1, 4), None)
+
+    Raises:
+        ValueError: the text is no number.
+    """
+    mantissa, _, exponent = text.lower().partition("e")
+    if len(mantissa) > MOST_DIGITS or len(exponent) > 5 or abs(int(exponent or 0)) >= MOST_DIGITS:
+        return None
+    return Fraction(text)
+
+
 def order(real: Fraction, imag: Fraction = Fraction(0)) -> float:
     """The logarithm to the base 2 of |a + ib|, of numbers of any size; −∞ of zero.
 
@@ -57,3 +72,52 @@ def is_modest(real: Fraction, imag: Fraction, n: int) -> bool:
 def is_held(real: Fraction, imag: Fraction, n: int) -> bool:
     """Whether floating point holds (a + ib)^n and leaves room for other factors: at most 1e100, at least 1e-100."""
     return not n or abs(order(real, imag)) <= _ROOM / abs(n)
+
+
+_PLAIN = 1000
+"""Denominators below it stay, as in 1/2 and 3/128."""
+_ZEROS = 6
+"""Zeros at the end of an integer that are counted rather than written."""
+_SMALL = 4
+"""Zeros behind the point that are counted, too."""
+
+
+def decimal(value: Fraction) -> tuple[str, int] | None:
+    """Digits and the power of ten behind them, of a positive number that is shorter so: 1e-9 rather than 1/1000000000.
+
+    >>> decimal(Fraction(1, 10**9)), decimal(Fraction(310907, 10**7)), decimal(Fraction(10**12))
+    (('1', -9), ('0.0310907', 0), ('1', 12))
+    >>> decimal(Fraction(1, 2)), decimal(Fraction(1, 1024)), decimal(Fraction(1, 3000))
+    (None, None, None)
+    """
+    if value.denominator == 1:
+        digits = str(value.numerator).rstrip("0")
+        zeros = len(str(value.numerator)) - len(digits)
+        return _scientific(digits, zeros) if value and zeros >= _ZEROS else None
+    places = _places(value.denominator)
+    if value.denominator < _PLAIN or places is None:
+        return None
+    digits = str(value.numerator * 10**places // value.denominator)
+    found = _scientific(digits, -places) if places - len(digits) >= _SMALL else (_with_point(digits, places), 0)
+    written = f"{found[0]}e{found[1]}" if found[1] else found[0]
+    return found if len(written) <= len(str(value)) else None
+
+
+def _places(denominator: int) -> int | None:
+    """How many digits stand behind the point; None if they never end."""
+    twos = (denominator & -denominator).bit_length() - 1
+    rest, fives = denominator >> twos, 0
+    while rest % 5 == 0:
+        rest, fives = rest // 5, fives + 1
+    return max(twos, fives) if rest == 1 else None
+
+
+def _with_point(digits: str, places: int) -> str:
+    padded = digits.rjust(places + 1, "0")
+    return f"{padded[:-places]}.{padded[-places:]}"
+
+
+def _scientific(digits: str, power: int) -> tuple[str, int]:
+    """d.ddd and the power of ten behind it."""
+    behind = digits[1:]
+    return f"{digits[0]}.{behind}" if behind else digits, power + len(behind)

@@ -61,6 +61,7 @@ class ScalarFunction:
     `parity`: 1 where f(−z) = f(z), −1 where f(−z) = −f(z), else 0. `steps`: it jumps, and is constant in between.
     `folds`: f(a, b, c) is f(f(a, b), c).
     `safe`: a number where it is finite with its derivatives, for what stands under a condition that does not hold.
+    `live` are marks, 1 where the derivative by each argument may not be 0, of a function with kinks.
     `made_of`: an equal term of other functions: what the gate computes, and SymPy where it does not know the name
     `sympy`, which is ours if it is left out. `codes` are the templates of a function of the user's own, by library.
     """
@@ -87,6 +88,7 @@ class ScalarFunction:
     after: tuple[int, ...] = ()
     safe: int = 1
     sympy: str = ""
+    live: Callable[..., tuple[Term, ...]] | None = None
     made_of: Callable[..., Term] | None = None
     codes: Mapping[str, str] = field(default_factory=dict)
 
@@ -190,6 +192,11 @@ def _above(a: Term, b: Term) -> Term:
 def _below(a: Term, b: Term) -> Term:
     """1 where a < b, ½ where a = b, else 0."""
     return mul(HALF, sub(ONE, call("sign", sub(a, b))))
+
+
+def _from(a: Term, b: Term) -> Term:
+    """1 where a ≤ b, else 0."""
+    return indicator(a, b, ONE)
 
 
 def _beside_the_cut(z: Term, outer: str, inner: str) -> Term:
@@ -451,6 +458,7 @@ _ROWS = (
         finite="reals",
         least=0,
         after=(0,),
+        live=lambda x: (indicator(indicator(x, ZERO, ONE), ZERO, ONE),),
         made_of=lambda x: Call("max", (x, ZERO)),
     ),
     ScalarFunction(
@@ -507,6 +515,7 @@ _ROWS = (
         of_reals=True,
         finite="reals",
         arity=2,
+        live=lambda a, b: (_from(b, a), _from(a, b)),
         folds=True,
         sympy="Max",
     ),
@@ -518,6 +527,7 @@ _ROWS = (
         of_reals=True,
         finite="reals",
         arity=2,
+        live=lambda a, b: (_from(a, b), _from(b, a)),
         folds=True,
         sympy="Min",
     ),
@@ -534,6 +544,11 @@ _ROWS = (
         of_reals=True,
         finite="reals",
         arity=3,
+        live=lambda x, a, b: (
+            indicator(a, x, _from(x, b)),
+            indicator(x, a, _from(a, b)),
+            _from(b, call("max", x, a)),
+        ),
         made_of=lambda x, a, b: Call("min", (Call("max", (x, a)), b)),
     ),
 )

@@ -4,10 +4,11 @@ The nodes (`nodes.py`), what makes them in normal form (`arithmetic.py`: `add`, 
 `delta`, …) and what walks them (`traversal.py`: `Traverser`, `substitute`, `apply`, …), under one name.
 """
 
-from combdiff.terms.alpha import alpha_equal, alpha_hash
+from combdiff.terms.alpha import alpha_equal, alpha_hash, same_recurrence
 from combdiff.terms.arithmetic import add, mul, neg, number, power, reciprocal, split_coefficient, sub, times
 from combdiff.terms.constructors import (
     PI,
+    along,
     call,
     conj,
     delta,
@@ -39,6 +40,7 @@ from combdiff.terms.nodes import (
     Indicator,
     Lam,
     Let,
+    Loop,
     Mul,
     Pow,
     Proj,
@@ -90,6 +92,7 @@ __all__ = [
     "Indicator",
     "Lam",
     "Let",
+    "Loop",
     "Mul",
     "Pow",
     "Proj",
@@ -100,6 +103,7 @@ __all__ = [
     "Tuple",
     "Var",
     "add",
+    "along",
     "alpha_equal",
     "alpha_hash",
     "apply",
@@ -132,6 +136,7 @@ __all__ = [
     "reductions_met",
     "refreshed",
     "renamed",
+    "same_recurrence",
     "size",
     "split_coefficient",
     "sub",

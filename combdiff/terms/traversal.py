@@ -23,6 +23,7 @@ from combdiff.terms.nodes import (
     Indicator,
     Lam,
     Let,
+    Loop,
     Mul,
     Pow,
     Proj,
@@ -34,7 +35,7 @@ from combdiff.terms.nodes import (
     fresh,
 )
 from combdiff.terms.schema import SCHEMAS, bound_by, children, reshaped
-from combdiff.terms.types import Domain, Index, Map, Number, is_complex
+from combdiff.terms.types import Domain, Index, Interval, Map, Number, interval_of, is_complex
 
 
 def apply(function: Term, *args: Term) -> Term:
@@ -406,6 +407,7 @@ _CONSTRUCTORS: dict[type[Term], Callable[..., Term]] = {
     Indicator: indicator,
     Diff: diff,
     Reduce: reduced,
+    Loop: Loop,
 }
 """What makes a node of each kind, of its fields, each child of a row an argument of its own."""
 
@@ -417,4 +419,21 @@ def is_tensor(t: Term) -> bool:
         isinstance(t, Lam)
         and all(isinstance(p.kind, Index) for p in t.params)
         and isinstance(t.body.type, Number | Index)
+    )
+
+
+def interval_of_sum(v: Var, body: Term) -> Interval | None:
+    """The interval over which an integral runs, of which no δ fixes the variable; None for all others."""
+    interval = interval_of(v.kind)
+    if interval is None or any(isinstance(u, Delta) and v in u.left.free | u.right.free for u in subterms(body)):
+        return None
+    return interval
+
+
+def jumps_along(v: Var, body: Term) -> bool:
+    """Whether a condition on `v`, or the sign of something or a whole number that depends on it, stands in `body`."""
+    return any(
+        (isinstance(u, Indicator) and v in u.left.free | u.right.free)
+        or (isinstance(u, Call) and u.primitive in ("sign", "floor", "ceil", "round") and v in u.free)
+        for u in subterms(body)
     )

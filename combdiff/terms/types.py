@@ -9,12 +9,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import lru_cache
 from typing import TypeVar
 
 from combdiff.errors import CombDiffError
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Real numbers, from `lower` to `upper`, over which an integral runs and a function is defined; None is ∓∞."""
+
+    name: str
+    lower: Fraction | None = None
+    upper: Fraction | None = None
+
+    @property
+    def bounded(self) -> bool:
+        """Whether both ends are finite."""
+        return self.lower is not None and self.upper is not None
+
+    @property
+    def has_end(self) -> bool:
+        """Whether one is."""
+        return self.lower is not None or self.upper is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +46,8 @@ class Domain:
     `directions` an index is a point of a lattice, a vector of that many integers, each in the range that is said here.
     The values of a `listed` domain are offsets that are given when the program runs; `symmetric` then says that the
     list holds −b with b. With `common` it has the values that are in all of these domains, ranges from 0 on. With `of`
-    it has the values 0, 1, …, and `less` fewer of them than this domain, but no less than none.
+    it has the values 0, 1, …, and `less` fewer of them than this domain (more if below 0), but no less than none; its
+    values with `per` number blocks of so many values. Its values may number the `nodes` of a rule for an interval.
     """
 
     name: str
@@ -42,6 +63,8 @@ class Domain:
     common: tuple[Domain, ...] = ()
     of: Domain | None = None
     less: int = 0
+    per: int = 1
+    nodes: Interval | None = None
 
     def __hash__(self) -> int:
         # domains are keys wherever sizes are known, and in one program a name tells them apart
@@ -68,37 +91,66 @@ class Domain:
     def count(self) -> int | None:
         """How many values an axis of a domain with bounds has; None if only arrays tell."""
         if self.of is not None:
-            return None if self.of.count is None else max(0, self.of.count - self.less)
+            return None if self.of.count is None else self._left(self.of.count)
         return None if self.lower is None or self.upper is None else self.upper - self.lower + 1
 
     def extent(self, sizes: Mapping[Domain, int]) -> int:
         """How many values an axis has: as its bounds say, or `sizes`."""
         if self.of is not None:
-            return max(0, self.of.extent(sizes) - self.less)
+            return self._left(self.of.extent(sizes))
         return sizes[self] if self.count is None else self.count
+
+    def _left(self, whole: int) -> int:
+        return max(0, -(-(whole - self.less) // self.per))
 
     @property
     def measured(self) -> tuple[Domain, ...]:
         """The domains whose sizes say how many values this one has."""
-        return self.common or ((self,) if self.of is None else self.of.measured)
+        if self.common:
+            return tuple(dict.fromkeys(d for part in self.common for d in part.measured))
+        return (self,) if self.of is None else self.of.measured
 
     def shortened(self, less: int) -> Domain:
-        """The range that is left without so many values.
+        """The range that is left without so many values; below 0 that with more.
 
         >>> Domain("n").shortened(1).shortened(2).extent({Domain("n"): 7})
         4
+        >>> Domain("n").shortened(-1).name
+        'n + 1'
         """
         if not less:
             return self
-        if self.of is not None:
+        if self.of is not None and self.per == 1:
             return self.of.shortened(self.less + less)
-        return Domain(f"{self.name} - {less}", of=self, less=less)
+        return Domain(f"{self.name} {'-' if less > 0 else '+'} {abs(less)}", of=self, less=less)
+
+    def blocks(self, per: int) -> Domain:
+        """The numbers of its blocks of `per` values; the last block may have fewer.
+
+        >>> Domain("n").blocks(3).extent({Domain("n"): 7})
+        3
+        """
+        return Domain(f"{self.name} / {per}", of=self, per=per)
 
     def first(self, size: int) -> int:
         """The value that entry 0 of an axis with `size` entries stands for."""
         if self.lower is not None:
             return self.lower
         return -(size // 2) if self.symmetric else 0
+
+
+def steps(count: int) -> Domain:
+    """The range of the steps of a loop of so many.
+
+    >>> steps(3).count
+    3
+    """
+    return Domain(f"steps{count}", declared=True, lower=0, upper=count - 1)
+
+
+def is_steps(domain: Domain) -> bool:
+    """Whether it is the range of the steps of a loop whose number is written in the program."""
+    return domain.count is not None and domain == steps(domain.count)
 
 
 @lru_cache(maxsize=4096)
@@ -120,9 +172,10 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A real or a complex number."""
+    """A real or a complex number; a real one may be a point of an `interval`."""
 
     complex: bool
+    interval: Interval | None = None
 
 
 REAL = Number(complex=False)
@@ -239,7 +292,9 @@ class Map:
     """A map from `params` to `result`. `space` is the name that the program gave it (`@space T`, or `Her`).
 
     Types that differ in that name alone are equal. A `linear` map is declared to be so: its pullback is its adjoint.
-    The entries of a `positive` tensor are declared to be above 0; it is of the type of any other.
+    The entries of a `positive` tensor are declared to be above 0, the eigenvalues of a matrix that is `definite`; these
+    are of the type of any other. Of a function on an interval `fixed` says which of its derivatives are given at the
+    ends, 0 being its values, and do not vary there.
     """
 
     params: tuple[Type, ...]
@@ -248,6 +303,8 @@ class Map:
     space: str = field(default="", compare=False, repr=False)
     linear: bool = False
     positive: bool = field(default=False, compare=False, repr=False)
+    definite: bool = field(default=False, compare=False, repr=False)
+    fixed: tuple[int, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def is_tensor(self) -> bool:
@@ -286,6 +343,30 @@ def is_complex(t: Type) -> bool:
             return any(is_complex(item) for item in t.items)
         case _:
             return False
+
+
+def is_real(t: Type) -> bool:
+    """Whether values of `t` are real numbers, of an interval or any.
+
+    >>> is_real(Number(complex=False, interval=Interval("Line"))), is_real(COMPLEX)
+    (True, False)
+    """
+    return isinstance(t, Number) and not t.complex
+
+
+def interval_of(t: Type) -> Interval | None:
+    """The interval of which values of `t` are points; None for all else.
+
+    >>> interval_of(Number(complex=False, interval=Interval("Line"))).name, interval_of(REAL)
+    ('Line', None)
+    """
+    return t.interval if isinstance(t, Number) else None
+
+
+def interval_of_rule(t: Type) -> Interval | None:
+    """The interval for whose quadrature rule a parameter of this type stands; None for all others."""
+    last = t.params[-1] if isinstance(t, Map) and t.params else None
+    return last.domain.nodes if isinstance(last, Index) and last.domain is not None else None
 
 
 def is_discrete(t: Type) -> bool:

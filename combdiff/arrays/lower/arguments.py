@@ -9,10 +9,10 @@ from combdiff.arrays.lower.argument_names import ArgumentNames
 from combdiff.arrays.lower.arrays import Arrays
 from combdiff.arrays.lower.components import Components, offsets_kind
 from combdiff.arrays.lower.signature import slots
-from combdiff.arrays.plan import Argument, Root, Step, ordered, unseen_sizes
+from combdiff.arrays.plan import Argument, Step, ordered, plans_within, unseen_sizes
 from combdiff.canon.moves import Move, MoveGroup
 from combdiff.terms.terms import Diff, Term, Var
-from combdiff.terms.types import Domain, Index, Map, Product, Type, is_complex
+from combdiff.terms.types import Domain, Index, Map, Product, Type, interval_of_rule, is_complex
 
 
 class Parameters:
@@ -72,7 +72,7 @@ class Parameters:
 def _sizes_asked(steps: Sequence[Step], found: Sequence[Argument]) -> list[Domain]:
     """The domains whose sizes no array among the arguments shows, those that equations ask for among them."""
     shown = {d for a in found if a.step is not None for d in a.step.domains}
-    inner = [a.kind for s in steps if isinstance(s.op, Root) for a in s.op.equation.plan.arguments]
+    inner = [a.kind for plan in plans_within(steps) for a in plan.arguments]
     asked = [kind.domain for kind in inner if isinstance(kind, Index) and kind.domain is not None]
     return list(dict.fromkeys([*unseen_sizes(steps, found), *(d for d in asked if d not in shown)]))
 
@@ -96,6 +96,8 @@ def told(argument: Argument) -> str:
     '; grad_g(x, y) is the derivative of g at (x, y), a tuple of those by x, y'
     """
     made, of = argument.made or ("", "")
+    if interval_of_rule(argument.kind) is not None:
+        return f"; {argument.name} is a quadrature rule, such as cd.quadrature.gauss(20), or (nodes, weights)"
     if made not in _TOLD:
         return ""
     letters = _letters(argument)

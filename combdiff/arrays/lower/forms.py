@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from combdiff.arrays import ops
@@ -27,7 +27,7 @@ from combdiff.budget import Budget, OutOfTime
 from combdiff.errors import CombDiffError
 from combdiff.simplify.choose import is_cheap, place
 from combdiff.simplify.graph.running import BATCHED, BLAS, CALL, AllForms
-from combdiff.simplify.known import is_function
+from combdiff.simplify.known import is_opaque
 from combdiff.terms.archive import Archive
 from combdiff.terms.terms import Lam, Term, let, tuple_of
 from combdiff.terms.types import Domain
@@ -48,8 +48,9 @@ class Forms:
 
     `check` raises for two terms that do not have the same value: what is chosen is held against what it was chosen for.
     `agree` says whether two terms have the same value: what differs from the formula is not run.
-    `distances` says whether squared distances are made of differences or multiplied out. `least` are the sizes that
-    ranges have at least, because the program reads entries there.
+    `distances` says whether squared distances are made of differences or multiplied out, `checkpoint` whether loops
+    keep some of their states only. `least` are the sizes that ranges have at least, because the program reads entries
+    there.
     """
 
     formula: Term
@@ -58,11 +59,12 @@ class Forms:
     agree: Callable[[Term, Term], bool] | None = None
     distances: Distances = "differences"
     least: Mapping[Domain, int] = field(default_factory=dict)
+    checkpoint: bool = False
     _found: dict[Term, AllForms | None] = field(default_factory=dict, compare=False, repr=False)
 
     def __reduce__(self) -> tuple[object, ...]:
         # what was found is found again; in one table, all forms keep their parameters in common
-        how = self.check, self.agree, self.distances, dict(self.least)
+        how = self.check, self.agree, self.distances, dict(self.least), self.checkpoint
         return _stored, (Archive.of([self.formula, *self.flats]), *how)
 
     def plan(self, sizes: Mapping[Domain, int] | None = None, memory: int | None = None) -> Plan:
@@ -81,7 +83,7 @@ class Forms:
         return self._lowered(self.formula, None)
 
     def _lowered(self, form: Term, sizes: Mapping[Domain, int] | None) -> Plan:
-        plan = lower(form, sizes)
+        plan = replace(lower(form, sizes), checkpoint=self.checkpoint)
         return laid(expanded(plan) if self.distances == "expanded" else plan)
 
     def _quicker(self, plan: Plan, sizes: Mapping[Domain, int] | None) -> Plan | None:
@@ -130,7 +132,7 @@ def _without_products(flat: Term) -> Term:
     """`flat` without values that are plain products: nobody makes the array of one to sum over it."""
     result = result_of(flat)
     assert isinstance(flat, Lam), "a result is a map of its parameters"
-    kept = [var for var, value in result.bindings if is_function(value) or not is_cheap(value)]
+    kept = [var for var, value in result.bindings if is_opaque(value) or not is_cheap(value)]
     if len(kept) == len(result.bindings):
         return flat
     bindings, outputs = place(result.bindings, result.outputs, kept)

@@ -27,7 +27,7 @@ def solved(
     >>> inverse = make(ops.OfMatrices("inv"), (A,), (n, n))
     >>> (x,), _ = solved((make(ops.Tensordot((1,), (0,)), (inverse, b), (n,)),), {}, {})
     >>> x.op, x.operands == (A, b)
-    (Solve(adjoint=False), True)
+    (Solve(adjoint=False, triangular=False, positive=False, about=''), True)
     """
     steps = ordered(outputs)
     kept = set(filter(None, map(_inverse, outputs)))
@@ -48,7 +48,7 @@ def solved(
         elif _is_view(step) and _inverse(step) not in (None, *kept):
             # a view of the inverse is one of the matrix, from which the system is made
             new[step] = builder.step(step.op, operands, operands[0].domains[:: -1 if step.op == _TURNED else 1])
-        elif step.op == ops.OfMatrices("inv") and step not in kept and step.rank == 2:
+        elif _is_inverse(step) and step not in kept:
             new[step] = operands[0]
         else:
             # arguments are known by their steps
@@ -65,7 +65,11 @@ def _inverse(step: Step) -> Step | None:
     """The inverse that a step is, or is the transpose or the conjugate of; of a stack of matrices there is none."""
     while _is_view(step):
         (step,) = step.operands
-    return step if step.op == ops.OfMatrices("inv") and step.rank == 2 else None
+    return step if _is_inverse(step) else None
+
+
+def _is_inverse(step: Step) -> bool:
+    return isinstance(step.op, ops.OfMatrices) and step.op.kind == "inv" and step.rank == 2
 
 
 def _is_product(step: Step) -> bool:
@@ -76,13 +80,16 @@ def _solution(builder: Builder, step: Step, operands: Sequence[Step], side: int)
     """The product of an inverse with another array, from the matrix in the place of the inverse."""
     assert isinstance(step.op, ops.Tensordot), "a product over one index"
     matrix, k = operands[side], operands[1 - side]
+    inverse = _inverse(step.operands[side])
+    assert inverse is not None and isinstance(inverse.op, ops.OfMatrices), "one side is an inverse"
+    op = ops.Solve(positive=inverse.op.positive, about=inverse.op.about)
     (axis,), (over,) = step.op.axes[side], step.op.axes[1 - side]
     if axis == 0:
         matrix = builder.step(_TURNED, (matrix,), matrix.domains[::-1])
     order = (over, *(n for n in range(k.rank) if n != over))
     if over:
         k = builder.step(ops.Permute(order), (k,), [k.domains[n] for n in order])
-    found = builder.step(ops.Solve(), (matrix, k), (matrix.domains[1], *k.domains[1:]), step.complex)
+    found = builder.step(op, (matrix, k), (matrix.domains[1], *k.domains[1:]), step.complex)
     if side == 0 or found.rank == 1:
         return found
     # what is left of the other array comes first

@@ -31,9 +31,11 @@ from combdiff.arrays.lower.conditions import (
     unsaid,
 )
 from combdiff.arrays.lower.cumulative import cumulative
-from combdiff.arrays.lower.factoring import factored
+from combdiff.arrays.lower.factoring import declared, factored
 from combdiff.arrays.lower.guarding import Guarding, comparisons
 from combdiff.arrays.lower.indexing import affine, entry, scatter
+from combdiff.arrays.lower.inner.looping import Looping, with_loops_once
+from combdiff.arrays.lower.inner.solving import Solving, with_equations
 from combdiff.arrays.lower.inverses import solved
 from combdiff.arrays.lower.reducing import entry_of_ties, place_of, reduced
 from combdiff.arrays.lower.signature import (
@@ -46,11 +48,11 @@ from combdiff.arrays.lower.signature import (
     slots,
 )
 from combdiff.arrays.lower.signs import signs_in_front
-from combdiff.arrays.lower.solving import Solving, with_equations
 from combdiff.arrays.numbers import check_power, has_positive_zeros, is_whole
 from combdiff.arrays.passes.entries import written_at
 from combdiff.arrays.passes.outer_products import stacked
 from combdiff.arrays.passes.paths import WIDEST, Contractions, Network
+from combdiff.arrays.passes.roots import with_roots_shared
 from combdiff.arrays.passes.scaling import scaled_early
 from combdiff.arrays.passes.sharing import Shared
 from combdiff.arrays.passes.translations import translated
@@ -61,6 +63,8 @@ from combdiff.calculus.demands import demanded
 from combdiff.errors import UnsupportedError
 from combdiff.terms.conditions.comparing import Relation
 from combdiff.terms.conditions.guards import Guard, both, under, unguarded
+from combdiff.terms.laws.rates import with_weights_seen
+from combdiff.terms.laws.slopes import UNKNOWN
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     ONE,
@@ -75,6 +79,7 @@ from combdiff.terms.terms import (
     Indicator,
     Lam,
     Let,
+    Loop,
     Mul,
     Pow,
     Proj,
@@ -121,7 +126,7 @@ def lower(
     Raises `UnsupportedError` for an integral, which no array holds.
     """
     check_supported(term)
-    term = signs_in_front(term)
+    term = with_weights_seen(signs_in_front(term))
     unknowns = set() if unknowns is None else unknowns
     of_equation = names is not None
     names = names or ArgumentNames(term)
@@ -135,7 +140,7 @@ def lower(
     return plan
 
 
-class _Lowering(Solving, Guarding):
+class _Lowering(Looping, Guarding):
     def __init__(
         self,
         program: Term,
@@ -147,7 +152,7 @@ class _Lowering(Solving, Guarding):
     ) -> None:
         parts = by_components(program)
         term = parts.term
-        self.result: Result = with_equations(result_of(term))
+        self.result: Result = with_loops_once(with_equations(result_of(term)))
         self.sizes = guessed_sizes(term) | dict(sizes)
         Solving.__init__(self, lambda f, taken: lower(f, self.sizes, taken, names), unknowns, names)
         Guarding.__init__(self)
@@ -166,11 +171,15 @@ class _Lowering(Solving, Guarding):
     def plan(self) -> Plan:
         arguments = [self.parameters.take(v) for v in self.result.params]
         arguments += [derivative(*item, self.argument_names) for item in self.derivatives.items()]
+        self.defined = self.result.bindings
         guards = demanded(self.result.bindings, self.result.outputs)
         for var, value in self.result.bindings:
             if not self.finite(value):
                 self.partial.add(var)
-            if isinstance(value, Lam) and not all(isinstance(p.kind, Index) for p in value.params):
+            if isinstance(value, Loop):
+                self.known[var] = self.looped(value)
+                self.names.setdefault(self.known[var], var.name)
+            elif isinstance(value, Lam) and not all(isinstance(p.kind, Index) for p in value.params):
                 self.functions[var] = value
             else:
                 self.guards = guards.get(var, ())
@@ -184,9 +193,10 @@ class _Lowering(Solving, Guarding):
         outputs, self.names = translated(outputs, self.names, self.sizes)
         outputs, self.names = stacked(outputs, self.names, self.sizes)
         outputs, self.names = written_at(outputs, self.names, self.sizes)
+        outputs, self.names = declared(outputs, self.names)
         outputs, self.names = solved(outputs, self.names, self.sizes)
         outputs, self.names = factored(outputs, self.names, self.sizes)
-        outputs, self.names = interned(outputs, self.names)
+        outputs, self.names = with_roots_shared(*interned(outputs, self.names))
         taken = self.parameters.used(self.taken(arguments, outputs), outputs)
         sizes = self.sizes | sizes_of_parts(outputs, self.sizes)
         return Plan((*taken, *self.optional_starts()), outputs, self.result.tupled, sizes, self.names)
@@ -276,6 +286,8 @@ class _Lowering(Solving, Guarding):
 
     def _function(self, t: Pow | Call, wanted: Sequence[Var]) -> Value:
         """A power, or a function of the language, entry by entry."""
+        if t == UNKNOWN:
+            return self.arrays.named("nan")
         if isinstance(t, Call):
             values = self.operands(t, t.args, wanted)
             if SCALAR_FUNCTIONS[t.primitive].has_cut:

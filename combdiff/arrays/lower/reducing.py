@@ -1,5 +1,6 @@
 """Lowers products, maxima and minima over indices, and the shares of the largest values.
 
+norm(k -> x(j, k))         one step, which takes care of squares that overflow
 prod(j, j != i, x(j))      the product of all entries before i times that of all behind it: no division by zero
 maximum(j, c, x(j))        the maximum of x(j) − [not c] ∞
 ties(j, x(j))(k)           [max x ≤ x(k)] over how many there are
@@ -12,29 +13,32 @@ argmax(j, c, x(j))         where x = max x and c first holds, so that what takes
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from operator import is_
 from typing import Protocol
 
 from combdiff.arrays import ops
 from combdiff.arrays.lower.arrays import Arrays, Value, domain_of
 from combdiff.arrays.lower.indexing import affine, entry, position, shifted
 from combdiff.arrays.numbers import is_whole
-from combdiff.arrays.plan import Step
+from combdiff.arrays.plan import Step, ordered
+from combdiff.calculus.floating import Binding
 from combdiff.canon.canonical import laws_of_matrix
+from combdiff.canon.definite import has_factor
 from combdiff.terms.conditions.comparing import Relation, comparison_of, is_weighted
 from combdiff.terms.conditions.guards import Condition, Finite, under, unguarded
-from combdiff.terms.laws.matrices import direction_of, matrix_of
-from combdiff.terms.nodes import MATRICES, OF_MATRICES
-from combdiff.terms.terms import MINUS_ONE, ONE, ZERO, Const, Reduce, Term, Var, add, call, number, total
-from combdiff.terms.types import HERMITIAN, SYMMETRIC, Index, is_complex
-
-_LOW = number(-(10**38))
-"""Below what is exponentiated, and finite in single precision."""
+from combdiff.terms.laws.matrices import Matrix, matrices_of, numbers_of, slopes_of_numbers
+from combdiff.terms.nodes import ALONG, ARRAYS, MATRICES, OF_MATRICES, SYMMETRISING, VECTORS
+from combdiff.terms.terms import MINUS_ONE, ONE, ZERO, App, Const, Lam, Reduce, Term, Var, add, apply, number
+from combdiff.terms.traversal import Traverser
+from combdiff.terms.types import HERMITIAN, SYMMETRIC, Index, Map, is_complex
 
 
 class Lowering(Protocol):
     """What makes arrays of terms."""
 
     arrays: Arrays
+    defined: Sequence[Binding]
 
     def scalar(self, t: Term, wanted: Sequence[Var] = ()) -> Value:
         """A number that depends on indices."""
@@ -50,9 +54,7 @@ def reduced(low: Lowering, t: Reduce, wanted: Sequence[Var]) -> Value:
     if t.kind in OF_MATRICES:
         return of_matrices(low, t)
     if t.kind == "norm":
-        # a root of squares is harmless, and is compared with 0 where it stands under that condition
-        square = low.scalar(total(t.indices, call("abs2", t.body)))
-        return low.arrays.elementwise(ops.Call("sqrt"), [square], wanted, complex=False)
+        return _norm(low, t)
     if t.kind == "logsumexp":
         largest, _, added = _exponentials(low, t)
         logarithm = low.arrays.elementwise(ops.Call("log"), [added], complex=False)
@@ -70,6 +72,17 @@ def reduced(low: Lowering, t: Reduce, wanted: Sequence[Var]) -> Value:
     rest = tuple(v for v in value.labels if v not in t.indices)
     step = low.arrays.builder.step(ops.Reduced(t.kind, axes), (value.step,), map(domain_of, rest), value.step.complex)
     return Value(step, rest)
+
+
+def _norm(low: Lowering, t: Reduce) -> Value:
+    """Steps of their own: squares overflow, or vanish, where their root does not."""
+    value = low.scalar(t.body)
+    labels = (*(v for v in value.labels if v not in t.indices), *t.indices)
+    step = _as_array(low, low.arrays.arranged(value, labels))
+    for _ in t.indices:
+        labels = labels[:-1]
+        step = low.arrays.builder.step(ops.Norm(), (step,), map(domain_of, labels))
+    return Value(step, labels)
 
 
 def _factors(low: Lowering, body: Term, mark: Term, wanted: Sequence[Var] = ()) -> Value:
@@ -92,7 +105,12 @@ def _barred(low: Lowering, t: Reduce) -> Value:
         return value
     sign = MINUS_ONE if t.kind in ("maximum", "argmax", "ties", "logsumexp", "softmax") else ONE
     infinite, zero = low.arrays.named("inf"), low.arrays.number(ZERO)
-    without = ops.Where("==" if is_weighted(t) else "<=", None, ZERO)
+    if is_weighted(t):
+        # no condition guards what has the weight 0
+        bar = low.arrays.product(MINUS_ONE, [infinite])
+        kind = ops.Where("==", None, None)
+        return low.arrays.elementwise(kind, [low.scalar(t.mark), zero, bar, value], complex=False)
+    without = ops.Where("<=", None, ZERO)
     bar = low.arrays.elementwise(without, [low.scalar(t.mark), zero, infinite], complex=False)
     return low.arrays.total([(ONE, value), (sign, bar)])
 
@@ -115,19 +133,80 @@ def _over(low: Lowering, value: Value, indices: Sequence[Var]) -> Value:
 
 def of_matrices(low: Lowering, t: Reduce) -> Value:
     """A function of matrices, with the axes of its matrix last if its value is one."""
-    parts = [low.scalar(m.body) for m in (matrix_of(t), direction_of(t)) if m is not None]
+    maps = [*matrices_of(t), *numbers_of(t)]
+    if t.kind in SYMMETRISING:
+        # libraries read one triangle
+        maps[0] = Lam(t.indices, Matrix.of(maps[0]).hermitian.entry(*t.indices))
+    parts = [low.scalar(m.body) for m in maps]
     outer = tuple(dict.fromkeys(v for part in parts for v in part.labels if v not in t.indices))
-    own = t.indices if t.kind in MATRICES else ()
-    arrays = tuple(_as_array(low, low.arrays.arranged(part, (*outer, *t.indices))) for part in parts)
+    own = t.indices if t.kind in MATRICES else t.indices[1:] if t.kind in VECTORS else ()
+    arrays = tuple(
+        _as_array(low, low.arrays.arranged(part, (*outer, *m.params))) for m, part in zip(maps, parts, strict=True)
+    )
     over_complex = is_complex(t.type)
     law = HERMITIAN if is_complex(t.body.type) else SYMMETRIC
     hermitian = t.kind in ("sqrtm", "sqrtm_along") and law in laws_of_matrix(t, {}, ())
-    if hermitian and not outer:
+    factors = ops.factors_for(t.kind, hermitian)
+    if factors is not None and not outer:
         matrix, *along = arrays
-        arrays = (low.arrays.builder.step(ops.Factors(eigen=True), (matrix,), matrix.domains), *along)
-    op = ops.OfMatrices(t.kind, hermitian)
+        arrays = (low.arrays.builder.step(factors, (matrix,), matrix.domains), *along)
+    about = _called(t)
+    if t.kind in ("cholesky_along", "cholback"):
+        matrix, *along = arrays
+        arrays = (low.arrays.builder.step(ops.OfMatrices("cholesky", about=about), (matrix,), matrix.domains), *along)
+    together = t.kind in ("spectral", "singular") and _moves(arrays[-1])
+    if together:
+        arrays = (*arrays[:-1], _joined(low, arrays[-1]))
+    elif (slopes := slopes_of_numbers(_with_numbers_written_out(low, t))) is not None:
+        # what rounding makes of numbers that cancel is known by their slopes
+        value = low.scalar(slopes.body)
+        arrays = (*arrays, _as_array(low, low.arrays.arranged(value, (*outer, *slopes.params))))
+    positive = not outer and t.kind in ops.FACTORED and has_factor(t, dict(low.defined))
+    named = about if positive or t.kind == "cholesky" else ""
+    op = ops.OfMatrices(t.kind, hermitian, named, together, positive)
     step = low.arrays.builder.step(op, arrays, map(domain_of, (*outer, *own)), over_complex)
     return Value(step, (*outer, *own))
+
+
+def _with_numbers_written_out(low: Lowering, t: Reduce) -> Reduce:
+    """What is made of eigenvectors, with definitions written out in its numbers, and not in its matrix."""
+    values: dict[Term, Lam] = {v: e for v, e in low.defined if isinstance(e, Lam) and v not in t.body.free}
+    if t.kind not in ("spectral", "singular") or t.free.isdisjoint(values):
+        return t
+
+    def visit(u: Term) -> Term:
+        return apply(values[u.function], *u.args) if isinstance(u, App) and u.function in values else u
+
+    written = Traverser(visit)(t)
+    assert isinstance(written, Reduce), "a function of the same matrix"
+    return written if written.free.isdisjoint(values) else _with_numbers_written_out(low, written)
+
+
+def _called(t: Reduce) -> str:
+    """What the matrix is called in a message: by its name, or by those of what it is made of."""
+    match t.body:
+        case App(Var(name=name), args) if args == t.indices:
+            return name
+        case body:
+            names = sorted({v.name for v in body.free if isinstance(v.type, Map)})
+            return f"a matrix that is made of {', '.join(names) or 'numbers'}"
+
+
+def _moves(step: Step) -> bool:
+    """Whether numbers are derivatives of functions of eigenvalues: the derivative of eigenvectors is added to them."""
+    return any(isinstance(s.op, ops.OfMatrices) and s.op.kind in VECTORS & ALONG for s in ordered((step,)))
+
+
+def _joined(low: Lowering, numbers: Step) -> Step:
+    """The same numbers, whose derivatives of eigenvalues are parts of a sum: none of them is to be known alone."""
+    new: dict[Step, Step] = {}
+    for step in ordered((numbers,)):
+        op, operands = step.op, tuple(new[o] for o in step.operands)
+        if isinstance(op, ops.OfMatrices) and op.kind in VECTORS & ALONG:
+            op = replace(op, together=True)
+        same = op is step.op and all(map(is_, operands, step.operands))
+        new[step] = step if same else low.arrays.builder.step(op, operands, step.domains, step.complex)
+    return new[numbers]
 
 
 def _as_array(low: Lowering, step: Step) -> Step:
@@ -168,13 +247,12 @@ def _best(low: Lowering, kind: str, value: Value, indices: Sequence[Var]) -> Val
 
 def entry_of_ties(low: Lowering, t: Reduce, args: Sequence[Term]) -> Value:
     """The share in a maximum of the value at some place, or an entry of an inverse."""
-    if t.kind in MATRICES:
+    if t.kind in ARRAYS:
         whole = of_matrices(low, t)
-        at = dict(zip(t.indices, args, strict=True))
+        at = dict(zip(t.indices[1:] if t.kind in VECTORS else t.indices, args, strict=True))
         return entry(low.arrays, whole.step, [affine(at.get(v, v)) for v in whole.labels])
     if t.kind == "softmax":
-        most, top, count = _exponentials(low, t)
-        count = _nonzero(low, count, most) if is_weighted(t) else count
+        _, top, count = _exponentials(low, t)
     else:
         value, most = _largest(low, t)
         # of nothing the largest is −∞, which is what bars the rest: only what takes part has a share
@@ -195,22 +273,24 @@ def _largest(low: Lowering, t: Reduce) -> tuple[Value, Value]:
 
 
 def _exponentials(low: Lowering, t: Reduce) -> tuple[Value, Value, Value]:
-    """M = max e, exp(e − M), and its sum, which is 1 at least; where nothing takes part M is −∞, and 0 and 1 follow."""
+    """M = max e, exp(e − M), and its sum; if M is infinite, exp(e), so that the sum of nothing but exp(−∞) is log 1."""
     value, most = _largest(low, t)
-    level = most if t.mark == ONE else _at_least(low, most, _LOW)
+    magnitude = low.arrays.elementwise(ops.Call("abs"), [most], complex=False)
+    sides = [magnitude, low.arrays.named("inf"), most]
+    level = low.arrays.elementwise(ops.Where("<", None, ZERO), sides, complex=False)
     apart = low.arrays.total([(ONE, value), (MINUS_ONE, level)])
     powers = low.arrays.elementwise(ops.Call("exp"), [apart], value.labels, complex=False)
     if is_weighted(t):
         weighed = low.arrays.product(ONE, [low.scalar(t.mark), powers], powers.labels)
-        return most, weighed, low.arrays.reduce(weighed, t.indices)
-    added = low.arrays.reduce(powers, t.indices)
-    return most, powers, added if t.mark == ONE else _at_least(low, added, ONE)
+        return most, weighed, _nonzero(low, low.arrays.reduce(weighed, t.indices), most)
+    # the largest number adds 1
+    return most, powers, _at_least(low, low.arrays.reduce(powers, t.indices), ONE)
 
 
 def _nonzero(low: Lowering, added: Value, most: Value) -> Value:
-    """The sum of weighted exponentials; 1 where every weight is 0, and M is −∞: each share is 0 there, and not 0/0."""
-    lowest, one = low.arrays.number(_LOW), low.arrays.number(ONE)
-    nothing = low.arrays.elementwise(ops.Where("<=", None, ZERO), [most, lowest, one], complex=False)
+    """The sum of weighted exponentials; 1 where M is −∞: each share is 0 there, and not 0/0."""
+    lowest, one = low.arrays.product(MINUS_ONE, [low.arrays.named("inf")]), low.arrays.number(ONE)
+    nothing = low.arrays.elementwise(ops.Where("==", None, ZERO), [most, lowest, one], complex=False)
     return low.arrays.total([(ONE, added), (ONE, nothing)])
 
 

@@ -214,7 +214,8 @@ def guessed_sizes(term: Term) -> dict[Domain, int]:
             match kinds.pop():
                 case Index(Domain() as d):
                     guess = _GUESS_SYMMETRIC if d.symmetric else _GUESS
-                    domains.update((axis, guess if axis.count is None else axis.count) for axis in d.axes)
+                    for axis in d.axes if d.of is None else (d.of, d):
+                        domains[axis] = axis.extent({axis: guess, d.of or axis: guess})
                 case Map(params, result):
                     kinds += [*params, result]
                 case Product(items):

@@ -35,7 +35,7 @@ _FRESH = (
 )
 _ENTRYWISE = (ops.Add, ops.Mul, ops.Power, ops.Call, ops.Conj)
 _COUNTED = (ops.Range, ops.Place, ops.Position, ops.Opposite)
-_VIEWING = (ops.Permute, ops.Pick, ops.Flip, ops.Diagonal, ops.Gather, ops.Roll, ops.Window)
+_VIEWING = (ops.Permute, ops.Pick, ops.Flip, ops.Diagonal, ops.Lower, ops.Gather, ops.Roll, ops.Window)
 _SUMS = (
     ops.Add,
     ops.Mul,

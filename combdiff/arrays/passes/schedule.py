@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Collection
 from dataclasses import replace
 from typing import Protocol
 
 from combdiff.arrays.liveness import peak
-from combdiff.arrays.passes.memory import within
-from combdiff.arrays.passes.read_once import USUAL, Costs, with_loops
-from combdiff.arrays.plan import Plan, Step
-from combdiff.errors import UnsupportedError
+from combdiff.arrays.passes.loops.checkpoints import with_checkpoints
+from combdiff.arrays.passes.loops.memory import within
+from combdiff.arrays.passes.loops.read_once import USUAL, Costs, with_loops
+from combdiff.arrays.plan import Plan, Scan, Step
+from combdiff.errors import BudgetError, UnsupportedError
 
 
 class Library(Protocol):
@@ -34,11 +37,51 @@ def scheduled(
     Raises BudgetError where no loops keep its arrays below `memory` bytes.
     """
     check_memory(library, memory)
+    plan = _checkpointed(plan, library) if plan.checkpoint else plan
     fused = with_loops(plan, costs, apart) if library.fuses else plan
     if memory is None or peak(fused).bytes <= memory:
         return fused
-    tight = replace(fused, memory=memory)
-    return tight if peak(tight).bytes <= memory else within(plan, memory, apart)
+    again = replace(with_checkpoints(plan), memory=memory) if not plan.loops and not apart else plan
+    for tight in (replace(fused, memory=memory), again):
+        if tight.memory is not None and peak(tight).bytes <= memory:
+            return tight
+    return within(plan, memory, apart)
+
+
+def _checkpointed(plan: Plan, library: Library) -> Plan:
+    """The plan whose loops keep some of their states; there must be one."""
+    if not library.empty:
+        raise UnsupportedError(
+            f"checkpoint= is for code with loops that write into arrays, and code for {library.name} has none",
+            remedy='choose the backend "numpy", "cupy" or "torch", or leave checkpoint= out',
+        )
+    found = with_checkpoints(plan)
+    if not found.loops:
+        raise UnsupportedError(
+            "checkpoint= is for code in which a loop runs backwards over stored states, one step of them at a time, "
+            "and there is none",
+            remedy="leave checkpoint= out; a sum over the states compares none with its neighbours",
+        )
+    return found
+
+
+def check_states(plan: Plan) -> None:
+    """A loop begins only if the machine can hold what it stores of its steps."""
+    in_blocks = {s for loop in plan.loops for s in loop.steps}
+    taken = max((plan.bytes(s) for s in plan.steps if isinstance(s.op, Scan) and s not in in_blocks), default=0)
+    if taken > (whole := memory_of_machine()):
+        raise BudgetError(
+            f"the states of a loop take {taken} bytes, and this machine has {whole}",
+            remedy="take fewer steps, or compile(checkpoint=True); the value alone, cd.simplified(…), stores no states",
+        )
+
+
+def memory_of_machine() -> float:
+    """The bytes of main memory, infinity where the system does not tell."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return math.inf
 
 
 def check_memory(library: Library, memory: int | None) -> None:

@@ -17,6 +17,7 @@ from combdiff.terms.terms import (
     Delta,
     Indicator,
     Let,
+    Loop,
     Term,
     Traverser,
     Var,
@@ -129,7 +130,7 @@ def written_out(t: Term, values: Mapping[Var, Term]) -> Term:
 
     def opened(u: Term) -> Term:
         for var, value in reversed(list(values.items())):
-            if var in u.free and not is_implicit(value):
+            if var in u.free and not is_implicit(value) and not isinstance(value, Loop):
                 u = substitute(u, {var: value})
         return u
 

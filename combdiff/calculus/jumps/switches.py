@@ -24,7 +24,7 @@ from combdiff.terms.terms import (
     substitute,
     subterms,
 )
-from combdiff.terms.types import REAL
+from combdiff.terms.types import is_real
 
 Key = tuple[str, Term, Term]
 """What a condition compares, and how."""
@@ -74,6 +74,7 @@ def switches(body: Term, own: Sequence[Var]) -> list[Switch]:
     A condition on the variable of an integral inside is a matter of that integral, which smooths it.
 
     >>> from combdiff.terms.terms import fresh
+    >>> from combdiff.terms.types import REAL
     >>> x, a = fresh("x", REAL), fresh("a", REAL)
     >>> (switch,) = switches(add(Indicator(x, a, ONE), Indicator(mul(Const(2), a), mul(Const(2), x), x)), [x])
     >>> [int(ratio.real) for ratio in switch.ratios.values()]
@@ -92,7 +93,7 @@ def switches(body: Term, own: Sequence[Var]) -> list[Switch]:
             switch, ratio = known
             switch.ratios[key] = ratio
             continue
-        zero = zero_of(w, [v for v in own if v.kind == REAL and v in w.free])
+        zero = zero_of(w, [v for v in own if is_real(v.kind) and v in w.free])
         found.append(Switch(w, zero, inner, {key: ONE}))
     return found
 

@@ -24,6 +24,7 @@ from combdiff.calculus.reverse import (
     slot_types,
 )
 from combdiff.errors import UnsupportedError
+from combdiff.terms.conditions.kinks import without_needless_conditions
 from combdiff.terms.scalars import HALF
 from combdiff.terms.terms import (
     ONE,
@@ -102,7 +103,8 @@ def jacobian_of(f: Lam, ask: Ask = lambda: None) -> Jacobian:
         if other is not None and not holomorphic:
             second.add(len(items))
             items.append(other)
-    return Jacobian(Lam(f.params, let(bindings, tuple_of(items))), frozenset(second))
+    taken = without_needless_conditions(let(bindings, tuple_of(items)))
+    return Jacobian(Lam(f.params, taken), frozenset(second))
 
 
 def _check_array(kind: Type, what: str) -> None:

@@ -25,6 +25,7 @@ from combdiff.terms.terms import (
     Delta,
     Indicator,
     Lam,
+    Loop,
     Mul,
     Proj,
     Sum,
@@ -33,6 +34,7 @@ from combdiff.terms.terms import (
     Var,
     add,
     apply,
+    call,
     conj,
     delta,
     fresh,
@@ -44,7 +46,7 @@ from combdiff.terms.terms import (
     substitute,
     total,
 )
-from combdiff.terms.types import Map, Number, Product, Type
+from combdiff.terms.types import Map, Number, Product, Type, is_complex
 
 Binding = tuple[Var, Term]
 Pair = tuple[Term, Term]
@@ -64,8 +66,14 @@ class Parts:
             if self.known.keys().isdisjoint(value.free):
                 found.append((var, value))
                 continue
+            if isinstance(value, Loop):
+                (one, _), (turned, _) = loops = self._loops(var, value)
+                found += loops
+                parts = _combined(one, turned, value.type)
+            else:
+                parts = self.of(value)
             pair: list[Term] = []
-            for part, name in zip(self.of(value), ("z", "w"), strict=True):
+            for part, name in zip(parts, ("z", "w"), strict=True):
                 if is_zero(part):
                     pair.append(part)
                     continue
@@ -149,14 +157,42 @@ class Parts:
                 return self._polarised(t)
 
     def _polarised(self, t: Term) -> Pair:
-        """From the values at 1 and at i: t(1) = P + Q, t(i) = i (P − Q)."""
-        one = substitute(t, {v: sum_of(pair, v.kind) for v, pair in self.known.items()})
-        turned = substitute(t, {v: _turned(pair, v.kind) for v, pair in self.known.items()})
-        kind = over_complex(t.type)
-        over_i = mul(neg(HALF), IMAGINARY)
-        p = sum_of([scaled(HALF, one), scaled(over_i, turned)], kind)
-        q = sum_of([scaled(HALF, one), scaled(neg(over_i), turned)], kind)
-        return p, q
+        """From the values at 1 and at i."""
+        one, turned = (substitute(t, values) for values in self._values())
+        return _combined(one, turned, t.type)
+
+    def _loops(self, var: Var, loop: Loop) -> list[Binding]:
+        """A loop at 1 and at i, which are definitions: no term holds a loop inside."""
+        values = [{v: _real(e) if is_real(v.kind) else e for v, e in at.items()} for at in self._values()]
+        return [(fresh(var.name, loop.type), substitute(loop, at)) for at in values]
+
+    def _values(self) -> tuple[dict[Var, Term], dict[Var, Term]]:
+        """What the known variables are at 1 and at i."""
+        one = {v: sum_of(pair, v.kind) for v, pair in self.known.items()}
+        return one, {v: _turned(pair, v.kind) for v, pair in self.known.items()}
+
+
+def _combined(one: Term, turned: Term, kind: Type) -> Pair:
+    """The parts from the values at 1 and at i: t(1) = P + Q, t(i) = i (P − Q)."""
+    over_i = mul(neg(HALF), IMAGINARY)
+    p = sum_of([scaled(HALF, one), scaled(over_i, turned)], over_complex(kind))
+    q = sum_of([scaled(HALF, one), scaled(neg(over_i), turned)], over_complex(kind))
+    return p, q
+
+
+def is_real(kind: Type) -> bool:
+    """Whether a variable is a real number, or a tensor of such."""
+    return isinstance(kind, Number | Map) and not is_complex(kind)
+
+
+def _real(t: Term) -> Term:
+    """The real parts of all entries."""
+    match t.type:
+        case Map(params, _):
+            slots = t.params if isinstance(t, Lam) else tuple(fresh(f"d{n + 1}", p) for n, p in enumerate(params))
+            return lam(slots, _real(apply(t, *slots)))
+        case _:
+            return call("real", t)
 
 
 def _turned(pair: Pair, kind: Type) -> Term:

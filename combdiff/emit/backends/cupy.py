@@ -59,7 +59,6 @@ SPELLING = Spelling(
     contiguous="cp.ascontiguousarray({0})",
     solve="cp.linalg.solve({0}, {1})",
     linear_algebra="cp.linalg.",
-    cholesky="cp.linalg.cholesky({0})",
     # a singular system is not refused: its step is infinite
     solver_words={**_SOLVER_WORDS, " <= 1e-12": " < 1e-12", "np.": "cp."},
 )

@@ -11,7 +11,7 @@ SPELLING = Spelling(
     reserved=frozenset({"da", "np", "special"}),
     special="from scipy import special",
     functions=functions_of("da")
-    | {"pi": "np.pi", "inf": "np.inf", "polygamma": "da.map_blocks(special.polygamma, {0}, {1})"},
+    | {"pi": "np.pi", "inf": "np.inf", "nan": "np.nan", "polygamma": "da.map_blocks(special.polygamma, {0}, {1})"},
     branched=branched_as("da.{}({{0}}.astype(complex))"),
     arange="np.arange({0})",
     arange_float="da.arange({0}, dtype=float)",
@@ -42,4 +42,5 @@ SPELLING = Spelling(
     joins_axes=False,
     solve="",
     scan=False,
+    loops=False,
 )

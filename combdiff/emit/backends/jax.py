@@ -45,20 +45,25 @@ _SOLVER_WORDS = {
         states = found[:count]
         for whole, part in zip(stored, found[count:]):
             whole[t] = part
-    return (*states, *stored)""": """    kinds = [np.asarray(s).dtype for s in states]
+    return (*states, *stored)""": """    rows = [ShapeDtypeStruct(x.shape[1:], x.dtype) for x in sequences]
+    for _ in states:
+        found = eval_shape(step, *states, *rows)
+        kinds = [np.result_type(s, x, float) for s, x in zip(states, found)]
+        states = [np.asarray(s, kind) for s, kind in zip(states, kinds)]
 
     def turn(states, entries):
         found = step(*states, *entries)
         return [np.asarray(s, kind) for s, kind in zip(found, kinds)], found[count:]
 
-    states, stored = lax.scan(turn, [np.asarray(s) for s in states], sequences, length, reverse)
+    states, stored = lax.scan(turn, states, sequences, length, reverse)
     return (*states, *stored)""",
-    "    count = len(states)\n": "    from jax import lax\n\n    count = len(states)\n",
+    "    count = len(states)\n": "    from jax import ShapeDtypeStruct, eval_shape, lax\n\n    count = len(states)\n",
     "np.": "jnp.",
 }
 
 SPELLING = Spelling(
     name="jax",
+    loops=False,
     imports="import jax.numpy as jnp",
     reserved=frozenset({"jnp", "special"}),
     special="from jax.scipy import special",
@@ -98,6 +103,5 @@ SPELLING = Spelling(
     contiguous="jnp.asarray({0})",
     solve="jnp.linalg.solve({0}, {1})",
     linear_algebra="jnp.linalg.",
-    cholesky="jnp.linalg.cholesky({0})",
     solver_words=_SOLVER_WORDS,
 )

@@ -8,7 +8,8 @@ from combdiff.terms.scalars import SCALAR_FUNCTIONS
 
 def functions_of(module: str) -> dict[str, str]:
     """The scalar functions, in a library that calls them as NumPy and SciPy do."""
-    own = {"pi": f"{module}.pi", "inf": f"{module}.inf", "real": "{0}.real", "imag": "{0}.imag", "abs": "abs({0})"}
+    own = {name: f"{module}.{name}" for name in ("pi", "inf", "nan")}
+    own |= {"real": "{0}.real", "imag": "{0}.imag", "abs": "abs({0})"}
     rows = {name: row for name, row in SCALAR_FUNCTIONS.items() if row.numpy or row.scipy}
     return {name: row.template(module if row.numpy else "special") for name, row in rows.items()} | own
 
@@ -62,7 +63,6 @@ SPELLING = Spelling(
     solve="np.linalg.solve({0}, {1})",
     linear_algebra="np.linalg.",
     scipy=True,
-    cholesky="np.linalg.cholesky({0})",
     power="np.power({0}, {1})",
     power_complex="np.power({0}, {1}, dtype=complex)",
 )

@@ -44,6 +44,7 @@ class Spelling:
     types: str = ""  # the type of results made of these arrays; where it is left out, that of all real or complex ones
     float_type: str = "float"
     complex_type: str = "complex"
+    integer_type: str = "int"
     fuses: bool = False  # whether loops are written where they pay, and not only where a limit of memory asks for them
 
     # entry by entry
@@ -119,8 +120,8 @@ class Spelling:
 
     # equations; `solver_words` are replaced in the text of the solvers, which is NumPy's
     solve: str
-    cholesky: str = ""
     linear_algebra: str = ""  # where functions of matrices are
     scipy: bool = False  # whether SciPy takes its arrays
     scan: bool = True  # whether there are loops whose states are kept
+    loops: bool = True  # whether these are loops of Python
     solver_words: Mapping[str, str] = field(default_factory=dict)

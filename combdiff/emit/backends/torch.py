@@ -31,6 +31,7 @@ SPELLING = Spelling(
     zeros_of="torch.zeros({0}, dtype={1}, device=device)",
     float_type="torch.float64",
     complex_type="torch.complex128",
+    integer_type="torch.int64",
     number="torch.tensor({0}, dtype=torch.float64, device=device)",
     choice="torch.tensor({0}, dtype=torch.float64, device=device)",
     number_complex="torch.tensor({0}, dtype=torch.complex128, device=device)",
@@ -65,7 +66,6 @@ SPELLING = Spelling(
     contiguous="{0}.contiguous()",
     solve="torch.linalg.solve({0}, {1})",
     linear_algebra="torch.linalg.",
-    cholesky="torch.linalg.cholesky({0})",
     solver_words={
         "np.size(x)": "x.numel()",
         "np.size(k)": "k.numel()",
@@ -99,10 +99,25 @@ SPELLING = Spelling(
     return solve_triangular(factor, y, 2, lower=True, check_finite=False)""": (
             "    return torch.cholesky_solve(k if k.ndim > 1 else k[:, None], factor).reshape(k.shape)"
         ),
+        # pivots are counted from 1
+        "np.arange(len(pivots))": "torch.arange(1, len(pivots) + 1, device=pivots.device)",
+        "    return np.linalg.cholesky(matrix)": """    try:
+        return torch.linalg.cholesky(matrix)
+    except torch.linalg.LinAlgError as problem:
+        raise torch.linalg.LinAlgError(f"{name} is not positive definite") from problem""",
         "    from scipy.linalg import expm\n\n": "    expm = torch.linalg.matrix_exp\n",
         "np.eye(n, dtype=matrix.dtype)": "torch.eye(n, dtype=matrix.dtype, device=matrix.device)",
+        "np.eye(n, dtype=values.dtype)": "torch.eye(n, dtype=values.dtype, device=values.device)",
+        """    from scipy.linalg import solve_triangular
+
+    return solve_triangular(factor, k, 2 * adjoint, lower=True, check_finite=False)""": (
+            "    columns = k if k.ndim > 1 else k[:, None]\n"
+            "    matrix = factor.mH if adjoint else factor\n"
+            "    return torch.linalg.solve_triangular(matrix, columns, upper=adjoint).reshape(k.shape)"
+        ),
         ".astype(vectors.dtype)": ".to(vectors.dtype)",
         "np.empty(shape, dtype=kind)": "torch.empty(shape, dtype=kind, device=states[0].device)",
+        "sizes.max(-1, keepdims=True)": "sizes.amax(-1, keepdim=True)",
         "np.": "torch.",
     },
 )

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from combdiff.errors import LanguageError, Span
-from combdiff.language.inference import conditions, operators, reductions, tensors
+from combdiff.language.inference import conditions, operators, tensors
+from combdiff.language.inference.constructs import loops, reductions
 from combdiff.language.inference.fit import index_slots
 from combdiff.language.inference.scope import Closure, Entry, Ready, Scope, Textual
 from combdiff.language.parsing.syntax import (
@@ -29,6 +30,7 @@ from combdiff.language.vocabulary import (
     COMPARISONS,
     DERIVATIVES,
     FUNCTIONS,
+    LOOPS,
     OF_MAPS,
     OF_SQUARE_MATRICES,
     REDUCTIONS,
@@ -205,6 +207,8 @@ def _of_more_than_numbers(el: Elaborator, name: str, args: Sequence[Argument], s
         return operators.of_map(el, name, args[0], scope, args[1])
     if name == "size":
         return _size(el, args, span)
+    if name in LOOPS:
+        return loops.loop(el, name, args, scope, span)
     if name in REDUCTIONS:
         return reductions.reduction(el, name, args, scope, span)
     if name == "where" and len(args) in (2, 3):
@@ -281,6 +285,7 @@ def _inlined(el: Elaborator, f: Closure, args: Sequence[Argument], scope: Scope)
     costly: list[tuple[Var, Term]] = []
     points: list[tuple[Var, Term]] = []
     for param, arg in zip(f.body.params, args, strict=True):
+        el.check_single(param)
         el.check_free(param.name, param.span)
         kind = _asked(el, param, arg)
         value = el.checked(arg, kind, scope)

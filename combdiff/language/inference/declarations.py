@@ -7,7 +7,8 @@ permutes, and is checked: that it permutes the slots, that it does not make ever
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from combdiff.errors import LanguageError, Span
 from combdiff.language.habits import remedy_of_type
@@ -15,17 +16,31 @@ from combdiff.language.inference.domains import VALUES, Ranges
 from combdiff.language.inference.symmetries import check_group, join, symmetry_of
 from combdiff.language.parsing.syntax import DomainClause, MapType, Name, Space, SymmetryClause, TypeExpr, TypeName
 from combdiff.language.vocabulary import counted, did_you_mean
-from combdiff.terms.types import COMPLEX, HERMITIAN, REAL, SYMMETRIC, Domain, Index, Map, Symmetry, Type, is_complex
+from combdiff.terms.numerals import read_number
+from combdiff.terms.types import (
+    COMPLEX,
+    HERMITIAN,
+    REAL,
+    SYMMETRIC,
+    Domain,
+    Index,
+    Interval,
+    Map,
+    Number,
+    Symmetry,
+    Type,
+    is_complex,
+)
 
 _NOWHERE = Span(0, 0)
 _LARGEST = 2**31
 _SWAPPED = (2, 1)
 
 
-def _builtin(name: str, params: str, result: str, action: str = "") -> Space:
+def _builtin(name: str, params: str, result: str, action: str = "", definite: bool = False) -> Space:
     kind = MapType(tuple(TypeName(p, _NOWHERE) for p in params), TypeName(result, _NOWHERE), _NOWHERE)
     clauses = (SymmetryClause(_SWAPPED, action, _NOWHERE),) if action else ()
-    return Space(name, kind, clauses, _NOWHERE)
+    return Space(name, kind, clauses, _NOWHERE, definite=definite)
 
 
 _BUILTIN = (
@@ -35,13 +50,20 @@ _BUILTIN = (
     _builtin("CM", "NN", "C"),
     _builtin("Sym", "NN", "R", "id"),
     _builtin("Her", "NN", "C", "conj"),
+    _builtin("SPD", "NN", "R", "id", definite=True),
+    _builtin("HPD", "NN", "C", "conj", definite=True),
     _builtin("RF", "R", "R"),
     _builtin("CF", "R", "C"),
     _builtin("RO", "RR", "R"),
 )
-_SYMMETRIES: dict[str, tuple[Symmetry, ...]] = {"Sym": (SYMMETRIC,), "Her": (HERMITIAN,)}
+_SYMMETRIES: dict[str, tuple[Symmetry, ...]] = {
+    "Sym": (SYMMETRIC,),
+    "Her": (HERMITIAN,),
+    "SPD": (SYMMETRIC,),
+    "HPD": (HERMITIAN,),
+}
 INDEX_TYPES = frozenset({"N", "I"})
-_SIZES = {"N": 1, "RV": 1, "CV": 1, "RM": 2, "CM": 2, "Sym": 1, "Her": 1}
+_SIZES = {"N": 1, "RV": 1, "CV": 1, "RM": 2, "CM": 2, "Sym": 1, "Her": 1, "SPD": 1, "HPD": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +90,9 @@ class Kinds:
         self.ranges = ranges
         self._sizes_of_slots: set[str] = set()
         self._sizes_of_indices: list[Name] = []
-        self.domains = {d.name: _domain(d) for d in declarations if isinstance(d, DomainClause)}
+        clauses = [d for d in declarations if isinstance(d, DomainClause)]
+        self.domains = {d.name: _domain(d) for d in clauses if not _is_real(d)}
+        self.intervals = {d.name: _interval(d) for d in clauses if _is_real(d)}
         self.spaces = {space.name: space for space in _BUILTIN}
         self.symmetries = {name: _SYMMETRIES.get(name, ()) for name in self.spaces}
         for declaration in declarations:
@@ -92,6 +116,12 @@ class Kinds:
                 f"the entries of {space.name} are indices, and symmetries are declared of numbers",
                 span=space.symmetries[0].span,
                 remedy="remove `symmetries`, or write R or C for the entries",
+            )
+        if space.definite and not {*symmetries} & {SYMMETRIC, HERMITIAN}:
+            raise LanguageError(
+                f"the space {space.name} is definite, and not declared to be symmetric or Hermitian",
+                span=space.span,
+                remedy="add symmetries = (((2, 1), :id),), or with :conj for complex matrices; or take SPD or HPD",
             )
         if symmetries:
             check_group(symmetries, space, is_complex(kind))
@@ -132,13 +162,15 @@ class Kinds:
                 return REAL
             case "C":
                 return COMPLEX
+            case text if text in self.intervals:
+                return Number(complex=False, interval=self.intervals[text])
             case text if text in INDEX_TYPES or text in self.domains:
                 name, _, number = owner.name.rpartition(".")
                 label = f"slot {number} of {name}" if slot else f"parameter {owner.name}"
                 return self._index(kind, label, place, slot if owner.anchored else "")
             case text if text in self.spaces:
                 return self._space(_of_sizes(self.spaces[text], sizes), owner)
-        known = [*self.spaces, *self.domains, "N", "I", "R", "C"]
+        known = [*self.spaces, *self.domains, *self.intervals, "N", "I", "R", "C"]
         declared = f"write N{{{kind.text}}}, an index of a size {kind.text}" if slot else _DECLARE.format(kind.text)
         raise LanguageError(
             f"unknown type {kind.text}",
@@ -149,6 +181,10 @@ class Kinds:
     def names_size(self, name: str) -> bool:
         """Whether a slot that was read has a size of this name."""
         return name in self._sizes_of_slots
+
+    def note_size(self, name: str) -> None:
+        """A size of this name is given at the call."""
+        self._sizes_of_slots.add(name)
 
     def check_sizes(self) -> None:
         """An index of a named size has a parameter whose array tells that size."""
@@ -165,7 +201,8 @@ class Kinds:
         symmetries = self.symmetries[space.name]
         for symmetry, clause in zip(symmetries, space.symmetries, strict=True):
             join(symmetry, plain, self.ranges, owner.span if clause.span == _NOWHERE else clause.span)
-        return Map(plain.params, plain.result, symmetries, space.name, space.linear, space.positive)
+        declared = space.linear, space.positive, space.definite, space.fixed
+        return Map(plain.params, plain.result, symmetries, space.name, *declared)
 
     def _map(self, kind: MapType, owner: _Owner) -> Map:
         params = []
@@ -222,24 +259,67 @@ def _of_sizes(space: Space, sizes: tuple[Name, ...]) -> Space:
         return space
     each = sizes * len(space.kind.params) if len(sizes) == 1 else sizes
     params = tuple(TypeName("N", size.span, (size,)) for size in each)
-    return Space(space.name, MapType(params, space.kind.result, space.kind.span), space.symmetries, space.span)
+    return replace(space, kind=MapType(params, space.kind.result, space.kind.span))
 
 
-def _domain(clause: DomainClause) -> Domain:
-    """The domain that a declaration describes, its settings held against each other."""
-    settings, places = dict(clause.settings), dict(clause.places)
-    base = settings.get("base", "I").split(", ")
+def _is_real(clause: DomainClause) -> bool:
+    return dict(clause.settings).get("base") == "R"
+
+
+_Refusal = Callable[[str, str, str], LanguageError]
+"""(problem, setting, remedy) of a domain ↦ the error that tells it."""
+
+
+def _refusal(clause: DomainClause) -> _Refusal:
+    places = dict(clause.places)
 
     def refuse(problem: str, setting: str, remedy: str) -> LanguageError:
         span = places.get(setting, clause.span)
         return LanguageError(f"the domain {clause.name} {problem}", span=span, remedy=remedy)
 
+    return refuse
+
+
+def _interval(clause: DomainClause) -> Interval:
+    """The interval that a declaration with the base R describes."""
+    settings, refuse = dict(clause.settings), _refusal(clause)
+    for name in settings:
+        if name not in ("base", "lower", "upper"):
+            raise refuse(f"holds real numbers, and is set {name}", name, "keep base, lower and upper")
+    bounds: dict[str, Fraction | None] = {}
+    for name, open_end in (("lower", "-inf"), ("upper", "inf")):
+        text = settings.get(name, open_end)
+        bounds[name] = None if text == open_end else _bound(text)
+        if bounds[name] is None and text != open_end:
+            raise refuse(f"has the bound {name} = {text[:20]}", name, f"write a number, or {open_end}")
+    lower, upper = bounds["lower"], bounds["upper"]
+    if lower is not None and upper is not None and lower >= upper:
+        raise refuse(f"runs from {lower} to {upper}", "upper", "give an `upper` that is above `lower`")
+    return Interval(clause.name, lower, upper)
+
+
+def _bound(text: str) -> Fraction | None:
+    """A bound; None where the text is no number, or one that would fill the memory."""
+    try:
+        return read_number(text)
+    except ValueError:
+        return None
+
+
+def _domain(clause: DomainClause) -> Domain:
+    """The domain that a declaration describes, its settings held against each other."""
+    settings, refuse = dict(clause.settings), _refusal(clause)
+    base = settings.get("base", "I").split(", ")
     if set(base) != {"I"}:
-        raise refuse(f"has the base {base[0]}", "base", "write `base = I`, or `base = (I, I, I)` for a lattice")
+        remedy = "write `base = I`, `base = (I, I, I)` for a lattice, or `base = R` for an interval"
+        raise refuse(f"has the base {base[0]}", "base", remedy)
     periodic, symmetric, listed = (settings.get(name) == "true" for name in ("periodic", "symmetric", "list"))
     if periodic and symmetric:
         remedy = "keep one: a periodic index already has its negative, modulo the size"
         raise refuse("is both periodic and symmetric", "symmetric", remedy)
+    for name in ("lower", "upper"):
+        if not settings.get(name, "0").removeprefix("-").isdecimal():
+            raise refuse(f"has the bound {name} = {settings[name]}", name, "write an integer, or `base = R` as well")
     bounds = {name: int(settings[name]) for name in ("lower", "upper") if name in settings}
     lower, upper = bounds.get("lower"), bounds.get("upper")
     if listed and (periodic or bounds):
@@ -267,9 +347,7 @@ def _domain(clause: DomainClause) -> Domain:
     )
 
 
-def _check_bounds(
-    lower: int, upper: int, periodic: bool, symmetric: bool, refuse: Callable[[str, str, str], LanguageError]
-) -> None:
+def _check_bounds(lower: int, upper: int, periodic: bool, symmetric: bool, refuse: _Refusal) -> None:
     span = f"runs from {lower} to {upper}"
     if upper < lower:
         raise refuse(f"{span}, which holds no value", "upper", "give an `upper` that is not below `lower`")

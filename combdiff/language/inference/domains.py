@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from combdiff.errors import LanguageError, Span
-from combdiff.terms.types import Domain
+from combdiff.terms.types import Domain, is_steps
 
 Place = tuple[str, Span]
 
@@ -74,6 +74,11 @@ class Ranges:
         """Whether `node` may still take any domain: nobody wrote N or a domain's name for it."""
         facts = self._facts[self._find(node)]
         return facts.domain is None and facts.anonymous is None
+
+    def is_free_slot(self, node: Domain) -> bool:
+        """Whether it is a slot of a tensor of which no domain is known."""
+        facts = self._facts[self._find(node)]
+        return facts.domain is None and bool(facts.slot)
 
     def is_unknown(self, node: Domain) -> bool:
         """Whether nothing at all says how far `node` ranges."""
@@ -223,8 +228,10 @@ class Ranges:
 
 
 def _excludes(ours: _Facts, theirs: _Facts) -> bool:
-    """Whether a declared domain meets a range that is written N: a name for the size is no such domain."""
-    return ours.domain is not None and not ours.domain.sized and theirs.anonymous is not None
+    """Whether a declared domain meets a range that is written N: a name for the size, or steps of a loop, are none."""
+    domain = ours.domain
+    declared = domain is not None and domain.declared and not is_steps(domain)
+    return declared and theirs.anonymous is not None
 
 
 def _declared(place: Place | None) -> Place | None:

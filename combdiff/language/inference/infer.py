@@ -9,19 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from combdiff.errors import BudgetError, CombDiffError, LanguageError, Span, UnsupportedError
 from combdiff.language import habits
 from combdiff.language.inference import calls, conditions, tensors
+from combdiff.language.inference.constructs.hermitian import check_hermitian
+from combdiff.language.inference.constructs.loops import with_last_apart
+from combdiff.language.inference.constructs.reductions import check_ranges
 from combdiff.language.inference.declarations import Kinds
 from combdiff.language.inference.domains import Ranges
 from combdiff.language.inference.fit import fit
 from combdiff.language.inference.lattice import check_points
-from combdiff.language.inference.reductions import check_ranges
 from combdiff.language.inference.resolution import resolved
 from combdiff.language.inference.scope import Closure, Entry, Ready, Scope, Textual
-from combdiff.language.inference.size_names import check_names_of_sizes
+from combdiff.language.inference.size_names import check_names_of_sizes, is_integer
 from combdiff.language.inference.slots import Slots
 from combdiff.language.parsing.building import binds_nothing
 from combdiff.language.parsing.syntax import (
@@ -41,16 +43,17 @@ from combdiff.language.parsing.syntax import (
     Param,
     Parens,
     Summation,
+    TypeExpr,
     TypeName,
     nodes_of,
 )
-from combdiff.language.vocabulary import CONSTANTS, FUNCTIONS, RESERVED, did_you_mean, in_words
+from combdiff.language.vocabulary import CONSTANTS, FUNCTIONS, LOOPS, RESERVED, did_you_mean, in_words
 from combdiff.terms import terms
 from combdiff.terms.inclusion import written_where_needed
 from combdiff.terms.recursion import deep_recursion
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import Const, Let, Term, Tuple, Var
-from combdiff.terms.types import REAL, Index, Map, Number, Product, Type
+from combdiff.terms.types import Index, Map, Number, Product, Type, is_complex
 
 _DEEPEST = 6_000
 _LARGEST = 100_000
@@ -71,11 +74,13 @@ def infer(module: Module, *, keep: Collection[str] = ()) -> Term:
             term = elaborator.expr(module.body, Scope())
             elaborator.slots.check()
             elaborator.kinds.check_sizes()
-            term = conditions.settled(resolved(term, elaborator.ranges), elaborator.relations)
+            term = with_last_apart(resolved(term, elaborator.ranges))
+            term = conditions.settled(term, elaborator.relations)
             term = written_where_needed(term)
             if any(d.directions > 1 for d in elaborator.kinds.domains.values()):
                 check_points(term, elaborator.places)
             check_ranges(term, elaborator.places)
+            check_hermitian(term, elaborator.places)
             return term
     except CombDiffError as error:
         error.located(module.source)
@@ -103,6 +108,8 @@ class Elaborator:
         self._body = module.body
         self._depth = 0
         self.places: dict[Var, Span] = {}
+        self.called: tuple[str, ...] = ()  # what the definition of a loop that is read calls its states
+        self.unshared: set[Term] = set()  # maps that stand for several definitions, and are written out
         self.points: dict[Term, int] = {}  # how many arguments of a pullback, or of an item of one, are no cotangents
         self._inlining = 0
         self._guards = 0
@@ -294,6 +301,13 @@ class Elaborator:
 
     def lambda_(self, e: Lambda, scope: Scope, wanted: Type | None = None) -> Term:
         """A map; parameters without a type are indices, unless the place wants a map of something else."""
+        for p in filter(is_integer, e.params):
+            self.check_free(p.name, p.span)
+            self.kinds.note_size(p.name)
+        written = [p for p in e.params if not is_integer(p)]
+        if not written:
+            return self.expr(e.body, scope, wanted)
+        e = replace(e, params=tuple(written))
         expected: tuple[Type | None, ...] = (None,) * len(e.params)
         result: Type | None = None
         if isinstance(wanted, Map) and len(wanted.params) == len(e.params):
@@ -309,6 +323,7 @@ class Elaborator:
         return var
 
     def _bound(self, p: Param, expected: Type | None) -> Var:
+        self.check_single(p)
         self.check_free(p.name, p.span)
         if p.kind is None and expected is not None and not isinstance(expected, Index):
             return terms.fresh(p.name, expected)
@@ -316,6 +331,15 @@ class Elaborator:
             return terms.fresh(p.name, self.kinds.index(p.kind, f"index {p.name}", p.span))
         assert p.kind is not None, "an unannotated parameter is an index"
         return terms.fresh(p.name, self.kinds.read(p.kind, p.name, p.span))
+
+    def check_single(self, p: Param) -> None:
+        """A tuple of parameters stands in the step of a loop only."""
+        if p.items:
+            raise LanguageError(
+                "a tuple of parameters stands here",
+                span=p.span,
+                remedy="only the step of a loop takes a tuple apart: iterate(((a, b), t) -> (b, a + b), (0, 1), n)",
+            )
 
     def check_free(self, name: str, span: Span) -> None:
         """Names that the language gives a meaning to stay as they are."""
@@ -327,7 +351,7 @@ class Elaborator:
             return tensors.of_all_entries(self, e.body, scope)
         indices = tuple([self.bound(p) for p in e.params])
         for p, index in zip(e.params, indices, strict=True):
-            if index.kind != REAL and not isinstance(index.kind, Index):
+            if is_complex(index.kind) or not isinstance(index.kind, Index | Number):
                 raise LanguageError(
                     f"a sum runs over an index or a real number, and {p.name} is {in_words(index.kind)}",
                     span=p.span,
@@ -363,14 +387,44 @@ class Elaborator:
             return scope.extended(word, Textual(d.value, scope.find(word)))
         closure = self._closure(d.value, scope, word)
         if closure is None:
-            term = self.expr(d.value, scope)
+            term = self._defined(d, scope)
         elif word in self.keep:
             closure.read = True
             term = self.lambda_(closure.body, closure.scope)
         else:
             left.functions.append(closure)
             return scope.extended(word, closure)
-        return scope.extended(word, self._shared(word, term, left))
+        found = self._shared(word, term, left)
+        return scope.extended(word, found if d.kind is None else self._declared(d, d.kind, found, left))
+
+    def _declared(self, d: Definition, kind: TypeExpr, var: Term, left: Unfinished) -> Term:
+        """A definition whose type says that it is a definite matrix; `check_hermitian` sees whether it is Hermitian."""
+        name = d.names[0]
+        declared = self.kinds.read(kind, name.text, name.span, anchored=False)
+        if not (isinstance(declared, Map) and declared.definite):
+            raise LanguageError(
+                "the type of a definition is that of its value",
+                span=kind.span,
+                remedy="leave it out; only SPD and HPD are written, for a matrix that is known to be positive definite",
+            )
+        own = [v for v, _ in left.bindings if v is var]
+        if not own:
+            raise LanguageError(
+                f"{name.text} is no new matrix", span=name.span, remedy="declare the matrix that it names, as A::SPD"
+            )
+        fit(var.type, Map(declared.params, declared.result), self.ranges, d.value.span)
+        assert isinstance(var, Var) and isinstance(var.type, Map), "a definition that fits a matrix"
+        definite = terms.fresh(var.name, replace(var.type, definite=True))
+        left.bindings[:] = [(definite if v is var else v, e) for v, e in left.bindings]
+        self.places[definite] = name.span
+        return definite
+
+    def _defined(self, d: Definition, scope: Scope) -> Term:
+        """The term of a definition; the states of a loop are called as it says."""
+        match d.value:
+            case Apply(Name(text), _) if text in LOOPS:
+                self.called = tuple(name.text for name in d.names)
+        return self.expr(d.value, scope)
 
     def _closure(self, e: Expr, scope: Scope, name: str) -> Closure | None:
         match e:
@@ -390,6 +444,8 @@ class Elaborator:
                 return self._shared(name, body, left)
             case Var() | Const():
                 return term
+            case _ if term in self.unshared:
+                return term
             case Tuple(items):
                 return Tuple(tuple([self._shared(f"{name}{n}", item, left) for n, item in enumerate(items, start=1)]))
         kind = term.type
@@ -401,7 +457,7 @@ class Elaborator:
         return var
 
     def _destructure(self, d: Definition, scope: Scope, left: Unfinished) -> Scope:
-        term = self.expr(d.value, scope)
+        term = self._defined(d, scope)
         while isinstance(term, Let):
             left.bindings.extend(term.bindings)
             term = term.body

@@ -2,6 +2,7 @@
 
 grad(R)(x)          ∇R at x, of a map to a number
 pullback(g)(x, k)   𝒫(g)(x, k), the cotangent of x for a cotangent k of g(x)
+jvp(g)(x, k)        ℱ(g)(x, k), the tangent of g(x) for a tangent k of x; so jvp(g)(x, y, k, l)
 grad(R, 2)(x, y)    the gradient by the second argument alone; so pullback(g, 2)(x, y, k)
 adjoint(D)(k)       of a linear map: Re⟨adjoint(D)(k), x⟩ = Re⟨k, D(x)⟩ for all x
 inverse(H)(k)       of a linear map of a space to itself: the y with H(y) = k
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _EXAMPLES = {
     "grad": "grad((x::R) -> …)",
     "pullback": "pullback((x::R) -> …)",
+    "jvp": "jvp((x::R) -> …)",
     "adjoint": "adjoint(D) for a D of a space with `linear = true`",
     "inverse": "inverse((x::RV) -> i -> sum(j, A(i, j) * x(j)))",
     "root": "root((x::R) -> x^3 + x - a)",
@@ -40,7 +42,7 @@ def of_map(el: Elaborator, kind: str, arg: Expr | Ready, scope: Scope, which: Ex
         raise LanguageError(
             f"{kind} takes a map, found {in_words(f.type)}", span=arg.span, remedy=f"write {_EXAMPLES[kind]}"
         )
-    if kind in ("grad", "pullback"):
+    if kind in ("grad", "pullback", "jvp"):
         _check_differentiable(kind, f.type, arg.span)
     else:
         _check_one_argument(kind, f.type, arg.span)
@@ -52,11 +54,18 @@ def of_map(el: Elaborator, kind: str, arg: Expr | Ready, scope: Scope, which: Ex
                 span=arg.span,
                 remedy="declare its space with `linear = true`",
             )
-    made = terms.diff(kind, f)
+    made = terms.diff(kind, _written_out(f) if kind == "jvp" else f)
     result = made if which is None else _partial(made, el.expr(which, scope), which.span)
     if kind == "pullback":
         el.points[result] = len(f.type.params)
     return result
+
+
+def _written_out(f: Term) -> Term:
+    """x ↦ f(x): an unknown map has a gradient or a pullback of its own, and its pushforward is made of this."""
+    assert isinstance(f.type, Map), "maps have derivatives"
+    params = tuple(terms.fresh(f"x{n + 1}", kind) for n, kind in enumerate(f.type.params))
+    return f if isinstance(f, Lam | Let) else Lam(params, terms.apply(f, *params))
 
 
 def _partial(derivative: Term, which: Term, span: Span) -> Term:

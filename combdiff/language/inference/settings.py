@@ -20,12 +20,14 @@ from combdiff.language.parsing.syntax import (
     TypeName,
 )
 
-BUILTIN_TYPES = frozenset(("N", "I", "R", "C", "RV", "CV", "RM", "CM", "Sym", "Her", "RF", "CF", "RO"))
+BUILTIN_TYPES = frozenset(("N", "I", "R", "C", "RV", "CV", "RM", "CM", "Sym", "Her", "SPD", "HPD", "RF", "CF", "RO"))
 ACTIONS = ("id", "conj", "neg", "ineg", "inegc")
 _LATER = frozenset(("sizes",))
 _DOMAIN = ("base", "lower", "upper", "periodic", "symmetric", "list", "contractable")
-_SWITCHES = ("periodic", "symmetric", "list", "contractable", "linear", "positive")
+_SWITCHES = ("periodic", "symmetric", "list", "contractable", "linear", "positive", "definite")
 _DIRECTIONS = 8
+MOST_DERIVATIVES = 10
+"""Derivatives of a function that `fixed = true` speaks of."""
 _CLAUSES = (
     "write a tuple of clauses or maps, each with its comma: symmetries = (((2, 1), :conj),), "
     "or symmetries = (T -> (p, q) -> T(q, p)',)"
@@ -84,7 +86,8 @@ def space(name: str, settings: Sequence[Setting], span: Span) -> Space:
     >>> space("V", [Setting("type", Arrow((N,), C, Span(1, 7)), Span(1, 1))], Span(1, 1)).kind.result.text
     'C'
     """
-    given = _by_name(settings, ("type", "symmetries", "linear", "positive"), f"the space {name}")
+    known = ("type", "symmetries", "linear", "positive", "definite", "fixed")
+    given = _by_name(settings, known, f"the space {name}")
     kind = to_type(given["type"].value) if "type" in given else None
     if not isinstance(kind, MapType):
         raise LanguageError(
@@ -107,7 +110,31 @@ def space(name: str, settings: Sequence[Setting], span: Span) -> Space:
             span=given["positive"].span,
             remedy="only real tensors are positive: type = (N) -> R",
         )
-    return Space(name, kind, clauses, span, linear, positive)
+    fixed = _fixed(given["fixed"], name, kind) if "fixed" in given else ()
+    definite = "definite" in given and _word(given["definite"]) == "true"
+    return Space(name, kind, clauses, span, linear, positive, definite, fixed)
+
+
+def _fixed(setting: Setting, name: str, kind: MapType) -> tuple[int, ...]:
+    """Which derivatives of a function are given at the ends: `true` for all, `(0,)` for its values alone."""
+    if any(isinstance(p, MapType) or p.text in BUILTIN_TYPES for p in kind.params):
+        raise LanguageError(
+            f"the space {name} is fixed at the ends, and its arguments are of no interval",
+            span=setting.span,
+            remedy="declare one: @domain Line begin base = R; lower = 0; upper = 1 end, and type = (Line) -> R",
+        )
+    match setting.value:
+        case Scalar("true"):
+            return tuple(range(MOST_DERIVATIVES))
+        case Scalar("false"):
+            return ()
+        case Listing(items) if items and all(isinstance(i, Scalar) and re.fullmatch("[0-9]", i.text) for i in items):
+            return tuple(sorted({int(i.text) for i in items if isinstance(i, Scalar)}))
+    raise LanguageError(
+        "expected true, or which derivatives are given at the ends, for the setting 'fixed'",
+        span=setting.value.span,
+        remedy="write fixed = true, or fixed = (0,) where the values are given and the slopes are free",
+    )
 
 
 def domain(name: str, settings: Sequence[Setting], span: Span) -> DomainClause:
@@ -174,14 +201,14 @@ def _word(setting: Setting) -> str:
                     remedy=f"write at most {_DIRECTIONS} directions: an array has an axis for each",
                 )
             return ", ".join("I" for _ in items)
-        case (("lower" | "upper"), Scalar(text)) if re.fullmatch(r"[-−]?[0-9]+", text):
+        case (("lower" | "upper"), Scalar(text)) if re.fullmatch(r"[-−]?(\.?[0-9][0-9.eE+-]*|inf)", text):
             return text.replace("−", "-")
         case switch, Scalar(("true" | "false") as text) if switch in _SWITCHES:
             return text
     wanted, example = {
-        "base": ("I, or (I, I, I) for a lattice of several directions,", "I"),
-        "lower": ("an integer", "0"),
-        "upper": ("an integer", "4"),
+        "base": ("I, or (I, I, I) for a lattice of several directions, or R for an interval,", "I"),
+        "lower": ("a number", "0"),
+        "upper": ("a number", "4"),
     }.get(setting.name, ("true or false", "true"))
     raise LanguageError(
         f"expected {wanted} for the setting {setting.name!r}",

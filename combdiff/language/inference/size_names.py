@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from combdiff.errors import LanguageError, Span
-from combdiff.language.parsing.syntax import Definition, Lambda, Module, Summation, TypeExpr, TypeName, nodes_of
+from combdiff.language.parsing.syntax import Definition, Lambda, Module, Param, Summation, TypeExpr, TypeName, nodes_of
+
+
+def is_integer(p: Param) -> bool:
+    """Whether a parameter is a size that is given at the call: `T::Int`."""
+    return isinstance(p.kind, TypeName) and p.kind.text == "Int"
 
 
 def check_names_of_sizes(module: Module, is_index: Callable[[TypeExpr | None], bool]) -> None:
@@ -32,7 +37,7 @@ def check_names_of_sizes(module: Module, is_index: Callable[[TypeExpr | None], b
                 for size in names:
                     sizes.setdefault(size.text, size.span)
             case Lambda(params) | Summation(params):
-                bound += [(p.name, p.span, "a parameter") for p in params if not is_index(p.kind)]
+                bound += [(p.name, p.span, "a parameter") for p in params if not is_index(p.kind) and not is_integer(p)]
             case Definition(names):
                 bound += [(name.text, name.span, "a definition") for name in names]
     for name, span, what in bound:

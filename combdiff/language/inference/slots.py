@@ -33,6 +33,13 @@ Fact = tuple[Term, str, Term]
 """That two numbers are in a relation."""
 
 
+_IN_RANGE = (
+    "give the slot a domain with `periodic = true`, or give it and the indices bounds that fit (`lower`, `upper`), or "
+    "use an index alone, or add a condition that keeps it in range, as in where(0 <= i + 1 < n, x(i + 1))"
+)
+_STATES = "a loop of n steps has the states 0, …, n: write h(t) or h(t + 1) for t::N{n}, or h(n)"
+
+
 class Slots:
     """What stands in the slots of a program's tensors."""
 
@@ -53,6 +60,7 @@ class Slots:
         """`index` stands in `slot`, at `span` of the text, where `facts` hold."""
         match index:
             case Var(type=Index(Domain() as own)) | App(type=Index(Domain() as own)):
+                self._widen(own, slot, span)
                 if self._keeps_range(own, slot) or (facts and self.is_of_another_size(index, slot)):
                     self._arithmetic.append((index, slot, span, facts))
                 else:
@@ -62,6 +70,14 @@ class Slots:
             case _:
                 raise _no_index(index, self.ranges.place(slot), span)
 
+    def _widen(self, own: Domain, slot: Domain, span: Span) -> None:
+        """A slot in which an index of n - 1 values is the first to stand has n values, for sizes have names."""
+        index = self.ranges.domain_of(own)
+        if index is None or index.of is None or index.less < 0 or not self.ranges.is_free_slot(slot):
+            return
+        whole = self.ranges.new(self.ranges.label(own), span, domain=index.of)
+        self.ranges.unite(whole, slot, span)
+
     def _keeps_range(self, own: Domain, slot: Domain) -> bool:
         """Whether a bare index is not of its slot's range: an offset in a periodic one, k + b at k = 0; part of it."""
         index, whole = self.ranges.domain_of(own), self.ranges.domain_of(slot)
@@ -69,6 +85,8 @@ class Slots:
             return False
         if whole.periodic:
             return index.symmetric or index.listed
+        if (whole.of or whole) == (index.of or index):
+            return True
         return index.count is not None and whole.count is not None
 
     def is_of_another_size(self, index: Term, slot: Domain) -> bool:
@@ -150,14 +168,14 @@ class Slots:
         reach = self._reach(index)
         within = ""
         if domain is not None and domain.count is not None and reach is not None:
-            within = f" ({reach[0]} to {reach[1]}, and the slot runs from {domain.lower} to {domain.upper})"
+            first = domain.lower or 0
+            within = f" ({reach[0]} to {reach[1]}, and the slot runs from {first} to {first + domain.count - 1})"
+        of_states = domain is not None and domain.of is not None and domain.less < 0
         return LanguageError(
             f"{text} may leave the range of {self.ranges.label(slot)}{within}",
             span=span,
             also=self.ranges.place(slot),
-            remedy="give the slot a domain with `periodic = true`, or give it and the indices bounds that fit "
-            "(`lower`, `upper`), or use an index alone, or add a condition that keeps it in range, as in "
-            "where(0 <= i + 1 < n, x(i + 1))",
+            remedy=_STATES if of_states else _IN_RANGE,
         )
 
     def _reach(self, index: Term) -> tuple[int, int] | None:
@@ -213,6 +231,8 @@ class Slots:
         if self._has_unknown(index):
             return False
         domain = self.ranges.resolve(slot)
+        # of the states of a loop those before its steps
+        domain = domain.of if domain.of is not None and domain.less < 0 else domain
         sides = [resolved(t, self.ranges) for t in (index, *(side for a, _, b in facts for side in (a, b)))]
         place, *sides = reductions_met(sides)
         signs = [sign for _, sign, _ in facts]
@@ -233,16 +253,48 @@ class Slots:
         if domain is not None and domain.periodic:
             return True
         symmetric = domain is not None and domain.symmetric
-        if domain is not None and domain.lower is not None and domain.upper is not None:
-            reach = self._reach(index)
-            if reach is not None and domain.lower <= reach[0] and reach[1] <= domain.upper:
+        if self._is_shorter(index) and is_kept(resolved(index, self.ranges), self.ranges.resolve(slot), ()):
+            return True
+        reach = self._reach(index) if domain is not None and domain.count is not None else None
+        if domain is not None and domain.count is not None and reach is not None:
+            first = domain.lower or 0
+            if first <= reach[0] and reach[1] < first + domain.count:
                 return True
+        elif domain is not None and domain.of is not None and self._is_within(index, domain.of, -domain.less):
+            return True
         elif isinstance(index, Const) and not (domain is not None and domain.listed):
             return symmetric or index.real >= 0
         elif (place := self._from_end(index, slot)) is not None:
             return place < 0
         negated = _negated(index)
         return symmetric and negated is not None and self.ranges.same(negated, slot)
+
+    def _is_shorter(self, index: Term) -> bool:
+        """Whether it is made of indices of a range that is so many values shorter than a named one."""
+        ranges = [self.ranges.domain_of(d) for d in domains_compared(index)]
+        return any(d is not None and d.of is not None for d in ranges)
+
+    def _is_within(self, index: Term, part: Domain, more: int) -> bool:
+        """Whether an index stays in a range of so many `more` values than `part` has: i + c, n + c or n + c - i."""
+        place = resolved(index, self.ranges)
+        constant, size = constant_of(place), part.count
+        atoms = [split_coefficient(t) for t in terms_of(place) if not isinstance(t, Const)]
+        if size is not None:
+            # a size that is known is a number
+            constant -= size * any(c == MINUS_ONE for c, _ in atoms)
+        match sorted(atoms, key=lambda atom: isinstance(atom[1], Sum)):
+            case [(c, Var(kind=Index(domain)))] if domain == part and c == ONE:
+                return 0 <= constant <= more
+            case [(c, Sum() as whole)] if whole.counted == part and c == ONE:
+                return constant < more
+            case [(c, Var(kind=Index(domain))), (one, Sum() as whole)] if domain == part and whole.counted == part:
+                return c == MINUS_ONE and one == ONE and -1 <= constant < more
+            case [(c, Var(kind=Index(domain)))] if domain == part and c == MINUS_ONE and size is not None:
+                return -1 <= constant < more
+            case [] if size is not None:
+                return 0 <= constant < size + more
+            case _:
+                return False
 
 
 def _conditions(left: Term, sign: str, right: Term) -> list[Condition]:

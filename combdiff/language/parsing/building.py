@@ -43,12 +43,11 @@ from combdiff.language.parsing.syntax import (
     TypeExpr,
     TypeName,
 )
+from combdiff.terms.numerals import MOST_DIGITS, read_number
 
 if TYPE_CHECKING:
     from lark import Token
 
-LARGEST_EXPONENT = 400
-_MOST_DIGITS = 1000
 _PLAIN = frozenset(("PLUS", "MINUS", "STAR", "SLASH"))
 _SIGNS = {"DOT_MINUS": "-"}
 _RELATIONS = {"≤": "<=", "≥": ">=", "≠": "!="}
@@ -103,15 +102,15 @@ def text_of(token: Token) -> str:
 
 def exact(token: Token, span: Span) -> Fraction:
     """`0.5` as one half; refuses numbers that would fill the memory."""
-    mantissa, _, exponent = str(token).lower().partition("e")
-    if len(mantissa) > _MOST_DIGITS or len(exponent) > 5 or abs(int(exponent or 0)) > LARGEST_EXPONENT:
+    found = read_number(str(token))
+    if found is None:
         raise LanguageError(
             "this number is out of bounds",
             span=span,
-            remedy=f"numbers have at most {_MOST_DIGITS} digits and exponents from -{LARGEST_EXPONENT} "
-            f"to {LARGEST_EXPONENT}",
+            remedy=f"numbers have at most {MOST_DIGITS} digits and exponents from -{MOST_DIGITS - 1} "
+            f"to {MOST_DIGITS - 1}",
         )
-    return Fraction(str(token))
+    return found
 
 
 def plain(piece: Piece) -> Piece:
@@ -233,6 +232,11 @@ def _param(entry: Piece) -> Param:
             return entry.node
         case Name(text, span):
             return Param(text, None, span)
+        case Binders(items, span):
+            return Param(f"({', '.join(item.name for item in items)})", None, span, items)
+        case Parens(items, span) if all(isinstance(item, Name) for item in items):
+            names = [Param(item.text, None, item.span) for item in items if isinstance(item, Name)]
+            return Param(f"({', '.join(name.name for name in names)})", None, span, _params(names, "tuple"))
         case _:
             raise LanguageError(
                 "expected the name of a parameter before '->'",
@@ -368,11 +372,12 @@ class Builder:
         return made(Summation(params, body, span, *condition), parts, span)
 
     def definition(self, parts: list[Piece | Token]) -> Piece:
-        pattern, sign, value = parts
+        pattern, *typed, sign, value = parts
         assert isinstance(value, Piece) and not isinstance(sign, Piece)
         names = _defined(pattern)
+        kind = _type(typed[-1]) if typed and isinstance(typed[-1], Piece) else None
         _distinct(((name.text, name.span) for name in names), "definition")
-        definition = Definition(names, expression(value), sign.type == "BECOMES", span := around(parts))
+        definition = Definition(names, expression(value), sign.type == "BECOMES", span := around(parts), kind)
         return made(definition, parts, span)
 
     def block(self, parts: list[Piece | Token]) -> Piece:

@@ -294,7 +294,7 @@ def _remedy(token: Token, wanted: frozenset[str], text: str) -> str:
         case "NAME", _ if re.search(r"\breturn *$", text[: token.start_pos]):
             return "leave return out: the last line of begin … end is its value"
         case "EQUALS", ")" if head := re.search(r"(\w+)(\([^()\n]*\))\s*$", text[: token.start_pos]):
-            return f"write {head[1]} = {head[2]} -> …"
+            return f"write {head[1]} = {_typed(head[2])} -> …"
         case "LPAR", _ if "ARROW" in wanted and _among_symmetries(text[: token.start_pos]):
             return "a symmetry as a map names the tensor, then its indices: T -> (p, q) -> T(q, p)'"
         case "RPAR", "(":
@@ -306,6 +306,12 @@ def _remedy(token: Token, wanted: frozenset[str], text: str) -> str:
 def _of_other_languages(token: Token, wanted: frozenset[str], text: str) -> str | None:
     """What to write for a comparison, a choice or a line that goes on, of other languages."""
     before, after = text[: token.start_pos].rstrip(" "), text[token.start_pos :]
+    if re.search(r"\b(for|while)$", before) or token in ("for", "while"):
+        return "write sum(i, x(i)) for a sum, iterate((s, t) -> s / 2 + x(t), 0, n) for a loop"
+    if re.search(r"\b(einsum|contract)\($", before) and token == "'":
+        return "write the sum: sum((j, k), A(i, j) * B(j, k))"
+    if token.type == "EQUALS" and re.search(r"(\bsum|\bprod|∑)\(\s*\w+$", before):
+        return "write the index alone, sum(i, x(i)): it ranges over the slots that it stands in"
     if token.type in _BETWEEN and before.endswith("\n"):
         return f"end the line above with {token}: an expression goes on where it is not complete"
     choice = "write where(c, a, b) for a where c holds, and b elsewhere"
@@ -324,6 +330,11 @@ def _of_other_languages(token: Token, wanted: frozenset[str], text: str) -> str 
     return {"<": "write <=", ">": "write >="}.get(
         after[1:2], "write == to compare; a definition, name = value, is a line of its own"
     )
+
+
+def _typed(parameters: str) -> str:
+    """(x::R, y::R) for (x, y)."""
+    return re.sub(r"(?<![\w:])([A-Za-z_]\w*)(?=\s*[,)])", r"\1::R", parameters)
 
 
 def _inside(text: str) -> frozenset[str]:

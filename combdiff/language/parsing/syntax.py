@@ -25,11 +25,12 @@ class Numeral:
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """`x::RV`; `kind` is None where the type is left to inference."""
+    """`x::RV`; `kind` is None where the type is left to inference. A tuple `(a, b)` has `items` for a name."""
 
     name: str
     kind: TypeExpr | None
     span: Span
+    items: tuple[Param, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,12 +177,13 @@ class Compose:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """`a = e`, `(a, b) = e` (several names), or with `textual`, `a := e`, which is replaced on reading."""
+    """`a = e`, `K::SPD = e`, `(a, b) = e`, several names, or with `textual`, `a := e`, which is replaced on reading."""
 
     names: tuple[Name, ...]
     value: Expr
     textual: bool
     span: Span
+    kind: TypeExpr | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +241,11 @@ class SymmetryMap:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """`@space T begin type = …; symmetries = … end`, with `linear = true` for a map, `positive = true` for a tensor."""
+    """`@space T begin type = …; symmetries = … end`, with `linear = true` for a map.
+
+    A tensor may have `positive = true`, and a matrix `definite = true`. `fixed` are the derivatives of a function that
+    are given at the ends of its interval, its values being the 0th.
+    """
 
     name: str
     kind: MapType
@@ -247,6 +253,8 @@ class Space:
     span: Span
     linear: bool = False
     positive: bool = False
+    definite: bool = False
+    fixed: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ each tells the range of the indices in it; but both have to learn that theirs ru
 
 from __future__ import annotations
 
-from combdiff.terms.nodes import MATRICES, OF_MATRICES, SHARES
-from combdiff.terms.terms import App, Diff, Lam, Let, Proj, Reduce, Sum, Term, Tuple, Var, subterms
+from combdiff.terms.nodes import MATRICES, OBLONG, OF_MATRICES, SHARES, VECTORS
+from combdiff.terms.terms import App, Diff, Lam, Let, Loop, Proj, Reduce, Sum, Term, Tuple, Var, subterms
 from combdiff.terms.types import Domain, Index, Map, Product, Type
 
 Node = int | None | tuple["Node", ...]
@@ -28,25 +28,48 @@ def unanchored(term: Term) -> dict[Domain, set[Var]]:
     ({}, True)
     """
     joins = _Joins()
+    states = {v for u in subterms(term) if isinstance(u, Loop) for v in u.states}
     for u in subterms(term):
         match u:
             case Lam(params, _):
                 for var in params:
-                    joins.anchor(var)
+                    if var not in states:
+                        joins.anchor(var)
             case Sum(indices, _):
                 for var in indices:
                     joins.anchor(var)
             case Let(bindings, _):
                 for var, value in bindings:
                     joins.same(joins.of(var), joins.of(value))
+                    if isinstance(value, Loop):
+                        joins.states(var, value)
             case App(function, args):
                 nodes = joins.of(function)
                 assert isinstance(nodes, tuple), "only maps are applied"
                 for node, arg in zip(nodes[:-1], args, strict=True):
                     joins.same(node, joins.of(arg))
-            case Reduce(kind, _) if kind in OF_MATRICES:
+            case Loop():
+                joins.loop(u)
+            case Reduce(kind, _) if kind in OF_MATRICES - OBLONG:
                 joins.same(*map(joins.of, u.indices))
-    return joins.unanchored()
+    found = joins.unanchored()
+    for time in _times(term):
+        assert isinstance(time.kind, Index) and time.kind.domain is not None, "a time ranges over a domain"
+        found.setdefault(time.kind.domain, set()).add(time)
+    return found
+
+
+def _times(term: Term) -> set[Var]:
+    """The indices that stand alone in the slot of the states of a loop, which has one value more than they."""
+    lets = [u for u in subterms(term) if isinstance(u, Let)]
+    scans = {v for t in lets for v, e in t.bindings if isinstance(e, Loop) and e.kind == "states"}
+    if not scans:
+        return set()
+    entries = (u for u in subterms(term) if isinstance(u, App) and u.function in scans)
+    fewer = (u for u in entries if isinstance(u.function.type, Map) and u.args[0].type != u.function.type.params[0])
+    return {u.args[0] for u in fewer if isinstance(u.args[0], Var)} - {
+        u.time for u in subterms(term) if isinstance(u, Loop)
+    }
 
 
 class _Joins:
@@ -67,6 +90,22 @@ class _Joins:
             self._mark(node)
         elif isinstance(node, int):
             self.ranging[self.find(node)] = True
+
+    def loop(self, t: Loop) -> None:
+        """A loop tells the range of the number of its steps; its states are of the type of the first ones."""
+        assert isinstance(t.step, Lam) and isinstance(t.start, Tuple), "a step, and the first states"
+        self._mark(self.of(t.time))
+        following = self.of(t.step.body)
+        assert isinstance(following, tuple), "a step makes a tuple"
+        for state, first, later in zip(t.states, t.start.items, following, strict=True):
+            self.same(self.of(state), self.of(first))
+            self.same(self.of(state), later)
+
+    def states(self, var: Var, loop: Loop) -> None:
+        """The slot of all states has a range of its own, of one value more than there are steps."""
+        node = self.of(var)
+        if loop.kind == "states" and isinstance(node, tuple):
+            self._mark(node[0])
 
     def _mark(self, node: Node) -> None:
         match node:
@@ -95,6 +134,12 @@ class _Joins:
             case Proj(item, of):
                 nodes = self.of(of)
                 return nodes[item] if isinstance(nodes, tuple) else None
+            case Loop(kind):
+                state = self.of(t.states[t.item])
+                own = state if isinstance(state, tuple) else (state,)
+                return (self.of(t.time), *own) if kind == "states" else state
+            case Reduce(kind, _) if kind in VECTORS:
+                return (self.of(t.indices[1]), None)
             case Reduce(kind, _) if kind in SHARES | MATRICES:
                 # a matrix function's matrix is square
                 return (*(self.of(i) for i in t.indices), None)
@@ -167,6 +212,8 @@ def _derivative(kind: str, nodes: Node) -> Node:
             return (nodes[-1], result)
         case "grad":
             return (*params, result)
+        case "jvp":
+            return (*params, *params, nodes[-1])
         case _:
             return (*nodes, result)
 

@@ -24,6 +24,7 @@ from combdiff.language.printing.document import (
     placed,
     sum_text,
 )
+from combdiff.language.printing.loops import forwards
 from combdiff.language.printing.names import apart, unique_name
 from combdiff.language.printing.spelling import Spelling
 from combdiff.language.printing.wrapping import WIDTH, wrapped
@@ -31,6 +32,7 @@ from combdiff.terms.arithmetic import reads_from_the_end
 from combdiff.terms.conditions.choices import Choice, with_choices
 from combdiff.terms.conditions.comparing import conditions_told, is_weighted, reduced_told
 from combdiff.terms.laws.matrices import MATRIX_FUNCTIONS, arguments_of, written_name
+from combdiff.terms.numerals import decimal
 from combdiff.terms.recursion import deep_recursion
 from combdiff.terms.terms import (
     IMAGINARY,
@@ -46,6 +48,7 @@ from combdiff.terms.terms import (
     Indicator,
     Lam,
     Let,
+    Loop,
     Mul,
     Pow,
     Proj,
@@ -57,10 +60,11 @@ from combdiff.terms.terms import (
     bound_by,
     fresh,
     lam,
+    same_recurrence,
     split_coefficient,
     subterms,
 )
-from combdiff.terms.types import Index, Product
+from combdiff.terms.types import Index, Map, Product, Type, is_complex
 
 
 def program_text(term: Term, width: int = WIDTH) -> str:
@@ -72,9 +76,11 @@ def program_text(term: Term, width: int = WIDTH) -> str:
     (A::Her) -> (x::CV) -> i -> 2 * sum(j, A(i, j) * x(j))
     """
     with deep_recursion():
-        term = apart(term)
+        term = apart(forwards(term))
         spelling = Spelling(term)
         body = _opened(term, spelling).at(term)
+        if spelling.integers:
+            body = f"({', '.join(f'{d.name}::Int' for d in spelling.integers)}) -> {body}"
         return wrapped("\n".join([*spelling.declarations(), body]), width)
 
 
@@ -89,12 +95,17 @@ def expression_text(term: Term, names: Mapping[Var, str] | None = None) -> str:
     '-1/2 * x'
     """
     with deep_recursion():
-        return wrapped(opened(term, names or {}).at(term))
+        return wrapped(opened(term, names or {}).at(forwards(term)))
 
 
 def opened(term: Term, names: Mapping[Var, str] = MappingProxyType({})) -> Printer:
     """What prints an expression and its parts without declarations; `names` are as for `expression_text`."""
+    term = forwards(term)
     spelling = Spelling()
+    for loop in (u for u in subterms(term) if isinstance(u, Loop)):
+        domain = loop.time.kind.domain if isinstance(loop.time.kind, Index) else None
+        if domain is not None and domain.sized:
+            spelling.sizes[domain] = domain.name
     for index in _declared(term):
         assert index.domain is not None
         spelling.domains[index.domain] = index.domain.name
@@ -146,6 +157,15 @@ class Printer:
     def list(self, terms: Sequence[Term]) -> str:
         return ", ".join(self.at(t) for t in terms)
 
+    def _by_name(self, item: Term) -> Term:
+        """An item of a tuple, `y` for i ↦ y(i) where y says what i ranges over."""
+        match item:
+            case Lam(params, App(Var() as f, args)) if args == params and f not in params:
+                indices = all(isinstance(p.kind, Index) and not self.spelling.annotates(p) for p in params)
+                return f if indices else item
+            case _:
+                return item
+
     def piece(self, t: Term) -> Piece:
         match t:
             case Add():
@@ -171,7 +191,7 @@ class Printer:
             case App(function, args):
                 return f"{self.at(function, ATOM)}({self.list(args)})"
             case Tuple(items):
-                return f"({self.list(items)})"
+                return f"({self.list([self._by_name(t) for t in items])})"
             case Conj(of):
                 return f"{self.at(of, ATOM)}'"
             case Call(name, args):
@@ -189,6 +209,8 @@ class Printer:
             case Indicator():
                 parts, body = conditions_told(t)
                 return f"where({condition_text(parts, self.side)}, {self.at(body)})"
+            case Loop():
+                return self.loop(t)
             case Diff(kind, of):
                 return f"{kind}({self.at(of)})"
             case Let():
@@ -211,6 +233,27 @@ class Printer:
         condition = [condition_text(parts, inner.side)] if parts else [inner.at(t.mark)] if is_weighted(t) else []
         over = written if len(t.indices) == 1 else f"({written})"
         return f"{t.kind}({', '.join([over, *condition, inner.at(body)])})"
+
+    def loop(self, t: Loop) -> str:
+        """`iterate((s, t) -> e, s0, n)`, of several states `scan(((a, b), t) -> …, (a0, b0), n)`."""
+        assert isinstance(t.step, Lam) and isinstance(t.start, Tuple), "a step, and the first states"
+        inner = self.binding(t.step.params)
+        *states, time = (inner.names[v] for v in t.step.params)
+        named = states[0] if len(states) == 1 else f"({', '.join(states)})"
+        starts = t.start.items[0] if len(states) == 1 else t.start
+        word = "iterate" if t.kind == "last" else "scan"
+        step = inner.at(_with_bare_state(t.step.body))
+        return f"{word}(({named}, {time}) -> {step}, {self.at(starts)}, {self.steps(t.time)})"
+
+    def steps(self, time: Var) -> str:
+        """How many steps a loop has."""
+        assert isinstance(time.kind, Index) and time.kind.domain is not None, "a loop runs over a domain"
+        domain = time.kind.domain
+        if domain.count is not None:
+            return str(domain.count)
+        if domain.of is not None:
+            return f"{self.count(Index(domain.of))} {'-' if domain.less > 0 else '+'} {abs(domain.less)}"
+        return self.count(time.kind)
 
     def count(self, index: Index) -> str:
         """How many values an index has, in words: the name of its size where no other thing has it."""
@@ -276,14 +319,20 @@ class Printer:
         for position, (var, value) in enumerate(t.bindings):
             if var in taken:
                 continue
-            if isinstance(var.kind, Product):
+            if isinstance(value, Loop) and len(value.states) > 1:
+                states = _states(var, value, t.bindings)
+                taken.update(states)
+                inner = scope.binding(states)
+                lines.append(f"({', '.join(inner.names[item] for item in states)}) = {scope.at(value)}")
+            elif isinstance(var.kind, Product):
                 items = _items(var, t.bindings[position + 1 :])
                 taken.update(items)
                 inner = scope.binding([var, *items])
                 lines.append(f"({', '.join(inner.names[item] for item in items)}) = {scope.at(value)}")
             else:
                 inner = scope.binding([var])
-                lines.append(f"{inner.names[var]} = {scope.at(value)}")
+                kind = f"::{'HPD' if is_complex(var.kind) else 'SPD'}" if _is_definite(var.kind) else ""
+                lines.append(f"{inner.names[var]}{kind} = {scope.at(value)}")
             scope = inner
         lines.append(scope.at(t.body))
         return "begin\n" + "\n".join("  " + line.replace("\n", "\n  ") for line in lines) + "\nend"
@@ -296,6 +345,29 @@ class Printer:
             names.append(unique_name(f"t{n + 1}", taken))
             taken.add(names[-1])
         return f"begin ({', '.join(names)}) = {self.at(of)}; {names[item]} end"
+
+
+def _is_definite(kind: Type) -> bool:
+    return isinstance(kind, Map) and kind.definite
+
+
+def _with_bare_state(body: Term) -> Term:
+    """What a step returns; the only state is no tuple."""
+    match body:
+        case Let(bindings, inner):
+            return Let(bindings, _with_bare_state(inner))
+        case Tuple((state,)):
+            return state
+        case _:
+            return body
+
+
+def _states(var: Var, loop: Loop, bindings: Sequence[tuple[Var, Term]]) -> list[Var]:
+    """A name for each state of a loop of several: the one that a definition gives to it, or a new one."""
+    loops = {v: e for v, e in bindings if isinstance(e, Loop) and e.kind == loop.kind}
+    named = {e.item: v for v, e in reversed(loops.items()) if same_recurrence(e, loop)}
+    named[loop.item] = var
+    return [named.get(n) or fresh(state.name, state.kind) for n, state in enumerate(loop.states)]
 
 
 def _items(var: Var, later: Sequence[tuple[Var, Term]]) -> list[Var]:
@@ -318,13 +390,22 @@ def _reading(t: Term) -> tuple[bool, bool, bool]:
 
 def _constant(c: Const) -> Piece:
     if not c.imag:
-        level = PRODUCT if c.real.denominator != 1 else SIGN if c.real < 0 else ATOM
-        return str(c.real), level
-    imaginary = {1: "im", -1: "-im"}.get(c.imag.numerator if c.imag.denominator == 1 else 0, f"{c.imag} * im")
+        level = PRODUCT if "/" in _real(c.real) else SIGN if c.real < 0 else ATOM
+        return _real(c.real), level
+    imaginary = {1: "im", -1: "-im"}.get(c.imag.numerator if c.imag.denominator == 1 else 0, f"{_real(c.imag)} * im")
     if not c.real:
         level = ATOM if c == IMAGINARY else SIGN if c.imag == Fraction(-1) else PRODUCT
         return imaginary, level
-    return f"{c.real} - {imaginary[1:]}" if c.imag < 0 else f"{c.real} + {imaginary}", SUM
+    return f"{_real(c.real)} - {imaginary[1:]}" if c.imag < 0 else f"{_real(c.real)} + {imaginary}", SUM
+
+
+def _real(value: Fraction) -> str:
+    """1/2, 1e-9."""
+    found = decimal(abs(value))
+    if found is None:
+        return str(value)
+    digits, power = found
+    return f"{'-' if value < 0 else ''}{digits}{f'e{power}' if power else ''}"
 
 
 def _coefficient(c: Const) -> str:

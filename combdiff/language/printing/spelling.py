@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Hashable, Iterable, Iterator
+from decimal import Context, Decimal
+from fractions import Fraction
 from functools import cache
 
 from combdiff.language.inference.declarations import Kinds
 from combdiff.language.inference.domains import Ranges
+from combdiff.language.inference.settings import MOST_DERIVATIVES
 from combdiff.language.parsing.syntax import MapType, TypeExpr, TypeName
 from combdiff.language.printing.anchors import domains_of, unanchored
 from combdiff.language.printing.names import names_in
-from combdiff.terms.terms import Lam, Reduce, Term, Var, bound_by, subterms
-from combdiff.terms.types import Domain, Index, Map, Number, Product, Symmetry, Type
+from combdiff.terms.numerals import MOST_DIGITS
+from combdiff.terms.terms import Lam, Loop, Reduce, Term, Var, bound_by, subterms
+from combdiff.terms.types import Domain, Index, Interval, Map, Number, Product, Symmetry, Type
 
 
 class Spelling:
@@ -30,10 +34,12 @@ class Spelling:
 
     def __init__(self, term: Term | None = None) -> None:
         self.domains: dict[Domain, str] = {}
+        self.intervals: dict[Interval, str] = {}
         self.sizes: dict[Domain, str] = {}
         self.lost: dict[Domain, set[Var]] = {}
         self.spaces: dict[Hashable, tuple[str, Map]] = {}
         self.functions: set[str] = set()
+        self.integers: list[Domain] = []
         self.taken = {"N", "I", "R", "C", *(name for name in _aliases().values())}
         if term is not None:
             self._declare(term)
@@ -43,11 +49,14 @@ class Spelling:
         self.lost = unanchored(term)
         self.functions = {u.kind for u in subterms(term) if isinstance(u, Reduce)}
         shown = {d for var in (*_parameters(term), *term.free) for d in _slots(var.kind)}
-        found = dict.fromkeys(d for var in (*bound, *term.free) for d in domains_of(var.kind))
+        named = (d for var in (*bound, *term.free) for d in domains_of(var.kind))
+        found = dict.fromkeys(part for d in named for part in ((d,) if d.of is None else (d.of, d)))
         taken = names_in(term) | {d.name for d in found if d.declared}
         taken |= {kind.space for var in _parameters(term) for kind in _maps(var.kind)}
+        # a size that no array has is given at the call
+        self.integers = [d for d in found if d.sized and d not in shown]
         for domain in found:
-            if domain in shown and domain.sized:
+            if domain in self.integers or (domain in shown and domain.sized):
                 self.sizes[domain] = domain.name
             elif domain in shown and domain in self.lost and not (domain.declared or domain.symmetric):
                 self.sizes[domain] = _free_size(taken)
@@ -55,14 +64,16 @@ class Spelling:
                 self.domains[domain] = self._unique(domain.name)
             elif domain.sized or domain in self.lost:
                 self.domains[domain] = self._unique(re.sub(r"\W", "", domain.name) or "D", taken)
+        for interval in dict.fromkeys(i for var in (*bound, *term.free) for i in _intervals(var.kind)):
+            self.intervals[interval] = self._unique(interval.name)
         for var in _parameters(term):
             for kind in _maps(var.kind):
-                if kind.symmetries or kind.space or kind.linear or kind.positive:
+                if kind.symmetries or kind.space or _is_declared(kind):
                     self._note(kind)
 
     def _note(self, kind: Map) -> None:
         builtin = kind.space in _aliases().values()
-        plain = not kind.symmetries and not kind.linear and not kind.positive
+        plain = not kind.symmetries and not _is_declared(kind)
         if (self._alias(kind) and (builtin or not kind.space)) or (plain and builtin):
             return
         signature = self._signature(kind)
@@ -73,7 +84,8 @@ class Spelling:
         """What types have in common that are written alike, whatever the spaces in them are called."""
         match kind:
             case Map(params, result):
-                return kind.space, kind.symmetries, kind.linear, kind.positive, *map(self._signature, (*params, result))
+                told = (kind.space, kind.symmetries, kind.linear, kind.positive, kind.definite, kind.fixed)
+                return *told, *map(self._signature, (*params, result))
             case Product(items):
                 return tuple(map(self._signature, items))
             case _:
@@ -106,6 +118,8 @@ class Spelling:
             case Index(domain):
                 plain = f"N{{{self.size(kind)}}}" if self.size(kind) else "N"
                 return self.domain(kind) or ("I" if domain is None or domain.symmetric else plain)
+            case Number(interval=Interval() as interval):
+                return self.intervals.get(interval, interval.name)
             case Number():
                 return "C" if kind.complex else "R"
             case Product(items):
@@ -115,11 +129,12 @@ class Spelling:
                 return name or self._alias(kind) or self._inline(kind)
 
     def _alias(self, kind: Map) -> str:
-        if not _is_flat(kind) or kind.linear or kind.positive:
+        if not _is_flat(kind) or kind.linear or kind.positive or kind.fixed:
             return ""
         sizes = [self.size(param) for param in kind.params]
         params = ["N" if size else self.kind(p) for p, size in zip(kind.params, sizes, strict=True)]
-        name = _aliases().get((f"({', '.join(params)}) -> {self.kind(kind.result)}", kind.symmetries), "")
+        written = f"({', '.join(params)}) -> {self.kind(kind.result)}"
+        name = _aliases().get((written, kind.symmetries, kind.definite), "")
         if not name or not any(sizes):
             return name
         named = sizes[:1] if kind.symmetries else sizes
@@ -132,9 +147,12 @@ class Spelling:
         """The `@domain` and `@space` declarations, in the order in which the term needs them."""
         for domain, name in self.domains.items():
             yield f"@domain {name} begin {_settings(domain)} end"
+        for interval, name in self.intervals.items():
+            yield f"@domain {name} begin base = R{_ends(interval)} end"
         for name, kind in self.spaces.values():
             lines = [f"@space {name} begin", f"  type = {self._inline(kind)}", *["  linear = true"] * kind.linear]
-            lines += ["  positive = true"] * kind.positive
+            lines += ["  positive = true"] * kind.positive + ["  definite = true"] * kind.definite
+            lines += [f"  fixed = {_fixed(kind)}"] if kind.fixed else []
             if kind.symmetries:
                 clauses = ", ".join(map(str, kind.symmetries))
                 lines.append(f"  symmetries = ({clauses}{',' if len(kind.symmetries) == 1 else ''})")
@@ -159,10 +177,50 @@ def _slots(kind: Type) -> list[Domain]:
 def _settings(domain: Domain) -> str:
     base = f"({', '.join('I' * domain.directions)})" if domain.directions > 1 else "I"
     found = [f"base = {base}"] if domain.directions > 1 or domain.listed or not domain.symmetric else []
-    found += [] if domain.count is None else [f"lower = {domain.lower}", f"upper = {domain.upper}"]
+    if domain.count is not None:
+        lower = domain.lower or 0
+        found += [f"lower = {lower}", f"upper = {lower + domain.count - 1}"]
     found += ["periodic = true"] * domain.periodic + ["list = true"] * domain.listed
     found += ["symmetric = true"] * domain.symmetric
     return "; ".join(found + ["contractable = false"] * (not domain.contractable))
+
+
+def _ends(interval: Interval) -> str:
+    bounds = ("lower", interval.lower), ("upper", interval.upper)
+    return "".join(f"; {name} = {_decimal(bound)}" for name, bound in bounds if bound is not None)
+
+
+def _fixed(kind: Map) -> str:
+    every = len(kind.fixed) == MOST_DERIVATIVES
+    return "true" if every else f"({', '.join(map(str, kind.fixed))}{',' if len(kind.fixed) == 1 else ''})"
+
+
+def _decimal(bound: Fraction) -> str:
+    """A bound as a declaration takes it, which has been read from such a text.
+
+    >>> _decimal(Fraction(-5, 2))
+    '-2.5'
+    """
+    exact = Context(prec=2 * MOST_DIGITS).divide(Decimal(bound.numerator), Decimal(bound.denominator))
+    return f"{exact:f}"
+
+
+def _intervals(kind: Type) -> Iterator[Interval]:
+    """The intervals that a type names."""
+    match kind:
+        case Number(interval=Interval() as interval):
+            yield interval
+        case Map(params, result):
+            for part in (*params, result):
+                yield from _intervals(part)
+        case Product(items):
+            for item in items:
+                yield from _intervals(item)
+
+
+def _is_declared(kind: Map) -> bool:
+    """Whether a space says more of it than its slots and symmetries."""
+    return kind.linear or kind.positive or kind.definite or bool(kind.fixed)
 
 
 def _is_flat(kind: Map) -> bool:
@@ -170,7 +228,9 @@ def _is_flat(kind: Map) -> bool:
 
 
 def _parameters(term: Term) -> Iterable[Var]:
-    return [p for u in subterms(term) if isinstance(u, Lam) for p in u.params]
+    """What has a type in the text: not the states of loops."""
+    states = {v for u in subterms(term) if isinstance(u, Loop) for v in u.states}
+    return [p for u in subterms(term) if isinstance(u, Lam) for p in u.params if p not in states]
 
 
 def _maps(kind: Type) -> Iterator[Map]:
@@ -186,10 +246,11 @@ def _maps(kind: Type) -> Iterator[Map]:
 
 
 @cache
-def _aliases() -> dict[tuple[str, tuple[Symmetry, ...]], str]:
+def _aliases() -> dict[tuple[str, tuple[Symmetry, ...], bool], str]:
     """The names that the language itself gives to map types, by what they stand for."""
     kinds = Kinds((), Ranges())
-    return {(_written(space.kind), kinds.symmetries[name]): name for name, space in kinds.spaces.items()}
+    spaces = kinds.spaces.items()
+    return {(_written(space.kind), kinds.symmetries[name], space.definite): name for name, space in spaces}
 
 
 def _written(kind: TypeExpr) -> str:

@@ -46,7 +46,7 @@ from combdiff.notation.matrix.network import (
 from combdiff.notation.matrix.slots import of_more_slots, tensor_terms, unfolded
 from combdiff.notation.matrix.tensors import RELATIONS, Arrangement, arrangements, sum_arrangements
 from combdiff.simplify.contraction.egraph import session
-from combdiff.terms.nodes import ALONG, MATRICES, OF_MATRICES
+from combdiff.terms.nodes import ALONG, MATRICES, OF_MATRICES, TURNING
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     ONE,
@@ -245,7 +245,8 @@ class Drafting:
             number = self.numbered[term, legs] = len(self.atoms)
             self.atoms.append(made)
             symmetries = term.type.symmetries if isinstance(term.type, Map) and isinstance(term, Var) else ()
-            symmetries = laws_of_matrix(term, {}, ()) if isinstance(term, Reduce) else symmetries
+            if isinstance(term, Reduce) and term.kind in TURNING:
+                symmetries = laws_of_matrix(term, {}, ())
             for law, holds in (
                 ("Real", not is_complex(term.type)),
                 ("Symmetric", SYMMETRIC in symmetries),

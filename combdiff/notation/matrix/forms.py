@@ -19,7 +19,7 @@ from combdiff.notation.matrix.expr import Adjoint, Leaf, MatrixExpr, Number, Pow
 from combdiff.notation.matrix.network import NoMatrixFormError
 from combdiff.notation.matrix.parts import parts, rebuilt
 from combdiff.notation.matrix.reading import readable
-from combdiff.terms.terms import Lam, Let, Term, Tuple, Var, subterms
+from combdiff.terms.terms import Lam, Let, Loop, Term, Tuple, Var, subterms
 from combdiff.terms.types import HERMITIAN, SYMMETRIC, Map, Symmetry
 from combdiff.terms.types import Number as NumberType
 
@@ -104,7 +104,9 @@ def _without_turns(expr: MatrixExpr, known: Mapping[Var, Sequence[Symmetry]]) ->
 
 
 def forms_found(*terms: Term) -> dict[Term, MatrixExpr]:
-    """The same before they are held against their terms."""
+    """The same before they are held against their terms; none beside loops, whose states a matrix would be made of."""
+    if any(isinstance(u, Loop) for term in terms for u in subterms(term)):
+        return {}
     units = list(dict.fromkeys(unit for term in terms for unit in _units(term)))
     return {unit: found for unit, found in zip(units, matrix_forms(units), strict=True) if found is not None}
 

@@ -32,6 +32,7 @@ class Notation:
     norm: str
     frobenius: str
     at_most: str
+    less: str
     reciprocal: str
     divided: str
     khatri_rao: str
@@ -81,6 +82,7 @@ TEXT = Notation(
     norm="‖{}‖",
     frobenius="‖{}‖",
     at_most="[{} ≤ {}]",
+    less="[{} < {}]",
     reciprocal="{}⁺",
     divided="{} ⊘ {}",
     khatri_rao="{} ⊙ {}",
@@ -138,6 +140,7 @@ LATEX = Notation(
     norm=r"\lVert {} \rVert",
     frobenius=r"\lVert {} \rVert_{{F}}",
     at_most=r"\left[{} \le {}\right]",
+    less=r"\left[{} < {}\right]",
     reciprocal="{}^{{+}}",
     divided=r"{} \oslash {}",
     khatri_rao=r"{} \odot {}",

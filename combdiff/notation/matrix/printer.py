@@ -44,7 +44,7 @@ from combdiff.notation.matrix.expr import (
 )
 from combdiff.notation.matrix.notation import LATEX, TEXT, Notation, pattern_of, quoted
 from combdiff.notation.matrix.reading import is_column, is_number
-from combdiff.terms.terms import MINUS_ONE, ONE, Call, Const, Diff, Lam, Term, Var, mul, number
+from combdiff.terms.terms import MINUS_ONE, ONE, ZERO, Call, Const, Diff, Lam, Term, Var, mul, number
 
 
 def algebra_text(expr: MatrixExpr, scope: Scope | None = None) -> str:
@@ -212,7 +212,7 @@ class _Printer:
                 norm = n.norm if is_column(of) else n.frobenius
                 return self._filled(norm, self.write(of, SUM)), ATOM
             case AtMost(left, right):
-                return n.at_most.format(self.write(left, SUM), self.write(right, SUM)), ATOM
+                return self._compared(left, right), ATOM
             case Reciprocal(of):
                 return n.reciprocal.format(self.write(of, ATOM)), POSTFIX
             case Vec(of):
@@ -226,6 +226,14 @@ class _Printer:
                 return f"{self.write(tensor, POSTFIX)}{sign}{self.write(of, PRODUCT)}", ENTRYWISE
             case _:
                 return self._constant(expr)
+
+    def _compared(self, left: MatrixExpr, right: MatrixExpr) -> str:
+        """[a ≤ b], or [b < a] for what is 1 where a ≤ b does not hold."""
+        match left, right:
+            case AtMost(low, high), Number(zero) if zero == ZERO:
+                return self.notation.less.format(self.write(high, SUM), self.write(low, SUM))
+            case _:
+                return self.notation.at_most.format(self.write(left, SUM), self.write(right, SUM))
 
     def _constant(self, expr: MatrixExpr) -> Piece:
         n = self.notation

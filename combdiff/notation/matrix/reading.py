@@ -40,7 +40,7 @@ from combdiff.notation.matrix.expr import (
 )
 from combdiff.notation.matrix.factors import cancelled, collected, gathered
 from combdiff.notation.matrix.parts import is_real, nodes, parts, rebuilt
-from combdiff.terms.nodes import MATRICES
+from combdiff.terms.nodes import MATRICES, TURNING
 from combdiff.terms.terms import MINUS_ONE, ONE, TWO, Const, number
 from combdiff.terms.types import HERMITIAN, SYMMETRIC, Map
 
@@ -151,7 +151,7 @@ def _transposed_within(expr: MatrixExpr) -> MatrixExpr | None:
         case Conjugate(of):
             return Adjoint(of)
         case OfMatrix(name, of) if name in MATRICES:
-            return OfMatrix(name, transposed(of))
+            return OfMatrix(name, transposed(of)) if name in TURNING else None
         case Identity() | Number() | Diag() | Norm() | OfMatrix() | Trace():
             return expr
         case Leaf(var) if isinstance(var.kind, Map) and SYMMETRIC in var.kind.symmetries:

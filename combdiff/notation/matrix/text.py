@@ -12,8 +12,9 @@ from combdiff.notation.matrix.forms import forms_within, is_unit
 from combdiff.notation.matrix.notation import TEXT
 from combdiff.notation.matrix.notes import named_in, notes, with_names
 from combdiff.notation.matrix.printer import algebra_text
+from combdiff.notation.page import without_needless_re
 from combdiff.notation.signs import text_signs
-from combdiff.terms.terms import Lam, Let, Term, Tuple
+from combdiff.terms.terms import Lam, Let, Loop, Term, Tuple
 
 
 def matrix_text(term: Term) -> str:
@@ -26,6 +27,7 @@ def matrix_text(term: Term) -> str:
     >>> matrix_text(Lam((x,), Lam((i,), mul(number(2), App(x, (i,))))))
     '2 x'
     """
+    term = without_needless_re(term)
     result = _Result(forms_within(term))
     lines = [result.text(term, Scope(str, signs=text_signs(term)).bind(sorted(term.free, key=lambda v: v.uid)))]
     return "\n".join([*lines, *(f"where {clause}" for clause in result.clauses())])
@@ -52,6 +54,8 @@ class _Result:
                 scope = with_names(found, scope)
                 self.used.append((found, scope))
                 return algebra_text(found, scope)
+            case Let(bindings, _) if any(isinstance(value, Loop) for _, value in bindings):
+                return in_language(term, scope.names)
             case Let(bindings, body):
                 lines = []
                 for var, value in bindings:

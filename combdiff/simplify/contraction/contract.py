@@ -16,7 +16,7 @@ from combdiff.simplify.contraction.translation import Translation
 from combdiff.simplify.unfinished import without_number_sums, written_size
 from combdiff.terms.network import addends
 from combdiff.terms.terms import Delta, Sum, Term, add, alpha_equal, children, subterms
-from combdiff.terms.types import COMPLEX, REAL
+from combdiff.terms.types import COMPLEX, is_real
 
 FAMILIES = ("terms", "substitute", "index", "algebra", "contract", "conjugate")
 
@@ -68,7 +68,7 @@ def _waits_on_a_line(t: Term) -> bool:
     """Whether a sum over real numbers still has a δ to meet."""
     return any(
         isinstance(u, Sum)
-        and any(v.kind == REAL for v in u.indices)
+        and any(is_real(v.kind) for v in u.indices)
         and any(isinstance(d, Delta) and not d.free.isdisjoint(u.indices) for d in subterms(u.body))
         for u in subterms(t)
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from combdiff.terms.conditions.guards import Condition, is_finite, under
+from combdiff.terms.conditions.needed import sizes_read
 from combdiff.terms.conditions.ordering import form_of, range_of
 from combdiff.terms.terms import (
     Const,
@@ -41,7 +42,7 @@ def solved_within_ranges(t: Term, read: Mapping[Domain, int] | None = None) -> T
     """`t` with every δ solved that compares indices of one plain range, a few places apart, or by other indices.
 
     Or an index and an entry that exists, for the program has no value below the sizes in `read`: Σ_i δ(0, i, e(i)) is
-    e(0) if the program reads an entry 0 of the range.
+    e(0) if the program reads an entry 0 of the range, or if e does.
 
     >>> from combdiff.terms.terms import MINUS_ONE, ONE, App, fresh, indicator
     >>> from combdiff.terms.types import REAL, Domain, Map
@@ -74,7 +75,7 @@ def _solved(indices: Sequence[Var], body: Term, read: Mapping[Domain, int]) -> T
     for met, rest in _deltas(body):
         for i in indices:
             place = _solution(met, i)
-            if place is None or (isinstance(place, Const) and not _exists(place, i, read)):
+            if place is None or (isinstance(place, Const) and not _exists(place, i, read, rest)):
                 continue
             left = [v for v in indices if v is not i]
             inner = substitute(rest, {i: place})
@@ -137,10 +138,12 @@ def _is_contractable(i: Var) -> bool:
     return isinstance(i.kind, Index) and i.kind.domain is not None and i.kind.domain.contractable
 
 
-def _exists(place: Const, i: Var, read: Mapping[Domain, int]) -> bool:
-    """Whether a number is a value of i wherever the program has a value."""
+def _exists(place: Const, i: Var, read: Mapping[Domain, int], body: Term) -> bool:
+    """Whether a number is a value of i wherever the program, or the body of the sum, has a value."""
     domain = i.kind.domain if isinstance(i.kind, Index) else None
-    return domain is not None and domain.plain and 0 <= place.real < read.get(domain, 0)
+    if domain is None or not domain.plain or place.real < 0:
+        return False
+    return place.real < read.get(domain, 0) or place.real < sizes_read(body).get(domain, 0)
 
 
 def in_range(i: Var, place: Term) -> list[Condition]:

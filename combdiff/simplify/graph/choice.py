@@ -26,7 +26,7 @@ from combdiff.simplify.graph.laws.reassociate import reassociate
 from combdiff.simplify.graph.naming import Naming, signed_and_named
 from combdiff.simplify.graph.reading import Reader
 from combdiff.simplify.graph.writing import Writer
-from combdiff.terms.terms import Lam, Term, Var, fresh, tuple_of
+from combdiff.terms.terms import Lam, Loop, Term, Var, fresh, tuple_of
 from combdiff.terms.types import Index, Number, Type
 
 ROUNDS = 8
@@ -90,7 +90,8 @@ class Choice:
         """Read all values into the graph."""
         for n, value in enumerate([*(value for _, value in self.bindings), *self.results]):
             entry = value.body if isinstance(value, Lam) else value
-            indexed = not isinstance(value, Lam) or all(isinstance(p.kind, Index) for p in value.params)
+            indexed = isinstance(value, Lam) and all(isinstance(p.kind, Index) for p in value.params)
+            indexed = indexed or not isinstance(value, Lam | Loop)
             root: Ref | None = None
             if indexed and isinstance(entry.type, Number) and self.is_open(n):
                 try:

@@ -380,7 +380,7 @@ class Naming:
         term = spelling.term
         if _is_entry_of_a_reduction(term):
             return True
-        if not isinstance(term, Call) or term.primitive in LINEAR:
+        if not isinstance(term, Call) or term.primitive in LINEAR | _CHEAP:
             return False
         for r in spelling.holes.values():
             best = self.chosen.best.get(self.graph.holder(r.of), NONE).term_node
@@ -393,6 +393,9 @@ def _is_entry_of_a_reduction(t: Term) -> bool:
     """Whether it is an entry of a softmax, which nobody computes twice, and not one of A⁻¹, as short as a name."""
     return isinstance(t, App) and isinstance(t.function, Reduce) and bool(t.args) and not is_of_a_name(t.function)
 
+
+_CHEAP = frozenset({"abs", "abs2", "sign", "floor", "ceil", "round"})
+"""Functions whose value costs no more than the product around it."""
 
 LETTERS = {0: "tsac", 1: "vwuyz"}
 MATRICES = "PQSWYZ"

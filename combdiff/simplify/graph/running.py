@@ -21,7 +21,7 @@ from combdiff.simplify.graph.extraction import NONE, Extraction
 from combdiff.simplify.graph.graph import BOUND, Con, Graph, Leaf, Lin, Node
 from combdiff.simplify.graph.naming import Naming
 from combdiff.simplify.graph.reading import Reader
-from combdiff.simplify.known import is_function
+from combdiff.simplify.known import is_opaque
 from combdiff.terms.conditions.comparing import is_mark
 from combdiff.terms.terms import Add, App, Call, Lam, Mul, Pow, Term, Var, let, subterms, tuple_of
 from combdiff.terms.types import Domain, Index, Type
@@ -166,7 +166,7 @@ class AllForms:
     ) -> AllForms | None:
         """Those of a result; None where the budget ends before they are found."""
         reader = Reader(Graph(), {*params}, {}, frozenset(), budget)
-        kept = {var for var, value in bindings if is_function(value) or is_implicit(value)}
+        kept = {var for var, value in bindings if is_opaque(value) or is_implicit(value)}
         choice = Choice(reader, [*bindings], [*outputs], kept, {}, budget)
         try:
             choice.read()

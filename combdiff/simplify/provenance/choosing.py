@@ -22,6 +22,7 @@ from combdiff.terms.terms import (
     App,
     Const,
     Lam,
+    Let,
     Mul,
     Sum,
     Term,
@@ -58,6 +59,30 @@ def choice_words(before: Lam, after: Lam, unused: Sequence[str], families: Mappi
 
 
 def order_words(before: Lam, after: Lam, unused: Sequence[str]) -> list[str]:
+    """What numbered values are called, and by which symmetries entries are read in another order of slots."""
+    letters = dict(_renamed(before, after))
+    old, new = shown_values(before), shown_values(after)
+    called = [f"{old[v].called} is called {new[w].called}" for v, w in letters.items()]
+    before = _with_names(before, letters)
+    return [*called, *_symmetries_of_order(before, after, unused)]
+
+
+def _renamed(before: Lam, after: Lam) -> Iterator[tuple[Var, Var]]:
+    """The values whose names are new."""
+    if isinstance(before.body, Let) and isinstance(after.body, Let):
+        for (old, _), (new, _) in zip(before.body.bindings, after.body.bindings, strict=False):
+            if old.name != new.name:
+                yield old, new
+
+
+def _with_names(f: Lam, names: Mapping[Var, Var]) -> Lam:
+    if not names or not isinstance(f.body, Let):
+        return f
+    bindings = tuple((names.get(var, var), substitute(value, names)) for var, value in f.body.bindings)
+    return Lam(f.params, Let(bindings, substitute(f.body.body, names)))
+
+
+def _symmetries_of_order(before: Lam, after: Lam, unused: Sequence[str]) -> list[str]:
     """By which symmetries entries are read in another order of slots than before, where anything but order changed."""
     budget = Budget.of(SECONDS)
     laws = known_laws(before, unused, budget)

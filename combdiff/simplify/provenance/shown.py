@@ -6,9 +6,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from combdiff.language.printing.printer import Printer, opened
-from combdiff.simplify.known import is_function
+from combdiff.simplify.known import is_opaque
 from combdiff.terms.network import addends
-from combdiff.terms.terms import Lam, Let, Sum, Term, Tuple, Var, children
+from combdiff.terms.terms import Lam, Let, Loop, Sum, Term, Tuple, Var, children
 
 LONGEST = 60
 """Signs of a formula that stands within a sentence."""
@@ -25,7 +25,7 @@ class Shown:
     @property
     def entry(self) -> Term:
         """What stands in the slots of the value."""
-        return self.value.body if isinstance(self.value, Lam) and not is_function(self.value) else self.value
+        return self.value.body if isinstance(self.value, Lam) and not is_opaque(self.value) else self.value
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -57,6 +57,9 @@ def shown_values(f: Term) -> dict[Var | int, Shown]:
     while isinstance(f, Let):
         for var, value in f.bindings:
             inner = printer.binding([var])
+            if isinstance(value, Loop):
+                printer = inner
+                continue
             found[var] = _shown(inner.names[var], value, printer)
             printer = inner
         f = f.body
@@ -67,7 +70,7 @@ def shown_values(f: Term) -> dict[Var | int, Shown]:
 
 
 def _shown(called: str, value: Term, printer: Printer) -> Shown:
-    slots = value.params if isinstance(value, Lam) and not is_function(value) else ()
+    slots = value.params if isinstance(value, Lam) and not is_opaque(value) else ()
     return Shown(called, value, printer.binding(slots))
 
 

@@ -28,6 +28,7 @@ from combdiff.terms.terms import (
     Indicator,
     Lam,
     Let,
+    Loop,
     Mul,
     Pow,
     Proj,
@@ -138,7 +139,7 @@ class Finite:
             case Pow(base, Const()):
                 return self.least(base) > 0
             case Call("exp", (u,)):
-                return self.least(_negated(u)) >= 0
+                return self.least(negated(u)) >= 0
             case Call("sqrt" | "log", (u,)):
                 return self.least(u) > 0
             case Call(name, (u, *_)):
@@ -146,7 +147,7 @@ class Finite:
                 return finite == "numbers" or (finite == "reals" and not is_complex(u.type))
             case Reduce(kind):
                 return kind in ("prod", *PLACES) or t.mark == ONE
-            case Pow() | App() | Diff():
+            case Pow() | App() | Diff() | Loop():
                 return False
             case _:
                 return True
@@ -155,7 +156,7 @@ class Finite:
         """The base of a power that has no exponent below 0 under the condition around it: x of [1 ≤ i] x^(i − 1)."""
         match t:
             case Indicator(left, right, Pow(base, n) | Conj(Pow(base, n))) if is_whole(n):
-                return base if self.least(add(n, left, _negated(right))) >= 0 else None
+                return base if self.least(add(n, left, negated(right))) >= 0 else None
             case _:
                 return None
 
@@ -291,9 +292,10 @@ def _parts(t: Term) -> tuple[Term, ...]:
             return ()
 
 
-def _negated(t: Term) -> Term:
+def negated(t: Term) -> Term:
+    """The negative, of each term of a sum."""
     if isinstance(t, Add):
-        return add(*map(_negated, t.terms))
+        return add(*map(negated, t.terms))
     c, rest = split_coefficient(t)
     return mul(Const(-c.real, -c.imag), rest)
 

@@ -145,6 +145,10 @@ def range_of(v: Term) -> tuple[Form, Form] | None:
         return None
     if domain.symmetric and domain.lower is None:
         return None
+    if domain.of is not None:
+        known, behind = domain.of.count, Fraction(domain.less + 1)
+        last = Form({size(domain.of): Fraction(1)}, -behind) if known is None else Form({}, known - behind)
+        return Form({}, Fraction(0)), last
     first = Form({}, Fraction(domain.lower or 0))
     if domain.upper is not None:
         return first, Form({}, Fraction(domain.upper))

@@ -89,7 +89,7 @@ def _meets(factor: Term, powers: dict[Term, int], minus: Opposite) -> bool:
                 for other in [*powers]
                 for sign, made in _beside_sigmoid(other, t, into)
             )
-        case Call("cosh", (t,)) if not is_complex(t.type):
+        case Call("cosh", (t,)):
             return _shift(powers, Law(Call("sinh", (t,)), factor, -1, Call("tanh", (t,))))
         case _:
             return False

@@ -1,5 +1,6 @@
 """Stable forms of sums of exponentials: logsumexp for log Σ exp(e), softmax for exp(e)/Σ exp(e).
 
+The logarithm of a determinant in a product or a power goes by sign and logarithm, too: log(det(A)²) is 2 logabsdet(A).
 As they are written they overflow where their values do not. All holds for real numbers only. A program is rewritten
 before it is differentiated, so that its derivatives are stable, too. Definitions are written out where a law needs it.
 """
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import islice, product
 
 from combdiff.terms.alpha import alpha_equal
@@ -18,6 +20,7 @@ from combdiff.terms.laws.opening import opened
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,
+    TWO,
     Add,
     App,
     Call,
@@ -63,13 +66,17 @@ def with_softmax(program: Term) -> Term:
     >>> print(expression_text(with_softmax(program)))
     (x::RV) -> k -> x(k) - logsumexp(j, x(j))
     """
-    if not any(isinstance(t, Call) and t.primitive == "exp" for t in subterms(program)):
+    if not any(map(_may_overflow, subterms(program))):
         return program
     values: dict[Var, Term] = {}
     bindings = [b for t in subterms(program) if isinstance(t, Let) for b in t.bindings]
     while more := [(v, e) for v, e in bindings if v not in values and _is_of_exponentials(e, values)]:
         values.update(more)
     return Traverser(lambda t: _without_unread(_stable(t, values)))(program)
+
+
+def _may_overflow(t: Term) -> bool:
+    return (isinstance(t, Call) and t.primitive == "exp") or (isinstance(t, Reduce) and t.kind == "det")
 
 
 def _stable(t: Term, values: Mapping[Var, Term]) -> Term:
@@ -93,7 +100,7 @@ def _in_place(t: Term) -> Term:
 
 
 def logarithm(t: Term, positive: bool = False) -> Term | None:
-    """log(t) by log Σ exp; None if no sum of exponentials stands in it, or, if that is asked for, none above 0.
+    """log(t) by log Σ exp and log det; None if neither stands in t, or if t is to be at least 0, and may be below.
 
     >>> from combdiff.terms.terms import fresh
     >>> from combdiff.terms.types import REAL, Domain
@@ -114,36 +121,93 @@ def logarithm(t: Term, positive: bool = False) -> Term | None:
         case Add((a, b)) if ONE in (a, b):
             inner = logarithm(b if a == ONE else a, positive=True)
             return None if inner is None else softplus(inner)
-        case Pow(base, Const() as n) if n.is_integer:
-            inner = logarithm(base, positive or not n.real % 2)
-            return None if inner is None else mul(n, inner)
+        case Call("exp", (u,)):
+            return u
+        case Reduce("prod", _):
+            return _of_all(t, positive)
+        case Reduce("det", of):
+            return None if positive else Reduce("logdet", of)
+        case Call("abs" | "abs2" as name, (Reduce("det", of),)):
+            return mul(ONE if name == "abs" else TWO, Reduce("logabsdet", of))
+        case Call("sqrt", (u,)) | Pow(u, Const()):
+            return _of_power(t, u, positive)
         case Mul(factors):
             return _of_product(factors, positive)
         case _:
             return None
 
 
+def _of_power(t: Term, base: Term, positive: bool) -> Term | None:
+    """log(uⁿ) is n log |u| for an even n; what has a power with a fraction is not below 0."""
+    match t:
+        case Pow(_, Const() as n) if n.is_integer and not n.real % 2:
+            return _times(n, logarithm(call("abs", base), positive=True))
+        case Pow(_, Const() as n) if not n.imag:
+            return _times(n, logarithm(base, positive and n.is_integer))
+        case Call("sqrt", _):
+            return _times(number(Fraction(1, 2)), logarithm(base))
+        case _:
+            return None
+
+
+def _times(n: Const, logarithm_: Term | None) -> Term | None:
+    return None if logarithm_ is None else mul(n, logarithm_)
+
+
 def _of_product(factors: Sequence[Term], positive: bool) -> Term | None:
     """log(u Σ exp(e)) is log u + logsumexp(e) for a real u, which is not negative if weights may be."""
     logarithms = {f: logarithm(f, positive=True) for f in factors}
     unknown = [f for f, found in logarithms.items() if found is None and not at_least_zero(f)]
-    if len(unknown) == 1 and not positive:
+    if unknown and positive:
+        return None
+    if len(unknown) == 1:
         logarithms[unknown[0]] = logarithm(unknown[0])
+    elif (joined := _of_signed(unknown)) is not None:
+        logarithms = {f: found for f, found in logarithms.items() if f not in unknown} | {mul(*unknown): joined}
     if all(found is None for found in logarithms.values()):
         return None
-    parts, rest = [], []
-    for f, found in logarithms.items():
-        match f:
-            case _ if found is not None:
-                parts.append(found)
-            case Call("exp", (u,)):
-                parts.append(u)
-            case _:
-                rest.append(f)
-    outside = mul(*rest)
-    # a number in front of a quotient by a size: log(1/n) is −log n
-    logarithm_outside = neg(call("log", power(outside, MINUS_ONE))) if _is_inverse(outside) else call("log", outside)
-    return add(*parts) if outside == ONE else add(*parts, logarithm_outside)
+    outside = mul(*(f for f, found in logarithms.items() if found is None))
+    parts = [found for found in logarithms.values() if found is not None]
+    return add(*parts) if outside == ONE else add(*parts, _plain(outside))
+
+
+def _plain(t: Term) -> Term:
+    """log(t) without these laws; log(1/n) is −log n, as in a quotient by a size."""
+    is_inverse = isinstance(t, Pow) and isinstance(t.exponent, Const) and t.exponent.real < 0
+    return neg(call("log", power(t, MINUS_ONE))) if is_inverse else call("log", t)
+
+
+def _of_all(t: Reduce, positive: bool) -> Term | None:
+    """log Π exp(u) v is Σ u + log Π v: a product of densities underflows, as its logarithm does not.
+
+    What is known to be 0 at least is taken out, too, as its logarithm.
+    """
+    conditions, mark = unguarded(t.mark)
+    guard, core = unguarded(t.body)
+    logarithms = {
+        f: _plain(f) if found is None and at_least_zero(f) else found
+        for f in factors_of(core)
+        for found in (logarithm(f, positive=True),)
+    }
+    known = [found for found in logarithms.values() if found is not None]
+    if not known or mark != ONE or is_complex(core.type) or not all(c in conditions for c in guard):
+        return None
+    added = total(t.indices, under(conditions, add(*known)))
+    rest = mul(*(f for f, found in logarithms.items() if found is None))
+    left = reduction("prod", t.indices, t.mark, under(guard, rest))
+    if positive and not at_least_zero(rest):
+        return None
+    return added if rest == ONE else add(added, _plain(left))
+
+
+def _of_signed(factors: Sequence[Term]) -> Term | None:
+    """log(u Σ w exp(e)), where the two factors may both be below 0: the one that is no exponential is a weight."""
+    sums = [(f, found) for f in factors if (found := _Exponentials.of(f)) is not None]
+    if len(sums) != 1:
+        return None
+    ((own, found),) = sums
+    outside = mul(found.outside, *(f for f in factors if f != own))
+    return None if is_complex(outside.type) else replace(found, outside=outside).logarithm()
 
 
 def _is_inverse(t: Term) -> bool:
@@ -269,7 +333,7 @@ def _candidates(index: Var, within: Term, other: Term) -> Iterator[Term]:
 
 def _shared(t: Term) -> Term | None:
     """A product with the inverse of a sum of exponentials beside one of them."""
-    factors = factors_of(t)
+    factors = [g for f in factors_of(t) for g in _without_number(f)]
     for n, f in enumerate(factors):
         match f:
             case Pow(Sum() as below, Const() as m) if m.is_integer and m.real < 0:
@@ -291,6 +355,15 @@ def _shared(t: Term) -> Term | None:
                 made = mul(*above[:k], *above[k + 1 :], *left, power(share, number(shares)))
                 return _shared(made) or made
     return None
+
+
+def _without_number(f: Term) -> tuple[Term, ...]:
+    """1/(2 Σ …) as 1/2 and 1/Σ …"""
+    match f:
+        case Pow(Mul((Const() as c, Sum() as below)), Const() as m) if m.is_integer:
+            return power(c, m), power(below, m)
+        case _:
+            return (f,)
 
 
 def _is_count(t: Term) -> bool:
@@ -316,9 +389,9 @@ def _exponential(t: Term) -> Term | None:
 def _is_of_exponentials(value: Term, values: Mapping[Var, Term]) -> bool:
     """Whether a definition is an exponential, a sum of such, or a product with one."""
     match value.body if isinstance(value, Lam) else value:
-        case Call("exp", _) | Reduce("logsumexp" | "softmax", _) | App(Reduce("softmax"), _):
+        case Call("exp", _) | Reduce("logsumexp" | "softmax" | "det", _) | App(Reduce("softmax"), _):
             return True
-        case Call("log", (u,)):
+        case Call("log" | "abs" | "abs2" | "sqrt", (u,)):
             return _is_of_exponentials(u, values)
         case Mul(factors):
             return any(_is_of_exponentials(f, values) for f in factors)

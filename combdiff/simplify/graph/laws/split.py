@@ -16,6 +16,9 @@ from combdiff.simplify.graph.graph import Graph, Ref
 LONGEST = 7
 """Factors of a product that is split in all ways: one of seven that all hang together has 966 splits."""
 
+LONGEST_AT_ONE_PLACE = 4
+"""The same for factors that all depend on the same indices, whose order matters to nothing but what is shared."""
+
 
 def split(graph: Graph, refs: Sequence[Ref], is_open: Collection[int], one: Ref) -> Ref:
     """Σ over the labels that are not in `is_open` of the product of `refs`, with all its splits; `one` is for none.
@@ -35,7 +38,13 @@ def split(graph: Graph, refs: Sequence[Ref], is_open: Collection[int], one: Ref)
     factors[0] = factors[0].times(one.number)
     if len(factors) > LONGEST:
         factors = _scalars_together(graph, factors)
-    return (_every_way if len(factors) <= LONGEST else _one_by_one)(graph, factors, frozenset(is_open))
+    longest = LONGEST_AT_ONE_PLACE if _at_one_place(factors) else LONGEST
+    return (_every_way if len(factors) <= longest else _one_by_one)(graph, factors, frozenset(is_open))
+
+
+def _at_one_place(factors: Sequence[Ref]) -> bool:
+    """Whether all factors that have labels have the same: no order of such a product costs less than another."""
+    return len({held for held in _labels(factors) if held}) <= 1
 
 
 def _scalars_together(graph: Graph, factors: Sequence[Ref]) -> list[Ref]:

@@ -161,7 +161,7 @@ def looped(group: Group, width: int, block: Domain) -> Loop:
     own = block if width > 1 else None
     for step, cut in group.cuts.items():
         operands = tuple(
-            o if axis is None else parts[o] if o in parts else _slice(make, o, axis, block, own, group.elsewhere)
+            o if axis is None else parts[o] if o in parts else sliced(make, o, axis, block, own, group.elsewhere)
             for o, axis in zip(step.operands, cut.slices, strict=True)
         )
         parts[step] = part(make, step, cut, operands, own)
@@ -169,14 +169,14 @@ def looped(group: Group, width: int, block: Domain) -> Loop:
     return Loop(group.domain, width, block, members)
 
 
-def _slice(
+def sliced(
     make: Builder, array: Step, axis: int, block: Domain, own: Domain | None, elsewhere: Collection[Step]
 ) -> Step:
     """A slice of an array from outside; of a view or a conjugate, which is perhaps never made, that of a slice."""
     if isinstance(array.op, ops.View | ops.Conj) and not isinstance(array.op, ops.Item) and array not in elsewhere:
         found = next((c for c in cuts(array) if c.axis == axis), None)
         if found is not None and found.slices[0] is not None:
-            inside = _slice(make, array.operands[0], found.slices[0], block, own, elsewhere)
+            inside = sliced(make, array.operands[0], found.slices[0], block, own, elsewhere)
             return part(make, array, found, (inside,), own)
     kept = (own,) if own is not None else ()
     domains = (*array.domains[:axis], *kept, *array.domains[axis + 1 :])

@@ -1,4 +1,4 @@
-"""What is large is read once, and what is made on the way stays small: the loops that pay (`loops.py`) go into a plan.
+"""What is large is read once, and what is made on the way stays small: the loops that pay (`blocks.py`) go into a plan.
 
 one pass    J(p, q) = Σ V(p, q, r, s) P(r, s) and K(p, q) = Σ V(p, r, s, q) P(r, s) each read all of V from memory;
             in a loop over p both are computed while V[p] is in the cache, and no more than V[p] is ever transposed
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from combdiff.arrays import ops
 from combdiff.arrays.cuts import Cut, cuts
 from combdiff.arrays.layouts import BY_SLABS, placement
-from combdiff.arrays.passes.loops import Group, array_bytes, grown, with_loop
+from combdiff.arrays.passes.loops.blocks import Group, array_bytes, grown, with_loop
 from combdiff.arrays.plan import Plan, Step
 
 
@@ -130,10 +130,17 @@ def _width(plan: Plan, group: Group, costs: Costs) -> int:
 
 
 def _becomes_vector(step: Step, cut: Cut) -> bool:
-    """Whether a product of matrices is cut into products of one of them with vectors."""
-    if not isinstance(step.op, ops.Tensordot):
-        return False
-    free = [o.rank - len(over) for o, over in zip(step.operands, step.op.axes, strict=True)]
+    """Whether a product of matrices is cut into products of one of them with vectors; each of a batch is one."""
+    match step.op:
+        case ops.Tensordot():
+            kept: tuple[ops.Row, ...] = step.op.axes
+        case ops.Batched(batch, axes):
+            if any(at in own for own, at in zip(batch, cut.slices, strict=True)):
+                return False
+            kept = tuple((*own, *over) for own, over in zip(batch, axes, strict=True))
+        case _:
+            return False
+    free = [o.rank - len(over) for o, over in zip(step.operands, kept, strict=True)]
     return min(free) > 0 and any(n == 1 and s is not None for n, s in zip(free, cut.slices, strict=True))
 
 

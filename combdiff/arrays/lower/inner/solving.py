@@ -16,9 +16,10 @@ from dataclasses import replace
 from combdiff.arrays import ops
 from combdiff.arrays.lower.argument_names import ArgumentNames, unlike
 from combdiff.arrays.lower.arrays import Arrays, Value
+from combdiff.arrays.lower.inner.spelling import Spelling
 from combdiff.arrays.lower.signature import Result, slots
 from combdiff.arrays.numbers import is_plain
-from combdiff.arrays.plan import Argument, Equation, Plan, Root, Step, ordered
+from combdiff.arrays.plan import Argument, Equation, Plan, Root, Step, ordered, plans_within
 from combdiff.calculus.floating import unfold
 from combdiff.calculus.naming import name_equations
 from combdiff.calculus.reverse import pullback_of
@@ -67,6 +68,8 @@ class Solving(ABC):
         self.equations: dict[Hashable, Step] = {}
         self.common: dict[Type, list[Var]] = {}
         self.starts: list[Argument] = []
+        self.recurrences: dict[Hashable, tuple[Step, Sequence[int]]] = {}
+        self.spelled = Spelling()
 
     @abstractmethod
     def array(self, t: Term) -> Step:
@@ -107,7 +110,7 @@ class Solving(ABC):
         if not isinstance(t.of, Lam):
             return t
         kind = t.of.params[0].kind
-        x, *rows = self.common.setdefault(kind, [fresh("x", kind), *(fresh("r", s) for s in _slot_kinds(kind))])
+        x, *rows = self.common.setdefault(kind, [fresh("x", kind), *(fresh("r", s) for s in slot_kinds(kind))])
         entry = apply(t.of, x)
         return kind, normal_form(apply(entry, *rows) if rows else entry).key
 
@@ -139,7 +142,7 @@ class Solving(ABC):
         """What is an argument: arrays, the functions that are called, and what a size is read off."""
         steps = ordered(outputs)
         called = {s.op.function for s in steps if isinstance(s.op, ops.Unknown)}
-        plans = [s.op.equation.plan for s in steps if isinstance(s.op, Root)]
+        plans = plans_within(steps)
         asked = {a.name: a for plan in plans for a in plan.arguments if a.callable}
         functions = [a for a in arguments if a.callable and a.name in called | asked.keys()]
         functions += [a for name, a in asked.items() if name not in {f.name for f in functions}]
@@ -150,7 +153,7 @@ class Solving(ABC):
         return tuple(a for a in self.starts if a.optional)
 
 
-def _slot_kinds(kind: Type) -> tuple[Type, ...]:
+def slot_kinds(kind: Type) -> tuple[Type, ...]:
     """The types of the slots of a tensor."""
     return kind.params if isinstance(kind, Map) else ()
 

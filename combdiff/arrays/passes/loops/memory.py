@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from combdiff.arrays.cuts import Cut, cuts
 from combdiff.arrays.liveness import Peak, peak, results_of
-from combdiff.arrays.passes.loops import Group, all_loops, grown, looped, ranged
+from combdiff.arrays.passes.loops.blocks import Group, all_loops, grown, looped, ranged
 from combdiff.arrays.plan import Loop, Plan, Step, WaitingError
 from combdiff.errors import BudgetError
 from combdiff.terms.types import Domain

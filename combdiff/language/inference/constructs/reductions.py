@@ -24,8 +24,8 @@ from combdiff.language.vocabulary import INVERSE_ROOT, in_words
 from combdiff.terms import terms
 from combdiff.terms.conditions.comparing import compared
 from combdiff.terms.conditions.guards import under, unguarded
-from combdiff.terms.laws.matrices import MATRIX_FUNCTIONS, applied
-from combdiff.terms.nodes import ALONG
+from combdiff.terms.laws.matrices import applied, kind_of
+from combdiff.terms.nodes import OBLONG, SPECTRAL
 from combdiff.terms.terms import MINUS_ONE, ONE, PLACES, Lam, Reduce, Term, Var, subterms
 from combdiff.terms.types import REAL, Index, Map, entry_range, is_complex
 
@@ -145,25 +145,35 @@ def norm(el: Elaborator, arg: Expr | Ready, scope: Scope) -> Term:
 
 def of_matrix(el: Elaborator, name: str, args: Sequence[Expr | Ready], scope: Scope, span: Span) -> Term:
     """`det(A)`, `inv(A)`, `invsqrtm(A)`; `adjugate(A, K)` is the derivative of `adjugate` at A along K."""
-    if not args or len(args) > (2 if f"{name}_along" in ALONG else 1):
-        raise LanguageError(f"{name} takes a matrix", span=span, remedy=f"write {name}(A), for A::RM or A::CM")
+    if (name != INVERSE_ROOT and kind_of(name, len(args)) is None) or (name == INVERSE_ROOT and len(args) != 1):
+        raise _miscounted(name, span)
     matrix, *along = (_matrix(el, name, arg, scope) for arg in args)
     i, j = matrix.params
-    if along:
-        fit(along[0].type, matrix.type, el.ranges, args[1].span)
-        if not isinstance(terms.lam(matrix.params, matrix.body), Lam):
-            # both have the indices of the one that is written with some
-            own = tuple(terms.fresh(p.name, q.kind) for p, q in zip(along[0].params, matrix.params, strict=True))
-            matrix = Lam(own, terms.apply(matrix, *own))
-            i, j = own
+    for k, arg in zip(along, args[1:], strict=True):
+        for own, other in zip(matrix.params, k.params, strict=True):
+            fit(other.kind, own.kind, el.ranges, arg.span)
+    if along and not isinstance(terms.lam(matrix.params, matrix.body), Lam):
+        # all have the indices of the one that is written with some
+        named = next((k for k in along if isinstance(terms.lam(k.params, k.body), Lam)), along[0])
+        own_ = tuple(terms.fresh(p.name, q.kind) for p, q in zip(named.params, matrix.params, strict=True))
+        matrix = Lam(own_, terms.apply(matrix, *own_))
+        i, j = own_
     if name == INVERSE_ROOT:
         root = applied("sqrtm", matrix)
         name, matrix = "inv", Lam((i, j), terms.apply(root, i, j))
     made = applied(name, matrix, *along)
-    if not MATRIX_FUNCTIONS[name].gives_matrix:
+    if not isinstance(made.type, Map):
         return made
-    own = terms.fresh(i.name, j.kind), terms.fresh(j.name, i.kind)
-    return Lam(own, terms.apply(made, *own))
+    names = (j.name,) if len(made.type.params) == 1 else (i.name, j.name)
+    slots = tuple(terms.fresh(n, kind) for n, kind in zip(names, made.type.params, strict=True))
+    return Lam(slots, terms.apply(made, *slots))
+
+
+def _miscounted(name: str, span: Span) -> LanguageError:
+    if name in SPECTRAL:
+        remedy = f"write {name}(A, (i, j) -> k(j)), for numbers k that belong to the columns of A"
+        return LanguageError(f"{name} takes a matrix and numbers", span=span, remedy=remedy)
+    return LanguageError(f"{name} takes a matrix", span=span, remedy=f"write {name}(A), for A::RM or A::CM")
 
 
 def _matrix(el: Elaborator, name: str, arg: Expr | Ready, scope: Scope) -> Lam:
@@ -176,7 +186,8 @@ def _matrix(el: Elaborator, name: str, arg: Expr | Ready, scope: Scope) -> Lam:
             span=arg.span,
             remedy=f"write {name}(A), or {name}((i, j) -> A(i, j) + B(i, j))",
         )
-    fit(kind.params[1], kind.params[0], el.ranges, arg.span)
+    if name not in OBLONG:
+        fit(kind.params[1], kind.params[0], el.ranges, arg.span)
     names = [p.name for p in f.params] if isinstance(f, Lam) else ["i", "j"]
     i, j = (terms.fresh(n, p) for n, p in zip(names, kind.params, strict=True))
     el.places.update(dict.fromkeys((i, j), arg.span))

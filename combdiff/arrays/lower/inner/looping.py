@@ -1,0 +1,323 @@
+"""Loops over stored states: a step becomes a plan of its own, of the states and of what depends on its number.
+
+    s(t + 1, i) = tanh(Σ_j W(i, j) s(t, j) + Σ_k U(i, k) x(t, k))      a step takes s, the row t of U x, and W
+
+What depends on the number of the step, and on no state, is computed for all steps at once, before the loop; where it
+has more indices than what it is made of, a step computes it, too. A step knows its number as a number only: conditions
+on it are arrays of 0 and 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from combdiff.arrays import ops
+from combdiff.arrays.lower.inner.solving import Solving
+from combdiff.arrays.lower.inner.spelling import Spelling
+from combdiff.arrays.lower.signature import Result, slots
+from combdiff.arrays.plan import Recurrence, Scan, Step
+from combdiff.calculus.naming import is_worth_a_name
+from combdiff.terms.conditions.guards import Condition, Guard, condition_of, is_finite
+from combdiff.terms.inclusion import widened
+from combdiff.terms.schema import reshaped
+from combdiff.terms.terms import (
+    ONE,
+    ZERO,
+    Add,
+    App,
+    Const,
+    Delta,
+    Indicator,
+    Lam,
+    Let,
+    Loop,
+    Mul,
+    Term,
+    Tuple,
+    Var,
+    add,
+    alpha_equal,
+    apply,
+    bound_by,
+    children,
+    factors_of,
+    fresh,
+    indicator,
+    let,
+    mul,
+    rebuild,
+    refreshed,
+    substitute,
+    subterms,
+    total,
+)
+from combdiff.terms.types import REAL, Index, Map, Number, Type, is_complex
+
+
+class Looping(Solving):
+    """The part of a lowering that makes loops; `defined` are the definitions of the program."""
+
+    defined: Sequence[tuple[Var, Term]]
+
+    def looped(self, loop: Loop) -> Step:
+        """The state that a loop asks for, one of the results of the loop of its recurrence."""
+        form = self.spelled.of(loop)
+        made = self.recurrences.get(form)
+        if made is None:
+            loops = [e for _, e in self.defined if isinstance(e, Loop) and self.spelled.of(e) == form]
+            items = sorted({e.item for e in [*loops, loop] if e.kind == "states"})
+            made = self.recurrences[form] = self._scanned(loop, items)
+        step, stored = made
+        number = loop.item if loop.kind == "last" else len(loop.states) + stored.index(loop.item)
+        return self.arrays.builder.step(ops.Item(number), (step,), slots(loop.type), is_complex(loop.type))
+
+    def _scanned(self, loop: Loop, stored: Sequence[int]) -> tuple[Step, Sequence[int]]:
+        """The loop, and the states that it stores, in order."""
+        step = refreshed(loop.step)
+        assert isinstance(step, Lam) and isinstance(loop.start, Tuple), "a step is a map"
+        *states, time = step.params
+        ahead = Ahead(time, {*states})
+        body = ahead.step(step.body)
+        bindings = body.bindings if isinstance(body, Let) else ()
+        items = body.body if isinstance(body, Let) else body
+        assert isinstance(items, Tuple), "a step makes a tuple"
+        following = [widened(e, s.kind) for e, s in zip(items.items, states, strict=True)]
+        whole = let(bindings, Tuple((*following, *(states[n] for n in stored))))
+        captured = sorted((v for v in whole.free if v in self.known), key=lambda v: v.uid)
+        captured = [v for v in captured if v not in states]
+        functions = sorted(
+            (v for v in whole.free if v not in self.known and isinstance(v.kind, Map) and not v.kind.is_array),
+            key=lambda v: v.uid,
+        )
+        own = self._called([*states, *ahead.found, *ahead.fixed, *captured])
+        plan = self.lower(Lam((*own.values(), *functions), substitute(whole, own)), self.unknowns)
+        plan = replace(plan, tupled=True)
+        body_plan = Recurrence(f"step_{states[0].name}", plan, len(states), len(ahead.found))
+        operands = [self.array(widened(e, s.kind)) for e, s in zip(loop.start.items, states, strict=True)]
+        operands += [self.array(e) for e in (*ahead.found.values(), *ahead.fixed.values())]
+        operands += [self.known[v] for v in captured]
+        assert isinstance(time.kind, Index) and time.kind.domain is not None, "a loop runs over a domain"
+        op = Scan(body_plan, time.kind.domain, loop.backward, halting(step))
+        return self.arrays.builder.step(op, tuple(operands), ()), stored
+
+    def _called(self, variables: Sequence[Var]) -> dict[Var, Var]:
+        """The variables of a step, with names that no two have."""
+        own: dict[Var, Var] = {}
+        for v in variables:
+            name = self.argument_names.within(v.name, {w.name for w in own.values()})
+            own[v] = fresh(name, _plain(v.kind))
+        return own
+
+
+def with_loops_once(result: Result) -> Result:
+    """The states of two loops that are one recurrence have one definition, so that what is made of them is one, too."""
+    spelled = Spelling()
+    first: dict[Hashable, Var] = {}
+    same: dict[Var, Term] = {}
+    bindings: list[tuple[Var, Term]] = []
+    for var, value in result.bindings:
+        value = substitute(value, same)
+        if isinstance(value, Loop):
+            key = value.kind, value.item, spelled.of(value)
+            if key in first:
+                same[var] = first[key]
+                continue
+            first[key] = var
+        bindings.append((var, value))
+    outputs = tuple(substitute(t, same) for t in result.outputs)
+    return replace(result, bindings=tuple(bindings), outputs=outputs) if same else result
+
+
+def halting(step: Lam) -> int | None:
+    """The number of the state that stays 0 once it is 0, and with which all states stay as they are.
+
+    A loop that may stop early has such a mark: where it is 0, the conditions on it keep the old states.
+    """
+    states = step.params[:-1]
+    return next((n for n, s in enumerate(states) if s.kind == REAL and _rests(step, {s: ZERO})), None)
+
+
+def _rests(step: Lam, zero: Mapping[Var, Term]) -> bool:
+    """Whether a step leaves all states as they are where some of its variables are 0, and these with them."""
+    known = dict(zero)
+    body = step.body
+    while isinstance(body, Let):
+        for var, value in body.bindings:
+            if not known.keys().isdisjoint(value.free) and _is_zero(found := substitute(value, known)):
+                known[var] = found
+        body = body.body
+    assert isinstance(body, Tuple), "a step makes a tuple"
+    kept = (known.get(s, s) for s in step.params[:-1])
+    return all(_is_same(substitute(e, known), s) for e, s in zip(body.items, kept, strict=True))
+
+
+def _is_zero(t: Term) -> bool:
+    return (t.body if isinstance(t, Lam) else t) == ZERO
+
+
+def _is_same(t: Term, state: Term) -> bool:
+    """Whether the next state is the old one, entry by entry."""
+    return t.body == apply(state, *t.params) if isinstance(t, Lam) else t == state
+
+
+def _plain(kind: Type) -> Type:
+    """The type of an array of which nothing is declared."""
+    return Map(kind.params, kind.result) if isinstance(kind, Map) else kind
+
+
+@dataclass(slots=True)
+class Ahead:
+    """What depends on the number of a step, and on no state: it is computed for all steps before the loop.
+
+    `found` has a variable for each of it, and the map from numbers of steps to it, `fixed` for what is the same in all
+    steps; `moving` are the states, and what is made of them.
+    """
+
+    time: Var
+    moving: set[Var]
+    found: dict[Var, Term] = field(default_factory=dict)
+    fixed: dict[Var, Term] = field(default_factory=dict)
+    guards: Guard = ()
+
+    def step(self, body: Term) -> Term:
+        """What a step does, of the variables in `found` in the place of its number."""
+        if not isinstance(body, Let):
+            return self(body)
+        bindings: list[tuple[Var, Term]] = []
+        known: dict[Var, Term] = {}
+        for var, value in body.bindings:
+            value = substitute(value, known)
+            if value.free.isdisjoint(self.moving) and not isinstance(value, Loop):
+                # it stands where it is used, so that what is made of it is computed ahead, too
+                known[var] = value
+            else:
+                self.moving.add(var)
+                bindings.append((var, self(value)))
+        return let(bindings, self(substitute(body.body, known)))
+
+    def __call__(self, t: Term) -> Term:
+        if isinstance(t, Loop):
+            return Loop(t.kind, t.item, t.backward, self._inner(t), self(t.start))
+        if isinstance(t.type, Number | Index) and t.free.isdisjoint(self.moving) and self._is_ahead(t):
+            return self._named(t)
+        outer = self.guards
+        self.guards = (*outer, *(condition_of(u) for u in factors_of(t) if isinstance(u, Delta | Indicator)))
+        found = self._within(t)
+        self.guards = outer
+        return found
+
+    def _within(self, t: Term) -> Term:
+        """`t` with what is computed ahead in it."""
+        match t:
+            case Lam(params, inner):
+                return Lam(params, self(inner))
+            case Add(parts) | Mul(parts) if not isinstance(t.type, Index):
+                make = add if isinstance(t, Add) else mul
+                still = [u for u in parts if u.free.isdisjoint(self.moving)]
+                if self.time in make(*still).free and len(still) > 1 and self._is_ahead(make(*still)):
+                    return make(self._named(make(*still)), *(self(u) for u in parts if u not in still))
+                return make(*map(self, parts))
+            case Delta(left, right, inner) | Indicator(left, right, inner) if (
+                self.time in left.free | right.free and _is_of_indices(left, right)
+            ):
+                return indicator(ONE, self(condition_of(t).over(ONE)), self(inner))
+            case App(f, args) if any(self.time in a.free for a in args):
+                return self._entry(self(f), args)
+            case Var() | Const():
+                return t
+            case _:
+                return _kept(t, [self(c) for c in children(t)])
+
+    def _inner(self, loop: Loop) -> Term:
+        """The step of a loop in this one, which is given what depends on the number of this step."""
+        assert isinstance(loop.step, Lam), "a step is a map"
+        self.moving.update(loop.step.params)
+        step = self.step(loop.step.body)
+        return Lam(loop.step.params, step)
+
+    def _entry(self, f: Term, args: tuple[Term, ...]) -> Term:
+        """An entry at a place that the number of the step decides: of a row read ahead, or Σ_i δ(i, t, f(i))."""
+        assert isinstance(f.type, Map), "only maps are applied"
+        if f.free.isdisjoint(self.moving) and all(a.free == {self.time} for a in args if self.time in a.free):
+            others = [None if self.time in a.free else fresh("i", k) for a, k in zip(args, f.type.params, strict=True)]
+            row = App(f, tuple(v or a for v, a in zip(others, args, strict=True)))
+            # numbers that a step computes do not keep a place in range
+            named = self._name(self._guarded(row, [g for g in self.guards if g.over(ONE).free.isdisjoint(self.moving)]))
+            assert isinstance(named, App | Var), "an entry of what is read ahead"
+            places = {v: self(a) for v, a in zip(others, args, strict=True) if v is not None}
+            return substitute(named, places)
+        own = [fresh("i", kind) if self.time in a.free else None for a, kind in zip(args, f.type.params, strict=True)]
+        entry: Term = App(f, tuple(v or a for v, a in zip(own, args, strict=True)))
+        for v, a in zip(own, args, strict=True):
+            if v is not None:
+                entry = indicator(ONE, self(Delta(v, a, ONE)), entry)
+        return total([v for v in own if v is not None], entry)
+
+    def _is_ahead(self, t: Term) -> bool:
+        """Whether it is work, takes no more memory than what it is made of, and knows the conditions around it."""
+        if self.time in t.free:
+            if isinstance(t, Delta | Indicator) and t.body == ONE:
+                return True
+            parts = _read_at(t, self.time)
+        elif not is_worth_a_name(t):
+            return False
+        else:
+            parts = (u for u in subterms(t) if isinstance(u, App))
+        most = max((len(_own(u, self.time)) for u in parts), default=0)
+        guarded = self._guarded(t, self.guards)
+        return guarded.free.isdisjoint(self.moving) and len(_own(guarded, self.time)) <= most
+
+    def _guarded(self, t: Term, guards: Sequence[Condition]) -> Term:
+        """`t` under conditions around it, if it may be infinite where they do not hold."""
+        if not is_finite(t):
+            for guard in dict.fromkeys(reversed(guards)):
+                t = guard.over(t)
+        return t
+
+    def _named(self, t: Term) -> Term:
+        return self._name(self._guarded(t, self.guards))
+
+    def _name(self, t: Term) -> Term:
+        own = _own(t, self.time)
+        inside = tuple(fresh(v.name, v.kind) for v in own)
+        number = fresh(self.time.name, self.time.kind)
+        first, kept = ((number,), self.found) if self.time in t.free else ((), self.fixed)
+        value: Term = substitute(t, {self.time: number, **dict(zip(own, inside, strict=True))})
+        value = Lam((*first, *inside), value) if first or inside else value
+        known = next((v for v, e in kept.items() if alpha_equal(e, value)), None)
+        if known is None:
+            kind = REAL if isinstance(t.type, Index) else t.type
+            known = fresh(_name_of(t, self.time), Map(tuple(v.kind for v in own), kind) if own else kind)
+            kept[known] = value
+        return App(known, own) if own else known
+
+
+def _own(t: Term, time: Var) -> tuple[Var, ...]:
+    """The indices, besides the number of the step, that a term depends on."""
+    return tuple(sorted((v for v in t.free if isinstance(v.kind, Index) and v is not time), key=lambda v: v.uid))
+
+
+def _read_at(t: Term, time: Var) -> Iterator[Term]:
+    """The entries that are read where the number of the step says."""
+    for u in subterms(t):
+        if isinstance(u, App) and any(time in a.free for a in u.args):
+            yield u
+
+
+def _is_of_indices(left: Term, right: Term) -> bool:
+    return isinstance(left.type, Index) or isinstance(right.type, Index)
+
+
+def _name_of(t: Term, time: Var) -> str:
+    """What a value at a step is called: x of x(t, i)."""
+    match t:
+        case App(Var(name), _):
+            return f"{name}_{time.name}"
+        case _:
+            return time.name
+
+
+def _kept(t: Term, parts: Sequence[Term]) -> Term:
+    """`t` with other children, its own binders untouched."""
+    return reshaped(t, parts, bound_by(t)) if bound_by(t) else rebuild(t, parts)

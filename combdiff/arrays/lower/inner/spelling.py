@@ -1,0 +1,64 @@
+"""One key for loops through the same states: their steps are spelled definition by definition.
+
+    y = 2 s; z = y + y     a variable for the key of 2 s stands for y, so that z is spelled as its double
+
+Written out, a step would grow with each definition that is used twice, and a loop in a loop with each level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+
+from combdiff.calculus.floating import unfold
+from combdiff.calculus.loops.recurrences import items_of
+from combdiff.canon.canonical import normal_form
+from combdiff.terms.terms import App, Lam, Let, Loop, Term, Tuple, Var, fresh, substitute
+from combdiff.terms.types import Map, Type
+
+
+@dataclass(slots=True)
+class Spelling:
+    """Keys of loops; `placeholders` are the variables that stand for states, and for what has the same key."""
+
+    found: dict[Loop, Hashable] = field(default_factory=dict)
+    placeholders: dict[Hashable, Var] = field(default_factory=dict)
+
+    def of(self, loop: Loop, depth: int = 0) -> Hashable:
+        """The same for two loops through the same states, whatever these are called and the order of their terms.
+
+        `depth` counts the loops around this one, whose states are other placeholders.
+        """
+        key = self.found.get(loop)
+        if key is None:
+            key = self.found[loop] = self._spelled(loop, depth)
+        return key
+
+    def _spelled(self, loop: Loop, depth: int) -> Hashable:
+        assert isinstance(loop.step, Lam), "a step is a map"
+        own = {v: self._stand_in((depth, n), v.kind) for n, v in enumerate(loop.step.params)}
+        first = tuple(self._value(e, depth + 1) for e in items_of(loop.start))
+        return loop.backward, loop.time.kind, self._step(loop.step.body, own, depth + 1), first
+
+    def _step(self, body: Term, own: Mapping[Var, Term], depth: int) -> Hashable:
+        """The keys of what a step makes."""
+        known = dict(own)
+        while isinstance(body, Let):
+            for var, value in body.bindings:
+                known[var] = self._stand_in(self._value(substitute(value, known), depth), var.kind)
+            body = body.body
+        assert isinstance(body, Tuple), "a step makes a tuple"
+        return tuple(self._value(substitute(e, known), depth) for e in body.items)
+
+    def _value(self, value: Term, depth: int) -> Hashable:
+        if isinstance(value, Loop):
+            return value.kind, value.item, self.of(value, depth)
+        value = unfold(value)
+        kind = value.type
+        slots = kind.params if isinstance(kind, Map) else ()
+        rows = tuple(self._stand_in(("row", n), slot) for n, slot in enumerate(slots))
+        form = normal_form(App(value, rows) if rows else value)
+        return kind, form.coefficient, form.key, form.sign
+
+    def _stand_in(self, key: Hashable, kind: Type) -> Var:
+        return self.placeholders.setdefault((key, kind), fresh("v", kind))

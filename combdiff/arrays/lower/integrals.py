@@ -1,0 +1,159 @@
+"""Integrals become finite sums by a quadrature rule, which is an argument of the code: its nodes and its weights.
+
+    ∫₀¹ e(x) dx   is   Σ_k W_k e(X_k)
+
+The rule of an interval `Line` is one array `Line` of two rows, the nodes and the weights. A result that is a function
+on the interval is computed at the nodes; what belongs to the ends follows, all items in one tuple.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from combdiff.errors import UnsupportedError
+from combdiff.terms.terms import (
+    ONE,
+    ZERO,
+    App,
+    Indicator,
+    Lam,
+    Let,
+    Sum,
+    Term,
+    Traverser,
+    Tuple,
+    Var,
+    bound_by,
+    fresh,
+    let,
+    mul,
+    substitute,
+    subterms,
+    total,
+    tuple_of,
+)
+from combdiff.terms.types import REAL, Domain, Index, Interval, Map, interval_of
+
+ROWS = Domain("rows of a rule", declared=True, lower=0, upper=1)
+
+
+@lru_cache(maxsize=1024)
+def rule(interval: Interval) -> Var:
+    """The parameter for the quadrature rule of an interval.
+
+    >>> rule(Interval("Line")).name
+    'Line'
+    """
+    nodes = Index(Domain(f"{interval.name}.2", nodes=interval))
+    return fresh(interval.name, Map((Index(ROWS), nodes), REAL))
+
+
+def with_rules(t: Term) -> Term:
+    """A result as finite sums; the rules are captured, parameters before those of the last group.
+
+    >>> from combdiff.terms.terms import power
+    >>> from combdiff.terms.types import Number
+    >>> line = Number(complex=False, interval=Interval("Line"))
+    >>> x, a = fresh("x", line), fresh("a", REAL)
+    >>> print(with_rules(Lam((a,), total([x], power(x, a)))).params[0].name)
+    Line
+    """
+    intervals = list(dict.fromkeys(_intervals(t)))
+    if not intervals:
+        return t
+    _check_names(t, intervals)
+    return _below_arguments(t, tuple(map(rule, intervals)))
+
+
+def _intervals(t: Term) -> Iterator[Interval]:
+    """The intervals over which something runs: an integral, or a result."""
+    for u in subterms(t):
+        for v in bound_by(u):
+            if (interval := interval_of(v.kind)) is not None:
+                yield interval
+
+
+def _is_point(v: Var) -> bool:
+    return interval_of(v.kind) is not None
+
+
+def _below_arguments(t: Term, rules: tuple[Var, ...]) -> Term:
+    """The rules as parameters before the last ones, and the sums below."""
+    if _takes_arguments(t) and isinstance(t, Lam) and _takes_arguments(t.body):
+        return Lam(t.params, _below_arguments(t.body, rules))
+    return Lam(rules, _flat(Traverser(_visit)(t)))
+
+
+def _flat(t: Term) -> Term:
+    """A result whose items are tuples, as they are at ends, as one tuple of all of them."""
+    match t:
+        case Lam(params, body):
+            return Lam(params, _flat(body))
+        case Let(bindings, body):
+            return let(bindings, _flat(body))
+        case Tuple(items):
+            return tuple_of([e for item in items for e in _leaves(item)])
+        case _:
+            return t
+
+
+def _leaves(item: Term) -> tuple[Term, ...]:
+    return tuple(e for inner in item.items for e in _leaves(inner)) if isinstance(item, Tuple) else (item,)
+
+
+def _takes_arguments(t: Term) -> bool:
+    """Whether it is a map of what a call is given: no array of entries, no function on an interval."""
+    return isinstance(t, Lam) and not all(isinstance(p.kind, Index) or _is_point(p) for p in t.params)
+
+
+def _visit(t: Term) -> Term:
+    match t:
+        case Sum(indices, body) if any(map(_is_point, indices)):
+            _check_no_jump(indices, body)
+            weights = []
+            found: list[Var] = []
+            for v in indices:
+                k, body, weight = _at_nodes(v, body)
+                found.append(k)
+                weights.append(weight)
+            return total(found, mul(*weights, body))
+        case Lam(params, body) if any(map(_is_point, params)):
+            slots: list[Var] = []
+            for v in params:
+                k, body, _ = _at_nodes(v, body)
+                slots.append(k)
+            return Lam(tuple(slots), body)
+        case _:
+            return t
+
+
+def _check_no_jump(indices: Sequence[Var], body: Term) -> None:
+    """A rule for smooth integrands is wrong, in silence, where one jumps."""
+    for v in filter(_is_point, indices):
+        if any(isinstance(u, Indicator) and v in u.left.free | u.right.free for u in subterms(body)):
+            raise UnsupportedError(
+                f"a condition on {v.name} stands under an integral over {v.name}: a rule does not see the jump",
+                remedy="write an integral over a domain of its own for each side; without a jump, max, min, abs, relu",
+            )
+
+
+def _at_nodes(v: Var, body: Term) -> tuple[Var, Term, Term]:
+    """The index of a node in the place of a point, the body there, and the weight."""
+    interval = interval_of(v.kind)
+    if interval is None:
+        return v, body, ONE
+    given = rule(interval)
+    assert isinstance(given.kind, Map), "a rule is an array"
+    k = fresh(v.name, given.kind.params[1])
+    return k, substitute(body, {v: App(given, (ZERO, k))}), App(given, (ONE, k))
+
+
+def _check_names(t: Term, intervals: list[Interval]) -> None:
+    names = {p.name for u in subterms(t) if isinstance(u, Lam) for p in u.params}
+    for interval in intervals:
+        if interval.name in names:
+            raise UnsupportedError(
+                f"{interval.name} is a domain and a parameter, and its rule is an argument of the code",
+                remedy="give one of the two another name",
+            )

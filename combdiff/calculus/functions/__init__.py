@@ -1,0 +1,1 @@
+"""Functions as what is differentiated: integrals over intervals, and integration by parts."""

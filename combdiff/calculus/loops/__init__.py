@@ -1,0 +1,1 @@
+"""Loops: recurrences, and their derivatives."""

@@ -1,0 +1,1 @@
+"""Constructs that take indices or steps of their own: reductions, loops."""

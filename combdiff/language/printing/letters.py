@@ -1,0 +1,78 @@
+"""Letters for values that differentiation has numbered: `u1`, an argument of a function, is r, v, Z … in a result.
+
+Values of one name, such as the cotangents that a loop is given, get letters too: then no name has two meanings.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+
+from combdiff.terms.terms import Add, Lam, Loop, Term, Var, fresh, split_coefficient, substitute, terms_of
+from combdiff.terms.types import Map, Type
+
+Binding = tuple[Var, Term]
+
+_NUMBERED = re.compile(r"u\d+(_bar|_dot)*")
+_LETTERS = {0: "stcgh", 1: "vwyzgh", 2: "ZQWGH"}
+_MANY = "TZWGH"
+_RESIDUAL = {0: "", 1: "r"}
+
+
+def with_letters(
+    bindings: Sequence[Binding], results: Sequence[Term], own: Collection[str], taken: Collection[str]
+) -> tuple[list[Binding], list[Term]]:
+    """Definitions and results in which a matrix is Z, a vector v, a number s, and a difference R or r.
+
+    >>> from combdiff.terms.terms import call, number, power
+    >>> from combdiff.terms.types import REAL
+    >>> x, u = fresh("x", REAL), fresh("u1", REAL)
+    >>> [var.name for var, _ in with_letters([(u, call("exp", x))], [power(u, number(2))], (), {"x"})[0]]
+    ['s']
+
+    `own` are the names that the program gives to its values, which stay, `taken` all names that are in use. A value
+    that finds no free letter keeps its name.
+    """
+    used = {*taken, *own}
+    loops = {var.name for var, value in bindings if isinstance(value, Loop)}
+    count = Counter(var.name for var, _ in bindings)
+    met: set[str] = set()
+    values: dict[Var, Term] = {}
+    found: list[Binding] = []
+    for var, value in bindings:
+        value = substitute(value, values) if values else value
+        again = count[var.name] > 1 and not isinstance(value, Loop) and var.name in loops | met
+        met.add(var.name)
+        new = var
+        if var.name not in own and (again or _NUMBERED.fullmatch(var.name)):
+            new = next(_free(var.kind, used, _is_difference(value)), var)
+        if new is not var:
+            used.add(new.name)
+            values[var] = new
+        found.append((new, value))
+    return found, [substitute(t, values) if values else t for t in results]
+
+
+def letter(kind: Type, used: Collection[str]) -> Var:
+    """A new variable of a type, with a letter that is free.
+
+    >>> from combdiff.terms.types import REAL
+    >>> letter(REAL, {"s"}).name
+    't'
+    """
+    return next(_free(kind, used), fresh("u1", kind))
+
+
+def _free(kind: Type, used: Collection[str], difference: bool = False) -> Iterator[Var]:
+    rank = len(kind.params) if isinstance(kind, Map) else 0
+    letters = _LETTERS.get(rank, _MANY)
+    if difference:
+        letters = _RESIDUAL.get(rank, "R") + letters
+    return (fresh(name, kind) for name in letters if name not in used)
+
+
+def _is_difference(value: Term) -> bool:
+    """A residual, a − b."""
+    body = value.body if isinstance(value, Lam) else value
+    return isinstance(body, Add) and any(split_coefficient(t)[0].real < 0 for t in terms_of(body))

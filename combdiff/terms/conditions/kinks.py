@@ -1,0 +1,153 @@
+"""Beside a kink, a cotangent counts under the condition that the slope is not 0: 0 · ∞ is no number.
+
+    sqrt(relu(x))      has the gradient   1/2 * where(0 < x, 1 / sqrt(relu(x)))
+    sqrt(max(x, 0))    has the gradient   1/4 * (1 + sign(x)) * where(0 <= x, 1 / sqrt(max(x, 0)))
+
+The calculus puts every cotangent under this condition, and what turns out to be finite leaves it again: the slope is 0
+there anyway, and a factor is shorter than a condition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from combdiff.terms.conditions.guards import Condition, Finite, condition_of, inside, negated
+from combdiff.terms.terms import (
+    MINUS_ONE,
+    ONE,
+    ZERO,
+    Add,
+    App,
+    Call,
+    Const,
+    Diff,
+    Indicator,
+    Let,
+    Mul,
+    Pow,
+    Term,
+    Traverser,
+    Var,
+    call,
+    mul,
+    split_coefficient,
+    sub,
+    subterms,
+)
+from combdiff.terms.types import Map
+
+_EXPONENTIALS = frozenset({"exp", "expm1", "sinh", "cosh", "softplus"})
+
+
+def counting(mark: Term, k: Term) -> Term:
+    """`k` where the conditions of a mark hold, else 0.
+
+    >>> from combdiff.terms.terms import fresh, indicator
+    >>> from combdiff.terms.types import REAL
+    >>> x, k = fresh("x", REAL), fresh("k", REAL)
+    >>> counting(indicator(ZERO, x, ONE), k) == indicator(ZERO, x, k)
+    True
+    """
+    match mark:
+        case Indicator(_, _, body):
+            return inside(condition_of(mark), counting(body, k))
+        case _:
+            return mul(mark, k)
+
+
+def without_needless_conditions(t: Term) -> Term:
+    """The same without conditions around finite numbers beside a factor that is 0 where they do not hold.
+
+    >>> from combdiff.terms.terms import add, call, fresh, indicator, power
+    >>> from combdiff.terms.types import REAL
+    >>> x, y = fresh("x", REAL), fresh("y", REAL)
+    >>> slope, inverse = add(ONE, call("sign", x)), power(x, MINUS_ONE)
+    >>> without_needless_conditions(mul(slope, indicator(ZERO, x, y))) == mul(slope, y)
+    True
+    >>> needed = mul(slope, indicator(ZERO, x, inverse))
+    >>> without_needless_conditions(needed) == needed
+    True
+    """
+    if not any(isinstance(u, Mul) and _needless(u.factors) for u in subterms(t)):
+        return t
+    finite = _Finite(_infinite_values(t))
+
+    def visit(u: Term) -> Term:
+        while isinstance(u, Mul):
+            beside = _needless(u.factors)
+            found = next((f for f in beside if finite(f.body)), None)
+            if found is None:
+                return _without_needless_signs(u, beside)
+            u = mul(*(f.body if f is found else f for f in u.factors))
+        return u
+
+    return Traverser(visit)(t)
+
+
+def _without_needless_signs(t: Mul, conditions: Collection[Indicator]) -> Term:
+    """sign(relu(x)) is 1 beside a condition 0 < x."""
+    sides = [_side(condition_of(c)) for c in conditions]
+    signs = [call("sign", call("relu", u)) for u, may_be_zero in sides if not may_be_zero]
+    return mul(*(f for f in t.factors if f not in signs)) if any(f in signs for f in t.factors) else t
+
+
+class _Finite(Finite):
+    """Exponentials count as finite, for what they overflow from is out of reach, and so do unknown functions."""
+
+    def is_total(self, t: Term) -> bool:
+        """Whether the outermost operation of t is finite, with its derivatives, wherever its operands are."""
+        match t:
+            case Call(name, _) if name in _EXPONENTIALS:
+                return True
+            case App(Var(kind=Map() as kind) | Diff(of=Var(kind=Map() as kind)), _) if not kind.is_array:
+                return all(map(self, t.args))
+            case _:
+                return super().is_total(t)
+
+
+def _infinite_values(t: Term) -> Collection[Var]:
+    """The values by name that may be infinite, or have infinite derivatives."""
+    found: set[Var] = set()
+    for u in subterms(t):
+        for var, value in u.bindings if isinstance(u, Let) else ():
+            if not _Finite(found)(value):
+                found.add(var)
+    return found
+
+
+def _needless(factors: Collection[Term]) -> list[Indicator]:
+    """The conditions among some factors beside one that is 0 where they do not hold."""
+    marked = [f for f in factors if isinstance(f, Indicator)]
+    if not marked:
+        return []
+    known = [side for f in factors for side in _positive_sides(f)]
+    return [f for f in marked if _side(condition_of(f)) in known]
+
+
+Side = tuple[Term, bool]
+"""A number that is positive where something is not 0, and whether it may be 0 there."""
+
+
+def _side(condition: Condition) -> Side:
+    """d with: the condition is 0 < d, or 0 ≤ d."""
+    match condition.left:
+        case Indicator(left, right, body) if body == ONE and condition.right == ZERO:
+            return sub(left, right), False
+        case _:
+            return sub(condition.right, condition.left), True
+
+
+def _positive_sides(factor: Term) -> Iterator[Side]:
+    """Where a factor is not 0: relu(d), sign(relu(d)) where 0 < d, and 1 + sign(d) where 0 ≤ d."""
+    match factor:
+        case Pow(base, Const(n, imag)) if n > 0 and not imag:
+            yield from _positive_sides(base)
+        case Call("sign" | "sqrt" | "abs", (u,)):
+            yield from _positive_sides(u)
+        case Call("relu", (u,)):
+            yield u, False
+        case Add((one, other)) if ONE in (one, other):
+            c, rest = split_coefficient(other if one == ONE else one)
+            match rest:
+                case Call("sign", (u,)) if c in (ONE, MINUS_ONE):
+                    yield u if c == ONE else negated(u), True
