@@ -19,7 +19,7 @@ ROW = re.compile(
     r"^\| (?P<name>\S+(?: [a-z]+)?) \| `(?P<program>[^|]*)` \| (?P<book>[^|]*) \| (?P<ours>`.*`) \|$", re.MULTILINE
 )
 PARAMETER = re.compile(r"(\w+)::(\w+)(?:\{([^}]*)\})?")
-RANKS = {"R": 0, "C": 0, "RV": 1, "CV": 1, "RM": 2, "CM": 2, "Sym": 2, "Her": 2}
+RANKS = {"R": 0, "C": 0, "RV": 1, "CV": 1, "RM": 2, "CM": 2, "Sym": 2, "Her": 2, "SPD": 2}
 KINDS: dict[str, Callable[[str], cd.Derivation]] = {"": cd.grad, "hessian": cd.hessian, "jacobian": cd.jacobian}
 
 BOOK: dict[str, str] = {
@@ -97,6 +97,14 @@ BOOK: dict[str, str] = {
     "250": "2 * det(X.conj().T @ A @ X).real * A @ X @ inv(X.conj().T @ A @ X)",
     "252": "2 * A.conj().T @ A @ x / (x.conj() @ B.conj().T @ B @ x)"
     " - 2 * (x.conj() @ A.conj().T @ A @ x) * B.conj().T @ B @ x / (x.conj() @ B.conj().T @ B @ x) ** 2",
+    "65": "np.eye(len(X))",
+    "66": "det(X) * inv(X).T",
+    "67": "np.outer(np.linalg.eigh(X)[1][:, 0], np.linalg.eigh(X)[1][:, 0])",
+    "s1": "inv(X)",
+    "s2": "np.linalg.svd(X, full_matrices=False)[0] @ np.linalg.svd(X, full_matrices=False)[2]",
+    "s3": "np.outer(np.linalg.svd(X)[0][:, 0], np.linalg.svd(X)[2][0])",
+    "s4": "inv(X) / 2",
+    "s5": "inv(X)",
 }
 """The formula of each row of the page, as printed there, in NumPy; `mp` is a power of a matrix."""
 
@@ -133,6 +141,8 @@ class Row:
                 x = x + 1j * rng.normal(size=shape)
             if kind in ("Sym", "Her"):
                 x = x + x.conj().T
+            if kind == "SPD":
+                x = x @ x.T
             found[name] = np.abs(x) + 1 if not shape else x + 3 * np.eye(*shape) if len(shape) == 2 else x
         return found
 

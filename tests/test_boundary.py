@@ -127,7 +127,7 @@ def test_every_public_function_has_a_docstring_and_a_signature() -> None:
     for name in cd.__all__:
         member = getattr(cd, name)
         assert inspect.getdoc(member), name
-        assert inspect.signature(member) is not None
+        assert inspect.ismodule(member) or inspect.signature(member) is not None
     assert len(cd.__all__) <= 20
     assert list(inspect.signature(cd.grad).parameters)[:2] == ["text", "wrt"]
 

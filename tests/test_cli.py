@@ -323,7 +323,8 @@ def test_help_lists_the_commands(run):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_tells_what_every_option_is_for_with_an_example_that_runs(run, command):
+def test_help_tells_what_every_option_is_for_with_an_example_that_runs(run, command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     status, out, _ = run(command, "--help")
     commands = next(a.choices for a in parser()._actions if a.dest == "command")
     assert status == 0 and all(action.help for action in commands[command]._actions)
@@ -402,9 +403,17 @@ def test_an_example_is_written_and_derived(run, tmp_path, monkeypatch):
     assert "exists already" in refused(run("new", "hartree-fock"))
     assert "did you mean hartree-fock?" in refused(run("new", "hartree-fok"))
     status, out, _ = run("new")
-    assert status == 0 and set(out.split()) == {f.stem.replace("_", "-") for f in (ROOT / "examples").glob("*.cd")}
+    files = [f.relative_to(ROOT / "examples").with_suffix("") for f in (ROOT / "examples").rglob("*.cd")]
+    assert status == 0 and set(out.split()) == {f.as_posix().replace("_", "-") for f in files}
     for name in out.split():
         assert run("new", name, "-o", "-")[1].strip()
+
+
+def test_an_example_of_a_folder_is_written_to_a_file_beside(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    status, out, _ = run("new", "xc/unpolarised/pbe-x")
+    assert status == 0 and "combdiff grad pbe_x.cd" in out
+    assert run("grad", "pbe_x.cd")[0] == 0
 
 
 @pytest.mark.parametrize(

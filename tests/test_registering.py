@@ -86,3 +86,18 @@ def test_what_cannot_be_registered_is_refused(name: str, derivative: str, numpy:
 def test_what_is_right_can_be_registered(name: str, derivative: str, numpy: str) -> None:
     cd.register(name, derivative=derivative, numpy=numpy)
     assert cd.grad(f"(x::R) -> {name}(x)").text
+
+
+def test_the_text_for_another_library_has_the_names_of_that_library() -> None:
+    jax = pytest.importorskip("jax")
+    jax.config.update("jax_enable_x64", True)
+    x = np.array([0.3, -1.2])
+    for name, text in (
+        ("scaled_tail", "jnp.exp(x**2) * special.erfc(x)"),
+        ("scaled_tail2", "np.exp(x**2) * special.erfc(x)"),
+    ):
+        cd.register(name, derivative=f"2 * x * {name}(x) - 2 / sqrt(pi)", numpy="special.erfcx(x)", jax=text)
+        d = cd.grad(f"(x::RV) -> sum(i, log({name}(x(i))))")
+        np.testing.assert_allclose(d.compile("jax")(x), d.compile("numpy")(x), rtol=1e-12)
+    with pytest.raises(cd.CombDiffError, match="holds torch"):
+        cd.register("scaled_tail3", derivative="1", numpy="x", jax="torch.exp(x)")

@@ -14,7 +14,8 @@ import combdiff as cd
 from combdiff.arrays import ops
 from combdiff.arrays.lower import lower as lowering
 from combdiff.arrays.packing.packed_plan import packed
-from combdiff.arrays.passes.memory import within
+from combdiff.arrays.passes.loops.checkpoints import with_checkpoints
+from combdiff.arrays.passes.loops.memory import within
 from combdiff.arrays.passes.schedule import scheduled
 from combdiff.arrays.plan import Plan, Step
 from combdiff.arrays.text import text
@@ -122,11 +123,18 @@ CASES: dict[str, Case] = {
     "memory": Case(
         "(x::RM, y::RM) -> sum((i, j), exp(-sum(c, (x(i, c) - y(j, c))^2)))", {"x": (300, 3), "y": (400, 3)}, _memory
     ),
+    "checkpoints": Case(
+        "(x::RM{T, n}) -> (W::RM{n, n}) -> begin\n"
+        "  h = iterate((h, t) -> i -> tanh(sum(j, W(i, j) * h(j)) + x(t, i)), i -> 0, T)\n"
+        "  sum(i, h(i)^2)\nend",
+        {"x": (100, 5)},
+        with_checkpoints,
+    ),
     "kernels": Case("(a::R) -> (x::RV) -> sum(i, exp(-a * x(i)^2) * sin(x(i)))", {"x": (1000,)}, with_kernels),
 }
 
 BY_HAND = ("by_hand_recurrent_network", "by_hand_positive_system")
-"""Texts of what no program is lowered to yet: a loop with stored states and its adjoint, a factor that is shared."""
+"""Texts that are written by hand: a loop with stored states and its adjoint, a factor that is shared."""
 
 
 def shown(name: str) -> str:

@@ -36,11 +36,12 @@ def test_a_definition_under_a_guard_is_computed_with_safe_arguments_once() -> No
     text = f"(x::RM) -> begin; {R}\nsum((i, j), indicator(i + 1, j, 1 / r(i, j))); end"
     assert lines(text) == [
         "n = x.shape[0]",
-        "t = x[:, :, None] - np.ascontiguousarray(x.T)",
+        "t1 = x[:, :, None] - np.ascontiguousarray(x.T)",
         "i = np.arange(n)",
-        't1 = np.sqrt(np.where(i[:, None] < i, np.einsum("ijk,ijk->ik", t, t), 1))',
-        "u1_bar = -np.where(i[:, None] < i, 1 / t1**3, 0) / 2",
-        'return 2 * np.einsum("ijk,ik->ij", t, u1_bar + u1_bar.T)',
+        't2 = np.where(i[:, None] != i, np.einsum("ijk,ijk->ik", t1, t1), 1)',
+        "r = np.sqrt(t2)",
+        't3 = np.einsum("ijk,ik->ij", t1, np.where(i[:, None] != i, 1 / r**3, 0))',
+        "return -t3",
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import random
+import re
 import tracemalloc
 from dataclasses import replace
 
@@ -19,8 +20,9 @@ from combdiff.arrays.cuts import cuts
 from combdiff.arrays.layouts import images
 from combdiff.arrays.lower.lower import lower
 from combdiff.arrays.lower.signature import result_of
-from combdiff.arrays.passes.loops import grown, with_loop
-from combdiff.arrays.passes.read_once import Costs, _seeds
+from combdiff.arrays.passes.distances import Distances
+from combdiff.arrays.passes.loops.blocks import grown, with_loop
+from combdiff.arrays.passes.loops.read_once import Costs, _seeds
 from combdiff.arrays.passes.schedule import scheduled
 from combdiff.arrays.plan import Plan
 from combdiff.canon.moves import MoveGroup
@@ -305,6 +307,23 @@ def test_a_loop_over_any_index_computes_the_same(seed: int, n: int, m: int, bz: 
     )
 
 
+NEAREST = """(X::RM{n, d}, Y::RM{k, d}) -> begin
+  nearest = i -> argmin(j, sum(c, (X(i, c) - Y(j, c))^2))
+  (j, c) -> sum(i, where(nearest(i) == j, X(i, c))) / sum(i, where(nearest(i) == j, 1))
+end"""
+
+
+@pytest.mark.parametrize("distances", ["differences", "expanded"])
+def test_a_loop_that_keeps_the_places_of_least_entries_keeps_integers(distances: Distances) -> None:
+    rng = np.random.default_rng(2)
+    X, Y = rng.normal(size=(2000, 3)), rng.normal(size=(30, 3))
+    f = cd.simplified(NEAREST).compile(memory="300 kB", distances=distances)
+    nearest = np.square(X[:, None] - Y).sum(-1).argmin(1)
+    np.testing.assert_allclose(f(X, Y), [X[nearest == j].mean(0) for j in range(30)], rtol=1e-12)
+    text = next(iter(f._known))
+    assert re.search(r"(\w+) = np\.empty\(\(n,\), dtype=int\)\n.*for .*\1\[block\] = [^\n]*argmin", text, re.DOTALL)
+
+
 CONJUGATED = """@domain Z begin base = (I, I, I); periodic = true end
 (A::(Z, Z) -> C) -> sum((i, j), A(i, j) * (A(-i, j) * A(j, i)))"""
 
@@ -339,3 +358,13 @@ def test_what_loops_of_a_closure_read_stands_before_it() -> None:
         y = rng.standard_normal(sizes)
         _, _, hvp = both(y, a)
         np.testing.assert_allclose(hvp(k), apart(y, a, k), rtol=1e-10)
+
+
+def test_a_loop_leaves_the_products_of_a_batch_products_of_matrices() -> None:
+    """Along an index that is not the batch's, each would become products of a matrix with a vector."""
+    d = cd.grad("""(x::RM{n, d}) -> (Q::(N{k}, N{d}, N{d}) -> R, mu::RM{k, d}) -> begin
+        u = (p, c, i) -> sum(j, Q(c, i, j) * (x(p, j) - mu(c, j)))
+        sum((p, c, i), u(p, c, i)^2)
+    end""")
+    plan = str(d.plan(x=(1000, 64), Q=(100, 64, 64), mu=(100, 64)))
+    assert "loop over 100 values, one at a time" in plan and "loop over 64 values" not in plan

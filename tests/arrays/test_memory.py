@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import combdiff as cd
 from combdiff.arrays.liveness import peak
-from combdiff.arrays.passes.memory import bytes_of
+from combdiff.arrays.passes.loops.memory import bytes_of
 from combdiff.command.cli import main
 from combdiff.errors import BudgetError, UnsupportedError
 from combdiff.terms.types import Map

@@ -18,6 +18,7 @@ from combdiff.language.parsing.parser import parse
 from combdiff.language.printing.printer import expression_text
 from combdiff.meaning.evaluate import evaluate
 from combdiff.terms.conditions.guards import Condition, Finite, guarded, is_finite, under, unguarded
+from combdiff.terms.conditions.kinks import without_needless_conditions
 from combdiff.terms.conditions.ordering import form_of, implies, united, without
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
@@ -27,6 +28,7 @@ from combdiff.terms.terms import (
     ZERO,
     App,
     Lam,
+    Let,
     Term,
     Tuple,
     Var,
@@ -385,3 +387,64 @@ def test_the_slope_of_an_angle_is_zero_with_the_value(a: float) -> None:
 
 def test_an_angle_of_one_number_has_no_guard() -> None:
     assert str(cd.grad("(x::CV) -> sum(i, angle(2 * x(i)))")) == "(x::CV) -> i -> im / x(i)'"
+
+
+# --- kinks ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "below", "above"),
+    [
+        ("sqrt(relu(x))", 0.0, 0.5),
+        ("sqrt(max(x, 0))", 0.0, 0.5),
+        ("sqrt(max(0, x))", 0.0, 0.5),
+        ("max(x, 0)^(1/3)", 0.0, 1 / 3),
+        ("log(1 + sqrt(relu(x)))", 0.0, 0.25),
+        ("sqrt(-min(-x, 0))", 0.0, 0.5),
+        ("sqrt(clip(x, 0, 4))", 0.0, 0.5),
+        ("begin v = relu(x); w = sqrt(v); w + w end", 0.0, 1.0),
+        ("sqrt(where(x != 5, max(x, 0)))", 0.0, 0.5),
+        ("1 / max(x, 0)^0.5 - 1 / max(x, 0)^0.5 + sqrt(relu(x))", 0.0, 0.5),
+    ],
+)
+def test_what_is_infinite_does_not_count_where_the_slope_of_a_kink_is_zero(
+    value: str, below: float, above: float
+) -> None:
+    gradient, tangent = cd.grad(f"(x::R) -> {value}").compile(), cd.jvp(f"(x::R) -> {value}").compile()
+    with np.errstate(all="ignore"):
+        assert gradient(-1.0) == tangent(-1.0, 3.0) == below
+        assert gradient(1.0) == pytest.approx(above, rel=1e-14)
+        assert tangent(1.0, 3.0) == pytest.approx(3 * above, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("text", "gradient"),
+    [
+        ("(x::R) -> relu(x)^2 * exp(x)", "(x::R) -> exp(x) * (2 * relu(x) + relu(x)^2)"),
+        ("(x::R, y::R) -> max(x, y)", "(x::R, y::R) -> (1/2 * (1 + sign(x - y)), 1/2 * (1 - sign(x - y)))"),
+        ("(x::R) -> clip(x, 0, 1)", "(x::R) -> 1/4 * (1 + sign(x)) * (1 - sign(x - 1))"),
+        ("(g::RF) -> (x::R) -> g(min(x, 3))", "(g::RF) -> (x::R) -> 1/2 * grad(g)(min(x, 3)) * (1 - sign(x - 3))"),
+        ("(x::R) -> sqrt(relu(x))", "(x::R) -> 1/2 * where(0 < x, 1 / sqrt(relu(x)))"),
+    ],
+)
+def test_a_slope_of_a_kink_stands_under_a_condition_only_beside_what_may_be_infinite(text: str, gradient: str) -> None:
+    assert str(cd.grad(text)) == gradient
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 7])
+def test_roots_of_clipped_numbers_agree_with_differences(size: int) -> None:
+    rng = np.random.default_rng(size)
+    x = np.concatenate([rng.uniform(0.1, 0.9, size), -rng.uniform(0.1, 0.9, size), 1 + rng.uniform(0.1, 0.9, size)])
+    d = cd.grad("(x::RV) -> sum(i, sqrt(clip(x(i), 0, 1)))")
+    with np.errstate(all="ignore"):
+        found = d.compile()(x)
+    h = 1e-6
+    expected = (np.sqrt(np.clip(x + h, 0, 1)) - np.sqrt(np.clip(x - h, 0, 1))) / (2 * h)
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-12)
+
+
+def test_a_condition_stays_around_the_name_of_what_may_be_infinite() -> None:
+    x, v = fresh("x", REAL), fresh("v", REAL)
+    for value, is_needed in ((power(x, number(-1)), True), (power(x, number(2)), False)):
+        t = Let(((v, value),), mul(add(ONE, call("sign", x)), indicator(ZERO, x, v)))
+        assert (without_needless_conditions(t) == t) is is_needed

@@ -183,8 +183,8 @@ FORMULAS = {
     "(K::Sym) -> (y::RV) -> y' * (K \\ y)": "2 K⁻¹ y",
     "(K::Her) -> (y::CV) -> y' * (K \\ y)": "2 K⁻¹ y",
     "(X::RM) -> logdet(X' * X + I)": "2 X (Xᵀ X + 𝐈)⁻¹",
-    "(X::RM) -> tr(inv(X' * X + I))": "u1 = Xᵀ X + 𝐈\n-2 X (u1⁻¹)^2",
-    "(S::Sym, H::Sym) -> (C::RM) -> tr((C' * S * C) \\ (C' * H * C))": "u1 = Cᵀ S C\n2 (H - S C u1⁻¹ Cᵀ H) C u1⁻¹",
+    "(X::RM) -> tr(inv(X' * X + I))": "Z = Xᵀ X + 𝐈\n-2 X (Z⁻¹)^2",
+    "(S::Sym, H::Sym) -> (C::RM) -> tr((C' * S * C) \\ (C' * H * C))": "Z = Cᵀ S C\n2 (H - S C Z⁻¹ Cᵀ H) C Z⁻¹",
 }
 
 
@@ -289,7 +289,8 @@ def test_logarithms_of_determinants_are_not_those_of_large_numbers() -> None:
 
 def test_an_inverse_that_is_needed_itself_serves_products_too() -> None:
     text = cd.grad("(K::RM, y::RV) -> sum((i, j), y(i) * inv(K)(i, j) * y(j)) + logdet(K)").source(value=True)
-    assert text.count("np.linalg.inv") == 1 and "lu_" not in text
+    body = text[text.index("def value_and_gradient") :]
+    assert body.count("lu_factors(") == body.count("lu_inv(") == 1 and "lu_solution" not in text
 
 
 @pytest.mark.parametrize("text", ["det(A)", "logdet(A)", "sum((i, j), inv(A)(i, j))", "sum(i, (A \\ diag(A))(i)^2)"])

@@ -151,7 +151,7 @@ BAD = {
     "an integer": ("(n::N) -> n^2", "index", {}),
     "an integer among others": ("(i::N) -> (x::RV) -> x(i)", "integer", {"wrt": "i"}),
     "a tuple": ("(x::RV) -> (sum(i, x(i)), 2 * sum(i, x(i)))", "tuple", {}),
-    "a map": ("(x::RV) -> (i::N) -> x(i)^2", "map", {}),
+    "a map": ("(x::RV) -> (i::N) -> x(i)^2", "tensor or a function", {}),
     "a map of maps": ("(F::(CV) -> R) -> (x::CV) -> F(x)", "map of maps", {"wrt": "F"}),
     "a parameter that is not there": ("(x::RV) -> sum(i, x(i))", "no parameter", {"wrt": "y"}),
     "a kept function that depends on the variable": (

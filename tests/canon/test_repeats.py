@@ -3,7 +3,20 @@
 from __future__ import annotations
 
 from combdiff.canon.repeats import form, once_a_form
-from combdiff.terms.terms import App, Term, Var, alpha_equal, bound_by, conj, fresh, mul, subterms, total
+from combdiff.terms.terms import (
+    ONE,
+    App,
+    Term,
+    Var,
+    alpha_equal,
+    bound_by,
+    conj,
+    fresh,
+    mul,
+    reduction,
+    subterms,
+    total,
+)
 from combdiff.terms.types import COMPLEX, REAL, Domain, Index, Map
 
 N = Index(Domain("n"))
@@ -49,3 +62,9 @@ def test_a_repeated_form_is_rewritten_once_and_shares_no_binder() -> None:
     binders = [{v for u in subterms(t) for v in bound_by(u)} for t in results]
     assert calls == [1]
     assert binders[0].isdisjoint(binders[1])
+
+
+def test_reductions_of_the_same_numbers_have_forms_of_their_own() -> None:
+    x, i = fresh("x", Map((N,), REAL)), fresh("i", N)
+    forms = {form(reduction(kind, [i], ONE, App(x, (i,))))[0] for kind in ("prod", "maximum", "minimum", "norm")}
+    assert len(forms) == 4

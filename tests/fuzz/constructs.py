@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .kinds import Function, Integers, Law, Number, Tensor, ranges_of
+from .kinds import Count, Function, Index, Integers, Law, Number, Range, Tensor, ranges_of
 from .syntax import (
     Add,
     Affine,
@@ -22,6 +22,7 @@ from .syntax import (
     Lam,
     Literal,
     Looked,
+    Loop,
     Mul,
     Norm,
     Not,
@@ -55,7 +56,11 @@ def constructs(program: Program) -> set[str]:
     if isinstance(program.body.kind, Tensor):
         found.add("value is a tensor")
     for e in walk(program.body):
-        found |= set(_of_expression(e))
+        found |= {*_of_expression(e), *_around_a_loop(e)}
+    counts = {p.kind.range for p in program.params if isinstance(p.kind, Count)}
+    for e in walk(program.body):
+        if isinstance(e, Loop):
+            found.add(_number_of_steps(e, counts))
     return found
 
 
@@ -74,6 +79,8 @@ def _of_type(v: Var) -> list[str]:
     match kind:
         case Integers():
             names.append("array of integers")
+        case Count():
+            names.append("T::Int")
         case Number(complex=c):
             names.append("complex number" if c else "real number")
         case Tensor(slots, c, space):
@@ -122,6 +129,8 @@ def _of_expression(e: Expr) -> list[str]:
             return [f"{how} inside"]
         case Block(definitions, body):
             return _of_block(e, definitions, body)
+        case Loop():
+            return _of_loop(e)
     if isinstance(e, Where | Compared | Joined | Not | Reduced | Norm | Several | Size):
         return _of_newer(e)
     names = {Conj: "conj", Delta: "delta", Integral: "integral", Tuple: "tuple", Lam: "map"}
@@ -197,6 +206,8 @@ def _of_entry(function: Expr, args: tuple[Expr, ...], brackets: bool) -> list[st
 def _beyond(kind: Tensor, args: tuple[Expr, ...]) -> list[str]:
     """Arithmetic in a slot that would leave it without a condition."""
     pairs = [(a, r) for a, r in zip(args, kind.slots, strict=True) if isinstance(a, Affine) and r.sort == "plain"]
+    # in a slot that has values to spare no condition is needed
+    pairs = [(a, r) for a, r in pairs if all(isinstance(v.kind, Index) and v.kind.range is r for _, v in a.terms)]
     moved = [a for a, _ in pairs if a.terms and (a.constant or len(a.terms) > 1)]
     names = ["index arithmetic under a condition"] if any(not _looks_up(a) for a in moved) else []
     return names + (["J(e) + 1 under a condition"] if any(map(_looks_up, moved)) else [])
@@ -213,6 +224,36 @@ def _of_sum(indices: tuple[Var, ...], body: Expr) -> list[str]:
     if any(isinstance(u, Affine) for u in _numbers(body)):
         names.append("index as number")
     return names
+
+
+def _of_loop(e: Loop) -> list[str]:
+    kind = "numbers" if isinstance(e.states[0].kind, Number) else "tensors"
+    names = ["loop", e.name, f"loop of {'tuples' if len(e.states) > 1 else kind}"]
+    names += ["loop that stops early"] if e.stop is not None else []
+    inside = list(walk(e.step))
+    names += ["loop in a loop"] if any(isinstance(u, Loop) for u in inside) else []
+    names += ["derivative in a loop"] if any(isinstance(u, Derived) for u in inside) else []
+    moved = [a for u in inside if isinstance(u, App) for a in u.args if isinstance(a, Affine) and a.bare is None]
+    names += ["x(t + 1) in a loop"] if any(v is e.time for a in moved for _, v in a.terms) else []
+    return names
+
+
+def _number_of_steps(e: Loop, counts: set[Range]) -> str:
+    assert isinstance(e.time.kind, Index), "time is an index"
+    r = e.time.kind.range
+    if r.base is not None:
+        return "T is a size less a number"
+    return "T is an Int" if r in counts else "T is a size" if r.named else "T is a number"
+
+
+def _around_a_loop(e: Expr) -> list[str]:
+    """A loop that depends on the indices of a sum, or of a map."""
+    if not isinstance(e, Sum | Reduced | Lam):
+        return []
+    own = {v for v in bound_by(e) if isinstance(v.kind, Index)}
+    if not any(isinstance(u, Loop) and not own.isdisjoint(free(u)) for u in walk(e)):
+        return []
+    return ["loop in a map" if isinstance(e, Lam) else "loop in a sum"]
 
 
 def _numbers(e: Expr) -> list[Expr]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from . import tangents as T
-from .kinds import Function, Index, Integers, Law, Number, Range, Tensor, Type, over_complex
+from .kinds import Count, Function, Index, Integers, Law, Number, Range, Tensor, Type, over_complex
 from .meaning import Held, Scope, evaluate, lifted, place, values_of
 from .syntax import Affine, App, Lam, Mul, Program, Ref, Sum, Var
 
@@ -134,7 +134,7 @@ SUPPLIED = (Wave, Energy, Matrix)
 def draw(program: Program, weather: str, seed: int) -> dict[Var, Any]:
     """Values in double precision for all parameters, in the subspaces that they declare."""
     rng = np.random.default_rng([seed, program.seed])
-    return {p: _value(p, weather, rng) for p in program.params}
+    return {p: _value(p, weather, rng) for p in program.params if not isinstance(p.kind, Count)}
 
 
 def _value(p: Var, weather: str, rng: np.random.Generator) -> Any:

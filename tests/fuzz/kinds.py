@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 
 @dataclass(frozen=True, eq=False)
 class Range:
     """How far an index goes. `sort` is plain, ring, symmetric, bounded or list; `sizes` has an entry a direction.
 
-    A list holds its `offsets`, one row a value. `named` ranges of the sort plain show their size, as in `N{n}`.
+    A list holds its `offsets`, one row a value. `named` ranges of the sort plain show their size, as in `N{n}`. A range
+    that has so many values more than its `base`, or less, is made by `longer`.
     """
 
     name: str
@@ -21,6 +23,12 @@ class Range:
     reflected: bool = False
     contractable: bool = True
     named: bool = False
+    base: Range | None = None
+
+    @property
+    def more(self) -> int:
+        """How many values it has more than its base."""
+        return 0 if self.base is None else self.count - self.base.count
 
     @property
     def directions(self) -> int:
@@ -41,6 +49,22 @@ class Range:
     def signed(self) -> bool:
         """Whether −b is a value with b."""
         return self.sort in ("ring", "symmetric") or self.reflected
+
+
+def longer(r: Range, by: int) -> Range:
+    """The range of so many values more, or less if `by` is below 0; the same object each time.
+
+    >>> r = Range("n", "plain", (3,))
+    >>> longer(longer(r, 2), -2) is r, longer(r, 1).count
+    (True, 4)
+    """
+    base, more = r.base or r, r.more + by
+    return _longer(base, more) if more else base
+
+
+@cache
+def _longer(base: Range, by: int) -> Range:
+    return Range(f"{base.name}{by:+}", "plain", (base.count + by,), base=base)
 
 
 @dataclass(frozen=True)
@@ -128,11 +152,18 @@ class Integers:
 
 
 @dataclass(frozen=True)
+class Count:
+    """The type of a size that is given at the call, `T::Int`, which is how many values the range has."""
+
+    range: Range
+
+
+@dataclass(frozen=True)
 class Truth:
     """The type of a condition."""
 
 
-Type = Number | Index | Tensor | Function | Items | Integers | Truth
+Type = Number | Index | Tensor | Function | Items | Integers | Count | Truth
 REAL, COMPLEX = Number(), Number(True)
 
 
@@ -143,7 +174,7 @@ def over_complex(kind: Type) -> bool:
 def ranges_of(kind: Type) -> Iterator[Range]:
     """The ranges that stand in a type."""
     match kind:
-        case Index(r):
+        case Index(r) | Count(r):
             yield r
         case Tensor(slots):
             yield from slots

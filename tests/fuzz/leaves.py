@@ -133,6 +133,8 @@ class Leaves:
             return self.in_ring(slot, i, sight)
         if slot.signed and i.kind.range is slot and self.draw.odds(arithmetic):
             return Affine(((-1, i),))
+        if (spare := _spare(i.kind.range, slot)) and self.draw.odds(0.4):
+            return Affine(((1, i),), self.draw.rng.randrange(spare + 1))
         if slot.sort == "bounded" and self.draw.odds(arithmetic):
             return self.within_bounds(slot, sight) or bare(i)
         return bare(i)
@@ -143,7 +145,7 @@ class Leaves:
             return Affine((), 0)
         n = slot.sizes[0]
         first = -(n // 2) if slot.sort == "symmetric" else slot.lower
-        return Affine((), first + self.draw.rng.randrange(min(n, 3)))
+        return Affine((), first + self.draw.rng.randrange(max(1, min(n, 3))))
 
     def in_ring(self, slot: Range, i: Var, sight: Sight) -> Affine:
         """Integer combinations of what may stand in a periodic slot."""
@@ -178,7 +180,13 @@ def _lies_in(r: Range, slot: Range) -> bool:
         return r.sort in ("symmetric", "list")
     if slot.sort == "bounded" and r.sort == "bounded":
         return slot.lower <= r.lower and r.lower + r.sizes[0] <= slot.lower + slot.sizes[0]
-    return False
+    return _spare(r, slot) > 0
+
+
+def _spare(r: Range, slot: Range) -> int:
+    """How many values a slot has more than a range with the same base; 0 if these are two things."""
+    alike = r.sort == slot.sort == "plain" and (r.base or r) is (slot.base or slot)
+    return max(0, slot.more - r.more) if alike else 0
 
 
 def _reach(terms: tuple[tuple[int, Var], ...]) -> tuple[int, int]:

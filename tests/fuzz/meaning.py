@@ -35,6 +35,7 @@ from .syntax import (
     Lam,
     Literal,
     Looked,
+    Loop,
     Mul,
     Neg,
     Norm,
@@ -254,6 +255,10 @@ def _map(e: Expr, scope: Scope) -> Any:
             from .reducing import reduced
 
             return reduced(e, scope)
+        case Loop():
+            from .looping import looped
+
+            return looped(e, scope)
     raise AssertionError(f"no meaning for {type(e).__name__}")
 
 

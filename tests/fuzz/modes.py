@@ -187,6 +187,7 @@ def sizes_named_like_values(text: str) -> list[str]:
     []
     """
     sizes = {name.strip() for listed in re.findall(r"\{([^{}]*)\}", text) for name in listed.split(",")}
+    sizes -= set(re.findall(r"([^\W\d]\w*)::Int", text))
     indices = {"N", "I", *re.findall(r"@domain ([^\W\d]\w*)", text)}
     typed = re.findall(r"([^\W\d]\w*)\s*::\s*(\(?)\s*(\w+)", text)
     values = {name for name, bracket, kind in typed if bracket or kind not in indices}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from random import Random
 
-from .kinds import Function, Index, Integers, Number, Tensor
+from .kinds import Count, Function, Index, Integers, Number, Tensor
 from .syntax import (
     Affine,
     App,
@@ -15,6 +15,7 @@ from .syntax import (
     Expr,
     Lam,
     Looked,
+    Loop,
     Norm,
     Program,
     Reduced,
@@ -30,7 +31,7 @@ from .walks import used
 _WORDS = (
     "begin let end sum im pi exp log sin cos tan sinh cosh tanh atan sqrt abs abs2 sign real imag conj complex "
     "log1p log2 log10 expm1 asinh softplus sigmoid relu erf erfc "
-    "grad pullback adjoint inverse root delta indicator where and or not true false"
+    "grad pullback adjoint inverse root iterate scan delta indicator where and or not true false"
 )
 WORDS = frozenset(_WORDS.split())
 _PLAIN: Mapping[str, str] = {
@@ -69,6 +70,7 @@ class Names:
         textual = any(isinstance(e, Definition) and e.textual for e in walk(program.body))
         self.shadowing = not plain and not textual and rng.random() < 0.3
         self._used: dict[Expr, set[Var]] = {}
+        self.counts = [p for p in program.params if isinstance(p.kind, Count)]
         for p in program.params:
             self._choose(p, set(self.of.values()))
         self._below(program.body, set(self.of.values()))
@@ -100,6 +102,8 @@ class Names:
         if self.shadowing:
             avoid = {self.of[v] for v in self._mentioned(e) if v in self.of}
         own: set[str] = set()
+        # what is hidden is no number of steps any more
+        avoid = avoid | {self.of[p] for p in self.counts}
         for v in variables:
             own.add(self._choose(v, avoid | own))
         return taken | own
@@ -111,6 +115,8 @@ class Names:
 
     def _choose(self, v: Var, taken: set[str]) -> str:
         self.of[v] = self._drawn(_sort(v), taken)
+        if isinstance(v.kind, Count):
+            self.sizes[v.kind.range] = self.of[v]
         return self.of[v]
 
     def _drawn(self, sort: str, taken: set[str]) -> str:
@@ -137,7 +143,7 @@ class Names:
 def _words_of(e: Expr) -> tuple[str, ...]:
     """The functions of the language in `e` itself, which a name of the program would hide."""
     match e:
-        case Call(name) | Several(name) | Reduced(name):
+        case Call(name) | Several(name) | Reduced(name) | Loop(name):
             return (name,)
         case Norm():
             return ("norm",)
@@ -158,6 +164,8 @@ def _sort(v: Var) -> str:
             return "vector" if len(slots) == 1 else "tensor"
         case Function():
             return "function"
+        case Count():
+            return "size"
         case _:
             return "definition"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from random import Random
 
 from .declarations import Declarations
-from .kinds import Function, Index, Integers, Number, Tensor
+from .kinds import Count, Function, Index, Integers, Number, Range, Tensor
+from .loops import Loops
 from .sight import LARGEST_LOOP, Draw, Sight, bare, is_complex
-from .structures import Structures
 from .syntax import Add, App, Block, Call, Definition, Expr, Mul, Program, Ref, Sum, Tuple, Var
 from .walks import free
 
@@ -22,6 +22,7 @@ NEWER = (
     "cumsum norm weighted weighted stable stable argmax argmax matrix matrix "
     "tan sinh cosh cos tanh atan asinh expm1 log1p log2 log10 erf erfc sigmoid softplus relu"
 )
+LOOPING = 0.18
 FORCED = frozenset(
     "fraction exponent equation inverted linear nested pulled integral applied block mean centred guard kinks "  # noqa: SIM905
     "compared".split()
@@ -37,15 +38,17 @@ def program(seed: int, number: int) -> Program:
     """
     rng = Random(f"{seed}:{number}")
     themes = frozenset(rng.sample(THEMES.split(), rng.choice((1, 2, 3, 3, 4))))
-    return _Programs(Draw(rng, themes)).program()
+    loops = Random(f"{seed}:{number}:loops").random() < LOOPING
+    return _Programs(Draw(rng, themes), loops).program()
 
 
 class _Programs:
-    def __init__(self, draw: Draw) -> None:
+    def __init__(self, draw: Draw, loops: bool = False) -> None:
         self.draw = draw
+        self.looping = loops
         self.declarations = Declarations(draw)
-        self.expressions = Structures(draw)
-        self.newer = tuple(draw.rng.sample(NEWER.split(), draw.one((2, 3, 3, 4))))
+        self.expressions = Loops(draw)
+        self.newer = tuple(draw.rng.sample(NEWER.split(), draw.one((2, 3, 4, 4))))
 
     def program(self) -> Program:
         captured, unknowns = self.parameters()
@@ -54,7 +57,8 @@ class _Programs:
         tensors = tuple(v for v in (*captured, *unknowns) if isinstance(v.kind, Tensor))
         functions = tuple(v for v in (*captured, *unknowns) if isinstance(v.kind, Function))
         integers = tuple(v for v in captured if isinstance(v.kind, Integers))
-        sight = Sight(numbers, tensors, functions, integers=integers)
+        counts = tuple(v for v in captured if isinstance(v.kind, Count))
+        sight = Sight(numbers, tensors, functions, integers=integers, counts=counts)
         if "results" in self.draw.favoured:
             body, mode = self.results(sight, unknowns), "pullback"
         else:
@@ -75,7 +79,7 @@ class _Programs:
         for _ in range(draw.one((1, 1, 2, 2, 3))):
             budget = draw.one((4, 8, 12))
             items.append(make.tensor(sight, budget) or make.number(sight, budget))
-        items += self.newer_terms(sight)[:1]
+        items += (self.expressions.loops(sight) if self.looping else self.newer_terms(sight))[:1]
         missing = [u for u in unknowns if not any(u in free(e) for e in (*items, *(d.value for d in block)))]
         items += [self.use(u, sight) for u in missing]
         body = items[0] if len(items) == 1 else Tuple(tuple(items))
@@ -100,6 +104,9 @@ class _Programs:
         for _ in range(draw.one((1, 1, 2)) if "gather" in draw.favoured or "gathered" in self.newer else 0):
             integers = d.integers()
             captured += [integers] if integers else []
+        if self.looping and draw.odds(0.6):
+            steps = draw.one((0, 1, 2, 3, 3, 4, 5))
+            captured.append(Var(Count(Range("steps", "plain", (steps,), named=True))))
         draw.rng.shuffle(captured)
         return captured, unknowns
 
@@ -116,9 +123,10 @@ class _Programs:
         draw = self.draw
         budget = draw.one((3, 4, 5, 6, 8, 8, 10, 10, 12, 14, 18, 24, 30))
         parts = draw.split(budget, draw.one((1, 1, 2, 2, 3)))
-        terms = self.forced(sight)
-        for b in parts[: 1 if terms else None]:
+        terms = self.expressions.loops(sight) if self.looping else self.forced(sight)
+        for b in parts[: 1 if terms else None] if not self.looping or draw.odds(0.5) else ():
             terms.append(self.expressions.number(sight, b))
+        terms = terms or [self.expressions.number(sight, 3)]
         body = terms[0] if len(terms) == 1 else Add(tuple(terms))
         for u in unknowns:
             if u not in free(body):

@@ -44,6 +44,7 @@ FAULTS = {
     8: Fault("a factor is taken out of its guard", "guards.patch"),
     9: Fault("the derivative of sign is (1 - sign²)/(2|x|)", "sign_of_reals.patch"),
     10: Fault("a power of a power under a fraction is not merged", "powers.patch"),
+    11: Fault("the adjoint of a loop forgets what reads its states on the way", "loop_cotangents.patch"),
 }
 
 

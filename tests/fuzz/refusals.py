@@ -14,6 +14,8 @@ DOCUMENTED = {
     r"code cannot call an unspecified function with a different array for each value": "unknown map in a loop",
     # docs/code.md: "equations are not supported"
     r"solves equations, which combdiff does not support for dask": "equations in Dask",
+    # docs/language.md: "Dask has no loops"
+    r"computed in a loop, which combdiff does not support for dask": "loops in Dask",
     # docs/language.md: "combdiff refuses this if R depends on an unknown"
     r"in keep depends on an unknown of the derivative": "keep",
     # docs/language.md: "otherwise the language has no notation for its derivative"

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
-from .kinds import Function, Index, Integers, Items, Number, Range, Tensor, Type, ranges_of
+from .kinds import Count, Function, Index, Integers, Items, Number, Range, Tensor, Type, longer, ranges_of
+from .looping import is_settled
 from .syntax import (
     OF_MATRICES,
     PLACES,
@@ -33,6 +34,7 @@ from .syntax import (
     Lam,
     Literal,
     Looked,
+    Loop,
     Mul,
     Neg,
     Not,
@@ -134,6 +136,9 @@ def _closed(e: Expr, known: set[Var]) -> bool:
                     return False
                 known = known | set(d.names)
             return _closed(body, known)
+        case Loop(starts=starts):
+            if not is_settled(e) or not all(_closed(s, known) for s in starts):
+                return False
     inner = known | set(bound_by(e))
     return all(_closed(c, inner) for c in children(e))
 
@@ -223,8 +228,30 @@ def _of_expression(e: Expr) -> Iterator[Expr]:
                 yield Tuple((*items[:n], *items[n + 1 :]))
             yield from items
         case _:
+            yield from _of_loops(e)
             yield from _of_conditions(e)
             yield from _of_reductions(e)
+
+
+def _of_loops(e: Expr) -> Iterator[Expr]:
+    """Loops that do not stop, without definitions in their steps, of a number of steps of their own; first states."""
+    if not isinstance(e, Loop):
+        return
+    if e.stop is not None:
+        yield replace(e, stop=None)
+    if e.name == "iterate" and len(e.starts) == 1:
+        yield e.starts[0]
+    if e.name == "iterate" and len(e.starts) > 1:
+        yield Tuple(e.starts)
+    step = e.step
+    while isinstance(step, Block):
+        yield replace(e, step=step.body)
+        step = step.body
+    assert isinstance(e.time.kind, Index), "time is an index"
+    r = e.time.kind.range
+    if (r.named or r.base is not None) and e.name == "iterate":
+        time = Var(Index(Range(r.name, "plain", (max(0, r.count),))), e.time.hint)
+        yield replaced(e, {e.time: time})  # only where nothing reads it
 
 
 def _of_conditions(e: Expr) -> Iterator[Expr]:
@@ -303,6 +330,8 @@ def _substituted(f: Lam, args: list[Expr]) -> Expr:
 
 def _of_groups(program: Program) -> Iterator[Program]:
     needed = used(program.body)
+    ranges = {r.base or r for e in walk(program.body) for v in bound_by(e) for r in ranges_of(v.kind)}
+    needed |= {p for p in program.params if isinstance(p.kind, Count) and p.kind.range in ranges}
     for n, group in enumerate(program.groups):
         for p in group:
             last = n == len(program.groups) - 1
@@ -381,7 +410,7 @@ def _without_slot(program: Program, old: Var, n: int) -> Iterator[Program]:
 def _ranges(program: Program) -> list[Range]:
     found: dict[Range, None] = {}
     for v in [*program.params, *(v for e in walk(program.body) for v in bound_by(e))]:
-        found.update(dict.fromkeys(ranges_of(v.kind)))
+        found.update(dict.fromkeys(r.base or r for r in ranges_of(v.kind)))
     return list(found)
 
 
@@ -408,8 +437,13 @@ def _with_range(program: Program, old: Range, new: Range) -> Program:
 
     def var(v: Var) -> Var:
         if v not in known:
-            known[v] = Var(_of_kind(v.kind, lambda r: new if r is old else r), v.hint, v.positive)
+            known[v] = Var(_of_kind(v.kind, changed), v.hint, v.positive)
         return known[v]
+
+    def changed(r: Range) -> Range:
+        if r is old:
+            return new
+        return longer(new, max(r.more, -new.count)) if r.base is old else r
 
     return _renamed(program, var)
 
@@ -418,6 +452,8 @@ def _of_kind(k: Type, change: Callable[[Range], Range]) -> Type:
     match k:
         case Index(r):
             return Index(change(r))
+        case Count(r):
+            return Count(change(r))
         case Tensor(slots, c, space):
             return Tensor(tuple(map(change, slots)), c, space)
         case Integers(slots, entry):

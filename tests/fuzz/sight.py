@@ -24,6 +24,7 @@ class Sight:
     functions: tuple[Var, ...] = ()
     indices: tuple[Var, ...] = ()
     integers: tuple[Var, ...] = ()
+    counts: tuple[Var, ...] = ()
     loop: int = 1
     depth: int = 0
 

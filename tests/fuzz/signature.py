@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import fields
 from fractions import Fraction
 
-from .kinds import Function, Index, Integers, Items, Law, Number, Range, Space, Tensor
+from .kinds import Count, Function, Index, Integers, Items, Law, Number, Range, Space, Tensor
 from .syntax import Expr, Looked, Program, Var
 
 
@@ -44,13 +44,15 @@ class _Walk:
                 known = x in self.numbers
                 number = self.numbers.setdefault(x, len(self.numbers))
                 return (
-                    number if known else (number, x.sort, x.directions, x.lower, x.sizes if x.sort == "bounded" else ())
+                    number
+                    if known
+                    else (number, x.sort, x.directions, x.lower, x.sizes if x.sort == "bounded" else (), x.more)
                 )
             case Space():
                 known = x in self.numbers
                 number = self.numbers.setdefault(x, len(self.numbers))
                 return number if known else (number, x.name, tuple(map(repr, x.laws)), x.positive)
-            case Number() | Index() | Tensor() | Function() | Items() | Integers() | Law():
+            case Number() | Index() | Count() | Tensor() | Function() | Items() | Integers() | Law():
                 return (type(x).__name__, *(self.part(getattr(x, f.name)) for f in fields(x)))
             case Expr():
                 return (type(x).__name__, *(self.part(getattr(x, f.name)) for f in fields(x) if f.init))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from random import Random
 
-from .kinds import Function, Index, Integers, Law, Number, Range, Space, Tensor, Type, ranges_of
+from .kinds import Count, Function, Index, Integers, Law, Number, Range, Space, Tensor, Type, ranges_of
 from .naming import Names, anchored
 from .syntax import (
     OF_MATRICES,
@@ -28,6 +28,7 @@ from .syntax import (
     Lam,
     Literal,
     Looked,
+    Loop,
     Mul,
     Neg,
     Norm,
@@ -194,6 +195,8 @@ class Writer:
                 # its size may be that of no tensor
                 own = self.titles[entry] if entry.declared else f"N{{{self.names.size(entry)}}}"
                 return f"({self.comma().join(self.slot(r, anchoring) for r in slots)}) -> {own}"
+            case Count():
+                return "Int"
         raise AssertionError(f"no spelling for {kind}")
 
     def tensor_type(self, slots: tuple[Range, ...], c: bool, space: Space | None, anchoring: bool) -> str:
@@ -309,6 +312,8 @@ class Writer:
                 return self.condition(e)
             case Reduced():
                 return self.reduction(e), ATOM
+            case Loop():
+                return self.loop(e), ATOM
         return self.function_of_several(e), ATOM
 
     def condition(self, e: Expr) -> tuple[str, int]:
@@ -338,6 +343,26 @@ class Writer:
         condition = [] if e.condition is None else [self.expr(e.condition, ARROW)]
         word = "∑" if e.name == "sum" and self.odds(0.2) else e.name
         return f"{word}({self.comma().join([listed, *condition, self.expr(e.body, ARROW)])})"
+
+    def loop(self, e: Loop) -> str:
+        names = [self.names.of[s] for s in e.states]
+        several = len(names) > 1
+        state = f"({self.comma().join(names)})" if several else names[0]
+        starts = [self.expr(s, ARROW) for s in e.starts]
+        start = f"({self.comma().join(starts)})" if several else starts[0]
+        step = f"({state}{self.comma()}{self.names.of[e.time]}) -> {self.expr(e.step, ARROW)}"
+        stop = [f"{state} -> {self.expr(e.stop, ARROW)}"] if e.stop is not None else []
+        return f"{e.name}({self.comma().join([step, start, self.steps(e.time), *stop])})"
+
+    def steps(self, time: Var) -> str:
+        """The number of steps: of a literal, a size, or a size and a number."""
+        assert isinstance(time.kind, Index), "time is an index"
+        r = time.kind.range
+        base = r.base or r
+        if base not in self.names.sizes and not base.named:
+            return str(r.count)
+        more = f"{self.operator('+' if r.more > 0 else '-')}{abs(r.more)}" if r.more else ""
+        return self.names.size(base) + more
 
     def function_of_several(self, e: Expr) -> str:
         """A function whose arguments are written one after another."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any
 
-from .kinds import COMPLEX, REAL, Function, Index, Integers, Items, Number, Tensor, Truth, Type, over_complex
+from .kinds import COMPLEX, REAL, Function, Index, Integers, Items, Number, Tensor, Truth, Type, longer, over_complex
 from .kinds import Range as Range
 
 # --- expressions ----------------------------------------------------------------------------------------------------
@@ -411,6 +411,30 @@ class Block(Expr):
         return self.body.kind
 
 
+@node
+class Loop(Expr):
+    """`iterate((s, t) -> step, start, T)`, or `scan`; several states are tuples. `stop` is the condition to go on.
+
+    There are as many steps as `time` has values.
+    """
+
+    name: str
+    states: tuple[Var, ...]
+    time: Var
+    starts: tuple[Expr, ...]
+    step: Expr
+    stop: Expr | None = None
+
+    def _kind(self) -> Type:
+        kinds = tuple(s.kind if self.name == "iterate" else self._all_states(s.kind) for s in self.states)
+        return kinds[0] if len(kinds) == 1 else Items(kinds)
+
+    def _all_states(self, kind: Type) -> Tensor:
+        assert isinstance(self.time.kind, Index), "time is an index"
+        own = kind.slots if isinstance(kind, Tensor) else ()
+        return Tensor((longer(self.time.kind.range, 1), *own), over_complex(kind))
+
+
 def _joined(parts: tuple[Expr, ...]) -> Number:
     return Number(any(over_complex(p.kind) for p in parts))
 
@@ -488,6 +512,8 @@ def bound_by(e: Expr) -> tuple[Var, ...]:
             return (var,)
         case Block(definitions):
             return tuple(v for d in definitions for v in d.names)
+        case Loop(_, states, time):
+            return (*states, time)
         case _:
             return ()
 
@@ -523,6 +549,8 @@ def replaced(e: Expr, names: Mapping[Var, Var]) -> Expr:
             return Integral(names.get(var, var), slope, at, body)
         case Definition(variables, value, textual):
             return Definition(tuple(names.get(v, v) for v in variables), value, textual)
+        case Loop(name, states, time, starts, step, stop):
+            return Loop(name, tuple(names.get(v, v) for v in states), names.get(time, time), starts, step, stop)
         case _:
             return e
 

@@ -8,7 +8,24 @@ import combdiff as cd
 from combdiff.errors import CheckError
 from combdiff.gate.gate import AGREE, Gate
 from combdiff.simplify.pieces import parts_of, pieces
-from combdiff.terms.terms import App, Lam, Let, Term, Tuple, Var, add, call, conj, fresh, mul, number, total
+from combdiff.terms.terms import (
+    ONE,
+    App,
+    Lam,
+    Let,
+    Loop,
+    Reduce,
+    Term,
+    Tuple,
+    Var,
+    add,
+    call,
+    conj,
+    fresh,
+    mul,
+    number,
+    total,
+)
 from combdiff.terms.types import COMPLEX, REAL, Domain, Index, Map
 
 N = Index(Domain("x.1"))
@@ -116,3 +133,39 @@ def test_no_stage_of_a_chain_is_compared_as_a_whole(monkeypatch: pytest.MonkeyPa
     cd.grad("\n".join(["(A::CM) -> (x::CV) -> begin", *lines, "sum(i, h8(i)' * h8(i))", "end"]))
     assert len(alone) >= 4
     assert all(found == AGREE for found in alone)
+
+
+@pytest.fixture
+def wholes(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The comparisons of whole results that are made from now on."""
+    found: list[object] = []
+    whole = Gate._whole
+    monkeypatch.setattr(Gate, "_whole", lambda gate, *args: found.append(args) or whole(gate, *args))
+    return found
+
+
+def test_what_reads_the_states_of_a_loop_is_compared_on_any_states(wholes: list[object]) -> None:
+    """w holds s(k)^2, whatever the steps of s are: these have a maximum, which has no exact value."""
+    a, k, v, t = fresh("a", REAL), fresh("k", N), fresh("v", REAL), fresh("t", N)
+    s, u, w, x1 = (fresh(name, Map((N,), REAL)) for name in ("s", "u", "w", "x"))
+    largest = Reduce("maximum", Lam((k,), Tuple((ONE, App(x1, (k,))))))
+    loop = Loop("states", 0, False, Lam((v, t), Tuple((mul(v, largest),))), Tuple((a,)))
+
+    def of(value: Term) -> Let:
+        return Let(((s, loop), (u, Lam((k,), App(s, (k,)))), (w, Lam((k,), value))), total((t,), App(w, (t,))))
+
+    before = of(mul(App(u, (k,)), App(s, (k,))))
+    assert Gate().same(before, of(mul(App(u, (k,)), App(u, (k,)))), "stage")
+    assert not wholes
+    with pytest.raises(CheckError):
+        Gate().same(before, of(mul(App(u, (k,)), a)), "stage")
+
+
+@pytest.mark.parametrize("power", ["s(k + 1, f)^2", "s(k + 1, f)^2 * s(k + 1, f)"])
+def test_a_condition_keeps_in_range_what_a_step_reads(power: str) -> None:
+    """The step numbered l reads entry m - 2 - l, but for the last one, at which this is -1."""
+    d = cd.pullback(f"""(m::Int) -> (d::R, z::RV) -> begin
+      (r, s) = scan(((a, v), l) -> (a + im * d, f -> v(f) * z(f)), (d, z), m, (a, v) -> norm(v) < abs(a))
+      sum(k::N{{m}}, r(k + 1)^2) + sum((k::N{{m}}, f), {power}) + sum((j, f), s(j, f))
+    end""")
+    assert not [step.note for step in d.steps if "not checked" in step.note]

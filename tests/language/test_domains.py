@@ -86,8 +86,8 @@ def test_declarations_print_back_as_they_are_read(settings: str, expected: Domai
     [
         ("base = I; lower = 0", "the bound lower alone", 35),
         ("base = I; lower = 3; upper = 1", "runs from 3 to 1, which holds no value", 46),
-        ("base = I; lower = 0.5; upper = 1", "expected an integer for the setting 'lower'", 35),
-        ("base = I; lower = 0; upper = true", "expected an integer for the setting 'upper'", 46),
+        ("base = I; lower = 0.5; upper = 1", "has the bound lower = 0.5", 35),
+        ("base = I; lower = 0; upper = true", "expected a number for the setting 'upper'", 46),
         ("base = I; lower = 0; upper = 4000000000", "beyond the size of any array", 46),
         ("lower = -1; upper = 2; symmetric = true", "is symmetric and runs from -1 to 2", 25),
         ("lower = 1; upper = 2; periodic = true", "is periodic and runs from 1 to 2", 25),

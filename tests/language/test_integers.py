@@ -210,7 +210,7 @@ def test_the_sum_of_each_group_is_made_once() -> None:
     program = "(J::(N) -> N{n}, w::RV) -> (x::RV) -> sum(j::N{n}, sum(e, delta(J(e), j, w(e) * x(e)))^2)"
     d = cd.grad(program)
     source = d.source(value=True)
-    assert "2 * w(e) * u1(J(e))" in str(d)
+    assert "2 * w(e) * v(J(e))" in str(d)
     assert source.count("np.add.at") == 1 and "where" not in source
 
 

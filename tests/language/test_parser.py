@@ -149,7 +149,7 @@ def _extend(inner: st.SearchStrategy[tuple]) -> st.SearchStrategy[tuple]:
     many = st.lists(inner, min_size=1, max_size=3)
     signed = st.lists(st.tuples(st.booleans(), inner), min_size=2, max_size=3).map(lambda c: ((False, c[0][1]), *c[1:]))
     params = st.lists(_names, min_size=1, max_size=3, unique=True).map(
-        lambda names: tuple(("Param", n, _TYPES.get(n)) for n in names)
+        lambda names: tuple(("Param", n, _TYPES.get(n), ()) for n in names)
     )
     definitions = st.lists(st.tuples(_names, inner, st.booleans()), min_size=1, max_size=2)
     relations = st.lists(st.sampled_from(_RELATIONS), min_size=1, max_size=2)
@@ -170,7 +170,7 @@ def _extend(inner: st.SearchStrategy[tuple]) -> st.SearchStrategy[tuple]:
         st.tuples(st.just("Negation"), inner),
         st.tuples(
             st.just("Block"),
-            definitions.map(lambda ds: tuple(("Definition", (("Name", n),), e, t) for n, e, t in ds)),
+            definitions.map(lambda ds: tuple(("Definition", (("Name", n),), e, t, None) for n, e, t in ds)),
             inner,
         ),
     )
@@ -188,7 +188,7 @@ def _written(kind: tuple) -> str:
 
 
 def _binder(params: tuple) -> str:
-    return ", ".join(name + (f"::{_written(type_)}" if type_ else "") for _, name, type_ in params)
+    return ", ".join(name + (f"::{_written(type_)}" if type_ else "") for _, name, type_, _ in params)
 
 
 def _condition(tree: tuple) -> str:
@@ -302,7 +302,7 @@ _SPACE = "@space T begin type = (N, N) -> C; symmetries = {} end\n1"
         ("sum(i, j, k, x(i))", 1, 14, "perhaps a condition, and a term"),
         ("3.(x)", 1, 1, "a number cannot be applied"),
         ("f()", 1, 3, "expected an expression, found ')'"),
-        ("1e401", 1, 1, "out of bounds"),
+        ("1e4000", 1, 1, "out of bounds"),
         ("1" * 5000, 1, 1, "out of bounds"),
         ("1e" + "9" * 5000, 1, 1, "out of bounds"),
         ("@domain X begin colour = true end\n1", 1, 17, "unknown setting 'colour'"),

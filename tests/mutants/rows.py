@@ -33,7 +33,7 @@ PULLBACKS = (
     ("pow, without conj", "raise_to", "mul(conj(exponent), conj(lowered(v)), k)", "mul(exponent, lowered(v), k)"),
     ("exp_a, without log", "exponential", 'call("log", base)', "ONE"),
     ("exp_a, without conj", "exponential", "mul(conj(slope(v)), k)", "mul(slope(v), k)"),
-    ("scalar, without conj", "scalar", "mul(conj(slope), k)", "mul(slope, k)"),
+    ("scalar, without conj", "scalar", "mul(conj(slope), part)", "mul(slope, part)"),
     ("item, the next one", "item", "n == number", "n == (number + 1) % len(of.items)"),
     ("δ, condition lost", "where_equal", "step, lambda v, k: step(k)", "step, lambda v, k: k"),
     ("indicator, condition lost", "where_ordered", "inside(condition_of(node), k)", "k"),

@@ -317,9 +317,12 @@ class Parser:
         return items
 
     def atom(self) -> Node:
-        if match := re.compile(r"\d+").match(self.text, self.at):
+        if match := re.compile(r"(\d+(\.\d+)?)( \\cdot 10\^\{(-?\d+)\})?").match(self.text, self.at):
             self.at = match.end()
-            return "number", int(match.group())
+            if match[3]:
+                return "number", float(f"{match[1]}e{match[4]}")
+            # large integers would make arrays of objects
+            return "number", float(match[1]) if match[2] or len(match[1]) > 9 else int(match[1])
         name = max((name for name in self.names if self.sees(name)), key=len, default="")
         for sign in FUNCTIONS:
             if any(self.sees(sign + bracket) for bracket in (r"\left(", "(")) and len(sign) > len(name):
@@ -343,7 +346,13 @@ class Parser:
             raise UnreadableError(f"unknown name at: {self.text[self.at :]}")
         name = max(names, key=len)
         self.at += len(name)
-        return "name", name
+        found: Node = ("name", name)
+        primes = re.match(r"'+|\^\{\((\d+)\)\}", self.text[self.at :])
+        if primes:
+            self.at += len(primes[0])
+            for _ in range(int(primes[1]) if primes[1] else len(primes[0])):
+                found = ("gradient", found)
+        return found
 
     def bracketed(self, end: str) -> Node:
         items = self.listed(end)

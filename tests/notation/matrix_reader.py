@@ -51,6 +51,7 @@ LATEX_SIGNS = {
     r"\left[": "[",
     r"\right]": "]",
     r"\le": "≤",
+    "<": "<",
     r"\pi": "π",
     r"\nabla": "∇",
     r"\arctan": "atan",
@@ -65,7 +66,7 @@ LATEX_SIGNS = {
     r"\right|": "|",
     "^{": "^{",
 }
-TEXT_SIGNS = ["ᵀ", "†", "𝟏", "𝐈", "∘", "⊘", "⊙", "⊗", "·", "‖", "[", "]", "≤", "π", "∇", "conj(", "tr(", "diag("]
+TEXT_SIGNS = ["ᵀ", "†", "𝟏", "𝐈", "∘", "⊘", "⊙", "⊗", "·", "‖", "[", "]", "≤", "<", "π", "∇", "conj(", "tr(", "diag("]
 TEXT_SIGNS += ["⁻¹", "⁻ᵀ", "⁻†", "⁺", "det(", "logdet(", "diagonal(", "vec(", "softmax(", "logsumexp(", "im"]
 TEXT_SIGNS += ["sqrtm(", "expm("]
 COMMON = ["(", ")", "{", "}", "+", "-", "/", ",", ":", "^", "_"]
@@ -243,7 +244,7 @@ class Reader:
 
     def product(self) -> Matrix:
         found = self.factor()
-        while self.left and self.next not in MIXED | {"+", "-", ")", "]", "}", ",", "≤", "end", "|"}:
+        while self.left and self.next not in MIXED | {"+", "-", ")", "]", "}", ",", "≤", "<", "end", "|"}:
             if self.eat("/"):
                 found = scaled(lambda a, b: a / b, found, self.factor())
                 continue
@@ -322,10 +323,12 @@ class Reader:
             case "(":
                 self.expect(")")
             case "[":
-                self.expect("≤")
+                strictly = self.eat("<")
+                if not strictly:
+                    self.expect("≤")
                 right = self.sum()
                 self.expect("]")
-                return compared(found, right)
+                return compared(found, right, strictly)
             case "frac{":
                 self.expect("}")
                 self.expect("{")
@@ -429,10 +432,11 @@ def multiplied(a: Matrix, b: Matrix) -> Matrix:
     return Matrix(a.rows, b.columns, lambda: a.array() @ b.array())
 
 
-def compared(a: Matrix, b: Matrix) -> Matrix:
+def compared(a: Matrix, b: Matrix, strictly: bool = False) -> Matrix:
+    relation = np.less if strictly else np.less_equal
     if not (a.is_number or b.is_number):
-        return by_entry(lambda x, y: 1.0 * (x.real <= y.real))(a, b)
-    return scaled(lambda x, y: 1.0 * (x.real <= y.real), a, b)
+        return by_entry(lambda x, y: 1.0 * relation(x.real, y.real))(a, b)
+    return scaled(lambda x, y: 1.0 * relation(x.real, y.real), a, b)
 
 
 def kronecker(a: Matrix, b: Matrix) -> Matrix:

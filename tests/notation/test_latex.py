@@ -185,9 +185,9 @@ FORMULAS: list[tuple[Term, str]] = [
         total((t,), mul(TWO, App(f, (t,)), App(g, (sub(t, d),)))),
         r"2 \int f(t)\, g(t - d)\, \mathrm{d}t",
     ),
-    (App(Diff("grad", f), (t,)), r"\nabla f(t)"),
+    (App(Diff("grad", f), (t,)), r"f'(t)"),
     (App(Diff("pullback", g), (t, d)), r"\mathcal{P}(g)(t, d)"),
-    (App(Diff("grad", Diff("grad", f)), (t,)), r"\nabla \nabla f(t)"),
+    (App(Diff("grad", Diff("grad", f)), (t,)), r"f''(t)"),
     (Proj(1, fresh("u", Tuple((t, d)).type)), r"{u}_{(2)}"),
 ]
 

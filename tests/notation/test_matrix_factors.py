@@ -30,7 +30,7 @@ SHORT = {
     # norms, whose derivative at 0 is 0
     "(x::RV) -> norm(x)": "‖x‖⁺ x\nwhere c⁺ = 1/c, 0⁺ = 0",
     "(c::RV) -> (x::RV) -> norm(x - c)^3": "3 ‖x - c‖ (x - c)",
-    "(A::RM, y::RV) -> (x::RV) -> norm(A * x - y)": "u1 = A x - y\n‖u1‖⁺ Aᵀ u1\nwhere c⁺ = 1/c, 0⁺ = 0",
+    "(A::RM, y::RV) -> (x::RV) -> norm(A * x - y)": "r = A x - y\n‖r‖⁺ Aᵀ r\nwhere c⁺ = 1/c, 0⁺ = 0",
     "(c::R) -> (X::CM) -> c * norm(X)": "c ‖X‖⁺ X\nwhere s⁺ = 1/s, 0⁺ = 0",
 }
 

@@ -88,10 +88,76 @@ def test_values_without_a_name_of_the_user_have_letters() -> None:
     text = cd.grad("(x::RM) -> sum((i, j), indicator(i + 1, j, 1 / sqrt(sum(c, (x(i, c) - x(j, c))^2))))").latex(
         style="paper"
     )
-    assert "u_" not in text and r"\text{where}\ R_{ij} =" in text
+    assert "u_" not in text and r"\text{where}\ Z_{ij} =" in text
     taken = cd.grad("(S::Sym, s::RV) -> (w::RV) -> sum(i, s(i) * w(i)) / sqrt(sum((i, j), w(i) * S(i, j) * w(j)))")
     page = taken.latex(style="paper")
     assert "u_" not in page and r"\text{where}\ c =" in page and r"}}\ t =" in page
+
+
+def test_a_residual_is_called_r_or_R() -> None:
+    vector = cd.grad("(A::RM, y::RV) -> (x::RV) -> norm(A * x - y)").latex(style="paper")
+    assert r"\text{where}\ r_{i} = \sum_{j} A_{ij}\, x_{j} - y_{i}" in vector
+    matrix = cd.grad(
+        "(A::RM, M::RM) -> (U::RM, V::RM) -> sum((i, j), M(i, j) * (A(i, j) - sum(r, U(i, r) * V(j, r)))^2)"
+    )
+    assert r"\text{where}\ R = A - U V^{\mathsf{T}}" in matrix.latex("matrix", style="paper")
+
+
+def test_a_name_that_the_program_gives_stays() -> None:
+    d = cd.grad("(A::RM) -> (x::RV) -> begin\n u1 = i -> sum(j, A(i, j) * x(j))\n sum(i, exp(u1(i)))\nend")
+    assert "u1 = i ->" in str(d)
+
+
+def test_the_gradient_by_a_function_is_a_functional_derivative() -> None:
+    text = cd.grad("(V::RF, m::R) -> (r::RF) -> sum(t, m * r(t)^2 / 2 - V(r(t)))").latex(style="paper")
+    assert r"\frac{\delta E}{\delta r(t)} &= m\, r(t) - V'(r(t))" in text
+    both = cd.grad("(r::RF, a::RV) -> sum(t, r(t)^2) * sum(i, a(i))").latex(style="paper")
+    assert r"\frac{\delta E}{\delta r(t)}" in both and r"\frac{\partial E}{\partial a_{i}}" in both
+
+
+def test_derivatives_by_values_and_slopes_at_ends_have_left_sides_of_their_own() -> None:
+    line = "@domain Line begin base = R; lower = 0; upper = 1 end\n"
+    text = cd.grad(line + "(u::(Line) -> R) -> sum(x::Line, grad(grad(u))(x)^2 / 2)").latex(style="paper")
+    assert text.splitlines()[2:-1] == [
+        r"\frac{\delta E}{\delta u(x)} &= u^{(4)}(x) \\",
+        r"\frac{\partial E}{\partial u(0)} &= u'''(0) \\",
+        r"\frac{\partial E}{\partial u'(0)} &= -u''(0) \\",
+        r"\frac{\partial E}{\partial u(1)} &= -u'''(1) \\",
+        r"\frac{\partial E}{\partial u'(1)} &= u''(1)",
+    ]
+
+
+def test_no_real_part_is_written_of_what_is_real_by_symmetry() -> None:
+    quotient = "({}) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j)) / sum(i, abs2(x(i)))"
+    hermitian = cd.grad(quotient.format("A::Her")).latex("matrix", style="paper")
+    assert r"t = \frac{x^{\dagger} A x}{s}" in hermitian and "Re" not in hermitian
+    assert "Re" in cd.grad(quotient.format("A::CM")).latex("matrix", style="paper")
+
+
+def test_a_sum_of_real_parts_is_the_real_part_of_a_sum() -> None:
+    d = cd.grad("(A::CM) -> (x::CV) -> real(sum((i, j), x(i)' * A(i, j) * x(j)))^2")
+    assert d.matrix_text() == "2 real(x† A x) (A + A†) x"
+    assert d.check()
+
+
+def test_definitions_in_a_sum_of_the_objective_stand_behind_it() -> None:
+    d = cd.grad("(y::RV) -> (x::RV) -> sum(n, begin\n t = y(n) - x(n)\n t^2 + exp(t)\nend)")
+    for text in (d.latex(style="paper"), d.unicode_text()):
+        assert "let" not in text and text.count("t_{n} =") + text.count("t(n) =") > 0
+
+
+def test_a_multiple_of_a_solution_solves_one_equation() -> None:
+    text = cd.grad(
+        "(A::RM, b::RV) -> begin\n x = inverse((v::RV) -> i -> sum(j, A(i, j) * v(j)))(b)\n sum(i, x(i)^2)\nend"
+    )
+    assert r"\lambda\ \text{solves}\ \sum_{i} A_{ij}\, \lambda_{i} = -2 x_{j}" in text.latex(style="paper")
+    assert "λ solves Σ_i A(i,j) λ(i) = -2 x(j)" in text.unicode_text()
+
+
+def test_small_numbers_are_powers_of_ten() -> None:
+    d = cd.grad("(x::RV) -> sum(i, 1e-9 * x(i) + 0.0310907 * x(i)^2)")
+    assert "10^{-9}" in d.latex(style="paper") and "10⁻⁹" in d.unicode_text() and "1e-9" in str(d)
+    assert "0.0621814" in str(d)
 
 
 def test_a_style_that_there_is_not() -> None:

@@ -14,10 +14,10 @@ from combdiff.derivation import Derivation
 from combdiff.language.printing.anchors import domains_of
 from combdiff.notation.symbolic import Equation, SymbolicResult
 from combdiff.terms.nodes import OF_MATRICES, PLACES
-from combdiff.terms.terms import Diff, Reduce, Term, Var, bound_by, subterms
+from combdiff.terms.terms import Diff, Loop, Reduce, Term, Var, bound_by, subterms
 from combdiff.terms.types import Domain, Map
 from tests.notation.page_reader import Values, expected, values_for
-from tests.notation.test_printed_forms import has_numbers, small
+from tests.notation.test_printed_forms import has_numbers, names_interval, small
 from tests.notation.test_symbolic import computed, symbols_for
 from tests.programs import PRODUCTS, PROGRAMS, derived, product
 
@@ -63,14 +63,19 @@ def put_in(equation: Equation, functions: Mapping[sympy.Basic, object]) -> Equat
 
 def beyond(term: Term) -> bool:
     """Whether something is left for which SymPy may have no object: a linear map, a root, an entry by its offset, the
-    largest of many numbers, a function of a matrix.
+    largest of many numbers, a function of a matrix, a loop.
     """
     variables = [v for t in subterms(term) for v in (*bound_by(t), *((t,) if isinstance(t, Var) else ()))]
     linear = any(isinstance(v.kind, Map) and v.kind.linear for v in variables)
     listed = any(domain.listed for v in variables for domain in domains_of(v.kind))
     none = {"maximum", "minimum", "ties"} | PLACES | OF_MATRICES
     largest = any(isinstance(t, Reduce) and t.kind in none for t in subterms(term))
-    return linear or listed or largest or any(isinstance(t, Diff) and not t.is_derivative for t in subterms(term))
+    loop = any(isinstance(t, Loop) for t in subterms(term))
+    if any(names_interval(v.kind) for v in variables):  # parts at ends are tuples
+        return True
+    return (
+        linear or listed or largest or loop or any(isinstance(t, Diff) and not t.is_derivative for t in subterms(term))
+    )
 
 
 def agrees(d: Derivation, s: SymbolicResult) -> None:

@@ -38,11 +38,11 @@ def by_hand(t):
 def test_the_three_gradients_share_the_residual_which_is_not_multiplied_out():
     assert oracle.squeezed(gradient(TEXT)) == oracle.squeezed("""
         (T::(N, N, N) -> R) -> (X::RM, Y::RM, Z::RM) -> begin
-          u1 = (i, j, k) -> T(i, j, k) - sum(n, X(i, n) * Y(j, n) * Z(k, n))
+          R = (i, j, k) -> T(i, j, k) - sum(n, X(i, n) * Y(j, n) * Z(k, n))
           (
-            (i, n) -> -2 * sum((j, k), u1(i, j, k) * Y(j, n) * Z(k, n)),
-            (j, n) -> -2 * sum((i, k), u1(i, j, k) * X(i, n) * Z(k, n)),
-            (k, n) -> -2 * sum((i, j), X(i, n) * u1(i, j, k) * Y(j, n))
+            (i, n) -> -2 * sum((j, k), R(i, j, k) * Y(j, n) * Z(k, n)),
+            (j, n) -> -2 * sum((i, k), R(i, j, k) * X(i, n) * Z(k, n)),
+            (k, n) -> -2 * sum((i, j), X(i, n) * R(i, j, k) * Y(j, n))
           )
         end
     """)

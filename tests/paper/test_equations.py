@@ -120,7 +120,7 @@ def test_eq_27_the_pullback_of_evaluation_at_a_point_is_a_delta():
 def test_eq_27_both_terms_where_a_function_is_applied_to_its_own_value():
     d = pullback("(a::R) -> (f::RF) -> f(f(a))")
     assert oracle.squeezed(d) == oracle.squeezed(
-        "(a::R) -> (f::RF, k::R) -> (a1::R) -> begin u1 = f(a) delta(u1, a1, k) + delta(a, a1, k * grad(f)(u1)) end"
+        "(a::R) -> (f::RF, k::R) -> (a1::R) -> begin s = f(a) delta(s, a1, k) + delta(a, a1, k * grad(f)(s)) end"
     )
 
 

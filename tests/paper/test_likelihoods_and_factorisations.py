@@ -35,7 +35,7 @@ end""",
 (g::G) -> (t::G) -> sum((i, a, j, b), t(i, a, j, b) * (2 * g(i, a, j, b) - g(i, b, j, a)))""",
 }
 RESULTS = {
-    "tucker": """u1 = (i, j, k) -> sum((a, b, c), A(i, a) * B(j, b) * C(k, c) * G(a, b, c)) - T(i, j, k)""",
+    "tucker": """R = (i, j, k) -> sum((a, b, c), A(i, a) * B(j, b) * C(k, c) * G(a, b, c)) - T(i, j, k)""",
     "expanded CP": """P = (i, j, k) -> sum(e, X(i, e) * Y(j, e) * Z(k, e)) - T(i, j, k)
   (
       (i, e) -> 2 * sum((j, k), P(i, j, k) * Y(j, e) * Z(k, e)),
@@ -44,8 +44,8 @@ RESULTS = {
   )""",
     "logistic": "d -> -sum(n, X(n, d) * y(n) * sigmoid(-y(n) * sum(d1, X(n, d1) * w(d1))))",
     "softmax": "(d, c) -> sum(n, X(n, d) * (Y(n, c) - softmax(b, z(n, b))(c) * sum(b, Y(n, b))))",
-    "mixture": """u1_bar = (n, k) -> softmax(k1, w(k1) - 1/2 * sum(d, (X(n, d) - m(k1, d))^2))(k)
-  ((k, d) -> sum(n, u1_bar(n, k) * (X(n, d) - m(k, d))), k -> sum(n, u1_bar(n, k)))""",
+    "mixture": """Z = (n, k) -> softmax(k1, w(k1) - 1/2 * sum(d, (X(n, d) - m(k1, d))^2))(k)
+  ((k, d) -> sum(n, Z(n, k) * (X(n, d) - m(k, d))), k -> sum(n, Z(n, k)))""",
     "attention": "P = (n, m) -> softmax(m1, sum(e, Q(n, e) * K(m1, e)))(m)",
     "second order": "(i::O, a::V, j::O, b::V) -> 2 * g(i, a, j, b) - g(i, b, j, a)",
 }

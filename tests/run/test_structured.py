@@ -33,7 +33,7 @@ JACOBIANS = {
         None,
         lambda n: 3 * n,
     ),
-    "nothing": ("(A::RM{n, n}) -> (x::RV{n}) -> (i::N) -> A(i, i)", None, lambda n: n * n),
+    "nothing": ("(A::RM{n, n}) -> (x::RV{n}) -> (i::N) -> A(i, i)", [], lambda n: 0),
 }
 
 
@@ -168,3 +168,35 @@ def test_what_is_structured_is_pickled_and_refuses_what_it_cannot_do() -> None:
         cd.grad("(x::RV) -> sum(i, x(i)^2)").compile(hvp=True, structured=True)
     with pytest.raises(CombDiffError, match="axes of rows"):
         f(np.arange(3.0)).scipy(rows=3)
+
+
+PER_CAMERA = """(cam::(N{o}) -> N{v}, y::RM{o, a}) -> (r::RM{v, a}) -> begin
+    beta = v -> exp(r(v, 0) * r(v, 1))
+    d = o -> beta(cam(o)) * y(o, 0)
+    x1 = o -> d(o) * r(cam(o), 0) + beta(cam(o))
+    x2 = o -> d(o) * r(cam(o), 1)
+    n = o -> sin(x1(o)) * x2(o)
+    (o -> cos(n(o)) * n(o), o -> y(o, 0))
+end"""
+"""beta is of all rows of r, and looked up."""
+
+
+def test_what_is_looked_up_in_a_function_of_all_rows_is_stored_by_rows() -> None:
+    """Its cotangent is a sum that lies on a diagonal, once it is contracted."""
+    d = cd.jacobian(PER_CAMERA)
+    f = d.compile(structured=True)
+    rng = np.random.default_rng(3)
+    for o, v, a in ((1, 1, 2), (3, 2, 2), (7, 5, 3)):
+        given = rng.integers(0, v, o), rng.normal(size=(o, a)), rng.normal(size=(v, a))
+        found, nothing = f(*given)
+        whole, zeros = d.compile()(*given)
+        assert [block.pattern for block in found.blocks] == ["(o, cam(o), d)"]
+        assert np.allclose(found.dense(), whole)
+        assert not nothing.blocks and np.array_equal(nothing.dense(), zeros)
+        assert nothing.shape == zeros.shape and nothing.scipy().nnz == 0
+
+
+def test_blocks_of_several_results_share_their_positions() -> None:
+    text = "(J::(N{o}) -> N{v}) -> (x::RV{v}) -> (o -> sin(x(J(o))), o -> x(J(o))^2)"
+    source = str(cd.jacobian(text).compile(structured=True).source)
+    assert source.count("J.astype(float)") == 1

@@ -19,6 +19,7 @@ K = Index(Domain("K"))
 i, j = fresh("i", K), fresh("j", K)
 x, y, z = fresh("x", REAL), fresh("y", REAL), fresh("z", REAL)
 INVERSE = power(y, number(-1))
+LENGTH = call("abs", y)
 
 
 def below(e: Term) -> Term:
@@ -56,6 +57,12 @@ def above(e: Term) -> Term:
         (above(add(INVERSE, compared(x, "<", add(y, number(-1)), z))), "where(y < x, 1 / y)"),
         (below(compared(x, "!=", add(y, ONE), INVERSE)), "where(x <= y, 1 / y)"),
         (above(add(INVERSE, above(z))), "where(y < x, 1 / y + z)"),
+        # what divides by y is not finite where y is 0, and says nothing of a y below 0
+        (mul(compared(y, "!=", ZERO, call("log", z)), INVERSE), "1 / y * log(z)"),
+        (mul(compared(ZERO, "<", LENGTH, call("log", z)), power(LENGTH, number(-2))), "1 / y^2 * log(z)"),
+        (mul(compared(ZERO, "<", y, call("log", z)), INVERSE), "where(0 < y, log(z)) / y"),
+        (mul(compared(LENGTH, "<", ZERO, call("log", z)), INVERSE), "where(abs(y) < 0, log(z)) / y"),
+        (mul(compared(ZERO, "<", LENGTH, call("log", z)), LENGTH), "abs(y) * where(0 < abs(y), log(z))"),
     ],
 )
 def test_a_condition_is_stated_once(t: Term, expected: str) -> None:
@@ -146,4 +153,38 @@ def test_springs_have_one_guard() -> None:
         "(k::R) -> (x::RM) -> begin; r = (i, j) -> sqrt(sum(c, (x(i, c) - x(j, c))^2))\n"
         "sum((i, j), where(i < j, k * (r(i, j) - 1)^2)); end"
     )
-    assert "u1_bar = (i, j) -> k * where(i < j, 1 / r(i, j) * (r(i, j) - 1))" in str(d)
+    assert "Z = (i, j) -> k * where(i < j, 1 / r(i, j) * (r(i, j) - 1))" in str(d)
+
+
+@pytest.mark.parametrize(
+    ("t", "expected"),
+    [
+        (add(compared(i, "<", j, INVERSE), compared(j, "<", i, INVERSE)), "where(i != j, 1 / y)"),
+        (add(x, mul(z, compared(j, "<", i, x)), mul(z, compared(i, "<", j, x))), "x + z * where(j != i, x)"),
+        (
+            add(mul(z, compared(j, "<", i, x)), mul(y, compared(i, "<", j, x))),
+            "z * where(j < i, x) + y * where(i < j, x)",
+        ),
+        (add(compared(i, "<", j, x), compared(j, "<", i, z)), "where(i < j, x) + where(j < i, z)"),
+        (add(compared(i, "<=", j, x), compared(j, "<", i, x)), "where(i <= j, x, x)"),
+        (add(compared(i, "<", j, x), mul(TWO, compared(j, "<", i, x))), "where(i < j, x) + 2 * where(j < i, x)"),
+        (add(compared(x, "<", y, z), compared(y, "<", x, z)), "where(x < y, z) + where(y < x, z)"),
+    ],
+)
+def test_one_order_and_the_other_are_unequal(t: Term, expected: str) -> None:
+    assert expression_text(stated_once(t)).split() == expected.split()
+
+
+def test_forces_of_pairs_have_one_condition() -> None:
+    d = cd.grad("(x::RV) -> sum((i, j), i < j, (x(i) - x(j))^2)")
+    assert str(d) == "(x::RV) -> i -> 2 * sum(j, (x(i) - x(j)) * where(i != j, 1))"
+    assert d.check()
+
+
+def test_what_divides_by_a_norm_does_not_ask_whether_it_is_zero() -> None:
+    d = cd.hvp("(x::RV) -> 1 / norm(x)")
+    assert str(d).endswith("i -> (3 * x(i) * sum(i1, x(i1) * k(i1)) / norm(x)^2 - k(i)) / norm(x)^3")
+    assert d.check()
+    rows = cd.grad("(Y::RM) -> (X::RM) -> sum((i, j), sum(k, Y(i, k) * X(j, k)) / norm(k -> X(j, k)))")
+    assert "where" not in str(rows)
+    assert rows.check()

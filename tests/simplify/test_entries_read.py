@@ -95,3 +95,34 @@ def test_the_gradient_of_a_share_is_that_of_its_formula(size: int) -> None:
     shares = np.exp(a) / np.exp(a).sum()
     expected = shares[0] * (np.eye(size)[0] - shares)
     np.testing.assert_allclose(cd.grad(SHARE).compile()(a), expected, atol=1e-14)
+
+
+GATES = """(W::(N{n}, N{n}, N{g}) -> R) -> (x::RV{n}) -> begin
+  z = (i, g) -> sum(j, W(i, j, g) * x(j))
+  sum(i, sigmoid(z(i, 2)) * tanh(z(i, 0)))
+end"""
+
+
+def test_gates_read_their_own_part_of_the_weights() -> None:
+    assert "delta" not in str(cd.grad(GATES)).split("z = ")[1]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+def test_the_gradient_of_gates_is_that_of_differences(n: int) -> None:
+    rng = np.random.default_rng(n)
+    W, x = rng.normal(size=(n, n, 3)), rng.normal(size=n)
+
+    def value(x: np.ndarray) -> float:
+        z = np.einsum("ijg,j->ig", W, x)
+        return float((np.tanh(z[:, 0]) / (1 + np.exp(-z[:, 2]))).sum())
+
+    steps = 1e-6 * np.eye(n)
+    expected = [(value(x + s) - value(x - s)) / 2e-6 for s in steps]
+    np.testing.assert_allclose(cd.grad(GATES).compile()(W, x), expected, rtol=1e-7, atol=1e-9)
+
+
+def test_a_sum_that_need_not_read_the_entry_keeps_its_delta() -> None:
+    d = cd.grad("(x::RV{n}) -> sum(i, x(i)^2 * delta(i, 2, 1))")
+    for n in (1, 2, 3, 5):
+        x = np.arange(1.0, n + 1)
+        np.testing.assert_allclose(d.compile()(x), [2 * v * (i == 2) for i, v in enumerate(x)])

@@ -39,19 +39,19 @@ FORMS = {
     ),
     "Rayleigh quotient": (
         "(A::Sym) -> (x::RV) -> sum((i, j), x(i) * A(i, j) * x(j)) / sum(i, x(i)^2)",
-        "i -> 2 / u1 * (sum(j, A(i, j) * x(j)) - t * x(i))",
+        "i -> 2 / s * (sum(j, A(i, j) * x(j)) - t * x(i))",
     ),
     "Rayleigh quotient, complex": (
         "(A::Her) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j)) / sum(i, x(i)' * x(i))",
-        "i -> 2 / u1 * (sum(j, A(i, j) * x(j)) - t * x(i))",
+        "i -> 2 / s * (sum(j, A(i, j) * x(j)) - t * x(i))",
     ),
     "cosine": (
         "(y::RV) -> (x::RV) -> sum(i, x(i) * y(i)) / sqrt(sum(i, x(i)^2) * sum(i, y(i)^2))",
-        "i -> (y(i) - t * x(i)) / sqrt(u1)",
+        "i -> (y(i) - t * x(i)) / sqrt(s)",
     ),
     "symmetric system": (
         "(A::Sym) -> (m::RV) -> sum(i, m(i) * inverse((y::RV) -> i -> sum(j, A(i, j) * y(j)))(m)(i))",
-        "i -> 2 * u1(i)",
+        "i -> 2 * v(i)",
     ),
     "distances of pairs": (
         "(k::Sym) -> (x::RM) -> sum((i, j), k(i, j) * norm(c -> x(i, c) - x(j, c)))",

@@ -75,6 +75,33 @@ LAWS = {
     "(x::RV) -> k -> where(1 <= k, exp(x(k))) / sum(i, 1 <= i, exp(x(i)))": (
         "(x::RV) -> k -> where(1 <= k, softmax(i, 1 <= i, x(i))(k))"
     ),
+    # the sum of the weights may be below 0, as what it divides may be
+    "(w::RV, x::RV) -> log(sum(i, w(i) * exp(x(i))) / sum(i, w(i)))": (
+        "(w::RV, x::RV) -> logsumexp(i, w(i) / sum(i1, w(i1)), x(i))"
+    ),
+    "(w::RV, x::RV) -> k -> softmax(i, 2 * w(i) / sum(j, w(j)), x(i))(k)": (
+        "(w::RV, x::RV) -> k -> softmax(i, w(i), x(i))(k)"
+    ),
+    "(w::RV, x::RV) -> sum(k, k * w(k) * exp(x(k))) / sum(i, 2 * w(i) * exp(x(i)))": (
+        "(w::RV, x::RV) -> 1/2 * sum(k, k * softmax(i, w(i), x(i))(k))"
+    ),
+    "(x::RV, t::R) -> sum(i, log(exp(-x(i)^2) / t))": "(x::RV, t::R) -> -sum(i, x(i)^2 + log(t))",
+    "(x::RV) -> log(prod(i, 1 <= i, exp(-x(i)^2) / (1 + x(i)^2)))": (
+        "(x::RV) -> sum(i, where(1 <= i, -x(i)^2 - log(1 + x(i)^2)))"
+    ),
+    "(x::RV, t::R) -> log(prod(i, t * exp(x(i))))": "(x::RV{n}, t::R) -> sum(i, x(i)) + log(prod(i::N{n}, t))",
+    "(A::RM{n, n}) -> log(det(A)^2)": "(A::RM{n, n}) -> 2 * logabsdet(A)",
+    "(A::RM{n, n}) -> log(exp(-A(0, 0)) / sqrt(det(A' * A)))": (
+        "(A::RM{n, n}) -> -A(0, 0) - 1/2 * logdet((j, k) -> sum(i, A(i, j) * A(i, k)))"
+    ),
+    "(A::RM{n, n}, B::RM{n, n}) -> log(abs2(det(A)) / det(B)^3)": (
+        "(A::RM{n, n}, B::RM{n, n}) -> 2 * logabsdet(A) - 3 * logdet(B)"
+    ),
+    "(A::RM{n, n}) -> begin d = det(A); log(d^2) + d end": (
+        "(A::RM{n, n}) -> begin\n  d = det(A)\n  2 * logabsdet(A) + d\nend"
+    ),
+    # the sign of the product is not known
+    "(A::RM{n, n}, B::RM{n, n}) -> log(det(A) * det(B))": "(A::RM{n, n}, B::RM{n, n}) -> log(det(A) * det(B))",
     "(x::RV) -> begin e = k -> exp(x(k)); Z = sum(k, e(k)); k -> log(e(k) / Z) end": (
         "(x::RV) -> k -> x(k) - logsumexp(k1, x(k1))"
     ),
@@ -412,3 +439,39 @@ def test_shares_on_a_diagonal(objective: str, value: Callable[..., float]) -> No
 def _shares(z: Any, axis: int | None) -> Any:
     e = np.exp(z - z.max())
     return e / e.sum(axis=axis, keepdims=True)
+
+
+BELOW_ONE = {
+    "a number in front": ("(x::RV) -> sum(i, log(1 - exp(-x(i))))", lambda x: np.log(1 - np.exp(-x)).sum()),
+    "a free energy": (
+        "(T::R) -> (x::RV) -> sum(i, x(i) / 2 + T * log(1 - exp(-x(i) / T)))",
+        lambda T, x: (x / 2 + T * np.log(1 - np.exp(-x / T))).sum(),
+    ),
+    "a factor of either sign": (
+        "(a::R) -> (x::RV) -> sum(i, log(1 + a * exp(-x(i))))",
+        lambda a, x: np.log(1 + a * np.exp(-x)).sum(),
+    ),
+    "in front of a sum": (
+        "(a::R) -> (x::RV) -> log(1 + a * sum(i, exp(-x(i) - 2)))",
+        lambda a, x: np.log(1 + a * np.exp(-x - 2).sum()),
+    ),
+    "in a product": (
+        "(a::R) -> (x::RV) -> log(1 + prod(i, a * exp(-x(i))))",
+        lambda a, x: np.log(1 + np.prod(a * np.exp(-x))),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BELOW_ONE)
+def test_the_logarithm_of_one_less_an_exponential_is_finite(name: str) -> None:
+    program, value = BELOW_ONE[name]
+    d = cd.grad(program)
+    assert d.check()
+    f = d.compile(value=True)
+    for n in (1, 2, 3, 5):
+        x = np.random.default_rng(n).uniform(0.5, 2, size=n)
+        given = (0.7,) if "T::R" in program else (-0.6,) if "a::R" in program else ()
+        found, gradient = f(*given, x)
+        np.testing.assert_allclose(found, value(*given, x), rtol=1e-12)
+        steps = [(value(*given, x + e) - value(*given, x - e)) / 2e-6 for e in 1e-6 * np.eye(n)]
+        np.testing.assert_allclose(gradient, steps, rtol=1e-6, atol=1e-8)

@@ -166,3 +166,20 @@ def test_terms_that_are_no_one_multiple_of_a_named_sum_are_not_taken_for_it():
     choice = named_sum(number(3), number(3), number(6))
     assert wrong(choice) == []
     assert not choice.families["part_of_sum"].matches
+
+
+@pytest.mark.parametrize("count", [5, 6, 7])
+def test_a_product_at_one_place_has_few_classes(count):
+    """No order of factors of the same indices costs less: they are split one at a time, not in all ways."""
+    vectors = [tensor(f"x{n}", (N,)) for n in range(count)]
+    choice = saturated([Lam((P,), mul(*(at(x, P) for x in vectors)))])
+    assert len(choice.graph.classes) <= count**2  # all ways make 2^count
+    assert disagreements(choice, SIZES) == []
+
+
+def test_a_chain_of_matrices_is_split_in_all_ways():
+    chain = [tensor(f"A{n}", (N, N)) for n in range(5)]
+    inner = [index(f"k{n}", N) for n in range(4)]
+    factors = [at(a, i, j) for a, i, j in zip(chain, (P, *inner), (*inner, Q), strict=True)]
+    choice = saturated([Lam((P, Q), total(inner, mul(*factors)))])
+    assert len(choice.graph.classes) > 3 * len(chain)

@@ -1,0 +1,62 @@
+"""Functional derivatives of Lin, *Automatic functional differentiation in JAX* (2024): its figure, its operators."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.polynomial import Polynomial
+
+import combdiff as cd
+
+LINE = "@domain Line begin base = R; lower = 0; upper = 1 end\n"
+CLAMPED = "@space V begin type = (Line) -> R; fixed = true end\n"
+
+
+def test_fig_1_the_brachistochrone_has_the_derivative_of_its_euler_lagrange_expression() -> None:
+    """∂L/∂y − d/dx ∂L/∂y′ of L = √((1 + y′²) / y), written by hand, at 1,000 points."""
+    d = cd.grad(f"{LINE}{CLAMPED}(y::V) -> sum(x::Line, sqrt((1 + grad(y)(x)^2) / y(x)))")
+    curve, x = Polynomial([0.3, 0.9, -0.4, 0.1]), np.linspace(0, 1, 1000)
+    found = d.compile()(Line=(x, 0 * x), y=curve)
+    y, slope, bend = curve(x), curve.deriv()(x), curve.deriv(2)(x)
+    root = np.sqrt(1 + slope**2)
+    by_y = -root / (2 * y**1.5)
+    by_slope_and_y = -slope / (2 * root * y**1.5)
+    by_slope_twice = 1 / (root**3 * np.sqrt(y))
+    expected = by_y - by_slope_and_y * slope - by_slope_twice * bend
+    assert np.abs(found - expected).max() <= 1e-15 * np.abs(expected).max()
+
+
+def test_fig_1_the_derivative_vanishes_on_a_cycloid() -> None:
+    """x = φ − sin φ, y = 1 − cos φ: the equation of Euler and Lagrange holds between the ends."""
+    d = cd.grad("@domain Line begin base = R end\n(y::(Line) -> R) -> sum(x::Line, sqrt((1 + grad(y)(x)^2) / y(x)))")
+    angle = np.linspace(0.6, 2.4, 50)
+    x, y = angle - np.sin(angle), 1 - np.cos(angle)
+    # y′ = sin φ / (1 − cos φ) and y″ = −1 / (1 − cos φ)²
+    given = (lambda _: y, lambda _: np.sin(angle) / y, lambda _: -1 / y**2)
+    found = d.compile()(Line=(x, 0 * x), y=given)
+    np.testing.assert_allclose(found, 0, atol=1e-13)
+
+
+OPERATORS = {
+    "the tangent of ∇": ("jvp((y::RF) -> (x::R) -> grad(y)(x))", "(y::RF, k::RF) -> (d1::R) -> grad(k)(d1)"),
+    "the transpose of ∇": ("pullback((y::RF) -> (x::R) -> grad(y)(x))", "(y::RF, k::RF) -> (d::R) -> -grad(k)(d)"),
+    "the transpose of a composition": (
+        "pullback((f::RF) -> (x::R) -> f(2 * x))",
+        "(f::RF, k::RF) -> (d::R) -> 1/2 * k(1/2 * d)",
+    ),
+    "the tangent of a composition": (
+        "(f::RF) -> jvp((g::RF) -> (x::R) -> f(g(x)))",
+        "(f::RF) -> (g::RF, k::RF) -> (x::R) -> k(x) * grad(f)(g(x))",
+    ),
+    "the transpose of a semilocal operator": (
+        LINE + CLAMPED + "pullback((y::V) -> (x::Line) -> grad(y)(x)^2)",
+        "(y::V, k::(Line) -> R) -> (x::Line) -> -2 * k(x) * grad(grad(y))(x) - 2 * grad(k)(x) * grad(y)(x)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_appendix_a_operators(name: str) -> None:
+    program, expected = OPERATORS[name]
+    derive = cd.jvp if "jvp" in program else cd.pullback
+    assert str(derive(program)).splitlines()[-1] == expected
