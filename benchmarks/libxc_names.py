@@ -1,0 +1,15 @@
+"""What libxc calls the functionals of `examples/xc/`."""
+
+LIBXC = {
+    "slater": "LDA_X",
+    "vwn5": "LDA_C_VWN",
+    "pw92": "LDA_C_PW",
+    "pbe_x": "GGA_X_PBE",
+    "pbe_c": "GGA_C_PBE",
+    "b88": "GGA_X_B88",
+    "lyp": "GGA_C_LYP",
+    "tpss_x": "MGGA_X_TPSS",
+    "tpss_c": "MGGA_C_TPSS",
+    "r2scan_x": "MGGA_X_R2SCAN",
+    "r2scan_c": "MGGA_C_R2SCAN",
+}
