@@ -16,6 +16,7 @@ from collections.abc import Collection, Sequence
 from combdiff.calculus.combinators import B, C, Comb, Edge, Fork, I, K, Moving
 from combdiff.calculus.primitives import zero_of_type
 from combdiff.terms.conditions.guards import guarded, is_finite, unguarded
+from combdiff.terms.conditions.kinks import is_at_a_point
 from combdiff.terms.terms import (
     Lam,
     Term,
@@ -96,9 +97,12 @@ def _arguments(at: Term, f: Type) -> tuple[Term, ...]:
 
 
 def _guarded(t: Term, partial: Collection[Var] | None) -> Term:
-    """A product as it was, or all of it under the guards of its factors where one may be infinite."""
+    """A product as it was, or all of it under the guards of its factors where one may be infinite.
+
+    Those of a norm stay where they are: beside 1/norm(x) there is no value at the point that they leave out.
+    """
     guard, core = unguarded(t)
-    if not guard or is_finite(t, partial or ()):
+    if all(map(is_at_a_point, guard)) or is_finite(t, partial or ()):
         return t
     return guarded(guard, core, partial or ())
 

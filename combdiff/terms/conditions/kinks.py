@@ -25,6 +25,7 @@ from combdiff.terms.terms import (
     Let,
     Mul,
     Pow,
+    Reduce,
     Term,
     Traverser,
     Var,
@@ -122,6 +123,21 @@ def _needless(factors: Collection[Term]) -> list[Indicator]:
         return []
     known = [side for f in factors for side in _positive_sides(f)]
     return [f for f in marked if _side(condition_of(f)) in known]
+
+
+def is_at_a_point(condition: Condition) -> bool:
+    """Whether a condition fails where a norm is 0 only: no neighbourhood, in which what it meets would be constant.
+
+    >>> from combdiff.terms.conditions.comparing import compared
+    >>> from combdiff.terms.terms import fresh, reduction
+    >>> from combdiff.terms.types import REAL, Domain, Index
+    >>> i, x = fresh("i", Index(Domain("N"))), fresh("x", Map((Index(Domain("N")),), REAL))
+    >>> length = reduction("norm", (i,), ONE, App(x, (i,)))
+    >>> is_at_a_point(condition_of(compared(ZERO, "<", length, ONE)))
+    True
+    """
+    side, may_be_zero = _side(condition)
+    return isinstance(side, Reduce) and side.kind == "norm" and not may_be_zero
 
 
 Side = tuple[Term, bool]
