@@ -92,6 +92,8 @@ class Names:
     """The values found so far, and the variables that the unknowns reach; `ask` is called often, may raise to stop.
 
     `guard` are the conditions around what is walked through: an entry such as x(i - 1) may exist under them only.
+    `done` are the terms walked through, with what of the scope they use and their guard: a definition that is used
+    twice, by one that is used twice, is one term.
     """
 
     reached: set[Var]
@@ -101,6 +103,7 @@ class Names:
     ask: Callable[[], None] = lambda: None
     guard: Guard = ()
     alike: dict[int, list[Binding]] = field(default_factory=lambda: defaultdict(list))
+    done: dict[tuple[Term, tuple[Var, ...], Guard], Term] = field(default_factory=dict)
 
     def add(self, var: Var, value: Term) -> None:
         """`value` is called `var` from now on."""
@@ -111,6 +114,12 @@ class Names:
         """`t` with its arguments named; `scope` are the variables bound around it."""
         if t.free.isdisjoint(self.reached):
             return t
+        key = t, tuple(v for v in scope if v in t.free), self.guard
+        if key not in self.done:
+            self.done[key] = self._gone(t, scope)
+        return self.done[key]
+
+    def _gone(self, t: Term, scope: tuple[Var, ...]) -> Term:
         if isinstance(t, Lam) and not all(isinstance(p.kind, Index) for p in t.params):
             return t
         if is_implicit(t):

@@ -278,17 +278,38 @@ def _refuse_missing(name: str, args: Sequence[Argument], span: Span) -> None:
 
 
 def _inlined(el: Elaborator, f: Closure, args: Sequence[Argument], scope: Scope) -> Term:
-    """The body of `f` with its parameters standing for the arguments; those that cost something are shared."""
+    """The body of `f` with its parameters standing for the arguments; one that was read before at the same numbers."""
     f.read = True
+    kinds, values = _given(el, f, args, scope)
+    if (known := f.made.get(values)) is not None and el.is_unguarded:
+        return known
+    made = _made(el, f, kinds, values)
+    of_numbers = all(isinstance(value.type, Number) for value in values)
+    if of_numbers and el.is_unguarded and not any(map(terms.bound_by, terms.subterms(made))):
+        f.made[values] = made
+        el.called_at.setdefault(made, f.name)
+    return made
+
+
+def _given(el: Elaborator, f: Closure, args: Sequence[Argument], scope: Scope) -> tuple[list[Type], tuple[Term, ...]]:
+    """The arguments of a call, and the types that the parameters ask of them."""
+    kinds: list[Type] = []
+    values: list[Term] = []
+    for param, arg in zip(f.body.params, args, strict=True):
+        el.check_single(param)
+        el.check_free(param.name, param.span)
+        kinds.append(_asked(el, param, arg))
+        values.append(el.checked(arg, kinds[-1], scope))
+    return kinds, tuple(values)
+
+
+def _made(el: Elaborator, f: Closure, kinds: Sequence[Type], values: Sequence[Term]) -> Term:
+    """The body of `f` with its parameters standing for the arguments; those that cost something are shared."""
     entries: dict[str, Entry | None] = {}
     bindings: list[tuple[Var, Term]] = []
     costly: list[tuple[Var, Term]] = []
     points: list[tuple[Var, Term]] = []
-    for param, arg in zip(f.body.params, args, strict=True):
-        el.check_single(param)
-        el.check_free(param.name, param.span)
-        kind = _asked(el, param, arg)
-        value = el.checked(arg, kind, scope)
+    for param, kind, value in zip(f.body.params, kinds, values, strict=True):
         while isinstance(value, Let):
             bindings.extend(value.bindings)
             value = value.body

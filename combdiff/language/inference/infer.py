@@ -17,6 +17,7 @@ from combdiff.language.inference import calls, conditions, tensors
 from combdiff.language.inference.constructs.hermitian import check_hermitian
 from combdiff.language.inference.constructs.loops import with_last_apart
 from combdiff.language.inference.constructs.reductions import check_ranges
+from combdiff.language.inference.constructs.sharing import with_shared_numbers
 from combdiff.language.inference.declarations import Kinds
 from combdiff.language.inference.domains import Ranges
 from combdiff.language.inference.fit import fit
@@ -74,6 +75,7 @@ def infer(module: Module, *, keep: Collection[str] = ()) -> Term:
             term = elaborator.expr(module.body, Scope())
             elaborator.slots.check()
             elaborator.kinds.check_sizes()
+            term = with_shared_numbers(term, elaborator.called_at)
             term = with_last_apart(resolved(term, elaborator.ranges))
             term = conditions.settled(term, elaborator.relations)
             term = written_where_needed(term)
@@ -108,6 +110,7 @@ class Elaborator:
         self._body = module.body
         self._depth = 0
         self.places: dict[Var, Span] = {}
+        self.called_at: dict[Term, str] = {}  # the names of functions by the numbers that they were found to be
         self.called: tuple[str, ...] = ()  # what the definition of a loop that is read calls its states
         self.unshared: set[Term] = set()  # maps that stand for several definitions, and are written out
         self.points: dict[Term, int] = {}  # how many arguments of a pullback, or of an item of one, are no cotangents
@@ -193,6 +196,11 @@ class Elaborator:
     def is_guarded(self) -> bool:
         """Whether what is read counts only under a condition."""
         return bool(self._guards)
+
+    @property
+    def is_unguarded(self) -> bool:
+        """Whether no condition stands around what is read, on which the meaning of an index depends."""
+        return not self._guards and not self._facts
 
     def guarded(self, e: Expr | Ready, scope: Scope, facts: Sequence[conditions.Fact] = ()) -> Term:
         """The term of a number that counts only under a condition: where that never holds, it may be no number."""

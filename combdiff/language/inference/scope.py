@@ -16,12 +16,17 @@ from combdiff.terms.terms import Term
 
 @dataclass(slots=True, eq=False)
 class Closure:
-    """A function of the program, read anew at every call, so that one function serves tensors of many sizes."""
+    """A function of the program, read anew at every call, so that one function serves tensors of many sizes.
+
+    `made` are the values at numbers where it was called before, as long as they bind nothing: a chain of definitions
+    that use the one before twice doubles with each otherwise.
+    """
 
     body: Lambda
     scope: Scope
     name: str = ""
     read: bool = False
+    made: dict[tuple[Term, ...], Term] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
