@@ -502,7 +502,9 @@ class Derivation:
         simplifier = simplifier_like(self, expand=False)
         with deep_recursion():
             return without_derivatives(
-                self.objective, lambda f, inner: simplifier(f, {*inner, *self.objective.params}), simplifier.ask
+                self.objective,
+                lambda f, inner, shown=None: simplifier(f, {*inner, *self.objective.params}, shown),
+                simplifier.ask,
             )
 
     @cached_property
@@ -574,12 +576,17 @@ class Derivation:
     @cached_property
     def _value(self) -> Term:
         """The objective in the form that its derivatives have."""
+        from combdiff.calculus.functions.points import Points
         from combdiff.calculus.modes import without_derivatives
         from combdiff.deriving import simplifier_like
 
         simplifier = simplifier_like(self, expand=False)
         f = without_derivatives(self.objective, simplifier, simplifier.ask)
-        return simplifier_like(self, self.expand).value(f) if isinstance(f, Lam) else f
+        if not isinstance(f, Lam):
+            return f
+        points = Points.of(f)
+        simplifier = simplifier_like(self, self.expand)
+        return simplifier.value(f) if points is None else points.back(simplifier.value(points.map))
 
     @cached_property
     def _run(self) -> tuple[Derivation, ...]:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import TypeGuard
+from typing import Protocol, TypeGuard
 
 from combdiff.calculus.floating import float_lets, without_aliases
 from combdiff.calculus.forward import pushforward_of
 from combdiff.calculus.functions.by_parts import Parts
 from combdiff.calculus.functions.intervals import with_conditions_of_intervals, with_numbers_for_points
+from combdiff.calculus.functions.points import Points
 from combdiff.calculus.jumps.conditions import check_peaks, numbers_among
 from combdiff.calculus.jumps.distributions import with_peaks
 from combdiff.calculus.loops.guards import with_guards_inside
@@ -55,8 +56,17 @@ from combdiff.terms.terms import (
 )
 from combdiff.terms.types import Map, Number, Type
 
-Simplify = Callable[[Lam, Collection[Var]], Lam]
-"""(a derivative, variables whose declared symmetry must not be used yet) ↦ an equal map."""
+Shown = Callable[[Lam], Lam] | None
+
+
+class Simplify(Protocol):
+    """(a derivative, variables whose declared symmetry must not be used yet, how it is shown) ↦ an equal map."""
+
+    def __call__(self, f: Lam, unused: Collection[Var], shown: Shown = None) -> Lam: ...
+
+
+def _as_it_is(f: Lam, unused: Collection[Var], shown: Shown = None) -> Lam:
+    return f
 
 
 def differentiate(
@@ -96,7 +106,7 @@ def _simplified(program: Term, simplify: Simplify, ask: Callable[[], None]) -> T
 
 def without_derivatives(
     program: Term,
-    simplify: Simplify = lambda f, _: f,
+    simplify: Simplify = _as_it_is,
     ask: Callable[[], None] = lambda: None,
     projected: Term | None = None,
 ) -> Term:
@@ -148,6 +158,9 @@ class _Derivatives:
             taken = _met(_derivative(t, jets.objective, self.names, self.ask)[0])
             result = _of_functions(t, jets, self.simplify(taken, unused), lambda e: self(e, inside, _points(e)))
             result = self.simplify(result, unused)
+        elif (points := Points.of(f)) is not None and t.kind in ("grad", "pullback", "jvp"):
+            taken, _ = _derivative(t, points.map, self.names, self.ask)
+            result = points.back(self.simplify(taken, unused, points.back))
         else:
             taken, finished = _derivative(t, f, self.names, self.ask)
             taken = _met(taken)

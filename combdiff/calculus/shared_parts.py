@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from combdiff.calculus.floating import Binding, float_lets
+from combdiff.calculus.functions.points import Points
 from combdiff.calculus.implicit import is_implicit
 from combdiff.calculus.naming import LINEAR, is_worth_a_name, nonlinear_places
 from combdiff.canon.closed import ClosedForm, closed_form
@@ -72,14 +73,21 @@ def programs_to_run(program: Term) -> tuple[Term, ...]:
     Programs that take several derivatives stay as they are.
     """
     match [t for t in subterms(program) if isinstance(t, Diff)]:
-        case [Diff(kind, Lam(params, _) as f) as marker] if marker.is_derivative:
-            return tuple(_put(program, marker, Diff(kind, Lam(params, body))) for body in _bodies(f))
+        case [Diff(kind, Lam() as f) as marker] if marker.is_derivative:
+            return tuple(_put(program, marker, Diff(kind, alike)) for alike in _alike(f))
         case _:
             return (program,)
 
 
 def _put(t: Term, old: Term, new: Term) -> Term:
     return Traverser(lambda u: new if u == old else u)(t)
+
+
+def _alike(f: Lam) -> list[Lam]:
+    points = Points.of(f)
+    if points is None:
+        return [Lam(f.params, body) for body in _bodies(f)]
+    return [points.back(Lam(points.map.params, body)) for body in _bodies(points.map)]
 
 
 def _bodies(f: Lam) -> list[Term]:

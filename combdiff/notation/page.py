@@ -8,6 +8,7 @@ from itertools import cycle
 
 from combdiff.budget import Budget
 from combdiff.calculus.floating import float_lets
+from combdiff.calculus.functions.points import Points
 from combdiff.canon.canonical import normal_form
 from combdiff.terms.terms import (
     App,
@@ -52,8 +53,10 @@ def definitions_outside(objective: Term) -> Term:
     core = objective.body.body if isinstance(objective.body, Let) else objective.body
     if not any(isinstance(t, Let) for t in subterms(core)):
         return objective
-    bindings, core = float_lets(objective.body)
-    return Lam(objective.params, let(bindings, core))
+    points = Points.of(objective)
+    outside = objective if points is None else points.map
+    outside = Lam(outside.params, let(*float_lets(outside.body)))
+    return outside if points is None else points.back(outside)
 
 
 def without_needless_re(term: Term) -> Term:

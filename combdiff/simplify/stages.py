@@ -130,11 +130,15 @@ class Simplifier:
         """Seconds beyond the budget that may go into checks, and into the derivative itself: it is whole or nothing."""
         return (self.seconds + 1) / 4
 
-    def __call__(self, f: Lam, unused: Collection[Var]) -> Lam:
-        """`f` simplified, without using the declared symmetries of the variables in `unused`."""
+    def __call__(self, f: Lam, unused: Collection[Var], shown: Callable[[Lam], Lam] | None = None) -> Lam:
+        """`f` simplified, without using the declared symmetries of the variables in `unused`; steps are as `shown`."""
+        begin = len(self.steps)
         # what is differentiated again leaves time for what becomes of it
         with self.budget.halved() if unused else nullcontext():
-            return self._simplified(f, unused)
+            result = self._simplified(f, unused)
+        if shown is not None:
+            self.steps[begin:] = [_shown(step, shown) for step in self.steps[begin:]]
+        return result
 
     def _simplified(self, f: Lam, unused: Collection[Var]) -> Lam:
         own = self.definitions
@@ -361,6 +365,12 @@ class Simplifier:
         bindings, results = place(before, results, kept, self.budget.check)
         values = [value for _, value in bindings] + results
         return self._contracted(joined([var for var, _ in bindings], values), expand=False, settled=settled)
+
+
+def _shown(step: Step, shown: Callable[[Lam], Lam]) -> Step:
+    term, before = (shown(t) if isinstance(t, Lam) else t for t in (step.term, step.before))
+    assert term is not None, "a step has a term"
+    return replace(step, term=term, before=before)
 
 
 def _without_definitions(body: Term) -> Term:

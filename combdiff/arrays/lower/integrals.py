@@ -25,6 +25,7 @@ from combdiff.terms.terms import (
     Tuple,
     Var,
     bound_by,
+    children,
     fresh,
     let,
     mul,
@@ -82,7 +83,63 @@ def _below_arguments(t: Term, rules: tuple[Var, ...]) -> Term:
     """The rules as parameters before the last ones, and the sums below."""
     if _takes_arguments(t) and isinstance(t, Lam) and _takes_arguments(t.body):
         return Lam(t.params, _below_arguments(t.body, rules))
-    return Lam(rules, _flat(Traverser(_visit)(t)))
+    at_nodes = Traverser(_visit)(Traverser(_at_points)(t))
+    return Lam(rules, _flat(Traverser(_with_arrays)(at_nodes)))
+
+
+def _is_function(v: Var) -> bool:
+    return isinstance(v.kind, Map) and any(interval_of(p) is not None for p in v.kind.params)
+
+
+def _at_points(t: Term) -> Term:
+    """Definitions of functions that are read elsewhere than at the variables of integrals and results written out."""
+    if not isinstance(t, Let) or not any(_is_function(v) for v, _ in t.bindings):
+        return t
+    kept: list[tuple[Var, Term]] = []
+    rest = [*t.bindings]
+    body = t.body
+    while rest:
+        (v, value), *rest = rest
+        if _is_function(v) and not all(_is_at_nodes(u, v) for e in (*(e for _, e in rest), body) for u in subterms(e)):
+            rest = [(w, substitute(e, {v: value})) for w, e in rest]
+            body = substitute(body, {v: value})
+        else:
+            kept.append((v, value))
+    return let(kept, body)
+
+
+def _is_at_nodes(t: Term, v: Var) -> bool:
+    """Whether a term that holds a function has its values at variables only."""
+    if not isinstance(t, App) or t.function is not v:
+        return v not in children(t)
+    assert isinstance(v.kind, Map), "a function"
+    return all(isinstance(a, Var) or interval_of(p) is None for a, p in zip(t.args, v.kind.params, strict=True))
+
+
+def _with_arrays(t: Term) -> Term:
+    """Definitions of functions, which are arrays by now, read at the nodes."""
+    if not isinstance(t, Let):
+        return t
+    arrays = {v: fresh(v.name, e.type) for v, e in t.bindings if _is_function(v)}
+    if not arrays:
+        return t
+
+    def read(u: Term) -> Term:
+        if not isinstance(u, App) or u.function not in arrays or not isinstance(u.function, Var):
+            return u
+        of = u.function.kind
+        assert isinstance(of, Map), "a function"
+        slots = zip(u.args, of.params, strict=True)
+        return App(arrays[u.function], tuple(a if interval_of(p) is None else _node(a) for a, p in slots))
+
+    at_nodes = Traverser(read)
+    return let([(arrays.get(v, v), at_nodes(e)) for v, e in t.bindings], at_nodes(t.body))
+
+
+def _node(place: Term) -> Term:
+    """The index of a node, of the number that the node is."""
+    assert isinstance(place, App), "the entry of a rule"
+    return place.args[1]
 
 
 def _flat(t: Term) -> Term:

@@ -1,0 +1,118 @@
+"""Chains of definitions, of numbers and of functions under integrals: the cost is linear in their length."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.polynomial import Polynomial
+
+import combdiff as cd
+
+LINE = "@domain Line begin base = R; lower = 0; upper = 1 end\n@space F begin type = (Line) -> R end\n"
+RULE = cd.quadrature.gauss(30)
+F = Polynomial([0.3, -0.5, 0.7])
+V = Polynomial([0.1, 0.4, -0.3])
+
+
+def chain(depth: int, of: str, point: str) -> str:
+    """h₁, …, each of which uses the one before twice."""
+    links = [of, *(f"h{k}(x)" for k in range(1, depth))]
+    return "\n".join(f"h{k} = (x::{point}) -> exp(-{u}) + tanh({u})" for k, u in enumerate(links, start=1))
+
+
+def of_numbers(depth: int) -> str:
+    return f"(z::R) -> begin\n{chain(depth, 'x', 'R')}\nh{depth}(z)^2\nend"
+
+
+def of_functions(depth: int) -> str:
+    return f"{LINE}(f::F) -> begin\n{chain(depth, 'f(x)', 'Line')}\nsum(x::Line, h{depth}(x)^2)\nend"
+
+
+def last(depth: int, u: Any) -> Any:
+    for _ in range(depth):
+        u = np.exp(-u) + np.tanh(u)
+    return u
+
+
+@pytest.mark.parametrize("program", [of_numbers, of_functions])
+@pytest.mark.parametrize("mode", ["grad", "jvp"])
+def test_a_result_grows_with_the_length_of_a_chain(program, mode: str) -> None:
+    lengths = [len(str(getattr(cd, mode)(program(depth)))) for depth in (5, 10, 20)]
+    assert lengths[2] - lengths[1] < 2.5 * (lengths[1] - lengths[0])
+    assert lengths[2] < 2_500
+
+
+def test_a_definition_keeps_its_name_for_the_value_of_its_calls() -> None:
+    text = str(cd.grad(of_numbers(5)))
+    assert [line.split(" = ")[0].strip() for line in text.splitlines()[1:5]] == ["h1", "h2", "h3", "h4"]
+    text = str(cd.grad(of_functions(3)))
+    assert "h2 = exp(-h1) + tanh(h1)" in text
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 5, 7])
+def test_a_chain_of_numbers_against_differences(depth: int) -> None:
+    found = cd.grad(of_numbers(depth)).compile()(0.3)
+    expected = (last(depth, 0.3 + 1e-5) ** 2 - last(depth, 0.3 - 1e-5) ** 2) / 2e-5
+    assert found == pytest.approx(expected, rel=1e-7, abs=1e-10)
+
+
+@pytest.mark.parametrize("depth", [1, 3, 5])
+def test_a_chain_of_functions_against_differences(depth: int) -> None:
+    x, w = np.polynomial.legendre.leggauss(30)
+    x, w = (x + 1) / 2, w / 2
+
+    def value(e: float) -> float:
+        return float(w @ last(depth, F(x) + e * V(x)) ** 2)
+
+    total, bulk = cd.grad(of_functions(depth)).compile(value=True)(f=F, Line=RULE)
+    assert total == pytest.approx(value(0), rel=1e-13)
+    slope = (value(1e-4) - value(-1e-4)) / 2e-4
+    assert w @ (bulk * V(x)) == pytest.approx(slope, rel=1e-6, abs=1e-9)
+    assert cd.jvp(of_functions(depth)).compile()(f=F, k=V, Line=RULE) == pytest.approx(slope, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("depth", [2, 3])
+def test_second_variations_of_a_chain_against_differences(depth: int) -> None:
+    x, w = np.polynomial.legendre.leggauss(30)
+    x, w = (x + 1) / 2, w / 2
+    gradient = cd.grad(of_functions(depth)).compile()
+    found = cd.hvp(of_functions(depth)).compile()(f=F, k=V, Line=RULE)
+    steps = [np.asarray(gradient(f=F + e * V, Line=RULE)) for e in (1e-4, -1e-4)]
+    np.testing.assert_allclose(found, (steps[0] - steps[1]) / 2e-4, rtol=1e-6, atol=1e-8)
+
+
+TWO = "(f::F, g::F) -> begin s = (x::Line) -> tanh(f(x) * g(x)); sum(x::Line, exp(s(x)) * s(x) + s(x)^2 * x) end"
+
+
+def test_two_functions_and_the_place_itself() -> None:
+    x, w = np.polynomial.legendre.leggauss(30)
+    x, w = (x + 1) / 2, w / 2
+    slopes = cd.grad(LINE + TWO).compile()(f=F, g=V, Line=RULE)
+    s = np.tanh(F(x) * V(x))
+    outer = (np.exp(s) * (1 + s) + 2 * s * x) * (1 - s**2)
+    np.testing.assert_allclose(slopes[0], outer * V(x), rtol=1e-12)
+    np.testing.assert_allclose(slopes[1], outer * F(x), rtol=1e-12)
+
+
+def test_a_kernel_between_points() -> None:
+    program = (
+        "(f::F) -> begin g = (s::Line) -> tanh(f(s)); sum((x::Line, y::Line), exp(-(x - y)^2) * g(x) * g(y)^2) end"
+    )
+    x, w = np.polynomial.legendre.leggauss(30)
+    x, w = (x + 1) / 2, w / 2
+    found = cd.grad(LINE + program).compile()(f=F, Line=RULE)
+    k, g = np.exp(-((x[:, None] - x) ** 2)) * w, np.tanh(F(x))
+    np.testing.assert_allclose(found, (k @ g**2 + 2 * g * (k @ g)) * (1 - g**2), rtol=1e-12)
+
+
+def test_a_function_at_a_moving_place_is_not_read_as_an_array() -> None:
+    program = LINE + "(f::F, a::R) -> sum(x::Line, exp(f(x)) * a) + f(0)"
+    assert "f(0)" not in str(cd.grad(program))
+    bulk, lower, upper, by_a = cd.grad(program).compile()(f=F, a=1.5, Line=RULE)
+    x = (np.polynomial.legendre.leggauss(30)[0] + 1) / 2
+    np.testing.assert_allclose(bulk, 1.5 * np.exp(F(x)), rtol=1e-12)
+    assert (lower, upper) == pytest.approx((1, 0))
+    assert by_a == pytest.approx(float(np.polynomial.legendre.leggauss(30)[1] @ np.exp(F(x))) / 2)
