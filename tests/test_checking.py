@@ -340,7 +340,7 @@ def test_what_has_no_slope_anywhere_is_drawn_anew_as_long_as_loops_are_short(mon
 
     def evaluations(most: int) -> int:
         evaluated = []
-        monkeypatch.setattr(checking, "evaluate", lambda *args: evaluated.append(args) or evaluate(*args))
+        monkeypatch.setattr(checking, "evaluated", lambda *args: evaluated.append(args) or evaluate(*args))
         monkeypatch.setattr(checking, "_STEPS", most)
         found = cd.grad(text).check()
         assert found and any("too steep" in note for note in found.notes)

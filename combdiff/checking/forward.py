@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from combdiff.checking.functions import Smooth, evaluated, is_on_interval, random_variation, with_slopes
 from combdiff.meaning.differences import Numbers, inner, items_of, off_slope
-from combdiff.meaning.evaluate import evaluate
 from combdiff.meaning.samples import random_value
 from combdiff.meaning.sizes import Sizes
 from combdiff.meaning.values import Value
@@ -34,7 +34,7 @@ def off_tangent(
 
     def along(h: float) -> Value:
         there: dict[Term, Value] = {x: moved(values[x], dx, h) for x, dx in zip(f.params, directions, strict=True)}
-        return evaluate(body, {**values, **there}, sizes)
+        return evaluated(body, {**values, **with_slopes(there, values)}, sizes)
 
     offs: list[float] = []
     for _ in range(_DIRECTIONS):
@@ -48,7 +48,7 @@ def off_matrices(
     f: Lam, body: Term, found: Sequence[Numbers], values: dict[Term, Value], sizes: Sizes, rng: np.random.Generator
 ) -> float | None:
     """How far Jacobians are off, by what they make of random directions."""
-    shapes = [np.shape(x) for x in items_of(evaluate(body, values, sizes))]
+    shapes = [np.shape(x) for x in items_of(evaluated(body, values, sizes))]
     offs: list[float] = []
     for _ in range(_DIRECTIONS):
         directions = [direction_of(x.kind, sizes, rng) for x in f.params]
@@ -85,12 +85,16 @@ def _weights(shape: tuple[int, ...], rng: np.random.Generator) -> Numbers:
 
 def direction_of(kind: Type, sizes: Sizes, rng: np.random.Generator) -> Value:
     """A direction in the full space: declared symmetries are not kept."""
+    if is_on_interval(kind):
+        return random_variation(kind, rng)
     free = Map(kind.params, kind.result) if isinstance(kind, Map) else kind
     return random_value(free, sizes, rng)
 
 
 def moved(at: Value, direction: Value, h: float) -> Value:
     """at + h·direction, of functions value by value."""
+    if isinstance(at, Smooth) and isinstance(direction, Smooth):
+        return at.moved(direction, h)
     if callable(at) and callable(direction):
         return lambda *args: _sum(at(*args), direction(*args), h)
     return _sum(at, direction, h)

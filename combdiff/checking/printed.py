@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from combdiff.arrays.lower.signature import result_of
+from combdiff.checking.functions import evaluated, has_functions
 from combdiff.errors import CombDiffError
 from combdiff.language.inference.infer import infer
 from combdiff.language.parsing.parser import parse
@@ -20,6 +21,7 @@ from combdiff.language.printing.anchors import domains_of
 from combdiff.language.printing.loops import forwards
 from combdiff.language.printing.names import apart
 from combdiff.language.printing.spelling import Spelling
+from combdiff.meaning.differences import items_of
 from combdiff.meaning.evaluate import evaluate
 from combdiff.meaning.samples import random_value
 from combdiff.meaning.values import Value
@@ -162,8 +164,13 @@ def _bound_alike(a: Term, b: Term) -> Iterator[tuple[Type, Type]]:
 
 
 def _value(t: Term, values: Values, sizes: Sizes) -> Value:
+    below = t
+    while isinstance(below, Lam) and all(p in values for p in below.params):
+        below = below.body
+    if has_functions(below.type):
+        return evaluated(below, values, sizes)
     parts = result_of(t)
-    return evaluate(let(parts.bindings, tuple_of(parts.outputs)), values, sizes)
+    return evaluated(let(parts.bindings, tuple_of(parts.outputs)), values, sizes)
 
 
 def _of_form(unit: Term, form: MatrixExpr, values: Values, sizes: Sizes, rng: np.random.Generator) -> float:
@@ -175,7 +182,7 @@ def _of_form(unit: Term, form: MatrixExpr, values: Values, sizes: Sizes, rng: np
     except NoMeaningError:
         return float("inf")
     found, expected = evaluate(read, here, sizes), evaluate(unit, here, sizes)
-    if _has_adjugate(unit) and not all(np.isfinite(x).all() for x in _items(found)):
+    if _has_adjugate(unit) and not all(np.isfinite(x).all() for x in items_of(found)):
         # det(A) A⁻¹ is written for the adjugate of a regular matrix, and this one is singular
         return 0.0
     return _apart(found, expected)
@@ -188,7 +195,7 @@ def _has_adjugate(t: Term) -> bool:
 def _apart(found: Value, expected: Value) -> float:
     """The largest difference of two values relative to the largest entry, where what is expected is finite."""
     worst = 0.0
-    for a, b in zip(_items(found), _items(expected), strict=True):
+    for a, b in zip(items_of(found), items_of(expected), strict=True):
         if a.shape != b.shape:
             return float("inf")
         finite = np.isfinite(b)
@@ -196,8 +203,3 @@ def _apart(found: Value, expected: Value) -> float:
         difference = float(np.max(np.abs(a - b), initial=0.0, where=finite))
         worst = float("inf") if np.isnan(difference) else max(worst, difference / scale)
     return worst
-
-
-def _items(value: Value) -> Iterator[np.ndarray]:
-    for item in value if isinstance(value, tuple) else (value,):
-        yield np.asarray(item, dtype=complex)

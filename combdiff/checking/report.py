@@ -17,11 +17,20 @@ from combdiff.arrays.lower.signature import result_of
 from combdiff.budget import Budget
 from combdiff.calculus.modes import without_derivatives
 from combdiff.checking.forward import direction_of, moved, off_matrices, off_tangent
+from combdiff.checking.functions import (
+    Smooth,
+    evaluated,
+    is_on_interval,
+    paired,
+    random_function,
+    random_variation,
+    with_slopes,
+)
 from combdiff.checking.printed import SMALLEST, Printed
 from combdiff.errors import UnsupportedError
 from combdiff.language.vocabulary import DERIVATIVES, LINEAR
 from combdiff.meaning.comparing import difference
-from combdiff.meaning.differences import TOLERANCE, Numbers, difference_quotient, inner, is_lost, items_of, off_slope
+from combdiff.meaning.differences import TOLERANCE, Numbers, difference_quotient, is_lost, items_of, off_slope
 from combdiff.meaning.evaluate import evaluate
 from combdiff.meaning.linear_maps import LinearMap
 from combdiff.meaning.points import listed
@@ -31,7 +40,17 @@ from combdiff.meaning.sizes import FEWEST, Sizes, evaluation_steps, two_sizes
 from combdiff.meaning.values import Value, entry_by_entry
 from combdiff.terms.terms import Diff, Lam, Let, Sum, Term, Tuple, Var, let, subterms, tuple_of
 from combdiff.terms.traversal import interval_of_sum, jumps_along
-from combdiff.terms.types import Index, Map, Product, Type, entry_range, interval_of_rule, is_complex, is_discrete
+from combdiff.terms.types import (
+    Index,
+    Map,
+    Number,
+    Product,
+    Type,
+    entry_range,
+    interval_of_rule,
+    is_complex,
+    is_discrete,
+)
 
 if TYPE_CHECKING:
     from combdiff.arrays.plan import Argument
@@ -92,7 +111,7 @@ def check(d: Derivation, seed: int = 0) -> Report:
     if not isinstance(seed, int) or seed < 0:
         raise UnsupportedError(f"a seed must be a non-negative integer, not {seed!r}", remedy="give 0 or more")
     rng = np.random.default_rng(seed)
-    _refuse_functions(d.objective)
+    _refuse_functions(d)
     second = d.mode in ("hvp", "hessian")
     body = _innermost(d.slopes.term, d.objective) if second else without_derivatives(d.objective.body)
     _refuse_jumps(body)
@@ -177,7 +196,7 @@ class _Compared:
             values = _sample(self.d, self.body, sizes, rng, apart=draw > 0)
             if values is None:
                 break
-            result = evaluate(_innermost(self.d.term, self.d.objective), values, sizes)
+            result = evaluated(_innermost(self.d.term, self.d.objective), values, sizes)
             off = _against_differences(self.d, self.body, result, values, sizes, rng)
             if off == float("inf") and any(entry_range(v.type) is not None for v in values):
                 continue  # an edge drew one node twice, where its length has no slope, or a group nobody
@@ -213,7 +232,7 @@ def _for_all_indices(t: Term, result: Value, values: dict[Term, Value], sizes: S
     while isinstance(t, Lam) and _has_unknowns(t):
         if any(isinstance(p.kind, Index) for p in t.params):
             parts = result_of(t)
-            return evaluate(let(parts.bindings, tuple_of(parts.outputs)), values, sizes)
+            return evaluated(let(parts.bindings, tuple_of(parts.outputs)), values, sizes)
         t = t.body
     return result
 
@@ -241,7 +260,7 @@ def _change(t: Term, values: dict[Term, Value], sizes: Sizes, nudge: float, draw
     for seed in range(draws):
         rng = np.random.default_rng(seed)
         drawn.append({v: _nudged(x, rng, nudge) for v, x in values.items()})
-    exact, *nudged = ([np.asarray(x) for x in items_of(evaluate(t, sample, sizes))] for sample in drawn)
+    exact, *nudged = ([np.asarray(x) for x in items_of(evaluated(t, sample, sizes))] for sample in drawn)
     pairs = [pair for moved in nudged for pair in zip(moved, exact, strict=True)]
     return max((_distance(a, b, floor) for a, b in pairs), default=0.0)
 
@@ -259,7 +278,7 @@ def _overflows(body: Term, values: dict[Term, Value], sizes: Sizes) -> bool:
     """Whether a number on the way to the value is too large, as in atan(sinh(1000)): its derivative may be, too."""
     try:
         with np.errstate(over="raise"):
-            evaluate(body, values, sizes)
+            evaluated(body, values, sizes)
     except (FloatingPointError, OverflowError):
         return True
     return False
@@ -287,6 +306,8 @@ def _sample(
     """
     for draw in range(_DRAWS):
         values = _values(d.term, sizes, rng)
+        directions = [k for k in _cotangents(d.term, d.objective) if is_on_interval(k.kind)]
+        values |= {k: random_variation(k.kind, rng) for k in directions}
         if apart:
             values = told_apart(values, sizes, rng)
         if draw >= _DRAWS // 3:
@@ -297,7 +318,7 @@ def _sample(
             values = {v: form(v.type, value) for v, value in values.items()}  # type: ignore[misc]
         for t in (d.term, d.objective, body):
             _add_derivatives(values, t, sizes)
-        if all(np.isfinite(x).all() for x in items_of(evaluate(body, values, sizes))):
+        if all(np.isfinite(x).all() for x in items_of(evaluated(body, values, sizes))):
             return values
     return None
 
@@ -313,14 +334,16 @@ def _positive(kind: Type, value: Value, at_most: float) -> Value:
     return found if found.ndim else float(found)
 
 
-def _refuse_functions(f: Lam) -> None:
-    """A function of real numbers has no finite list of entries to compare."""
+def _refuse_functions(d: Derivation) -> None:
+    """A function of real numbers has no finite list of entries to compare, but one on an interval has a rule."""
+    f = d.objective
     values = f.body.type.items if isinstance(f.body.type, Product) else (f.body.type,)
+    by_rule = d.mode in ("grad", "jvp", "hvp") and all(isinstance(kind, Number) for kind in values)
     for kind in (*(x.kind for x in f.params), *values):
-        if isinstance(kind, Map) and not kind.is_array:
+        if isinstance(kind, Map) and not kind.is_array and not (by_rule and is_on_interval(kind)):
             raise UnsupportedError(
                 "a derivative by a function of the real line, or of one, cannot be checked on numbers",
-                remedy="check the program with a periodic domain in the place of R",
+                remedy="check a functional of functions on intervals, or with a periodic domain in the place of R",
             )
 
 
@@ -344,6 +367,9 @@ def _values(t: Term, sizes: Sizes, rng: np.random.Generator) -> dict[Term, Value
     values: dict[Term, Value] = {}
     while isinstance(t, Lam):
         for p in t.params:
+            if is_on_interval(p.kind):
+                values[p] = random_function(p.kind, rng)
+                continue
             try:
                 values[p] = random_value(p.kind, sizes, rng)
             except UnsupportedError:
@@ -355,8 +381,9 @@ def _values(t: Term, sizes: Sizes, rng: np.random.Generator) -> dict[Term, Value
 
 
 def _has_unknowns(t: Term) -> bool:
-    """Whether `t` is a further map of arguments, rather than a result indexed by its slots."""
-    return isinstance(t, Lam) and not (isinstance(t.type, Map) and t.type.is_array)
+    """Whether `t` is a further map of arguments, rather than a result indexed by its slots, or a function of points."""
+    is_result = isinstance(t.type, Map) and (t.type.is_array or is_on_interval(t.type))
+    return isinstance(t, Lam) and not is_result
 
 
 def _smooth_map(kind: Type, rng: np.random.Generator) -> Callable[..., Value]:
@@ -405,6 +432,8 @@ def _add_derivatives(values: dict[Term, Value], t: Term, sizes: Sizes) -> None:
                 values[u] = evaluate(u, values, sizes)
             if isinstance(given, LinearMap) and u.kind in LINEAR:
                 values[u] = given.adjoint if u.kind == "adjoint" else given.inverse
+            elif isinstance(given, Smooth) and u.kind == "grad":
+                values[u] = given.derivative()
             elif u.kind in DERIVATIVES:
                 values[u] = difference_quotient(given, u.kind)
 
@@ -426,7 +455,7 @@ def _against_differences(
     f = d.objective
     cotangents = _cotangents(d.term, f)
     if d.mode == "simplified":
-        expected = evaluate(body, values, sizes)
+        expected = evaluated(body, values, sizes)
         return max((_distance(a, b) for a, b in zip(items_of(result), items_of(expected), strict=True)), default=0.0)
     if d.mode == "jvp":
         tangents = [values[k] for k in cotangents]
@@ -447,7 +476,18 @@ def _off_cotangents(
     k: Value = 1.0
     if cotangents:
         k = values[cotangents[0]] if len(cotangents) == 1 else tuple(values[c] for c in cotangents)
-    cotangent_of = tuple(result) if isinstance(result, tuple) else (result,)
+    of_functions = any(is_on_interval(x.kind) for x in f.params)
+
+    def value(at: dict[Term, Value]) -> Value:
+        found = evaluated(body, at, sizes)
+        if not (of_functions and cotangents):
+            return found
+        # of a gradient, along the direction that its Hessian product was taken along
+        return sum(paired(x.kind, g, values[k]) for x, g, k in zip(f.params, _each(found, f), cotangents, strict=True))
+
+    if of_functions:
+        k = 1.0
+    cotangent_of = _each(result, f)
     if any(_is_beyond(x.kind, g) for x, g in zip(f.params, cotangent_of, strict=True)):
         return float("inf")
     offs: list[float] = []
@@ -457,17 +497,27 @@ def _off_cotangents(
         if last:
             steps = zip(directions, cotangent_of, f.params, strict=True)
             directions = [_balanced(dx, g, values[x]) for dx, g, x in steps]
-            if not any(x.any() for dx in directions for x in items_of(dx)):
+            if not any(map(_moves, directions)):
                 continue
 
         def along(h: float, directions: Sequence[Value] = directions) -> Value:
             there: dict[Term, Value] = {x: moved(values[x], dx, h) for x, dx in zip(f.params, directions, strict=True)}
-            return evaluate(body, {**values, **there}, sizes)
+            return value({**values, **with_slopes(there, values)})
 
-        found = sum(inner(g, items_of(dx)) for g, dx in zip(cotangent_of, directions, strict=True))
+        triples = zip(f.params, cotangent_of, directions, strict=True)
+        found = sum(paired(x.kind, g, dx) for x, g, dx in triples)
         off = off_slope(found, k, along, _SPARED if last else 1)
         offs += [] if off is None else [off]
     return max(offs, default=None)
+
+
+def _moves(direction: Value) -> bool:
+    return isinstance(direction, Smooth) or any(x.any() for x in items_of(direction))
+
+
+def _each(found: Value, f: Lam) -> tuple[Value, ...]:
+    """The derivatives by all unknowns; that by a function is a tuple where it has parts at ends."""
+    return found if isinstance(found, tuple) and len(f.params) > 1 else (found,)
 
 
 def _is_beyond(kind: Type, cotangent: Value) -> bool:
@@ -485,6 +535,8 @@ def _cotangents(t: Term, f: Lam) -> tuple[Var, ...]:
 
 def _balanced(direction: Value, slope: Value, at: Value) -> Value:
     """The direction with steps along which a value changes by no more than about one, none where these are lost."""
+    if isinstance(direction, Smooth):
+        return direction
     assert not isinstance(direction, tuple) and not callable(direction), "a number or an array"
     balanced = np.asarray(direction) / np.maximum(1.0, np.abs(items_of(slope)[0]))
     return np.where(is_lost(items_of(balanced)[0], items_of(at)[0]), 0.0, balanced)

@@ -253,7 +253,7 @@ def standard(interval: Interval) -> Array:
     """
     if interval.bounded:
         return gauss(24).on(interval)
-    return tanh_sinh(81).on(interval)
+    return tanh_sinh(121).on(interval)
 
 
 def placed(value: object, interval: Interval) -> object:

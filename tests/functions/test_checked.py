@@ -1,0 +1,70 @@
+"""`check()` holds derivatives by functions against differences along random variations, code and the printed text."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+import combdiff as cd
+from combdiff.terms.terms import App, Lam, Term, Traverser, Tuple, Var, mul, number
+
+SPACES = """@domain Line begin base = R; lower = 0; upper = 1 end
+@domain Far begin base = R; lower = -inf; upper = inf end
+@space F begin type = (Line) -> R end
+@space G begin type = (Far) -> R end
+@space P begin type = (Line) -> R; fixed = (0,) end
+@space Q begin type = (Line) -> R; fixed = true end
+@space Z begin type = (Line) -> C end
+"""
+
+PROGRAMS = [
+    "(f::F) -> sum(x::Line, exp(f(x))^2)",
+    "(f::F) -> sum(x::Line, sqrt(1 + grad(f)(x)^2))^2",
+    "(f::F, g::F) -> sum(x::Line, exp(f(x) * g(x)))",
+    "(a::R, f::F) -> sum(x::Line, exp(a * f(x))) + f(1)^2",
+    "(f::F) -> sum(x::Line, x * grad(grad(f))(x)^2) + grad(f)(0)",
+    "(f::P) -> sum(x::Line, x * grad(grad(f))(x)^2) + grad(f)(0)^2",
+    "(f::Q) -> sum(x::Line, x * grad(grad(f))(x)^2)",
+    "(f::G) -> sum(x::Far, grad(f)(x)^2 + f(x)^4)",
+    "(f::Z) -> sum(x::Line, abs2(f(x))^2)",
+    "(A::RV) -> (f::F) -> sum((i, x::Line), exp(A(i) * f(x)))",
+    "(k::RF) -> (f::F) -> sum((x::Line, y::Line), f(x) * k(x - y) * f(y))",
+]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_the_gradient_of_a_functional_is_checked(program: str) -> None:
+    report = cd.grad(SPACES + program).check()
+    assert report
+    assert {"finite differences", "emitted NumPy code", "printed text"} <= {f.what for f in report.findings}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("mode", ["jvp", "hvp"])
+def test_second_variations_and_tangents_of_a_functional_are_checked(program: str, mode: str) -> None:
+    report = getattr(cd, mode)(SPACES + program).check()
+    assert report
+    assert "finite differences" in {f.what for f in report.findings}
+
+
+def test_a_wrong_derivative_by_a_function_is_noticed() -> None:
+    d = cd.grad(SPACES + "(f::F) -> sum(x::Line, x * grad(f)(x)^2)")
+
+    def doubled_at_the_upper_end(t: Term) -> Term:
+        return Tuple((*t.items[:-1], mul(number(2), t.items[-1]))) if isinstance(t, Tuple) else t
+
+    assert not dataclasses.replace(d, term=Traverser(doubled_at_the_upper_end)(d.term)).check()
+
+    def without_the_place(t: Term) -> Term:
+        return number(1) if isinstance(t, App) and isinstance(t.function, Var) and t.function.name == "f" else t
+
+    d = cd.grad(SPACES + "(f::F) -> sum(x::Line, f(x)^2)")
+    assert isinstance(d.term, Lam)
+    assert not dataclasses.replace(d, term=Traverser(without_the_place)(d.term)).check()
+
+
+def test_functions_of_the_real_line_are_refused_in_words() -> None:
+    with pytest.raises(cd.UnsupportedError, match="functions on intervals"):
+        cd.grad("(f::RF) -> sum(x::R, f(x)^2)").check()
