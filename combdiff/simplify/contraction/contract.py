@@ -12,6 +12,7 @@ from combdiff.budget import Budget, OutOfTime
 from combdiff.errors import BudgetError, UnsupportedError
 from combdiff.simplify.account import Family
 from combdiff.simplify.contraction.egraph import Run, session
+from combdiff.simplify.contraction.fourier import FOURIER, without_phases
 from combdiff.simplify.contraction.translation import Translation
 from combdiff.simplify.unfinished import without_number_sums, written_size
 from combdiff.terms.network import addends
@@ -43,6 +44,8 @@ def contract(
 ) -> tuple[list[Term], dict[str, Family]]:
     """`terms` with every δ contracted that can be, and conj at the leaves; with `expand`, products multiplied out.
 
+    Integrals over a line meet in phases, too, as those of a Fourier transform and its inverse (`fourier.py`).
+
     Returns the terms, and how often each family of laws fired. Where the budget ends first, a term stays as it is, but
     for sums over numbers; `ask` is called in between then, and may raise.
 
@@ -52,9 +55,14 @@ def contract(
     """
     budget = budget or Budget()
     results, account = _contracted(terms, expand, budget, ask)
-    while not budget.spent and any(_waits_on_a_line(t) for t in results):
+    while not budget.spent:
+        met = [*map(without_phases, results)]
+        if met == results and not any(_waits_on_a_line(t) for t in results):
+            break
+        if met != results:
+            _account(account, {FOURIER: Family(1)})
         # a variable that stood in the δ of another one as well is free to be solved for once that one is gone
-        again, more = _contracted(results, expand, budget, ask)
+        again, more = _contracted(met, expand, budget, ask)
         _account(account, more)
         if all(alpha_equal(a, b) for a, b in zip(again, results, strict=True)):
             break

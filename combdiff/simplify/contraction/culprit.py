@@ -16,6 +16,7 @@ from combdiff.resources import resource
 from combdiff.simplify.contraction.contract import FAMILIES, SETTLING
 from combdiff.simplify.contraction.egraph import Session
 from combdiff.simplify.contraction.extraction import Reader
+from combdiff.simplify.contraction.fourier import FOURIER
 from combdiff.simplify.contraction.translation import Translation
 from combdiff.simplify.pieces import parts_of
 from combdiff.terms.network import addends
@@ -53,6 +54,8 @@ def _located(family: str) -> str:
     """The family and the file it stands in; what `solve` finds does not count before `meet` uses it."""
     if family == "meet":
         return "meet (rules/contract.egg) or solve (rules/index.egg)"
+    if family == FOURIER:
+        return f"{family} (simplify/contraction/{family}.py)"
     if family in LAWS:
         return f"{family} (simplify/graph/laws/{family}.py)"
     file = next(file for file in FAMILIES if f"(ruleset {family})" in resource("rules", f"{file}.egg"))
