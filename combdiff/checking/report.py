@@ -31,7 +31,17 @@ from combdiff.meaning.sizes import FEWEST, Sizes, evaluation_steps, two_sizes
 from combdiff.meaning.values import Value, entry_by_entry
 from combdiff.terms.terms import Diff, Lam, Let, Sum, Term, Tuple, Var, let, subterms, tuple_of
 from combdiff.terms.traversal import interval_of_sum, jumps_along
-from combdiff.terms.types import Index, Map, Product, Type, entry_range, interval_of_rule, is_complex, is_discrete
+from combdiff.terms.types import (
+    Index,
+    Map,
+    Number,
+    Product,
+    Type,
+    entry_range,
+    interval_of_rule,
+    is_complex,
+    is_discrete,
+)
 
 if TYPE_CHECKING:
     from combdiff.arrays.plan import Argument
@@ -319,8 +329,10 @@ def _refuse_functions(f: Lam) -> None:
     for kind in (*(x.kind for x in f.params), *values):
         if isinstance(kind, Map) and not kind.is_array:
             raise UnsupportedError(
-                "a derivative by a function of the real line, or of one, cannot be checked on numbers",
-                remedy="check the program with a periodic domain in the place of R",
+                "a derivative by a function of the real line, or of one, cannot be checked on numbers"
+                if any(isinstance(p, Number) for p in kind.params)
+                else "a derivative by a map of functions or of tensors cannot be checked on numbers",
+                remedy="check the program with a periodic domain in the place of R, and with a known map",
             )
 
 

@@ -13,6 +13,7 @@ from combdiff.errors import BudgetError, UnsupportedError
 from combdiff.simplify.account import Family
 from combdiff.simplify.contraction.egraph import Run, session
 from combdiff.simplify.contraction.fourier import FOURIER, without_phases
+from combdiff.simplify.contraction.function_spaces import without_function_sums
 from combdiff.simplify.contraction.translation import Translation
 from combdiff.simplify.unfinished import without_number_sums, written_size
 from combdiff.terms.network import addends
@@ -56,10 +57,11 @@ def contract(
     budget = budget or Budget()
     results, account = _contracted(terms, expand, budget, ask)
     while not budget.spent:
-        met = [*map(without_phases, results)]
+        fixed = [*map(without_function_sums, results)]
+        met = [*map(without_phases, fixed)]
         if met == results and not any(_waits_on_a_line(t) for t in results):
             break
-        if met != results:
+        if met != fixed:
             _account(account, {FOURIER: Family(1)})
         # a variable that stood in the δ of another one as well is free to be solved for once that one is gone
         again, more = _contracted(met, expand, budget, ask)
