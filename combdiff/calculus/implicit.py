@@ -7,7 +7,9 @@ a captured p is that of p ↦ g_p(y), at the value y and for the cotangent λ.
 
 from __future__ import annotations
 
-from combdiff.terms.terms import App, Diff, Lam, Term, Var, apply, diff, fresh, lam, neg, sub, substitute
+from combdiff.calculus.affine import affine, inverse, times
+from combdiff.calculus.floating import unfold
+from combdiff.terms.terms import ZERO, App, Diff, Lam, Term, Var, apply, diff, fresh, lam, neg, sub, substitute
 from combdiff.terms.types import Map, Number, Type
 
 
@@ -54,6 +56,21 @@ def _widened(g: Term, around: tuple[Var, ...]) -> Lam:
     rows = _slots(g.type.result)
     value = apply(substitute(g, dict(zip(around, outer, strict=True))), Lam(own, entry) if own else entry)
     return Lam((X,), Lam((*outer, *rows), apply(value, *rows) if rows else value))
+
+
+def solved(g: Term) -> Term | None:
+    """The root of an equation of one number that is affine in it, a x + c = 0: −c/a (Eq. 50, 51); None for all others.
+
+    >>> from combdiff.language.inference.infer import infer
+    >>> from combdiff.language.parsing.parser import parse
+    >>> from combdiff.language.printing.printer import expression_text
+    >>> expression_text(solved(infer(parse("(x::R) -> 2 * x - 3"))))
+    '3/2'
+    """
+    if not isinstance(g, Lam) or len(g.params) != 1 or not isinstance(g.params[0].kind, Number):
+        return None
+    found = affine(unfold(g.body), g.params[0])
+    return times(neg(inverse(found[0])), found[1]) if found and found[0] != ZERO else None
 
 
 def residual(value: Term, y: Term) -> Term:
