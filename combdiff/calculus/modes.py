@@ -15,7 +15,6 @@ from combdiff.calculus.forward import pushforward_of
 from combdiff.calculus.functions.by_parts import Parts
 from combdiff.calculus.functions.intervals import with_conditions_of_intervals, with_numbers_for_points
 from combdiff.calculus.functions.points import Points
-from combdiff.calculus.implicit import solved
 from combdiff.calculus.jumps.conditions import check_peaks, numbers_among
 from combdiff.calculus.jumps.distributions import with_peaks
 from combdiff.calculus.loops.guards import with_guards_inside
@@ -150,7 +149,7 @@ class _Derivatives:
         if not _taken(f, t):
             if t.kind == "inverse" and isinstance(f, Lam):
                 _adjoint(f, lambda taken: taken)
-            return (solved(f) if t.kind == "root" else None) or diff(t.kind, f)
+            return diff(t.kind, f)
         f = _copy(f)
         unused = self.pending.union(f.params) if inside else ()
         if t.kind == "adjoint":

@@ -117,7 +117,7 @@ def test_eq_50_the_step_size_is_solved_for():
 def test_eq_51_the_share_of_the_last_direction_is_solved_for():
     """beta = (bᵀ − xᵀ A − alpha rᵀ A) p / alpha pᵀ A p."""
     d = step_size("beta", "alpha")
-    assert d.matrix_text() == "(alpha pᵀ A p)^(-1) pᵀ (b - A (x + alpha r))"
+    assert d.matrix_text() == "alpha^(-1) (pᵀ A p)^(-1) pᵀ (b - A (x + alpha r))"
     assert "root" not in str(d)
 
 
@@ -136,6 +136,30 @@ def test_eq_50_and_51_with_the_residual_orthogonal_to_the_last_direction(seed):
     for other in (alpha, 0.7):
         # whatever the step is, beta is the same
         oracle.close(step_size("beta", "alpha").compile()(a, r, p, b, x, other), beta)
+
+
+TOGETHER = f"""(A::Sym, p::RV, b::RV, x::RV) -> begin
+  {OBJECTIVE}
+  r = grad(R)(x)
+  along = (alpha::R) -> root((gamma::R) -> grad((gamma::R) -> R(i -> x(i) + alpha * r(i) + gamma * p(i)))(gamma))
+  alpha = root((alpha::R) -> grad((alpha::R) -> R(i -> x(i) + alpha * r(i) + along(alpha) * p(i)))(alpha))
+  (alpha, along(alpha) / alpha)
+end"""
+"""Both step sizes: gamma = alpha beta is solved for in terms of alpha, and then alpha."""
+
+
+@pytest.mark.parametrize("seed", oracle.SEEDS)
+def test_eq_50_and_51_are_solved_together(seed):
+    d = cd.simplified(TOGETHER)
+    assert "root" not in str(d)
+    rng = np.random.default_rng(seed)
+    root = rng.standard_normal((4, 4))
+    a, b, x, p = root @ root.T + np.eye(4), rng.standard_normal(4), rng.standard_normal(4), rng.standard_normal(4)
+    r = a @ x - b
+    p = p - r * (p @ r) / (r @ r)
+    beta = -(r @ a @ p) / (p @ a @ p)
+    step = r + beta * p
+    oracle.close(d.compile()(a, p, b, x), (-(r @ r) / (step @ a @ step), beta))
 
 
 def test_conjugate_gradients_with_these_step_sizes_end_after_as_many_steps_as_unknowns():

@@ -29,6 +29,7 @@ _CONTRACTING = ("contract", "expand", "place cotangents")
 _OTHER_WORK = {
     "merge like terms": "canonical names under symmetry (canonical.py) or the constructors' arithmetic",
     "place cotangents": "placing (choose.py)",
+    "solve": "the solution of an affine equation (implicit.py, affine.py)",
     "collect and name": "the graph of forms (simplify/graph/) or closed forms (closed.py)",
     "order and names": "reading order (order.py), plainest images (images.py) or names (choose.py)",
 }
