@@ -338,7 +338,7 @@ def _is_value(kind: Type) -> bool:
 
 
 def check_differentiable(x: Var, *, by_maps: bool = False) -> None:
-    """Refuse what nothing is differentiated by; in reverse mode maps of functions and of tensors are no such thing."""
+    """Refuse what nothing is differentiated by, and maps of functions and of tensors unless `by_maps` allows them."""
     match x.kind:
         case Number():
             return
@@ -354,7 +354,7 @@ def check_differentiable(x: Var, *, by_maps: bool = False) -> None:
         case _:
             raise UnsupportedError(
                 f"differentiating with respect to {x.name}, a map of maps, is not supported",
-                remedy="take the pullback by it"
+                remedy="take the pullback or the pushforward by it"
                 if not by_maps and _is_varied(x.kind)
                 else "differentiate with respect to a number, a tensor, a function of numbers or a map of such",
             )

@@ -142,6 +142,30 @@ def test_of_a_sum_of_terms_those_with_a_delta_lose_it():
     assert "F(h) * k(f) +" in str(d) and isinstance(left.indices[0].kind, Map)
 
 
+# --- forward mode: no δ is left, so that there are numbers ------------------------------------------------------------
+
+
+def test_eq_10_the_pushforward_by_a_map_of_functions():
+    d = cd.jvp("(h::RF) -> pullback((F::(RF) -> R) -> (f::RF) -> F(f) * F(h))")
+    assert str(d) == "(h::RF) -> (F::(RF) -> R, k::(RF) -> R) -> (f::RF) -> F(h) * k(f) + F(f) * k(h)"
+
+
+@pytest.mark.parametrize("seed", oracle.SEEDS)
+def test_the_pushforward_by_a_map_of_vectors_is_its_derivative_along_another_map(seed):
+    d = cd.jvp("(a::RV) -> (g::(RV) -> R, x::RV) -> g(x)^2 * sum(i, a(i) * x(i))")
+    a, x, k = np.random.default_rng(seed).normal(size=(3, 4))
+
+    def g(v):
+        return np.sum(np.sin(v))
+
+    def along(v):
+        return np.exp(v[0]) + v @ v
+
+    found = d.compile()(a=a, x=x, k2=k, g=g, k1=along, grad_g=np.cos)
+    moved = oracle.slope(lambda h: (g(x + h * k) + h * along(x + h * k)) ** 2 * (a @ (x + h * k)))
+    oracle.close(found, moved, 1e-8)
+
+
 # --- results as programs, formulas and refusals -----------------------------------------------------------------------
 
 
@@ -176,9 +200,9 @@ def test_the_meaning_of_a_delta_of_functions_is_no_number():
         evaluate(next(t for t in subterms(d.term) if isinstance(t, Delta)), values)
 
 
-@pytest.mark.parametrize("mode", [cd.jvp, cd.jacobian])
-def test_other_modes_refuse_an_unknown_map_of_vectors(mode):
-    with pytest.raises(UnsupportedError, match="map of maps") as refusal:
+@pytest.mark.parametrize(("mode", "said"), [(cd.jvp, "pushforward of g"), (cd.jacobian, "map of maps")])
+def test_other_modes_refuse_a_root_by_its_map_of_vectors(mode, said):
+    with pytest.raises(UnsupportedError, match=said) as refusal:
         mode(ROOT)
     assert "pullback" in refusal.value.remedy
 
