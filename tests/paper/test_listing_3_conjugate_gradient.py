@@ -148,6 +148,7 @@ end"""
 """Both step sizes: gamma = alpha beta is solved for in terms of alpha, and then alpha."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_eq_50_and_51_are_solved_together(seed):
     d = cd.simplified(TOGETHER)
