@@ -119,3 +119,63 @@ def test_the_step_tells_that_integrals_met_in_a_phase():
     assert "fourier" in step.heading
     assert any("meet in a phase" in line for line in step.words)
     assert "not checked on numbers" in step.note
+
+
+# --- finite transforms ----------------------------------------------------------------------------------------------
+
+RING = "@domain Z begin base = I; periodic = true end\n"
+FINITE = """F = (f::(Z) -> C) -> (n::Z) -> sum(k::Z, exp(-2 * pi * im * k * n / size(Z)) * f(k))
+G = (f::(Z) -> C) -> (n::Z) -> sum(k::Z, exp(2 * pi * im * k * n / size(Z)) * f(k)) / size(Z)"""
+
+
+def on_a_ring(unknowns, body):
+    return f"{RING}{unknowns} -> begin\n{FINITE}\n{body}\nend"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("G(F(f))", "f(n)"),
+        ("F(G(f))", "f(n)"),
+        ("F(F(f))", "size(Z) * f(-n)"),
+        ("G((k::Z) -> F(f)(k) * F(g)(k))", "sum(k::Z, g(n - k) * f(k))"),
+    ],
+)
+def test_finite_transforms_undo_one_another(body, expected):
+    d = simplified(on_a_ring("(f::(Z) -> C, g::(Z) -> C)", body))
+    assert str(d).endswith(f"-> (n::Z) -> {expected}")
+    assert all("not checked" not in step.note for step in d.steps)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+@pytest.mark.parametrize("seed", oracle.SEEDS)
+def test_finite_transforms_as_numbers(seed, n):
+    rng = np.random.default_rng(seed)
+    f, g = rng.normal(size=(2, n)) + 1j * rng.normal(size=(2, n))
+    convolved = simplified(on_a_ring("(f::(Z) -> C, g::(Z) -> C)", "G((k::Z) -> F(f)(k) * F(g)(k))"))
+    oracle.close(convolved.compile()(f, g), np.fft.ifft(np.fft.fft(f) * np.fft.fft(g)))
+    turned = simplified(on_a_ring("(f::(Z) -> C)", "F(F(f))"))
+    oracle.close(turned.compile()(f), np.fft.fft(np.fft.fft(f)))
+
+
+def test_the_gradient_of_the_power_of_a_finite_spectrum_is_plancherel():
+    d = gradient("(f::CV{n}) -> sum(k::N{n}, abs2(sum(m::N{n}, exp(-2 * pi * im * k * m / n) * f(m))))")
+    assert str(d) == "(f::CV{n}) -> m -> 2 * n * f(m)"
+    assert d.check()
+
+
+@pytest.mark.parametrize(
+    "phase",
+    [
+        # of another size, of half a turn, twice, of a sum that wraps round no ring, below a condition
+        "sum(k::N{m}, w(k)^0 * exp(2 * pi * im * k * (i - j) / n))",
+        "sum(k::N{n}, exp(pi * im * k * (i - j) / n))",
+        "sum(k::N{n}, exp(4 * pi * im * k * (i - j) / n))",
+        "sum(k::N{n}, exp(2 * pi * im * k * (i + j) / n))",
+        "sum(k::N{n}, k < i, exp(2 * pi * im * k * (i - j) / n))",
+        "sum(k::N{n}, k * exp(2 * pi * im * k * (i - j) / n))",
+    ],
+)
+def test_other_sums_of_phases_stay(phase):
+    d = simplified(f"(f::CV{{n}}, w::RV{{m}}) -> (i::N{{n}}) -> sum(j::N{{n}}, f(j) * {phase})")
+    assert "exp(" in str(d)

@@ -1,6 +1,7 @@
-"""A Fourier transform undoes an inverse one (Eq. 3 to 5): two integrals over the line that meet in a phase.
+"""A Fourier transform undoes an inverse one (Eq. 3 to 5): integrals over a line, or sums, meet in a phase.
 
     ∫∫ exp(i s r (w − u)) g(w) dr dw = 2π/|s| g(u)
+    Σ_k exp(2πi k (n − m) / N) = N δ(n, m)          for indices from 0 to N − 1
 
 The integral over r is 2π/|s| δ(w, u), which meets the integral over w. As in the paper, the integrals are exchanged,
 and g is a function that has a Fourier transform.
@@ -8,12 +9,14 @@ and g is a function that has a Fourier transform.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import permutations
 
-from combdiff.calculus.affine import affine, inverse, times
+from combdiff.calculus.affine import affine, expanded, inverse, times
 from combdiff.terms.network import network
 from combdiff.terms.terms import (
     IMAGINARY,
+    MINUS_ONE,
     ONE,
     PI,
     TWO,
@@ -28,16 +31,19 @@ from combdiff.terms.terms import (
     Var,
     add,
     call,
+    delta,
     factors_of,
     mul,
     neg,
     number,
+    size,
     split_coefficient,
     substitute,
     subterms,
+    terms_of,
     total,
 )
-from combdiff.terms.types import interval_of, is_real
+from combdiff.terms.types import Domain, Index, interval_of, is_real
 
 FOURIER = "fourier"
 """What the account of a contraction calls this law."""
@@ -62,9 +68,13 @@ def _met(t: Sum) -> Term:
         found = _of_pair(t, r, w)
         if found is not None:
             return without_phases(found)
+    for k in t.indices:
+        found = _over_range(t, k) if isinstance(k.kind, Index) else None
+        if found is not None:
+            return without_phases(found)
     factors = factors_of(t.body)
-    for f in factors if _lines(t) else ():
-        if isinstance(f, Add) and any(isinstance(u, Sum) and _lines(u) for u in subterms(f)):
+    for f in factors if any(map(_has_phase, factors)) else ():
+        if isinstance(f, Add) and any(isinstance(u, Sum) and _has_phase(u.body) for u in subterms(f)):
             others = [g for g in factors if g is not f]
             terms = [network(total(t.indices, mul(*others, u))).term() for u in f.terms]
             settled = [*map(without_phases, terms)]
@@ -80,14 +90,9 @@ def _lines(t: Sum) -> list[Var]:
 
 def _of_pair(t: Sum, r: Var, w: Var) -> Term | None:
     """The sum after r and w have met; None if r stands elsewhere than in phases, or w not beside it."""
-    factors = factors_of(t.body)
-    exponents = [_exponent(f) if r in f.free else None for f in factors]
-    others = [f for f, e in zip(factors, exponents, strict=True) if e is None]
-    if any(r in f.free for f in others):
-        return None
-    frequency = affine(add(*(e for e in exponents if e is not None)), r)
-    along = frequency and affine(frequency[0], w)
-    if not frequency or not along:
+    phase = _phase(t, r)
+    along = phase and affine(phase.slope, w)
+    if not phase or not along:
         return None
     scale, shift = (times(neg(IMAGINARY), u) for u in along)
     size = _size(scale)
@@ -95,8 +100,74 @@ def _of_pair(t: Sum, r: Var, w: Var) -> Term | None:
         return None
     at = times(neg(inverse(scale)), shift)
     measure = mul(TWO, PI, inverse(size))
-    rest = substitute(mul(*others, call("exp", frequency[1])), {w: at})
-    return mul(measure, total([v for v in t.indices if v not in (r, w)], rest))
+    return mul(measure, total([v for v in t.indices if v not in (r, w)], substitute(phase.rest, {w: at})))
+
+
+def _over_range(t: Sum, k: Var) -> Term | None:
+    """N δ(n, m) for a sum over k, from 0 to N − 1, of nothing but the phase exp(2πi k (n − m) / N).
+
+    Where the range is periodic, n and m may be sums of indices.
+    """
+    phase = _phase(t, k)
+    domain = k.kind.domain if isinstance(k.kind, Index) else None
+    if phase is None or domain is None or not _is_plain(domain):
+        return None
+    turns = [_turns(u, k) for u in terms_of(expanded(phase.slope))]
+    ahead, back = ([n for found in turns if found for sign, n in (found,) if sign == s] for s in (1, -1))
+    if None in turns or not turns or not (domain.periodic or len(ahead) == len(back) == 1):
+        return None
+    met = delta(add(*ahead), add(*back), phase.rest)
+    return mul(size(domain), total([v for v in t.indices if v is not k], met))
+
+
+def _is_plain(d: Domain) -> bool:
+    """Whether indices run over 0, 1, …, N − 1, for any N."""
+    bounded = d.lower is not None or d.upper is not None or d.of is not None or d.nodes is not None
+    return d.directions == 1 and not (d.symmetric or d.listed or d.common or bounded)
+
+
+def _turns(t: Term, k: Var) -> tuple[int, Var] | None:
+    """±1 and n of ±2πi n / N, where n is an index of the range of k."""
+    front, rest = split_coefficient(t)
+    factors = list(factors_of(rest))
+    own = [f for f in factors if isinstance(f, Var) and f.kind == k.kind]
+    sizes = [f for f in factors if _is_inverse_size(f, k)]
+    if front.real or abs(front.imag) != 2 or len(factors) != 3 or len(own) != 1 or len(sizes) != 1 or PI not in factors:
+        return None
+    return (1 if front.imag > 0 else -1), own[0]
+
+
+def _is_inverse_size(t: Term, k: Var) -> bool:
+    """Whether it is 1/N, for the N values of k."""
+    match t:
+        case Pow(Sum((i,), body), Const() as n):
+            return i.kind == k.kind and body == ONE and n == MINUS_ONE
+        case _:
+            return False
+
+
+def _has_phase(t: Term) -> bool:
+    """Whether an exponential is a factor."""
+    return any(_exponent(f) is not None for f in factors_of(t))
+
+
+@dataclass(frozen=True, slots=True)
+class _Phase:
+    """exp(slope r) times a rest in which r does not stand."""
+
+    slope: Term
+    rest: Term
+
+
+def _phase(t: Sum, r: Var) -> _Phase | None:
+    """The summand as a phase of r; None if r stands elsewhere, too."""
+    factors = factors_of(t.body)
+    exponents = [_exponent(f) if r in f.free else None for f in factors]
+    others = [f for f, e in zip(factors, exponents, strict=True) if e is None]
+    if any(r in f.free for f in others):
+        return None
+    found = affine(add(*(e for e in exponents if e is not None)), r)
+    return found and _Phase(found[0], mul(*others, call("exp", found[1])))
 
 
 def _exponent(f: Term) -> Term | None:

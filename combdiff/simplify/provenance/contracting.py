@@ -170,7 +170,7 @@ def contraction_words(before: Lam, after: Lam, families: Mapping[str, Family]) -
     ):
         lines.append("conjugates go to the factors")
     if FOURIER in families:
-        lines.append("integrals over a line meet in a phase: ∫ exp(i s r w) dr is 2π/|s| δ(w)")
+        lines.append("sums meet in a phase: ∫ exp(i s r w) dr is 2π/|s| δ(w), and Σ_k exp(2πi k n / N) is N δ(n, 0)")
     return [*lines, *law_files(families)]
 
 
