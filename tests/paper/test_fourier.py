@@ -85,6 +85,36 @@ def test_the_gradient_of_the_power_of_a_spectrum_is_plancherel():
     oracle.close(d.compile()(0.3, g), 2 * g(0.3))
 
 
+@pytest.mark.parametrize(
+    ("integrand", "expected"),
+    [
+        ("abs2(sum(r::R, exp(-im * ω * r) * g(r)))", "2 * pi * sum(r::R, abs2(g(r)))"),
+        ("3 * abs2(sum(r::R, exp(-2 * pi * im * ω * r) * g(r) * r))", "3 * sum(r::R, r^2 * abs2(g(r)))"),
+        (
+            "sum(r::R, exp(-im * ω * r) * g(r)) * sum(r::R, exp(-im * ω * r) * h(r))'",
+            "2 * pi * sum(r::R, g(r) * h(r)')",
+        ),
+    ],
+)
+def test_the_power_of_a_spectrum_is_plancherel(integrand, expected):
+    d = simplified(f"(g::CF, h::CF) -> sum(ω::R, {integrand})")
+    assert str(d).split(" -> ", 1)[1] == expected
+
+
+@pytest.mark.parametrize(
+    "integrand",
+    [
+        "ω^2 * abs2(sum(r::R, exp(-im * ω * r) * g(r)))",
+        "abs2(sum(r::R, exp(-im * ω * r) * g(r)) - h(ω))",
+        "abs2(sum(r::R, exp(-ω^2 * r^2) * g(r)))",
+        "real(h(ω) * sum(r::R, exp(-im * ω * r) * g(r)))",
+    ],
+)
+def test_other_powers_stay(integrand):
+    d = simplified(f"(g::CF, h::CF) -> sum(ω::R, {integrand})")
+    assert str(d).count("exp(") == 1 and str(d).count("g(") == 1
+
+
 @pytest.mark.parametrize("scale", ["1", "3", "-3/2", "2 * pi", "pi^2 / 4"])
 def test_the_measure_is_that_of_the_phase(scale):
     d = simplified(f"(g::CF) -> (u::R) -> sum((r::R, w::R), exp(im * ({scale}) * r * (w - u)) * g(w))")
@@ -158,10 +188,15 @@ def test_finite_transforms_as_numbers(seed, n):
     oracle.close(turned.compile()(f), np.fft.fft(np.fft.fft(f)))
 
 
-def test_the_gradient_of_the_power_of_a_finite_spectrum_is_plancherel():
-    d = gradient("(f::CV{n}) -> sum(k::N{n}, abs2(sum(m::N{n}, exp(-2 * pi * im * k * m / n) * f(m))))")
-    assert str(d) == "(f::CV{n}) -> m -> 2 * n * f(m)"
+@pytest.mark.parametrize("kind", ["CV", "RV"])
+def test_the_power_of_a_finite_spectrum_is_plancherel(kind):
+    text = f"(f::{kind}{{n}}) -> sum(k::N{{n}}, abs2(sum(m::N{{n}}, exp(-2 * pi * im * k * m / n) * f(m))))"
+    d = gradient(text)
+    assert str(d) == f"(f::{kind}{{n}}) -> m -> 2 * n * f(m)"
     assert d.check()
+    f = np.random.default_rng(1).normal(size=5)
+    oracle.close(simplified(text).compile()(f), np.sum(np.abs(np.fft.fft(f)) ** 2))
+    assert "exp(" not in str(simplified(text))
 
 
 @pytest.mark.parametrize(

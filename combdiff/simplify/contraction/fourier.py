@@ -24,6 +24,7 @@ from combdiff.terms.terms import (
     Add,
     Call,
     Const,
+    Mul,
     Pow,
     Sum,
     Term,
@@ -31,6 +32,7 @@ from combdiff.terms.terms import (
     Var,
     add,
     call,
+    conj,
     delta,
     factors_of,
     mul,
@@ -43,7 +45,7 @@ from combdiff.terms.terms import (
     terms_of,
     total,
 )
-from combdiff.terms.types import Domain, Index, interval_of, is_real
+from combdiff.terms.types import COMPLEX, Domain, Index, interval_of, is_real
 
 FOURIER = "fourier"
 """What the account of a contraction calls this law."""
@@ -73,14 +75,67 @@ def _met(t: Sum) -> Term:
         if found is not None:
             return without_phases(found)
     factors = factors_of(t.body)
-    for f in factors if any(map(_has_phase, factors)) else ():
-        if isinstance(f, Add) and any(isinstance(u, Sum) and _has_phase(u.body) for u in subterms(f)):
+    for f in factors:
+        if (
+            isinstance(f, Add)
+            and any(map(_has_phase, factors))
+            and any(isinstance(u, Sum) and _has_phase(u.body) for u in subterms(f))
+        ):
             others = [g for g in factors if g is not f]
             terms = [network(total(t.indices, mul(*others, u))).term() for u in f.terms]
             settled = [*map(without_phases, terms)]
             if settled != terms:
                 return add(*settled)
+        if isinstance(f, Call) and f.primitive in ("abs2", "real", "imag") and any(map(_is_phase, subterms(f))):
+            found = _below(t, f)
+            if found is not None:
+                return found
     return t
+
+
+def _below(t: Sum, f: Call) -> Term | None:
+    """A sum whose phases meet below |·|², or below a real or imaginary part; None if none meet.
+
+    Plancherel: Σ_k |Σ_n exp(−2πi k n / N) f(n)|² is N Σ_n |f(n)|².
+    """
+    others = [g for g in factors_of(t.body) if g is not f]
+    (u,) = f.args
+    square = f.primitive == "abs2"
+    inside = [u, _conjugate(u)] if square else [u]
+    whole = network(total(t.indices, mul(*others, *inside))).term()
+    met = without_phases(whole)
+    if met is whole or not all(is_real(g.type) for g in others):
+        return None
+    if not square:
+        return call(f.primitive, met)
+    met = Traverser(lambda v: _squares(v) if isinstance(v, Mul) else v)(met)
+    return met if is_real(met.type) else None
+
+
+def _conjugate(t: Term) -> Term:
+    """t', with the conjugate at the factors."""
+    match t:
+        case Sum(indices, body):
+            return total(indices, _conjugate(body))
+        case Mul(factors):
+            return mul(*map(_conjugate, factors))
+        case Add(terms):
+            return add(*map(_conjugate, terms))
+        case Call("exp", (e,)):
+            return call("exp", _conjugate(e))
+        case _:
+            return conj(t)
+
+
+def _squares(t: Mul) -> Term:
+    """A product with |f|² for f f'."""
+    left = list(t.factors)
+    for f in t.factors:
+        if f in left and f.type == COMPLEX and conj(f) in left:
+            left.remove(f)
+            left.remove(conj(f))
+            left.append(call("abs2", f))
+    return mul(*left)
 
 
 def _lines(t: Sum) -> list[Var]:
@@ -116,8 +171,12 @@ def _over_range(t: Sum, k: Var) -> Term | None:
     ahead, back = ([n for found in turns if found for sign, n in (found,) if sign == s] for s in (1, -1))
     if None in turns or not turns or not (domain.periodic or len(ahead) == len(back) == 1):
         return None
-    met = delta(add(*ahead), add(*back), phase.rest)
-    return mul(size(domain), total([v for v in t.indices if v is not k], met))
+    rest = [v for v in t.indices if v is not k]
+    match ahead, back:
+        case ([n], [m]) | ([m], [n]) if m in rest and m is not n:
+            return mul(size(domain), total([v for v in rest if v is not m], substitute(phase.rest, {m: n})))
+        case _:
+            return mul(size(domain), total(rest, delta(add(*ahead), add(*back), phase.rest)))
 
 
 def _is_plain(d: Domain) -> bool:
@@ -144,6 +203,10 @@ def _is_inverse_size(t: Term, k: Var) -> bool:
             return i.kind == k.kind and body == ONE and n == MINUS_ONE
         case _:
             return False
+
+
+def _is_phase(t: Term) -> bool:
+    return isinstance(t, Call) and t.primitive == "exp" and t.type == COMPLEX
 
 
 def _has_phase(t: Term) -> bool:
