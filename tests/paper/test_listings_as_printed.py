@@ -10,6 +10,7 @@ import pytest
 import combdiff as cd
 from combdiff.command.cli import main
 from combdiff.errors import LanguageError
+from combdiff.jupyter.display import derivation_bundle, step_html
 from combdiff.language.parsing.parser import parse
 from combdiff.language.parsing.session import taken_out
 
@@ -200,6 +201,14 @@ def test_a_line_that_does_something_else_is_no_wrapper():
 )
 def test_other_ways_to_write_the_wrappers(text):
     assert str(gradient(text)) == "(x::RV) -> i -> 2 * x(i)"
+
+
+def test_a_notebook_shows_each_remark_in_a_line_of_its_own():
+    d = gradient(LISTING_2)
+    bundle = derivation_bundle(d)
+    assert bundle["text/plain"].splitlines()[1:] == remarks(d)
+    assert bundle["text/latex"].count(r"\text{line ") == 2
+    assert bundle["text/html"].count(">line ") == 2 and step_html(d.steps[0]).count(">line ") == 2
 
 
 def test_the_command_line_tells_what_it_left_out(tmp_path, capsys):
