@@ -153,6 +153,7 @@ end"""
 def test_eq_50_and_51_are_solved_together(seed):
     d = cd.simplified(TOGETHER)
     assert "root" not in str(d)
+    assert "(rᵀ A r - (pᵀ A p)^(-1) (pᵀ A r)^2)^(-1)" in d.matrix_text()
     rng = np.random.default_rng(seed)
     root = rng.standard_normal((4, 4))
     a, b, x, p = root @ root.T + np.eye(4), rng.standard_normal(4), rng.standard_normal(4), rng.standard_normal(4)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from combdiff.budget import Budget, OutOfTime
 from combdiff.errors import BudgetError, UnsupportedError
 from combdiff.simplify.account import Family
+from combdiff.simplify.contraction.cancelling import without_inverses
 from combdiff.simplify.contraction.egraph import Run, session
 from combdiff.simplify.contraction.fourier import FOURIER, without_phases
 from combdiff.simplify.contraction.function_spaces import without_function_sums
@@ -71,7 +72,7 @@ def contract(
         results = again
     for t in results:
         _refuse_leftovers(t, budget)
-    return results, account
+    return results if budget.spent else [*map(without_inverses, results)], account
 
 
 def _waits_on_a_line(t: Term) -> bool:
