@@ -38,18 +38,25 @@ def derive(
 ) -> Derivation:
     """Read a program and take its derivative; see `combdiff.grad`."""
     with told_where(text, name), rare_collections():
-        read = infer(parse(text, name), keep=keep)
+        module = parse(text, name)
+        read = infer(module, keep=keep)
         program = with_stable_forms(plain_program(read) if mode == SIMPLIFIED else marked_program(read, wrt))
         if mode == SIMPLIFIED:
             mode = marker_of(program) or mode
         simplifier = Simplifier(Gate(), expand, seconds=seconds, nodes=nodes, progress=progress)
-        return derived(text, mode, program, simplifier, name, symmetric)
+        return derived(text, mode, program, simplifier, name, symmetric, module.remarks)
 
 
 def derived(
-    text: str, mode: str, program: Term, simplifier: Simplifier, name: str, symmetric: bool = False
+    text: str,
+    mode: str,
+    program: Term,
+    simplifier: Simplifier,
+    name: str,
+    symmetric: bool = False,
+    remarks: Sequence[str] = (),
 ) -> Derivation:
-    """The derivation of a program that was read."""
+    """The derivation of a program that was read, with `remarks` on how it was read."""
     with deep_recursion():
         simplifier.raw = MODES[mode].raw
         simplifier.names = index_names(program)
@@ -57,7 +64,7 @@ def derived(
         simplifier.rank = {p: n for n, p in enumerate(parameters_of(program))}
         simplifier.least, simplifier.read = least_sizes(program), sizes_read(program)
         note = note_on_value(program, simplifier.budget) if MODES[mode].of_real_part else ""
-        note = "\n".join(filter(None, [note, PROJECTED if symmetric else ""]))
+        note = "\n".join(filter(None, [*remarks, note, PROJECTED if symmetric else ""]))
         simplifier.steps.append(Step("program", as_asked(program, mode), note=note))
         simplifier.announce("differentiate")
         term = differentiate(program, mode, simplifier, simplifier.ask, symmetric=symmetric)

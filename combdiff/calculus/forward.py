@@ -151,7 +151,7 @@ def pushforward_of(f: Lam, around: Collection[str] = (), ask: Callable[[], None]
     The names `around` f, such as those of captured arguments, are not given to tangents.
     """
     for x in f.params:
-        check_differentiable(x)
+        check_differentiable(x, by_maps=True)
     names = cotangent_names({*names_in(f), *around}, len(f.params))
     tangents = tuple(fresh(name, cotangent_type(x.kind)) for name, x in zip(names, f.params, strict=True))
     bindings, steps, pushed = forward_pass(f, dict(zip(f.params, tangents, strict=True)), ask)

@@ -7,7 +7,38 @@ a captured p is that of p ↦ g_p(y), at the value y and for the cotangent λ.
 
 from __future__ import annotations
 
-from combdiff.terms.terms import App, Diff, Lam, Term, Var, apply, diff, fresh, lam, neg, sub, substitute
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from combdiff.calculus.affine import affine, inverse, times
+from combdiff.calculus.floating import unfold
+from combdiff.terms.terms import (
+    ZERO,
+    App,
+    Const,
+    Diff,
+    Lam,
+    Pow,
+    Sum,
+    Term,
+    Traverser,
+    Var,
+    add,
+    apply,
+    diff,
+    factors_of,
+    fresh,
+    lam,
+    mul,
+    neg,
+    number,
+    power,
+    split_coefficient,
+    sub,
+    substitute,
+    terms_of,
+    total,
+)
 from combdiff.terms.types import Map, Number, Type
 
 
@@ -54,6 +85,97 @@ def _widened(g: Term, around: tuple[Var, ...]) -> Lam:
     rows = _slots(g.type.result)
     value = apply(substitute(g, dict(zip(around, outer, strict=True))), Lam(own, entry) if own else entry)
     return Lam((X,), Lam((*outer, *rows), apply(value, *rows) if rows else value))
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """An equation of one number x, a x + c = 0; of a tensor, one for each entry, at the indices `slots`."""
+
+    x: Var
+    equation: Term
+    slope: Term
+    constant: Term
+    slots: tuple[Var, ...]
+
+    @classmethod
+    def of(cls, g: Term) -> Affine | None:
+        """The equation whose root g has; None if it is no such equation."""
+        if not isinstance(g, Lam):
+            return None
+        (unknown,) = g.params
+        slots = _slots(unknown.kind)
+        x, equation = unknown, unfold(g.body)
+        if slots:
+            x, entry = fresh(unknown.name, _number(unknown.kind)), App(unknown, slots)
+            equation = Traverser(lambda u: x if u == entry else u)(apply(equation, *slots))
+        found = affine(equation, x)
+        if found is None or found[0] == ZERO or (slots and unknown in equation.free):
+            return None
+        return cls(x, equation, *found, slots)
+
+    @property
+    def form(self) -> Term:
+        """a x + c, which the equation equals."""
+        return add(mul(self.slope, self.x), self.constant)
+
+    @property
+    def root(self) -> Term:
+        """−c/a."""
+        slope, constant = map(_factors_outside, (self.slope, self.constant))
+        shared = _shared_factor(constant)
+        rest = times(neg(inverse(shared)), constant)
+        solution = mul(inverse(slope), shared, rest)
+        return Lam(self.slots, solution) if self.slots else solution
+
+
+def _factors_outside(t: Term) -> Term:
+    """`t` with factors that a sum does not run over in front of it, where −c/a may cancel them."""
+
+    def visit(u: Term) -> Term:
+        if not isinstance(u, Sum):
+            return u
+        factors = factors_of(u.body)
+        outside = [f for f in factors if f.free.isdisjoint(u.indices)]
+        inside = [f for f in factors if not f.free.isdisjoint(u.indices)]
+        return mul(*outside, total(u.indices, mul(*inside))) if outside and inside else u
+
+    return Traverser(visit)(t)
+
+
+def _shared_factor(t: Term) -> Term:
+    """The powers that all terms of a sum have in common."""
+    powers = [dict(_power(f) for f in factors_of(split_coefficient(u)[1])) for u in terms_of(t)]
+    lowest = {base: min(p.get(base, 0) for p in powers) for base in powers[0]}
+    return mul(*(power(base, number(n)) for base, n in lowest.items() if n > 0))
+
+
+def _power(f: Term) -> tuple[Term, int]:
+    """b and n of b^n, for a whole number n."""
+    match f:
+        case Pow(base, Const() as n) if n.is_integer:
+            return base, int(n.real)
+        case _:
+            return f, 1
+
+
+def with_solutions(t: Term, seen: Callable[[Affine], None] = lambda _: None) -> Term:
+    """`t` with the roots of affine equations solved for, inner ones first (Eq. 50, 51); each is given to `seen`.
+
+    >>> from combdiff.language.inference.infer import infer
+    >>> from combdiff.language.parsing.parser import parse
+    >>> from combdiff.language.printing.printer import expression_text
+    >>> expression_text(with_solutions(infer(parse("root((x::R) -> 2 * x - 3)"))))
+    '3/2'
+    """
+
+    def visit(u: Term) -> Term:
+        found = Affine.of(u.of) if isinstance(u, Diff) and u.kind == "root" else None
+        if found is None:
+            return u
+        seen(found)
+        return found.root
+
+    return Traverser(visit)(t)
 
 
 def residual(value: Term, y: Term) -> Term:

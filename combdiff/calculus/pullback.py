@@ -52,7 +52,8 @@ def pull_back(
         over = [v for v in over if v not in inside]
     match comb:
         case I():
-            return [total(over, apply(k, *slots) if slots else k)]
+            entry = apply(k, *slots) if slots else k
+            return [_summed(over, entry) if isinstance(entry.type, Map) else total(over, entry)]
         case K():
             return []
         case C(params, inner):
@@ -146,11 +147,15 @@ def _pulled(outer: Primitive, at: Term, k: Term, partial: Collection[Var] | None
 
 
 def _where_reached(at: Term, k: Term, f: Type) -> Term:
-    """i ↦ δ(g(x), i, k): the cotangent of f in f(g(x)); i is as many variables as f has arguments."""
+    """i ↦ δ(g(x), i, k): the cotangent of f in f(g(x)); i is as many variables as f has arguments.
+
+    Where the value of f is itself a map, i ↦ j ↦ δ(g(x), i, k(j)).
+    """
     assert isinstance(f, Map), "what B composes is a map"
     arguments = at.items if isinstance(at, Tuple) else (at,)
     points = [fresh("t", kind) for kind in f.params]
-    body = k
+    slots = [fresh("d", kind) for kind in k.type.params] if isinstance(k.type, Map) else []
+    body = apply(k, *slots) if slots else k
     for point, argument in reversed(list(zip(points, arguments, strict=True))):
         body = delta(argument, point, body)
-    return lam(points, body)
+    return lam(points, lam(slots, body) if slots else body)

@@ -40,7 +40,9 @@ from combdiff.terms.terms import (
     Tuple,
     Var,
     add,
+    apply,
     fresh,
+    lam,
     let,
     same_recurrence,
     substitute,
@@ -183,9 +185,17 @@ class Reverse:
 
     def cotangent(self, x: Var) -> Term:
         """What has been collected for `x`, a map where `x` is one."""
-        total = add(*self.summands[x])
+        total = _added(self.summands[x], x.kind.result if isinstance(x.kind, Map) else x.kind)
         slots = self.slots[x]
         return Lam(slots, total) if slots else total
+
+
+def _added(summands: Sequence[Term], kind: Type) -> Term:
+    """A sum, entry by entry where the summands are maps: those of a map whose values are maps."""
+    if not isinstance(kind, Map):
+        return add(*summands)
+    slots = [fresh(f"d{n + 1}", param) for n, param in enumerate(kind.params)]
+    return lam(slots, add(*(apply(t, *slots) for t in summands)))
 
 
 def _together(var: Var, loop: Loop, bindings: Sequence[Binding], targets: Collection[Var]) -> dict[Var, Loop]:
@@ -203,7 +213,7 @@ def pullback_of(
     The names `around` f, such as those of captured arguments, are not given to cotangents.
     """
     for x in f.params:
-        check_differentiable(x)
+        check_differentiable(x, by_maps=True)
     bindings, core = name_arguments(f.params, *float_lets(met_integrals(f)), ask)
     outputs = core.items if isinstance(core, Tuple) else (core,)
     wider = bool(kinds)
@@ -246,7 +256,7 @@ def settled_terms(
 def gradient_of(f: Lam, ask: Callable[[], None] = lambda: None) -> Lam:
     """x -> ∇f(x), where f's value is a number; of a complex one the gradient of its real part (Eq. 42)."""
     for x in f.params:
-        check_differentiable(x)
+        check_differentiable(x, by_maps=True)
     bindings, core = name_arguments(f.params, *float_lets(met_integrals(f)), ask)
     if not isinstance(core.type, Number | Index):
         what = "a tuple" if isinstance(core.type, Product) else "a tensor or a function"
@@ -327,12 +337,14 @@ def _is_value(kind: Type) -> bool:
     return isinstance(kind, Number) or (isinstance(kind, Map) and kind.is_tensor)
 
 
-def check_differentiable(x: Var) -> None:
-    """Refuse what nothing is differentiated by."""
+def check_differentiable(x: Var, *, by_maps: bool = False) -> None:
+    """Refuse what nothing is differentiated by, and maps of functions and of tensors unless `by_maps` allows them."""
     match x.kind:
         case Number():
             return
         case Map(params, Number()) if all(isinstance(p, Index | Number) for p in params):
+            return
+        case Map() if by_maps and _is_varied(x.kind):
             return
         case Index():
             raise UnsupportedError(
@@ -342,8 +354,19 @@ def check_differentiable(x: Var) -> None:
         case _:
             raise UnsupportedError(
                 f"differentiating with respect to {x.name}, a map of maps, is not supported",
-                remedy="differentiate with respect to a number, a tensor or a function of numbers",
+                remedy="take the pullback or the pushforward by it"
+                if not by_maps and _is_varied(x.kind)
+                else "differentiate with respect to a number, a tensor, a function of numbers or a map of such",
             )
+
+
+def _is_varied(kind: Type) -> bool:
+    """Whether its values are numbers, however many maps lead there."""
+    return isinstance(kind, Number) or (
+        isinstance(kind, Map)
+        and _is_varied(kind.result)
+        and all(isinstance(p, Index) or _is_varied(p) for p in kind.params)
+    )
 
 
 def check_value(f: Lam) -> None:

@@ -342,8 +342,10 @@ def _refuse_functions(d: Derivation) -> None:
     for kind in (*(x.kind for x in f.params), *values):
         if isinstance(kind, Map) and not kind.is_array and not (by_rule and is_on_interval(kind)):
             raise UnsupportedError(
-                "a derivative by a function of the real line, or of one, cannot be checked on numbers",
-                remedy="check a functional of functions on intervals, or with a periodic domain in the place of R",
+                "a derivative by a function of the real line, or of one, cannot be checked on numbers"
+                if any(isinstance(p, Number) for p in kind.params)
+                else "a derivative by a map of functions or of tensors cannot be checked on numbers",
+                remedy="check a functional of functions on intervals, or with a periodic domain, and with known maps",
             )
 
 

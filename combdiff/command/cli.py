@@ -20,6 +20,7 @@ from combdiff.command.options import parser
 from combdiff.command.terminal import coloured, is_terminal, width
 from combdiff.errors import CombDiffError
 from combdiff.files import read_program
+from combdiff.language.parsing.session import taken_out
 from combdiff.progress import ProgressLine, on_terminal
 from combdiff.run.given import option_name
 
@@ -101,6 +102,8 @@ def _derived(program: Program, options: argparse.Namespace, mode: str) -> Deriva
         from combdiff.command.cache import remembered
 
         d = remembered((mode, program.text, sorted(given.items())), derive)
+    for remark in taken_out(program.text)[1]:
+        print(f"{program.name}: {remark}", file=sys.stderr)
     _tell_spent(d, program, options)
     return d
 

@@ -302,6 +302,8 @@ class Evaluation:
         return Labelled(array, axes, HALF * self.numbers.unit)
 
     def _equal(self, left: Term, right: Term) -> Labelled:
+        if isinstance(left.type, Map):
+            raise UnsupportedError("a δ of whole tensors or functions cannot be checked on numbers")
         a, b = self(left), self(right)
         axes = all_axes((a, b))
         if prod(max(a.over(axes).shape[n], b.over(axes).shape[n]) for n in range(len(axes))) > LARGEST:

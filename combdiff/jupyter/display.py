@@ -46,7 +46,7 @@ def derivation_bundle(d: Derivation, form: str = "index") -> Bundle:
 def remarks_on(d: Derivation) -> list[str]:
     """What a reader must know: that a real part is meant, that a budget was spent, that a check could not be made."""
     first, *others = d.steps
-    told = [first.note, *(f"{s.name}: {s.note}" for s in others if s.spent or "not checked" in s.note)]
+    told = [*first.note.splitlines(), *(f"{s.name}: {s.note}" for s in others if s.spent or "not checked" in s.note)]
     return list(dict.fromkeys(filter(None, told)))
 
 
@@ -57,7 +57,7 @@ def step_bundle(step: Step) -> Bundle:
 
 def step_html(step: Step) -> str:
     """What a step did in words, its note, and its term with what is new marked; the time that it took is folded."""
-    note = _remark(step.note) if step.note else ""
+    note = "".join(map(_remark, step.note.splitlines()))
     words = "".join(f"<li>{escape(line)}</li>" for line in step.words)
     told = f'<ul style="margin:.3em 0 .3em 1.4em;padding:0">{words}</ul>' if words else ""
     times = _folded("times and laws", _remark(step.heading)) if step.before is not None else ""

@@ -94,6 +94,17 @@ FUNCTIONS = {
 UNIT_MATRIX = "add I to a matrix, or multiply by it, to tell its size; by index it is (i, j) -> I(i, j)"
 """A remedy for the unit matrix where nothing tells its size."""
 
+SESSION = {
+    "vdiff": "vdiff is cd.grad",
+    "redux": "redux is part of every derivation",
+    "eval_all": "eval_all is what is done with definitions that keep= does not name",
+    "blaserize": "blaserize is d.matrix_text()",
+    "decompose": "decompose is what `combdiff explain` shows",
+    "pp": "pp of a gradient is cd.hvp",
+    **dict.fromkeys(("get_body", "simplify", "first", "settings", "symmetry_settings", "using", "CombDiff"), ""),
+}
+"""The words of a session with the paper's own system (Listings 1 to 5), and what does the same here."""
+
 TYPES = {
     "R": "Real real Float64 Float32 float float64 double number Number scalar ℝ",
     "C": "Complex complex ComplexF64 complex128 ℂ",

@@ -355,6 +355,10 @@ class _Scope:
         return found
 
     def summed(self, indices: Sequence[Var], body: Term) -> Scalar:
+        if any(isinstance(v.kind, Map) for v in indices):
+            raise UnsupportedError(
+                "a sum over a space of functions or tensors has no numerical value", remedy="use the formula"
+            )
         dense = tuple(v for v in indices if _is_dense(v))
         finite = tuple(v for v in indices if not _is_dense(v))
         if along := tuple(v for v in dense if interval_of_sum(v, body)):
@@ -462,6 +466,11 @@ class _Scope:
         return result
 
     def equal(self, left: Term, right: Term) -> bool:
+        if isinstance(left.type, Map):
+            raise UnsupportedError(
+                "the δ of whole tensors or functions has no numerical value",
+                remedy="use the formula: Σ_f δ(f, g, e) over all functions f is e at f = g",
+            )
         indices = domains_compared(left, right)
         width = max((d.directions for d in indices), default=1)
         if width > 1:

@@ -123,11 +123,13 @@ class PaperPage(Page):
         """E(x) = …, with what it names below, but for the names that are explained later."""
         opened = Opened.of(objective)
         free = sorted(objective.free, key=lambda v: v.uid)
-        scope = self.scope.bind([*free, *objective.params])
+        # a value that is a function has its own arguments, y(w)(x)
+        own = opened.params[len(objective.params) :]
+        scope = self.scope.bind([*free, *objective.params, *own])
         taken = {*scope.names.values(), *scope.signs}
         names = _VALUES if mode in ("pullback", "jvp", "jacobian", "simplified") else _OBJECTIVES
         self.name = next((n for n in names if n not in taken), names[0])
-        arguments = ", ".join(scope[p] for p in objective.params)
+        arguments = ")(".join(", ".join(scope[p] for p in group) for group in (objective.params, own) if group)
         bound, scope = scope, scope.bind(var for var, _ in opened.bindings)
         for n, item in enumerate(opened.items):
             number = f"^{{({n + 1})}}" if len(opened.items) > 1 else ""
@@ -163,7 +165,8 @@ class PaperPage(Page):
                 self._equation(left, body, inner)
             else:
                 unknown = scope[unknowns[n]] if len(opened.items) == count else str(n + 1)
-                self._derivative(mode, unknown, item, scope, opened.params[len(opened.params) - behind :], count > 1)
+                places = opened.params[len(opened.params) - behind + len(Opened.of(objective).items) :]
+                self._derivative(mode, unknown, item, scope, places, count > 1)
         self.word = r"\quad " + WHERE
         self._named(opened.bindings, bound, {var for var, _ in opened.bindings})
 
@@ -172,6 +175,8 @@ class PaperPage(Page):
     ) -> None:
         if mode == "pullback":
             left, inner, body = self._entry(barred(unknown), item, scope)
+            # the cotangent of a function is one: its arguments are behind those of the pullback
+            left = called(left, ", ".join(scope[p] for p in directions)) if directions else left
         elif mode == "hvp":
             along = ", ".join(scope[k] for k in directions)
             along = along if len(directions) == 1 else f"({along})"

@@ -54,7 +54,7 @@ from combdiff.terms.terms import (
     terms_of,
     times,
 )
-from combdiff.terms.types import Index, is_complex
+from combdiff.terms.types import Index, Map, is_complex
 
 _RAISED = str.maketrans("0123456789-/", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻ᐟ")
 _POWERS = {"inv": "⁻¹", "sqrtm": "¹ᐟ²"}
@@ -200,6 +200,8 @@ def _written(term: Term, scope: Scope) -> Piece:
             return _choice(choice, scope), ATOM
         case Sum(indices, body) if body == ONE and (sizes := _sizes(indices, scope)):
             return " ".join(sizes), ATOM if len(sizes) == 1 else PRODUCT
+        case Delta(left, right, body) if isinstance(left.type, Map):
+            return f"δ({', '.join(_text(t, scope) for t in (left, right, body))})", ATOM
         case Mul() | Sum() | Delta() | Indicator():
             return _product(term, scope)
         case Pow(base, Const(n)) if n == Fraction(1, 2):

@@ -20,6 +20,9 @@ Where a sum of squares is 1e-14 of its terms (a relative residual of 1e-7), roun
 COLLECT = "collect and name"
 """The stage before which a derivative is a sum of products."""
 
+SOLVE = "solve"
+"""The stage that solves affine equations."""
+
 
 @dataclass(slots=True)
 class Family:

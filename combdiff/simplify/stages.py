@@ -17,7 +17,7 @@ from time import perf_counter
 
 from combdiff.budget import NODES, SECONDS, SPENT, Budget, OutOfTime
 from combdiff.calculus.floating import float_lets, unfold
-from combdiff.calculus.implicit import is_implicit
+from combdiff.calculus.implicit import Affine, is_implicit, with_solutions
 from combdiff.calculus.loops.recurrences import as_step
 from combdiff.calculus.naming import name_arguments
 from combdiff.canon.canonical import Symmetries
@@ -26,7 +26,7 @@ from combdiff.errors import BudgetError, CheckError, UnsupportedError
 from combdiff.language.printing.anchors import domains_of
 from combdiff.language.printing.letters import with_letters
 from combdiff.language.printing.names import names_in
-from combdiff.simplify.account import CANCELS, COLLECT, Family, Progress, Step
+from combdiff.simplify.account import CANCELS, COLLECT, SOLVE, Family, Progress, Step
 from combdiff.simplify.check import Check
 from combdiff.simplify.choose import index_names, place, rename_indices
 from combdiff.simplify.conditions import stated_once
@@ -141,8 +141,6 @@ class Simplifier:
         return result
 
     def _simplified(self, f: Lam, unused: Collection[Var]) -> Lam:
-        own = self.definitions
-        kept = {var for var, e in parts_of(f.body)[0] if var.name in own or is_implicit(e) or isinstance(e, Loop)}
         rank = {v: (UNKNOWN if v in f.params else CAPTURED, n) for v, n in self.rank.items()}
         rank |= {p: (COTANGENT, n) for n, p in enumerate(f.params) if p not in rank}
         last = not unused
@@ -154,6 +152,12 @@ class Simplifier:
         f = self._with_steps(f, unused)
         f = self._stage("merge like terms", f, self._merged(unused))
         f = self._without_vanishing(f)
+        f = self._with_solutions(f, unused) if last else f
+        kept = {
+            var
+            for var, e in parts_of(f.body)[0]
+            if var.name in self.definitions or is_implicit(e) or isinstance(e, Loop)
+        }
         # a sum that holds a diagonal may become one, once it is contracted
         while not self.budget.over() and without_diagonals(*parts_of(f.body), kept) is not None:
             f = self._stage("diagonals", f, lambda body: self._diagonal(body, kept))
@@ -178,6 +182,7 @@ class Simplifier:
         f = Lam(f.params, let(bindings, results))
         f = self._stage("contract", f, lambda body: self._contracted(body, expand=False))
         f = self._with_steps(f, ())
+        f = self._with_solutions(f, ())
         if self.expand:
             f = self._stage("expand", f, self._expanded, CANCELS)
             f = self._stage("expand", f, lambda body: (real_parts_by_term(body), {}))
@@ -231,6 +236,22 @@ class Simplifier:
         note = "; ".join([f"{names}: zero at the root", *notes])
         self.steps.append(Step("stationary point", result, note=note, before=f))
         return result
+
+    def _with_solutions(self, f: Lam, unused: Collection[Var]) -> Lam:
+        """`f` with the roots of affine equations solved for, when no derivative needs them as roots any more."""
+        found: list[Affine] = []
+        body = with_solutions(f.body, found.append)
+        if not found:
+            return f
+        try:
+            notes = [n for e in found for n in self._checked(SOLVE, e.equation, e.form, {})]
+        except OutOfTime:
+            return f
+        result = Lam(f.params, body)
+        self.steps.append(Step(SOLVE, result, note="; ".join(dict.fromkeys(notes)), before=f))
+        f = result
+        f = self._stage("contract", f, lambda body: self._contracted(body, expand=False))
+        return self._stage("merge like terms", f, self._merged(unused))
 
     def _checked(self, name: str, before: Term, after: Term, families: dict[str, Family]) -> list[str]:
         """Evaluate both; a note where it could not be done, that says why.

@@ -152,7 +152,6 @@ BAD = {
     "an integer among others": ("(i::N) -> (x::RV) -> x(i)", "integer", {"wrt": "i"}),
     "a tuple": ("(x::RV) -> (sum(i, x(i)), 2 * sum(i, x(i)))", "tuple", {}),
     "a map": ("(x::RV) -> (i::N) -> x(i)^2", "tensor or a function", {}),
-    "a map of maps": ("(F::(CV) -> R) -> (x::CV) -> F(x)", "map of maps", {"wrt": "F"}),
     "a parameter that is not there": ("(x::RV) -> sum(i, x(i))", "no parameter", {"wrt": "y"}),
     "a kept function that depends on the variable": (
         "(x::R) -> begin\nR = (t::R) -> t * x\nR(2)\nend",

@@ -48,6 +48,27 @@ def test_eq_09_the_pullback_of_a_real_map_is_the_transposed_jacobian(seed):
 
 
 @pytest.mark.parametrize("seed", oracle.SEEDS)
+def test_eq_08_the_gradient_of_a_composition_is_a_product_of_transposed_jacobians(seed):
+    d = gradient("""(A::(N, N, N) -> R, c::RV) -> (x::RV) -> begin
+        y = (i::N) -> sum((j, l), A(i, j, l) * x(j) * x(l))
+        sum(i, c(i) * exp(y(i)))
+    end""")
+    t = oracle.trial(d, seed, A=(2, 3, 3))
+    a, x = t["A"], t["x"]
+    y = np.einsum("ijl,j,l->i", a, x, x)
+    jacobian = np.einsum("ijl,l->ij", a, x) + np.einsum("ijl,j->il", a, x)
+    oracle.close(t.run(), jacobian.T @ (t["c"] * np.exp(y)))
+
+
+@pytest.mark.parametrize("seed", oracle.SEEDS)
+def test_eq_10_the_pushforward_is_the_jacobian_times_the_tangent(seed):
+    rng = np.random.default_rng(seed)
+    a, x, k = rng.standard_normal((2, 3, 3)), rng.standard_normal(3), rng.standard_normal(3)
+    jacobian = np.einsum("ijl,l->ij", a, x) + np.einsum("ijl,j->il", a, x)
+    oracle.close(cd.jvp(QUADRATIC_MAP).compile()(a, x, k), jacobian @ k)
+
+
+@pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_eq_14_the_pullback_of_a_composition_is_the_composition_of_pullbacks(seed):
     inner = "(A::CM) -> (x::CV) -> (i::N) -> sum(j, A(i, j) * x(j)^2)"
     outer = "(B::CM) -> (y::CV) -> (l::N) -> sum(i, B(l, i) * exp(y(i)'))"
@@ -244,6 +265,19 @@ def flat(z):
 def lifted(v):
     """𝒱⁻¹."""
     return v[0::2] + 1j * v[1::2]
+
+
+@pytest.mark.parametrize("seed", oracle.SEEDS)
+def test_eq_41_a_minimiser_sees_the_function_of_the_pairs(seed):
+    """𝒱(f(z)) = (𝒲 f)(𝒱 z): `d.problem` is 𝒲 f, `pack` is 𝒱; the gradient of 𝒲 f is that of Eq. 42–43."""
+    rng = np.random.default_rng(seed)
+    a, z = random_complex(rng, 3, 3), random_complex(rng, 3)
+    problem = gradient(REAL_FUNCTION).problem(A=a, z=z)
+    oracle.close(problem.pack(z), flat(z))
+    oracle.close(problem.unpack(flat(z)), z)
+    oracle.close(problem.fun(flat(z)), real_function(a, z))
+    slopes = [oracle.slope(lambda h, e=e: real_function(a, lifted(flat(z) + h * e))) for e in np.eye(6)]
+    oracle.close(problem.jac(flat(z)), np.array(slopes), 1e-8)
 
 
 @pytest.mark.parametrize("seed", oracle.SEEDS)

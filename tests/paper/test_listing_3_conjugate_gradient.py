@@ -96,6 +96,87 @@ def test_eq_50_and_51_the_step_sizes_of_conjugate_gradients_are_stationary(seed)
     oracle.close(gradient(TEXT).compile("numpy")(a, r, p, b, x, alpha, beta), (0.0, 0.0))
 
 
+OBJECTIVE = "R = (x::RV) -> sum((i, j), 0.5 * x(i) * A(i, j) * x(j)) - sum(i, x(i) * b(i))"
+
+
+def step_size(name, other):
+    """The step size at which the derivative of R(x + alpha (r + beta p)) by it vanishes, the other one being given."""
+    return cd.simplified(f"""(A::Sym, r::RV, p::RV, b::RV, x::RV, {other}::R) -> begin
+      {OBJECTIVE}
+      root(({name}::R) -> grad(({name}::R) -> R(i -> x(i) + alpha * (r(i) + beta * p(i))))({name}))
+    end""")
+
+
+def test_eq_50_the_step_size_is_solved_for():
+    """alpha = pₖᵀ (b − A x) / pₖᵀ A pₖ, with pₖ = r + beta p."""
+    d = step_size("alpha", "beta")
+    assert d.matrix_text() == "((r + beta p)ᵀ A (r + beta p))^(-1) (b - A x)ᵀ (r + beta p)"
+    assert "root" not in str(d)
+
+
+def test_eq_51_the_share_of_the_last_direction_is_solved_for():
+    """beta = (bᵀ − xᵀ A − alpha rᵀ A) p / alpha pᵀ A p."""
+    d = step_size("beta", "alpha")
+    assert d.matrix_text() == "alpha^(-1) (pᵀ A p)^(-1) pᵀ (b - A (x + alpha r))"
+    assert "root" not in str(d)
+
+
+@pytest.mark.parametrize("seed", oracle.SEEDS)
+def test_eq_50_and_51_with_the_residual_orthogonal_to_the_last_direction(seed):
+    """alpha = −rᵀr / pₖᵀ A pₖ and beta = −rᵀ A p / pᵀ A p: the paper has the other sign."""
+    rng = np.random.default_rng(seed)
+    root = rng.standard_normal((4, 4))
+    a, b, x, p = root @ root.T + np.eye(4), rng.standard_normal(4), rng.standard_normal(4), rng.standard_normal(4)
+    r = a @ x - b
+    p = p - r * (p @ r) / (r @ r)
+    beta = -(r @ a @ p) / (p @ a @ p)
+    step = r + beta * p
+    alpha = -(r @ r) / (step @ a @ step)
+    oracle.close(step_size("alpha", "beta").compile()(a, r, p, b, x, beta), alpha)
+    for other in (alpha, 0.7):
+        # whatever the step is, beta is the same
+        oracle.close(step_size("beta", "alpha").compile()(a, r, p, b, x, other), beta)
+
+
+TOGETHER = f"""(A::Sym, p::RV, b::RV, x::RV) -> begin
+  {OBJECTIVE}
+  r = grad(R)(x)
+  along = (alpha::R) -> root((gamma::R) -> grad((gamma::R) -> R(i -> x(i) + alpha * r(i) + gamma * p(i)))(gamma))
+  alpha = root((alpha::R) -> grad((alpha::R) -> R(i -> x(i) + alpha * r(i) + along(alpha) * p(i)))(alpha))
+  (alpha, along(alpha) / alpha)
+end"""
+"""Both step sizes: gamma = alpha beta is solved for in terms of alpha, and then alpha."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", oracle.SEEDS)
+def test_eq_50_and_51_are_solved_together(seed):
+    d = cd.simplified(TOGETHER)
+    assert "root" not in str(d)
+    assert "(rᵀ A r - (pᵀ A p)^(-1) (pᵀ A r)^2)^(-1)" in d.matrix_text()
+    rng = np.random.default_rng(seed)
+    root = rng.standard_normal((4, 4))
+    a, b, x, p = root @ root.T + np.eye(4), rng.standard_normal(4), rng.standard_normal(4), rng.standard_normal(4)
+    r = a @ x - b
+    p = p - r * (p @ r) / (r @ r)
+    beta = -(r @ a @ p) / (p @ a @ p)
+    step = r + beta * p
+    oracle.close(d.compile()(a, p, b, x), (-(r @ r) / (step @ a @ step), beta))
+
+
+def test_conjugate_gradients_with_these_step_sizes_end_after_as_many_steps_as_unknowns():
+    rng = np.random.default_rng(5)
+    root = rng.standard_normal((5, 5))
+    a, b, x, p = root @ root.T + np.eye(5), rng.standard_normal(5), np.zeros(5), np.zeros(5)
+    of_alpha, of_beta = step_size("alpha", "beta").compile(), step_size("beta", "alpha").compile()
+    for n in range(5):
+        r = a @ x - b
+        beta = of_beta(a, r, p, b, x, 1.0) if n else 0.0
+        x = x + of_alpha(a, r, p, b, x, beta) * (r + beta * p)
+        p = r + beta * p
+    oracle.close(a @ x, b)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_both_step_sizes_by_jax(seed):

@@ -106,6 +106,69 @@ def test_the_minimiser_of_a_quadratic_by_its_coefficients(seed, size, text):
     oracle.close(gradient(text).compile()(c, A, b), (by_A, adjoint))
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("(a::R, b::R) -> root((x::R) -> a * x - b)", "b / a"),
+        ("(a::R, b::R) -> root((x::R) -> a * (x - b) + exp(b) * (2 * x + 1))", "(a * b - exp(b)) / (a + 2 * exp(b))"),
+        ("(a::C, b::C) -> root((x::C) -> a * x - b')", "b' / a"),
+        ("(a::RV, b::RV) -> i -> root((x::R) -> a(i) * x - b(i))", "b(i) / a(i)"),
+        ("(a::RV, b::RV) -> root((x::RV) -> i -> a(i) * x(i) - b(i))", "b(i) / a(i)"),
+        ("(a::RV, b::RV) -> root((x::R) -> grad((x::R) -> sum(i, (a(i) * x - b(i))^2))(x))", None),
+    ],
+)
+def test_an_affine_equation_of_one_number_is_solved(text, expected):
+    d = cd.simplified(text)
+    assert "root" not in str(d)
+    if expected:
+        left, unknowns = str(d), text.split(" -> ")[0]
+        index = "i -> " if "(i)" in expected else ""
+        same = oracle.squeezed(cd.simplified(f"{unknowns} -> {index}{expected}"))
+        assert oracle.squeezed(left).replace("d1", "i") == same
+    else:
+        oracle.close(d.compile()(np.array([1.0, 2.0]), np.array([3.0, 1.0])), 1.0)
+
+
+@pytest.mark.parametrize(
+    "text", ["(a::R, b::R) -> root((x::R) -> a * x - b)^2", "(a::C) -> abs2(root((z::C) -> a * z - a^2 - 1))"]
+)
+def test_the_gradient_of_a_solved_root_is_that_of_the_root_that_newton_finds(text):
+    """The value that is differenced comes from Newton's method, not from the solution."""
+    d = gradient(text)
+    assert "root" not in str(d) and "inverse" not in str(d)
+    assert d.check()
+    assert d.compile(value=True)(*[1.5] * len(d.objective.params))
+
+
+@pytest.mark.parametrize(
+    "equation", ["x^2 - a", "abs(x) - a", "where(x < a, x, 2 * x) - a", "exp(x) + x - a", "max(x, a) - 1"]
+)
+def test_other_equations_keep_their_root(equation):
+    assert "root" in str(cd.simplified(f"(a::R) -> root((x::R) -> {equation})"))
+
+
+@pytest.mark.parametrize("entry", ["a(i) * x(i) - x(0)", "x(i) + sum(j, x(j)) - a(i)", "x(i) * x(i) - a(i)"])
+def test_a_system_whose_entries_depend_on_one_another_keeps_its_root(entry):
+    assert "root" in str(cd.simplified(f"(a::RV) -> root((x::RV) -> i -> {entry})"))
+
+
+@pytest.mark.parametrize("seed", oracle.SEEDS)
+def test_the_envelope_theorem_where_the_minimum_is_solved_for(seed):
+    """The root is solved for after the derivative was taken: of the minimum only the explicit part is left."""
+    d = gradient("""(a::RV) -> (p::RV) -> begin
+      f = (t::R, p::RV) -> sum(i, (a(i) * t - p(i))^2)
+      t = root((t::R) -> grad((t::R) -> f(t, p))(t))
+      f(t, p)
+    end""")
+    a, p = np.random.default_rng(seed).normal(size=(2, 4))
+    oracle.close(d.compile()(a, p), 2 * (p - a * (a @ p) / (a @ a)))
+    assert str(d).count("sum(") == 2 and "root" not in str(d)
+
+
+def test_an_equation_with_the_conjugate_keeps_its_root():
+    assert "root" in str(cd.simplified("(a::C) -> root((z::C) -> 2 * z + z' - a)"))
+
+
 def test_code_for_a_linear_system_is_what_one_would_write():
     lines = gradient(SOLUTION).source().split('"""')[-1]
     assert "t1 = lu_factors(A)" in lines and lines.count("lu_factors") == 1

@@ -101,6 +101,18 @@ def check_supported(term: Term) -> None:
     """Refuse what no array program computes, before anything is emitted."""
     for u in subterms(term):
         match u:
+            case Sum(indices, _) if any(isinstance(v.kind, Map) for v in indices):
+                raise UnsupportedError(
+                    "the result contains a sum over a space of functions or tensors, which has no numerical value",
+                    about=Mention(next(v.name for v in indices if isinstance(v.kind, Map))),
+                    remedy="use the formula",
+                )
+            case Delta(left, right, _) if isinstance(left.type, Map):
+                raise UnsupportedError(
+                    "the result contains the δ of whole tensors or functions, which has no numerical value",
+                    about=Mention("delta", called=True, beside=named_in(left.free | right.free)),
+                    remedy="use the formula, or vary numbers on which the function depends",
+                )
             case Sum(indices, _) if any(not isinstance(v.kind, Index) for v in indices):
                 raise UnsupportedError(
                     "the result contains an integral over real numbers, but code can compute finite sums only",

@@ -35,7 +35,7 @@ from combdiff.terms.terms import (
     subterms,
     total,
 )
-from combdiff.terms.types import REAL, Domain, Index, Map, Number, Type, interval_of, is_real
+from combdiff.terms.types import REAL, Domain, Index, Map, Number, Type, interval_of, is_complex, is_real
 
 _JUMPING = frozenset({"sign", "floor", "ceil", "round"})
 
@@ -80,7 +80,9 @@ def _is_of_points(kind: Type) -> bool:
 
 
 def _is_in_the_way(t: Term) -> bool:
-    return isinstance(t, Indicator | Delta | Loop) or (isinstance(t, Call) and t.primitive in _JUMPING)
+    """What jumps; and phases, in which integrals over a line meet as sums over points do not."""
+    jumps = isinstance(t, Indicator | Delta | Loop) or (isinstance(t, Call) and t.primitive in _JUMPING)
+    return jumps or (isinstance(t, Call) and t.primitive == "exp" and is_complex(t.type))
 
 
 class _Discrete:

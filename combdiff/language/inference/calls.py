@@ -180,6 +180,10 @@ def _builtin(el: Elaborator, name: str, args: Sequence[Argument], scope: Scope, 
     _count(name, _arity(Builtin(name)), "argument", args, span, None)
     if name in OF_MAPS:
         return operators.of_map(el, name, args[0], scope)
+    if name == "delta" and isinstance((left := el.expr(args[0], scope)).type, Map):
+        # that of the B rule, where a map is applied to a map
+        right = el.checked(args[1], over_complex(left.type), scope)
+        return terms.delta(left, right, el.number(args[2], scope))
     compared = name in COMPARISONS and len(args) > 2
     values = [el.number(arg, scope) for arg in (args[:2] if compared else args)]
     if compared:

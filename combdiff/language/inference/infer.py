@@ -53,8 +53,8 @@ from combdiff.terms import terms
 from combdiff.terms.inclusion import written_where_needed
 from combdiff.terms.recursion import deep_recursion
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
-from combdiff.terms.terms import Const, Let, Term, Tuple, Var
-from combdiff.terms.types import Index, Map, Number, Product, Type, is_complex
+from combdiff.terms.terms import App, Const, Let, Term, Tuple, Var
+from combdiff.terms.types import Index, Map, Number, Product, Type, is_real
 
 _DEEPEST = 6_000
 _LARGEST = 100_000
@@ -358,19 +358,22 @@ class Elaborator:
         if not e.params:
             return tensors.of_all_entries(self, e.body, scope)
         indices = tuple([self.bound(p) for p in e.params])
-        for p, index in zip(e.params, indices, strict=True):
-            if is_complex(index.kind) or not isinstance(index.kind, Index | Number):
-                raise LanguageError(
-                    f"a sum runs over an index or a real number, and {p.name} is {in_words(index.kind)}",
-                    span=p.span,
-                    remedy="sum over the indices of a tensor, or over x::R for an integral",
-                )
         entries: dict[str, Entry | None] = {index.name: index for index in indices}
         inner = scope.child(entries)
+        for p, index in zip(e.params, indices, strict=True):
+            if not isinstance(index.kind, Index | Map) and not is_real(index.kind):
+                raise _not_summed(p, index)
         if e.condition is None:
-            return terms.total(indices, self.number(e.body, inner))
-        guard = conditions.conditional(self, e.condition, inner, among_indices=True)
-        return terms.total(indices, guard(self.guarded(e.body, inner, guard.facts)))
+            summand = self.number(e.body, inner)
+        else:
+            guard = conditions.conditional(self, e.condition, inner, among_indices=True)
+            summand = guard(self.guarded(e.body, inner, guard.facts))
+        given = {arg for t in terms.subterms(summand) if isinstance(t, App) for arg in t.args}
+        for p, index in zip(e.params, indices, strict=True):
+            # a sum over a space of functions is one of what a map makes of them (the C rule, section 5.2)
+            if isinstance(index.kind, Map) and index not in given:
+                raise _not_summed(p, index)
+        return terms.total(indices, summand)
 
     # --- definitions ------------------------------------------------------------------------------------------------
 
@@ -511,3 +514,11 @@ class Elaborator:
                 span=span,
                 remedy="bind values (`a = …`) that are shared, or keep the function unknown with keep=",
             )
+
+
+def _not_summed(p: Param, index: Var) -> LanguageError:
+    return LanguageError(
+        f"a sum runs over an index or a real number, and {p.name} is {in_words(index.kind)}",
+        span=p.span,
+        remedy="sum over the indices of a tensor, or over x::R for an integral",
+    )

@@ -17,6 +17,7 @@ from combdiff.language.inference.settings import BUILTIN_TYPES
 from combdiff.language.parsing import tables
 from combdiff.language.parsing.building import Builder, Piece, expression, in_order
 from combdiff.language.parsing.layout import span_of
+from combdiff.language.parsing.session import taken_out
 from combdiff.language.parsing.syntax import DomainClause, Module, Space
 from combdiff.language.vocabulary import FUNCTIONS
 
@@ -45,7 +46,8 @@ def parse(text: str, name: str = "<text>", *, limit: int = 1_000_000) -> Module:
     source = Source(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), name)
     try:
         _refuse_control_characters(source.text)
-        return _module(_read(source.text), source)
+        program, remarks = taken_out(source.text)
+        return _module(_read(program), source, remarks)
     except LanguageError as error:
         error.located(source)
         raise
@@ -75,7 +77,7 @@ def _read(text: str) -> list[Piece]:
     return items
 
 
-def _module(items: list[Piece], source: Source) -> Module:
+def _module(items: list[Piece], source: Source, remarks: tuple[str, ...]) -> Module:
     """Declarations, then definitions, then the one expression."""
     declarations: list[Space | DomainClause] = []
     statements: list[Piece] = []
@@ -91,7 +93,7 @@ def _module(items: list[Piece], source: Source) -> Module:
             span=items[-1].span,
             remedy="write one, for example (x::RV) -> sum(i, x(i)^2)",
         )
-    return Module(tuple(declarations), expression(in_order(statements, statements[0].span)), source)
+    return Module(tuple(declarations), expression(in_order(statements, statements[0].span)), source, remarks)
 
 
 def _refuse_names(declarations: Collection[Space | DomainClause]) -> None:

@@ -269,11 +269,15 @@ class DomainClause:
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A whole text: its declarations in order, textual definitions expanded or in blocks, and one expression."""
+    """A whole text: its declarations in order, textual definitions expanded or in blocks, and one expression.
+
+    `remarks` tell what of the text is no part of the program.
+    """
 
     declarations: tuple[Space | DomainClause, ...]
     body: Expr
     source: Source
+    remarks: tuple[str, ...] = ()
 
 
 def nodes_of(tree: object) -> Iterator[object]:

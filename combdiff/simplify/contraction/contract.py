@@ -11,7 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from combdiff.budget import Budget, OutOfTime
 from combdiff.errors import BudgetError, UnsupportedError
 from combdiff.simplify.account import Family
+from combdiff.simplify.contraction.cancelling import without_inverses
 from combdiff.simplify.contraction.egraph import Run, session
+from combdiff.simplify.contraction.fourier import FOURIER, without_phases
+from combdiff.simplify.contraction.function_spaces import without_function_sums
 from combdiff.simplify.contraction.translation import Translation
 from combdiff.simplify.unfinished import without_number_sums, written_size
 from combdiff.terms.network import addends
@@ -43,6 +46,8 @@ def contract(
 ) -> tuple[list[Term], dict[str, Family]]:
     """`terms` with every δ contracted that can be, and conj at the leaves; with `expand`, products multiplied out.
 
+    Integrals over a line meet in phases, too, as those of a Fourier transform and its inverse (`fourier.py`).
+
     Returns the terms, and how often each family of laws fired. Where the budget ends first, a term stays as it is, but
     for sums over numbers; `ask` is called in between then, and may raise.
 
@@ -52,16 +57,22 @@ def contract(
     """
     budget = budget or Budget()
     results, account = _contracted(terms, expand, budget, ask)
-    while not budget.spent and any(_waits_on_a_line(t) for t in results):
+    while not budget.spent:
+        fixed = [*map(without_function_sums, results)]
+        met = [*map(without_phases, fixed)]
+        if met == results and not any(_waits_on_a_line(t) for t in results):
+            break
+        if met != fixed:
+            _account(account, {FOURIER: Family(1)})
         # a variable that stood in the δ of another one as well is free to be solved for once that one is gone
-        again, more = _contracted(results, expand, budget, ask)
+        again, more = _contracted(met, expand, budget, ask)
         _account(account, more)
         if all(alpha_equal(a, b) for a, b in zip(again, results, strict=True)):
             break
         results = again
     for t in results:
         _refuse_leftovers(t, budget)
-    return results, account
+    return results if budget.spent else [*map(without_inverses, results)], account
 
 
 def _waits_on_a_line(t: Term) -> bool:

@@ -16,6 +16,7 @@ from combdiff.resources import resource
 from combdiff.simplify.contraction.contract import FAMILIES, SETTLING
 from combdiff.simplify.contraction.egraph import Session
 from combdiff.simplify.contraction.extraction import Reader
+from combdiff.simplify.contraction.fourier import FOURIER
 from combdiff.simplify.contraction.translation import Translation
 from combdiff.simplify.pieces import parts_of
 from combdiff.terms.network import addends
@@ -28,6 +29,7 @@ _CONTRACTING = ("contract", "expand", "place cotangents")
 _OTHER_WORK = {
     "merge like terms": "canonical names under symmetry (canonical.py) or the constructors' arithmetic",
     "place cotangents": "placing (choose.py)",
+    "solve": "the solution of an affine equation (implicit.py, affine.py)",
     "collect and name": "the graph of forms (simplify/graph/) or closed forms (closed.py)",
     "order and names": "reading order (order.py), plainest images (images.py) or names (choose.py)",
 }
@@ -53,6 +55,8 @@ def _located(family: str) -> str:
     """The family and the file it stands in; what `solve` finds does not count before `meet` uses it."""
     if family == "meet":
         return "meet (rules/contract.egg) or solve (rules/index.egg)"
+    if family == FOURIER:
+        return f"{family} (simplify/contraction/{family}.py)"
     if family in LAWS:
         return f"{family} (simplify/graph/laws/{family}.py)"
     file = next(file for file in FAMILIES if f"(ruleset {family})" in resource("rules", f"{file}.egg"))

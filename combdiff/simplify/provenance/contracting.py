@@ -19,6 +19,7 @@ from combdiff.canon.canonical import normal_form
 from combdiff.resources import resource
 from combdiff.simplify.account import Family
 from combdiff.simplify.contraction.contract import FAMILIES, contract
+from combdiff.simplify.contraction.fourier import FOURIER
 from combdiff.simplify.images import split_off
 from combdiff.simplify.provenance.shown import LONGEST, Shown, listed, numbers, place_of, shown_values
 from combdiff.simplify.provenance.symmetry import tensors
@@ -168,6 +169,8 @@ def contraction_words(before: Lam, after: Lam, families: Mapping[str, Family]) -
         isinstance(u, Conj) and not isinstance(u.term, App | Var) for u in subterms(after)
     ):
         lines.append("conjugates go to the factors")
+    if FOURIER in families:
+        lines.append("sums meet in a phase: ∫ exp(i s r w) dr is 2π/|s| δ(w), and Σ_k exp(2πi k n / N) is N δ(n, 0)")
     return [*lines, *law_files(families)]
 
 

@@ -1,0 +1,67 @@
+"""Sums that cancel with their inverses inside of one larger sum."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+from combdiff.language.inference.infer import infer
+from combdiff.language.parsing.parser import parse
+from combdiff.language.printing.printer import expression_text
+from combdiff.simplify.contraction.cancelling import without_inverses
+
+
+def cancelled(text: str) -> str:
+    return body(expression_text(without_inverses(infer(parse(text)))))
+
+
+def body(text: str) -> str:
+    """What is below the parameters, in one line."""
+    return " ".join(text.split()).split(" -> ", 1)[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("sum((i, j), x(i) * y(j) / sum(i, x(i)))", "sum(j, y(j))"),
+        ("sum((i, j), x(i) * y(j) / sum(k, x(k))^2)", "sum(j, 1 / sum(k, x(k)) * y(j))"),
+        ("sum((i, j), x(i) * y(j) / sum(k, x(k)) / sum(k, y(k)))", "1"),
+        ("sum((i, j, k), A(i, j) * x(i) * x(j) * y(k) / sum((i, j), A(j, i) * x(j) * x(i)))", "sum(k, y(k))"),
+    ],
+)
+def test_a_sum_cancels_with_its_inverse(text: str, expected: str) -> None:
+    assert cancelled(f"(A::RM, x::RV, y::RV) -> {text}") == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sum((i, j), x(i) * y(j) / sum(k, x(k)^2))",
+        "sum((i, j), x(i) * A(i, j) / sum(k, x(k)))",
+        "sum((i, j), x(i) * y(j) * sum(k, x(k)))",
+        "sum((i, j, k), A(i, j) * x(i) * y(j) * y(k) / sum((i, j), A(j, i) * x(i) * y(j)))",
+        "sum((i, j), x(i) * y(j) / sum(k, A(i, k)))",
+    ],
+)
+def test_other_sums_stay(text: str) -> None:
+    program = f"(A::RM, x::RV, y::RV) -> {text}"
+    assert cancelled(program) == body(expression_text(infer(parse(program))))
+
+
+def test_a_declared_symmetry_is_not_used() -> None:
+    """It may be that of what is varied, for whose derivative the two sums are different."""
+    text = "sum((i, j, k), A(i, j) * x(i) * y(j) * y(k) / sum((i, j), A(j, i) * x(i) * y(j)))"
+    assert "A(" in cancelled(f"(A::Sym, x::RV, y::RV) -> {text}")
+
+
+def test_the_gradient_of_a_ratio_where_they_meet() -> None:
+    d = cd.grad(
+        "(A::Sym, y::RV) -> (x::RV) -> sum((i, j), A(i, j) * x(i) * y(j))^2 / sum((i, j), A(i, j) * x(i) * x(j))"
+    )
+    assert d.check()
+    rng = np.random.default_rng(0)
+    a, x, y = rng.normal(size=(3, 3)), rng.normal(size=3), rng.normal(size=3)
+    a = a + a.T
+    u, v = x @ a @ y, x @ a @ x
+    np.testing.assert_allclose(d.compile()(a, y, x), 2 * u / v * a @ y - 2 * u**2 / v**2 * a @ x)
