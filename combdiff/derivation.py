@@ -503,7 +503,7 @@ class Derivation:
         with deep_recursion():
             return without_derivatives(
                 self.objective,
-                lambda f, inner, shown=None: simplifier(f, {*inner, *self.objective.params}, shown),
+                lambda f, inner, points=None: simplifier(f, {*inner, *self.objective.params}, points),
                 simplifier.ask,
             )
 

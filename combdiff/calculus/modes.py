@@ -56,16 +56,14 @@ from combdiff.terms.terms import (
 )
 from combdiff.terms.types import Map, Number, Type
 
-Shown = Callable[[Lam], Lam] | None
-
 
 class Simplify(Protocol):
-    """(a derivative, variables whose declared symmetry must not be used yet, how it is shown) ↦ an equal map."""
+    """(a derivative, variables whose declared symmetry must not be used, which arrays are functions) ↦ an equal map."""
 
-    def __call__(self, f: Lam, unused: Collection[Var], shown: Shown = None) -> Lam: ...
+    def __call__(self, f: Lam, unused: Collection[Var], points: Points | None = None) -> Lam: ...
 
 
-def _as_it_is(f: Lam, unused: Collection[Var], shown: Shown = None) -> Lam:
+def _as_it_is(f: Lam, unused: Collection[Var], points: Points | None = None) -> Lam:
     return f
 
 
@@ -160,7 +158,7 @@ class _Derivatives:
             result = self.simplify(result, unused)
         elif (points := Points.of(f)) is not None and t.kind in ("grad", "pullback", "jvp"):
             taken, _ = _derivative(t, points.map, self.names, self.ask)
-            result = points.back(self.simplify(taken, unused, points.back))
+            result = points.back(self.simplify(taken, unused, points))
         else:
             taken, finished = _derivative(t, f, self.names, self.ask)
             taken = _met(taken)

@@ -494,13 +494,9 @@ def _off_cotangents(
         return float("inf")
     offs: list[float] = []
     for last in (*(False,) * _DIRECTIONS, *(() if d.symmetric else (True,))):
-        # a projected gradient is compared along what keeps the symmetry
-        directions = [(random_value if d.symmetric else direction_of)(x.kind, sizes, rng) for x in f.params]
-        if last:
-            steps = zip(directions, cotangent_of, f.params, strict=True)
-            directions = [_balanced(dx, g, values[x]) for dx, g, x in steps]
-            if not any(map(_moves, directions)):
-                continue
+        directions = _directions(d, cotangent_of, values, sizes, rng, balanced=last)
+        if not any(map(_moves, directions)):
+            continue
 
         def along(h: float, directions: Sequence[Value] = directions) -> Value:
             there: dict[Term, Value] = {x: moved(values[x], dx, h) for x, dx in zip(f.params, directions, strict=True)}
@@ -511,6 +507,23 @@ def _off_cotangents(
         off = off_slope(found, k, along, _SPARED if last else 1)
         offs += [] if off is None else [off]
     return max(offs, default=None)
+
+
+def _directions(
+    d: Derivation,
+    slopes: Sequence[Value],
+    values: dict[Term, Value],
+    sizes: Sizes,
+    rng: np.random.Generator,
+    *,
+    balanced: bool,
+) -> list[Value]:
+    """A direction for each unknown; a projected gradient is compared along what keeps the symmetry."""
+    unknowns = d.objective.params
+    found = [(random_value if d.symmetric else direction_of)(x.kind, sizes, rng) for x in unknowns]
+    if not balanced:
+        return found
+    return [_balanced(dx, g, values[x]) for dx, g, x in zip(found, slopes, unknowns, strict=True)]
 
 
 def _moves(direction: Value) -> bool:

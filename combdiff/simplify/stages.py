@@ -17,6 +17,7 @@ from time import perf_counter
 
 from combdiff.budget import NODES, SECONDS, SPENT, Budget, OutOfTime
 from combdiff.calculus.floating import float_lets, unfold
+from combdiff.calculus.functions.points import Points
 from combdiff.calculus.implicit import Affine, is_implicit, with_solutions
 from combdiff.calculus.loops.recurrences import as_step
 from combdiff.calculus.naming import name_arguments
@@ -130,14 +131,19 @@ class Simplifier:
         """Seconds beyond the budget that may go into checks, and into the derivative itself: it is whole or nothing."""
         return (self.seconds + 1) / 4
 
-    def __call__(self, f: Lam, unused: Collection[Var], shown: Callable[[Lam], Lam] | None = None) -> Lam:
-        """`f` simplified, without using the declared symmetries of the variables in `unused`; steps are as `shown`."""
+    def __call__(self, f: Lam, unused: Collection[Var], points: Points | None = None) -> Lam:
+        """`f` simplified, without using the declared symmetries of the variables in `unused`.
+
+        Its arrays that stand for functions, of `points`, are ordered as these are, and steps show the functions.
+        """
+        if points is not None:
+            self.rank |= {array: self.rank[f] for array, f in points.functions.items() if f in self.rank}
         begin = len(self.steps)
         # what is differentiated again leaves time for what becomes of it
         with self.budget.halved() if unused else nullcontext():
             result = self._simplified(f, unused)
-        if shown is not None:
-            self.steps[begin:] = [_shown(step, shown) for step in self.steps[begin:]]
+        if points is not None:
+            self.steps[begin:] = [_shown(step, points) for step in self.steps[begin:]]
         return result
 
     def _simplified(self, f: Lam, unused: Collection[Var]) -> Lam:
@@ -388,8 +394,8 @@ class Simplifier:
         return self._contracted(joined([var for var, _ in bindings], values), expand=False, settled=settled)
 
 
-def _shown(step: Step, shown: Callable[[Lam], Lam]) -> Step:
-    term, before = (shown(t) if isinstance(t, Lam) else t for t in (step.term, step.before))
+def _shown(step: Step, points: Points) -> Step:
+    term, before = (points.back(t) if isinstance(t, Lam) else t for t in (step.term, step.before))
     assert term is not None, "a step has a term"
     return replace(step, term=term, before=before)
 

@@ -10,7 +10,7 @@ What jumps is not differentiated so, for the derivative of a jump under an integ
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from combdiff.terms.terms import (
@@ -74,15 +74,19 @@ class Points:
 
 
 def _is_of_points(kind: Type) -> bool:
-    """Whether it is a function of real numbers alone, with numbers for values and nothing else said of it."""
+    """Whether it is a function of real numbers alone, with numbers for values, that is not declared to be linear."""
     of_numbers = isinstance(kind, Map) and isinstance(kind.result, Number) and all(map(is_real, kind.params))
-    return of_numbers and isinstance(kind, Map) and bool(kind.params) and not kind.linear and not kind.symmetries
+    return of_numbers and isinstance(kind, Map) and bool(kind.params) and not kind.linear
 
 
 def _is_in_the_way(t: Term) -> bool:
     """What jumps; and phases, in which integrals over a line meet as sums over points do not."""
     jumps = isinstance(t, Indicator | Delta | Loop) or (isinstance(t, Call) and t.primitive in _JUMPING)
     return jumps or (isinstance(t, Call) and t.primitive == "exp" and is_complex(t.type))
+
+
+def _has_symmetries(v: Var) -> bool:
+    return isinstance(v.kind, Map) and bool(v.kind.symmetries)
 
 
 class _Discrete:
@@ -96,22 +100,23 @@ class _Discrete:
         self.kinds: dict[Domain, Type] = {}
         self.known: dict[Term, Term] = {}
         parts = list(subterms(f.body))
-        own = {v for t in parts if isinstance(t, Lam | Sum) for v in bound_by(t) if is_real(v.kind)}
-        functions = {p for p in f.params if _is_of_points(p.kind)}
-        functions |= {v for t in parts if isinstance(t, Let) for v, _ in t.bindings if _is_of_points(v.kind)}
-        called = [t for t in parts if isinstance(t, App) and t.function in functions]
-        self.fits = all(map(self._is_at_points, called, [own] * len(called))) and not any(
-            isinstance(u, Var) and u in functions
-            for t in parts
-            for u in (children(t)[1:] if isinstance(t, App) else children(t))
-        )
-        self.own, self.functions = own, functions
+        self.own = {v for t in parts if isinstance(t, Lam | Sum) for v in bound_by(t) if is_real(v.kind)}
+        varied = {p for p in f.params if isinstance(p.kind, Map) and not p.kind.is_array}
+        varied |= {v for t in parts if isinstance(t, Let) for v, _ in t.bindings if _is_of_points(v.kind)}
+        elsewhere = {v for t in parts for v in self._elsewhere(t)}
+        self.functions = {v for v in (*varied, *f.body.free) if _is_of_points(v.kind) and v not in elsewhere}
+        # the laws of a kernel's symmetry want one kind of arguments
+        symmetric = any(map(_has_symmetries, elsewhere))
+        plain = not any(map(_has_symmetries, varied))
+        self.fits = varied <= self.functions and plain and not symmetric
 
-    @staticmethod
-    def _is_at_points(t: App, own: Collection[Var]) -> bool:
-        assert isinstance(t.function.type, Map), "a function"
-        at_points = all(isinstance(a, Var) and a in own for a in t.args) and len({*t.args}) == len(t.args)
-        return at_points and [a.type for a in t.args] == [*t.function.type.params]
+    def _elsewhere(self, t: Term) -> Iterator[Var]:
+        """The functions that a term holds in another way than at different points of their own domains."""
+        below = children(t)
+        if isinstance(t, App) and isinstance(t.function.type, Map):
+            at_points = all(isinstance(a, Var) and a in self.own for a in t.args) and len({*t.args}) == len(t.args)
+            below = below[1:] if at_points and [a.type for a in t.args] == [*t.function.type.params] else below
+        yield from (u for u in below if isinstance(u, Var) and _is_of_points(u.kind))
 
     def points(self) -> Points:
         body = self(self.f.body)
@@ -131,7 +136,7 @@ class _Discrete:
         if f not in self.arrays:
             assert isinstance(f.kind, Map), "a function"
             slots = tuple(Index(self.domain(kind)) for kind in f.kind.params)
-            self.arrays[f] = fresh(f.name, Map(slots, f.kind.result))
+            self.arrays[f] = fresh(f.name, Map(slots, f.kind.result, f.kind.symmetries))
         return self.arrays[f]
 
     def point(self, x: Var) -> Var:
@@ -144,7 +149,8 @@ class _Discrete:
         """The number that a point is."""
         domain = self.domain(x.kind)
         if domain not in self.places:
-            self.places[domain] = fresh(x.name, Map((Index(domain),), REAL))
+            # no name that an index might have
+            self.places[domain] = fresh("·", Map((Index(domain),), REAL))
         return App(self.places[domain], (self.point(x),))
 
     def __call__(self, t: Term) -> Term:
