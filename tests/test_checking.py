@@ -367,7 +367,7 @@ def test_a_check_without_time_says_what_it_leaves_out() -> None:
     assert found and any("one set of sizes" in note for note in found.notes)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_form_is_not_said_to_be_wrong_where_rounding_chooses_a_side_of_a_cut() -> None:
     """The sum of a Hermitian matrix is real up to rounding, and beyond 1 it lies on the cut of asin."""
     d = cd.grad("(x::CV, M::Her) -> real(asin(-sum((j, k), M(j, k))) / 2 + sum(k::N, x(k)))")

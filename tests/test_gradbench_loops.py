@@ -38,7 +38,7 @@ def test_the_ode_is_solved_and_differentiated() -> None:
     np.testing.assert_allclose(slope, differences(lambda x: runge_kutta(x, 3)[-1], [x])[0], rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("way", ["rr", "rf", "fr", "ff"])
 def test_nested_descents_find_the_known_answers(way: str) -> None:
     x, y = cd.simplified(text(f"saddle/{way}")).compile()(np.ones(2))
@@ -46,7 +46,7 @@ def test_nested_descents_find_the_known_answers(way: str) -> None:
     np.testing.assert_allclose(cd.simplified(text(f"particle/{way}")).compile()(0.0), 0.2071918746486116, rtol=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "weights"), [("lstm", 0), ("ht", 2), ("ht", 0)])
 def test_derivatives_of_the_models_agree_with_differences(name: str, weights: int) -> None:
     """Points of a hand are at vertices, which need no weights, or in triangles, whose corners have two."""

@@ -52,7 +52,7 @@ def slipped(text: str, rng: random.Random) -> str:
     return text
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(8))
 def test_a_slip_is_refused_in_words_or_gives_a_right_derivative(seed: int) -> None:
     rng = random.Random(seed)

@@ -92,7 +92,7 @@ def test_a_limit_is_kept(program: str, share: int) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9 * np.abs(other).max())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from(list(PROGRAMS)), st.integers(0, 9), st.integers(0, 9), st.integers(2, 40), st.booleans())
 def test_code_within_a_limit_computes_the_same(program: str, n: int, m: int, share: int, value: bool) -> None:

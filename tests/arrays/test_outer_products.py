@@ -39,7 +39,7 @@ def by_terms(text: str, monkeypatch: pytest.MonkeyPatch) -> cd.derivation.Deriva
     return cd.grad(text)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("text", [REAL, COMPLEX, ROUNDS])
 @pytest.mark.parametrize("n", [pytest.param(3, marks=pytest.mark.slow), 130])
 def test_the_gradient_of_weights_is_that_of_the_terms(text: str, n: int, monkeypatch: pytest.MonkeyPatch) -> None:

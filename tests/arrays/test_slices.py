@@ -264,7 +264,7 @@ SUMS = st.builds(lambda c, ts: f"sum(i, {c}, w(i) * ({' + '.join(ts)}))", ENDS, 
 OTHERS = st.sampled_from(["sum(i, x(i)^2)", "sum(i, 1 <= i, x(i)^2)", "x(0) * w(0)", "sum((i, j), i < j, x(i) * x(j))"])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(st.lists(SUMS, min_size=1, max_size=2), OTHERS, st.booleans())
 @settings(max_examples=40)
 def test_the_code_of_any_open_chain_computes_its_meaning(sums: list[str], other: str, large: bool) -> None:

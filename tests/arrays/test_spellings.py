@@ -20,6 +20,7 @@ from combdiff.simplify.stages import Simplifier
 from combdiff.terms.recursion import deep_recursion
 from tests.programs import ROOT
 from tests.terms.test_any_order import shuffled
+from tests.thinned import thinned
 
 PROGRAMS = {
     path.stem: path.read_text(encoding="utf-8")
@@ -49,7 +50,7 @@ def cost(d: Derivation, value: bool) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", thinned(PROGRAMS))
 @pytest.mark.parametrize(("mode", "value"), [("grad", False), ("grad", True), ("hvp", False)])
 def test_all_spellings_have_one_cost(name: str, mode: str, value: bool) -> None:
     costs = [cost(spelled(PROGRAMS[name], mode, seed), value) for seed in range(4)]

@@ -59,7 +59,7 @@ TERMS = st.lists(FACTORS, min_size=1, max_size=3).map(" * ".join)
 BODIES = st.lists(TERMS, min_size=1, max_size=3).map(" + ".join)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(BODIES, st.sampled_from([(1, 1), (1, 3), (2, 5), (3, 2), (5, 7)]), st.booleans())
 @settings(max_examples=60)
 def test_the_code_of_any_stencil_computes_its_meaning(body: str, sizes: tuple[int, int], large: bool) -> None:

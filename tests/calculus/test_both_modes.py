@@ -7,6 +7,7 @@ import pytest
 import combdiff as cd
 from combdiff.errors import UnsupportedError
 from tests.programs import PROGRAMS
+from tests.thinned import thinned
 
 EXAMPLES = [name for name in PROGRAMS if name.startswith("examples")]
 OF_FUNCTIONS = ("least_action", "convolution")
@@ -31,6 +32,6 @@ def test_tangents_of_the_examples_agree_with_differences(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["jvp", "jacobian", "simplified"])
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", thinned(PROGRAMS, 2))
 def test_every_program_agrees_with_differences_in_every_mode(name: str, mode: str) -> None:
     _agrees(mode, name)

@@ -364,7 +364,7 @@ def test_a_function_that_is_continuous_at_an_unknown_place_has_a_gradient_and_no
 # --- other ways to the same derivative ------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["a product of conditions", "a slope of a δ", "a sum in a square", "two places"])
 def test_a_derivative_is_told_and_found_without_laws_too(name: str) -> None:
     text = PROGRAMS.get(name, "(f::RF) -> (a::R) -> sum((x::R, y::R), delta(x, a, f(x)) * delta(y, a + x, f(y)))")

@@ -15,6 +15,7 @@ from combdiff.errors import ArrayError, CombDiffError
 from combdiff.meaning.evaluate import evaluate
 from tests.emit.array_libraries import Numbers, library
 from tests.promises import assert_holds, gradient_by
+from tests.thinned import thinned
 
 __all__ = ["library"]
 
@@ -158,13 +159,13 @@ def test_the_derivative_of_a_root_moves_with_the_matrix_and_with_its_direction(n
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", [cd.grad, cd.hvp, cd.jvp, cd.pullback, cd.jacobian, cd.simplified])
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", thinned(ALL))
 def test_derivatives_hold_in_every_mode(name: str, mode: Callable[[str], Any]) -> None:
     assert_holds(mode(ALL[name][0]))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", thinned(ALL))
 def test_libraries_agree_with_numpy(library: Numbers, name: str) -> None:
     if library.name == "dask":
         pytest.skip("Dask has no functions of matrices")

@@ -14,6 +14,7 @@ from combdiff.errors import ArrayError, CombDiffError
 from combdiff.meaning.evaluate import evaluate
 from tests.emit.array_libraries import Numbers, library
 from tests.promises import assert_holds, gradient_by
+from tests.thinned import thinned
 
 __all__ = ["library"]
 
@@ -157,7 +158,7 @@ def test_gradients_of_a_hermitian_matrix_are_hermitian() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", [cd.grad, cd.hvp, cd.jvp, cd.pullback, cd.simplified])
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", thinned(ALL))
 def test_derivatives_hold_in_every_mode(name: str, mode: Callable[[str], Any]) -> None:
     assert_holds(mode(ALL[name][0]))
 
@@ -169,7 +170,7 @@ def test_derivatives_hold(name: str, mode: Callable[[str], Any]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", thinned(ALL))
 def test_libraries_agree_with_numpy(library: Numbers, name: str) -> None:
     text, _ = ALL[name]
     d = cd.grad(text)

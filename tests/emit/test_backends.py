@@ -35,6 +35,7 @@ from combdiff.terms.types import COMPLEX, REAL, Domain, Index, Number, is_comple
 from tests import random_terms as rt
 from tests.emit.array_libraries import LIBRARIES, Numbers, library
 from tests.function_points import applied, points_of
+from tests.thinned import thinned
 
 __all__ = ["library"]
 
@@ -171,7 +172,7 @@ def assert_close(found: object, wanted: object, to: Numbers) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("plain", [3, 1, 0])
 @pytest.mark.parametrize("mode", ["grad", "hvp"])
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("name", thinned(TEXTS, 2))
 def test_a_backend_agrees_with_numpy(library: Numbers, name: str, mode: str, plain: int) -> None:
     if library.name == "dask" and (name in WHOLE or plain == 0):
         pytest.skip("Dask solves no equations here, and does not contract empty arrays")
@@ -185,7 +186,7 @@ def test_a_backend_agrees_with_numpy(library: Numbers, name: str, mode: str, pla
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("name", thinned(TEXTS, 2))
 def test_jax_compiles_the_emitted_function(name: str) -> None:
     jax = pytest.importorskip("jax")
     jax.config.update("jax_enable_x64", True)
@@ -203,7 +204,7 @@ def test_jax_compiles_the_emitted_function(name: str) -> None:
         assert_close(jitted({k: to.to(v) for k, v in rest.items()}), wanted, to)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.integers(0, 10**9), st.sampled_from((1, 2, 3)), st.sampled_from((1, 2, 3, 5)), st.sampled_from((1, 3)))
 def test_random_terms_agree_with_numpy(library: Numbers, seed: int, n: int, bz: int, x: int) -> None:
@@ -396,7 +397,7 @@ def test_a_large_array_is_held_against_its_symmetry_on_a_sample(library: Numbers
     assert "symmetry" in refusal(f, library.to(broken, chunks=60), x)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_large_array_over_a_lattice_is_checked_too(library: Numbers) -> None:
     d = cd.grad(TEXTS["wannier_lattice"])
     f = d.compile(library.name)
@@ -489,7 +490,7 @@ def test_equations_are_not_solved_in_chunks() -> None:
         derived("implicit", "grad").source("dask")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_command_line_knows_all_backends() -> None:
     for backend in BACKENDS:
         command = [

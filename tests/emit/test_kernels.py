@@ -90,7 +90,7 @@ def translated(number: int, kernel: ElementwiseKernel) -> str:
     return "\n".join([f"{head} {{", "  for (long _at = 0; _at < _size; ++_at) {", *lines, "  }", "}"])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("g++") is None, reason="there is no compiler of C++")
 def test_a_compiler_of_cpp_agrees_with_what_the_tests_read(tmp_path: Path) -> None:
     """Compiled with `std::complex`, each kernel of each program gives the numbers that its stand-in gives."""

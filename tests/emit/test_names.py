@@ -190,14 +190,14 @@ def with_products(found: tuple[object, ...], kind: str, to: Numbers) -> tuple[ob
     return (value, *gradients, *(products if isinstance(products, tuple) else (products,)))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(choice=choices("numpy"))
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 def test_numpy_code_is_right_whatever_a_program_calls_things(choice: tuple[str, str, dict[str, str]]) -> None:
     assert_same(*choice, None)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(data=st.data())
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 def test_code_for_other_libraries_is_right_whatever_a_program_calls_things(
@@ -258,7 +258,7 @@ EQUATION = """(W::RM{{{size}, {size}}}, {g}::RF) -> (b::RV) -> begin
 end"""
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("x", "g", "size"),
     [

@@ -57,7 +57,7 @@ for kind in (AxisType.Explicit, AxisType.Auto) if sys.argv[2] == "explicit" else
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_jax_code_takes_sharded_arrays_and_gathers_none(name: str) -> None:
     """On four virtual devices; a mesh of explicit axes refuses reshapes, and entries (i, i) of what is sharded."""

@@ -249,7 +249,7 @@ def test_tangents_and_finite_differences_agree(number_: int) -> None:
     assert not case.finite or case.differ() or case.differences_are(case.slopes)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_oracle_agrees_with_jax() -> None:
     pytest.importorskip("jax")
     asked = 0

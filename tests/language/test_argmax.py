@@ -18,6 +18,7 @@ from combdiff.terms.terms import Lam
 from tests.emit.array_libraries import Numbers
 from tests.promises import arguments_of, assert_holds, assert_libraries_agree, gradient_by
 from tests.reading_back import assert_reads_back
+from tests.thinned import thinned
 
 Oracle = Callable[..., float]
 
@@ -168,7 +169,7 @@ def test_the_result_is_checked_and_read_back(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["hvp", "jvp", "jacobian", "hessian", "pullback", "simplified"])
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", thinned(PROGRAMS, 2))
 def test_all_modes(name: str, mode: str) -> None:
     d = getattr(cd, mode)(PROGRAMS[name][0])
     assert d.check()

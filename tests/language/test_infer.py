@@ -378,7 +378,7 @@ def test_a_term_of_depth_two_thousand_is_no_crash() -> None:
     assert isinstance(term, Lam) and isinstance(term.body, Mul) and term.body.factors[0] == number(2)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "text",
     [

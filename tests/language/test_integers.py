@@ -21,6 +21,7 @@ from combdiff.terms.types import Index
 from tests.emit.array_libraries import Numbers
 from tests.promises import arguments_of, assert_holds, assert_libraries_agree, gradient_by
 from tests.reading_back import assert_reads_back
+from tests.thinned import thinned
 
 Oracle = Callable[..., float]
 
@@ -149,7 +150,7 @@ def test_the_result_is_checked_and_read_back(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["hvp", "jvp", "jacobian", "hessian", "pullback", "simplified"])
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", thinned(PROGRAMS, 2))
 def test_all_modes(name: str, mode: str) -> None:
     d = getattr(cd, mode)(PROGRAMS[name][0])
     assert d.check()
@@ -389,7 +390,7 @@ def test_a_label_and_the_next_one_are_looked_up(backend: str, size: int) -> None
     np.testing.assert_allclose(gradient, expected, rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("text", [CHAIN, TRUSS, BENT_CHAIN, NESTS])
 def test_what_is_looked_up_is_checked(text: str) -> None:
     assert cd.grad(text).check()

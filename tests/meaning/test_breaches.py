@@ -111,7 +111,7 @@ def test_an_entry_far_from_the_large_one_is_found_however_large_that_is(digits: 
     assert breach is not None and breach.place in ((2, 3), (3, 2))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(st.sampled_from(list(KINDS)), st.integers(1, 5), st.integers(0, 10**9), st.sampled_from((1e-30, 1.0, 1e30)))
 def test_rounding_is_no_breach(name: str, size: int, seed: int, unit: float) -> None:

@@ -273,7 +273,7 @@ def test_a_function_of_reals_reads_a_product_of_conjugates(function: str) -> Non
         assert d.check()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_bounds_do_not_make_a_form_too_large_to_be_compared() -> None:
     text = "@domain K begin base = I; lower = -3; upper = 10^8 end\n(x::(K) -> R) -> sum(i::K, x(i)^2)"
     assert cd.grad(text.replace("10^8", str(10**8))).matrix_text() == "2 x"

@@ -26,6 +26,7 @@ from tests.notation.latex_reader import UnreadableError
 from tests.notation.matrix_reader import Reader, given
 from tests.notation.page_reader import Page, Values, values_for
 from tests.programs import PRODUCTS, PROGRAMS, derived, product
+from tests.thinned import thinned
 
 FORMS = ["index", "matrix"]
 
@@ -94,7 +95,7 @@ def test_the_latex_of_a_derivative_says_what_it_is(name: str, form: str) -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", PRODUCTS)
+@pytest.mark.parametrize("name", thinned(PRODUCTS, 2))
 def test_the_latex_of_a_hessian_product_says_what_it_is(name: str, form: str) -> None:
     d = product(name)
     if has_numbers(d.term) and is_read(d.term):

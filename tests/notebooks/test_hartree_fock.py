@@ -42,7 +42,7 @@ def reference(atom: str) -> float:
     raise AssertionError("PySCF found no stable solution")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_gradient_reads_4fc_and_4xfc_in_another_basis(notebook: Any) -> None:
     assert r"\mathbf{in}\ 4 F C \\" in notebook.value("d.latex(form='matrix')")
     assert r"\mathbf{in}\ 4 X F C \\" in notebook.value("on_manifold.latex(form='matrix')")

@@ -259,7 +259,7 @@ end, 1, n)"""
     assert checked(text).source(value=True).count("np.exp(") == 2  # in the loop, and for all steps behind it
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_sharing_in_thirty_definitions_is_kept() -> None:
     # without it, the derivative would have 2^30 terms
     lines = [f"y{n + 1} = i -> sin(y{n}(i)) * y{n}(i)" for n in range(30)]

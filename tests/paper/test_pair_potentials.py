@@ -19,6 +19,7 @@ from combdiff.language.parsing.parser import parse
 from combdiff.run.compiled import Compiled
 from combdiff.run.executing import compile_source
 from combdiff.terms.terms import Lam
+from tests.thinned import thinned
 
 Array = npt.NDArray[np.complex128]
 Pair = Callable[..., complex]
@@ -161,7 +162,7 @@ def close(found: object, wanted: object, accuracy: float) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize("name", POTENTIALS)
+@pytest.mark.parametrize("name", thinned(POTENTIALS, 2))
 def test_value_gradient_and_hessian_product_are_those_of_loops_over_pairs(name: str, n: int) -> None:
     x, given = data(name, n)
     value, gradient, hvp = compiled(name)(**given, x=x)
@@ -284,7 +285,7 @@ def test_results_are_programs_with_the_same_code(name: str) -> None:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_three_bodies() -> None:
     text = f"(x::RM) -> begin; {R}\nsum((i, j, k), where(i < j < k, 1 / (r(i, j) * r(j, k) * r(i, k))^3)); end"
     f = cd.grad(text).compile(value=True, hvp=True)

@@ -76,7 +76,7 @@ LONG_PROGRAMS: dict[str, tuple[str, Callable[[float], float], float]] = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ["grad", "hvp"])
 @pytest.mark.parametrize("what", LONG_PROGRAMS)
 def test_a_long_derivative_keeps_to_its_budget_and_is_right(what: str, mode: str) -> None:
@@ -174,7 +174,7 @@ sum((i, j, k), indicator(i + 1, j, indicator(j + 1, k, w(i) * w(j) * w(k) / (r2(
 end"""
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_parts_to_share_are_sought_in_counted_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     import numpy as np
 

@@ -16,6 +16,7 @@ from combdiff.simplify.choose import index_names
 from combdiff.simplify.stages import Simplifier
 from combdiff.terms.terms import Lam, Let, subterms
 from tests.programs import WITH_FORMS
+from tests.thinned import thinned
 
 EXAMPLES = {
     path.stem: path.read_text(encoding="utf-8") for path in (Path(__file__).parents[2] / "examples").glob("*.cd")
@@ -54,7 +55,7 @@ def length(text: str) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["grad", "hvp"])
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", thinned(PROGRAMS, 2))
 def test_what_is_simplified_again_is_no_longer(name: str, mode: str) -> None:
     try:
         d = getattr(cd, "pullback" if "cotangents" in name and mode == "grad" else mode)(PROGRAMS[name])

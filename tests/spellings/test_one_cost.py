@@ -17,6 +17,7 @@ from tests.emit.test_backends import arrays
 from tests.spellings.costs import LOOSE, OPEN, PROGRAMS, WITH_UNKNOWN_FUNCTIONS, costs, differences, respelled
 from tests.spellings.respelling import Respelling
 from tests.spellings.surface import text_of
+from tests.thinned import thinned
 
 SEED = 20_000
 
@@ -31,7 +32,7 @@ QUICK = ("quadratic", "ring", "skew_hermitian", "ridge", "layer", "coupled sprin
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in WITH_UNKNOWN_FUNCTIONS])
+@pytest.mark.parametrize("name", thinned(name for name in PROGRAMS if name not in WITH_UNKNOWN_FUNCTIONS))
 def test_a_respelling_means_the_same(name: str) -> None:
     d = cd.grad(PROGRAMS[name])
     f = d.compile(value=True)
@@ -57,7 +58,7 @@ def _known(name: str) -> object:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [_known(name) for name in PROGRAMS])
+@pytest.mark.parametrize("name", thinned(map(_known, PROGRAMS)))
 def test_respellings_cost_the_same(name: str) -> None:
     assert not differences(name, SEED)
 

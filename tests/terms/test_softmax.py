@@ -169,7 +169,7 @@ def _norm(jnp: Any, x: Any) -> Any:
     return jnp.sqrt((x * x).sum())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_value_gradient_and_hessian_product_are_those_of_jax(objective: str) -> None:
     jax = pytest.importorskip("jax")

@@ -51,7 +51,7 @@ def converged(ours: bool) -> Any:
     return ks
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_energy_of_water_is_that_of_pyscf() -> None:
     assert converged(ours=True).converged
     assert converged(ours=True).e_tot == pytest.approx(converged(ours=False).e_tot, abs=1e-9)

@@ -50,7 +50,7 @@ def test_every_node_of_a_sum_of_products_is_worth_its_class(seed):
     assert disagreements(choice, SIZES, seed) == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(12))
 def test_every_node_of_terms_over_lattices_is_worth_its_class(seed):
     pool = Pool(Random(seed))
