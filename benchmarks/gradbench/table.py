@@ -24,6 +24,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.gradbench.evals import EVALS
+from benchmarks.measure import one_thread
 
 TOOL = f"{sys.executable} -m benchmarks.gradbench"
 OURS = {"NumPy": f"{TOOL} --library numpy", "ours on JAX": f"{TOOL} --library jax"}
@@ -95,6 +96,7 @@ def main() -> None:
     parser.add_argument("--torch", default="", help="a folder with PyTorch")
     parser.add_argument("--options", default="", help="an eval's own options, as in '-d 64 -k 100'")
     given = parser.parse_args()
+    one_thread()  # the tools that are started have it, too
     options = ["--", *given.options.split()] if given.options else []
     print(f"| {' | '.join([*TITLES, *RATIOS])} |\n|{' --- |' * (len(TITLES) + len(RATIOS))}")
     for name in given.evals or EVALS:
