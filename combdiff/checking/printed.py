@@ -84,7 +84,8 @@ def _with_shared(t: Term, values: Values, sizes: Sizes) -> Values:
     """The numbers, and those of what a result shares, of which a logarithm may be real there only."""
     found = dict(values)
     for var, value in result_of(t).bindings:
-        if var not in found and (_is_tensor(value) or not isinstance(value, Lam)):
+        # below a function of x, what is shared has no number of its own
+        if var not in found and value.free <= found.keys() and (_is_tensor(value) or not isinstance(value, Lam)):
             found[var] = evaluate(value, found, sizes)
     return found
 

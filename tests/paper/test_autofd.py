@@ -60,3 +60,56 @@ def test_appendix_a_operators(name: str) -> None:
     program, expected = OPERATORS[name]
     derive = cd.jvp if "jvp" in program else cd.pullback
     assert str(derive(program)).splitlines()[-1] == expected
+
+
+NEURAL_OPERATOR = """@domain X begin base = R; lower = 0; upper = 1 end
+@space F begin type = (X) -> R end
+@space K begin type = (X, X) -> R end
+(f::F, t::F) -> (k::K, b::F) -> begin
+  u = (y::X) -> tanh(sum(x::X, k(y, x) * f(x)) + b(y))
+  sum(y::X, (u(y) - t(y))^2)
+end"""
+
+
+def test_appendix_h_a_neural_operator_learns_by_descent_in_a_space_of_functions() -> None:
+    """The kernel is a function of two points; a step holds no trace of those before it, as the figure's programs do."""
+    d = cd.grad(NEURAL_OPERATOR)
+    assert str(d).splitlines()[-5:] == [
+        "(f::F, t::F) -> (k::K, b::F) -> begin",
+        "  v = (y::X) -> tanh(sum(x::X, f(x) * k(y, x)) + b(y))",
+        "  w = (y::X) -> 2 * (1 - v(y)^2) * (v(y) - t(y))",
+        "  ((y::X, x::X) -> f(x) * w(y), w)",
+        "end",
+    ]
+    run = d.compile(value=True)
+    x, w = np.polynomial.legendre.leggauss(12)
+    x, w = (x + 1) / 2, w / 2
+
+    def loss(kernel: np.ndarray, bias: np.ndarray) -> float:
+        return float(w @ (np.tanh(kernel @ (w * np.cos(x)) + bias) - x**2) ** 2)
+
+    kernel, bias, losses = 0.3 * np.sin(3 * np.outer(x, x)), 0 * x, []
+    for _ in range(4):
+        given = {"k": lambda *_, at=kernel: at, "b": lambda _, at=bias: at}
+        value, by_kernel, by_bias = run(X=(x, w), f=np.cos, t=np.square, **given)
+        assert value == pytest.approx(loss(kernel, bias), rel=1e-13)
+        step = 1e-6 * np.cos(np.arange(144.0)).reshape(12, 12)
+        slope = (loss(kernel + step, bias) - loss(kernel - step, bias)) / 2
+        assert w @ (by_kernel * step) @ w == pytest.approx(slope, rel=1e-6)
+        kernel, bias = kernel - 0.3 * by_kernel, bias - 0.3 * by_bias
+        losses.append(value)
+    assert losses == sorted(losses, reverse=True)
+    assert losses[-1] < losses[0] / 10
+
+
+@pytest.mark.parametrize("depth", [1, 2, 7, 30])
+def test_appendix_d_compositions_are_as_long_as_they_are_deep(depth: int) -> None:
+    """sin ∘ … ∘ sin and its derivative, by the functions of one program."""
+    links = "\n".join(f"f{n} = (x::R) -> sin(f{n - 1}(x))" for n in range(2, depth + 1))
+    program = f"(x::R) -> begin\nf1 = (x::R) -> sin(x)\n{links}\nf{depth}(x)\nend"
+    d = cd.grad(program)
+    expected, at = 1.0, 0.7
+    for _ in range(depth):
+        expected, at = expected * np.cos(at), np.sin(at)
+    assert d.compile()(0.7) == pytest.approx(expected, rel=1e-12)
+    assert len(str(d)) <= 100 + 60 * depth
