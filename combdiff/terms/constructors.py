@@ -137,11 +137,21 @@ def total(indices: Sequence[Var], body: Term) -> Term:
         return mul(c, total(indices, rest))
     if body == ONE and len(indices) == 1 and isinstance(indices[0].kind, Index) and indices[0].kind.domain is not None:
         return size(indices[0].kind.domain)
+    if body == ONE and len(indices) == 1 and (length := _length(indices[0])) is not None:
+        return Const(length)
     if isinstance(body, Sum):
         # an index that the inner sum binds anew does not occur in it: Σ_i Σ_i e is n Σ_i e
         outer = (fresh(i.name, i.kind) if i in body.indices else i for i in indices)
         return Sum((*outer, *body.indices), body.body)
     return Sum(tuple(indices), body)
+
+
+def _length(x: Var) -> Fraction | None:
+    """The length of the interval that a variable runs over, if it has one."""
+    interval = interval_of(x.kind)
+    if interval is None or interval.lower is None or interval.upper is None:
+        return None
+    return interval.upper - interval.lower
 
 
 @lru_cache(maxsize=4096)
