@@ -274,6 +274,12 @@ def test_an_integral_meets_a_delta_at_any_place_beside_other_terms(place: str, l
     assert last == f"(f::RF, y::RF, a::R) -> sum(x::{line}, x * f(x)) + f({place}) * y({place})"
 
 
+@pytest.mark.parametrize("sides", ["2 - x, a", "2, x + a", "x + a, 2", "a + x, 2", "2 - a, x", "0, a - 2 + x"])
+def test_a_number_is_solved_for_on_whichever_side_it_is(sides: str) -> None:
+    d = cd.simplified(f"(f::RF, a::R) -> sum((x::R, t::R), delta({sides}, delta(f(x), t, t)))")
+    assert d.compile()(f=np.sin, a=0.3) == pytest.approx(np.sin(1.7))
+
+
 def test_a_sum_over_a_periodic_index_meets_a_delta_at_zero() -> None:
     ring = "@domain Ring begin base = I; periodic = true end\n"
     assert str(cd.simplified(ring + "(u::(Ring) -> C) -> sum(k::Ring, delta(k, 0, u(k)))")).endswith("-> u(0)")

@@ -312,6 +312,6 @@ def _solvable_kind(v: Var, body: Term, read: Collection[Domain]) -> str:
 
 
 def _stands_bare(v: Var, d: Delta) -> bool:
-    sides = add(d.left, mul(number(-1), d.right))
+    sides = add(d.left, *(mul(number(-1), u) for u in terms_of(d.right)))
     parts = [split_coefficient(u) for u in terms_of(sides)]
     return all((u == v and not c.imag) or v not in u.free for c, u in parts)
