@@ -33,6 +33,8 @@ PROGRAMS = {
     "a double integral": LINE + "(a::R, b::R) -> sum((x::Line, y::Line), exp(a * x * y + b))",
     "inside of a function": LINE + "(a::RV) -> log(sum(x::Line, exp(sum(k, a(k) * x^(k + 1)))))",
     "in a sum over an index": LINE + "(a::RV) -> sum(i, sum(x::Line, cos(a(i) * x))^2)",
+    "a slope of a function of two places": LINE
+    + "(k::RO) -> (a::R) -> sum(x::Line, grad((r::R) -> k(x, r) * a * r)(x))",
     "a definition": LINE + "(a::R) -> begin Z = sum(x::Line, exp(a * x)); Z^2 + 1 / Z end",
 }
 

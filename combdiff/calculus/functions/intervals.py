@@ -38,6 +38,7 @@ from combdiff.terms.terms import (
     terms_of,
     total,
 )
+from combdiff.terms.traversal import peaks_along
 from combdiff.terms.types import REAL, Interval, Map, Number, Product, Type, interval_of
 
 
@@ -72,7 +73,7 @@ def _within(t: Term, intervals: Sequence[Interval]) -> Term:
         return t
     indices, body = list(t.indices), t.body
     for n, v in enumerate(indices):
-        if v.kind != REAL or any(v in d.left.free | d.right.free for d in _deltas(body)):
+        if v.kind != REAL or any(peaks_along(v, body)):
             continue
         ends = _extent(v, body)
         interval = next((i for i in intervals if (i.lower, i.upper) == ends), None)
@@ -193,12 +194,8 @@ def _has_end(v: Var) -> bool:
 
 def _is_exposed(v: Var, body: Term) -> bool:
     """Whether a δ may put something in the place of v that is no point of its interval."""
-    return any(not _is_of_points(v, d) for d in _deltas(body) if v in d.left.free | d.right.free)
+    return any(not _is_of_points(v, d) for d in peaks_along(v, body))
 
 
 def _is_of_points(v: Var, d: Delta) -> bool:
     return d.left.type == d.right.type == v.kind and isinstance(d.left, Var) and isinstance(d.right, Var)
-
-
-def _deltas(body: Term) -> Iterator[Delta]:
-    return (u for u in subterms(body) if isinstance(u, Delta))
