@@ -449,8 +449,8 @@ def peaks_along(v: Var, body: Term) -> Iterator[Delta]:
 
 
 def _outside_of_functions(v: Var, t: Term) -> bool:
-    """Whether `t` holds v not only in arguments of functions."""
-    return t == v or (not isinstance(t, App | Call) and any(_outside_of_functions(v, c) for c in children(t)))
+    """Whether `t` holds v not only in arguments of functions and in powers."""
+    return t == v or (not isinstance(t, App | Call | Pow) and any(_outside_of_functions(v, c) for c in children(t)))
 
 
 def jumps_along(v: Var, body: Term) -> bool:

@@ -35,6 +35,7 @@ PROGRAMS = {
     "in a sum over an index": LINE + "(a::RV) -> sum(i, sum(x::Line, cos(a(i) * x))^2)",
     "a slope of a function of two places": LINE
     + "(k::RO) -> (a::R) -> sum(x::Line, grad((r::R) -> k(x, r) * a * r)(x))",
+    "a slope of a polynomial": LINE + "(c::RV) -> sum(x::Line, grad((r::R) -> sum(n, c(n) * r^n) * r)(x))",
     "a definition": LINE + "(a::R) -> begin Z = sum(x::Line, exp(a * x)); Z^2 + 1 / Z end",
 }
 
