@@ -152,14 +152,20 @@ class Line:
 
 @dataclass(frozen=True)
 class Unknown:
-    """A function to differentiate by, on an interval, whose derivatives of the `fixed` orders are kept at the ends."""
+    """A function to differentiate by, on an interval, whose derivatives of the `fixed` orders are kept at the ends.
+
+    One of the `whole` line is defined beyond its interval, too.
+    """
 
     name: str
     line: Line
     fixed: tuple[int, ...] | bool = ()
+    whole: bool = False
 
     @property
     def kind(self) -> str:
+        if self.whole:
+            return "RF"
         return f"V{self.name}" if self.fixed else f"({self.line.name}) -> R"
 
     @property
@@ -214,7 +220,7 @@ class Program:
         unknown = [f"{u.name}::{u.kind}" for u in self.unknowns]
         unknown += [f"{n}::{KINDS[n]}" for n in self.numbers]
         head = "".join(f"{line.declared}\n" for line in self.lines)
-        head += "".join(u.declared for u in (*self.unknowns, *self.given))
+        head += "".join("" if u.whole else u.declared for u in (*self.unknowns, *self.given))
         first = f"({', '.join(self.parameters)}) -> " if self.parameters else ""
         return f"{head}{first}({', '.join(unknown)}) -> {block(self.body)}"
 
@@ -561,6 +567,7 @@ def drawn(seed: int) -> Program:
     if rng.integers(3) == 0:
         functions.append(Unknown("z", second, one(*spaces)))
     functions = [u if u.line.ends else replace(u, fixed=()) for u in functions]
+    functions = [replace(u, fixed=(), whole=True) if rng.integers(12) == 0 else u for u in functions]
     of = Draws(rng, tuple(functions), int(one(1, 1, 2, 2, 3)))
     body = of.number(int(one(0, 0, 1, 1, 2)))
     used = {n.args[0] for n in walk(body)}
