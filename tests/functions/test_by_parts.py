@@ -231,3 +231,13 @@ def test_a_point_that_is_an_argument_is_a_number() -> None:
     d = cd.grad(LINE + CLAMPED + "(y::V) -> (x::Line) -> grad(y)(x)^2")
     found = d.compile()(x=0.4, y=Y)
     assert found == pytest.approx(2 * Y.deriv()(0.4) * Y.deriv(2)(0.4))
+
+
+def test_a_result_that_is_a_function_is_compared_as_a_whole_where_its_parts_differ() -> None:
+    """Values at the ends have names, which stand in the place of what they name."""
+    text = f"{LINE}(z::(Line) -> R) -> begin\n  E = sum(x::Line, sqrt(1 + (x - grad(z)(x))^2))\n  1 / (1 + E^2)\nend"
+    f = cd.grad(text).compile()
+    found = cd.hvp(text).compile()(Line=RULE, z=Y, k=V)
+    ahead, behind = (f(Line=RULE, z=Y + sign * 1e-4 * V) for sign in (1, -1))
+    for a, b, product in zip(ahead, behind, found, strict=True):
+        np.testing.assert_allclose(product, (a - b) / 2e-4, rtol=1e-5, atol=1e-6)
