@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from combdiff.budget import NODES, SECONDS
+from combdiff.calculus.functions.intervals import intervals_in
 from combdiff.calculus.markers import MODES, SIMPLIFIED, as_asked, marker_of, parameters_of
 from combdiff.calculus.modes import differentiate, marked_program, plain_program
 from combdiff.derivation import Derivation, told_where
@@ -44,6 +45,7 @@ def derive(
         if mode == SIMPLIFIED:
             mode = marker_of(program) or mode
         simplifier = Simplifier(Gate(), expand, seconds=seconds, nodes=nodes, progress=progress)
+        simplifier.intervals = intervals_in(read)  # some are conditions in `program`
         return derived(text, mode, program, simplifier, name, symmetric, module.remarks)
 
 
@@ -62,6 +64,7 @@ def derived(
         simplifier.names = index_names(program)
         simplifier.definitions = {var.name for t in subterms(program) if isinstance(t, Let) for var, _ in t.bindings}
         simplifier.rank = {p: n for n, p in enumerate(parameters_of(program))}
+        simplifier.intervals = list(dict.fromkeys([*simplifier.intervals, *intervals_in(program)]))
         simplifier.least, simplifier.read = least_sizes(program), sizes_read(program)
         note = note_on_value(program, simplifier.budget) if MODES[mode].of_real_part else ""
         note = "\n".join(filter(None, [*remarks, note, PROJECTED if symmetric else ""]))
@@ -93,4 +96,6 @@ def simplifier_like(
 ) -> Simplifier:
     """A simplifier with a new budget, of the same size unless `seconds` are given."""
     seconds = d.seconds if seconds is None else seconds
-    return Simplifier(Gate(), expand, seconds=seconds, nodes=d.nodes, full_space=full_space, collect=collect)
+    found = Simplifier(Gate(), expand, seconds=seconds, nodes=d.nodes, full_space=full_space, collect=collect)
+    found.intervals = intervals_in(d.term)
+    return found

@@ -142,7 +142,7 @@ class _Derivatives:
         return _kept(t, [self(c, inside, over) for c in below])
 
     def taken(self, marker: Diff, inside: bool, over: Collection[Var], is_argument: bool) -> Term:
-        t = _forwards(marker)
+        t = self.forwards(marker, over, is_argument)
         f = with_guards_inside(self(t.of, True, over, is_argument))
         if not _taken(f, t):
             if t.kind == "inverse" and isinstance(f, Lam):
@@ -154,7 +154,9 @@ class _Derivatives:
             return _adjoint(f, lambda taken: self.simplify(taken, unused))
         if (jets := Parts.of(f)) is not None and t.kind in ("grad", "pullback", "jvp"):
             taken = _met(_derivative(t, jets.objective, self.names, self.ask)[0])
-            result = _of_functions(t, jets, self.simplify(taken, unused), lambda e: self(e, inside, _points(e)))
+            result = _of_functions(
+                t, jets, self.simplify(taken, unused), self.names, lambda e: self(e, inside, _points(e))
+            )
             result = self.simplify(result, unused)
         elif (points := Points.of(f)) is not None and t.kind in ("grad", "pullback", "jvp"):
             taken, _ = _derivative(t, points.map, self.names, self.ask)
@@ -165,6 +167,16 @@ class _Derivatives:
             taken = symmetrised(taken, f.params) if marker is self.projected else taken
             result = finished(self.simplify(with_peaks(taken, f) if is_argument else taken, unused))
         return result if marker is self.asked else _of_one_cotangent(result, t)
+
+    def forwards(self, t: Diff, over: Collection[Var], is_argument: bool) -> Diff:
+        """The Hessian product of a functional, which is symmetric, as the derivative of its gradient."""
+        match t:
+            case Diff("pullback", Diff("grad", Lam() as f)):
+                # whether y is under d/dx may be seen only where derivatives in the functional are taken
+                inner = with_guards_inside(self(f, True, over, is_argument))
+                return t if not isinstance(inner, Lam) or Parts.of(inner) is None else Diff("jvp", Diff("grad", inner))
+            case _:
+                return t
 
 
 def _of_one_cotangent(taken: Lam, t: Diff) -> Lam:
@@ -199,22 +211,15 @@ def _derivative(t: Diff, f: Lam, around: Collection[str], ask: Callable[[], None
             return pullback_of(f, _cotangents(t.of), around, ask), _unchanged
 
 
-def _of_functions(t: Diff, jets: Parts, taken: Lam, written_out: Callable[[Term], Term]) -> Lam:
+def _of_functions(
+    t: Diff, jets: Parts, taken: Lam, around: Collection[str], written_out: Callable[[Term], Term]
+) -> Lam:
     """The derivative with respect to functions under d/dx, of the one with respect to their jets."""
     if t.kind == "jvp":
-        return jets.tangent(taken)
+        return jets.tangent(taken, around)
     found = written_out(jets.derivative(taken))
     assert isinstance(found, Lam), "a map stays one"
     return Lam(found.params, let(*float_lets(found.body)))
-
-
-def _forwards(t: Diff) -> Diff:
-    """The Hessian product of a functional along a function, which is symmetric, as the derivative of its gradient."""
-    match t:
-        case Diff("pullback", Diff("grad", Lam() as f) as gradient) if Parts.of(f) is not None:
-            return Diff("jvp", gradient)
-        case _:
-            return t
 
 
 def _met(taken: Lam) -> Lam:

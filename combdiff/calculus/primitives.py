@@ -399,14 +399,28 @@ def unknown(function: Term) -> Primitive:
     def push(v: Term, k: Term) -> Term:
         if kind.linear or kind.is_array:
             return apply(function, *arguments(k)) if kind.linear else zero_of_type(kind.result)
-        if not isinstance(kind.result, Number):
+        return _transposed_by_item(function, kind.result, lambda w: pull(v, w), k)
+
+    return Primitive("apply", lambda v: apply(function, *arguments(v)), pull, push, function)
+
+
+def _transposed_by_item(function: Term, kind: Type, pull: Callable[[Term], Term], k: Term) -> Term:
+    """The pushforward of a map from its pullback; of tuples, such as those of a derivative of f(x, y), item by item."""
+    match kind:
+        case Number():
+            return transposed(pull, k, kind)
+        case Product(items):
+            zeros = tuple(map(zero_of_type, items))
+
+            def alone(n: int) -> Callable[[Term], Term]:
+                return lambda w: pull(Tuple((*zeros[:n], w, *zeros[n + 1 :])))
+
+            return Tuple(tuple(_transposed_by_item(function, e, alone(n), k) for n, e in enumerate(items)))
+        case _:
             raise UnsupportedError(
                 f"the pushforward of {_name(function)}, an unknown map whose values are no numbers, cannot be written",
                 remedy="define the map, or use pullback",
             )
-        return transposed(lambda w: pull(v, w), k, kind.result)
-
-    return Primitive("apply", lambda v: apply(function, *arguments(v)), pull, push, function)
 
 
 def _name(function: Term) -> str:

@@ -397,7 +397,9 @@ def cotangent_type(kind: Type) -> Type:
         return REAL
     if not isinstance(kind, Map):
         return kind
-    return Map(kind.params, cotangent_type(kind.result), (), "" if kind.symmetries else kind.space)
+    # a space with fewer properties is not the one of that name
+    space = "" if kind.symmetries or kind.positive or kind.definite else kind.space
+    return Map(kind.params, cotangent_type(kind.result), (), space, fixed=kind.fixed)
 
 
 def cotangent_names(taken: Collection[str], count: int) -> list[str]:

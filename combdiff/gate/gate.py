@@ -27,7 +27,7 @@ from combdiff.meaning.points import listed, positions_of, values_of
 from combdiff.meaning.samples import definite, random_value, takes_roots
 from combdiff.meaning.sizes import Sizes, two_sizes
 from combdiff.simplify.pieces import Pair, Parts, parts_of, pieces
-from combdiff.terms.terms import Call, Mul, Pow, Term, Tuple, Var
+from combdiff.terms.terms import Call, Lam, Let, Mul, Pow, Term, Tuple, Var, fresh, substitute
 from combdiff.terms.types import Domain, Index, Map, Number, Type, is_complex, is_discrete
 
 if TYPE_CHECKING:
@@ -294,6 +294,8 @@ class Gate:
 
     def _whole(self, before: Term, after: Term, doubt: str) -> Comparison:
         """The results compared as they are. In `doubt`, for one value differs, they must agree to the last digits."""
+        points: dict[tuple[int, ...], Var] = {}
+        before, after = (_at_points(t, points) for t in (before, after))
         try:
             result = self.compared(before, after, doubtful=bool(doubt))
         except (UnsupportedError, OverflowError):
@@ -376,6 +378,20 @@ class Gate:
             sample = Sample(self.sizes[second], numbers, seed, positive, prepared=self.prepared, ask=self.budget.check)
             self.samples[key] = sample
         return sample
+
+
+def _at_points(t: Term, points: dict[tuple[int, ...], Var], place: tuple[int, ...] = ()) -> Term:
+    """A result whose items that are functions of numbers are taken at `points`, which have no axis in an array."""
+    match t:
+        case Let(bindings, body):
+            return Let(bindings, _at_points(body, points, place))
+        case Tuple(items):
+            return Tuple(tuple(_at_points(e, points, (*place, n)) for n, e in enumerate(items)))
+        case Lam(params, body) if all(isinstance(p.kind, Number) for p in params):
+            own = {p: points.setdefault((*place, n), fresh(p.name, p.kind)) for n, p in enumerate(params)}
+            return substitute(body, dict(own))
+        case _:
+            return t
 
 
 def gate_for(*terms: Term, seed: int = 0) -> Gate:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
+from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Protocol
 
@@ -53,8 +54,12 @@ from combdiff.terms.terms import (
     Traverser,
     Tuple,
     Var,
+    add,
+    conj,
+    delta,
     domains_compared,
     fresh,
+    indicator,
     mul,
     substitute,
     subterms,
@@ -430,11 +435,41 @@ class Evaluation:
         known = self.sample.without_numbers.get(t)
         if known is None:
             v = next(v for v in t.indices if not isinstance(v.kind, Index))
-            others = [w for w in t.indices if w is not v]
-            interval = interval_of_sum(v, t.body)
-            known = _fixed_by_delta(v, others, t.body) if interval is None else _by_rule(v, interval, others, t.body)
+            parts = [total(t.indices, u) for u in _apart(v, t.body)]
+            known = add(*map(_without_number, parts)) if len(parts) > 1 else _without_number(t)
             self.sample.without_numbers[t] = known
         return known
+
+
+def _without_number(t: Term) -> Term:
+    """One term of an integral without its first number."""
+    if not isinstance(t, Sum) or all(isinstance(v.kind, Index) for v in t.indices):
+        return t
+    v = next(v for v in t.indices if not isinstance(v.kind, Index))
+    others = [w for w in t.indices if w is not v]
+    interval = interval_of_sum(v, t.body)
+    return _fixed_by_delta(v, others, t.body) if interval is None else _by_rule(v, interval, others, t.body)
+
+
+def _apart(v: Var, t: Term) -> list[Term]:
+    """The terms that `t` is the sum of, each of which has a δ of v as a factor or none."""
+    if not any(isinstance(u, Delta) and v in u.left.free | u.right.free for u in subterms(t)):
+        return [t]
+    match t:
+        case Add(terms):
+            return [found for u in terms for found in _apart(v, u)]
+        case Mul(factors):
+            return [mul(*choice) for choice in product(*(_apart(v, u) for u in factors))]
+        case Delta(left, right, body):
+            return [delta(left, right, u) for u in _apart(v, body)]
+        case Indicator(left, right, body):
+            return [indicator(left, right, u) for u in _apart(v, body)]
+        case Sum(indices, body):
+            return [total(indices, u) for u in _apart(v, body)]
+        case Conj(of):
+            return [conj(u) for u in _apart(v, of)]
+        case _:
+            return [t]
 
 
 def _reduced_to_numbers(kind: str, weights: Array, values: Array) -> Array:

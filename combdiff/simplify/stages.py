@@ -17,6 +17,7 @@ from time import perf_counter
 
 from combdiff.budget import NODES, SECONDS, SPENT, Budget, OutOfTime
 from combdiff.calculus.floating import float_lets, unfold
+from combdiff.calculus.functions.intervals import with_intervals_again
 from combdiff.calculus.functions.points import Points
 from combdiff.calculus.implicit import Affine, is_implicit, with_solutions
 from combdiff.calculus.loops.recurrences import as_step
@@ -53,7 +54,7 @@ from combdiff.terms.terms import (
     substitute,
     tuple_of,
 )
-from combdiff.terms.types import Domain, Type
+from combdiff.terms.types import Domain, Interval, Type
 
 
 @dataclass(slots=True)
@@ -66,7 +67,7 @@ class Simplifier:
     `seconds` and `nodes` are the budget; `names`, `definitions` and `rank` are the user's index
     names, the names of the user's definitions, and the parameters in order; `least` are the sizes that ranges have at
     least, because the program reads entries there, `read` those below which it has no value, because it reads entries
-    at constants; `progress` is told of a stage that runs.
+    at constants; `intervals` are those of the program; `progress` is told of a stage that runs.
     `raw` is what the last derivative is called before it is simplified, `end` when the time is up for all of it, the
     deadline of the budget for what is at work.
     """
@@ -82,6 +83,7 @@ class Simplifier:
     rank: dict[Var, int] = field(default_factory=dict)
     least: Mapping[Domain, int] = field(default_factory=dict)
     read: Mapping[Domain, int] = field(default_factory=dict)
+    intervals: Collection[Interval] = ()
     steps: list[Step] = field(default_factory=list)
     budget: Budget = field(init=False)
     derived: Symmetries = field(default_factory=dict)
@@ -308,7 +310,8 @@ class Simplifier:
             entries = [*map(written_where_needed, entries)]
             terms, account = contract(entries, expand=expand, budget=self.budget, ask=self._ask_again)
             families.update(account)
-            return [stated_once(solved_within_ranges(t, self.read), self.least) for t in terms]
+            terms = [with_intervals_again(solved_within_ranges(t, self.read), self.intervals) for t in terms]
+            return [stated_once(t, self.least) for t in terms]
 
         open_ = [n for n, v in enumerate(values) if v not in settled and (n >= len(bindings) or not is_opaque(v))]
         for n, entry in zip(open_, once_a_form([entry_of(values[n]) for n in open_], rewrite), strict=True):

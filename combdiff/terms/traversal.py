@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import is_
 
 from combdiff.terms.alpha import alpha_equal, alpha_hash
@@ -425,9 +425,32 @@ def is_tensor(t: Term) -> bool:
 def interval_of_sum(v: Var, body: Term) -> Interval | None:
     """The interval over which an integral runs, of which no δ fixes the variable; None for all others."""
     interval = interval_of(v.kind)
-    if interval is None or any(isinstance(u, Delta) and v in u.left.free | u.right.free for u in subterms(body)):
-        return None
-    return interval
+    return None if interval is None or any(peaks_along(v, body)) else interval
+
+
+def peaks_along(v: Var, body: Term) -> Iterator[Delta]:
+    """Each δ in `body` that may say what the number v is.
+
+    One of a value of a function at v does not if it says what another number is, over which `body` integrates.
+
+    >>> from combdiff.terms.types import REAL
+    >>> x, t = fresh("x", REAL), fresh("t", REAL)
+    >>> [len(list(peaks_along(x, total([t], delta(e, t, t))))) for e in (x, call("sin", x))]
+    [1, 0]
+    """
+    inner = {w for u in subterms(body) if isinstance(u, Sum) for w in u.indices if isinstance(w.kind, Number)}
+    for u in subterms(body):
+        sides = (u.left, u.right) if isinstance(u, Delta) else ()
+        if any(v in e.free for e in sides) and (
+            inner.isdisjoint(sides) or any(_outside_of_functions(v, e) for e in sides)
+        ):
+            assert isinstance(u, Delta), "sides"
+            yield u
+
+
+def _outside_of_functions(v: Var, t: Term) -> bool:
+    """Whether `t` holds v not only in arguments of functions and in powers."""
+    return t == v or (not isinstance(t, App | Call | Pow) and any(_outside_of_functions(v, c) for c in children(t)))
 
 
 def jumps_along(v: Var, body: Term) -> bool:

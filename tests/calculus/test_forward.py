@@ -284,3 +284,17 @@ def test_value_and_tangent_come_together() -> None:
     value, tangent = f(A, x, k)
     assert value.shape == tangent.shape == (3,)
     assert np.allclose(tangent, cd.jvp(REAL_PROGRAMS["shared"]).compile()(A, x, k))
+
+
+def test_a_derivative_of_an_unknown_map_of_two_numbers_has_a_tangent() -> None:
+    """∂k/∂y along (v1, v2), of k = sin(2 y + 3 z): its second derivatives are −sin times 4 and 6."""
+
+    def pulled(y: float, z: float, k: tuple[float, float]) -> tuple[float, float]:
+        s = -np.sin(2 * y + 3 * z)
+        return s * (4 * k[0] + 6 * k[1]), s * (6 * k[0] + 9 * k[1])
+
+    d = cd.jvp("(k::RO) -> (y::R, z::R) -> grad(k)(y, z)")
+    assert "pullback(grad(k)" in str(cd.simplified(str(d)))
+    found = d.compile()(pullback_grad_k=pulled, y=0.3, z=-0.4, v1=0.7, v2=1.1)
+    s = -np.sin(2 * 0.3 + 3 * -0.4)
+    np.testing.assert_allclose(found, [s * (4 * 0.7 + 6 * 1.1), s * (6 * 0.7 + 9 * 1.1)], rtol=1e-12)

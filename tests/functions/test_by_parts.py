@@ -90,6 +90,15 @@ def test_tangents_and_gradients_agree(name: str) -> None:
     assert cd.jvp(text).compile()(Line=RULE, y=Y, k=V) == pytest.approx(slope(value, Y, V), rel=1e-8, abs=1e-9)
 
 
+@pytest.mark.parametrize("name", ["k", "v", "y1"])
+def test_a_tangent_has_a_name_that_no_parameter_has(name: str) -> None:
+    text = f"{LINE}({name}::RF) -> (y::(Line) -> R) -> sum(x::Line, {name}(x)) + sum(x::Line, grad(y)(x)^2)"
+    for d in (cd.jvp(text), cd.hvp(text)):
+        names = [p.name for p in (*d.term.params, *d.term.body.params)]  # type: ignore[attr-defined]  # two maps
+        assert len(set(names)) == len(names) == 3
+        assert d.compile()
+
+
 @pytest.mark.parametrize("name", ["of the slope", "an action", "a length", "a plate", "with a value at an end"])
 def test_the_hessian_product_is_the_slope_of_the_gradient(name: str) -> None:
     text = f"{LINE}(y::(Line) -> R) -> {FUNCTIONALS[name]}"
@@ -99,6 +108,35 @@ def test_the_hessian_product_is_the_slope_of_the_gradient(name: str) -> None:
     ahead, behind = (f(Line=RULE, y=Y + sign * e * V) for sign in (1, -1))
     for a, b, product in zip(ahead, behind, found, strict=True):
         np.testing.assert_allclose(product, (a - b) / (2 * e), rtol=1e-5, atol=1e-6)
+
+
+WRITTEN_OUT = {
+    "of a square": "sum(x::Line, x * grad((r::Line) -> y(r)^2)(x))",
+    "of a definition": "begin\n u = (r::R) -> sin(y(r))\n sum(x::Line, grad(u)(x)^2)^2 end",
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN_OUT)
+def test_the_hessian_product_of_a_derivative_that_is_still_to_be_taken(name: str) -> None:
+    text = f"{LINE}(y::(Line) -> R) -> {WRITTEN_OUT[name]}"
+    f = cd.grad(text).compile()
+    e = 1e-4
+    found = cd.hvp(text).compile()(Line=RULE, y=Y, k=V)
+    ahead, behind = (f(Line=RULE, y=Y + sign * e * V) for sign in (1, -1))
+    for a, b, product in zip(ahead, behind, found, strict=True):
+        np.testing.assert_allclose(product, (np.asarray(a) - b) / (2 * e) + 0 * product, rtol=1e-5, atol=1e-6)
+
+
+def test_a_tangent_is_of_the_space_of_its_function() -> None:
+    d = cd.hvp(f"{LINE}{CLAMPED}(y::V) -> sum(x::Line, y(x)^4)")
+    assert (
+        str(d)
+        == f"""{LINE}@space V begin
+  type = (Line) -> R
+  fixed = true
+end
+(y::V, k::V) -> (x::Line) -> 12 * y(x)^2 * k(x)"""
+    )
 
 
 SEVERAL = {
@@ -193,3 +231,13 @@ def test_a_point_that_is_an_argument_is_a_number() -> None:
     d = cd.grad(LINE + CLAMPED + "(y::V) -> (x::Line) -> grad(y)(x)^2")
     found = d.compile()(x=0.4, y=Y)
     assert found == pytest.approx(2 * Y.deriv()(0.4) * Y.deriv(2)(0.4))
+
+
+def test_a_result_that_is_a_function_is_compared_as_a_whole_where_its_parts_differ() -> None:
+    """Values at the ends have names, which stand in the place of what they name."""
+    text = f"{LINE}(z::(Line) -> R) -> begin\n  E = sum(x::Line, sqrt(1 + (x - grad(z)(x))^2))\n  1 / (1 + E^2)\nend"
+    f = cd.grad(text).compile()
+    found = cd.hvp(text).compile()(Line=RULE, z=Y, k=V)
+    ahead, behind = (f(Line=RULE, z=Y + sign * 1e-4 * V) for sign in (1, -1))
+    for a, b, product in zip(ahead, behind, found, strict=True):
+        np.testing.assert_allclose(product, (a - b) / 2e-4, rtol=1e-5, atol=1e-6)

@@ -33,6 +33,9 @@ PROGRAMS = {
     "a double integral": LINE + "(a::R, b::R) -> sum((x::Line, y::Line), exp(a * x * y + b))",
     "inside of a function": LINE + "(a::RV) -> log(sum(x::Line, exp(sum(k, a(k) * x^(k + 1)))))",
     "in a sum over an index": LINE + "(a::RV) -> sum(i, sum(x::Line, cos(a(i) * x))^2)",
+    "a slope of a function of two places": LINE
+    + "(k::RO) -> (a::R) -> sum(x::Line, grad((r::R) -> k(x, r) * a * r)(x))",
+    "a slope of a polynomial": LINE + "(c::RV) -> sum(x::Line, grad((r::R) -> sum(n, c(n) * r^n) * r)(x))",
     "a definition": LINE + "(a::R) -> begin Z = sum(x::Line, exp(a * x)); Z^2 + 1 / Z end",
 }
 
@@ -100,6 +103,23 @@ def test_a_bound_of_many_digits_reads_back() -> None:
     )
     assert str(cd.simplified(str(d))) == str(d)
     assert "lower = 0.1234567890123456789012345678901234567891 end" in str(d)
+
+
+KERNEL = "(k::RO, f::RF) -> (y::(Line) -> R) -> "
+OVER_THE_LINE = {
+    "a kernel times the value": KERNEL + "sum(x::Line, f(y(x) * sum(s::Line, k(x, s) * y(s))))",
+    "a kernel times the slope": KERNEL + "sum(x::Line, f(grad(y)(x) * sum(s::Line, k(x, s) * grad(y)(s))))",
+    "a slope in a double integral": KERNEL + "sum((x::Line, s::Line), grad((s::R) -> k(s, x) * y(s))(s)^2)",
+    "a peak beside other terms": "(f::RF) -> sum(x::Line, f(x) * (f(x) + delta(x, 1/4, 1)))",
+}
+
+
+@pytest.mark.parametrize("name", OVER_THE_LINE)
+def test_an_integral_that_has_met_its_peaks_is_over_the_interval_again(name: str) -> None:
+    derive = cd.grad if "->" in OVER_THE_LINE[name].partition("->")[2] else cd.simplified
+    d = derive(LINE + OVER_THE_LINE[name])
+    assert "::R," not in str(d).splitlines()[-1] and "where" not in str(d)
+    assert "Line" in str(d.compile().source)
 
 
 def test_integrals_print_their_bounds() -> None:
@@ -210,6 +230,17 @@ def test_bounds_are_written_as_numbers_are() -> None:
 def test_a_rule_has_at_least_one_node() -> None:
     with pytest.raises(cd.ArrayError, match="whole number of nodes"):
         cd.quadrature.gauss(0)
+
+
+@pytest.mark.parametrize(
+    "unknowns", ["(y::RF, z::RF) -> sum(x::Line, y(x) * z(x))", "(y::RF, a::R) -> sum(x::Line, a * y(x))"]
+)
+def test_functions_of_the_real_line_in_a_tuple_have_no_code(unknowns: str) -> None:
+    with pytest.raises(cd.UnsupportedError, match="one of its items is a function of real numbers") as refusal:
+        cd.grad(LINE + unknowns).compile()
+    assert "wrt" in (refusal.value.remedy or "")
+    alone = cd.grad(LINE + unknowns, wrt="y").compile()
+    assert alone(x=0.5, **({"z": np.cos} if "z" in unknowns else {"a": 2.0}))
 
 
 def test_a_missing_rule_is_named_with_what_it_takes() -> None:

@@ -39,7 +39,7 @@ from combdiff.terms.terms import (
     sub,
     total,
 )
-from combdiff.terms.types import COMPLEX, REAL, SYMMETRIC, Domain, Index, Map, Symmetry
+from combdiff.terms.types import COMPLEX, REAL, SYMMETRIC, Domain, Index, Interval, Map, Number, Symmetry
 
 ZONE = "@domain BZ begin base = I; periodic = true end\n"
 HERMITIAN = "(A::CM) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j))"
@@ -214,6 +214,19 @@ def test_the_measure_of_a_delta_over_the_reals_is_what_evaluation_says() -> None
     (after,), _ = contract([before])
     assert np.isclose(evaluate(after, {y: 3.0}), evaluate(before, {y: 3.0}))  # type: ignore[arg-type]
     assert np.isclose(evaluate(after, {y: 3.0}), (3 / 4) ** 2 / 4)  # type: ignore[arg-type]
+
+
+def test_a_delta_in_one_term_of_an_integrand_fixes_that_term_alone() -> None:
+    x, f = (
+        fresh("x", Number(complex=False, interval=Interval("Line", Fraction(0), Fraction(1)))),
+        fresh("f", Map((REAL,), REAL)),
+    )
+    fixed = App(f, (number(Fraction(1, 4)),))
+    before = total([x], mul(App(f, (x,)), add(App(f, (x,)), delta(x, number(Fraction(1, 4)), App(f, (x,))))))
+    after = add(total([x], mul(App(f, (x,)), App(f, (x,)))), mul(fixed, fixed))
+    gate_for(before).same(before, after, "contract")
+    with pytest.raises(CheckError, match="contract changed the value"):
+        gate_for(before).same(before, mul(fixed, add(fixed, fixed)), "contract")
 
 
 def test_the_gate_names_the_stage_and_lets_equal_terms_pass() -> None:

@@ -257,3 +257,29 @@ def test_an_index_in_a_number_that_a_dirac_delta_compares_is_read_as_a_number(nu
     )
     assert cd.grad(text).check()
     assert cd.hvp(text).check()
+
+
+@pytest.mark.parametrize(
+    "result", ["((a, (a, 2)), 1)", "(((1, 2), (a, a)), a)", "((a, (a, 2), (3, (a, 5))), (a, (a, 7)))", "(1, (2, a))"]
+)
+def test_a_tuple_within_a_tuple_stays_one_wherever_it_stands(result: str) -> None:
+    assert str(cd.simplified(f"(a::R) -> {result}")) == f"(a::R) -> {result}"
+
+
+@pytest.mark.parametrize("place", ["0", "1/4", "a"])
+@pytest.mark.parametrize("line", ["R", "All"])
+def test_an_integral_meets_a_delta_at_any_place_beside_other_terms(place: str, line: str) -> None:
+    of = f"@domain All begin base = R end\n(f::RF, y::RF, a::R) -> sum(x::{line}, f(x) * (x + delta(x, {place}, y(x))))"
+    last = str(cd.simplified(of)).splitlines()[-1]
+    assert last == f"(f::RF, y::RF, a::R) -> sum(x::{line}, x * f(x)) + f({place}) * y({place})"
+
+
+@pytest.mark.parametrize("sides", ["2 - x, a", "2, x + a", "x + a, 2", "a + x, 2", "2 - a, x", "0, a - 2 + x"])
+def test_a_number_is_solved_for_on_whichever_side_it_is(sides: str) -> None:
+    d = cd.simplified(f"(f::RF, a::R) -> sum((x::R, t::R), delta({sides}, delta(f(x), t, t)))")
+    assert d.compile()(f=np.sin, a=0.3) == pytest.approx(np.sin(1.7))
+
+
+def test_a_sum_over_a_periodic_index_meets_a_delta_at_zero() -> None:
+    ring = "@domain Ring begin base = I; periodic = true end\n"
+    assert str(cd.simplified(ring + "(u::(Ring) -> C) -> sum(k::Ring, delta(k, 0, u(k)))")).endswith("-> u(0)")

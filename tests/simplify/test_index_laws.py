@@ -202,6 +202,36 @@ ARITHMETIC = (
         put(idle(multiset(Lin(), TWO_INDICES)), Lin()),
         unless={"no condition is idle": (Delta([Lin(), TWO_INDICES], X),)},
     ),
+    rewriting(
+        "a condition of one real number",
+        Delta([S, TWO_INDICES], X),
+        Delta([Lin((-1, S)), TWO_INDICES], X),
+        kind(s, "real"),
+        unless={
+            "it is an index": (kind(s, "plain"), Delta([S, TWO_INDICES], X)),
+            "no δ compares it": (kind(s, "real"), Delta([TWO_INDICES], S)),
+        },
+    ),
+    rewriting(
+        "a condition of one complex number",
+        Delta([S, TWO_INDICES], X),
+        Delta([Lin((-1, S)), TWO_INDICES], X),
+        kind(s, "dense"),
+        unless={
+            "it is an index": (kind(s, "plain"), Delta([S, TWO_INDICES], X)),
+            "no δ compares it": (kind(s, "dense"), Delta([TWO_INDICES], S)),
+        },
+    ),
+    rewriting(
+        "a condition of one periodic index",
+        Delta([I, TWO_INDICES], X),
+        Delta([Lin((-1, I)), TWO_INDICES], X),
+        kind(i, "periodic"),
+        unless={
+            "0 may be no value of the index": (kind(i, "plain"), Delta([I, TWO_INDICES], X)),
+            "no δ compares it": (kind(i, "periodic"), Delta([TWO_INDICES], I)),
+        },
+    ),
 )
 
 # --- a condition solved for an index --------------------------------------------------------------------------------

@@ -125,10 +125,12 @@ def check_supported(term: Term) -> None:
                     about=Mention("delta", called=True, beside=named_in(left.free | right.free)),
                     remedy="integrate over its variable, or use the formula",
                 )
-    params = result_of(term).params
-    for var in params:
+    result = result_of(term)
+    for var in result.params:
         _check_parameter(var)
-    _check_names(params)
+    _check_names(result.params)
+    for e in result.outputs:
+        _check_output(e)
 
 
 def _is_discrete(t: Term) -> bool:
@@ -149,6 +151,15 @@ def _check_parameter(var: Var) -> None:
                 about=Mention(var.name),
                 remedy="write its items as separate parameters",
             )
+
+
+def _check_output(e: Term) -> None:
+    if isinstance(e, Lam) and not all(isinstance(p.kind, Index) for p in e.params):
+        raise UnsupportedError(
+            "the result is a tuple, and one of its items is a function of real numbers, which no array holds",
+            about=Mention(e.params[0].name),
+            remedy="let the function be one on an interval (@domain), or give its unknown alone with wrt=…",
+        )
 
 
 def _check_names(params: Sequence[Var]) -> None:

@@ -10,7 +10,7 @@ conditions say that they are 0). Ends at which the values of a function are `fix
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -97,14 +97,14 @@ class Parts:
             body = substitute(body, {v: e})
         return Lam((*firsts, *taken.params[len(own) :]), body)
 
-    def tangent(self, taken: Lam) -> Lam:
+    def tangent(self, taken: Lam, around: Collection[str]) -> Lam:
         """The derivative of f along tangents, of that of the objective along tangents of all jets.
 
-        The tangent of y′ is d/dx of the tangent of y.
+        The tangent of y′ is d/dx of the tangent of y. The names `around` f are not given to tangents.
         """
         count = len(self.objective.params)
         firsts = [jet[0] for jet in self.jets]
-        names = cotangent_names(names_in(self.objective), len(firsts))
+        names = cotangent_names({*names_in(self.objective), *around}, len(firsts))
         tangents = [fresh(name, y.kind) for name, y in zip(names, firsts, strict=True)]
         back: dict[Var, Term] = {}
         for of_all, functions in ((taken.params[:count], firsts), (taken.params[count:], tangents)):

@@ -21,6 +21,7 @@ from combdiff.terms.terms import (
     add,
     apply,
     call,
+    children,
     conj,
     delta,
     indicator,
@@ -36,6 +37,9 @@ from combdiff.terms.terms import (
 
 if TYPE_CHECKING:
     from egglog.bindings import TermDag
+
+WHOLE = "tuple"
+"""The name of what holds a tuple that is the last item of a tuple."""
 
 
 class Reader:
@@ -127,6 +131,8 @@ class Reader:
                 return conj(self(a))
             case "Call", [f, a]:
                 inner = self(a)
+                if self._literal(f) == WHOLE:
+                    return inner
                 return call(str(self._literal(f)), *(inner.items if isinstance(inner, Tuple) else (inner,)))
             case "Ordered", [a, b, e]:
                 return indicator(self(a), self(b), self(e))
@@ -135,7 +141,8 @@ class Reader:
                 return reduced(kind, self(f)) if kind in REDUCTIONS else Diff(kind, self(f))
             case "Pair", [a, b]:
                 rest = self(b)
-                return Tuple((self(a), *(rest.items if isinstance(rest, Tuple) else (rest,))))
+                goes_on = isinstance(rest, Tuple) and self._application(b)[0] == "Pair"
+                return Tuple((self(a), *(children(rest) if goes_on else (rest,))))
             case "Item", [n, a]:
                 return proj(int(self._literal(n)), self(a))
         raise CheckError(f"a law left {name} standing, which is no term")

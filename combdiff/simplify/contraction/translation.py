@@ -11,7 +11,7 @@ from fractions import Fraction
 from operator import attrgetter
 from typing import TYPE_CHECKING, TypeGuard
 
-from combdiff.simplify.contraction.extraction import Reader
+from combdiff.simplify.contraction.extraction import WHOLE, Reader
 from combdiff.terms.branches import leaves_the_real_numbers
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
@@ -46,7 +46,7 @@ from combdiff.terms.terms import (
     subterms,
     terms_of,
 )
-from combdiff.terms.types import Domain, Index, Number, entry_range, is_complex
+from combdiff.terms.types import Domain, Index, Number, Product, entry_range, is_complex
 
 if TYPE_CHECKING:
     from egglog.bindings import TermDag
@@ -195,6 +195,9 @@ class Translation:
                 return f'(Derivative "{kind}" {self.write(of, scope)})'
             case Tuple(items):
                 text = self.write(items[-1], scope)
+                if isinstance(items[-1].type, Product):
+                    # the tuple would else go on with the items of its last one
+                    text = f'(Call "{WHOLE}" {text})'
                 for item in reversed(items[:-1]):
                     text = f"(Pair {self.write(item, scope)} {text})"
                 return text
@@ -309,6 +312,6 @@ def _solvable_kind(v: Var, body: Term, read: Collection[Domain]) -> str:
 
 
 def _stands_bare(v: Var, d: Delta) -> bool:
-    sides = add(d.left, mul(number(-1), d.right))
+    sides = add(d.left, *(mul(number(-1), u) for u in terms_of(d.right)))
     parts = [split_coefficient(u) for u in terms_of(sides)]
     return all((u == v and not c.imag) or v not in u.free for c, u in parts)
