@@ -60,11 +60,28 @@ def with_rules(t: Term) -> Term:
     >>> print(with_rules(Lam((a,), total([x], power(x, a)))).params[0].name)
     Line
     """
+    t = _with_points(t)
     intervals = list(dict.fromkeys(_intervals(t)))
     if not intervals:
         return t
     _check_names(t, intervals)
     return _below_arguments(t, tuple(map(rule, intervals)))
+
+
+def _with_points(t: Term) -> Term:
+    """A result with functions on intervals as maps of their points, z′ as x ↦ z′(x)."""
+    match t:
+        case Lam(params, body):
+            return Lam(params, _with_points(body))
+        case Let(bindings, body):
+            return let(bindings, _with_points(body))
+        case Tuple(items):
+            return Tuple(tuple(map(_with_points, items)))
+    kind = t.type
+    if not isinstance(kind, Map) or not any(interval_of(p) is not None for p in kind.params):
+        return t
+    own = tuple(fresh("x", p) for p in kind.params)
+    return Lam(own, App(t, own))
 
 
 def _intervals(t: Term) -> Iterator[Interval]:
