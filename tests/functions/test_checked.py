@@ -28,6 +28,9 @@ PROGRAMS = [
     "(f::Q) -> sum(x::Line, x * grad(grad(f))(x)^2)",
     "(f::G) -> sum(x::Far, grad(f)(x)^2 + f(x)^4)",
     "(f::Z) -> sum(x::Line, abs2(f(x))^2)",
+    "(f::Q, g::F) -> -sum(x::Line, grad(f)(x) * g(x))",
+    "(g::F) -> (f::F) -> sum(x::Line, f(x) * g(x))",
+    "(f::F) -> begin g = (x::Line) -> sin(f(x)); h = (x::Line) -> g(x)^2 + g(x); sum(x::Line, h(x) * h(x)) end",
     "(A::RV) -> (f::F) -> sum((i, x::Line), exp(A(i) * f(x)))",
     "(k::RF) -> (f::F) -> sum((x::Line, y::Line), f(x) * k(x - y) * f(y))",
 ]

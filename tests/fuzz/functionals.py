@@ -328,7 +328,7 @@ class Examined:
             yield from self.peaked(d, parts)
         if found is not None and self.turn(4, 2):
             yield from self.evaluated(d)
-        if not self.program.unknowns and self.turn(2, 1) and nested(self.program.body) < 2:
+        if not any(u.whole for u in self.program.unknowns) and self.turn(2, 1) and nested(self.program.body) < 2:
             report = d.check()
             if not report:
                 yield f"check: {report}"
