@@ -31,6 +31,7 @@ def runge_kutta(x: Any, steps: int) -> Any:
     return y
 
 
+@pytest.mark.slow
 def test_the_ode_is_solved_and_differentiated() -> None:
     x, k = np.array([0.7, 1.2, 0.4, 0.9]), np.array([0.0, 0.0, 0.0, 1.0])
     np.testing.assert_allclose(cd.simplified(text("ode")).compile()(x, s=3), runge_kutta(x, 3), rtol=1e-13)

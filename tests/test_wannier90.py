@@ -63,6 +63,7 @@ def filled(mesh: tuple[int, int, int], axes: tuple[int, ...] = (0, 1, 2)) -> lis
     return [tuple(point[axes.index(axis)] for axis in range(3)) for point in points]
 
 
+@pytest.mark.slow
 @given(
     mesh=st.tuples(*[st.integers(1, 4)] * 3),
     axes=st.permutations(range(3)),

@@ -69,6 +69,7 @@ def planned(d: cd.Derivation, T: int, checkpoint: bool = True) -> Plan:
     return d.plan(value=True, checkpoint=checkpoint, x=(T, 3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_numbers_are_those_of_all_states(name: str) -> None:
     program, shapes = PROGRAMS[name]
@@ -101,6 +102,7 @@ def test_the_plan_is_sound_and_is_read_back(name: str) -> None:
     assert text(read(text(plan))) == text(plan)
 
 
+@pytest.mark.slow
 def test_a_limit_of_memory_takes_checkpoints() -> None:
     d = cd.grad(NETWORK)
     x, W = data(("Tn", "nn"), 20_000)

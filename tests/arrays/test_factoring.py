@@ -142,6 +142,7 @@ def test_the_verifier_sees_systems_that_do_not_fit(line: str, said: str) -> None
         verify(plan)
 
 
+@pytest.mark.slow
 def test_a_list_of_offsets_that_a_matrix_reads_is_an_argument() -> None:
     text = """
         @domain Ring begin base = I; list = true; symmetric = true end

@@ -87,6 +87,7 @@ def test_coulomb_and_exchange_are_one_loop() -> None:
     np.testing.assert_allclose(gradient, 4 * F @ C)
 
 
+@pytest.mark.slow
 def test_a_plan_shows_its_loops() -> None:
     plan = cd.grad(RHF).plan(V=(40,) * 4, C=(40, 3))
     assert "loop over 40 values, one at a time: #2, #3, #4" in str(plan)

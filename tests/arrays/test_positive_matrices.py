@@ -59,6 +59,7 @@ def test_value_and_gradient_take_one_factor_of_cholesky(name: str) -> None:
     assert "Cholesky" in str(d.plan(value=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", POSITIVE)
 def test_derivatives_are_right(name: str) -> None:
     assert cd.grad(POSITIVE[name]).check()
@@ -136,6 +137,7 @@ def test_the_libraries_agree(text: str, library: Numbers) -> None:
         np.testing.assert_allclose(library.back(f), expected, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_matrix_that_is_not_positive_definite_is_named_with_its_step() -> None:
     f = cd.grad(DECLARED).compile(value=True)
     said = r"K is not positive definite, in the step t1 = cholesky\(K, 'K'\)"

@@ -62,6 +62,7 @@ def networks(draw: st.DrawFn) -> tuple[list[Factor], tuple[int, ...]]:
     return rows, tuple(draw(st.lists(st.sampled_from(used), max_size=2, unique=True)))
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(networks())
 def test_a_contraction_is_found_under_other_names_in_another_order_and_conjugated(

@@ -109,6 +109,7 @@ def descent(a: float) -> float:
     return w
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slope", ["grad(cost)(w)", "jvp(cost)(w, 1)"])
 def test_descent_over_a_loop_that_stops_early_is_that_of_python(slope: str) -> None:
     f = cd.simplified(DESCENT.replace("SLOPE", slope)).compile()
@@ -127,6 +128,7 @@ def test_a_derivative_that_a_condition_leaves_out_never_matters() -> None:
     np.testing.assert_allclose(f(x), 1 + 2 * 0.7 + 2 * 1.3, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_code_leaves_a_loop_that_stops_and_stores_the_states_of_later_steps() -> None:
     d = cd.grad(
         "(x::RV) -> begin y = iterate((y, t) -> i -> y(i) / 2 + x(i), x, 40, y -> norm(y) < 3); sum(i, y(i)^3) end"

@@ -136,6 +136,7 @@ def test_every_function_is_finite_with_its_slope_at_the_safe_argument(name: str,
                 assert np.isfinite(evaluate(u, {t: value})).all()
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(["square", "abs", "i", "two", "sqrt", "cosh"]), min_size=1, max_size=4), st.data())
 def test_a_sign_that_is_known_is_the_sign_of_the_value(parts: list[str], data: st.DataObject) -> None:
     made = {"square": power(x, TWO), "abs": call("abs", y), "i": i, "two": TWO, "cosh": call("cosh", y)}
@@ -239,6 +240,7 @@ def test_one_condition_implies_another() -> None:
     assert form_of(Condition(p, q)) is None, "arithmetic that wraps is no order"
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_a_union_of_guards_holds_where_one_of_them_does(data: st.DataObject) -> None:
     guards = data.draw(st.lists(conditions(N, (i, j)), min_size=1, max_size=3))

@@ -63,6 +63,7 @@ def test_the_pair_of_a_complex_variable_gives_every_slope(name: str) -> None:
         assert np.allclose(first @ k + second @ k.conj(), expected, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_the_second_of_the_pair_is_left_out_only_where_it_is_zero() -> None:
     A, x = np.array([[1.0 + 1j, 2.0], [0.5, -1j]]), np.array([0.3 - 1j, 2.0 + 0.5j])
     assert [name for name, (text, _) in MAPS.items() if not isinstance(cd.jacobian(text).compile()(A, x), tuple)] == [

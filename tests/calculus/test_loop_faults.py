@@ -33,6 +33,7 @@ BEGINNINGS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BEGINNINGS)
 def test_libraries_agree_on_loops_that_begin_with_a_number(name: str, library: Numbers) -> None:
     if library.name == "dask":
@@ -41,6 +42,7 @@ def test_libraries_agree_on_loops_that_begin_with_a_number(name: str, library: N
         assert_libraries_agree(cd.grad(BEGINNINGS[name]), library.name, [np.linspace(0.4, 1.1, n), np.array(0.7)])
 
 
+@pytest.mark.slow
 def test_jax_keeps_the_digits_of_a_loop_that_begins_with_zero() -> None:
     jax = pytest.importorskip("jax")
     jax.config.update("jax_enable_x64", True)
@@ -83,6 +85,7 @@ NESTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NESTED)
 def test_loops_in_loops_keep_their_own_definitions(name: str) -> None:
     text, objective = NESTED[name]
@@ -279,6 +282,7 @@ def test_a_loop_whose_states_no_machine_holds_is_refused_before_it_starts(steps:
         f(0.5, **given)
 
 
+@pytest.mark.slow
 def test_a_loop_of_many_steps_has_code() -> None:
     # beyond some size values are computed in blocks, which read what another loop stores
     d = cd.grad("(T::Int) -> (x::RV) -> sum(i, iterate((s, t) -> i -> sin(s(i)) * x(i), x, T)(i))")
@@ -313,6 +317,7 @@ def test_a_state_that_is_declared_complex_may_begin_with_a_real_number() -> None
         cd.grad("(x::CV{n}) -> abs2(iterate((s::R, t) -> s / 2 + x(t), 0, n))")
 
 
+@pytest.mark.slow
 def test_a_state_that_is_read_in_a_sum_costs_no_square_of_the_steps() -> None:
     text = """(x::RV{T}, y::RV{T}) -> (W::RM{n, n}, c::RV{n}) -> begin
   h = scan((h, t) -> i -> tanh(sum(j, W(i, j) * h(j)) + x(t)), i -> 0, T)
@@ -407,6 +412,7 @@ def test_a_state_that_begins_with_indices_is_a_tensor_of_numbers(name: str) -> N
     assert d.check()
 
 
+@pytest.mark.slow
 def test_a_state_that_is_read_whole_beside_one_that_stops_the_loop_is_lowered() -> None:
     text = (
         "@space T begin type = (N{N1}, N{N1}) -> R; symmetries = (((2, 1), :id),) end\n"

@@ -87,6 +87,7 @@ def given(text: str, n: int) -> list[Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_values_and_gradients_are_those_of_scipy(name: str) -> None:
     text, objective = ALL[name]
@@ -104,6 +105,7 @@ def test_values_and_gradients_are_those_of_scipy(name: str) -> None:
             np.testing.assert_allclose(gradient, slopes, rtol=1e-7, atol=1e-8 * (1 + largest))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_hessian_products_are_slopes_of_gradients(name: str) -> None:
     text, _ = ALL[name]
@@ -197,6 +199,7 @@ def test_results_read_back(text: str) -> None:
     assert str(cd.simplified(printed)) == printed
 
 
+@pytest.mark.slow
 def test_the_root_of_a_declared_matrix_comes_from_eigenvectors_that_are_found_once() -> None:
     source = cd.grad(ROOTS["inverse root"][0]).source(value=True, hvp=True)
     assert source.count("np.linalg.eigh(S)") == 1 and "hermitian_sqrtm_along(" in source

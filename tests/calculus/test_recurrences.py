@@ -234,6 +234,7 @@ def test_a_number_of_steps_is_given_at_the_call() -> None:
     assert f(2.0, T=1) == (2.0, 1.0)
 
 
+@pytest.mark.slow
 def test_jax_runs_one_scan_under_jit() -> None:
     jax = pytest.importorskip("jax")
     jax.config.update("jax_enable_x64", True)

@@ -116,6 +116,7 @@ def slope(f: Callable[[Any], Any], A: Any, k: Any, h: float = 1e-4) -> Any:
     return (8 * (f(A + h * k) - f(A - h * k)) - (f(A + 2 * h * k) - f(A - 2 * h * k))) / (12 * h)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_values_gradients_and_hessian_products(name: str) -> None:
     text, objective = ALL[name]
@@ -149,6 +150,7 @@ def test_the_meaning_is_that_of_the_code(name: str) -> None:
     np.testing.assert_allclose(meant(A), cd.grad(text).compile()(*others, A), rtol=1e-9, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_gradients_of_a_hermitian_matrix_are_hermitian() -> None:
     for name, (text, _) in ALL.items():
         if "Her" in text or "Sym" in text:
@@ -263,6 +265,7 @@ def test_no_tangent_of_a_single_singular_value_depends_on_the_choice_of_vectors(
     np.testing.assert_allclose(found, [np.nan, np.nan, Q[:, 2] @ k[:, 2]], atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", [(1, 1, 1, 1), (1, 1, 2, 3), (0.5, 2, 2, 2)])
 @pytest.mark.parametrize(
     "text",
@@ -418,6 +421,7 @@ def test_third_derivatives_of_eigenvalues_are_refused() -> None:
         cd.hvp("(A::Sym, K::Sym) -> sum(i, eigvals(A, K)(i)^2)")
 
 
+@pytest.mark.slow
 def test_one_factorisation_serves_value_gradient_and_hessian_product() -> None:
     for name, call in (("eigvals, power", "eigh("), ("svdvals, power", "= svd("), ("cholesky, squares", "= cholesky(")):
         assert cd.grad(ALL[name][0]).source(value=True, hvp=True).count(call) == 1, name

@@ -57,6 +57,7 @@ def test_images_are_those_of_any_image(generators: list[Move], other: Move) -> N
         assert there == set(found)
 
 
+@pytest.mark.slow
 @given(moves, moves)
 def test_moves_compose_as_symmetries_do(one: Move, other: Move) -> None:
     assert moved(symmetry_of(one).after(symmetry_of(other))) == one.after(other)

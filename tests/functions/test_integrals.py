@@ -275,6 +275,7 @@ def length(**given: Any) -> Any:
     return cd.grad(LINE + "(y::(Line) -> R) -> sum(x::Line, sqrt(1 + grad(y)(x)^2))").compile()(**given)
 
 
+@pytest.mark.slow
 def test_a_polynomial_and_a_tuple_of_functions_bring_their_derivatives() -> None:
     y, rule = Polynomial([1, 2, 3]), cd.quadrature.gauss(6)
     expected = length(Line=rule, grad_y=y.deriv(), grad_grad_y=y.deriv(2))

@@ -52,6 +52,7 @@ READ = """(x::RV{T}, y::RV{T}) -> (W::RM{n, n}, c::RV{n}) -> begin
 end"""
 
 
+@pytest.mark.slow
 def test_all_states_are_read_under_one_name() -> None:
     d = cd.grad(READ)
     text = d.latex(style="paper")
@@ -61,6 +62,7 @@ def test_all_states_are_read_under_one_name() -> None:
     assert d.check()
 
 
+@pytest.mark.slow
 def test_all_states_are_a_result() -> None:
     for body, shown in (("t -> h(t)^2", "t -> h(t)^2"), ("h", "h"), ("t -> h(t) + h(n)", "t -> h(t) + h(n)")):
         d = cd.simplified(f"(x::RV{{n}}) -> begin h = scan((s, t) -> s / 2 + x(t), 0, n); {body} end")

@@ -184,6 +184,7 @@ LOOPED = """(T::Int) -> (W::RM{n, n}, b::RV{n}) -> begin
 end"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 2, 3, 5])
 def test_layers_that_python_writes_are_the_loop_over_them(count: int) -> None:
     rng = np.random.default_rng(count)
@@ -240,11 +241,13 @@ def test_a_loop_whose_length_the_numbers_decide(bound: float) -> None:
 # --- appendix B: sharing --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_a_definition_shares_is_computed_once() -> None:
     d = checked("(x::RV) -> begin y = i -> exp(sin(x(i))); sum(i, y(i)^3) * sum(i, cos(y(i)) * y(i)) end")
     assert d.source(value=True).count("np.exp(") == 1
 
 
+@pytest.mark.slow
 def test_what_a_step_shares_is_computed_once_a_step() -> None:
     text = """(x::RV{n}) -> iterate((s, t) -> begin
   y = exp(sin(s) * x(t))

@@ -181,6 +181,7 @@ end"""
 """beta is of all rows of r, and looked up."""
 
 
+@pytest.mark.slow
 def test_what_is_looked_up_in_a_function_of_all_rows_is_stored_by_rows() -> None:
     """Its cotangent is a sum that lies on a diagonal, once it is contracted."""
     d = cd.jacobian(PER_CAMERA)

@@ -10,6 +10,7 @@ import combdiff as cd
 jax = pytest.importorskip("jax")
 
 
+@pytest.mark.slow
 def test_a_traced_array_may_stand_beside_one_that_is_not() -> None:
     jax.config.update("jax_enable_x64", True)
     f = cd.grad("(a::RV) -> (x::RV) -> sum(i, a(i) * x(i)^3)").compile("jax")

@@ -107,6 +107,7 @@ def mark(name: str, spin: str) -> list[pytest.MarkDecorator]:
 CASES = [pytest.param(n, s, marks=mark(n, s), id=f"{s}-{n}") for s in SPINS for n in ENERGIES]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "spin"), CASES)
 def test_energies_and_potentials_are_as_good_as_those_of_libxc(name: str, spin: str) -> None:
     count = 200 if name in QUICK else 60
