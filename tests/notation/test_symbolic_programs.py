@@ -14,7 +14,7 @@ from combdiff.derivation import Derivation
 from combdiff.language.printing.anchors import domains_of
 from combdiff.notation.symbolic import Equation, SymbolicResult
 from combdiff.terms.nodes import OF_MATRICES, PLACES
-from combdiff.terms.terms import Diff, Loop, Reduce, Term, Var, bound_by, subterms
+from combdiff.terms.terms import Delta, Diff, Loop, Reduce, Term, Var, bound_by, subterms
 from combdiff.terms.types import Domain, Map
 from tests.notation.page_reader import Values, expected, values_for
 from tests.notation.test_printed_forms import has_numbers, names_interval, small
@@ -71,6 +71,8 @@ def beyond(term: Term) -> bool:
     none = {"maximum", "minimum", "ties"} | PLACES | OF_MATRICES
     largest = any(isinstance(t, Reduce) and t.kind in none for t in subterms(term))
     loop = any(isinstance(t, Loop) for t in subterms(term))
+    if any(isinstance(t, Delta) and isinstance(t.left.type, Map) for t in subterms(term)):
+        return True
     if any(names_interval(v.kind) for v in variables):  # parts at ends are tuples
         return True
     return (
