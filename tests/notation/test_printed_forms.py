@@ -47,7 +47,7 @@ def names_interval(kind: Type) -> bool:
 
 
 def has_numbers(term: Term) -> bool:
-    """Whether arrays and numbers make a value: no ∫ is left, no function on an interval, no δ or linear map of those."""
+    """Whether arrays and numbers make a value: no ∫ is left, no function on an interval, no δ or linear map of such."""
     integral = any(isinstance(t, Sum) and any(isinstance(v.kind, Number) for v in t.indices) for t in subterms(term))
     linear = [v.kind for v in subterms(term) if isinstance(v, Var) and isinstance(v.kind, Map) and v.kind.linear]
     if any(isinstance(v, Var) and names_interval(v.kind) for t in subterms(term) for v in (t, *bound_by(t))):
