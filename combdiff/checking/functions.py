@@ -54,6 +54,10 @@ class Smooth:
         slope = self.polynomial.deriv()
         return Smooth(slope - Polynomial([0, 1]) * self.polynomial if self.decays else slope, self.decays)
 
+    def positive(self) -> Smooth:
+        """A function above 0, as densities are."""
+        return Smooth(self.polynomial**2 + 0.5, self.decays)
+
     def moved(self, direction: Smooth, h: float) -> Smooth:
         """The function and `h` times another one."""
         return Smooth(self.polynomial + h * direction.polynomial, self.decays)

@@ -325,6 +325,8 @@ def _sample(
 
 def _positive(kind: Type, value: Value, at_most: float) -> Value:
     """Positive numbers instead of real ones; an array with declared symmetries keeps what it has."""
+    if isinstance(value, Smooth) and not is_complex(kind):
+        return value.positive()
     if is_complex(kind) or is_discrete(kind) or (isinstance(kind, Map) and kind.symmetries):
         return value
     if not isinstance(value, np.ndarray | int | float):

@@ -52,6 +52,16 @@ def test_second_variations_and_tangents_of_a_functional_are_checked(program: str
     assert "finite differences" in {f.what for f in report.findings}
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_functions_that_a_logarithm_takes_are_positive(seed: int) -> None:
+    d = cd.grad(
+        SPACES
+        + "(f::F, g::F, h::F, p::F) -> sum(x::Line, f(x) * log(f(x)) + g(x)^(5/3) + log(h(x) / g(x)) + sqrt(p(x)))"
+    )
+    assert "finite differences" in {f.what for f in d.check(seed).findings}
+    assert d.check(seed)
+
+
 def test_a_wrong_derivative_by_a_function_is_noticed() -> None:
     d = cd.grad(SPACES + "(f::F) -> sum(x::Line, x * grad(f)(x)^2)")
 

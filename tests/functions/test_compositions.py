@@ -116,3 +116,17 @@ def test_a_function_at_a_moving_place_is_not_read_as_an_array() -> None:
     np.testing.assert_allclose(bulk, 1.5 * np.exp(F(x)), rtol=1e-12)
     assert (lower, upper) == pytest.approx((1, 0))
     assert by_a == pytest.approx(float(np.polynomial.legendre.leggauss(30)[1] @ np.exp(F(x))) / 2)
+
+
+JUMPING = [
+    "(c::RV) -> (f::F) -> sum(x::Line, maximum(i, c(i) * f(x)))",
+    "(f::F) -> sum(x::Line, abs(f(x) - x))",
+    "(f::F, g::F) -> sum(x::Line, atan2(f(x), g(x)))",
+]
+
+
+@pytest.mark.parametrize("program", JUMPING)
+def test_the_second_variation_of_what_has_kinks_is_refused(program: str) -> None:
+    """The slope jumps at a place that moves with f, which leaves a δ; as arrays it would be 0 on either side."""
+    with pytest.raises(cd.UnsupportedError, match=r"jump|changes its sign"):
+        cd.hvp(LINE + program)

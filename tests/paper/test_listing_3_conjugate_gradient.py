@@ -83,8 +83,8 @@ def test_eq_49_as_numbers(seed, size):
     oracle.agrees_with_differences(t)
 
 
-@pytest.mark.parametrize("seed", oracle.SEEDS)
-def test_eq_50_and_51_the_step_sizes_of_conjugate_gradients_are_stationary(seed):
+def a_step(seed):
+    """A, r, p, b, x and the step sizes of a step of conjugate gradients, where r is orthogonal to p."""
     rng = np.random.default_rng(seed)
     root = rng.standard_normal((4, 4))
     a, b, x, p = root @ root.T + np.eye(4), rng.standard_normal(4), rng.standard_normal(4), rng.standard_normal(4)
@@ -93,6 +93,12 @@ def test_eq_50_and_51_the_step_sizes_of_conjugate_gradients_are_stationary(seed)
     beta = -(r @ a @ p) / (p @ a @ p)
     step = r + beta * p
     alpha = -(r @ r) / (step @ a @ step)
+    return a, r, p, b, x, alpha, beta
+
+
+@pytest.mark.parametrize("seed", oracle.SEEDS)
+def test_eq_50_and_51_the_step_sizes_of_conjugate_gradients_are_stationary(seed):
+    a, r, p, b, x, alpha, beta = a_step(seed)
     oracle.close(gradient(TEXT).compile("numpy")(a, r, p, b, x, alpha, beta), (0.0, 0.0))
 
 
@@ -124,14 +130,7 @@ def test_eq_51_the_share_of_the_last_direction_is_solved_for():
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_eq_50_and_51_with_the_residual_orthogonal_to_the_last_direction(seed):
     """alpha = −rᵀr / pₖᵀ A pₖ and beta = −rᵀ A p / pᵀ A p: the paper has the other sign."""
-    rng = np.random.default_rng(seed)
-    root = rng.standard_normal((4, 4))
-    a, b, x, p = root @ root.T + np.eye(4), rng.standard_normal(4), rng.standard_normal(4), rng.standard_normal(4)
-    r = a @ x - b
-    p = p - r * (p @ r) / (r @ r)
-    beta = -(r @ a @ p) / (p @ a @ p)
-    step = r + beta * p
-    alpha = -(r @ r) / (step @ a @ step)
+    a, r, p, b, x, alpha, beta = a_step(seed)
     oracle.close(step_size("alpha", "beta").compile()(a, r, p, b, x, beta), alpha)
     for other in (alpha, 0.7):
         # whatever the step is, beta is the same

@@ -13,11 +13,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from combdiff.calculus.jumps.moving import may_jump
 from combdiff.terms.terms import (
     App,
     Call,
-    Delta,
-    Indicator,
     Lam,
     Let,
     Loop,
@@ -36,8 +35,6 @@ from combdiff.terms.terms import (
     total,
 )
 from combdiff.terms.types import REAL, Domain, Index, Map, Number, Type, interval_of, is_complex, is_real
-
-_JUMPING = frozenset({"sign", "floor", "ceil", "round"})
 
 
 @dataclass(slots=True)
@@ -81,8 +78,7 @@ def _is_of_points(kind: Type) -> bool:
 
 def _is_in_the_way(t: Term) -> bool:
     """What jumps; and phases, in which integrals over a line meet as sums over points do not."""
-    jumps = isinstance(t, Indicator | Delta | Loop) or (isinstance(t, Call) and t.primitive in _JUMPING)
-    return jumps or (isinstance(t, Call) and t.primitive == "exp" and is_complex(t.type))
+    return isinstance(t, Loop) or may_jump(t) or (isinstance(t, Call) and t.primitive == "exp" and is_complex(t.type))
 
 
 def _has_symmetries(v: Var) -> bool:

@@ -28,6 +28,7 @@ from combdiff.terms.terms import (
     Call,
     Const,
     Delta,
+    Indicator,
     Reduce,
     Term,
     Var,
@@ -81,6 +82,35 @@ def jumps(x: Var, params: Collection[Var], body: Term) -> tuple[Jump, ...]:
     return tuple(jump for jump in moving if jump is not None)
 
 
+def may_jump(u: Term) -> bool:
+    """Whether the outermost operation of a term jumps somewhere: a condition, a step, a cut, the place of a maximum.
+
+    >>> from combdiff.terms.terms import call
+    >>> from combdiff.terms.types import REAL
+    >>> x = fresh("x", REAL)
+    >>> may_jump(call("sign", x)), may_jump(call("floor", x)), may_jump(call("abs", x))
+    (True, True, False)
+    """
+    if isinstance(u, Call) and u.args != () and (u.primitive == "sign" or SCALAR_FUNCTIONS[u.primitive].steps):
+        return True
+    return isinstance(u, Indicator | Delta) or _crossing(u) != ZERO
+
+
+def _crossing(u: Term) -> Term:
+    """What crosses a branch cut, or changes which value is the largest, where u jumps; 0 if there is none."""
+    match u:
+        case Call("atan2", (over, of)):
+            return ZERO if isinstance(of, Const) and of.real > 0 else over
+        case Call("sqrt", (Call("complex", _),)):
+            return ZERO
+        case Call(name, (of,)) if of.type == COMPLEX and SCALAR_FUNCTIONS[name].has_cut:
+            return of
+        case Reduce("ties" | "argmax" | "argmin", of):
+            return of
+        case _:
+            return ZERO
+
+
 def _refuse_steps(x: Var, own: Collection[Var], body: Term) -> None:
     """What floor and its like do under an integral is not known: they jump at many places."""
     for u, moving in _parts(body, own):
@@ -95,17 +125,7 @@ def _refuse_steps(x: Var, own: Collection[Var], body: Term) -> None:
 def _refuse_cuts(x: Var, own: Collection[Var], body: Term) -> None:
     """Where an argument crosses a branch cut, and where another value becomes the largest, is not known."""
     for u, moving in _parts(body, own):
-        match u:
-            case Call("atan2", (over, of)):
-                crosses = over if over != ZERO and not (isinstance(of, Const) and of.real > 0) else ZERO
-            case Call("sqrt", (Call("complex", _),)):
-                continue
-            case Call(name, (of,)) if of.type == COMPLEX and SCALAR_FUNCTIONS[name].has_cut:
-                crosses = of
-            case Reduce("ties" | "argmax" | "argmin", of):
-                crosses = of
-            case _:
-                continue
+        crosses = _crossing(u)
         if x in crosses.free and not crosses.free.isdisjoint(moving):
             raise UnsupportedError(
                 f"{text(u)} may jump at places that move with {x.name}, under an integral over what it is of",
