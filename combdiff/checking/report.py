@@ -522,7 +522,10 @@ def _directions(
 ) -> list[Value]:
     """A direction for each unknown; a projected gradient is compared along what keeps the symmetry."""
     unknowns = d.objective.params
-    found = [(random_value if d.symmetric else direction_of)(x.kind, sizes, rng) for x in unknowns]
+    within = [d.symmetric and not is_on_interval(x.kind) for x in unknowns]
+    found = [
+        (random_value if keeps else direction_of)(x.kind, sizes, rng) for x, keeps in zip(unknowns, within, strict=True)
+    ]
     if not balanced:
         return found
     return [_balanced(dx, g, values[x]) for dx, g, x in zip(found, slopes, unknowns, strict=True)]

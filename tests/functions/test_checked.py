@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pytest
 
@@ -60,6 +61,12 @@ def test_functions_that_a_logarithm_takes_are_positive(seed: int) -> None:
     )
     assert "finite differences" in {f.what for f in d.check(seed).findings}
     assert d.check(seed)
+
+
+@pytest.mark.parametrize("options", [{"expand": True}, {"symmetric": True}, {"wrt": ["g"]}], ids=str)
+def test_every_way_to_derive_a_functional_is_checked(options: dict[str, Any]) -> None:
+    program = "(f::F, g::F) -> begin h = (x::Line) -> (f(x) + g(x))^2; sum(x::Line, h(x)^2 + exp(h(x))) end"
+    assert cd.grad(SPACES + program, **options).check()
 
 
 def test_a_wrong_derivative_by_a_function_is_noticed() -> None:
