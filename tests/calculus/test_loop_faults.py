@@ -72,6 +72,17 @@ def beside(x: Any) -> Any:
     return s
 
 
+def at_the_outer_number(x: Any) -> Any:
+    """The loop inside is read at the number of the loop around it, so that its adjoint compares the two numbers."""
+    s = 1.0
+    for a in range(len(x)):
+        states = [s]
+        for b in range(len(x)):
+            states.append(np.sin(states[-1]) * x[b] + a * b * x[a])
+        s = np.sin(states[a])
+    return s
+
+
 NESTED = {
     "three deep": (
         "(x::RV{n}) -> iterate((s, a) -> iterate((u, b) -> "
@@ -81,6 +92,10 @@ NESTED = {
     "read at a number of its own": (
         "(x::RV{n}) -> iterate((s, a) -> iterate((u, b) -> sin(u) * x(b), s, n) + x(a), 1, n)",
         beside,
+    ),
+    "read at the number of the loop around it": (
+        "(x::RV{n}) -> iterate((s, a) -> sin(scan((u, b) -> sin(u) * x(b) + a * b * x(a), s, n)(a)), 1, n)",
+        at_the_outer_number,
     ),
 }
 

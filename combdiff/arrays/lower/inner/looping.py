@@ -232,7 +232,7 @@ class Ahead:
     def _inner(self, loop: Loop) -> Term:
         """The step of a loop in this one, which is given what depends on the number of this step."""
         assert isinstance(loop.step, Lam), "a step is a map"
-        self.moving.update(loop.step.params)
+        self.moving.update(loop.step.params[:-1])
         step = self.step(loop.step.body)
         return Lam(loop.step.params, step)
 
