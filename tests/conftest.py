@@ -15,6 +15,18 @@ settings.register_profile("explore", deadline=None, max_examples=1000, print_blo
 settings.load_profile("steady")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of a `sampled` function the first row is quick, and the others are slow."""
+    seen: set[str] = set()
+    for item in items:
+        if item.get_closest_marker("sampled"):
+            function = item.nodeid.partition("[")[0]
+            if function in seen:
+                item.add_marker(pytest.mark.slow)
+            seen.add(function)
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Derivations that commands keep are not those of the person who runs the tests."""

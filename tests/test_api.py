@@ -117,6 +117,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("derivative", [cd.grad, cd.hvp])
 @pytest.mark.parametrize("names", NAMES, ids=lambda names: "-".join(names))
 def test_any_names_give_code_that_is_right(derivative, names, arrays):
@@ -134,6 +135,7 @@ def test_a_word_of_the_language_is_no_name(name):
         cd.grad(f"({name}::RV) -> sum(i, {name}(i)^2)")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", ["exp", "max", "round", "relu", "abs"])
 def test_a_name_hides_a_function_of_numbers(name):
     d = cd.grad(f"({name}::RV) -> (x::RV) -> sum(i, {name}(i)^2 * sin(x(i))^2)")

@@ -41,11 +41,13 @@ def test_emitted_code_and_its_peers_agree_on_every_row() -> None:
     assert len(re.findall(r"^  numpy ", done.stderr, re.MULTILINE)) >= len(rows)
 
 
+@pytest.mark.slow
 def test_a_contender_that_disagrees_is_noticed() -> None:
     done = python("-c", ALTERED)
     assert done.stdout.split() == ["noticed"] * 4, done.stderr
 
 
+@pytest.mark.slow
 def test_a_row_that_does_not_exist_is_an_error() -> None:
     done = python("-m", "benchmarks", "no such row", "--quick")
     assert done.returncode == 2

@@ -46,6 +46,7 @@ def test_a_steep_function_passes_on_whatever_is_drawn() -> None:
     assert all(d.check(seed) for seed in range(30))
 
 
+@pytest.mark.slow
 def test_loops_over_a_lattice_are_short() -> None:
     zone = "@domain G begin base = (I, I, I); periodic = true end\n"
     d = cd.grad(
@@ -107,6 +108,7 @@ def test_a_text_that_says_something_else_is_noticed(old: str, new: str, monkeypa
     assert [f.what for f in d.check().findings if not f.passed] == ["printed text"]
 
 
+@pytest.mark.slow
 def test_a_matrix_form_that_says_something_else_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     d = cd.grad("(A::RM) -> (x::RV) -> sum((i, j), x(i) * A(i, j) * x(j))")
     assert d.check()
@@ -192,6 +194,7 @@ def test_entries_beside_a_large_one_are_compared() -> None:
     assert not report.findings[0].passed and report.findings[1].passed
 
 
+@pytest.mark.slow
 def test_code_is_compared_entry_by_entry(monkeypatch: pytest.MonkeyPatch) -> None:
     """A large entry, and one that is infinite, hide no others."""
     d = cd.grad("(a::RV) -> (x::RV) -> sum(i, a(i) * x(i)) + 10^8 * x(0)")
@@ -303,6 +306,7 @@ def test_the_loops_of_a_check_are_short_whatever_a_result_sums_over() -> None:
     assert d.check()
 
 
+@pytest.mark.slow
 def test_no_slope_is_compared_where_the_function_is_nowhere_finite_nearby() -> None:
     """a^x of a negative a is real at the integers only; an entry on the diagonal of A is one, 0."""
     d = cd.grad(
@@ -327,6 +331,7 @@ def test_what_rounding_decides_is_not_held_against_a_derivation(text: str) -> No
         assert d.check(seed), "one value or the other is right"
 
 
+@pytest.mark.slow
 def test_what_rounding_does_not_decide_is() -> None:
     d = cd.grad("(x::RV{n}) -> (a::R) -> where(0 <= 1 + sum(i, x(i) - sum(j, x(j)) / sum(j::N{n}, 1)), a^2)")
     assert d.check()
@@ -356,6 +361,7 @@ def test_what_is_printed_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(read) == 1
 
 
+@pytest.mark.slow
 def test_slopes_of_a_gradient_are_of_a_form_that_nobody_reads() -> None:
     d = cd.hvp("(A::RM, x::RV) -> sum((i, j), A(i, j) * x(i) * x(j)^2)")
     assert "collect and name" in {step.name for step in d.gradient.steps} - {step.name for step in d.slopes.steps}

@@ -110,6 +110,7 @@ def test_code_with_products_is_that_of_the_python_interface(run, value):
     assert not value or found[0] == 9
 
 
+@pytest.mark.slow
 def test_the_expansion_that_was_asked_for_holds_for_products_too(run):
     out = run("grad", "-", "--format", "python", "--hvp", "--expand", text=CUBES)[1]
     assert out == cd.grad(CUBES, expand=True).source(hvp=True)
@@ -254,6 +255,7 @@ def test_a_stray_sign_in_a_very_long_line_is_in_sight(run):
     assert max(map(len, err.splitlines())) < 120
 
 
+@pytest.mark.slow
 def test_a_thousand_definitions_are_read():
     lines = [f"  a{n} = exp({f'a{n - 1}' if n else 'x'})" for n in range(1000)]
     program = infer(parse("\n".join(["(x::R) -> begin", *lines, "  a999", "end"])))
@@ -274,6 +276,7 @@ def test_a_file_that_cannot_be_read_is_named(run, file, reason):
     assert file in err and reason in err
 
 
+@pytest.mark.slow
 def test_a_file_name_that_is_no_text_is_still_told():
     out, err = shell("combdiff grad $'\\xff\\xfe'; echo $?")
     assert out == "2\n"
@@ -322,6 +325,7 @@ def test_help_lists_the_commands(run):
     assert all(word in out for word in COMMANDS)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_tells_what_every_option_is_for_with_an_example_that_runs(run, command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -345,6 +349,7 @@ def test_a_program_on_the_command_line(run):
     assert "no program is given" in refused(run("grad"))
 
 
+@pytest.mark.slow
 def test_several_programs_are_told_apart(run):
     status, out, _ = run("grad", QUADRATIC, "-e", SQUARES)
     assert status == 0
@@ -360,6 +365,7 @@ def test_a_result_is_written_to_a_file(run, tmp_path):
     assert "cannot write" in refused(run("grad", "-e", SQUARES, "-o", str(tmp_path / "none" / "x")))
 
 
+@pytest.mark.slow
 def test_one_module_for_several_programs(run, tmp_path):
     file, other = tmp_path / "gradients.py", tmp_path / "cubes-of-x.cd"
     other.write_text(CUBES, encoding="utf-8")
@@ -394,6 +400,7 @@ def test_functions_of_one_name_are_told_apart_in_a_module(run, backend):
         )
 
 
+@pytest.mark.slow
 def test_an_example_is_written_and_derived(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     status, out, _ = run("new", "hartree-fock")
@@ -409,6 +416,7 @@ def test_an_example_is_written_and_derived(run, tmp_path, monkeypatch):
         assert run("new", name, "-o", "-")[1].strip()
 
 
+@pytest.mark.slow
 def test_an_example_of_a_folder_is_written_to_a_file_beside(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     status, out, _ = run("new", "xc/unpolarised/pbe-x")

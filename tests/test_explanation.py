@@ -38,6 +38,7 @@ def test_a_nested_derivative_is_explained_and_checked(program, mode):
     assert d.check()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("program", OF_TENSORS.values(), ids=OF_TENSORS)
 def test_the_pullback_of_a_derivative_is_explained_and_checked(program):
     d = cd.pullback(program)
@@ -50,6 +51,7 @@ def test_the_combinators_are_those_of_the_inner_derivative_once_taken():
     assert combinator_form(d) == "x ↦ result = B (mul 2) (B (pow 3) I)"
 
 
+@pytest.mark.slow
 def test_the_value_beside_a_second_derivative_is_the_first():
     f = cd.grad("(a::R) -> grad(grad((x::R) -> a * x^3))").compile(value=True)
     assert f(2.0, 3.0) == pytest.approx((54.0, 36.0))
@@ -72,6 +74,7 @@ def test_a_map_that_no_gradient_is_taken_of_is_told_without_one(mode) -> None:
     assert explanation(cd.pullback(text)).splitlines()[1] == f"(A::RM) -> pullback({text.partition(' -> ')[2]})"
 
 
+@pytest.mark.slow
 def test_second_derivatives_are_told_of_the_map_that_was_written() -> None:
     text = "(x::RV) -> sum(i, x(i)^3)"
     assert explanation(cd.hessian(text)).splitlines()[1] == text

@@ -96,6 +96,7 @@ def circle(package: Path) -> list[str]:
     return []
 
 
+@pytest.mark.slow
 def test_no_import_points_upwards() -> None:
     assert upwards(PACKAGE) == []
 

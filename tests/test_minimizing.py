@@ -74,6 +74,7 @@ def test_minima(name: str, method: str) -> None:
             assert unknowns[0].shape == (2, 3) and abs(unknowns[1] - 1.5) < 1e-4 and p.fun(found.x) < 1e-7
 
 
+@pytest.mark.slow
 def test_least_squares_are_those_of_numpy() -> None:
     A, b = RNG.normal(size=(6, 3)), RNG.normal(size=6)
     p = cd.grad(LEAST_SQUARES[0]).problem(A=A, b=b, x=np.ones(3))
@@ -134,6 +135,7 @@ def test_a_wrong_problem_is_an_error(text: str, given: dict[str, object], error:
     assert caught.value.remedy
 
 
+@pytest.mark.slow
 def test_a_wrong_point_or_derivation_is_an_error() -> None:
     p = several()
     for wrong in (np.ones(3), np.ones((2, 2)), 1j * np.ones(4)):
@@ -159,6 +161,7 @@ def _hermitian(n: int, over_complex: bool, seed: int = 0) -> np.ndarray:
     return a + np.conj(a.T)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("over_complex", (False, True))
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (3, 1), (5, 2), (5, 5), (7, 3)])
 def test_orthonormal_columns_that_minimise_are_the_lowest_eigenvectors(n, m, over_complex) -> None:

@@ -35,6 +35,7 @@ def test_every_stage_is_announced() -> None:
     assert all(0 <= seconds < 60 for _, seconds in told)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("at", range(0, 60, 7))
 def test_a_derivation_that_is_stopped_anywhere_leaves_nothing_behind(at: int) -> None:
     calls = iter(range(10_000))

@@ -86,6 +86,7 @@ def test_few_names_are_public_and_all_exist() -> None:
     assert [name for name in combdiff.__all__ if not hasattr(combdiff, name)] == []
 
 
+@pytest.mark.slow
 def test_no_function_is_long() -> None:
     assert [line for path in SOURCES for line in long_functions(path)] == []
 
@@ -109,6 +110,7 @@ def test_a_command_of_the_readme_runs(arguments: tuple[str, ...]) -> None:
     assert fresh_python(code).strip()
 
 
+@pytest.mark.slow
 def test_the_tests_are_read_without_optional_libraries() -> None:
     """The README's test command installs none of them."""
     found = [

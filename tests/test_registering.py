@@ -26,6 +26,7 @@ def registered() -> None:
     bell()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("mode", [cd.grad, cd.pullback, cd.jvp, cd.hvp, cd.hessian, cd.jacobian, cd.simplified])
 def test_it_works_in_every_mode(mode: object) -> None:
     d = mode(TEXT)  # type: ignore[operator]
@@ -35,6 +36,7 @@ def test_it_works_in_every_mode(mode: object) -> None:
     assert str(pickle.loads(pickle.dumps(d))) == str(d)
 
 
+@pytest.mark.sampled
 def test_it_is_the_function_that_was_meant(library: Numbers) -> None:
     A, x = np.random.default_rng(0).normal(size=(3, 4)), np.random.default_rng(1).normal(size=4)
     gradient = cd.grad(TEXT).compile(library.name)(library.to(A), library.to(x))
@@ -42,6 +44,7 @@ def test_it_is_the_function_that_was_meant(library: Numbers) -> None:
     np.testing.assert_allclose(library.back(gradient), 2 * A.T @ (-u * np.exp(-(u**2) / 2)), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_it_works_in_threads() -> None:
     with ThreadPoolExecutor(4) as pool:
         assert len(set(pool.map(lambda _: (bell(), str(cd.hvp(TEXT)))[1], range(8)))) == 1
@@ -88,6 +91,7 @@ def test_what_is_right_can_be_registered(name: str, derivative: str, numpy: str)
     assert cd.grad(f"(x::R) -> {name}(x)").text
 
 
+@pytest.mark.slow
 def test_the_text_for_another_library_has_the_names_of_that_library() -> None:
     jax = pytest.importorskip("jax")
     jax.config.update("jax_enable_x64", True)

@@ -46,6 +46,7 @@ def test_a_definition_that_calls_another_kept_one_is_checked() -> None:
     assert cd.grad(text, keep=("f", "g")).check()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("text", ["(x::RV) -> sum(i, log(x(i)))", "(x::RV) -> sum(i, x(i)^(1/2))"])
 @pytest.mark.parametrize("seed", range(4))
 def test_functions_of_positive_numbers_are_checked_on_positive_numbers(text: str, seed: int) -> None:
@@ -69,6 +70,7 @@ def test_a_derivative_that_is_not_a_number_does_not_agree() -> None:
     assert not dataclasses.replace(d, term=lost).check()
 
 
+@pytest.mark.slow
 def test_a_report_says_why_code_was_not_compared() -> None:
     text = "(f::RO) -> (A::RM) -> (x::RV) -> sum(i, f(x(i), sum(j, A(i, j)*x(j))))"
     report = cd.grad(text).check()

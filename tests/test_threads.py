@@ -258,6 +258,7 @@ def _product(a: np.ndarray, x: np.ndarray, k: np.ndarray) -> np.ndarray:
     return 4 * k * (a @ x**2) + 8 * x * (a @ (x * k))
 
 
+@pytest.mark.slow
 def test_a_compiled_function_may_be_called_by_threads_at_once() -> None:
     f = cd.grad(QUARTIC).compile(value=True)
 

@@ -81,6 +81,7 @@ def test_the_numbers_are_those_of_all_states(name: str) -> None:
             np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_the_states_in_memory_grow_with_the_root_of_the_steps() -> None:
     d = cd.grad(NETWORK)
     few, many = (peak(planned(d, T)).bytes for T in (2_500, 250_000))
@@ -95,6 +96,7 @@ def test_every_loop_has_checkpoints_in_the_order_of_the_program() -> None:
     assert len(kept) == 2
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_plan_is_sound_and_is_read_back(name: str) -> None:
     plan = with_checkpoints(cd.grad(PROGRAMS[name][0]).plan(value=True))
@@ -123,6 +125,7 @@ def test_what_does_not_go_with_checkpoints_is_refused(options: dict[str, bool]) 
         cd.grad(NETWORK).compile(checkpoint=True, **options)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("backend", ["jax", "dask"])
 def test_libraries_without_loops_of_python_are_refused(backend: str) -> None:
     pytest.importorskip(backend)

@@ -37,6 +37,7 @@ def lines(text: str) -> list[str]:
     return [line.strip() for line in cd.grad(text).source().split('"""')[2].splitlines() if line.strip()]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("program", [program for program, code in CODE.items() if code])
 def test_each_condition_is_compared_once(program: str) -> None:
     assert lines(program) == CODE[program]
@@ -60,6 +61,7 @@ def arguments(program: str) -> list[np.ndarray]:
     return [*scalars, np.float64(0.25) if program.startswith("(x::R)") else POINTS]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("program", CODE)
 def test_the_gradient_is_the_difference_of_the_values(program: str) -> None:
     d = cd.grad(program)

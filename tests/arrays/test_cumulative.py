@@ -104,6 +104,7 @@ MASKED = (
 )
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", sorted(SUMS.keys() - MASKED))
 def test_no_mask_over_two_indices_is_made(name: str) -> None:
     text = SUMS[name]
@@ -120,12 +121,14 @@ COX = """(X::RM, c::RV) -> (w::RV) -> begin
 end"""
 
 
+@pytest.mark.slow
 def test_a_partial_likelihood_reads_as_by_hand() -> None:
     code = cd.grad(COX).source(value=True)
     assert "u1 = v[::-1].cumsum(axis=0)[::-1]\n" in code
     assert "return c @ (s - np.log(u1)), (c - v * (c / u1).cumsum(axis=0)) @ X" in code
 
 
+@pytest.mark.slow
 def test_few_columns_against_many_indices_decide() -> None:
     text = """(q::RM, k::RM, v::RM) -> sum((t, d), sum((s, a), indicator(s, t, q(t, a) * k(s, a) * v(s, d)))^2)"""
     d = cd.grad(text)
@@ -134,6 +137,7 @@ def test_few_columns_against_many_indices_decide() -> None:
     assert not any(isinstance(s.op, ops.CumulativeSum) for s in short.steps)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("n", [1, 2, 3, 7])
 def test_a_factor_of_no_index_stays_under_the_condition_that_it_stands_under(n: int) -> None:
     running = "sum(j, j <= i, where(y(j) <= 0, s * x(j) / sum(k, 0 < k, y(k))))"
@@ -156,6 +160,7 @@ def test_what_is_beyond_an_index_may_be_no_number(missing: float) -> None:
     assert value == 8 and np.array_equal(gradient, [5.0, 3.0, 0.0])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("backend", ["cupy", "jax", "torch", "dask"])
 def test_every_library_has_cumulative_sums(backend: str) -> None:
     code = cd.grad(SUMS["along one axis"]).source(backend, value=True)

@@ -51,6 +51,7 @@ def test_what_is_multiplied_out_has_the_same_value(program: str, n: int, mode: s
     verify(d.plan(distances="expanded"))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_no_array_of_all_differences_is_made(program: str) -> None:
     d = cd.grad(PROGRAMS[program])
@@ -61,12 +62,14 @@ def test_no_array_of_all_differences_is_made(program: str) -> None:
     assert shown == [3, 2]
 
 
+@pytest.mark.slow
 def test_gravity_is_what_an_expert_writes() -> None:
     source = cd.grad(GRAVITY).source(value=True, distances="expanded", x=(500, 3))
     assert "x @ x.T" in source and "[:, :, None]" not in source
     assert "[:, :, None]" in cd.grad(GRAVITY).source(value=True, x=(500, 3))
 
 
+@pytest.mark.slow
 def test_the_hessian_product_next_to_a_gradient_is_multiplied_out_too() -> None:
     d = cd.grad(PROGRAMS["two sets of points"])
     x, y, k = (np.random.default_rng(n).normal(size=(6, 3)) for n in range(3))
@@ -77,6 +80,7 @@ def test_the_hessian_product_next_to_a_gradient_is_multiplied_out_too() -> None:
     assert "y @" in g.source or "@ y.T" in g.source
 
 
+@pytest.mark.slow
 def test_a_sum_with_an_array_of_its_own_size_is_left_as_it_is() -> None:
     text = "(A::RM, b::RV) -> (x::RV) -> sum(i, tanh(sum(j, (A(i, j) + b(j)) * x(j))))"
     assert cd.grad(text).source(distances="expanded") == cd.grad(text).source()

@@ -125,6 +125,7 @@ def test_a_part_that_has_a_fixed_axis_is_refused() -> None:
         verify(read(wrong))
 
 
+@pytest.mark.slow
 def test_a_loop_over_what_is_not_constant_writes_into_each_part() -> None:
     program = "(W::RM) -> pullback((X::RM) -> sum(i, exp(X(i, 0) * W(i, 1)) * sin(X(i, 1) + X(i, 2) * W(i, 0))))"
     d = cd.grad(program)

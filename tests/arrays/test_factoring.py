@@ -49,6 +49,7 @@ def test_value_and_gradient_of_a_system_factorise_once(name: str) -> None:
     assert factorisations(cd.hvp(ALL[name])) == ["factors"]
 
 
+@pytest.mark.slow
 def test_one_system_is_solved_as_it_is() -> None:
     d = cd.grad("(A::Sym) -> (b::RV) -> sum(i, inverse((v::RV) -> i -> sum(j, A(i, j) * v(j)))(b)(i) * b(i))")
     assert factorisations(d, value=True) == ["solve"] and d.check()
@@ -61,6 +62,7 @@ def test_results_are_right(name: str) -> None:
     assert cd.hvp(ALL[name]).check()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("n", [1, 2, 3, 7])
 def test_value_and_gradient_are_those_of_two_solutions(n: int) -> None:
     rng = np.random.default_rng(n)
@@ -73,6 +75,7 @@ def test_value_and_gradient_are_those_of_two_solutions(n: int) -> None:
     np.testing.assert_allclose(by_b, y, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_a_singular_matrix_is_told() -> None:
     with pytest.raises(ArrayError, match=r"no unique solution.*Singular"):
@@ -106,6 +109,7 @@ return (x, y)
 """
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", ["real", "complex"])
 @pytest.mark.parametrize("backend", ["numpy", "jax", "torch"])
 def test_a_positive_matrix_has_one_factor(backend: str, kind: str) -> None:

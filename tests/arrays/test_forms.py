@@ -125,6 +125,7 @@ def test_what_was_run_for_other_sizes_does_not_matter(text: str) -> None:
     assert [str(forms.plan(sizes)) for sizes in (*rows, *rows)] == [*alone, *alone]
 
 
+@pytest.mark.slow
 def test_a_value_whose_terms_cancel_may_be_shared() -> None:
     """Residuals of a mean add up to 0, which is seen where their sum is written."""
     text = (
@@ -137,6 +138,7 @@ def test_a_value_whose_terms_cancel_may_be_shared() -> None:
     np.testing.assert_allclose(product(np.ones((3, 2))), 0, atol=1e-12)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
 @pytest.mark.parametrize("function", ["sqrt", "log"])
 def test_what_is_real_by_its_symmetry_alone_keeps_its_complex_type(function: str, n: int) -> None:
@@ -170,6 +172,7 @@ def test_the_real_part_of_a_sum_that_is_real_anyway_is_taken_last(norm: str, out
     assert d.check()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 7])
 def test_an_index_given_to_a_function_of_numbers_wraps_round_first(n: int) -> None:
     # rho(i + 2) is f of (i + 2) mod n, and f(i + 2) is not

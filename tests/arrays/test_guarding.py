@@ -32,6 +32,7 @@ def test_the_argument_is_replaced_as_well_as_the_result() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_definition_under_a_guard_is_computed_with_safe_arguments_once() -> None:
     text = f"(x::RM) -> begin; {R}\nsum((i, j), indicator(i + 1, j, 1 / r(i, j))); end"
     assert lines(text) == [
@@ -45,6 +46,7 @@ def test_a_definition_under_a_guard_is_computed_with_safe_arguments_once() -> No
     ]
 
 
+@pytest.mark.slow
 def test_what_is_finite_gets_no_safe_argument_and_is_masked_where_it_is_smallest() -> None:
     text = "(A::RM) -> (x::RV) -> sum((i, j), indicator(i, j, A(i, j) * sin(x(j)) / (1 + x(i)^2)))"
     code = "\n".join(lines(text))
@@ -158,6 +160,7 @@ def test_jax_differentiates_through_the_guard(name: str) -> None:
     np.testing.assert_allclose(jax.grad(lambda x: of_jax(x)[0].real)(np.array(data)), gradient, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_function_of_the_user_sees_safe_arguments() -> None:
     seen = []
 
@@ -187,6 +190,7 @@ def test_a_packed_tensor_under_a_guard() -> None:
         np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_periodic_indices_are_compared_as_they_stand() -> None:
     zone = "@domain Z begin base = I; periodic = true end\n"
     text = zone + "(u::(Z) -> R) -> sum((k::Z, q::Z), indicator(k, q, delta(q, k + 1, 1 / (u(q) - u(k)))))"
@@ -249,6 +253,7 @@ def test_data_that_a_condition_excludes_may_be_no_number(missing: float) -> None
     assert value == 9.25 and np.array_equal(gradient, [-1.0, 0.0, 6.0])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
 def test_missing_entries_of_a_matrix_are_left_out_of_its_factors(n: int) -> None:
     rng = np.random.default_rng(n)
@@ -262,6 +267,7 @@ def test_missing_entries_of_a_matrix_are_left_out_of_its_factors(n: int) -> None
     assert np.allclose(by_U, -2 * R @ V) and np.allclose(by_V, -2 * R.T @ U)
 
 
+@pytest.mark.slow
 def test_a_definition_that_both_branches_use_is_not_guarded() -> None:
     text = "(y::RV, w::RV) -> (x::RV) -> begin l = i -> log(x(i)); sum(i, where(y(i) == 0, l(i) * w(i), l(i)^2)); end"
     code = cd.grad(text).compile(value=True)

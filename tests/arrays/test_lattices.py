@@ -85,6 +85,7 @@ def test_an_array_and_a_list_of_one_name_are_told_apart() -> None:
     assert np.allclose(f(u, X_offsets=[1, -1]), walked(np.ones(2), u, np.array([[1], [-1]])))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -278,6 +279,7 @@ READ_AT_POINTS = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", READ_AT_POINTS)
 def test_entries_and_extrema_are_read_at_points(name: str) -> None:
     text, meant = READ_AT_POINTS[name]

@@ -24,6 +24,7 @@ def test_differences_of_all_pairs_lie_in_the_order_of_their_axes() -> None:
     assert scope["t"].flags.c_contiguous  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_what_is_as_large_as_the_result_is_not_copied() -> None:
     for program in (
         "(A::RM, B::RM) -> sum((i, j), exp(A(i, j) * B(j, i)))",
@@ -34,6 +35,7 @@ def test_what_is_as_large_as_the_result_is_not_copied() -> None:
         assert not any(isinstance(s.op, ops.LaidOut) for s in cd.grad(program).plan().steps), program
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("sizes", [(1, 1), (2, 5), (7, 3)])
 def test_values_stay(sizes: tuple[int, int], library: Numbers, monkeypatch: pytest.MonkeyPatch) -> None:
     n, m = sizes

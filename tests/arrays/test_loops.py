@@ -74,6 +74,7 @@ def symmetric_integrals(n: int, rng: np.random.Generator) -> npt.NDArray[np.floa
     return np.asarray(v + v.transpose(2, 3, 0, 1))
 
 
+@pytest.mark.slow
 def test_coulomb_and_exchange_are_one_loop() -> None:
     rng = np.random.default_rng(1)
     V, C = symmetric_integrals(5, rng), rng.normal(size=(5, 2))
@@ -113,6 +114,7 @@ def test_no_copy_of_a_large_array() -> None:
         assert peak < V.nbytes / 8
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("sizes", [(1, 1, 1, 1), (0, 2, 3, 2), (4, 3, 5, 2), (3, 0, 2, 2), (2, 3, 4, 0)])
 @pytest.mark.parametrize("layout", ["C", "F", "view"])
 def test_a_residual_is_contracted_as_it_lies(sizes: tuple[int, int, int, int], layout: str) -> None:
@@ -329,6 +331,7 @@ CONJUGATED = """@domain Z begin base = (I, I, I); periodic = true end
 (A::(Z, Z) -> C) -> sum((i, j), A(i, j) * (A(-i, j) * A(j, i)))"""
 
 
+@pytest.mark.slow
 def test_what_a_loop_reads_is_there_and_nothing_else_is_made() -> None:
     """A loop that needs A(−i, j)* slice by slice takes slices of A(−i, j), or of what another loop keeps."""
     d = cd.grad(CONJUGATED)
@@ -361,6 +364,7 @@ def test_what_loops_of_a_closure_read_stands_before_it() -> None:
         np.testing.assert_allclose(hvp(k), apart(y, a, k), rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_a_loop_leaves_the_products_of_a_batch_products_of_matrices() -> None:
     """Along an index that is not the batch's, each would become products of a matrix with a vector."""
     d = cd.grad("""(x::RM{n, d}) -> (Q::(N{k}, N{d}, N{d}) -> R, mu::RM{k, d}) -> begin

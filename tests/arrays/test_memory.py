@@ -111,6 +111,7 @@ def test_code_within_a_limit_computes_the_same(program: str, n: int, m: int, sha
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9 * (1 + np.abs(other).max(initial=0)))
 
 
+@pytest.mark.slow
 def test_a_plan_within_a_limit_says_its_peak() -> None:
     plan = cd.grad(KERNEL).plan(memory="3 MB", A=(300, 301), x=(300,), y=(301,))
     assert plan.loops and peak(plan).bytes <= 3_000_000
@@ -141,6 +142,7 @@ WITHOUT_STEPS = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("how", [{}, {"value": True}, {"hvp": True}, {"value": True, "hvp": True}], ids=str)
 @pytest.mark.parametrize("name", WITHOUT_STEPS)
 def test_a_limit_that_no_call_keeps_is_refused_whatever_is_returned(name: str, how: dict[str, bool]) -> None:
@@ -203,6 +205,7 @@ def test_a_hessian_product_within_a_limit() -> None:
         np.testing.assert_allclose(one, other, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["jax", "dask"])
 def test_libraries_without_loops_refuse_a_limit(backend: str) -> None:
     pytest.importorskip(backend)
@@ -230,6 +233,7 @@ def test_what_is_no_amount_is_refused(memory: object) -> None:
         bytes_of(memory)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_the_command_line_takes_a_limit(tmp_path: object, capsys: pytest.CaptureFixture[str]) -> None:
     file = str(tmp_path) + "/kernel.cd"  # a path of pytest's
     with open(file, "w", encoding="utf-8") as stream:
@@ -243,6 +247,7 @@ def test_the_command_line_takes_a_limit(tmp_path: object, capsys: pytest.Capture
     assert "remedy: give memory=" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_loops_that_would_wait_for_one_another_are_not_tried() -> None:
     """Without the first loop, the second one needs an array that is made of what it makes."""
     d = cd.pullback("""(P::Her) -> (z::CV) -> (m -> imag(z(m)), (f::N, i::N) -> begin

@@ -116,6 +116,7 @@ def test_a_real_array_does_not_take_complex_values() -> None:
     assert "out=" not in " ".join(lines(turned, ALIKE))
 
 
+@pytest.mark.slow
 def test_the_polyadic_residual_is_made_in_one_array() -> None:
     d = cd.grad(POLYADIC)
     f = d.compile(value=True)
@@ -126,6 +127,7 @@ def test_the_polyadic_residual_is_made_in_one_array() -> None:
     assert "np.subtract(T, u1, out=u1)" in f._text(f.plan(dict(sizes)), Overwriting(alike))
 
 
+@pytest.mark.slow
 def test_the_perceptron_applies_its_activation_in_place() -> None:
     d = cd.grad(PERCEPTRON)
     text = emit(d.plan(X=(256, 512), U=(512, 512), W=(512, 512)), SPELLING, over=Overwriting(alike=True))

@@ -240,6 +240,7 @@ def test_value_gradient_and_products(text: str, n: int) -> None:
     same(products(*directions), other(*directions))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [np.float32, np.float64, np.complex64, np.complex128])
 def test_a_packed_copy_keeps_the_precision(kind: type) -> None:
     if np.dtype(kind).kind == "c":
@@ -261,6 +262,7 @@ def test_a_packed_copy_keeps_the_precision(kind: type) -> None:
 # --- what is kept ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_half_of_the_integrals_is_kept_and_nothing_else_read() -> None:
     n = 10
     J, C = integrals(n), orbitals(n, 3)
@@ -362,6 +364,7 @@ def test_one_layout_serves_gradient_and_products() -> None:
         assert f"about 1/2 of the memory of {name}" in source
 
 
+@pytest.mark.slow
 def test_an_array_without_symmetries_is_laid_out_once() -> None:
     rng = np.random.default_rng(0)
     T, x, y = rng.normal(size=(4, 10, 4))[:, ::2], rng.normal(size=4), rng.normal(size=5)
@@ -420,6 +423,7 @@ def test_the_worst_entry_is_named() -> None:
 # --- source ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_source_stands_alone() -> None:
     text = cd.grad(HF).source(value=True, pack=("J",))
     assert "combdiff" not in text
@@ -428,6 +432,7 @@ def test_the_source_stands_alone() -> None:
     same(compile_source(text, "value_and_gradient")(made, C), cd.grad(HF).compile(value=True)(J, C))
 
 
+@pytest.mark.slow
 def test_the_command_line_emits_it(tmp_path: object, capsys: pytest.CaptureFixture[str]) -> None:
     file = f"{tmp_path}/hf.cd"
     with open(file, "w", encoding="utf-8") as stream:
@@ -440,6 +445,7 @@ def test_the_command_line_emits_it(tmp_path: object, capsys: pytest.CaptureFixtu
     assert "--format python" in capsys.readouterr().err
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("pack", "message"),
     [
@@ -511,6 +517,7 @@ def test_other_libraries_pack_too(library: Numbers, text: str) -> None:
     same(tuple(map(library.back, found)), expected)  # type: ignore[call-overload]
 
 
+@pytest.mark.slow
 def test_a_traced_array_is_packed_where_it_is_traced() -> None:
     jax = pytest.importorskip("jax")
     jax.config.update("jax_enable_x64", True)

@@ -52,6 +52,7 @@ def factorisations(d: Derivation, **options: object) -> list[str]:
     return found
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", ["declared", "complex", "kernel", "gram", "weighted", "normal"])
 def test_value_and_gradient_take_one_factor_of_cholesky(name: str) -> None:
     d = cd.grad(POSITIVE[name])
@@ -73,6 +74,7 @@ def test_second_derivatives_are_right_with_one_factor(name: str) -> None:
     assert d.check()
 
 
+@pytest.mark.slow
 def test_the_factor_of_a_sum_is_not_that_of_a_term() -> None:
     d = cd.simplified("(K::HPD) -> real(logdet(inv(K))) + real(sum(log.(diag(cholesky(K + I)))))")
     K = np.array([[3.0, 1j], [-1j, 2.0]])
@@ -90,6 +92,7 @@ def test_uses_of_any_matrix_share_its_lu_factors() -> None:
     assert factorisations(cd.simplified("(A::RM) -> det(A) + logabsdet(A)")) == ["det", "logabsdet"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 5, 7])
 def test_values_from_lu_factors_are_those_of_numpy(n: int) -> None:
     rng = np.random.default_rng(n)
@@ -107,6 +110,7 @@ def test_values_from_lu_factors_are_those_of_numpy(n: int) -> None:
         assert np.allclose(found, whole, equal_nan=True)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 5, 7])
 def test_values_and_gradients_are_those_of_formulas(n: int) -> None:
     rng = np.random.default_rng(n)
@@ -147,12 +151,14 @@ def test_a_matrix_that_is_not_positive_definite_is_named_with_its_step() -> None
         cd.grad(KERNEL).compile()(np.ones(2), np.eye(2) * 5, 1.0, 0.0)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("text", ["(b::RV) -> (A::RM) -> b' * (A \\ b)", LU.replace("::C", "::R"), DECLARED])
 def test_a_singular_matrix_is_an_error_that_shows_its_step(text: str) -> None:
     with pytest.raises(ArrayError, match=r"(not positive definite|singular matrix).*, in the step .*[AK]"):
         cd.grad(text).compile(value=True)(np.ones(2), np.ones((2, 2)))
 
 
+@pytest.mark.slow
 def test_declarations_are_printed_and_read_back() -> None:
     for text in (DECLARED, COMPLEX, KERNEL):
         printed = str(cd.grad(text))
@@ -184,6 +190,7 @@ def test_what_cannot_be_definite_is_refused(text: str, said: str) -> None:
         cd.grad(text)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("matrix", "definite"),
     [

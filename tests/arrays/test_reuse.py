@@ -170,6 +170,7 @@ def test_two_gradients_of_three_share_a_product_with_the_residual() -> None:
     assert readings(plan, "T") == 2
 
 
+@pytest.mark.slow
 def test_the_image_of_a_contraction_under_a_symmetry_is_read_off() -> None:
     """Σ J(p, q, r, s) C(r, j)' k(s, j) is a Hermitian conjugate of Σ J(p, q, r, s) k(r, j)' C(s, j)."""
     hvp = cd.grad((EXAMPLES / "hartree_fock.cd").read_text()).source(hvp=True).split("def hvp")[1]
@@ -232,6 +233,7 @@ def test_an_antisymmetric_tensor_is_contracted_once_for_both_signs() -> None:
     np.testing.assert_allclose(results, [expected, -expected])
 
 
+@pytest.mark.slow
 def test_an_exponential_and_its_conjugate_are_computed_once() -> None:
     """exp(iθ) in the value and exp(−iθ) in the gradient of a structure factor: one call of exp."""
     source = cd.grad(

@@ -26,6 +26,7 @@ def test_powers_of_one_array_take_one_root() -> None:
     assert re.findall(r"np\.power\(.*?\)|np\.\w+|\*\* ?-?[3-9]", source(POWERS)) == ["np.power(x, 1 / 6)"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 7])
 def test_products_of_roots_are_the_powers_of_the_formula(size: int) -> None:
     x = np.random.default_rng(size).lognormal(size=size)

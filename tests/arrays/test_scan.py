@@ -100,6 +100,7 @@ def test_the_libraries_run_the_same_loop(library: Numbers) -> None:
         np.testing.assert_allclose(library.back(f), expected, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_jax_traces_one_step() -> None:
     jax = pytest.importorskip("jax")
     code = emit(read(NETWORK), spelling_of("jax"))

@@ -70,6 +70,7 @@ def meant(d: Any, *x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return np.asarray(f(*x))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("mode", [cd.grad, cd.hvp])
 def test_no_mask_and_no_shift_is_left(name: str, mode: Callable[[str], Any]) -> None:
@@ -77,6 +78,7 @@ def test_no_mask_and_no_shift_is_left(name: str, mode: Callable[[str], Any]) -> 
     assert not kinds[ops.Where] and not kinds[ops.Roll] and not kinds[ops.Range]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_gradients_are_right_for_every_size(name: str) -> None:
     text = PROGRAMS[name]
@@ -126,6 +128,7 @@ def test_bounds_of_a_domain_are_slices_too() -> None:
     np.testing.assert_allclose(d.compile()(x), meant(d, x))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_what_no_condition_allows_is_not_computed() -> None:
     """1/x over i < n − 2 and over 2 ≤ i, for which n = 3 leaves out the one in the middle."""
@@ -140,6 +143,7 @@ def test_what_no_condition_allows_is_not_computed() -> None:
     assert value == 0.75 and list(gradient) == [-0.25, 0, -0.0625]
 
 
+@pytest.mark.slow
 def test_on_a_ring_a_shift_that_leaves_the_range_is_no_slice() -> None:
     ring = "@domain Z begin base = I; periodic = true end\n"
     d = cd.grad(ring + "(x::(Z) -> R) -> sum(i::Z, where(1 <= i, exp(x(i + 1)) * x(i)))")
@@ -156,6 +160,7 @@ def test_nan_in_data_that_a_condition_leaves_out_comes_to_nothing() -> None:
     assert np.isfinite(value) and np.all(np.isfinite(gradient))
 
 
+@pytest.mark.slow
 def test_what_differs_by_a_shift_is_computed_once() -> None:
     assert plan_of(PROGRAMS["shifts"])[ops.Call] == 1
     d = cd.grad("(x::RV{n}) -> sum(i, where(1 <= i and i + 1 < n, exp(x(i)^2 - x(i - 1)) + exp(x(i + 1)^2 - x(i))))")

@@ -66,6 +66,7 @@ EXPONENTS = (
 )
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("exponent", EXPONENTS)
 @pytest.mark.parametrize(("given", "varied"), [("x::RM", "h::R"), ("h::R", "x::RM")])
 def test_a_value_and_its_gradient_share_a_function_however_its_argument_is_spelled(
@@ -75,6 +76,7 @@ def test_a_value_and_its_gradient_share_a_function_however_its_argument_is_spell
     assert d.source(value=True).count("np.exp(") == 1
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("residual", ["sum(j, A(i, j) * x(j)) - b(i)", "r(i)", "-(b(i) - sum(j, x(j) * A(i, j)))"])
 def test_a_value_takes_the_root_that_its_gradient_takes(residual: str) -> None:
     definition = "r = i -> sum(j, A(i, j) * x(j)) - b(i); " if residual == "r(i)" else ""

@@ -28,11 +28,13 @@ from tests.thinned import thinned
 NUMPY = spelling_of("numpy")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", CASES)
 def test_a_pass_makes_what_is_recorded(name: str) -> None:
     assert shown(name) == (SHOWN / f"{name}.txt").read_text(encoding="utf-8")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", CASES)
 def test_what_a_pass_makes_is_sound_and_reads_back(name: str) -> None:
     for plan in CASES[name].plans():
@@ -199,6 +201,7 @@ def test_numbers_in_a_text_are_exact() -> None:
     )
 
 
+@pytest.mark.slow
 def test_equal_steps_are_one_after_all_passes() -> None:
     # numbers that are put early make two steps equal that were not
     d = cd.grad(

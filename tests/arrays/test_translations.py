@@ -25,6 +25,7 @@ def operations(text: str, *shape: int) -> Counter[type[ops.Op]]:
     return Counter(type(step.op) for step in cd.grad(text).plan(x=shape).steps)
 
 
+@pytest.mark.slow
 def test_total_variation_takes_one_root_for_three_neighbours() -> None:
     assert operations(TOTAL_VARIATION, 400, 400)[ops.Power] <= 4, "two squares, the root and its reciprocal"
 
@@ -81,6 +82,7 @@ def test_the_code_of_any_stencil_computes_its_meaning(body: str, sizes: tuple[in
     np.testing.assert_allclose(found, right, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_difference_and_a_sum_of_neighbours_are_two_things() -> None:
     text = RING + "(x::(Z) -> R) -> sum(i::Z, exp(x(i + 1) - x(i)) * exp(2 * x(i + 1) + x(i)))"
     x = np.random.default_rng(4).standard_normal(20_000) / 3

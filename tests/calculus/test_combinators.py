@@ -93,6 +93,7 @@ def infer_body(text: str, variable: Term) -> Term:
     return apply(infer(parse(text)), variable)
 
 
+@pytest.mark.slow
 @given(programs(depth=2, lets=False))
 @settings(max_examples=40)
 def test_a_capture_exists_only_where_the_outer_map_mentions_the_variable(program: Lam) -> None:

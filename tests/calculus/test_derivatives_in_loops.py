@@ -36,11 +36,13 @@ TANGENTS = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", TANGENTS)
 def test_a_tangent_in_a_program_is_differentiated_like_any_value(name: str) -> None:
     assert cd.grad(TANGENTS[name]).check()
 
 
+@pytest.mark.slow
 def test_a_tangent_is_the_gradient_along_it() -> None:
     f = "f = (y::RV) -> sum(i, exp(y(i)) * y(i)^2)"
     forward = cd.simplified(f"(x::RV, v::RV) -> begin\n  {f}\n  jvp(f)(x, v)\nend").compile()
@@ -71,6 +73,7 @@ def test_tangents_that_stay_zero_are_no_states() -> None:
     assert states == {4}
 
 
+@pytest.mark.slow
 def test_a_gradient_by_several_numbers_is_taken_apart_and_differentiated() -> None:
     d = cd.grad("(x::R, y::R) -> begin (a, b) = grad((u::R, v::R) -> sin(u * v) + v^3)(x, y); a^2 * b end")
     assert d.check()
@@ -117,6 +120,7 @@ def test_descent_over_a_loop_that_stops_early_is_that_of_python(slope: str) -> N
         np.testing.assert_allclose(f(a), descent(a), rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_a_derivative_that_a_condition_leaves_out_never_matters() -> None:
     text = """(x::RV{n}) -> iterate((s, t) -> begin
@@ -149,12 +153,14 @@ def test_code_leaves_a_loop_that_stops_and_stores_the_states_of_later_steps() ->
         np.testing.assert_allclose(slope, differences(objective, [x])[0], rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_the_time_for_code_does_not_grow_with_uses_of_a_definition() -> None:
     uses = "\n".join(f"a{n + 1} = a{n} * a{n} / (1 + a{n})" for n in range(40))
     text = f"(x::R) -> iterate((a0, t) -> begin\n{uses}\na40 + x\nend, x, 3)"
     assert cd.simplified(text).source().count("for ") == 1
 
 
+@pytest.mark.slow
 def test_rows_that_an_inner_loop_reads_are_taken_at_the_step_around_it() -> None:
     text = "(A::(N{n}, N{m}) -> R) -> (x::R) -> iterate((s, t) -> iterate((u, r) -> sin(u) * x + A(t, r), s, m), 1, n)"
     d = cd.grad(text)

@@ -218,6 +218,7 @@ def test_all_ways_to_a_hessian_product_agree_at_complex_points(text: str) -> Non
         assert np.allclose(reverse_over_forward(A, k, x), expected)
 
 
+@pytest.mark.slow
 def test_the_tangent_of_a_root_is_that_of_the_implicit_function_theorem() -> None:
     text = "(a::R) -> (x::R) -> begin y = root((y::R) -> y^3 + y - a * x); y^2 end"
     f = cd.jvp(text).compile(value=True)
@@ -226,6 +227,7 @@ def test_the_tangent_of_a_root_is_that_of_the_implicit_function_theorem() -> Non
     assert np.isclose(value, y**2) and np.isclose(tangent, 2 * y * 2 * 0.7 / (3 * y**2 + 1))
 
 
+@pytest.mark.slow
 def test_a_tangent_stays_finite_where_a_guard_excludes_its_value() -> None:
     d = cd.jvp("""(x::RM) -> begin
       r = (i, j) -> sqrt(sum(c, (x(i, c) - x(j, c))^2))
@@ -236,6 +238,7 @@ def test_a_tangent_stays_finite_where_a_guard_excludes_its_value() -> None:
         assert np.isfinite(d.compile()(x, np.ones((4, 3)))) and d.check()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "text",
     [
@@ -277,6 +280,7 @@ def test_integrals_have_tangents_whose_jumps_count(text: str, printed: str) -> N
     assert str(cd.jvp(text)) == printed
 
 
+@pytest.mark.slow
 def test_value_and_tangent_come_together() -> None:
     f = cd.jvp(REAL_PROGRAMS["shared"]).compile(value=True)
     rng = np.random.default_rng(8)

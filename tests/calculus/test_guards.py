@@ -222,6 +222,7 @@ def test_a_chain_of_conditions_without_its_middle() -> None:
     assert without((Condition(ring, i),), ring) is None, "arithmetic that wraps is no order"
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_a_condition_that_is_implied_holds_where_the_other_one_does(data: st.DataObject) -> None:
     one, other, *_ = data.draw(conditions(N, (i, j)).filter(lambda found: len(found) > 1))
@@ -394,6 +395,7 @@ def test_an_angle_of_one_number_has_no_guard() -> None:
 # --- kinks ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("value", "below", "above"),
     [

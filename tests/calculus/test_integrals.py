@@ -259,6 +259,7 @@ UNDER_AN_INTEGRAL = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("text", UNDER_AN_INTEGRAL)
 def test_a_derivative_at_the_variable_of_an_integral_has_a_peak_where_the_map_jumps(text: str) -> None:
     assert formula(cd.grad(text)) == UNDER_AN_INTEGRAL[text]
@@ -336,6 +337,7 @@ FIXED = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("text", FIXED)
 def test_what_jumps_where_a_delta_fixes_its_argument_is_no_integral(text: str) -> None:
     """The value at one point has the derivative that the function has there."""
@@ -380,6 +382,7 @@ def test_the_combinators_show_where_an_integrand_jumps() -> None:
     assert combinator_form(d) == f"a ↦ result = B Σ (C (x ↦ {jump} (f(x) at x = a by B (add -x) I)))"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

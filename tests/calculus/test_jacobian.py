@@ -49,6 +49,7 @@ def _along(f: Callable[[Array], Array], x: Array, k: Array) -> Array:
     return np.asarray((8 * (f(x + h * k) - f(x - h * k)) - f(x + 2 * h * k) + f(x - 2 * h * k)) / (12 * h))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", MAPS)
 def test_the_pair_of_a_complex_variable_gives_every_slope(name: str) -> None:
     text, f = MAPS[name]
@@ -80,6 +81,7 @@ SOME_HOLOMORPHIC = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", SOME_HOLOMORPHIC)
 def test_the_places_of_several_pairs_do_not_depend_on_which_of_them_are_zero(name: str) -> None:
     d = cd.jacobian(SOME_HOLOMORPHIC[name])
@@ -138,6 +140,7 @@ def test_a_map_of_a_matrix_has_its_slots_behind() -> None:
     assert np.allclose(d.compile()(x, np.zeros((3, 2))), np.einsum("ik,j->ikj", np.eye(3), x))
 
 
+@pytest.mark.slow
 def test_a_hessian_is_the_matrix_of_second_derivatives() -> None:
     assert (
         str(cd.hessian("(A::Sym) -> (x::RV) -> sum((i, j), x(i) * A(i, j) * x(j))"))
@@ -160,6 +163,7 @@ def test_a_jacobian_of_a_function_of_numbers_is_refused() -> None:
         cd.jacobian("(f::RF) -> (g::RF) -> sum(x::R, g(x)^2 * f(x))")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("mode", ["jvp", "jacobian", "hessian", "simplified"])
 def test_a_check_sees_a_result_that_is_wrong(mode: str) -> None:
     d = getattr(cd, mode)("(x::RV{n}) -> sum(i, sin(x(i)) * x(i)^2)")
@@ -174,6 +178,7 @@ def test_vjp_is_another_word_for_pullback() -> None:
     assert cd.vjp is cd.pullback
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("mode", MODES)
 def test_every_mode_prints_what_parses_back(mode: str) -> None:
     text = "(A::RM{n, n}) -> (x::RV{n}) -> sum((i, j), sin(x(i)) * A(i, j) * x(j))"

@@ -128,6 +128,7 @@ GUARDED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", GUARDED)
 def test_a_loop_that_a_condition_leaves_out_never_matters(name: str) -> None:
@@ -154,6 +155,7 @@ FEWER: dict[str, tuple[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", FEWER)
 def test_steps_that_are_fewer_than_entries_read_these(place: str) -> None:
     text, objective = FEWER[place]
@@ -184,6 +186,7 @@ REDUCED: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reduction", REDUCED)
 def test_all_states_of_a_loop_are_reduced(reduction: str) -> None:
     def objective(x: Any) -> Any:
@@ -208,6 +211,7 @@ def test_a_given_number_stays_a_parameter_of_the_result(body: str, power: int) -
     assert d.compile()(2.0, T=5) == cd.simplified(str(d)).compile()(2.0, T=5) == slope
 
 
+@pytest.mark.slow
 def test_expanding_keeps_loops_and_multiplies_out_the_rest() -> None:
     text = "(x::RV{n}, a::R) -> begin u = (a + 1)^2; h = iterate((s, t) -> sin(s) * u + x(t), u, n); (h + u)^2 end"
     d = cd.grad(text, expand=True)
@@ -225,6 +229,7 @@ def test_a_loop_of_no_steps_is_its_first_state() -> None:
     np.testing.assert_allclose(all_states.compile()(np.array([0.4, 0.7])), [0.8, 1.4])
 
 
+@pytest.mark.slow
 def test_all_states_of_a_written_number_of_steps_read_back() -> None:
     d = cd.grad("(x::R) -> begin h = scan((s, t) -> sin(s) * x + t, x, 3); maximum(t, h(t)) end")
     assert np.isclose(cd.simplified(str(d)).compile()(0.7), d.compile()(0.7), rtol=1e-12)
@@ -244,6 +249,7 @@ WHOLE = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", WHOLE)
 def test_a_tensor_is_a_state_as_a_whole(name: str) -> None:
     report = cd.grad(WHOLE[name]).check()
@@ -256,6 +262,7 @@ def test_a_map_of_loops_reads_the_one_of_its_own_index() -> None:
     np.testing.assert_allclose(d.compile()(x), [np.sin(np.sin(a) * a) * a for a in x])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", ["n", "n - 1", "3", "0"])
 def test_an_index_written_n_ranges_over_all_states(steps: str) -> None:
     report = cd.grad(f"(x::RV{{n}}) -> sum(t::N, scan((s, t) -> s * x(0), x(0), {steps})(t)^2)").check()
@@ -276,6 +283,7 @@ GIVEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GIVEN)
 def test_a_given_number_of_steps_is_printed(name: str) -> None:
     d = cd.grad(GIVEN[name])
@@ -283,6 +291,7 @@ def test_a_given_number_of_steps_is_printed(name: str) -> None:
     assert d.check(), d.check()
 
 
+@pytest.mark.slow
 def test_an_explanation_shows_loops_in_loops() -> None:
     d = cd.grad("(x::RV{n}) -> iterate((s, t) -> iterate((u, q) -> u * x(t), s, n) * x(t), 1, n)")
     told = explanation(d)
@@ -359,6 +368,7 @@ end"""
             np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_what_is_read_under_a_condition_in_a_step_is_never_infinite_outside() -> None:
     text = (
@@ -386,6 +396,7 @@ COMPLEX_JACOBIANS = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", COMPLEX_JACOBIANS)
 def test_the_jacobian_by_a_complex_number_keeps_its_loops_as_definitions(name: str) -> None:
     d = cd.jacobian(COMPLEX_JACOBIANS[name])
@@ -420,6 +431,7 @@ WHOLE_STATES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WHOLE_STATES)
 def test_a_state_that_begins_with_indices_is_a_tensor_of_numbers(name: str) -> None:
     d = cd.grad(WHOLE_STATES[name])

@@ -75,6 +75,7 @@ CASES = [(text, f, c) for table, c in ((REAL, False), (COMPLEX, True)) for text,
 NAMES = [*REAL, *(f"complex {name}" for name in COMPLEX)]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("text", "objective", "over_complex"), CASES, ids=NAMES)
 def test_values_gradients_and_hessian_products(text: str, objective: Objective, over_complex: bool) -> None:
     d = cd.grad(text)
@@ -97,6 +98,7 @@ def slope(f: Callable[[np.ndarray], np.ndarray], A: np.ndarray, k: np.ndarray, h
     return (8 * (f(A + h * k) - f(A - h * k)) - (f(A + 2 * h * k) - f(A - 2 * h * k))) / (12 * h)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("text", "objective", "over_complex"), CASES, ids=NAMES)
 def test_pushforwards_agree_with_gradients(text: str, objective: Objective, over_complex: bool) -> None:
     A, k = matrix(3, over_complex), matrix(3, over_complex, seed=1)
@@ -124,6 +126,7 @@ def test_a_library_agrees_with_numpy(library: Numbers, text: str, objective: Obj
         np.testing.assert_allclose(library.back(product), d.compile(hvp=True)(A)[-1](k), rtol=1e-9, atol=1e-10)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("rank", [0, 1, 2])
 @pytest.mark.parametrize("over_complex", [False, True])
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
@@ -188,6 +191,7 @@ FORMULAS = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("text", FORMULAS)
 def test_matrix_form_is_that_of_the_books(text: str) -> None:
     """Petersen, Pedersen, The Matrix Cookbook (2012), Eq. 49, 57, 61, 63; its gradients are ours transposed."""
@@ -279,6 +283,7 @@ def test_systems_are_those_of_numpy_in_every_library(library: Numbers, name: str
         np.testing.assert_allclose(library.back(one), other, rtol=1e-9, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_logarithms_of_determinants_are_not_those_of_large_numbers() -> None:
     """det(1e30 · 1) of 20 rows overflows, and its logarithm does not."""
     for text in ("log(det(A))", "log(abs(det(A)))", "logdet(A)"):
@@ -287,12 +292,14 @@ def test_logarithms_of_determinants_are_not_those_of_large_numbers() -> None:
         np.testing.assert_allclose(gradient, 1e-30 * np.eye(20))
 
 
+@pytest.mark.slow
 def test_an_inverse_that_is_needed_itself_serves_products_too() -> None:
     text = cd.grad("(K::RM, y::RV) -> sum((i, j), y(i) * inv(K)(i, j) * y(j)) + logdet(K)").source(value=True)
     body = text[text.index("def value_and_gradient") :]
     assert body.count("lu_factors(") == body.count("lu_inv(") == 1 and "lu_solution" not in text
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("text", ["det(A)", "logdet(A)", "sum((i, j), inv(A)(i, j))", "sum(i, (A \\ diag(A))(i)^2)"])
 def test_matrices_without_rows_have_values_too(text: str, capfd: pytest.CaptureFixture[str]) -> None:
     value, gradient = cd.grad(f"(A::RM) -> {text}").compile(value=True)(np.zeros((0, 0)))

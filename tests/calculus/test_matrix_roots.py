@@ -122,6 +122,7 @@ def test_hessian_products_are_slopes_of_gradients(name: str) -> None:
         np.testing.assert_allclose(both(*others, A)[-1](k), slope, rtol=1e-7, atol=1e-8 * (1 + np.abs(slope).max()))
 
 
+@pytest.mark.slow
 def test_functions_of_functions_of_one_matrix_bind_its_indices_apart() -> None:
     d = cd.grad("(K::Sym) -> logabsdet(invsqrtm(K * K' + I))")
     f = d.compile(value=True)
@@ -133,12 +134,14 @@ def test_functions_of_functions_of_one_matrix_bind_its_indices_apart() -> None:
         np.testing.assert_allclose(gradient, -np.linalg.solve(K @ K + np.eye(n), K), rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("mode", [cd.grad, cd.jvp, cd.pullback, cd.simplified])
 @pytest.mark.parametrize("name", ["root, weighted", "root, Hermitian", "exp, weighted"])
 def test_derivatives_hold(name: str, mode: Callable[[str], Any]) -> None:
     assert_holds(mode(ALL[name][0]))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("number", ["R", "C"])
 def test_the_derivative_of_a_root_moves_with_the_matrix_and_with_its_direction(number: str) -> None:
     """Of sqrtm(A, K) by differences, forwards and backwards."""
@@ -247,6 +250,7 @@ def test_roots_keep_their_digits() -> None:
         assert found == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("scale", [1.0, 1e-8, 30.0])
 def test_exponentials_keep_their_digits(scale: float) -> None:
     mpmath = pytest.importorskip("mpmath")
@@ -261,6 +265,7 @@ def test_exponentials_keep_their_digits(scale: float) -> None:
     np.testing.assert_allclose(evaluate(cd.grad(text).term, {})(B)(A), gradient, rtol=1e-9)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", ["sqrtm", "expm", "hermitian_sqrtm", "matrix"])
 def test_arguments_may_have_the_names_of_functions(name: str) -> None:
     d = cd.grad(f"({name}::Sym{{n}}) -> sum((i, j), {name}(i, j)) + tr(invsqrtm((i, j) -> {name}(i, j)))")
@@ -269,6 +274,7 @@ def test_arguments_may_have_the_names_of_functions(name: str) -> None:
     np.testing.assert_allclose(d.compile()(S), expected, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_third_derivatives_of_an_exponential() -> None:
     """tr exp(A) along K twice, differentiated once more: by differences of what SciPy finds."""
     text = "(K::RM{n, n}) -> (A::RM{n, n}) -> sum((i, j), expm(A, K)(i, j) * expm(A, K)(j, i))"

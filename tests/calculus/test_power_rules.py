@@ -80,6 +80,7 @@ def test_real_and_complex_powers_of_zero_have_their_derivatives(exponent: str, s
             np.testing.assert_allclose(run("hvp", text, c, x, k), second, rtol=1e-12, atol=1e-300)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("exponent", ["i", "i + 1", "2 * i", "i^2", "abs(i - 2)"])
 @pytest.mark.parametrize("t", [0.0, -1.5, 0.7])
 def test_a_polynomial_has_its_derivatives_by_the_code_and_by_the_oracle(exponent: str, t: float) -> None:
@@ -158,6 +159,7 @@ def test_under_a_guard_the_exponent_is_safe_where_it_has_the_index_and_the_base_
 # --- 0^0 of complex numbers -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", ["RV", "CV"])
 def test_nothing_to_the_power_of_nothing_is_one_in_every_library(library: Numbers, kind: str) -> None:
     d = derived("grad", f"(p::{kind}, z::CV) -> (x::RV) -> sum(i, x(i) * real((1 + z(i)^p(i))^2))")
@@ -167,6 +169,7 @@ def test_nothing_to_the_power_of_nothing_is_one_in_every_library(library: Number
     np.testing.assert_allclose(library.back(gradient), [4, 4, 1, 1, -63], rtol=1e-12)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("power", ["z^0", "(z^5)^0", "exp(z)^0", "(z^w)^0", "(z^0)^2"])
 def test_a_complex_number_to_the_power_of_zero_is_a_real_number(power: str) -> None:
     d = derived("grad", f"(w::C) -> (x::R, z::C) -> x * max(x, {power}) + sqrt(-{power} * x)")
@@ -176,6 +179,7 @@ def test_a_complex_number_to_the_power_of_zero_is_a_real_number(power: str) -> N
 # --- negative bases -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("x", [-2.0, -0.3, 0.4])
 def test_a_real_number_has_powers_with_complex_exponents_and_their_derivatives(x: float) -> None:
     text, z, dx, dz, h = "(x::R, z::C) -> real((1 - im) * x^z)", 0.7 - 0.4j, 0.3, 0.2 + 0.9j, 1e-5

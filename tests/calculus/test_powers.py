@@ -61,6 +61,7 @@ def compared(text: str, f: Function) -> None:
                 assert found == pytest.approx(expected, rel=1e-11), (text, order, at)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("text", PROGRAMS)
 def test_derivatives_of_quotients_are_finite_where_the_answer_is(text: str) -> None:
     compared(text, PROGRAMS[text])
@@ -98,6 +99,7 @@ def test_quotients_of_entries_and_of_complex_numbers() -> None:
     assert found == pytest.approx(np.conj(-8 / 3 * z ** (-11 / 3)), rel=1e-12)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("text", ["1 / x^p", "x^p / x^q", "begin r = x^p; q / r end"])
 def test_exponents_that_are_numbers_of_the_program(text: str) -> None:
     program = f"(p::R, q::R) -> (x::R) -> {text}"

@@ -201,6 +201,7 @@ def test_a_real_tensor_where_complex_ones_are_taken_has_a_real_cotangent(program
     assert getattr(cd, mode)(source).check()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("program", "text"),
     [
@@ -253,6 +254,7 @@ def test_the_gradient_of_an_index_is_zero(derivative: str) -> None:
     assert str(d).endswith("0")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("number", ["complex(2)", "im * im", "(1 + im) * (1 - im)"])
 def test_a_cotangent_is_as_complex_as_the_value_was_written(number: str) -> None:
     d = cd.pullback(f"(x::RV) -> begin c = {number}; i -> c * x(i) + c * x(i)^2 end")
@@ -263,6 +265,7 @@ def test_a_cotangent_is_as_complex_as_the_value_was_written(number: str) -> None
     np.testing.assert_allclose(d.compile()(x, cotangent), c * (1 + 2 * x) * k.real)
 
 
+@pytest.mark.slow
 def test_within_a_program_the_cotangent_of_a_tuple_is_a_tuple() -> None:
     values = "(b::RV) -> (i -> b(i)^2, sum(j, b(j)^3))"
     for text in (

@@ -24,6 +24,7 @@ OBJECTIVES: dict[str, Callable[[Callable[[np.ndarray], np.ndarray], np.ndarray],
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", MAPS)
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_no_complex_number_passes_through_a_declared_map(objective: str, name: str) -> None:

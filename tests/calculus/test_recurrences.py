@@ -154,6 +154,7 @@ def data(shapes: tuple[str, ...], n: int, m: int) -> list[Any]:
     return found
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_value_and_gradient_are_those_of_a_loop_of_python(name: str) -> None:
     text, objective, shapes = PROGRAMS[name]
@@ -206,6 +207,7 @@ def test_the_time_to_derive_does_not_depend_on_the_number_of_steps() -> None:
     assert counts[0] == counts[1]
 
 
+@pytest.mark.slow
 def test_one_loop_goes_forwards_and_one_backwards() -> None:
     d = cd.grad(PROGRAMS["recurrent network"][0])
     loops = [u for u in subterms(d.term) if isinstance(u, Loop)]
@@ -214,6 +216,7 @@ def test_one_loop_goes_forwards_and_one_backwards() -> None:
     assert code.count("for ") == 2 and code.count("np.tanh(") == 2
 
 
+@pytest.mark.slow
 def test_what_no_state_reaches_is_computed_before_the_loop() -> None:
     text = "(U::RM{m, k}, x::RM{n, k}, A::RM{m, m}) -> (W::RM{m, m}) -> sum(i, iterate((h, t) -> i ->"
     text += " tanh(sum(j, W(i, j) * h(j)) + sum(k, U(i, k) * x(t, k)) + inv(A)(i, i)), i -> 0, n)(i))"

@@ -59,6 +59,7 @@ def test_derivatives_of_real_sizes_and_signs_are_finite_and_right_at_zero(text: 
     np.testing.assert_allclose(both[1](DIRECTION), curvature(POINTS) * DIRECTION, rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("text", PROGRAMS)
 def test_checks_of_sizes_and_signs_pass(text: str) -> None:
     assert cd.grad(f"(x::RV) -> {text}").check()
@@ -86,6 +87,7 @@ COMPLEX = {
 COMPLEX |= {f"begin r = i -> abs(z(i)); sum(i, r(i)^{n}) end": COMPLEX[f"abs(z(i))^{n}"] for n in (2, 3, 4)}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("text", COMPLEX)
 def test_derivatives_of_complex_sizes_are_finite_and_right_at_zero(text: str) -> None:
     slope, curvature = COMPLEX[text]
@@ -105,6 +107,7 @@ def test_what_is_printed_has_no_quotient_by_a_size() -> None:
     assert str(cd.grad("(x::R) -> log(abs(x))")) == "(x::R) -> 1 / x"
 
 
+@pytest.mark.slow
 def test_an_absolute_residual_is_right_where_a_residual_is_zero() -> None:
     program = """(A::RM, b::RV) -> (x::RV) -> begin
       r = i -> abs(sum(j, A(i, j) * x(j)) - b(i))

@@ -139,6 +139,7 @@ def test_values_gradients_and_hessian_products(name: str) -> None:
         np.testing.assert_allclose(pushed(*others, A, k), (gradient.conj() * k).sum().real, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", ALL)
 def test_the_meaning_is_that_of_the_code(name: str) -> None:
     """Rotations of Jacobi's, and factors row by row, share nothing with LAPACK; also where A is not symmetric."""
@@ -165,6 +166,7 @@ def test_derivatives_hold_in_every_mode(name: str, mode: Callable[[str], Any]) -
     assert_holds(mode(ALL[name][0]))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("mode", [cd.grad, cd.hvp, cd.jvp])
 @pytest.mark.parametrize("name", ["eigvals, complex", "svdvals, power", "cholesky, squares"])
 def test_derivatives_hold(name: str, mode: Callable[[str], Any]) -> None:
@@ -199,6 +201,7 @@ def with_values(values: Any) -> Any:
     return half(Q @ np.diag(values) @ Q.T)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("values", [(1, 1, 1, 1), (1, 1, 2, 3), (0.5, 2, 2, 2), (1, 1 + 1e-9, 2, 2 + 1e-13)])
 @pytest.mark.parametrize(
     ("program", "f"),
@@ -305,6 +308,7 @@ def test_the_transpose_of_a_factor_is_no_factor_in_matrix_form(text: str, form: 
     assert cd.grad(text).matrix_text() == form
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["prod(i, eigvals(A)(i))", "sum((i, j), i < j, eigvals(A)(i) * eigvals(A)(j))"])
 def test_a_slope_that_depends_on_which_eigenvalues_meet_is_nan_where_they_do_and_only_there(text: str) -> None:
     d, k = cd.grad(f"(A::Sym) -> {text}"), half(np.random.default_rng(1).normal(size=(4, 4)))
@@ -333,6 +337,7 @@ def test_the_hessian_product_of_a_single_eigenvalue_that_meets_no_other() -> Non
     np.testing.assert_allclose(d.compile(hvp=True)(A)[-1](k), wanted, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_singular_values_that_meet_or_vanish() -> None:
     A = Q[:, :3] @ np.diag([2.0, 2.0, 0.0]) @ np.linalg.qr(np.random.default_rng(2).normal(size=(3, 3)))[0]
     k = np.random.default_rng(1).normal(size=(4, 3))

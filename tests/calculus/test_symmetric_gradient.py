@@ -60,6 +60,7 @@ def test_indices_that_change_sign_are_averaged_too() -> None:
     assert np.allclose(g(a, np.zeros(5)), (a + a[::-1]) / 2)
 
 
+@pytest.mark.slow
 def test_products_with_the_hessian_are_projected_with_the_gradient() -> None:
     text = "(A::RM) -> (x::Sym) -> sum((i, j, k, l), A(i, j) * x(j, k) * x(k, l) * x(l, i))"
     rng = np.random.default_rng(4)

@@ -6,6 +6,7 @@ from itertools import permutations, product
 from random import Random
 
 import numpy as np
+import pytest
 
 from combdiff.budget import Budget
 from combdiff.canon.closed import ClosedForm, closed_form, derived_symmetries
@@ -187,6 +188,7 @@ def scrambled(value: Lam, scramble: oracle.Scramble, rng: Random) -> Lam:
     return Lam(tuple(slots), conj(body) if rng.random() < 0.5 else body)
 
 
+@pytest.mark.slow
 def test_scrambled_tensors_share_a_key_that_stands_for_one_array() -> None:
     rng = Random(21)
     pool = oracle.Pool(rng)

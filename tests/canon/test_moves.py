@@ -34,6 +34,7 @@ def closure(generators: list[Move]) -> set[Move]:
         members = larger
 
 
+@pytest.mark.slow
 @given(st.lists(moves, max_size=4))
 def test_a_group_has_all_products_of_its_generators(generators: list[Move]) -> None:
     members, group = closure(generators), MoveGroup.generated(RANK, generators)
@@ -44,6 +45,7 @@ def test_a_group_has_all_products_of_its_generators(generators: list[Move]) -> N
     assert MoveGroup.generated(RANK, group.generators, real=group.real) == group
 
 
+@pytest.mark.slow
 @given(st.lists(moves, max_size=3), moves)
 def test_images_are_those_of_any_image(generators: list[Move], other: Move) -> None:
     """An entry and each of its images have the same images, up to the sign, and so the same least one."""

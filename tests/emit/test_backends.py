@@ -256,6 +256,7 @@ def test_every_function_of_a_number_without_an_index(library: Numbers, name: str
 # --- the text -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_the_text_imports_its_library_alone(backend: str) -> None:
     text = derived("wannier", "grad").source(backend)
@@ -273,6 +274,7 @@ SPECIAL = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_the_text_imports_special_functions_where_it_has_some(backend: str) -> None:
     text = cd.grad("(special::RV) -> (x::RV) -> sum(i, special(i) * lgamma(x(i)))").source(backend)
@@ -335,6 +337,7 @@ def test_dask_neither_joins_axes_nor_computes() -> None:
     np.testing.assert_allclose(found, 4 * 4**3 * 2 * np.ones((4, 2)))
 
 
+@pytest.mark.sampled
 def test_a_scatter_adds_what_falls_on_one_place(library: Numbers) -> None:
     k, f = rt.index("k", rt.BZ), rt.index("f", rt.BZ)
     u = rt.tensor("u", rt.BZ)
@@ -485,6 +488,7 @@ def test_a_root_that_is_not_found_is_an_error(library: Numbers) -> None:
         assert "start" in refusal(f, 1.0, 2.0)
 
 
+@pytest.mark.slow
 def test_equations_are_not_solved_in_chunks() -> None:
     with pytest.raises(UnsupportedError, match="dask"):
         derived("implicit", "grad").source("dask")
@@ -516,6 +520,7 @@ def test_constants_are_arrays_of_the_library(library: Numbers) -> None:
     assert library.back(Compiled(Lam((t,), mul(TWO, t)), library.name)(1.5)) == 3.0
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("condition", ["i + 1, 0", "0, i"])
 def test_a_guarded_number_is_taken_by_functions_of_the_library(library: Numbers, condition: str) -> None:
     """Where no i fulfils the condition, 1 stands for the base of the power."""
@@ -544,6 +549,7 @@ def test_products_with_the_hessian_are_those_of_numpy(library: Numbers, name: st
         d.compile(library.name, hvp=True)(*map(library.to, arrays), out=np.zeros(2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_offsets_in_another_layout_are_integers_in_kernels(library: Numbers, n: int) -> None:
     text = """@domain Z begin base = (I, I); list = true; symmetric = true; contractable = false end

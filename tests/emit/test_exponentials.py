@@ -40,6 +40,7 @@ def _meaning(term: Term, arrays: list[np.ndarray]) -> Value:
     return evaluate(term, values)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("text", "data", "value", "gradient"), CASES)
 def test_infinite_exponents_have_their_limits(
     library: Numbers, text: str, data: tuple[list[float], ...], value: float, gradient: list[float]
@@ -63,6 +64,7 @@ def test_the_meaning_of_infinite_exponents_is_their_limit(
     np.testing.assert_allclose(_meaning(cd.grad(text).term, arrays), gradient, rtol=1e-13)
 
 
+@pytest.mark.sampled
 def test_the_second_derivative_where_nothing_is_finite_is_zero(library: Numbers) -> None:
     d = cd.hvp("(x::RM) -> sum(i, logsumexp(j, x(i, j)))")
     x, k = np.array([[-INF, -INF], [1.0, -INF], [0.0, 0.0]]), np.ones((3, 2)) * [1.0, 3.0]

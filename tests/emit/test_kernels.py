@@ -68,6 +68,7 @@ def test_what_others_need_too_and_smaller_shapes_are_left_outside() -> None:
     assert "float64" in text and "exp(" not in str([k.statements for k in kernels(text)])
 
 
+@pytest.mark.slow
 def test_kernels_do_not_compute_for_a_direction_what_is_known_at_the_point() -> None:
     """The second derivative over v is one kernel, called once; it is not joined with the product by the direction."""
     text = cd.grad("(x::RV) -> sum(i, exp(sin(x(i))) * x(i))").source("cupy", hvp=True)

@@ -211,6 +211,7 @@ def test_code_for_other_libraries_is_right_whatever_a_program_calls_things(
 WORDS = ("len", "np", "lambda", "None", "value_and_gradient", "gradient", "jnp", "torch", "cp", "da", "device", "n")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("word", WORDS)
 def test_a_function_is_called_by_the_name_that_it_has_in_the_code(library: Numbers, word: str) -> None:
     d = cd.grad(f"({word}::RF, x::RV) -> (y::RV) -> sum(i, {word}(x(i)) * y(i)^2 + {word}(y(i)))")
@@ -230,6 +231,7 @@ def test_letters_that_python_reads_alike_are_two_functions() -> None:
     assert np.allclose(d.compile()(x=x, **values), expected)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("word", ["_", "x", "w", "len", "rows", "n_"])
 def test_what_is_not_needed_of_a_shape_hides_no_argument(word: str) -> None:
     body = f"sum((i, j, k), A(i, j, k) * y(k) * delta(k, 0, {word}))"
@@ -238,6 +240,7 @@ def test_what_is_not_needed_of_a_shape_hides_no_argument(word: str) -> None:
     assert np.allclose(d.compile()(A, 5.0, y), [5 * A[:, :, 0].sum(), 0, 0, 0])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "names", [("float", "int"), ("A", "np"), ("rows", "place"), ("i", "p"), ("J", "𝐉"), ("x̂", "x"), ("n", "m")]
 )
@@ -316,6 +319,7 @@ def test_a_derivative_is_told_by_what_it_is_of_not_by_its_name() -> None:
     assert d.check()
 
 
+@pytest.mark.slow
 def test_a_result_with_such_names_is_checked_and_minimised() -> None:
     d = cd.grad("(np::RF, grad_np::R, _::RM) -> (out::RV) -> sum((i, j), np(_(i, j) * out(j)) * grad_np)")
     assert d.check()
@@ -323,6 +327,7 @@ def test_a_result_with_such_names_is_checked_and_minimised() -> None:
     assert np.allclose(p.jac(p.x0), 2 * np.sinh(p.x0)) and np.allclose(p.hessp(p.x0, p.x0), 2 * np.cosh(p.x0))
 
 
+@pytest.mark.slow
 def test_released_arrays_may_have_names_with_marks() -> None:
     marked = PROGRAMS["loops"].replace("w", "ŵ")
     code = cd.grad(marked).source("torch", value=True, memory="2 MB", y=(2000, 3), ŵ=(3000, 2000))
@@ -346,6 +351,7 @@ def test_an_equation_is_given_what_only_it_asks_for(text: str) -> None:
     assert cd.grad(text).check()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "text",
     [

@@ -22,6 +22,7 @@ def _length(z: np.ndarray) -> float:
     return float(mpmath.sqrt(sum(mpmath.mpf(part) ** 2 for x in z.ravel() for part in (x.real, x.imag))))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("text", ["(x::RV) -> norm(x)", "(A::CM) -> norm(A)"])
 def test_a_norm_and_its_gradient_have_any_scale(library: Numbers, text: str) -> None:
     z = DRAWN[0, 0, 0] if "RV" in text else DRAWN[0, 0] + 1j * DRAWN[1, 0]
@@ -33,6 +34,7 @@ def test_a_norm_and_its_gradient_have_any_scale(library: Numbers, text: str) -> 
             np.testing.assert_allclose(numbers.back(gradient), z / _length(z), rtol=1e-13)
 
 
+@pytest.mark.sampled
 def test_norms_of_rows_are_scaled_one_by_one(library: Numbers) -> None:
     rows = DRAWN[0, 0] * np.array([1e200, 1.0, 1e-200])[:, None]
     for numbers in (Numbers("numpy"), library):
@@ -42,6 +44,7 @@ def test_norms_of_rows_are_scaled_one_by_one(library: Numbers) -> None:
         np.testing.assert_allclose(numbers.back(columns), [_length(column) for column in rows.T], rtol=1e-13)
 
 
+@pytest.mark.sampled
 def test_norms_of_nothing_of_zeros_and_of_what_is_not_finite(library: Numbers) -> None:
     for numbers in (Numbers("numpy"), library):
         norm = cd.simplified("(x::RV) -> norm(x)").compile(numbers.name)

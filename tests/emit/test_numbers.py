@@ -95,6 +95,7 @@ def meaning(d: cd.Derivation, values: Mapping[str, object], size: int) -> tuple[
     return tuple(map(np.asarray, several(evaluate(term, given, sizes))))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("mode", ["grad", "hvp"])
 @pytest.mark.parametrize("name", [name for name, text in TEXTS.items() if "g::RF" not in text and "root" not in text])
 def test_code_gives_what_the_formula_says(name: str, mode: str) -> None:
@@ -154,6 +155,7 @@ def test_a_number_is_written_where_it_is_used_and_takes_no_memory(backend: str) 
     assert sum(line.count(".pi") for line in d.source(backend, value=True).splitlines()) == 3
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("backend", ["numpy", "torch", "jax"])
 def test_a_power_of_a_complex_zero_is_code(backend: str) -> None:
     d = cd.grad("(v::CV) -> (y::CV) -> imag((0 * sum(i, v(i)))^4 * v(0) + sum(l, abs(y(l)) * v(l)))")

@@ -11,6 +11,7 @@ SIZES = (1, 2, 3, 5, 7)
 POLYNOMIAL = "(t::RV) -> (c::RV) -> (i::N) -> sum(j, t(i)^j * c(j))"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("library", ["numpy", "jax", "dask"])
 @pytest.mark.parametrize("degree", [*SIZES, 8, 9, 17, 64])
 def test_a_polynomial_has_the_powers_of_numpy(library: str, degree: int) -> None:
@@ -29,6 +30,7 @@ def test_a_polynomial_has_the_powers_of_numpy(library: str, degree: int) -> None
         assert np.allclose(f(t, c), want, rtol=1e-12, atol=1e-12 * abs(want).max())
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("text", [POLYNOMIAL, "(t::CM) -> (c::RV) -> (i::N, k::N) -> sum(j, t(i, k)^j * c(j))"])
 def test_their_derivatives_are_those_of_the_formula(text: str) -> None:
     assert cd.grad(text.replace("(i::N) -> ", "sum(i, ").replace("(i::N, k::N) -> ", "sum((i, k), ") + ")").check()

@@ -71,6 +71,7 @@ def test_jax_code_takes_sharded_arrays_and_gathers_none(name: str) -> None:
     assert not done.returncode, done.stderr[-2000:]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("options", [{"value": True}, {"hvp": True}], ids=str)
 def test_jax_contractions_join_no_axes(name: str, options: dict[str, bool]) -> None:

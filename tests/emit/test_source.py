@@ -163,6 +163,7 @@ def test_a_large_array_is_not_moved_in_memory_to_be_contracted() -> None:
         assert "tensordot" not in text
 
 
+@pytest.mark.slow
 def test_a_symmetric_matrix_is_not_transposed() -> None:
     text = "(X::Sym, F::Sym, H::Her) -> (k::CM) -> (q, i) -> sum((p, r, s), X(p, q) * F(p, r) * H(r, s) * k(s, i))"
     d = cd.pullback(text)
@@ -271,12 +272,14 @@ def test_a_backend_that_does_not_exist_is_an_error() -> None:
         source(hartree_fock(), backend="fortran")
 
 
+@pytest.mark.slow
 def test_a_matrix_is_exchanged_only_by_a_symmetry_that_says_so() -> None:
     space = "@space E begin type = (N, N) -> R; symmetries = (((1, 2), :id),) end\n"
     d = cd.grad(f"{space}(A::E) -> (X::RM) -> sum((i, j, k), A(i, j) * X(i, k) * exp(X(j, k)))")
     assert d.check() and "A.T" in d.source()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("order", ["".join(order) for order in permutations("ijk")])
 @pytest.mark.parametrize("slot", range(3))
 def test_the_axes_of_a_part_of_an_array_are_aligned(slot: int, order: str) -> None:

@@ -56,6 +56,7 @@ def along(found: Any, v: Polynomial, fixed: tuple[int, ...] = ()) -> float:
     return total
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", FUNCTIONALS)
 def test_the_derivative_by_a_free_function_has_ends(name: str) -> None:
     d = cd.grad(f"{LINE}(y::(Line) -> R) -> {FUNCTIONALS[name]}")
@@ -64,6 +65,7 @@ def test_the_derivative_by_a_free_function_has_ends(name: str) -> None:
     assert found == pytest.approx(slope(value, Y, V), rel=1e-8, abs=1e-9)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", FUNCTIONALS)
 def test_where_the_ends_are_clamped_only_the_integral_is_left(name: str) -> None:
     d = cd.grad(f"{LINE}{CLAMPED}(y::V) -> {FUNCTIONALS[name]}")
@@ -83,6 +85,7 @@ def test_where_values_are_pinned_the_slopes_stay_free() -> None:
     assert along(found, pinned, fixed=(0,)) == pytest.approx(slope(value, Y, pinned), rel=1e-8)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", FUNCTIONALS)
 def test_tangents_and_gradients_agree(name: str) -> None:
     text = f"{LINE}(y::(Line) -> R) -> {FUNCTIONALS[name]}"
@@ -99,6 +102,7 @@ def test_a_tangent_has_a_name_that_no_parameter_has(name: str) -> None:
         assert d.compile()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", ["of the slope", "an action", "a length", "a plate", "with a value at an end"])
 def test_the_hessian_product_is_the_slope_of_the_gradient(name: str) -> None:
     text = f"{LINE}(y::(Line) -> R) -> {FUNCTIONALS[name]}"
@@ -116,6 +120,7 @@ WRITTEN_OUT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRITTEN_OUT)
 def test_the_hessian_product_of_a_derivative_that_is_still_to_be_taken(name: str) -> None:
     text = f"{LINE}(y::(Line) -> R) -> {WRITTEN_OUT[name]}"
@@ -145,6 +150,7 @@ SEVERAL = {
 }
 
 
+@pytest.mark.slow
 def test_two_functions_each_have_their_derivative() -> None:
     text = LINE + SEVERAL["two functions"]
     value = cd.simplified(text).compile()
@@ -155,6 +161,7 @@ def test_two_functions_each_have_their_derivative() -> None:
     assert along(dz, W) == pytest.approx(slope(lambda **k: value(y=Y, **k), V, W, "z"), rel=1e-8)
 
 
+@pytest.mark.slow
 def test_a_number_beside_a_function() -> None:
     text = LINE + SEVERAL["a function and a number"]
     value = cd.simplified(text).compile()
@@ -210,6 +217,7 @@ def test_a_slope_inside_the_interval_is_refused_in_words() -> None:
         cd.grad(LINE + "(y::(Line) -> R) -> grad(y)(1/2)^2")
 
 
+@pytest.mark.slow
 def test_a_factor_that_jumps_inside_leaves_a_peak() -> None:
     """∫₀¹ y′(x/2)² dx is 2 ∫ y′² over half of the interval, whose upper end lies inside."""
     d = cd.grad(
@@ -233,6 +241,7 @@ def test_a_point_that_is_an_argument_is_a_number() -> None:
     assert found == pytest.approx(2 * Y.deriv()(0.4) * Y.deriv(2)(0.4))
 
 
+@pytest.mark.slow
 def test_a_result_that_is_a_function_is_compared_as_a_whole_where_its_parts_differ() -> None:
     """Values at the ends have names, which stand in the place of what they name."""
     text = f"{LINE}(z::(Line) -> R) -> begin\n  E = sum(x::Line, sqrt(1 + (x - grad(z)(x))^2))\n  1 / (1 + E^2)\nend"

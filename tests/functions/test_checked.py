@@ -37,6 +37,7 @@ PROGRAMS = [
 ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_the_gradient_of_a_functional_is_checked(program: str) -> None:
     report = cd.grad(SPACES + program).check()
@@ -53,6 +54,7 @@ def test_second_variations_and_tangents_of_a_functional_are_checked(program: str
     assert "finite differences" in {f.what for f in report.findings}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_functions_that_a_logarithm_takes_are_positive(seed: int) -> None:
     d = cd.grad(
@@ -63,12 +65,14 @@ def test_functions_that_a_logarithm_takes_are_positive(seed: int) -> None:
     assert d.check(seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"expand": True}, {"symmetric": True}, {"wrt": ["g"]}], ids=str)
 def test_every_way_to_derive_a_functional_is_checked(options: dict[str, Any]) -> None:
     program = "(f::F, g::F) -> begin h = (x::Line) -> (f(x) + g(x))^2; sum(x::Line, h(x)^2 + exp(h(x))) end"
     assert cd.grad(SPACES + program, **options).check()
 
 
+@pytest.mark.slow
 def test_a_wrong_derivative_by_a_function_is_noticed() -> None:
     d = cd.grad(SPACES + "(f::F) -> sum(x::Line, x * grad(f)(x)^2)")
 

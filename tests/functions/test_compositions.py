@@ -36,6 +36,7 @@ def last(depth: int, u: Any) -> Any:
     return u
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", [of_numbers, of_functions])
 @pytest.mark.parametrize("mode", ["grad", "jvp"])
 def test_a_result_grows_with_the_length_of_a_chain(program, mode: str) -> None:
@@ -44,6 +45,7 @@ def test_a_result_grows_with_the_length_of_a_chain(program, mode: str) -> None:
     assert lengths[2] < 2_500
 
 
+@pytest.mark.slow
 def test_a_definition_keeps_its_name_for_the_value_of_its_calls() -> None:
     text = str(cd.grad(of_numbers(5)))
     assert [line.split(" = ")[0].strip() for line in text.splitlines()[1:5]] == ["h1", "h2", "h3", "h4"]
@@ -51,6 +53,7 @@ def test_a_definition_keeps_its_name_for_the_value_of_its_calls() -> None:
     assert "h2 = exp(-h1) + tanh(h1)" in text
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("depth", [1, 2, 3, 5, 7])
 def test_a_chain_of_numbers_against_differences(depth: int) -> None:
     found = cd.grad(of_numbers(depth)).compile()(0.3)
@@ -58,6 +61,7 @@ def test_a_chain_of_numbers_against_differences(depth: int) -> None:
     assert found == pytest.approx(expected, rel=1e-7, abs=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [1, 3, 5])
 def test_a_chain_of_functions_against_differences(depth: int) -> None:
     x, w = np.polynomial.legendre.leggauss(30)
@@ -87,6 +91,7 @@ def test_second_variations_of_a_chain_against_differences(depth: int) -> None:
 TWO = "(f::F, g::F) -> begin s = (x::Line) -> tanh(f(x) * g(x)); sum(x::Line, exp(s(x)) * s(x) + s(x)^2 * x) end"
 
 
+@pytest.mark.slow
 def test_two_functions_and_the_place_itself() -> None:
     x, w = np.polynomial.legendre.leggauss(30)
     x, w = (x + 1) / 2, w / 2
@@ -97,6 +102,7 @@ def test_two_functions_and_the_place_itself() -> None:
     np.testing.assert_allclose(slopes[1], outer * F(x), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_kernel_between_points() -> None:
     program = (
         "(f::F) -> begin g = (s::Line) -> tanh(f(s)); sum((x::Line, y::Line), exp(-(x - y)^2) * g(x) * g(y)^2) end"

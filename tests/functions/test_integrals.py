@@ -40,6 +40,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_gradients_of_integrals_pass_their_check(name: str) -> None:
     d = cd.grad(PROGRAMS[name])
@@ -57,6 +58,7 @@ def test_code_agrees_with_adaptive_quadrature() -> None:
         assert slope == pytest.approx(quad(lambda x, a=a: -(x**3) * np.exp(-a * x * x), 0, 1)[0], rel=1e-12)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 7])
 def test_hessian_products_of_integrals(n: int) -> None:
     c, v = np.random.default_rng(n).standard_normal((2, n))
@@ -66,6 +68,7 @@ def test_hessian_products_of_integrals(n: int) -> None:
     np.testing.assert_allclose(product(v), 2 * hilbert @ v, rtol=1e-12)
 
 
+@pytest.mark.sampled
 def test_libraries_agree_on_integrals(library: Numbers) -> None:
     d = cd.grad(PROGRAMS["inside of a function"])
     rule = cd.quadrature.points(*np.polynomial.legendre.leggauss(8)) * 0.5 + np.array([[0.5], [0.0]])
@@ -114,6 +117,7 @@ OVER_THE_LINE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OVER_THE_LINE)
 def test_an_integral_that_has_met_its_peaks_is_over_the_interval_again(name: str) -> None:
     derive = cd.grad if "->" in OVER_THE_LINE[name].partition("->")[2] else cd.simplified
@@ -202,6 +206,7 @@ def test_a_rule_is_placed_once() -> None:
     assert first is again and not first.flags.writeable
 
 
+@pytest.mark.slow
 def test_a_minimisation_takes_a_rule() -> None:
     d = cd.grad(LINE + "(c::RV{n}) -> sum(x::Line, (sum(k, c(k) * x^k) - exp(x))^2)")
     problem = d.problem(Line=cd.quadrature.gauss(20), c=np.zeros(4))
@@ -212,6 +217,7 @@ def test_a_minimisation_takes_a_rule() -> None:
     np.testing.assert_allclose(found.x, np.linalg.solve(gram, moments), atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hermite", "laguerre"])
 def test_weights_beyond_double_precision_are_refused(name: str) -> None:
     interval = Interval("All") if name == "hermite" else Interval("Half", Fraction(0))

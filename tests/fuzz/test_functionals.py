@@ -28,6 +28,7 @@ def functional() -> Program:
     return Program(Node("add", (body, end)), (Unknown("y", line),), (), ())
 
 
+@pytest.mark.slow
 def test_everything_is_compared() -> None:
     text, found, refused = examined(functional(), 1, everything=True)
     assert text.endswith("(y::(Line) -> R) -> sum(x::Line, grad(y)(x)^2 + x * y(x)) + y(0.5)")

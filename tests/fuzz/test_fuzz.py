@@ -103,6 +103,7 @@ def test_a_program_is_the_same_in_every_process() -> None:
     assert len(texts) == 1 and "->" in texts.pop()
 
 
+@pytest.mark.slow
 def test_programs_differ_and_half_are_large() -> None:
     programs = [program(5, n) for n in range(200)]
     assert len({signature(p) for p in programs}) == 200
@@ -226,6 +227,7 @@ def test_a_wrong_gradient_is_told() -> None:
         case.compare(right[:2], "gradient")
 
 
+@pytest.mark.slow
 def test_a_fault_of_the_package_is_found_and_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
     from combdiff.run.compiled import Compiled
 

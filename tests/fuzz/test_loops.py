@@ -87,6 +87,7 @@ def evaluate_at(e: Loop, i: Var) -> list[object]:
     return [np.ravel(np.broadcast_to(v, (1, 4))) for v in evaluate(e, scope)]
 
 
+@pytest.mark.slow
 def test_a_loop_has_the_derivative_of_its_steps() -> None:
     t = Var(Index(N))
     h = App(damped("scan"), (Affine(((1, t),), 1),))
@@ -121,6 +122,7 @@ def test_each_kind_of_loop_is_in_one_program_of_twenty() -> None:
     assert {name: counts[name] for name in KINDS if counts[name] < 0.05 * 800} == {}
 
 
+@pytest.mark.slow
 def test_loops_stay_well_formed_when_they_are_made_smaller() -> None:
     programs = [p for n in range(60) if "loop" in constructs(p := program(12, n))]
     assert len(programs) > 5

@@ -232,6 +232,7 @@ def test_functions_of_matrices_are_those_of_numpy(name: str, size: int) -> None:
     assert slope_of(e, A, numbers, along) == pytest.approx(slope, rel=1e-6, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_softmax_is_that_of_jax_and_leaves_out_what_its_condition_does() -> None:
     jax = pytest.importorskip("jax")
     x = at(X, bare(L))

@@ -199,6 +199,7 @@ BROKEN_STAGES: dict[str, tuple[object, str, object, str, str, str]] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("what", BROKEN_STAGES)
 def test_a_stage_that_is_wrong_is_seen_and_named(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     module, name, wrong, program, stage, suspect = BROKEN_STAGES[what]

@@ -46,6 +46,7 @@ def layers(n: int, wrong: int | None = None, flipped: bool = False) -> Let:
     return Let(tuple(values), last)
 
 
+@pytest.mark.slow
 def test_a_wrong_layer_among_many_is_seen() -> None:
     Gate().same(layers(50), layers(50, flipped=True), "stage")
     for wrong in (0, 31, 49):
@@ -122,6 +123,7 @@ def test_results_that_cannot_be_taken_apart_are_compared_as_they_are() -> None:
         Gate().same(before, after, "stage")
 
 
+@pytest.mark.slow
 def test_no_stage_of_a_chain_is_compared_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """Normalised vectors: their norms are real, and nothing but their definitions says so."""
     alone = []
@@ -161,6 +163,7 @@ def test_what_reads_the_states_of_a_loop_is_compared_on_any_states(wholes: list[
         Gate().same(before, of(mul(App(u, (k,)), a)), "stage")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("power", ["s(k + 1, f)^2", "s(k + 1, f)^2 * s(k + 1, f)"])
 def test_a_condition_keeps_in_range_what_a_step_reads(power: str) -> None:
     """The step numbered l reads entry m - 2 - l, but for the last one, at which this is -1."""

@@ -61,6 +61,7 @@ PAGE = 80
 """Columns that fit into a cell."""
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.cd")), ids=lambda path: path.stem)
 def test_a_derivation_shows_its_formula_in_every_form(path: Path) -> None:
     d = cd.grad(path.read_text(encoding="utf-8"))
@@ -123,6 +124,7 @@ def test_a_report_is_one_line() -> None:
     assert Reader(bundle(failed)["text/html"]).text == "FAILED, relative differences: finite differences 5.0e-01"
 
 
+@pytest.mark.slow
 def test_steps_show_their_laws_and_terms() -> None:
     steps = example("hartree_fock").steps
     page = Reader(bundle(steps)["text/html"])
@@ -132,6 +134,7 @@ def test_steps_show_their_laws_and_terms() -> None:
     assert steps[2].heading == repr(steps[2])[1:-1]
 
 
+@pytest.mark.slow
 def test_times_are_behind_a_fold() -> None:
     steps = example("hartree_fock").steps
     assert not any(" ms" in line for line in str(steps).splitlines())
@@ -140,6 +143,7 @@ def test_times_are_behind_a_fold() -> None:
     assert " ms" not in before and steps[2].heading in Reader(fold + after.removesuffix("</div>")).text
 
 
+@pytest.mark.slow
 def test_the_pages_are_the_stages_that_change_something() -> None:
     d = example("hartree_fock")
     explorer = d.explore()

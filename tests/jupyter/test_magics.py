@@ -28,6 +28,7 @@ def shell() -> Iterator[InteractiveShell]:
     InteractiveShell.clear_instance()
 
 
+@pytest.mark.slow
 def test_a_cell_becomes_a_derivation_and_shows_itself(shell: InteractiveShell) -> None:
     with capture_output() as captured:
         shell.run_cell(f"%%combdiff --name q --form matrix --check\n{QUADRATIC}\n").raise_error()
@@ -37,6 +38,7 @@ def test_a_cell_becomes_a_derivation_and_shows_itself(shell: InteractiveShell) -
     assert "passed" in report.data["text/html"]
 
 
+@pytest.mark.slow
 def test_options_mean_what_they_mean_in_python(shell: InteractiveShell) -> None:
     text = "(a::R) -> (x::RV) -> begin f = (y::R) -> y^3; sum(i, a * f(x(i))) end"
     with capture_output():

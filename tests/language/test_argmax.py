@@ -145,6 +145,7 @@ def arguments(name: str, n: int = 5) -> list[Any]:
     return found
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_value_and_gradient_are_those_of_loops(name: str) -> None:
     program, oracle = PROGRAMS[name]
@@ -158,6 +159,7 @@ def test_value_and_gradient_are_those_of_loops(name: str) -> None:
         np.testing.assert_allclose(gradient, gradient_by(-1, oracle, given), rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_result_is_checked_and_read_back(name: str) -> None:
     d = cd.grad(PROGRAMS[name][0])
@@ -187,6 +189,7 @@ def test_the_libraries_agree(name: str, backend: str) -> None:
 # --- what is found --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("backend", ["numpy", "jax", "torch", "dask"])
 @pytest.mark.parametrize(
     ("word", "a", "expected"),
@@ -312,6 +315,7 @@ def test_index_arithmetic_in_the_condition_of_a_ring_is_its_representative(objec
         np.testing.assert_array_equal(gradient(a, np.ones(n)), np.eye(n)[best])
 
 
+@pytest.mark.slow
 def test_an_argmax_of_a_definition_meets_an_index() -> None:
     d = cd.grad("(x::RV) -> begin rho = (i::N) -> x(0); sum(i, argmin(j, rho(j)) == i, rho(i) * x(i)) end")
     assert_holds(d)

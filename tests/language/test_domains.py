@@ -357,6 +357,7 @@ def test_gradients_of_random_programs_pass_their_check(pool: str, data: st.DataO
     assert program_text(read(str(d))) == str(d)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10))
 @settings(max_examples=5, deadline=None)
 def test_what_a_program_over_points_means_survives_printing(seed: int) -> None:
@@ -369,6 +370,7 @@ def test_what_a_program_over_points_means_survives_printing(seed: int) -> None:
     assert evaluate(term.body, values, sizes) == evaluate(again.body, moved, default_sizes(again, seed=seed))
 
 
+@pytest.mark.slow
 def test_the_sample_of_a_check_is_a_list_with_its_negatives() -> None:
     d = cd.grad(DECLARED + "(x::(Z) -> C, w::(L) -> R) -> sum((k::Z, b::L), w(b) * x(k)' * x(k + b) * w(-b))")
     assert d.check() and d.check(1)

@@ -159,6 +159,7 @@ def test_no_sum_is_left_over_what_one_index_is(name: str, result: str) -> None:
     assert result in str(cd.grad(PROGRAMS[name][0]))
 
 
+@pytest.mark.slow
 def test_code_is_made_of_views() -> None:
     assert "x[::-1]" in cd.grad(PROGRAMS["backwards"][0]).source()
     source = cd.grad(PROGRAMS["the end of a beam"][0]).source()
@@ -175,6 +176,7 @@ def test_the_libraries_agree(name: str, backend: str) -> None:
         assert_libraries_agree(cd.grad(PROGRAMS[name][0]), backend, arguments(name, size))
 
 
+@pytest.mark.slow
 def test_an_entry_that_is_not_there_is_refused_with_its_place() -> None:
     f = cd.grad("(x::RV{n}) -> x(n - 3)^2").compile()
     with pytest.raises(ArrayError, match=r"the index 2 - 3 is out of range in slot 1 of x, which has 2 values"):
@@ -199,6 +201,7 @@ def test_other_notations_know_the_size() -> None:
     assert "2*x[-i + n - 1]" in str(d.sympy())
 
 
+@pytest.mark.slow
 def test_a_part_that_exists_under_a_condition_only_is_named_under_it() -> None:
     d = cd.grad("(A::RM{m, n}, w::RV{n}) -> sum(i, w(i) * where(1 <= i, 1 / sum(k, A(k, i - 1)^2)^2))")
     assert "v = (i::N{n}) -> sum(k, where(1 <= i, A(k, i - 1)^2))" in str(d)

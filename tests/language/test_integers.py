@@ -130,6 +130,7 @@ def arguments(name: str, seed: int = 0, n: int = 5) -> list[Any]:
     return found
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_value_and_gradient_are_those_of_loops(name: str) -> None:
     program, oracle = PROGRAMS[name]
@@ -141,6 +142,7 @@ def test_value_and_gradient_are_those_of_loops(name: str) -> None:
     np.testing.assert_allclose(gradient, gradient_by(-1, oracle, given), rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_result_is_checked_and_read_back(name: str) -> None:
     assert_holds(cd.grad(PROGRAMS[name][0]))
@@ -157,6 +159,7 @@ def test_all_modes(name: str, mode: str) -> None:
     assert_reads_back(d.term)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", ["embedding", "segment sums", "a ring"])
 def test_sizes(name: str) -> None:
     f = cd.grad(PROGRAMS[name][0]).compile(value=True)
@@ -228,6 +231,7 @@ def test_no_array_of_pairs_is_made(program: str) -> None:
     assert "[:, None] ==" not in d.source(value=True) and "== " not in d.source(value=True).split('"""')[2]
 
 
+@pytest.mark.slow
 def test_a_function_of_the_program_takes_arrays_of_integers() -> None:
     d = cd.grad(
         "(J::(N) -> N{n}, K::(N) -> N{n}) -> (x::RV{n}) -> begin\n"
@@ -445,6 +449,7 @@ IMAGES: dict[str, Callable[[Any, Any, Any], Any]] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 7])
 @pytest.mark.parametrize("image", IMAGES)
 def test_a_periodic_index_is_not_solved_for_where_an_entry_depends_on_it(image: str, size: int) -> None:

@@ -55,6 +55,7 @@ def test_the_steps_end_where_the_condition_is_false() -> None:
     assert value("(x::R) -> iterate((s, t) -> 2 * s, x, 3, s -> s < 50)", 1.0) == 8.0
 
 
+@pytest.mark.slow
 def test_a_condition_that_is_false_at_the_start_leaves_the_first_state() -> None:
     d = cd.grad("(x::R) -> iterate((s, t) -> 1 / (s - x), x, 5, s -> s < 0)").compile(value=True)
     assert d(2.0) == (2.0, 1.0)

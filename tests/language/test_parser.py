@@ -392,6 +392,7 @@ def test_nesting_that_is_allowed_is_read() -> None:
     parse("x::" + "(" * 90 + "N" + ") -> C" * 90 + " -> 1")
 
 
+@pytest.mark.slow
 def test_a_long_chain_is_no_nesting() -> None:
     tree = body("+".join(["x"] * 5_000))
     assert isinstance(tree, tuple) and len(tree[1]) == 5_000

@@ -29,6 +29,7 @@ SIMPLER = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("text", SIMPLER)
 def test_logarithms_and_powers_are_taken_apart(text: str) -> None:
     d = cd.simplified(f"{SPACE}(p::P, q::P, x::RV) -> i -> {text}")
@@ -44,6 +45,7 @@ OBJECTIVES = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_gradients_are_right_and_read_back(name: str) -> None:
     d = cd.grad(f"{SPACE}(p::P, q::P, x::RV) -> {OBJECTIVES[name]}")
@@ -71,6 +73,7 @@ def test_the_data_are_looked_at(data: list[float], said: str, backend: str) -> N
         f(library.to(data), ones)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", [np.int64, np.uint8, bool, np.float32])
 @pytest.mark.parametrize("n", [0, 1, 3])
 def test_data_may_be_integers_or_none_at_all(kind: type, n: int) -> None:

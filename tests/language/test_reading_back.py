@@ -210,6 +210,7 @@ def test_a_derivative_that_always_divides_by_zero_is_refused() -> None:
         cd.grad("(A::Her) -> log(imag(sum((i, j), A(i, j))))")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("size", ["max", "exp", "mean", "size"])
 def test_a_size_may_be_called_as_a_function_is(size: str) -> None:
     d = cd.grad(f"(x::RV{{{size}}}) -> sum(i, x(i)^2) * {size}")

@@ -34,6 +34,7 @@ def test_a_parser_starts_from_the_stored_tables(monkeypatch: pytest.MonkeyPatch)
     assert tables.parser().parse("x").data == "module"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", [None, "", '{"of": []}'])
 def test_without_tables_that_fit_lark_computes_them(monkeypatch: pytest.MonkeyPatch, missing: str | None) -> None:
     stored, resource = tables.parser(), tables.resource

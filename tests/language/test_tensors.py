@@ -123,6 +123,7 @@ PAIRS = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("text", PAIRS)
 def test_a_gradient_is_that_of_the_index_notation(text: str) -> None:
     assert alpha_equal(cd.grad(text).term, cd.grad(PAIRS[text]).term) or str(cd.grad(text)) == str(cd.grad(PAIRS[text]))
@@ -138,6 +139,7 @@ MATRIX_FORMS = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("text", MATRIX_FORMS)
 def test_matrix_form_is_what_one_writes(text: str) -> None:
     assert cd.grad(text).matrix_text() == MATRIX_FORMS[text]
@@ -212,6 +214,7 @@ def test_a_backslash_is_taken_from_the_left() -> None:
     np.testing.assert_allclose(found, np.linalg.solve(np.linalg.solve(S, Z), x), rtol=1e-10)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("text", ["tr(S)", "det(S)", "sum(exp.(S))", "x' * S * x", "norm(S * x)", "sum(S \\ x)"])
 def test_nothing_is_a_size_too(text: str) -> None:
     given = [np.zeros((0,) * len(SHAPES[name])) for name in used(text)]

@@ -51,6 +51,7 @@ def program(objective: str) -> str:
     return "(x::RV{n}) -> " + objective
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", OF_VECTORS)
 def test_the_value_and_the_gradient_are_those_of_python(objective: str) -> None:
     oracle = OF_VECTORS[objective]
@@ -97,6 +98,7 @@ def test_ties_share_the_derivative() -> None:
     np.testing.assert_allclose(cd.grad("(x::RV) -> minimum(i, x(i))").compile()(x), [1, 0, 0, 0])
 
 
+@pytest.mark.slow
 def test_of_nothing() -> None:
     x = np.array([1.0, 2.0])
     for objective, value in {"prod": 1.0, "maximum": -np.inf, "minimum": np.inf}.items():
@@ -105,6 +107,7 @@ def test_of_nothing() -> None:
         np.testing.assert_allclose(gradient, [0, 0])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 7])
 def test_nothing_has_a_share_in_the_maximum_of_nothing(size: int) -> None:
     x = np.arange(1.0, size + 1)
@@ -181,6 +184,7 @@ def test_an_index_of_another_range_meets_a_ring_as_often_as_it_comes_round(shape
     np.testing.assert_array_equal(code.compile()(u, np.ones(shape[0])), found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sides", "equal"),
     {
@@ -200,6 +204,7 @@ def test_arithmetic_in_a_ring_equals_a_number_as_one_of_its_range(sides: str, eq
             assert np.isclose(code(x.astype(float), J, 1.0), value)
 
 
+@pytest.mark.slow
 def test_points_of_a_lattice_are_equal_or_not() -> None:
     lattice = "@domain BZ begin base = (I, I); periodic = true end\n(x::(BZ) -> R) -> "
     assert cd.grad(lattice + "sum((k, q), k != q, x(k) * x(q)^2)").check()
@@ -212,6 +217,7 @@ def test_gradients_of_open_boundaries_read_as_by_hand() -> None:
     assert str(d).endswith("2 * where(1 <= i, x(i) - x(i - 1)) - 2 * where(i < n - 1, x(i + 1) - x(i))")
 
 
+@pytest.mark.slow
 def test_indices_of_a_part_of_a_range_are_slices() -> None:
     domains = "@domain Z begin base = I; lower = 0; upper = 6 end\n@domain B begin base = I; lower = 0; upper = 5 end\n"
     d = cd.grad(domains + "(f::(Z) -> R) -> sum(r::B, (f(r + 1) - f(r))^2)")
@@ -256,6 +262,7 @@ def test_what_exists_under_a_condition_only_gets_no_name_outside_of_it(function:
     assert d.check()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("sign", ["<", "<=", ">", ">=", "==", "!="])
 @pytest.mark.parametrize("domain", ["base = (I, I); periodic = true", "base = (I, I)", "base = I; periodic = true"])
 def test_numbers_at_points_of_a_lattice_are_compared_as_numbers(domain: str, sign: str) -> None:

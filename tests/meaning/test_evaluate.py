@@ -272,6 +272,7 @@ def test_samples_have_the_declared_symmetries_exactly(name, seed):
     assert breaks_symmetry(array, kind, SIZES, None) is None and breaks_symmetry(array, kind, SIZES, 50) is None
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name, free", [("hermitian", 16), ("integrals", 136), ("pairs", 110), ("antisymmetric", 4)])
 def test_samples_are_not_more_symmetric_than_declared(name, free):
     kind = SPACES[name]
@@ -310,6 +311,7 @@ def test_default_sizes_tell_domains_apart():
     assert default_sizes(Lam((i, j, k, b), neg(i))) == {ROWS: 3, COLUMNS: 4, ZONE: 7, STEPS: 5}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "value",
     [
@@ -332,6 +334,7 @@ def test_an_index_of_a_periodic_domain_is_read_as_one_of_its_values(value: str) 
     np.testing.assert_allclose(gradient, 2 * i * x * y[-i] ** 2)
 
 
+@pytest.mark.slow
 def test_a_cotangent_that_reads_its_index_keeps_its_name_where_the_index_wraps_round() -> None:
     text = """@domain Z begin base = I; periodic = true end
     (f::(C) -> C) -> (x::(Z) -> R) -> sum(i::Z, i * pullback(f)(im, x(-i))^(-3/2))"""

@@ -19,6 +19,7 @@ def every_mutant() -> list[Mutant]:
     return list(all_mutants())
 
 
+@pytest.mark.slow
 def test_every_mutant_has_a_name_of_its_own() -> None:
     assert [name for name, count in Counter(m.name for m in every_mutant()).items() if count > 1] == []
 

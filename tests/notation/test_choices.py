@@ -105,6 +105,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_gradient_has_its_branches_together(program: str) -> None:
     d = cd.grad(program)
@@ -179,6 +180,7 @@ def rows_of(latex: str) -> int:
     return latex.count(r"\text{if}") + latex.count(r"\text{otherwise}")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("body", THREE)
 def test_a_gradient_of_several_cases_is_one_expression(body: str) -> None:
     d = cd.grad(f"(x::RV) -> sum(i, {body})")
@@ -190,6 +192,7 @@ def test_a_gradient_of_several_cases_is_one_expression(body: str) -> None:
     assert bool(d.check())
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("body", [*THREE, PLACES_APART])
 def test_a_program_of_several_cases_has_one_brace(body: str) -> None:
     d = cd.simplified(f"(A::RM, x::RV) -> {'(i, j) -> ' if body == PLACES_APART else 'i -> '}{body}")
@@ -217,6 +220,7 @@ def test_entries_that_are_added_are_no_cases() -> None:
     assert str(cd.grad("(x::RV) -> x(0)^2 + x(1)^3 + sin(x(2))")).count("delta") == 3
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("seed", range(30))
 def test_random_conditions_read_back_as_they_are(seed: int) -> None:
     """Sums of terms under conditions of two numbers, read back at points on, below and above all bounds."""
@@ -246,6 +250,7 @@ def test_random_conditions_read_back_as_they_are(seed: int) -> None:
 # --- conditions without number ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("join", ["and", "or"])
 @pytest.mark.parametrize("conditions", [6, 7, 12, 40])
 def test_a_choice_has_any_number_of_conditions(conditions: int, join: str) -> None:

@@ -35,6 +35,7 @@ SHORT = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("text", SHORT)
 def test_matrix_form_is_short(text: str) -> None:
     assert cd.grad(text).matrix_text() == SHORT[text]

@@ -217,6 +217,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
     egraph._idle.clear()
 
 
+@pytest.mark.slow
 def test_a_wrong_law_does_not_print(broken) -> None:
     d = cd.grad(LEAST_SQUARES)
     assert d.matrix_text() == "2 Aᵀ (A x - b)"
@@ -317,6 +318,7 @@ def test_an_index_that_ranges_over_a_part_of_a_slot_makes_no_matrix_form() -> No
     assert d.check()
 
 
+@pytest.mark.slow
 def test_what_may_be_infinite_stays_under_its_condition() -> None:
     """[1 ≤ x] ∘ 1 ⊘ sqrt(x) is 0 times no number where x is negative: there is no matrix form."""
     text = """@space T begin type = (RV) -> RV; linear = true end
@@ -325,6 +327,7 @@ def test_what_may_be_infinite_stays_under_its_condition() -> None:
     assert "⊘" not in d.matrix_text() and all(d.check(seed) for seed in range(3))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "repeated",
     [

@@ -23,6 +23,7 @@ from tests.notation.matrix_meaning import meaning
 from tests.programs import WITH_FORMS, derived
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("title", WITH_FORMS)
 def test_a_program_reads_as_linear_algebra(title: str) -> None:
     _, form = WITH_FORMS[title]

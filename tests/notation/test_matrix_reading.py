@@ -132,6 +132,7 @@ def assert_means_the_same(left: MatrixExpr, right: MatrixExpr) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8 * (1 + np.abs(expected).max()))
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(matrices() | vectors() | numbers())
 def test_what_is_readable_means_the_same(expr: MatrixExpr) -> None:
@@ -145,6 +146,7 @@ def test_a_transpose_means_a_transpose(expr: MatrixExpr) -> None:
     assert_means_the_same(Transpose(expr), transposed(expr))
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(matrices() | vectors() | numbers())
 def test_what_is_said_of_the_shape_is_so(expr: MatrixExpr) -> None:

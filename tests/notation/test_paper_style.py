@@ -60,6 +60,7 @@ def _is_set(text: str) -> None:
         assert line.count("&") == 1 and "u_{1}_" not in line
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("file", "mode"), every_example("grad", "hvp"))
 def test_every_example_is_set(file: Path, mode: str) -> None:
     if file.stem == "least_action" and mode == "hvp":
@@ -84,6 +85,7 @@ def test_indices_that_are_single_letters_stand_side_by_side() -> None:
     assert r"A_{\mu \nu}" in text and r"\partial A_{\mu \nu}" in text
 
 
+@pytest.mark.slow
 def test_values_without_a_name_of_the_user_have_letters() -> None:
     text = cd.grad("(x::RM) -> sum((i, j), indicator(i + 1, j, 1 / sqrt(sum(c, (x(i, c) - x(j, c))^2))))").latex(
         style="paper"
@@ -127,6 +129,7 @@ def test_derivatives_by_values_and_slopes_at_ends_have_left_sides_of_their_own()
     ]
 
 
+@pytest.mark.slow
 def test_no_real_part_is_written_of_what_is_real_by_symmetry() -> None:
     quotient = "({}) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j)) / sum(i, abs2(x(i)))"
     hermitian = cd.grad(quotient.format("A::Her")).latex("matrix", style="paper")
@@ -134,6 +137,7 @@ def test_no_real_part_is_written_of_what_is_real_by_symmetry() -> None:
     assert "Re" in cd.grad(quotient.format("A::CM")).latex("matrix", style="paper")
 
 
+@pytest.mark.slow
 def test_a_sum_of_real_parts_is_the_real_part_of_a_sum() -> None:
     d = cd.grad("(A::CM) -> (x::CV) -> real(sum((i, j), x(i)' * A(i, j) * x(j)))^2")
     assert d.matrix_text() == "2 real(x† A x) (A + A†) x"
@@ -165,6 +169,7 @@ def test_a_style_that_there_is_not() -> None:
         cd.grad("(x::R) -> x^2").latex(style="journal")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda f: f.stem)
 def test_mathml_is_read_by_a_parser(file: Path) -> None:
     pytest.importorskip("latex2mathml")

@@ -34,6 +34,7 @@ def test_the_readme_shows_the_lines_of_hartree_fock() -> None:
     assert text in (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("file", "mode"), every_example("grad", "pullback", "hvp"))
 def test_every_example_is_written(file: Path, mode: str) -> None:
     if file.stem == "least_action" and mode != "grad":

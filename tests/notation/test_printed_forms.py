@@ -186,6 +186,7 @@ def test_functions_of_matrices_say_what_they_are(text: str, form: str) -> None:
     assert_reads_as(d.term, d.latex(form=form), form)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("what", ALIKE)
 def test_no_name_is_written_as_something_else(what: str) -> None:
     d = cd.grad(ALIKE[what])

@@ -14,6 +14,7 @@ end"""
 PAIR = "(w::RV{n}) -> begin (a, b) = iterate(((a, b), t) -> (b, a + w(t) * b), (0, 1), n); a * b end"
 
 
+@pytest.mark.slow
 def test_a_recursion_has_its_start_and_its_adjoint_the_last_state() -> None:
     text = cd.grad(NETWORK).latex(style="paper")
     assert r"h_{0i} = 0" in text and r"h_{t+1,i} = \tanh" in text
@@ -21,6 +22,7 @@ def test_a_recursion_has_its_start_and_its_adjoint_the_last_state() -> None:
     assert "scan" not in text
 
 
+@pytest.mark.slow
 def test_plain_text_writes_the_same_recursion() -> None:
     lines = cd.grad(NETWORK).unicode_text().splitlines()
     assert any(line.strip() == "where h(0,i) = 0" for line in lines)
@@ -33,6 +35,7 @@ def test_every_state_of_a_tuple_has_its_equations() -> None:
         assert equation in text
 
 
+@pytest.mark.slow
 def test_text_has_one_loop_a_recurrence_and_reads_back() -> None:
     for program in (NETWORK, PAIR):
         d = cd.grad(program)
@@ -40,6 +43,7 @@ def test_text_has_one_loop_a_recurrence_and_reads_back() -> None:
         assert d.check()
 
 
+@pytest.mark.slow
 def test_a_loop_in_a_step_is_written_in_line() -> None:
     d = cd.grad("(x::R) -> iterate((s, t) -> iterate((u, r) -> u * x + s, s, 2), x, 3)")
     assert r"\operatorname{iterate}" in d.latex() and "iterate(" in d.unicode_text()
@@ -79,6 +83,7 @@ PIECES = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", PIECES)
 def test_pieces_that_are_no_read_of_all_states_stay_apart(name: str) -> None:
     d = cd.simplified(f"(x::RV{{n}}) -> begin h = scan((s, t) -> s / 2 + x(t), 0, n); {PIECES[name]} end")
@@ -86,12 +91,14 @@ def test_pieces_that_are_no_read_of_all_states_stay_apart(name: str) -> None:
     assert d.check()
 
 
+@pytest.mark.slow
 def test_fewer_steps_are_counted_in_formulas() -> None:
     d = cd.grad("(x::RV{n}) -> begin h = scan((s, t) -> sin(s) * x(t), 1, n - 1); sum(t::N{n}, h(t)^2) end")
     text = d.latex(style="paper")
     assert "_{n-1} =" in text and r"\sum_{i} 1" not in text
 
 
+@pytest.mark.slow
 def test_what_has_no_notation_is_said() -> None:
     d = cd.grad(NETWORK)
     assert d.matrix_text().startswith("begin")
@@ -108,6 +115,7 @@ DIFFERENCES = """(x::RV{n}) -> begin
 end"""
 
 
+@pytest.mark.slow
 def test_an_entry_of_all_states_is_read_as_itself() -> None:
     d = cd.grad(DIFFERENCES)
     assert "h(t + 1) - h(t)" in str(d) and "where(t" not in str(d)
@@ -121,6 +129,7 @@ def test_an_entry_beyond_the_steps_stays_a_choice() -> None:
     assert "where(i + 2 <= n, x(i + 1), x(0))" in str(d)
 
 
+@pytest.mark.slow
 def test_cotangents_of_one_recurrence_have_different_names() -> None:
     text = str(cd.grad(DIFFERENCES))
     assert "s_bar₁" not in text and r"\bar{s}_{1}" not in cd.grad(DIFFERENCES).latex()

@@ -109,6 +109,7 @@ def test_no_two_variables_in_sight_are_written_alike(program: Lam, data: st.Data
     assert text.count("{") == text.count("}")
 
 
+@pytest.mark.slow
 @given(program=programs(depth=2), data=st.data())
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 def test_no_two_arguments_are_one_symbol(program: Lam, data: st.DataObject) -> None:

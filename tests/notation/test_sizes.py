@@ -27,6 +27,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_the_size_of_a_domain_is_its_number_of_values(program: str) -> None:
     d = cd.grad(program)

@@ -169,6 +169,7 @@ def test_an_integral_stays_one() -> None:
     assert s.expression.has(sympy.Integral)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", sorted(WITHOUT))
 def test_what_sympy_has_no_object_for_is_an_error(name: str) -> None:
     (path,) = {path.stem: path for path in FILES if path.stem == name}.values()

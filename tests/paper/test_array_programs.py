@@ -38,6 +38,7 @@ def test_the_scatter_of_section_3_3() -> None:
     np.testing.assert_array_equal(found, [1 + 2, 3 + 4, 5 + 6, 7 + 8, 9, 0])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("size", SIZES)
 def test_gather_and_scatter_are_adjoint(size: int) -> None:
     rng = np.random.default_rng(size)
@@ -78,6 +79,7 @@ def _turned(A: Any) -> Any:
 # --- build, conditionals --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_a_build_of_indexed_sums_takes_no_array_of_one_hot_vectors(size: int) -> None:
     # section 4.4: the derivative of an index is a one-hot vector, and many of them are to be one array
@@ -127,6 +129,7 @@ def test_the_product_of_an_array_and_its_reverse(size: int) -> None:
 # --- reads out of range ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_a_concatenation_reads_no_array_beyond_its_range(size: int) -> None:
     rng = np.random.default_rng(size)
@@ -149,6 +152,7 @@ end"""
     np.testing.assert_allclose(of_y, [3 * w[size] * y[0] ** 2, 0, 0], rtol=1e-13)
 
 
+@pytest.mark.slow
 def test_zeros_around_an_array() -> None:
     text = "(c::RV{m}) -> (x::RV{n}) -> sum(i::N{n}, sum(k, 0 <= i + k - 1 < n, c(k) * x(i + k - 1))^2)"
     d = cd.grad("@domain K begin base = I; lower = 0; upper = 2 end\n" + text.replace("RV{m}", "(K) -> R"))

@@ -12,6 +12,7 @@ LINE = "@domain Line begin base = R; lower = 0; upper = 1 end\n"
 CLAMPED = "@space V begin type = (Line) -> R; fixed = true end\n"
 
 
+@pytest.mark.slow
 def test_fig_1_the_brachistochrone_has_the_derivative_of_its_euler_lagrange_expression() -> None:
     """∂L/∂y − d/dx ∂L/∂y′ of L = √((1 + y′²) / y), written by hand, at 1,000 points."""
     d = cd.grad(f"{LINE}{CLAMPED}(y::V) -> sum(x::Line, sqrt((1 + grad(y)(x)^2) / y(x)))")
@@ -26,6 +27,7 @@ def test_fig_1_the_brachistochrone_has_the_derivative_of_its_euler_lagrange_expr
     assert np.abs(found - expected).max() <= 1e-15 * np.abs(expected).max()
 
 
+@pytest.mark.slow
 def test_fig_1_the_derivative_vanishes_on_a_cycloid() -> None:
     """x = φ − sin φ, y = 1 − cos φ: the equation of Euler and Lagrange holds between the ends."""
     d = cd.grad("@domain Line begin base = R end\n(y::(Line) -> R) -> sum(x::Line, sqrt((1 + grad(y)(x)^2) / y(x)))")
@@ -71,6 +73,7 @@ NEURAL_OPERATOR = """@domain X begin base = R; lower = 0; upper = 1 end
 end"""
 
 
+@pytest.mark.slow
 def test_appendix_h_a_neural_operator_learns_by_descent_in_a_space_of_functions() -> None:
     """The kernel is a function of two points; a step holds no trace of those before it, as the figure's programs do."""
     d = cd.grad(NEURAL_OPERATOR)
@@ -102,6 +105,7 @@ def test_appendix_h_a_neural_operator_learns_by_descent_in_a_space_of_functions(
     assert losses[-1] < losses[0] / 10
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("depth", [1, 2, 7, 30])
 def test_appendix_d_compositions_are_as_long_as_they_are_deep(depth: int) -> None:
     """sin ∘ … ∘ sin and its derivative, by the functions of one program."""

@@ -67,6 +67,7 @@ def test_a_residual_that_the_user_named_is_computed_once():
     assert str(d).count("T(i, j, k)") == 1
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("text", [TEXT, NAMED])
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("seed", oracle.SEEDS)

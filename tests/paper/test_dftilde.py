@@ -59,6 +59,7 @@ def _same(found: str, expected: str) -> bool:
     return numbered(found) == numbered(expected)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", TABLE_2)
 def test_jacobians_come_out_with_their_structure(name: str) -> None:
     program, expected = TABLE_2[name]

@@ -68,6 +68,7 @@ def test_eq_10_the_pushforward_is_the_jacobian_times_the_tangent(seed):
     oracle.close(cd.jvp(QUADRATIC_MAP).compile()(a, x, k), jacobian @ k)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_eq_14_the_pullback_of_a_composition_is_the_composition_of_pullbacks(seed):
     inner = "(A::CM) -> (x::CV) -> (i::N) -> sum(j, A(i, j) * x(j)^2)"

@@ -44,6 +44,7 @@ def folded(step: Callable[..., Any], start: Any, *rows: Any) -> Any:
 # --- folds ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("size", SIZES)
 def test_a_fold_with_a_closed_function(size: int) -> None:
     x = np.random.default_rng(size).normal(size=size)
@@ -54,6 +55,7 @@ def test_a_fold_with_a_closed_function(size: int) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_a_fold_whose_function_reads_what_is_varied_outside(size: int) -> None:
     rng = np.random.default_rng(size)
@@ -73,6 +75,7 @@ REDUCTIONS = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_a_reduction_is_a_fold(name: str, size: int) -> None:
@@ -82,6 +85,7 @@ def test_a_reduction_is_a_fold(name: str, size: int) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_a_fold_of_matrices(size: int) -> None:
     rng = np.random.default_rng(size)
@@ -96,6 +100,7 @@ end""",
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_a_fold_in_a_build_is_one_loop_over_all_rows(size: int) -> None:
     text = "(A::RM{m, n}) -> sum(i, iterate((s, t) -> sin(s) * A(i, t) + 1, 1, n)^2)"
@@ -104,6 +109,7 @@ def test_a_fold_in_a_build_is_one_loop_over_all_rows(size: int) -> None:
     assert checked(text).source(value=True).count("    for ") == 2  # forwards, and backwards
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_a_build_in_a_fold(size: int) -> None:
     rng = np.random.default_rng(size)
@@ -120,6 +126,7 @@ end""",
 # --- scans ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_a_scan_gives_every_prefix(size: int) -> None:
     rng = np.random.default_rng(size)
@@ -136,6 +143,7 @@ def test_a_scan_gives_every_prefix(size: int) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_a_scan_from_the_right_counts_from_the_end(size: int) -> None:
     rng = np.random.default_rng(size)
@@ -210,6 +218,7 @@ def test_a_program_is_put_together_from_parts_that_python_chooses() -> None:
 # --- appendix B: dynamic control flow -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_a_conditional_in_a_step_takes_one_branch(size: int) -> None:
     x = np.random.default_rng(size).normal(size=size)
@@ -220,6 +229,7 @@ def test_a_conditional_in_a_step_takes_one_branch(size: int) -> None:
     )
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("bound", [0.1, 5.0, 40.0, 1e6])
 def test_a_loop_whose_length_the_numbers_decide(bound: float) -> None:
     # which the paper's algorithm does not take

@@ -53,6 +53,7 @@ EXPONENTIALS = {"logistic": 0, "softmax": 0, "attention": 0}
 gradient = cache(cd.grad)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", TEXTS)
 def test_what_is_shared_is_named_once(name: str) -> None:
     assert oracle.squeezed(RESULTS[name]) in oracle.squeezed(gradient(TEXTS[name]))

@@ -48,6 +48,7 @@ def test_the_hessian_vector_product_of_a_hermitian_form():
     assert str(d) == "(A::Her) -> (x::CV, k::CV) -> i -> 2 * sum(j, A(i, j) * k(j))"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_the_gradient_of_a_hermitian_form_as_numbers(seed, size):
@@ -57,6 +58,7 @@ def test_the_gradient_of_a_hermitian_form_as_numbers(seed, size):
     oracle.agrees_with_differences(t)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_the_gradient_of_a_general_form_as_numbers(seed, size):
@@ -75,6 +77,7 @@ def test_value_and_gradient_come_together(seed):
     oracle.close(gradient, 2 * t["A"] @ t["x"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [HERMITIAN, GENERAL])
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_the_gradient_is_the_conjugate_of_what_jax_returns(seed, text):

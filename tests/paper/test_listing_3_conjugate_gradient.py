@@ -74,6 +74,7 @@ def test_eq_48_as_numbers_with_the_derivative_given_by_the_user(seed, size):
     oracle.agrees_with_differences(t)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_eq_49_as_numbers(seed, size):
@@ -113,6 +114,7 @@ def step_size(name, other):
     end""")
 
 
+@pytest.mark.slow
 def test_eq_50_the_step_size_is_solved_for():
     """alpha = pₖᵀ (b − A x) / pₖᵀ A pₖ, with pₖ = r + beta p."""
     d = step_size("alpha", "beta")
@@ -120,6 +122,7 @@ def test_eq_50_the_step_size_is_solved_for():
     assert "root" not in str(d)
 
 
+@pytest.mark.slow
 def test_eq_51_the_share_of_the_last_direction_is_solved_for():
     """beta = (bᵀ − xᵀ A − alpha rᵀ A) p / alpha pᵀ A p."""
     d = step_size("beta", "alpha")
@@ -127,6 +130,7 @@ def test_eq_51_the_share_of_the_last_direction_is_solved_for():
     assert "root" not in str(d)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_eq_50_and_51_with_the_residual_orthogonal_to_the_last_direction(seed):
     """alpha = −rᵀr / pₖᵀ A pₖ and beta = −rᵀ A p / pᵀ A p: the paper has the other sign."""
@@ -163,6 +167,7 @@ def test_eq_50_and_51_are_solved_together(seed):
     oracle.close(d.compile()(a, p, b, x), (-(r @ r) / (step @ a @ step), beta))
 
 
+@pytest.mark.slow
 def test_conjugate_gradients_with_these_step_sizes_end_after_as_many_steps_as_unknowns():
     rng = np.random.default_rng(5)
     root = rng.standard_normal((5, 5))

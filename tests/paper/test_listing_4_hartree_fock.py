@@ -86,6 +86,7 @@ def test_eq_54_keeps_the_names_of_the_slots_of_the_gradient():
     assert oracle.slot_names(hessian(SYMMETRIC)) == [("p", "i")]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_eq_53_as_numbers(seed, sizes):
@@ -144,6 +145,7 @@ def test_eq_52_the_energy_comes_with_its_gradient(seed):
     oracle.close(t.objective(), energy(t["J"], t["C"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [SYMMETRIC, GENERAL])
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_the_gradient_is_the_conjugate_of_what_jax_returns(seed, text):

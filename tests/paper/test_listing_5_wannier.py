@@ -76,6 +76,7 @@ def by_hand(s, w, u):
     return 2 * np.einsum("b,nb,bqnk,bpqk->pnk", w + w.conj(), density(s, u, len(w)).conj(), ahead, near)
 
 
+@pytest.mark.slow
 def test_eq_58_with_the_density_kept_is_one_term_with_factor_four():
     assert oracle.squeezed(gradient(REAL_WEIGHTS)) == oracle.squeezed(KEPT)
 
@@ -109,6 +110,7 @@ def test_eq_57_with_the_density_multiplied_out_is_one_sum_of_one_product():
     assert "+ S(" not in formula
 
 
+@pytest.mark.slow
 def test_complex_weights_leave_two_times_the_weight_and_its_conjugate():
     d = gradient(COMPLEX_WEIGHTS)
     (body,) = oracle.outputs(d)
@@ -152,6 +154,7 @@ def test_eq_57_as_numbers(seed, sizes):
     oracle.close(t.run(), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_complex_weights_as_numbers(seed, sizes):
@@ -197,6 +200,7 @@ def test_the_hessian_vector_product_of_the_spread(seed, expand):
     oracle.agrees_with_second_differences(t)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_eq_55_the_spread_comes_with_its_gradient(seed):
     t = oracle.trial(gradient(REAL_WEIGHTS), seed, **shapes(2, 2, 3, 3))

@@ -93,6 +93,7 @@ def remarks(d):
     return d.steps[0].note.splitlines()
 
 
+@pytest.mark.slow
 def test_listing_1_has_its_integrals_from_a_context():
     """Its type T is declared in Listing 4; with this context the gradient is Eq. 53."""
     with pytest.raises(LanguageError, match="T") as refusal:
@@ -111,6 +112,7 @@ def test_listing_2_is_eq_47():
     ]
 
 
+@pytest.mark.slow
 def test_listing_3_is_eq_48_with_the_function_kept_and_eq_49_without():
     theory, solved = gradient(LISTING_3, keep="R"), gradient(LISTING_3)
     assert theory.matrix_text().splitlines() == [
@@ -124,6 +126,7 @@ def test_listing_3_is_eq_48_with_the_function_kept_and_eq_49_without():
     assert [line.split(":")[0] for line in remarks(solved)] == ["line 1", "line 7", "line 9", "line 11"]
 
 
+@pytest.mark.slow
 def test_listing_4_is_eq_53_and_eq_54():
     d, product = gradient(LISTING_4), cd.hvp(LISTING_4)
     assert oracle.squeezed(d).endswith("4*sum((q,r,s,j),J(p,q,r,s)*C(q,i)*C(r,j)'*C(s,j))")
@@ -147,6 +150,7 @@ def test_listing_5_is_eq_57_and_eq_58_where_its_weights_are_real(expand):
     oracle.close(d.compile()(t["S"], t["w"], t["U"]), t.run())
 
 
+@pytest.mark.slow
 def test_listing_5_is_the_program_of_the_examples():
     text = oracle.example("wannier").replace("type = (I,) -> R", "type = (I,) -> C")
     assert str(gradient(LISTING_5)) == str(gradient(text))

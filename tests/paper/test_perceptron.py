@@ -109,6 +109,7 @@ def test_an_argument_of_the_activation_that_has_no_name_is_still_computed_once(t
     assert written.count("W2 h") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [NAMED, LAYERS, COMPOSED])
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("seed", oracle.SEEDS)
@@ -120,6 +121,7 @@ def test_the_gradients_as_numbers(seed, sizes, text):
     oracle.agrees_with_differences(t)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_the_gradients_with_biases_as_numbers(seed):
     t = oracle.trial(gradient(BIASED), seed, ACTIVATION, x=(3,), W=(2, 3), V=(4, 2))

@@ -42,6 +42,7 @@ def test_coulomb_and_exchange_of_the_user_are_recognised():
     assert oracle.squeezed("4 * sum(q, C(q, i) * (h(p, q) + 2 * J(p, q) - K(p, q)))") in oracle.squeezed(cd.grad(NAMED))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("text", [FLAT, NAMED])
 def test_the_gradient_as_numbers(text):
     t = oracle.trial(cd.grad(text), 0, C=(4, 2))

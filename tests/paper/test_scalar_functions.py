@@ -219,6 +219,7 @@ def test_a_scalar_function_of_every_entry_of_a_vector(name, size):
     oracle.close(t.run(), t.result())
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", ["exp", "sin", "tanh", "abs2", "real", "imag", "abs"])
 def test_the_gradient_is_the_conjugate_of_what_jax_returns(name):
     jnp = pytest.importorskip("jax.numpy")
@@ -257,6 +258,7 @@ def test_the_gradient_by_a_real_variable_equals_differences(seed):
     oracle.agrees_with_differences(t)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("text", ["(z::C) -> abs2(z)^2", "(z::C) -> (z' * z)^2", "(z::C) -> abs2(exp(z) + z')"])
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_second_derivatives_of_real_functions_of_a_complex_number(seed, text):

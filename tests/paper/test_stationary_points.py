@@ -72,6 +72,7 @@ def test_eq_29_the_raw_pullback_reads_like_the_equation():
     assert "λ = -inverse((v::R) -> 3 * y^2 * v + v)(1)" in str(raw)
 
 
+@pytest.mark.slow
 def test_the_slope_of_the_root_of_a_cubic():
     assert oracle.squeezed(gradient(CUBIC)) == oracle.squeezed(
         "(a::R) -> begin y = root((x::R) -> x + x^3 - a) 1 / (1 + 3 * y^2) end"
@@ -80,6 +81,7 @@ def test_the_slope_of_the_root_of_a_cubic():
     oracle.close(gradient(CUBIC).compile()(y**3 + y), 1 / (3 * y**2 + 1))
 
 
+@pytest.mark.slow
 def test_the_curvature_of_the_root_of_a_cubic():
     y, k = 0.6, 2.5
     oracle.close(cd.hvp(CUBIC).compile()(y**3 + y, k), -6 * y * k / (3 * y**2 + 1) ** 3)
@@ -170,6 +172,7 @@ def test_an_equation_with_the_conjugate_keeps_its_root():
     assert "root" in str(cd.simplified("(a::C) -> root((z::C) -> 2 * z + z' - a)"))
 
 
+@pytest.mark.slow
 def test_code_for_a_linear_system_is_what_one_would_write():
     lines = gradient(SOLUTION).source().split('"""')[-1]
     assert "t1 = lu_factors(A)" in lines and lines.count("lu_factors") == 1
@@ -206,6 +209,7 @@ def test_the_envelope_theorem(seed):
     oracle.close(value, np.sum(x**4 / 4 + x**2 + p * x) + (p @ x) ** 2)
 
 
+@pytest.mark.slow
 def test_a_start_chooses_the_root():
     run = gradient("(a::R) -> root((x::R) -> x^2 - a)").compile()
     assert run(4.0, start_x=1.0) == pytest.approx(0.25)
@@ -257,6 +261,7 @@ def test_second_derivatives_agree_with_differences(name):
     assert cd.hvp(PROGRAMS[name]).check()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_implicit_gradients_parse_back(name):
     written = str(gradient(PROGRAMS[name]))

@@ -110,6 +110,7 @@ def test_the_gradient_in_one_direction_as_numbers(seed, steps):
     oracle.agrees_with_differences(t)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_a_list_of_all_steps_is_a_symmetric_domain(seed):
     shapes = {"M": (2, 2, 5, 3), "U": (2, 1, 5)}
@@ -135,6 +136,7 @@ def test_a_lattice_of_coprime_sizes_is_a_ring(zone, seed, ahead):
     oracle.close(found[:, :, k % zone[0], k % zone[1]], t.run())
 
 
+@pytest.mark.slow
 def test_the_order_of_the_steps_is_no_matter():
     t = oracle.trial(gradient(LATTICE), 0, lists={"X": SQUARE}, M=(2, 2, 3, 2, 2, 4), U=(2, 1, 3, 2, 2))
     order = [2, 0, 3, 1]
@@ -158,5 +160,6 @@ def test_the_hessian_vector_product_in_three_directions(seed):
     oracle.agrees_with_second_differences(t)
 
 
+@pytest.mark.slow
 def test_the_check_of_the_program_passes():
     assert gradient(LATTICE).check(seed=2)

@@ -64,6 +64,7 @@ def test_the_projected_gradient_is_made_of_eq_58_once(text):
     assert written.count("S(p, q") == 2 and "grad" not in written
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("sizes", [(2, 2, 3, 3), (3, 2, 2, 5), (1, 1, 4, 3)])
 @pytest.mark.parametrize("seed", oracle.SEEDS)
 def test_the_projected_gradient_as_numbers(seed, sizes):
@@ -95,6 +96,7 @@ def test_on_unitary_gauges_both_forms_are_one(seed):
     oracle.close(p, -p.conj().swapaxes(0, 1))
 
 
+@pytest.mark.slow
 def test_the_projected_gradient_vanishes_where_the_gradient_does_not():
     """At a largest Σ w |ρ|² among unitary gauges, found by steps along the projected gradient."""
     s, w, u = data(0, 2, 2, 3, 3)

@@ -57,6 +57,7 @@ def test_no_label_lies_on_another_or_outside(name: str) -> None:
         assert apart, f"{one} and {other}"
 
 
+@pytest.mark.slow
 def test_a_picture_is_the_same_at_every_run() -> None:
     first, second = (page(cd.grad(PROGRAMS["hartree_fock"]).picture()) for _ in range(2))
     assert first == second

@@ -49,6 +49,7 @@ def test_hartree_fock_is_one_network() -> None:
     assert legs(network) == {"p": ["J"], "i": ["C"]}
 
 
+@pytest.mark.slow
 def test_an_index_of_many_slots_joins_them_all() -> None:
     definition, first, *_ = example("cp_loss")
     assert definition.head == "P(i, j, k)" and [t.minus for t in definition.terms] == [False, True]
@@ -91,6 +92,7 @@ def test_the_copies_of_a_squared_sum_share_no_index() -> None:
     assert all(len(set(node.slots)) == 1 for node in traces)
 
 
+@pytest.mark.slow
 def test_what_is_no_contraction_is_a_formula() -> None:
     x, root, *_ = example("implicit")
     assert not root.terms and root.formula.startswith(r"\operatorname{root}")
@@ -108,6 +110,7 @@ POLYNOMIALS |= {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", POLYNOMIALS)
 def test_contracting_the_networks_gives_the_value(name: str) -> None:
     """Rows are contracted as they are drawn, with einsum; later rows are what earlier ones mention."""

@@ -71,6 +71,7 @@ def test_code_and_steps_say_what_it_costs() -> None:
     assert "difference of large terms" not in cd.grad(REAL).source(value=True)
 
 
+@pytest.mark.slow
 def test_digits_are_lost_near_convergence_as_the_code_says() -> None:
     _, A, B, C = factors(False, (9, 9, 9), 2)
     product = np.einsum("ir,jr,kr->ijk", A, B, C)

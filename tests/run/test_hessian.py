@@ -147,6 +147,7 @@ def test_the_products_keep_to_what_the_gradient_was_derived_with() -> None:
         assert "nodes" not in options or any(s.spent for s in d.products.steps)
 
 
+@pytest.mark.slow
 def test_what_no_direction_reaches_is_computed_once() -> None:
     """J · P is contracted at the point, and the products contract J once, with what holds k only."""
     source = cd.grad(HARTREE_FOCK).source(hvp=True)

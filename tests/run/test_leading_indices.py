@@ -55,6 +55,7 @@ def test_an_index_among_the_parameters_leads_as_well() -> None:
     assert np.allclose(d.compile()(A, x), 2 * A * x) and d.check()
 
 
+@pytest.mark.slow
 def test_the_rows_are_those_of_the_jacobian() -> None:
     rows = cd.grad("(A::RM) -> (i::N) -> (x::RV) -> tanh(sum(j, A(i, j) * x(j)))").compile()
     jacobian = cd.jacobian("(A::RM) -> (x::RV) -> (i::N) -> tanh(sum(j, A(i, j) * x(j)))").compile()
@@ -63,11 +64,13 @@ def test_the_rows_are_those_of_the_jacobian() -> None:
     assert np.allclose(rows(A, x), jacobian(A, x))
 
 
+@pytest.mark.slow
 def test_code_printed_text_and_sources_agree() -> None:
     d = cd.grad(LOSS)
     assert d.check() and "def gradient(A, b, x)" in d.source() and d.latex(style="paper")
 
 
+@pytest.mark.slow
 def test_two_leading_indices_and_two_unknowns() -> None:
     d = cd.grad("(A::RM) -> (i::N, j::N) -> (x::RV, s::R) -> A(i, j) * x(i) * x(j)^2 * s")
     assert d.check()

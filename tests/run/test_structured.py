@@ -37,6 +37,7 @@ JACOBIANS = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", JACOBIANS)
 def test_blocks_add_up_to_the_whole_and_store_no_more_than_they_need(name: str) -> None:
     text, patterns, entries = JACOBIANS[name]
@@ -55,6 +56,7 @@ def test_blocks_add_up_to_the_whole_and_store_no_more_than_they_need(name: str) 
             assert len(found.blocks) == len(patterns)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("setting", ["symmetric = true", "lower = -1; upper = 3", "lower = 2; upper = 6", "base = I"])
 def test_entries_of_integers_are_values_of_any_range(setting: str) -> None:
     domain = f"@domain Z begin {setting} end\n"
@@ -111,6 +113,7 @@ LOOKED_UP = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", LOOKED_UP)
 def test_slots_may_be_entries_of_integers(name: str) -> None:
     body, patterns = LOOKED_UP[name]

@@ -43,6 +43,7 @@ def refusal(to: Numbers, rows: object, **how: object) -> str:
 HOW = [{"check": "sample"}, {"check": "full"}, {"pack": "A"}]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("how", HOW, ids=str)
 @pytest.mark.parametrize("size", [3, 120])
 def test_what_breaks_a_symmetry_is_named(library: Numbers, how: dict[str, object], size: int) -> None:
@@ -63,6 +64,7 @@ def test_what_breaks_a_symmetry_is_named(library: Numbers, how: dict[str, object
         assert word in refusal(library, rows, **how)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("how", HOW, ids=str)
 @pytest.mark.parametrize("size", [4, 120])
 def test_rounding_is_taken(library: Numbers, how: dict[str, object], size: int) -> None:

@@ -24,6 +24,7 @@ def test_a_traced_array_may_stand_beside_one_that_is_not() -> None:
 ROWS = "(J::(N{o}) -> N{n}, a::RV{o}) -> (x::RM{n, k}) -> (e::N{o}, r::N{k}) -> a(e) * sin(x(J(e), r)) + x(0, r)^2"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 2, 5])
 @pytest.mark.parametrize("traced", [("J", "a", "x"), ("x",), ("J",)])
 def test_a_sparse_tensor_is_a_result_of_a_traced_function(size: int, traced: tuple[str, ...]) -> None:

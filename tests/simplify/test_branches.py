@@ -92,6 +92,7 @@ NESTED: dict[str, Callable[[float], complex]] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("outer", ["sqrt", "log", "(3/4)-th power"])
 @pytest.mark.parametrize("inner", NESTED)
 def test_a_function_of_what_is_meant_as_complex_and_not_negative_is_complex(inner: str, outer: str) -> None:
@@ -115,6 +116,7 @@ SIGNED = """@domain Z begin base = I; symmetric = true end
 (x::T) -> (y::(Z) -> R) -> (i -> {}(x(i)) * y(-i))"""
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", ["log", "sqrt", "asin", "acos", "acosh", "atanh"])
 def test_what_is_its_own_image_lies_on_the_same_side_of_a_cut_as_its_conjugate(name: str) -> None:
     d = cd.pullback(SIGNED.format(name))
@@ -142,6 +144,7 @@ CROSSED: dict[str, tuple[Callable[[float], float], Callable[[complex], complex]]
 """Functions with a cut of a number u(x) that is real where x is, and the functions u."""
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("backend", ["numpy", "jax", "torch", "dask"])
 @pytest.mark.parametrize("value", CROSSED)
 def test_on_a_cut_the_value_is_that_from_above(value: str, backend: str) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
+
 from combdiff.canon.canonical import normal_form
 from combdiff.language.printing.printer import expression_text
 from combdiff.terms.terms import Term, fresh
@@ -48,6 +50,7 @@ def disagreements(seed: int, pools: int, cases: int) -> tuple[dict[str, int], li
     return counts, wrong
 
 
+@pytest.mark.slow
 def test_canonical_names_agree_with_brute_force() -> None:
     counts, wrong = disagreements(0, pools=32, cases=10)
     assert wrong == []

@@ -55,6 +55,7 @@ def test_a_declared_symmetry_is_not_used() -> None:
     assert "A(" in cancelled(f"(A::Sym, x::RV, y::RV) -> {text}")
 
 
+@pytest.mark.slow
 def test_the_gradient_of_a_ratio_where_they_meet() -> None:
     d = cd.grad(
         "(A::Sym, y::RV) -> (x::RV) -> sum((i, j), A(i, j) * x(i) * y(j))^2 / sum((i, j), A(i, j) * x(i) * x(j))"

@@ -129,6 +129,7 @@ def test_expand_multiplies_the_users_definitions_out() -> None:
     assert d.check()
 
 
+@pytest.mark.slow
 def test_a_long_chain_of_values_stays_a_chain() -> None:
     lines = "\n".join(f"h{n + 1} = exp(h{n}) * h{n} + h{n}" for n in range(60))
     d = cd.grad(f"(x::R) -> begin\nh0 = x\n{lines}\nh60\nend")

@@ -61,6 +61,7 @@ def test_a_repeated_factor_is_taken_out_as_often_as_all_terms_have_it(text: str)
         assert d.check(seed=1)
 
 
+@pytest.mark.slow
 def test_a_centred_loss_of_several_branches_is_right() -> None:
     assert cd.grad(f"(x::RV{{n}}) -> begin {MEAN}{HUBER} end").check()
 
@@ -77,6 +78,7 @@ def test_the_gate_sees_a_factor_that_is_taken_out_too_often(text: str, monkeypat
         cd.grad(text)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("text", [PROGRAMS[name] for name in TAKEN_OUT_LATE], ids=TAKEN_OUT_LATE)
 def test_the_check_sees_a_factor_that_is_taken_out_too_often(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     blind: Callable[..., bool] = lambda *_: True  # noqa: E731
@@ -102,6 +104,7 @@ def test_a_named_sum_is_not_found_where_one_of_its_terms_stands_twice() -> None:
     assert found(Add((whole(), whole(), mul(number(4), y)))) == mul(number(2), value)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 7])
 def test_a_common_factor_leaves_the_sign_of_an_index_that_is_compared(size: int) -> None:
     ring = "@domain Z begin base = I; periodic = true end\n"

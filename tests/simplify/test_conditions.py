@@ -128,6 +128,7 @@ def test_a_term_without_guards_stays_itself() -> None:
     assert stated_once(t) is t
 
 
+@pytest.mark.slow
 def test_what_is_under_one_guard_stands_together_in_a_result() -> None:
     d = cd.grad(
         "(e::R, s::R) -> (x::RM) -> begin; r = (i, j) -> sqrt(sum(c, (x(i, c) - x(j, c))^2))\n"
@@ -181,6 +182,7 @@ def test_forces_of_pairs_have_one_condition() -> None:
     assert d.check()
 
 
+@pytest.mark.slow
 def test_what_divides_by_a_norm_does_not_ask_whether_it_is_zero() -> None:
     d = cd.hvp("(x::RV) -> 1 / norm(x)")
     assert str(d).endswith("i -> (3 * x(i) * sum(i1, x(i1) * k(i1)) / norm(x)^2 - k(i)) / norm(x)^3")

@@ -232,6 +232,7 @@ def test_a_place_that_is_solved_for_twice_has_a_form(place: str, condition: str,
     assert d.check()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "slots", ["j - i, j - i", "j - i, i - j", "2 * j - i, j - i", "j - i, i - j + 1", "i + j, j - i"]
 )
@@ -274,6 +275,7 @@ def test_an_integral_meets_a_delta_at_any_place_beside_other_terms(place: str, l
     assert last == f"(f::RF, y::RF, a::R) -> sum(x::{line}, x * f(x)) + f({place}) * y({place})"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("sides", ["2 - x, a", "2, x + a", "x + a, 2", "a + x, 2", "2 - a, x", "0, a - 2 + x"])
 def test_a_number_is_solved_for_on_whichever_side_it_is(sides: str) -> None:
     d = cd.simplified(f"(f::RF, a::R) -> sum((x::R, t::R), delta({sides}, delta(f(x), t, t)))")

@@ -63,6 +63,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_no_sum_has_a_delta_that_it_need_not_have(program: str) -> None:
     d = cd.grad(program)
@@ -82,6 +83,7 @@ LISTED = """@domain Z begin base = I; list = true; symmetric = true end
 (A::(Z, N) -> R) -> sum(i, abs2(A(i, 0) * (sum(j::Z, A(-j, 0)) / sum(j::Z, 1))))"""
 
 
+@pytest.mark.slow
 def test_a_sum_over_a_list_stands_behind_its_delta() -> None:
     d = cd.grad(LISTED)
     assert str(d).count("delta(0, d,") == 2 and "sum(j::Z, delta" not in str(d)
@@ -107,6 +109,7 @@ def test_gates_read_their_own_part_of_the_weights() -> None:
     assert "delta" not in str(cd.grad(GATES)).split("z = ")[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
 def test_the_gradient_of_gates_is_that_of_differences(n: int) -> None:
     rng = np.random.default_rng(n)

@@ -57,6 +57,7 @@ def real_inner(a, b):
 # --- random linear maps ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(spaces(), spaces(), st.integers(0, 5))
 def test_a_random_linear_map_has_its_exact_adjoint(source, target, seed):
     rng = np.random.default_rng(seed)
@@ -209,6 +210,7 @@ def test_a_wrong_law_is_seen(monkeypatch, text):
         cd.grad(text)
 
 
+@pytest.mark.slow
 def test_the_adjoint_for_the_map_itself_is_seen(monkeypatch):
     from combdiff.simplify.contraction import contract as contraction
     from combdiff.terms.terms import Traverser

@@ -104,6 +104,7 @@ def test_random_sums_multiplied_out_and_scrambled_keep_their_value(seed):
     same_value(Lam((START,), t), let(named, result), np.random.default_rng(seed))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("seed", (0, 2, 3, 4, 5, 6, 7, 10))
 def test_random_terms_over_lattices_keep_their_value(seed):
     pool = Pool(Random(seed))
@@ -177,6 +178,7 @@ def _twelve_equal():
     return add(chain([a] * 12 + [x]), chain([a] * 12 + [y]))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("make", [_forty, _twelve_equal, lambda: _binomials(4), lambda: _binomials(5)])
 def test_large_sums_end_and_keep_their_terms_apart(make):
     t = merge_like_terms(make(), {}, ())

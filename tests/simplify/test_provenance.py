@@ -93,6 +93,7 @@ def test_terms_that_are_told_to_be_equal_are_so_under_the_symmetries_named(name:
             np.testing.assert_allclose(a, ratio * b, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_no_symmetry_is_named_that_is_not_needed() -> None:
     for name in ("hartree_fock", "quadratic", "restricted_hartree_fock"):
         for step, _, m in merges(derived(name, "grad").steps):
@@ -121,6 +122,7 @@ def test_a_term_that_is_its_own_negative_is_zero() -> None:
     assert "term 1 is zero by w(i, j, k) = -w(i, k, j)" in words
 
 
+@pytest.mark.slow
 def test_names_and_factors_are_told() -> None:
     words = [line for step in derived("restricted_hartree_fock", "grad").steps for line in step.words]
     assert "C(p₁, i) is taken out of terms 1, 2 and 3" in words
@@ -168,6 +170,7 @@ def test_symmetries_are_applied_one_after_the_other() -> None:
     assert [s.image("ijk", lambda pairs: "") for s in use.images] == [("j", "i", "k"), ("j", "k", "i")]
 
 
+@pytest.mark.slow
 def test_a_pickled_derivation_tells_the_same() -> None:
     d = derived("wannier", "grad")
     again = pickle.loads(pickle.dumps(d))

@@ -70,6 +70,7 @@ FORMS = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("title", FORMS)
 def test_the_derivative_reads_as_an_expert_writes_it(title: str) -> None:
     program, form = FORMS[title]

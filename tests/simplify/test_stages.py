@@ -85,6 +85,7 @@ def test_logarithms_are_checked_on_positive_numbers() -> None:
     assert not any("not checked" in step.note for step in cd.grad("(x::R) -> log(x) * sqrt(x)").steps)
 
 
+@pytest.mark.slow
 def test_values_that_are_provably_real_lose_their_conj() -> None:
     d = cd.grad(
         "(R::Her) -> (C::CM) -> begin r = i -> sum((p, q), C(p, i)' * R(p, q) * C(q, i)); sum(i, r(i)' * r(i)) end"

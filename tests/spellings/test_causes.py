@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import combdiff as cd
 from tests.programs import ROOT
 
@@ -11,6 +13,7 @@ MOVED = WANNIER.replace("U(p, n, k)'", "U(p, n, k - b)'").replace(
 )
 
 
+@pytest.mark.slow
 def test_an_index_over_a_periodic_domain_may_be_moved() -> None:
     assert MOVED.count("k - b") == 2
     assert str(cd.grad(MOVED)) == str(cd.grad(WANNIER))
@@ -21,6 +24,7 @@ def test_a_conjugate_with_a_name_hides_no_symmetry() -> None:
     assert str(cd.grad(named)).endswith("2 * sum(j, A(i, j) * x(j))")
 
 
+@pytest.mark.slow
 def test_signs_go_into_sums_and_out_of_squares() -> None:
     arguments = ("-(-b(i) - sum(k, W(i, k) * x(k)))", "sum(k, W(i, k) * x(k)) + b(i)")
     layers = [cd.grad(f"(x::RV, y::RV, b::RV) -> (W::RM) -> sum(i, (tanh({a}) - y(i))^2)") for a in arguments]

@@ -24,6 +24,7 @@ SPELLINGS = (
 )
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("program", SPELLINGS)
 @pytest.mark.parametrize("part", ("real", "imag", "abs2"))
 def test_the_logarithm_of_a_negative_square_is_that_of_a_complex_number(program: str, part: str) -> None:
@@ -46,6 +47,7 @@ def test_complex_numbers_that_cancel_leave_a_complex_number(function: str, value
     assert d.check()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("function", "value"),
     [
@@ -95,6 +97,7 @@ def test_it_is_written_only_where_something_depends_on_it(text: str, said: int) 
     assert len(calls) == said
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("backend", ("numpy", "jax", "torch", "dask"))
 def test_in_every_library(backend: str) -> None:
     module = {"numpy": "numpy", "jax": "jax.numpy", "torch": "torch", "dask": "dask.array"}[backend]
@@ -111,6 +114,7 @@ def test_in_every_library(backend: str) -> None:
     np.testing.assert_allclose(expected, (f(x + h) - f(x - h)) / (2 * h), rtol=1e-6)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", ["asin", "acos", "acosh", "atanh", "log1p", "log2", "log10"])
 def test_the_functions_of_a_complex_number_that_is_found_to_be_real(name: str) -> None:
     d = cd.grad(f"(z::C) -> abs2({name}(z' * z))")

@@ -50,6 +50,7 @@ def both(sets: Sets, formula) -> tuple[Cases, Held]:
     return ~a, EVERY - held_a
 
 
+@pytest.mark.slow
 @given(FORMULAS, FORMULAS)
 def test_diagrams_are_sets(one, other) -> None:
     sets = Sets()

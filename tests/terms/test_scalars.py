@@ -147,6 +147,7 @@ def test_a_function_at_a_number(name: str, numbers: tuple[float, ...], expected:
     assert at(t, variables, *numbers) == pytest.approx(expected, rel=1e-15)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("backend", ["numpy", "jax", "torch"])
 @pytest.mark.parametrize("e", ["-x(0)", "-3 * x(0)", "sum(i, -x(i))", "sum(i::N{n}, -x(0))", "x(0) * x(1)"])
 def test_the_angle_of_zero_is_zero_whatever_its_sign(e: str, backend: str) -> None:

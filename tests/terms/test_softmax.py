@@ -188,6 +188,7 @@ def test_value_gradient_and_hessian_product_are_those_of_jax(objective: str) -> 
     assert second.check()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_gradients_read_back(objective: str) -> None:
     d = cd.grad(f"(x::RV) -> {objective}")
@@ -286,6 +287,7 @@ def test_the_naive_text_is_right_at_a_thousand(text: str, logits: str, library: 
     holds_at_a_thousand(text, logits, library)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("logits", LOGITS)
 @pytest.mark.parametrize("text", TEXTS)
 def test_it_is_right_in_numpy_without_a_warning(text: str, logits: str) -> None:
@@ -331,6 +333,7 @@ def total(w: np.ndarray, x: np.ndarray) -> float:
     return (w * np.exp(x)).sum()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("objective", SIGNED)
 def test_weights_may_make_a_sum_negative(objective: str, library: Numbers) -> None:
     d, value = cd.grad(f"(w::RV, x::RV) -> {objective}"), SIGNED[objective]
@@ -345,6 +348,7 @@ def test_weights_may_make_a_sum_negative(objective: str, library: Numbers) -> No
                 np.testing.assert_allclose(each.back(gradient), expected, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mark", ["w(i)", "0 < w(i)", "0 < w(i) and w(i) < 0", "1 < 0"])
 def test_where_nothing_takes_part_each_share_is_zero(mark: str, library: Numbers) -> None:
     text = f"(w::RV{{n}}, x::RV{{n}}) -> (k::N{{n}}) -> softmax(i, {mark}, x(i))(k)"
@@ -358,6 +362,7 @@ def test_where_nothing_takes_part_each_share_is_zero(mark: str, library: Numbers
             np.testing.assert_array_equal(each.back(slope(each.to(w), each.to(x), each.to(x))), np.zeros(n))
 
 
+@pytest.mark.slow
 def test_a_mixture_is_right_far_from_its_means() -> None:
     text = """(x::RV, a::RV) -> (m::RV, s::RV) -> begin
     p = (n, k) -> a(k) / s(k) * exp(-(x(n) - m(k))^2 / (2 * s(k)^2))
@@ -391,6 +396,7 @@ WHOLE: dict[str, Callable[[np.ndarray], Any]] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("n", [1, 2, 3, 7])
 @pytest.mark.parametrize("reduction", WHOLE)
 def test_numbers_that_code_computes_as_integers_are_compared_with_infinity(reduction: str, n: int) -> None:
@@ -462,6 +468,7 @@ BELOW_ONE = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", BELOW_ONE)
 def test_the_logarithm_of_one_less_an_exponential_is_finite(name: str) -> None:
     program, value = BELOW_ONE[name]
