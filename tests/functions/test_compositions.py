@@ -9,6 +9,10 @@ import pytest
 from numpy.polynomial import Polynomial
 
 import combdiff as cd
+from combdiff.language.inference.infer import infer
+from combdiff.language.parsing.parser import parse
+from combdiff.terms.terms import Call, Let, subterms
+from tests.promises import differences
 
 LINE = "@domain Line begin base = R; lower = 0; upper = 1 end\n@space F begin type = (Line) -> R end\n"
 RULE = cd.quadrature.gauss(30)
@@ -51,6 +55,91 @@ def test_a_definition_keeps_its_name_for_the_value_of_its_calls() -> None:
     assert [line.split(" = ")[0].strip() for line in text.splitlines()[1:5]] == ["h1", "h2", "h3", "h4"]
     text = str(cd.grad(of_functions(3)))
     assert "h2 = exp(-h1) + tanh(h1)" in text
+
+
+RATES = """
+  a = {v} -> (1/10) * ({x} + 40) / (1 - exp(-({x} + 40) / 10))
+  b = {v} -> 4 * exp(-({x} + 65) / 18)
+  m = {v} -> a({u}) / (a({u}) + b({u}))
+"""
+
+
+@pytest.mark.slow
+def test_calls_at_entries_read_like_definitions_of_entries() -> None:
+    called = RATES.format(v="(v::R)", x="v", u="v")
+    indexed = RATES.format(v="i", x="V(i)", u="i")
+    ours = cd.grad(f"(V::RV, g::R) -> begin {called} sum(i, g * m(V(i))^3 * V(i)) end")
+    theirs = cd.grad(f"(V::RV, g::R) -> begin {indexed} sum(i, g * m(i)^3 * V(i)) end")
+    assert "a = i -> " in str(ours)
+    assert len(str(ours)) < 1.2 * len(str(theirs))
+    rng = np.random.default_rng(1)
+    for n in (1, 2, 3):
+        x = rng.normal(size=n)
+        for a, b in zip(ours.compile()(x, 0.7), theirs.compile()(x, 0.7), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-11)
+
+
+@pytest.mark.parametrize("calls", ["f(exp(x))", "f(exp(x)) * f(exp(x))^2"])
+def test_what_a_call_is_given_is_written_once(calls: str) -> None:
+    term = infer(parse(f"(x::R) -> begin f = (v::R) -> v * sin(v); {calls} end"))
+    assert len([u for u in subterms(term) if isinstance(u, Call) and u.primitive == "exp"]) == 1
+    assert len({u.bindings for u in subterms(term) if isinstance(u, Let)}) == 1
+
+
+CALLS = {
+    "at what a sum binds, in a sum that binds more": (
+        "begin f = (v::R) -> exp(-v) + 3 * v + sin(v); sum(i, x(i) + sum(j, f(x(i) * y) * f(x(i) * y)^2 * x(j))) end",
+        lambda x, y, f: np.sum(x + f(x * y) ** 3 * np.sum(x)),
+    ),
+    "at sums": (
+        "begin f = (v::R) -> exp(-v) + 3 * v + sin(v); f(sum(i, x(i) * y)) * f(sum(i, x(i) * y))^2 end",
+        lambda x, y, f: f(np.sum(x) * y) ** 3,
+    ),
+    "at an index that is another one later": (
+        "begin f = (v::R) -> exp(-v) + 3 * v + sin(v); g = i -> f(x(i)) * y + f(x(i))^2; sum((i, j), g(i) * g(j)) end",
+        lambda x, y, f: np.sum(f(x) * y + f(x) ** 2) ** 2,
+    ),
+    "of a function that reads what is bound around it": (
+        "sum(i, begin f = (v::R) -> exp(-v) + 3 * v * x(i)^0 + sin(v); f(y) * f(y)^2 * x(i) + f(x(i)) end)",
+        lambda x, y, f: np.sum(f(y) ** 3 * x + f(x)),
+    ),
+    "of calls": (
+        "begin f = (v::R) -> exp(-v) + 3 * v + sin(v); g = (v::R) -> f(v) * f(v)^2; sum(i, g(f(x(i)) * y)) + g(y) end",
+        lambda x, y, f: np.sum(f(f(x) * y) ** 3) + f(y) ** 3,
+    ),
+    "in a maximum": (
+        "begin f = (v::R) -> exp(-v) + 3 * v + sin(v); maximum(i, f(x(i)) * y + f(x(i))^2) end",
+        lambda x, y, f: np.max(f(x) * y + f(x) ** 2),
+    ),
+    "under a condition": (
+        "begin f = (v::R) -> exp(-v) + 3 * v + sin(v); sum(i, where(x(i) < y, f(x(i)) + f(x(i))^2, f(y))) end",
+        lambda x, y, f: np.sum(np.where(x < y, f(x) + f(x) ** 2, f(y))),
+    ),
+    "in a loop": (
+        "begin f = (v::R) -> exp(-v) + 3 * v + sin(v); iterate((s, t) -> f(s * y) / 9 + f(s * y)^2 / 99, x(0), 3) end",
+        lambda x, y, f: step(step(step(x[0], y, f), y, f), y, f),
+    ),
+}
+
+
+def step(s: Any, y: Any, f: Any) -> Any:
+    return f(s * y) / 9 + f(s * y) ** 2 / 99
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("name", CALLS)
+def test_calls_mean_what_they_say(name: str) -> None:
+    body, objective = CALLS[name]
+    d = cd.grad(f"(x::RV, y::R) -> {body}")
+    assert d.check()
+    for n in (1, 2, 3, 5):
+        x, y = np.linspace(0.2, 0.9, n), 0.6
+        given = [x, np.array(y)]
+        value, *slopes = d.compile(value=True)(x, y)
+        objective_of = lambda x, y: objective(x, y, lambda v: np.exp(-v) + 3 * v + np.sin(v))  # noqa: E731
+        np.testing.assert_allclose(value, objective_of(*given), rtol=1e-12)
+        for found, expected in zip(slopes, differences(objective_of, given), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.sampled

@@ -6,6 +6,7 @@ to compute and is used more than once becomes a binding (design, section 3, "Def
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from combdiff.errors import LanguageError, Span
 from combdiff.language.inference import conditions, operators, tensors
 from combdiff.language.inference.constructs import loops, reductions
 from combdiff.language.inference.fit import index_slots
-from combdiff.language.inference.scope import Closure, Entry, Ready, Scope, Textual
+from combdiff.language.inference.scope import Closure, Entry, Function, Ready, Scope, Textual
 from combdiff.language.parsing.syntax import (
     Comparison,
     Compose,
@@ -282,17 +283,51 @@ def _refuse_missing(name: str, args: Sequence[Argument], span: Span) -> None:
 
 
 def _inlined(el: Elaborator, f: Closure, args: Sequence[Argument], scope: Scope) -> Term:
-    """The body of `f` with its parameters standing for the arguments; one that was read before at the same numbers."""
+    """The body of `f` with its parameters standing for the arguments; of numbers, a call that is written out later."""
     f.read = True
     kinds, values = _given(el, f, args, scope)
-    if (known := f.made.get(values)) is not None and el.is_unguarded:
-        return known
-    made = _made(el, f, kinds, values)
-    of_numbers = all(isinstance(value.type, Number) for value in values)
-    if of_numbers and el.is_unguarded and not any(map(terms.bound_by, terms.subterms(made))):
-        f.made[values] = made
-        el.called_at.setdefault(made, f.name)
-    return made
+    if el.is_unguarded and all(isinstance(value.type, Number) and value.free for value in values):
+        function = _function(el, f, kinds, values)
+        if function is not None:
+            if values not in f.calls:
+                f.calls[values] = _called(el, function, values)
+            return f.calls[values]
+    return _made(el, f, kinds, values)
+
+
+def _function(el: Elaborator, f: Closure, kinds: Sequence[Type], values: Sequence[Term]) -> Var | None:
+    """A variable for `f` at numbers of these types, if it binds nothing; it takes what its body reads outside, too."""
+    types = tuple(widened(value, kind).type for value, kind in zip(values, kinds, strict=True))
+    if types not in f.made:
+        params = [terms.fresh(p.name, kind) for p, kind in zip(f.body.params, types, strict=True)]
+        body = _made(el, f, kinds, params)
+        outer = sorted(body.free.difference(params), key=lambda v: v.uid)
+        f.made[types] = None
+        if (
+            isinstance(body.type, Number)
+            and not any(isinstance(v.kind, Index) for v in outer)
+            and not any(map(terms.bound_by, terms.subterms(body)))
+        ):
+            f.made[types] = var = terms.fresh(f.name, Map((*types, *(v.kind for v in outer)), body.type))
+            uses = tuple([_uses(el, body, param) for param in params])
+            el.functions[var] = Function(Lam((*params, *outer), body), uses, _costs(el, body))
+    return f.made[types]
+
+
+def _called(el: Elaborator, function: Var, values: Sequence[Term]) -> Term:
+    """A call of a function at numbers; those that cost something, and are read more than once, are shared."""
+    meant = el.functions[function]
+    args: list[Term] = []
+    bindings: list[tuple[Var, Term]] = []
+    for param, value, uses in zip(meant.term.params, values, meant.uses, strict=False):
+        while isinstance(value, Let):
+            bindings.extend(value.bindings)
+            value = value.body
+        if uses > 1 and _function_of(el, value) is None and _costs(el, value):
+            bindings.append((terms.fresh(param.name, value.type), value))
+            value = bindings[-1][0]
+        args.append(value)
+    return terms.let(bindings, App(function, (*args, *meant.term.params[len(values) :])))
 
 
 def _given(el: Elaborator, f: Closure, args: Sequence[Argument], scope: Scope) -> tuple[list[Type], tuple[Term, ...]]:
@@ -318,7 +353,7 @@ def _made(el: Elaborator, f: Closure, kinds: Sequence[Type], values: Sequence[Te
             bindings.extend(value.bindings)
             value = value.body
         value = widened(value, kind)
-        if _is_shareable(value.type) and _costs(value):
+        if _is_shareable(value.type) and _costs(el, value):
             var = terms.fresh(param.name, value.type)
             costly.append((var, value))
             value = var
@@ -330,7 +365,7 @@ def _made(el: Elaborator, f: Closure, kinds: Sequence[Type], values: Sequence[Te
     for var, value in points:
         body = _at(el, var, value, body)
     for var, value in costly:
-        if _uses(body, var) > 1:
+        if _uses(el, body, var) > 1:
             bindings.append((var, value))
         else:
             body = terms.substitute(body, {var: value})
@@ -359,23 +394,36 @@ def _is_shareable(kind: Type) -> bool:
     return isinstance(kind, Number) or (isinstance(kind, Map) and kind.is_tensor)
 
 
-def _costs(t: Term) -> bool:
+def _costs(el: Elaborator, t: Term) -> bool:
     """Whether computing `t` twice is worse than keeping it: it sums, calls a function, or asks an unknown map."""
     return any(
-        isinstance(u, Sum | Diff) or (isinstance(u, Call) and u.args) or (isinstance(u, App) and not _is_entry(u))
+        isinstance(u, Sum | Diff)
+        or (isinstance(u, Call) and u.args)
+        or (isinstance(u, App) and not _is_entry(u) and (not (made := _function_of(el, u)) or made.costs))
         for u in terms.subterms(t)
     )
+
+
+def _function_of(el: Elaborator, t: Term) -> Function | None:
+    """The function of the program of which this is a call that is written out later."""
+    return el.functions.get(t.function) if isinstance(t, App) and isinstance(t.function, Var) else None
 
 
 def _is_entry(t: App) -> bool:
     return isinstance(t.function.type, Map) and t.function.type.is_array
 
 
-def _uses(body: Term, var: Var) -> int:
+def _uses(el: Elaborator, body: Term, var: Var) -> int:
     """How often `var` stands in `body`, shared subterms counted once."""
     if body is var:
         return 1
-    return sum(1 for u in terms.subterms(body) if var in u.free for below in terms.children(u) if below is var)
+    found = 0
+    for u in terms.subterms(body):
+        if var in u.free:
+            made = _function_of(el, u)
+            weights = (0, *made.uses) if made else itertools.repeat(1)
+            found += sum(weight for below, weight in zip(terms.children(u), weights, strict=False) if below is var)
+    return found
 
 
 # --- f ▷ g ----------------------------------------------------------------------------------------------------------

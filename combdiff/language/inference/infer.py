@@ -17,13 +17,13 @@ from combdiff.language.inference import calls, conditions, tensors
 from combdiff.language.inference.constructs.hermitian import check_hermitian
 from combdiff.language.inference.constructs.loops import with_last_apart
 from combdiff.language.inference.constructs.reductions import check_ranges
-from combdiff.language.inference.constructs.sharing import with_shared_numbers
+from combdiff.language.inference.constructs.sharing import without_calls
 from combdiff.language.inference.declarations import Kinds
 from combdiff.language.inference.domains import Ranges
 from combdiff.language.inference.fit import fit
 from combdiff.language.inference.lattice import check_points
 from combdiff.language.inference.resolution import resolved
-from combdiff.language.inference.scope import Closure, Entry, Ready, Scope, Textual
+from combdiff.language.inference.scope import Closure, Entry, Function, Ready, Scope, Textual
 from combdiff.language.inference.size_names import check_names_of_sizes, is_integer
 from combdiff.language.inference.slots import Slots
 from combdiff.language.parsing.building import binds_nothing
@@ -75,7 +75,7 @@ def infer(module: Module, *, keep: Collection[str] = ()) -> Term:
             term = elaborator.expr(module.body, Scope())
             elaborator.slots.check()
             elaborator.kinds.check_sizes()
-            term = with_shared_numbers(term, elaborator.called_at)
+            term = without_calls(term, {v: f.term for v, f in elaborator.functions.items()})
             term = with_last_apart(resolved(term, elaborator.ranges))
             term = conditions.settled(term, elaborator.relations)
             term = written_where_needed(term)
@@ -110,7 +110,7 @@ class Elaborator:
         self._body = module.body
         self._depth = 0
         self.places: dict[Var, Span] = {}
-        self.called_at: dict[Term, str] = {}  # the names of functions by the numbers that they were found to be
+        self.functions: dict[Var, Function] = {}  # what the variables mean that stand for functions of numbers
         self.called: tuple[str, ...] = ()  # what the definition of a loop that is read calls its states
         self.unshared: set[Term] = set()  # maps that stand for several definitions, and are written out
         self.points: dict[Term, int] = {}  # how many arguments of a pullback, or of an item of one, are no cotangents

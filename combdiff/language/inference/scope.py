@@ -11,22 +11,38 @@ from dataclasses import dataclass, field
 
 from combdiff.errors import Span
 from combdiff.language.parsing.syntax import Expr, Lambda
-from combdiff.terms.terms import Term
+from combdiff.terms.terms import Lam, Term, Var
+from combdiff.terms.types import Type
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """What a variable means that stands for a function of numbers.
+
+    `term` takes what the body reads outside, too. `uses` tells how often the body reads each parameter, `costs` whether
+    computing it twice is worse than keeping it.
+    """
+
+    term: Lam
+    uses: tuple[int, ...]
+    costs: bool
 
 
 @dataclass(slots=True, eq=False)
 class Closure:
     """A function of the program, read anew at every call, so that one function serves tensors of many sizes.
 
-    `made` are the values at numbers where it was called before, as long as they bind nothing: a chain of definitions
-    that use the one before twice doubles with each otherwise.
+    At numbers it is read once: `made` are the variables that stand for it by the types of its arguments, None where it
+    binds something and is read anew, `calls` its calls by their arguments. A chain of definitions that use the one
+    before twice would double with each otherwise.
     """
 
     body: Lambda
     scope: Scope
     name: str = ""
     read: bool = False
-    made: dict[tuple[Term, ...], Term] = field(default_factory=dict)
+    made: dict[tuple[Type, ...], Var | None] = field(default_factory=dict)
+    calls: dict[tuple[Term, ...], Term] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
