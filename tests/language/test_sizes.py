@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from itertools import product
 
@@ -277,3 +278,24 @@ def test_a_condition_keeps_an_entry_of_another_size_in_range(objective: str) -> 
 def test_a_condition_that_does_not_keep_an_entry_in_range(condition: str) -> None:
     with pytest.raises(cd.LanguageError, match=r"J\(i\) may leave the range of slot 1 of x"):
         cd.grad(f"(J::(N{{p}}) -> N{{m}}) -> (x::RV{{n}}) -> sum(i, {condition}, x(J(i)))")
+
+
+# --- an index that is called as a size -------------------------------------------------------------------------------
+
+HIDING = {
+    "of a product without indices": (
+        "(X::RM{T, d}) -> (W::RM{d, k}) -> begin Q = X * W ; sum((t, c), t <= c, Q(t, c)^2 / sqrt(k)) end"
+    ),
+    "of the program": "(x::RV{k}) -> begin s = sum(a, x(a)^2) / k ; sum(k, exp(s * x(k))) end",
+    "beside a loop": (
+        "(x::RV{T}) -> begin h = (v::R) -> iterate((s, t) -> sin(s) * x(t), v, T) ; sum(T, h(x(T)) * x(T)) end"
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", HIDING)
+def test_no_index_of_a_result_hides_a_size_that_is_a_number_there(program: str) -> None:
+    d = cd.grad(HIDING[program])
+    assert d.check()
+    assert not re.search(r"sum\(\w+(::N\{\w+\})?, 1\)", f"{d} {d.matrix_text()}")
