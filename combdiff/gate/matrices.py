@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
     from combdiff.gate.labelled import Array
 
+_SINGULAR = 1e13
+"""The condition number from which on the digits of an inverse are rounding, which each spelling does in its own way."""
+
 
 def matrix_values(name: str, matrices: Array, *along: Array, numbers: Sequence[Array] = ()) -> Array:
     """The values for each matrix of a stack; derivatives are taken along the matrices `along`.
@@ -46,14 +49,26 @@ def matrix_values(name: str, matrices: Array, *along: Array, numbers: Sequence[A
 
 
 def _inverses(matrices: Array) -> Array:
+    """Inverses; nan for a matrix that is singular but for rounding, as B' B is where B has fewer rows than columns.
+
+    >>> import numpy as np
+    >>> _inverses(np.array([[[0.1, 0.3], [0.3, 0.9]], [[1.0, 1.0], [0.0, 1.0]]]))
+    array([[[nan, nan],
+            [nan, nan]],
+    <BLANKLINE>
+           [[ 1., -1.],
+            [ 0.,  1.]]])
+    """
     import numpy as np
 
     try:
-        return np.asarray(np.linalg.inv(matrices))
+        found = np.asarray(np.linalg.inv(matrices))
     except np.linalg.LinAlgError:
         if matrices.ndim == 2:
             return np.full(matrices.shape, np.nan)
         return np.stack([_inverses(each) for each in matrices])
+    largest = [abs(m).max(axis=(-2, -1), initial=0, keepdims=True) for m in (matrices, found)]
+    return np.where(largest[0] * largest[1] < _SINGULAR, found, np.nan)
 
 
 def _each(name: str, matrices: Array, along: Sequence[Array], numbers: Sequence[Array]) -> Array:

@@ -120,6 +120,7 @@ TYPES = {
 _OURS = {word: ours for ours, words in TYPES.items() for word in words.split()}
 
 MODULES = frozenset({"np", "numpy", "jnp", "jax", "torch", "math", "scipy", "cp", "tf", "Math"})
+_TURNED = frozenset("ᵀᴴᵗ")
 _SIZES = frozenset({"n", "m", "N", "M", "d", "D", "K", "L"})
 
 
@@ -157,6 +158,8 @@ def remedy_of_name(name: str, known: Sequence[str]) -> str | None:
     tensor, _, indices = name.partition("_")
     if indices and tensor in known:
         return f"an entry is written {tensor}({', '.join(indices)})"
+    if name[:-1] in known and name[-1] in _TURNED:
+        return f"write {name[:-1]}' for the adjoint, transpose({name[:-1]}) for the transpose"
     if name == "I":
         return UNIT_MATRIX
     if not name.isidentifier():

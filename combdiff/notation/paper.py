@@ -112,12 +112,20 @@ class PaperPage(Page):
 
     def write(self, objective: Lam, result: Term, mode: str) -> None:
         """The objective, its derivatives, and what the names mean."""
+        opened = Opened.of(result)
+        defined = {var.name for var, _ in opened.bindings}
         if mode == "simplified":
-            self.name = _VALUES[0]
+            self.name = self._free(_VALUES, [*result.free, *opened.params], defined)
         else:
-            self.objective(objective, mode, {var.name for var, _ in Opened.of(result).bindings})
+            self.objective(objective, mode, defined)
         self.derivatives(objective, result, mode)
         self.explain()
+
+    def _free(self, names: Sequence[str], seen: Sequence[Var], defined: Collection[str]) -> str:
+        """The first of `names` that nothing else has: no argument, and no value that is named."""
+        scope = self.scope.bind(sorted(seen, key=lambda v: v.uid))
+        taken = {*scope.names.values(), *scope.signs, *defined}
+        return next((n for n in names if n not in taken), names[0])
 
     def objective(self, objective: Lam, mode: str, later: Collection[str]) -> None:
         """E(x) = …, with what it names below, but for the names that are explained later."""
@@ -126,9 +134,9 @@ class PaperPage(Page):
         # a value that is a function has its own arguments, y(w)(x)
         own = opened.params[len(objective.params) :]
         scope = self.scope.bind([*free, *objective.params, *own])
-        taken = {*scope.names.values(), *scope.signs}
-        names = _VALUES if mode in ("pullback", "jvp", "jacobian", "simplified") else _OBJECTIVES
-        self.name = next((n for n in names if n not in taken), names[0])
+        names = _VALUES if mode in ("pullback", "jvp", "jacobian") else _OBJECTIVES
+        defined = {*later, *(var.name for var, _ in opened.bindings)}
+        self.name = self._free(names, [*free, *objective.params, *own], defined)
         arguments = ")(".join(", ".join(scope[p] for p in group) for group in (objective.params, own) if group)
         bound, scope = scope, scope.bind(var for var, _ in opened.bindings)
         for n, item in enumerate(opened.items):

@@ -42,7 +42,7 @@ from combdiff.run.fitting import (
     filled,
     forms_of,
 )
-from combdiff.run.functions import with_derivatives
+from combdiff.run.functions import by_entry, with_derivatives
 from combdiff.run.libraries import library_of, looked_at
 from combdiff.run.packed_arrays import Pack, PackedArrays
 from combdiff.terms.conditions.needed import least_sizes
@@ -302,7 +302,7 @@ class Compiled(Generic[R]):
         if argument.callable:
             if not callable(value):
                 raise ArrayError(f"{argument.name} must be a function", remedy="give a Python callable")
-            return value
+            return by_entry(argument, value) if self._library is None else value
         if isinstance(argument.kind, Index):
             return as_size(argument, value, extent)
         if argument.offsets is not None:

@@ -1,12 +1,21 @@
-"""Functions of a real number that a call is given with their derivatives: polynomials of NumPy, or tuples."""
+"""Functions that a call is given: with their derivatives, as polynomials or tuples; a number for each number."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import wraps
+from typing import TYPE_CHECKING
 
 from combdiff.errors import ArrayError
+from combdiff.terms.types import Map, Number, Product, Type
+
+if TYPE_CHECKING:
+    from combdiff.arrays.plan import Argument
+    from combdiff.meaning.values import Array
 
 _PREFIX = "grad_"
+
+_REMEDY = "return a number for each number, in an array of their shape; np.vectorize makes such a function"
 
 
 def with_derivatives(named: Mapping[str, object], needed: Collection[str]) -> dict[str, object]:
@@ -54,3 +63,53 @@ def _derivative(name: str, value: object, order: int) -> object:
             remedy=f"give {name}=({name}, {name}1, …) with {order} derivatives",
         )
     return value[order]
+
+
+def by_entry(argument: Argument, function: Callable[..., object]) -> Callable[..., object]:
+    """A function of numbers that returns a number for each one that it is given, as code with NumPy's arrays wants it.
+
+    >>> import numpy as np
+    >>> from combdiff.arrays.plan import Argument
+    >>> from combdiff.terms.types import REAL
+    >>> by_entry(Argument("g", Map((REAL,), REAL), callable=True), lambda x: 2)(np.zeros(3))
+    array([2., 2., 2.])
+    """
+    kind = argument.kind
+    if not (isinstance(kind, Map) and all(isinstance(p, Number) for p in kind.params)):
+        return function
+    kinds = kind.result.items if isinstance(kind.result, Product) else (kind.result,)
+    if not all(isinstance(k, Number) for k in kinds):
+        return function
+
+    @wraps(function, updated=())
+    def called(*args: object) -> object:
+        import numpy as np
+
+        shape = np.broadcast_shapes(*map(np.shape, args))  # type: ignore[arg-type]  # arrays, or numbers
+        found = function(*args)
+        if isinstance(kind.result, Product) and isinstance(found, tuple) and len(found) == len(kinds):
+            return tuple(_entries(argument.name, x, k, shape) for x, k in zip(found, kinds, strict=True))
+        return _entries(argument.name, found, kinds[0], shape)
+
+    return called
+
+
+def _entries(name: str, found: object, kind: Type, shape: tuple[int, ...]) -> Array | float | complex:
+    """What a function has returned for arguments of this shape: a constant for all of them is one for each."""
+    import numpy as np
+
+    try:
+        array = np.asarray(found)
+    except ValueError:
+        array = np.empty((), object)
+    if array.dtype.kind not in "biufc":
+        raise ArrayError(f"{name} returns a {type(found).__name__}, not numbers", remedy=_REMEDY)
+    if array.dtype.kind == "c" and not (isinstance(kind, Number) and kind.complex):
+        raise ArrayError(f"{name} is declared real, and returns complex numbers", remedy="return their real part")
+    try:
+        whole = np.broadcast_to(array, shape)
+    except ValueError:
+        raise ArrayError(
+            f"{name} returns an array of the shape {array.shape} for arguments of the shape {shape}", remedy=_REMEDY
+        ) from None
+    return whole.astype(np.float64) if array.dtype.kind in "biu" else whole if shape else whole[()]

@@ -186,12 +186,14 @@ def rename_indices(
 ) -> Term:
     """Bound indices get names of `names` (the user's, by type) that nothing around them carries, and no `others`.
 
-    `ask` is called often, and may raise to stop.
+    Nor does one get the name of a size that is a number where the index would hide it. `ask` is called often, and may
+    raise to stop.
     """
 
     def go(t: Term, taken: frozenset[str]) -> Term:
         ask()
         bound = [v for v in bound_by(t) if not isinstance(t, Let)]
+        taken = taken | _sizes_read(t) if bound and read else taken
         renaming: dict[Var, Term] = {}
         wanted = _in_order(bound, names) if isinstance(t, Sum) else {}
         for v in bound:
@@ -206,11 +208,25 @@ def rename_indices(
         variables = tuple(v for v in chosen if isinstance(v, Var))
         return Sum(variables, parts[0]) if isinstance(t, Sum) else Lam(variables, parts[0])
 
-    outer = frozenset((*others, *(v.name for v in result.free)))
+    read = _sizes_read(result)
+    outer = frozenset((*others, *_steps_counted(result), *(v.name for v in result.free)))
     once = Repeats(lambda t: go(t, outer))
     if isinstance(result, Let):
         return _regrouped(result, [*map(once, children(result))])
     return go(result, outer)
+
+
+def _sizes_read(t: Term) -> frozenset[str]:
+    """The names of the sizes that are numbers in `t`."""
+    counted = [u.counted for u in subterms(t) if isinstance(u, Sum)]
+    return frozenset(d.name for d in counted if d is not None and d.sized)
+
+
+def _steps_counted(t: Term) -> frozenset[str]:
+    """The names of the sizes that are numbers of steps: a loop that runs backwards is printed with T - 1 - t."""
+    times = [u.time.kind for u in subterms(t) if isinstance(u, Loop)]
+    domains = [kind.domain.of or kind.domain for kind in times if isinstance(kind, Index) and kind.domain is not None]
+    return frozenset(d.name for d in domains if d.sized)
 
 
 def _regrouped(t: Term, parts: list[Term]) -> Term:

@@ -47,6 +47,19 @@ def test_the_gradient_of_a_determinant_is_four_entries() -> None:
     ]
 
 
+SUMMED = "(J::(N{n}) -> N{m}) -> (x::RV{m}) -> begin f = k -> exp(x(k)) ; sum(i, where(J(i) < 2, f(J(i)) * x(0))) end"
+
+
+def test_what_is_zero_but_in_one_row_is_summed_before_it_is_written() -> None:
+    d = cd.grad(SUMMED)
+    assert "n" not in {domain.name for step in d.plan(value=True).steps if step.rank > 1 for domain in step.domains}
+    J, x = np.array([0, 3, 1, 1]), np.array([0.3, 0.2, 0.1, 0.5, 0.7])
+    kept = np.exp(x[J[J < 2]])
+    value, gradient = d.compile(value=True)(J, x)
+    np.testing.assert_allclose(value, x[0] * kept.sum())
+    np.testing.assert_allclose(gradient, [x[0] * kept[0] + kept.sum(), x[0] * kept[1:].sum(), 0, 0, 0])
+
+
 def test_entries_are_added_to_the_array_that_holds_the_others() -> None:
     assert body(cd.grad(BESIDE).source()) == [
         "t1 = 2 * x",

@@ -94,3 +94,17 @@ def test_what_the_condition_of_a_loop_of_no_steps_reads_says_how_far_an_index_ra
     loop = "iterate((v, t) -> j -> v(j) / 2, (j::N) -> w(j), 0, v -> norm(v) <= z(k))"
     d = cd.grad(f"(z::RV) -> (w::RV) -> sum(k::N, sum(i, {loop}(i)))")
     np.testing.assert_allclose(d.compile()(np.ones(3), np.ones(2)), [3, 3])
+
+
+STEPS_LESS = """(y::RM{T, K}) -> (A::RM{K, K}) -> begin
+  h = iterate((h, t) -> j -> sum(i, h(i) * A(i, j)) + y(t + 1, j), j -> y(0, j), T - 1)
+  sum(j, h(j)^2)
+end"""
+
+
+def test_a_result_with_a_loop_of_fewer_steps_reads_back_as_what_it_is() -> None:
+    """Its text may order factors otherwise than the result: the number of steps comes from T all the same."""
+    d = cd.grad(STEPS_LESS)
+    assert d.check(), d.check()
+    assert "j -> y(0, j), T - 1)" in d.matrix_text()
+    assert "sum(t, where(t < T - 1, h(t, i) * h_bar(T - 2 - t, j)))" in d.matrix_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from itertools import product
 
@@ -242,3 +243,59 @@ def test_the_libraries_keep_an_index_of_another_size_in_range(objective: str, ba
 def test_a_condition_that_does_not_keep_an_index_in_range(condition: str) -> None:
     with pytest.raises(cd.LanguageError, match="i may leave the range of slot 1 of x"):
         cd.grad(f"(y::RV{{m}}) -> (x::RV{{n}}) -> sum(i::N{{m}}, {condition}, y(i) * x(i))")
+
+
+# --- an entry of an array of integers, which a condition keeps in the range of another size ---------------------------
+
+ENTRIES: dict[str, Callable[..., float]] = {
+    "sum(i, where(J(i) < n, x(J(i))^2, 3))": lambda J, x: sum(x[j] ** 2 if j < len(x) else 3 for j in J),
+    "sum(i, J(i) < n, J(i) * exp(x(J(i))) * x(0))": lambda J, x: sum(j * np.exp(x[j]) * x[0] for j in J if j < len(x)),
+    "begin f = k -> sin(x(k)) ; sum(i, where(J(i) < n, f(J(i)), 1) - where(1 <= J(i) < n + 1, f(J(i) - 1))) end": (
+        lambda J, x: sum((np.sin(x[j]) if j < len(x) else 1) - (np.sin(x[j - 1]) if 1 <= j <= len(x) else 0) for j in J)
+    ),
+    "where(argmax(i, J(i)) < n, x(argmax(i, J(i)))^2)": lambda J, x: x[J.argmax()] ** 2 if J.argmax() < len(x) else 0,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("objective", ENTRIES)
+def test_a_condition_keeps_an_entry_of_another_size_in_range(objective: str) -> None:
+    d = cd.grad(f"(J::(N{{p}}) -> N{{m}}) -> (x::RV{{n}}) -> {objective}")
+    assert d.check()
+    assert program_text(read(str(d))) == program_text(d.term)
+    f = d.compile(value=True)
+    for p, n in product((1, 2, 5), repeat=2):
+        rng = np.random.default_rng(p * n)
+        J, x = rng.integers(0, 5, p), rng.uniform(0.5, 2, n)
+        value, gradient = f(J, x)
+        own, step = ENTRIES[objective], 1e-6 * np.eye(n)
+        np.testing.assert_allclose(value, own(J, x), rtol=1e-12)
+        slopes = [(own(J, x + h) - own(J, x - h)) / 2e-6 for h in step]
+        np.testing.assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("condition", ["J(i) <= n", "0 <= J(i)", "i < n"])
+def test_a_condition_that_does_not_keep_an_entry_in_range(condition: str) -> None:
+    with pytest.raises(cd.LanguageError, match=r"J\(i\) may leave the range of slot 1 of x"):
+        cd.grad(f"(J::(N{{p}}) -> N{{m}}) -> (x::RV{{n}}) -> sum(i, {condition}, x(J(i)))")
+
+
+# --- an index that is called as a size -------------------------------------------------------------------------------
+
+HIDING = {
+    "of a product without indices": (
+        "(X::RM{T, d}) -> (W::RM{d, k}) -> begin Q = X * W ; sum((t, c), t <= c, Q(t, c)^2 / sqrt(k)) end"
+    ),
+    "of the program": "(x::RV{k}) -> begin s = sum(a, x(a)^2) / k ; sum(k, exp(s * x(k))) end",
+    "beside a loop": (
+        "(x::RV{T}) -> begin h = (v::R) -> iterate((s, t) -> sin(s) * x(t), v, T) ; sum(T, h(x(T)) * x(T)) end"
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", HIDING)
+def test_no_index_of_a_result_hides_a_size_that_is_a_number_there(program: str) -> None:
+    d = cd.grad(HIDING[program])
+    assert d.check()
+    assert not re.search(r"sum\(\w+(::N\{\w+\})?, 1\)", f"{d} {d.matrix_text()}")

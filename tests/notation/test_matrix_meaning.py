@@ -280,6 +280,15 @@ def test_bounds_do_not_make_a_form_too_large_to_be_compared() -> None:
     assert cd.grad(text.replace("10^8", str(10**8))).matrix_text() == "2 x"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("value", ["(z - x(i)) / (x(j) - x(i))", "z * x(j) / (x(j) - x(i))"])
+def test_a_diagonal_matrix_reads_no_infinite_entry_of_another_row(value: str) -> None:
+    """diag(v) (𝟏 xᵀ - x 𝟏ᵀ)^∘(-1) has infinite entries on its diagonal, and only there."""
+    d = cd.grad(f"(z::R) -> (x::RV) -> begin P = (i, j) -> {value} ; sum((i, j), i != j, P(i, j)^2) end")
+    assert "diag(" in d.matrix_text().splitlines()[0]
+    assert d.check()
+
+
 # --- all programs -----------------------------------------------------------------------------------------------------
 
 

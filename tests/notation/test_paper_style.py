@@ -105,6 +105,14 @@ def test_a_residual_is_called_r_or_R() -> None:
     assert r"\text{where}\ R = A - U V^{\mathsf{T}}" in matrix.latex("matrix", style="paper")
 
 
+def test_the_objective_has_a_name_that_nothing_else_has() -> None:
+    text = "(H::Her) -> (c::CV) -> begin n = c' * c ; E = c' * H * c / n ; real(E) end"
+    assert r"f(c) &= \operatorname{Re}(E)" in cd.grad(text).latex(style="paper")
+    text = "(x::RV) -> begin y = i -> exp(x(i)) ; i -> y(i) * sum(j, y(j)) end"
+    assert r"z_{i} &= y_{i} \sum_{j} y_{j}" in cd.simplified(text).latex(style="paper")
+    assert r"z &= \sum_{i} y_{i}^{2}" in cd.simplified("(y::RV) -> sum(i, y(i)^2)").latex(style="paper")
+
+
 def test_a_name_that_the_program_gives_stays() -> None:
     d = cd.grad("(A::RM) -> (x::RV) -> begin\n u1 = i -> sum(j, A(i, j) * x(j))\n sum(i, exp(u1(i)))\nend")
     assert "u1 = i ->" in str(d)

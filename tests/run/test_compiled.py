@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pytest
@@ -467,3 +467,39 @@ def test_what_a_function_of_the_user_raises_is_theirs(program: str, error: type[
 
     with pytest.raises(error, match="mine"):
         cd.grad(program).compile(value=True)(np.ones(2), f=f, grad_f=np.cos)
+
+
+# --- functions that a call is given -----------------------------------------------------------------------------------
+
+
+def test_a_function_that_is_constant_is_constant_everywhere() -> None:
+    f = cd.grad("(g::RF) -> (x::RV) -> sum(i, g(x(i)))").compile(value=True)
+    for constant in (2.0, 2, np.float64(2), np.array([2.0])):
+        value, gradient = f(np.zeros(3), g=lambda x, c=constant: c, grad_g=lambda x, c=constant: c)
+        assert value == 6
+        np.testing.assert_array_equal(gradient, [2.0, 2.0, 2.0])
+
+
+def test_a_function_of_two_numbers_may_depend_on_one() -> None:
+    f = cd.grad("(L::RO) -> (x::RV, y::RV) -> sum((i, j), x(i) * L(x(i), y(j)))").compile(value=True)
+    x, y = np.array([1.0, 2.0]), np.arange(3.0)
+    value, by_x, by_y = f(x, y, L=lambda a, b: a, grad_L=lambda a, b: (1.0, 0))
+    np.testing.assert_allclose(value, 3 * (x**2).sum())
+    np.testing.assert_allclose(by_x, 6 * x)
+    np.testing.assert_array_equal(by_y, np.zeros(3))
+
+
+@pytest.mark.parametrize(
+    ("g", "said"),
+    {
+        "another shape": (lambda x: np.zeros(5), r"g returns an array of the shape \(5,\) for arguments of the shape"),
+        "nothing": (lambda x: None, "g returns a NoneType, not numbers"),
+        "a ragged list": (lambda x: [[1.0], [1.0, 2.0]], "g returns a list, not numbers"),
+        "complex numbers": (lambda x: 1j * x, "g is declared real, and returns complex numbers"),
+    }.values(),
+)
+def test_what_is_no_number_for_each_number_is_refused(g: Callable[..., object], said: str) -> None:
+    f = cd.grad("(g::RF) -> (x::RV) -> sum(i, g(x(i)))").compile(value=True)
+    with pytest.raises(ArrayError, match=said) as caught:
+        f(np.zeros(3), g=g, grad_g=np.cos)
+    assert caught.value.remedy

@@ -23,6 +23,8 @@ mpmath = pytest.importorskip("mpmath")
 LAWS = {
     "(x::RV) -> log(sum(i, exp(x(i))))": "(x::RV) -> logsumexp(i, x(i))",
     "(x::RV) -> log(sum(i, 1 <= i, exp(x(i))))": "(x::RV) -> logsumexp(i, 1 <= i, x(i))",
+    "(x::RV) -> log(sum(i, exp(x(i))^2))": "(x::RV) -> logsumexp(i, 2 * x(i))",
+    "(x::RV) -> k -> log(softmax(i, x(i))(k))": "(x::RV) -> k -> x(k) - logsumexp(i, x(i))",
     "(A::RM) -> log(sum((i, j), exp(A(i, j))))": "(A::RM) -> logsumexp((i, j), A(i, j))",
     "(x::RV, t::R) -> log(t * sum(i, exp(x(i))))": "(x::RV, t::R) -> logsumexp(i, x(i)) + log(t)",
     "(x::RV{n}) -> log(sum(i, exp(x(i))) / n)": "(x::RV{n}) -> logsumexp(i, x(i)) - log(n)",
@@ -271,7 +273,8 @@ def exactly(text: str, y: Any, x: Any, v: Any) -> tuple[Any, Any, Any]:
         return float(value), np.array([float(a) for a in gradient]), np.array([float(a) for a in product])
 
 
-TEXTS = [CROSS_ENTROPY, WITH_DEFINITIONS, LOGSUMEXP, AVERAGE, WEIGHTED]
+OF_SOFTMAX = "(y::RV) -> (x::RV) -> begin p = i -> softmax(j, x(j))(i) ; -sum(i, y(i) * log(p(i))) end"
+TEXTS = [CROSS_ENTROPY, OF_SOFTMAX, WITH_DEFINITIONS, LOGSUMEXP, AVERAGE, WEIGHTED]
 LOGITS = {
     "apart": [1000.0, -1000.0, 3.0],
     "near": [1000.0, 999.5, 998.0],

@@ -41,7 +41,14 @@ class _Part:
     axes: ops.Row
     coefficient: Const = ONE
 
-    def moved(self, places: Sequence[int]) -> _Part:
+    def summed(self, axes: ops.Row) -> _Part:
+        """The sum over some of the axes of the value."""
+        over = tuple(n for n, axis in enumerate(self.axes) if axis in axes)
+        domains = tuple(d for n, d in enumerate(self.value.domains) if n not in over)
+        value = Step(ops.Sum(over), (self.value,), domains, self.value.complex)
+        return replace(self, value=value, axes=tuple(axis for axis in self.axes if axis not in axes))
+
+    def moved(self, places: Sequence[int] | Mapping[int, int]) -> _Part:
         """The same with axis n at places[n]."""
         fixed = tuple(sorted((places[axis], place) for axis, place in self.fixed))
         return replace(self, fixed=fixed, axes=tuple(places[axis] for axis in self.axes))
@@ -102,6 +109,8 @@ class _Sparse:
             case ops.Permute(order):
                 inner = self.parts.get(step.operands[0], ())
                 return tuple(part.moved([order.index(axis) for axis in range(step.rank)]) for part in inner)
+            case ops.Sum(axes):
+                return self._summed(step, axes)
             case ops.Mul() as op:
                 return self._product(step, op)
             case ops.Add() as op if all(o in self.parts for o in step.operands):
@@ -136,6 +145,14 @@ class _Sparse:
         for axis, place in enumerate(known):
             parts = [part.along(axis, place) for part in parts]
         return tuple(parts)
+
+    def _summed(self, step: Step, axes: ops.Row) -> tuple[_Part, ...]:
+        """The sums of parts over axes that all of them have: an array that is zero but in one row is never made."""
+        inner = self.parts.get(step.operands[0], ())
+        if any(axis not in part.axes for part in inner for axis in axes):
+            return ()
+        rest = [axis for axis in range(step.operands[0].rank) if axis not in axes]
+        return tuple(part.summed(axes).moved({axis: n for n, axis in enumerate(rest)}) for part in inner)
 
     def _product(self, step: Step, op: ops.Mul) -> tuple[_Part, ...]:
         """The parts of one factor, times the others, which do not depend on what is constant."""

@@ -122,8 +122,8 @@ def _where_equal(el: Elaborator, f: Term, kind: Map, values: Sequence[Term], spa
     places = list(values)
     for n, (value, param) in enumerate(zip(values, kind.params, strict=True)):
         assert isinstance(param, Index) and param.domain is not None, "slots have ranges"
-        if el.slots.is_of_another_size(value, param.domain):
-            assert isinstance(value, Var), "an index"
+        # an entry of an array of integers stays, as arithmetic does: the code checks it against the slot
+        if isinstance(value, Var) and el.slots.is_of_another_size(value, param.domain):
             places[n] = own = terms.fresh(value.name, param)
             el.places[own] = span
             met.append((own, value))

@@ -299,7 +299,8 @@ class Elaborator:
         elif args is not None:
             written = [a for a in args if not isinstance(a, Ready)]
             missing = habits.remedy_of_missing_function(e.text, written)
-            remedy = habits.remedy_of_function(e.text, written) or did_you_mean(e.text, known, missing, cutoff=0.75)
+            words = [*known, "sum"]
+            remedy = habits.remedy_of_function(e.text, written) or did_you_mean(e.text, words, missing, cutoff=0.75)
         else:
             otherwise = f"make it a parameter, `({e.text}::R) -> …`, or define it before"
             remedy = habits.remedy_of_name(e.text, known) or did_you_mean(e.text, known, otherwise)

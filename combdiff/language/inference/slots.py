@@ -90,9 +90,9 @@ class Slots:
         return index.count is not None and whole.count is not None
 
     def is_of_another_size(self, index: Term, slot: Domain) -> bool:
-        """Whether an index of N{m} stands in a slot of N{n}, where only a condition can keep it in range."""
+        """Whether an index or an entry of N{m} is in a slot of N{n}, where only a condition can keep it in range."""
         match index:
-            case Var(kind=Index(Domain() as own)):
+            case Var(kind=Index(Domain() as own)) | App(type=Index(Domain() as own)):
                 found, wanted = self.ranges.domain_of(own), self.ranges.domain_of(slot)
                 sized = found is not None and found.sized and wanted is not None and wanted.sized
                 return sized and found != wanted

@@ -126,6 +126,7 @@ _REMEDIES = {
     "·": "write * for a product",
     "⋅": "write * for a product",
     "|": "write abs(x) for |x|, and f ▷ g to apply f, then g",
+    "‖": "write norm(x) for ‖x‖",
     "→": "write -> for a map",
     "↦": "write -> for a map",
     "!": "write `not` before a condition, != between numbers that are not equal",
@@ -153,7 +154,10 @@ def _stray(stray: UnexpectedCharacters, text: str) -> LanguageError:
 
 def _remedy_of_stray(char: str, before: str, after: str) -> str:
     if char == "|" and after.startswith("||"):
-        return "write `or` between conditions"
+        after_a_value = re.search(rf"[\w)\]{PRIMES}]\s*$", before)
+        return "write `or` between conditions" if after_a_value else "write norm(x) for ‖x‖"
+    if after.startswith("⁻¹"):
+        return "write inv(A) for the inverse of a matrix, x^-1 for that of a number"
     if char in _SUPERSCRIPTS:
         return "write powers with ^: x^2"
     if char == ":" and re.search(r"\b(def|lambda|function)\b[^\n]*$", before):
@@ -319,6 +323,10 @@ def _of_other_languages(token: Token, wanted: frozenset[str], text: str) -> str 
     choice = "write where(c, a, b) for a where c holds, and b elsewhere"
     if token in ("if", "then", "else") or re.search(r"\b(if|then|else)$", before):
         return choice
+    if token == ">" and before.endswith("="):
+        return "write -> for a map, >= to compare"
+    if token.type == "SLASH" and before.endswith("/"):
+        return "write floor(a / b)"
     if token.type == "RELATION" and before.endswith(("<", ">")):
         return (
             "write != for what is not equal"

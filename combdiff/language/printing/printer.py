@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
 
+from combdiff.language.printing.anchors import domains_of
 from combdiff.language.printing.comparisons import condition_text
 from combdiff.language.printing.document import (
     ATOM,
@@ -102,10 +103,10 @@ def opened(term: Term, names: Mapping[Var, str] = MappingProxyType({})) -> Print
     """What prints an expression and its parts without declarations; `names` are as for `expression_text`."""
     term = forwards(term)
     spelling = Spelling()
-    for loop in (u for u in subterms(term) if isinstance(u, Loop)):
-        domain = loop.time.kind.domain if isinstance(loop.time.kind, Index) else None
-        if domain is not None and domain.sized:
-            spelling.sizes[domain] = domain.name
+    for domain in (d for u in subterms(term) for var in bound_by(u) for d in domains_of(var.kind)):
+        whole = domain.of or domain
+        if whole.sized:
+            spelling.sizes[whole] = whole.name
     for index in _declared(term):
         assert index.domain is not None
         spelling.domains[index.domain] = index.domain.name

@@ -55,6 +55,7 @@ from combdiff.terms.terms import (
     PI,
     ZERO,
     Const,
+    Delta,
     Lam,
     Term,
     Var,
@@ -63,6 +64,7 @@ from combdiff.terms.terms import (
     call,
     conj,
     delta,
+    factors_of,
     fresh,
     indicator,
     mul,
@@ -390,9 +392,18 @@ def _product(a: Entries, b: Entries) -> Entries:
 
     def at(rows: Legs, columns: Legs) -> Term:
         between = _legs(a.columns)
-        return total(between, mul(a.at(rows, between), b.at(between, columns)))
+        return total(between, _at_once([a.at(rows, between), b.at(between, columns)]))
 
     return Entries(a.rows, b.columns, at)
+
+
+def _at_once(factors: Sequence[Term]) -> Term:
+    """A product under the δ of its factors: diag(v) reads no entry of another row, which may be ∞."""
+    factors = [part for f in factors for part in factors_of(f)]
+    found = next((f for f in factors if isinstance(f, Delta)), None)
+    if found is None:
+        return mul(*factors)
+    return delta(found.left, found.right, _at_once([found.body if f is found else f for f in factors]))
 
 
 def _squares(of: Entries) -> Term:

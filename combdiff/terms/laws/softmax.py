@@ -76,7 +76,7 @@ def with_softmax(program: Term) -> Term:
 
 
 def _may_overflow(t: Term) -> bool:
-    return (isinstance(t, Call) and t.primitive == "exp") or (isinstance(t, Reduce) and t.kind == "det")
+    return (isinstance(t, Call) and t.primitive == "exp") or (isinstance(t, Reduce) and t.kind in ("det", "softmax"))
 
 
 def _stable(t: Term, values: Mapping[Var, Term]) -> Term:
@@ -246,6 +246,8 @@ class _Exponentials:
             match f:
                 case Call("exp", (u,)) if not is_complex(u.type):
                     exponents.append(u)
+                case Pow(Call("exp", (u,)), Const() as n) if not is_complex(u.type) and not n.imag:
+                    exponents.append(mul(n, u))
                 case _ if is_complex(f.type):
                     return None
                 case _:
