@@ -378,7 +378,7 @@ def _no_index(term: Term, slot: tuple[str, Span], span: Span) -> LanguageError:
     if isinstance(term, App) and isinstance(term.function, Var) and isinstance(term.type, Number):
         name = term.function.name
         message = f"an index is expected here, found {in_words(term.type)}, an entry of {name}"
-        remedy = f"declare an array of integers, {name}::({', '.join('N' * len(term.args))}) -> N"
+        remedy = f"declare {name} an array of integers, {name}::({', '.join('N' * len(term.args))}) -> N"
     elif isinstance(term.type, Number) and term.free and all(isinstance(u.type, Index) for u in index_atoms(term)):
         message = "index arithmetic must be affine with integer coefficients, such as k + 2*b - 1"
         remedy = "write a sum of indices with integer coefficients"
@@ -390,6 +390,9 @@ def _no_index(term: Term, slot: tuple[str, Span], span: Span) -> LanguageError:
     else:
         message = f"an index is expected here, found {in_words(term.type)}"
         remedy = "only indices and their integer combinations stand in a slot"
+    label, name, *_ = slot[0].split()
+    if label == "index" and isinstance(term.type, Number):
+        remedy = f"a parameter without a type is an index: write ({name}::R) -> … for a number, or {remedy}"
     return LanguageError(message, span=span, also=slot, remedy=remedy)
 
 
