@@ -29,7 +29,7 @@ from combdiff.emit.entrywise import multiplies
 from combdiff.emit.expressions import expression
 from combdiff.emit.indexing import scatter_values, scattered
 from combdiff.emit.kernels import definition, with_definitions
-from combdiff.emit.looptext import add_loop, add_scan, add_slice, wrapped
+from combdiff.emit.looptext import add_loop, add_scan, add_slice, tuple_of, wrapped
 from combdiff.emit.modules import Module
 from combdiff.emit.names import Called, Names, words
 from combdiff.emit.packed_arguments import PackedArguments, telling_name
@@ -145,6 +145,7 @@ class FunctionText:
         self.turns: dict[Domain, str] = {}
         self.begins: dict[Domain, str] = {}  # the first value of a turn
         self.releasable: dict[str, None] = {}  # the names of large arrays, where there is a limit
+        self.around = ""  # the steps of loops around this text, for messages
         self.spelling = module.spelling
         self.name = name
         names = Names(module.names.taken)
@@ -220,10 +221,11 @@ class FunctionText:
         """The text of a step of a loop in this text, whose arguments are `given`."""
         return FunctionText(needed_by(body.plan, self.module), self.module, body.name, within=(self, given))
 
-    def step(self, names: Sequence[str], states: int, index: str, every: int = 1) -> None:
+    def step(self, names: Sequence[str], states: int, index: str, every: int = 1, watched: str = "") -> None:
         """Write a step of a loop: what is stored of it, and the states for the next one, all at once.
 
-        Only `every` so many steps store something.
+        Only `every` so many steps store something. Where the states are `watched`, that is called with the new ones and
+        the old ones.
         """
         inputs = {a.step: self.arguments[a.name] for a in self.plan.arguments if a.step is not None}
         for read, text in inputs.items():
@@ -244,10 +246,15 @@ class FunctionText:
         self.lines += [f"{inside}{line}" for lines in stored[states:] for line in lines]
         moved = [(name, t) for name, t in zip(names, found[:states], strict=False) if name != t.code]
         left = ", ".join(name for name, _ in moved)
+        if watched and moved:
+            before, after = self.fresh("before"), tuple_of(names[:states])
+            self.lines.append(f"{before} = {after}")
         if len(moved) == 1:
             self.lines += wrapped(f"{left} = ", moved[0][1])
         elif moved:
             self.lines.append(f"{left} = {', '.join(t.code for _, t in moved)}")
+        if watched and moved:
+            self.lines.append(watched.format(after, before))
 
     def header(self) -> str:
         """The line with the name and what the function takes."""

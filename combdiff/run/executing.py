@@ -27,6 +27,9 @@ _OF_NOTHING = ("attempt to get argmax of", "attempt to get argmin of", "argmax()
 """How the libraries' messages begin where an argmax runs over nothing."""
 
 
+_OF_STATES = "look at what the step divides by and at how its numbers grow; the number t of a step counts from 0"
+
+
 def compile_source(text: str, name: str = "gradient") -> Callable[..., object]:
     """The function that generated source text defines, without any checks.
 
@@ -45,6 +48,10 @@ def run(
     """What `function` returns; it factorises matrices, solves systems of equations, or only computes."""
     try:
         return solved(function, arrays, algebra, library) if algebra else function(*arrays)
+    except FloatingPointError as problem:  # NumPy raises it, too, where its user asks for that
+        if not (_is_of_the_code(problem) and str(problem).startswith("the state ")):
+            raise
+        raise ArrayError(str(problem), remedy=_OF_STATES) from problem
     except (ZeroDivisionError, OverflowError) as problem:  # of Python's numbers; arrays become infinite
         if not _is_of_the_code(problem):
             raise
@@ -121,7 +128,7 @@ def solved(
             remedy="give finite arrays for which the equation has one solution, or start Newton's method elsewhere "
             "(start_…)",
         ) from problem
-    except (ZeroDivisionError, OverflowError):
+    except (ZeroDivisionError, OverflowError, FloatingPointError):
         raise
     except ArithmeticError as problem:
         raise ArrayError(str(problem), remedy="give a starting point near a root by the arguments start_…") from problem
