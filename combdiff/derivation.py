@@ -362,7 +362,6 @@ class Derivation:
         matrices, several times faster, which loses digits (and signs) where points are near one another.
 
         With `checkpoint=True` a loop stores √T of the states that the loop backwards needs, and runs again from there.
-
         `pack=("J",)` makes a packed copy of J in the first call with an array; later calls with the same array read
         only this copy. If J has symmetries, the copy has only the rows from which the others follow. The docstring of
         `pack_J` in `source` says how much memory the copy takes. All entries of J are checked first. Call `repack()`

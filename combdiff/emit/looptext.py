@@ -209,7 +209,7 @@ def add_scan(f: FunctionText, step: Step, op: Scan) -> None:
     watched = _watched(f, inner, step, names[:count], index) if f.spelling.watches else ""
     inner.step(names, count, index, op.every, watched)
     if inner.lines:  # else no step changes anything
-        turns = f"range({f.extent(op.domain)})"
+        turns = f"range({f.writer.alone(op.domain)})"
         f.lines.append(f"for {index} in {f'reversed({turns})' if op.reverse else turns}:")
         f.lines += [f"    {line}" for line in (*inner.lines, *_left_early(op, names, index))]
     f.texts |= {item: Text(names[n], ATOM) for n, item in items.items()}

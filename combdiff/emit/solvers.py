@@ -694,7 +694,7 @@ def is_every_power(step: Step, op: ops.Power) -> bool:
 def powers(w: Writer, step: Step, op: ops.Power) -> Text:
     """All powers by products; logarithms and exponentials, of each, take ten times as long."""
     base, exponent = step.operands
-    made = Text(f"powers({w.refer(base).code}, {w.extent(exponent.domains[0])})", ATOM)
+    made = Text(f"powers({w.refer(base).code}, {w.alone(exponent.domains[0])})", ATOM)
     return w.placed(made, (*op.places[1], *op.places[0]), step.rank)
 
 
@@ -727,7 +727,7 @@ def solution(w: Writer, step: Step, op: ops.Solve) -> Text:
     rows, several = (" * ".join(map(w.extent, part)) for part in (step.domains[:own], step.domains[own:]))
     joined = f"reshape({rows}, {several})" if several else "ravel()"
     flat = template.format(matrix.code, f"{k.at(ATOM)}.{joined}")
-    return Text(f"{flat}.reshape({', '.join(w.extent(d) for d in step.domains)})", ATOM)
+    return Text(f"{flat}.reshape({', '.join(map(w.alone, step.domains))})", ATOM)
 
 
 _IN_LIBRARIES = {"det": "det({})", "inv": "inv({})", "logabsdet": "slogdet({})[1]", "eigvals": "eigvalsh({})"}
@@ -856,7 +856,7 @@ def scan(w: Writer, step: Step, op: Scan) -> Text:
     parts = (texts[: body.states], texts[body.states : moving], stored)
     lists = ", ".join(f"[{', '.join(part)}]" for part in parts)
     watched = f"watched_scan({names_of(body)}, " if w.spelling.watches else "scan("
-    return Text(f"{watched}{call}, {lists}, {w.extent(op.domain)}{', reverse=True' if op.reverse else ''})", ATOM)
+    return Text(f"{watched}{call}, {lists}, {w.alone(op.domain)}{', reverse=True' if op.reverse else ''})", ATOM)
 
 
 def names_of(body: Recurrence) -> str:

@@ -350,7 +350,7 @@ class Compiled(Generic[R]):
     def _check_out(self, out: object, sizes: Sizes, arrays: Sequence[object]) -> None:
         """Refuse arrays that the results do not fit; what functions of the user return is not known beforehand."""
         outputs = self._plan.outputs
-        if all(d in sizes or d.count is not None for step in outputs for d in step.domains):
+        if all(part in sizes or part.count is not None for s in outputs for d in s.domains for part in d.measured):
             # real arrays may stand for complex ones, and results are real then
             found = any(getattr(getattr(a, "dtype", None), "kind", "") == "c" for a in arrays)
             shapes = [tuple(d.extent(sizes) for d in step.domains) for step in outputs]

@@ -48,10 +48,9 @@ def run(
     """What `function` returns; it factorises matrices, solves systems of equations, or only computes."""
     try:
         return solved(function, arrays, algebra, library) if algebra else function(*arrays)
-    except FloatingPointError as problem:  # NumPy raises it, too, where its user asks for that
-        if not (_is_of_the_code(problem) and str(problem).startswith("the state ")):
-            raise
-        raise ArrayError(str(problem), remedy=_OF_STATES) from problem
+    except FloatingPointError as problem:
+        found = _of_states(problem)
+        raise found from None if found is problem else problem
     except (ZeroDivisionError, OverflowError) as problem:  # of Python's numbers; arrays become infinite
         if not _is_of_the_code(problem):
             raise
@@ -83,6 +82,13 @@ def run(
         raise ArrayError(
             "PyTorch has no maximum or minimum of no numbers", remedy="give arrays that hold something, or use NumPy"
         ) from problem
+
+
+def _of_states(problem: FloatingPointError) -> Exception:
+    """The error for what the code finds in the states of loops; NumPy's own, for which its user asks, as it is."""
+    if _is_of_the_code(problem) and str(problem).startswith("the state "):
+        return ArrayError(str(problem), remedy=_OF_STATES)
+    return problem
 
 
 def _is_of_the_code(problem: BaseException) -> bool:
