@@ -23,9 +23,9 @@ def read_twice(step: Term) -> set[Hashable]:
 
 
 def apart(summed: Sequence[Var], body: Term, time: Var, whole: Collection[Hashable] = ()) -> Term | None:
-    """Σ over `summed` of a product with a sum of matrices as a sum of products, in the step `time`; None for all others.
+    """Σ over `summed` of a product with a sum of matrices as a sum of products; None for all others.
 
-    Sums whose forms are in `whole` stay as they are.
+    The number of the step, `time`, is no index of a matrix. Sums whose forms are in `whole` stay as they are.
 
     >>> from combdiff.terms.terms import fresh
     >>> from combdiff.terms.types import REAL, Domain, Map
@@ -49,7 +49,7 @@ def apart(summed: Sequence[Var], body: Term, time: Var, whole: Collection[Hashab
 
 
 def _is_of_matrices(t: Add, others: Sequence[Term], summed: Sequence[Var], time: Var) -> bool:
-    """Whether each term is an entry of an array, times what has fewer indices, as all that stands beside the sum has."""
+    """Whether each term is an entry of an array, times what has fewer indices, as all beside the sum has."""
     own = _indices(t) - {time}
     if not own.intersection(summed) or own.issubset(summed):
         return False

@@ -232,7 +232,12 @@ class Ahead:
             case Delta(left, right, inner) | Indicator(left, right, inner) if (
                 self.time in left.free | right.free and _is_of_indices(left, right)
             ):
-                return indicator(ONE, self(condition_of(t).over(ONE)), self(inner))
+                if (left.free | right.free).isdisjoint(self.moving):
+                    return indicator(ONE, self(condition_of(t).over(ONE)), self(inner))
+                # an index that a state decides, as of its largest entry, beside the number of the step as a number
+                sides = self(left), self(right)
+                met = indicator(*sides, self(inner))
+                return met if isinstance(t, Indicator) else indicator(*sides[::-1], met)
             case App(f, args) if any(self.time in a.free for a in args):
                 return self._entry(self(f), args)
             case Sum(indices, body) if (parts := apart(indices, body, self.time, self.whole)) is not None:
