@@ -113,6 +113,21 @@ def test_value_gradient_and_products_agree_with_the_oracle(program: str) -> None
 
 
 @pytest.mark.slow
+def test_an_array_that_lies_badly_for_a_step_is_copied_once() -> None:
+    """W(i, j, g) h(j) is a product on a view of a copy with j last, the entries W(i, j, 3) are one with g first."""
+    source = cd.grad(GATES).compile(value=True).source
+    forwards, backwards = _loops(source)
+    assert _body(source).count("np.ascontiguousarray(W.transpose(0, 2, 1))") == 1
+    assert _body(source).count("np.ascontiguousarray(W.transpose(2, 0, 1))") == 1
+    assert ".reshape(n * g, n) @ h)" in forwards
+    assert "W[:, :, " not in backwards
+    f = cd.grad(GATES).compile(value=True)
+    f(np.ones((3, 2)), np.ones(2), np.ones((2, 2, 4)), np.ones((2, 2, 4)))
+    assert "ascontiguousarray" not in next(iter(f._known))  # of three steps
+    assert "ascontiguousarray" not in cd.grad(GATES).compile("jax", value=True).source
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", ["<=", "=="])
 def test_an_index_that_a_state_decides_is_compared_with_the_number_of_the_step(relation: str) -> None:
     """The step knows its number as a number only, and the largest entry of a state as an index."""

@@ -62,7 +62,7 @@ class Looping(Solving):
     """The part of a lowering that makes loops; `defined` are the definitions of the program."""
 
     defined: Sequence[tuple[Var, Term]]
-    sizes: Mapping[Domain, int]
+    sizes: dict[Domain, int]
 
     def looped(self, loop: Loop) -> Step:
         """The state that a loop asks for, one of the results of the loop of its recurrence."""
@@ -240,8 +240,8 @@ class Ahead:
                 return met if isinstance(t, Indicator) else indicator(*sides[::-1], met)
             case App(f, args) if any(self.time in a.free for a in args):
                 return self._entry(self(f), args)
-            case Sum(indices, body) if (parts := apart(indices, body, self.time, self.whole)) is not None:
-                return self(parts)
+            case Sum(indices, body) if (products := apart(indices, body, self.time, self.whole)) is not None:
+                return self(products)
             case Var() | Const():
                 return t
             case _:
