@@ -353,15 +353,15 @@ class Derivation:
         The function returns the derivative. With `value` it returns the value first; with `hvp` it returns a function
         last: after `value, gradient, hvp = f(A, x)`, `hvp(k)` is the Hessian at x times k, and reuses what f computed.
         `check` is the share of entries whose declared symmetries the function checks in the first call with an array:
-        "sample" (4,096 entries), "full" or False. `memory` (bytes, or text such as "2 GB") limits the memory of the
-        arrays that a call makes, including its results, at any time; loops over an index keep to the limit. Raises
-        ArrayError if an array does not fit, and BudgetError, before any work, if no loops keep to the limit.
+        "sample" (4,096 entries), "full" or False; "states" checks all, and finds the first nan or infinity in loops.
+        `memory` (bytes, or text such as "2 GB") limits the memory of the arrays that a call makes, results included, at
+        any time; loops over an index keep to the limit. Raises ArrayError if an array does not fit, and BudgetError,
+        before any work, if no loops keep to the limit.
 
         Squared distances Σ (x − y)² are made of differences. `distances="expanded"` multiplies them out: a product of
         matrices, several times faster, which loses digits (and signs) where points are near one another.
 
         With `checkpoint=True` a loop stores √T of the states that the loop backwards needs, and runs again from there.
-
         `pack=("J",)` makes a packed copy of J in the first call with an array; later calls with the same array read
         only this copy. If J has symmetries, the copy has only the rows from which the others follow. The docstring of
         `pack_J` in `source` says how much memory the copy takes. All entries of J are checked first. Call `repack()`
@@ -397,8 +397,8 @@ class Derivation:
         """How much is checked, what is packed, and how many bytes there are."""
         from combdiff.arrays.passes.loops.memory import bytes_of
 
-        if check not in ("sample", "full", False):
-            raise UnsupportedError(f"check is {check!r}", remedy='give "sample", "full" or False')
+        if check not in ("sample", "full", "states", False):
+            raise UnsupportedError(f"check is {check!r}", remedy='give "sample", "full", "states" or False')
         return check, self._names_to_pack(pack), bytes_of(memory)
 
     def _blocks(self, value: bool, others: bool, distances: Distances, *code: Any) -> Compiled[Any]:

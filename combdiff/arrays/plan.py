@@ -514,7 +514,7 @@ def _is_sizeless(step: Step) -> bool:
 
 def unseen_sizes(steps: Iterable[Step], arguments: Iterable[Argument]) -> list[Domain]:
     """The domains that steps range over and no array has, so that their sizes are arguments."""
-    shown = {d for a in arguments if a.step is not None for d in a.step.domains}
+    shown = {part for a in arguments if a.step is not None for d in a.step.domains for part in d.measured}
     needed: dict[Domain, None] = {}
     steps = list(steps)
     told = {d for step in steps if isinstance(step.op, ops.Unknown) for d in step.domains}

@@ -244,7 +244,7 @@ def _of_matrices(step: Step, kind: str) -> Iterator[str]:
 
 def _has_axis(step: Step, axis: int, place: int) -> bool:
     """Whether something can be written at a place of an axis; only ranges that begin at 0 are counted from the end."""
-    return 0 <= axis < step.rank and (place >= 0 or step.domains[axis].plain)
+    return 0 <= axis < step.rank and (place >= 0 or step.domains[axis].from_zero)
 
 
 def _of_put(step: Step, op: ops.Put) -> Iterator[str]:

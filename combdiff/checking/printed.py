@@ -146,7 +146,7 @@ def _sizes_of(read: Term, printed: Term, same: Mapping[Var, Var], sizes: Sizes) 
     for ours, theirs in pairs:
         for d, e in zip(domains_of(ours), domains_of(theirs), strict=False):
             for axis, named_axis in zip(d.axes, e.axes, strict=False):
-                # of a range that is part of another, the other's size tells the size
+                # a range of n - 1 values has the size that n says, and its text may be one of n values and a condition
                 if axis in sizes and named_axis.of is None:
                     found.setdefault(named_axis, sizes[axis])
     return found

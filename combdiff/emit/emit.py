@@ -29,7 +29,7 @@ from combdiff.emit.entrywise import multiplies
 from combdiff.emit.expressions import expression
 from combdiff.emit.indexing import scatter_values, scattered
 from combdiff.emit.kernels import definition, with_definitions
-from combdiff.emit.looptext import add_loop, add_scan, add_slice, wrapped
+from combdiff.emit.looptext import add_loop, add_scan, add_slice, tuple_of, wrapped
 from combdiff.emit.modules import Module
 from combdiff.emit.names import Called, Names, words
 from combdiff.emit.packed_arguments import PackedArguments, telling_name
@@ -145,6 +145,7 @@ class FunctionText:
         self.turns: dict[Domain, str] = {}
         self.begins: dict[Domain, str] = {}  # the first value of a turn
         self.releasable: dict[str, None] = {}  # the names of large arrays, where there is a limit
+        self.around = ""  # the steps of loops around this text, for messages
         self.spelling = module.spelling
         self.name = name
         names = Names(module.names.taken)
@@ -175,6 +176,7 @@ class FunctionText:
         for domain in (d for a in self._arrays() for d in slots(a.kind)):
             if domain.count is not None:
                 found[domain] = str(domain.count)
+            domain = domain.of if domain.of is not None and domain.count is None else domain
             if domain not in found:
                 short = domain.name if domain.sized else next((c for c in _DIMENSIONS if c not in self.taken), "n")
                 found[domain] = self.fresh(f"n_{domain.name}" if domain.declared else short)
@@ -220,10 +222,11 @@ class FunctionText:
         """The text of a step of a loop in this text, whose arguments are `given`."""
         return FunctionText(needed_by(body.plan, self.module), self.module, body.name, within=(self, given))
 
-    def step(self, names: Sequence[str], states: int, index: str, every: int = 1) -> None:
+    def step(self, names: Sequence[str], states: int, index: str, every: int = 1, watched: str = "") -> None:
         """Write a step of a loop: what is stored of it, and the states for the next one, all at once.
 
-        Only `every` so many steps store something.
+        Only `every` so many steps store something. Where the states are `watched`, that is called with the new ones and
+        the old ones.
         """
         inputs = {a.step: self.arguments[a.name] for a in self.plan.arguments if a.step is not None}
         for read, text in inputs.items():
@@ -244,10 +247,15 @@ class FunctionText:
         self.lines += [f"{inside}{line}" for lines in stored[states:] for line in lines]
         moved = [(name, t) for name, t in zip(names, found[:states], strict=False) if name != t.code]
         left = ", ".join(name for name, _ in moved)
+        if watched and moved:
+            before, after = self.fresh("before"), tuple_of(names[:states])
+            self.lines.append(f"{before} = {after}")
         if len(moved) == 1:
             self.lines += wrapped(f"{left} = ", moved[0][1])
         elif moved:
             self.lines.append(f"{left} = {', '.join(t.code for _, t in moved)}")
+        if watched and moved:
+            self.lines.append(watched.format(after, before))
 
     def header(self) -> str:
         """The line with the name and what the function takes."""
@@ -456,6 +464,7 @@ class FunctionText:
         """The sizes that the code uses, read off as few arrays as will do."""
         shown = {d for a in self._arrays() for d in slots(a.kind)}
         wanted = [d for d in self.dimensions if d in self.asked and d in shown]
+        others = [d for d in self.dimensions if d in self.asked and d not in shown]
         lines = self.packed.statements()
         arrays = [(self.arguments[a.name], slots(a.kind)) for a in self._arrays() if a.name not in self.packed.packings]
         while wanted:
@@ -464,7 +473,16 @@ class FunctionText:
             )
             lines.append(self._sizes_of(name, domains, wanted))
             wanted = [d for d in wanted if d not in domains]
-        return lines
+        return lines + [line for d in others for line in self._size_less(d, arrays + self.packed.showing())]
+
+    def _size_less(self, domain: Domain, arrays: Sequence[tuple[str, tuple[Domain, ...]]]) -> list[str]:
+        """The line for a size of which arrays have so many more or fewer values only: `n = len(y) - 1`."""
+        for name, domains in arrays:
+            for axis, d in enumerate(domains):
+                if d.of == domain and d.less:
+                    size = f"len({name})" if len(domains) == 1 else f"{name}.shape[{axis}]"
+                    return [f"{self.dimensions[domain]} = {size} {'+' if d.less > 0 else '-'} {abs(d.less)}"]
+        return []
 
     def _device(self, code: list[str]) -> list[str]:
         """Where new arrays are made: at the place of the first argument that is an array."""
@@ -491,13 +509,18 @@ class FunctionText:
         quoted = [line.replace("\\", "\\\\").replace('"""', '\\"\\"\\"') for line in lines]
         return [f'"""{quoted[0]}', *quoted[1:], '"""']
 
+    def _spoken_extent(self, domain: Domain) -> str:
+        if domain.of is not None and domain.count is None:
+            return f"{self.dimensions.get(domain.of, 'n')} {'-' if domain.less > 0 else '+'} {abs(domain.less)}"
+        return self.dimensions.get(domain, "n")
+
     def described(self, a: Argument) -> str:
         name = self.arguments[a.name]
         if isinstance(a.kind, Index) and a.kind.domain is not None:
             return f"{name}: how many values {_spoken(a.kind.domain)} has"
         if a.callable:
             return f"{name}: function of the caller's, {called(name, a, self.arguments)}"
-        kind = self.packed.origin(a.name) + described(a.kind, [self.dimensions.get(d, "n") for d in slots(a.kind)])
+        kind = self.packed.origin(a.name) + described(a.kind, [self._spoken_extent(d) for d in slots(a.kind)])
         return f"{name}: {kind}{', where the method of Newton starts; 0 if not given' if a.optional else ''}"
 
 

@@ -25,7 +25,7 @@ def float_values(w: Writer, step: Step, op: ops.Numbers) -> Text:
 
 
 def index_places(w: Writer, step: Step, op: ops.Place) -> Text:
-    return Text(w.spelling.arange.format(w.extent(op.domain)), ATOM)
+    return Text(w.spelling.arange.format(w.alone(op.domain)), ATOM)
 
 
 def _bounds(w: Writer, domain: Domain) -> str:
@@ -54,10 +54,10 @@ def opposite(w: Writer, step: Step, op: ops.Opposite) -> Text:
     offsets = w.atom(step.operands[0])
     same = f"({offsets}[:, None] == -{offsets})" + (".all(axis=2)" if step.operands[0].rank > 1 else "")
     if w.spelling.to_real:
-        places = Text(w.spelling.arange.format(w.extent(step.domains[0])), ATOM)
+        places = Text(w.spelling.arange.format(w.alone(step.domains[0])), ATOM)
         chosen = filled(w.spelling.where, Text(same, ATOM), places, Text("0", ATOM))
         return Text(f"{chosen.code}.sum(axis=1)", ATOM)
-    return Text(f"{same} @ {w.spelling.arange.format(w.extent(step.domains[0]))}", PRODUCT)
+    return Text(f"{same} @ {w.spelling.arange.format(w.alone(step.domains[0]))}", PRODUCT)
 
 
 def pick(w: Writer, step: Step, op: ops.Pick) -> Text:
@@ -226,7 +226,7 @@ def _flat_places(w: Writer, step: Step, op: ops.Scatter) -> str:
         if n < len(op.places):
             text = w.aligned(step.operands[n + 1], op.places[n], whole)
         else:
-            axis = Text(w.spelling.arange.format(w.extent(domain)), ATOM)
+            axis = Text(w.spelling.arange.format(w.alone(domain)), ATOM)
             marks = [
                 ":" if m == op.rank + n - len(op.places) else "None" for m in range(op.rank + n - len(op.places), whole)
             ]
@@ -247,7 +247,7 @@ def _masked(w: Writer, step: Step, op: ops.Scatter, name: str) -> list[str]:
     whole = rank + new + step.rank - len(places)
     masks = []
     for n, (place, p) in enumerate(zip(step.operands[own + 1 :], places[own:], strict=True)):
-        axis = Text(w.spelling.arange.format(w.extent(step.domains[own + n])), ATOM)
+        axis = Text(w.spelling.arange.format(w.alone(step.domains[own + n])), ATOM)
         marks = [":" if m == rank + n else "None" for m in range(rank + n, whole)]
         across = f"{axis.code}[{', '.join(marks)}]" if len(marks) > 1 else axis.code
         masks.append(f"{w.aligned(place, p, whole).at(SUM)} == {across}")
@@ -266,7 +266,7 @@ def scatter_values(w: Writer, step: Step, op: ops.Scatter) -> Text:
 
 def zeros(w: Writer, step: Step) -> str:
     template = w.spelling.zeros_complex if step.complex else w.spelling.zeros
-    return template.format(w.shape(step.domains) if step.rank > 1 else w.extent(step.domains[0]))
+    return template.format(w.shape(step.domains) if step.rank > 1 else w.alone(step.domains[0]))
 
 
 def _counts(step: Step, domain: Domain) -> bool:

@@ -9,6 +9,7 @@ from combdiff.arrays import ops
 from combdiff.arrays.numbers import is_plain, is_whole
 from combdiff.arrays.plan import Argument, Loop, Member, Scan, Step
 from combdiff.arrays.uses import uses_in, uses_of
+from combdiff.emit.solvers import names_of
 from combdiff.emit.texts import Text
 from combdiff.language.printing.document import ATOM
 from combdiff.terms.types import Index
@@ -205,12 +206,36 @@ def add_scan(f: FunctionText, step: Step, op: Scan) -> None:
     given = dict(zip((a.name for a in inputs), texts, strict=True))
     given |= {a.name: _of_program(f, a) for a in op.body.plan.arguments if a.step is None}
     inner = f.inside(op.body, given)
-    inner.step(names, count, index, op.every)
+    watched = _watched(f, inner, step, names[:count], index) if f.spelling.watches else ""
+    inner.step(names, count, index, op.every, watched)
     if inner.lines:  # else no step changes anything
-        turns = f"range({f.extent(op.domain)})"
+        turns = f"range({f.writer.alone(op.domain)})"
         f.lines.append(f"for {index} in {f'reversed({turns})' if op.reverse else turns}:")
         f.lines += [f"    {line}" for line in (*inner.lines, *_left_early(op, names, index))]
     f.texts |= {item: Text(names[n], ATOM) for n, item in items.items()}
+
+
+def _watched(f: FunctionText, inner: FunctionText, scan: Step, names: Sequence[str], index: str) -> str:
+    """The call that looks at the states after a step, a template of these and of those before; the first are looked at.
+
+    A block of steps goes on from the one before, whose last states are known to be numbers.
+    """
+    op = scan.op
+    assert isinstance(op, Scan), "a loop"
+    called = names_of(op.body)
+    if not any(isinstance(o.op, ops.Carried) for o in scan.operands):
+        f.lines.append(f"watch_first({called}, {tuple_of(names)}, {'f' * ('{' in f.around)}{f.around!r})")
+    place = f"{{{f'{f.begins[op.domain]} + ' if op.domain in f.begins else ''}{index}}}"
+    loop = " and ".join(a.name for a in op.body.plan.arguments[: op.body.states])
+    inner.around = f", inside step {place} of the loop of {loop}{f.around}"
+    own = f"{place} of its loop{', which runs backwards' if op.reverse else ''}{f.around}"
+    own = own.replace("{", "{{").replace("}", "}}")
+    return f"watch_states({called}, {{0}}, {{1}}, f{own!r})"
+
+
+def tuple_of(names: Sequence[str]) -> str:
+    """The states as a tuple, also one alone."""
+    return f"({', '.join(names)}{',' * (len(names) == 1)})"
 
 
 def _left_early(op: Scan, names: Sequence[str], index: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from combdiff.arrays import ops
-from combdiff.arrays.plan import Argument, Root, Scan, Step
+from combdiff.arrays.plan import Argument, Recurrence, Root, Scan, Step
 from combdiff.emit.backends.spelling import Spelling
 from combdiff.emit.names import words
 from combdiff.emit.texts import Text, Writer
@@ -475,6 +475,72 @@ SCAN = '''def scan(step, states, sequences, stored, length, reverse=False):
             whole[t] = part
     return (*states, *stored)'''
 
+WATCH_STATES = '''def watch_states(names, states, before, where):
+    """Raise an error for an entry of a state that is nan or infinite after a step, and was not so before it."""
+    for name, state, old in zip(names, states, before):
+        nan = (np.isnan(state) & ~np.isnan(old)).any()
+        if nan or (np.isinf(state) & ~np.isinf(old)).any():
+            found = "nan" if nan else "infinite"
+            raise FloatingPointError(f"the state {name} becomes {found} in step {where}")'''
+
+WATCH_FIRST = '''def watch_first(names, states, where):
+    """Raise an error for a first state with an entry that is nan; one that is infinite may be meant."""
+    for name, state in zip(names, states):
+        if np.isnan(state).any():
+            raise FloatingPointError(f"the state {name} is nan before the first step{where}")'''
+
+WATCHED_SCAN = '''def watched_scan(names, step, states, sequences, stored, length, reverse=False):
+    """`scan`, and an error if an entry of a state becomes nan or infinite; loops inside of others tell those."""
+    from functools import partial
+    from threading import get_ident
+
+    from jax import core, debug, tree_util
+
+    inside, around = [], watched_scan.__dict__.setdefault(get_ident(), [])
+    first = [np.isnan(state).any() for state in states]
+
+    def watched(*given):
+        around.append([])
+        try:
+            found = step(*given)
+        finally:
+            inside[:] = around.pop()
+        wrong = []
+        for old, new in zip(given, found[: len(states)]):
+            nan, infinite = ((f(new) & ~f(old)).any() for f in (np.isnan, np.isinf))
+            wrong.append(np.where(nan, 2, np.where(infinite, 1, 0)))
+        return (*found, (wrong, [flags for _, flags in inside]))
+
+    *results, (wrong, within) = scan(watched, states, sequences, stored, length, reverse)
+    labels, flags = (names, reverse, [label for label, _ in inside]), (first, wrong, within)
+    if around:
+        around[-1].append((labels, flags))
+    elif any(isinstance(flag, core.Tracer) for flag in tree_util.tree_leaves(flags)):
+        debug.callback(partial(report_states, labels), flags)
+    else:
+        report_states(labels, flags)
+    return results'''
+
+REPORT_STATES = '''def report_states(labels, flags, where=""):
+    """Raise an error for the first step in which a state becomes nan (2) or infinite (1), as the flags say."""
+    from jax import tree_util
+
+    if not any(np.any(flag) for flag in tree_util.tree_leaves(flags)):
+        return
+    (names, reverse, inside), (first, wrong, within) = labels, flags
+    for name, flag in zip(names, first):
+        if flag:
+            raise FloatingPointError(f"the state {name} is nan before the first step{where}")
+    own = f" of its loop{', which runs backwards' if reverse else ''}{where}"
+    for t in sorted(range(len(wrong[0])), reverse=reverse):
+        for label, part in zip(inside, within):
+            outer = f", inside step {t} of the loop of {' and '.join(names)}{where}"
+            report_states(label, tree_util.tree_map(lambda flag: flag[t], part), outer)
+        for name, flag in zip(names, wrong):
+            if flag[t]:
+                found = "nan" if flag[t] == 2 else "infinite"
+                raise FloatingPointError(f"the state {name} becomes {found} in step {t}{own}")'''
+
 ADDED_AT = '''def added_at(shape, places, values):
     """Zeros, to which values are added at places, index arrays of NumPy: a task for all of them."""
     from dask import delayed
@@ -541,6 +607,10 @@ SOLVERS = {
     "spectral_along": SPECTRAL_ALONG,
     "singular_along": SINGULAR_ALONG,
     "scan": SCAN,
+    "report_states": REPORT_STATES,
+    "watched_scan": WATCHED_SCAN,
+    "watch_first": WATCH_FIRST,
+    "watch_states": WATCH_STATES,
 }
 
 
@@ -553,7 +623,15 @@ def solvers_of(step: Step, spelling: Spelling) -> list[str]:
         and not isinstance(step.operands[0].op, ops.Factors)
     )
     called = _CALLED.get(name, ()) if spelling.scipy else _CALLED_WITHOUT_SCIPY.get(name, _CALLED.get(name, ()))
-    return [n for n in ("svd" if own and name != "svd" else "", *called, name) if n]
+    watching = _watching(spelling) if isinstance(step.op, Scan) else ()
+    return [n for n in ("svd" if own and name != "svd" else "", *called, name, *watching) if n]
+
+
+def _watching(spelling: Spelling) -> tuple[str, ...]:
+    """The functions that watch the states of loops, where that is asked for."""
+    if not spelling.watches:
+        return ()
+    return ("watch_first", "watch_states") if spelling.loops else ("report_states", "watched_scan")
 
 
 def solver_text(name: str, spelling: Spelling) -> str:
@@ -616,7 +694,7 @@ def is_every_power(step: Step, op: ops.Power) -> bool:
 def powers(w: Writer, step: Step, op: ops.Power) -> Text:
     """All powers by products; logarithms and exponentials, of each, take ten times as long."""
     base, exponent = step.operands
-    made = Text(f"powers({w.refer(base).code}, {w.extent(exponent.domains[0])})", ATOM)
+    made = Text(f"powers({w.refer(base).code}, {w.alone(exponent.domains[0])})", ATOM)
     return w.placed(made, (*op.places[1], *op.places[0]), step.rank)
 
 
@@ -649,7 +727,7 @@ def solution(w: Writer, step: Step, op: ops.Solve) -> Text:
     rows, several = (" * ".join(map(w.extent, part)) for part in (step.domains[:own], step.domains[own:]))
     joined = f"reshape({rows}, {several})" if several else "ravel()"
     flat = template.format(matrix.code, f"{k.at(ATOM)}.{joined}")
-    return Text(f"{flat}.reshape({', '.join(w.extent(d) for d in step.domains)})", ATOM)
+    return Text(f"{flat}.reshape({', '.join(map(w.alone, step.domains))})", ATOM)
 
 
 _IN_LIBRARIES = {"det": "det({})", "inv": "inv({})", "logabsdet": "slogdet({})[1]", "eigvals": "eigvalsh({})"}
@@ -777,7 +855,13 @@ def scan(w: Writer, step: Step, op: Scan) -> Text:
     ]
     parts = (texts[: body.states], texts[body.states : moving], stored)
     lists = ", ".join(f"[{', '.join(part)}]" for part in parts)
-    return Text(f"scan({call}, {lists}, {w.extent(op.domain)}{', reverse=True' if op.reverse else ''})", ATOM)
+    watched = f"watched_scan({names_of(body)}, " if w.spelling.watches else "scan("
+    return Text(f"{watched}{call}, {lists}, {w.alone(op.domain)}{', reverse=True' if op.reverse else ''})", ATOM)
+
+
+def names_of(body: Recurrence) -> str:
+    """What the program calls the states of a loop, as a tuple of texts."""
+    return str(tuple(a.name for a in body.plan.arguments if a.step is not None)[: body.states])
 
 
 def _given(w: Writer, argument: Argument, captured: Mapping[str, str]) -> str:

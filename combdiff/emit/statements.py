@@ -238,7 +238,7 @@ def _masked(f: FunctionText, step: Step, op: ops.Put) -> list[tuple[bool, str]]:
         masks = []
         for axis, place in fixed:
             across = ", ".join([":", *["None"] * (step.rank - axis - 1)])
-            counted = w.spelling.arange.format(w.extent(step.domains[axis]))
+            counted = w.spelling.arange.format(w.alone(step.domains[axis]))
             at = place if place >= 0 else f"{w.extent(step.domains[axis])} - {-place}"
             masks.append(f"({counted}{f'[{across}]' if ',' in across else ''} == {at})")
         values = w.as_array(part, w.aligned(part, places, step.rank))

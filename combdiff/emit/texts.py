@@ -136,7 +136,12 @@ class Writer:
         return Text(f"{text.at(ATOM)}[{', '.join([':'] * axis + ['::-1'])}]", ATOM)
 
     def shape(self, domains: Sequence[Domain]) -> str:
-        return f"({', '.join(map(self.extent, domains))}{',' if len(domains) == 1 else ''})"
+        return f"({', '.join(map(self.alone, domains))}{',' if len(domains) == 1 else ''})"
+
+    def alone(self, domain: Domain) -> str:
+        """How many values a domain has, as an argument: `n + 1`, and not `(n + 1)`."""
+        text = self.extent(domain)
+        return text[1:-1] if text.startswith("(") else text
 
     def as_array(self, step: Step, text: Text) -> Text:
         """`text` where an array must stand: numbers of Python are made one."""

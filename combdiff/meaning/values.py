@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from combdiff.errors import ArrayError
+from combdiff.language.vocabulary import counted
 from combdiff.meaning.masks import refuse_masked
 from combdiff.meaning.points import Offsets, listed
 from combdiff.terms.terms import Diff, Term, Var
@@ -80,6 +81,8 @@ class Extent:
                 f"{place}: the symmetric domain {domain.name} cannot have {size} values",
                 remedy="it runs from −M to M, so give 2M + 1 entries, entry 0 being −M",
             )
+        if domain.of is not None and domain.of.count is None:
+            self._note_of(domain, size, place)
         known = self.sizes.setdefault(domain, size)
         first = self.places.setdefault(domain, place)
         if known != size:
@@ -89,6 +92,17 @@ class Extent:
             )
         if isinstance(size, Offsets):
             self.sizes[domain] = size
+
+    def _note_of(self, domain: Domain, size: int, place: str) -> None:
+        """So many values of n + 1, say, tell n."""
+        assert domain.of is not None, "a range that is another one with more or fewer values"
+        whole = size + domain.less
+        if whole < 0:
+            raise ArrayError(
+                f"{place} has {counted(size, 'value')}, and {domain.name} is at least {-domain.less}",
+                remedy="give larger arrays",
+            )
+        self.note(domain.of, whole, f"{place} ({domain.name} = {size})")
 
     def of(self, domain: Domain | None) -> int:
         """The size of `domain`, which must be known."""

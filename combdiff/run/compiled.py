@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from inspect import cleandoc
 from threading import RLock
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     Sizes: TypeAlias = Mapping[Domain, int]
 
 R = TypeVar("R", covariant=True)
-Check: TypeAlias = Literal["sample", "full", False]
+Check: TypeAlias = Literal["sample", "full", "states", False]
 _SAMPLE = 4096
 _MOST_CALLS = 64
 
@@ -91,7 +91,8 @@ class Compiled(Generic[R]):
     Args:
         term: a derivation's result.
         check: how many entries of an array are checked for its declared symmetries on first use: a `"sample"` of 4,096
-            entries, all (`"full"`), or none (`False`).
+            entries, all (`"full"`), or none (`False`). With `"states"` all are, and each step of a loop is watched:
+            an error names the state that becomes nan or infinite first, and the step.
         pack: arguments that are packed on first use; all their entries are checked first.
         memory: a limit, in bytes, for the arrays of a call at any time, with results and without arguments.
 
@@ -116,7 +117,7 @@ class Compiled(Generic[R]):
         self._forms = term if isinstance(term, Forms) else Forms(term)
         self._term = self._forms.formula
         self._options = backend, name, title, check, pack, memory
-        self._spelling = spelling_of(backend)
+        self._spelling = replace(spelling_of(backend), watches=check == "states")
         self._library = library_of(backend)
         self._name = identifier(name)
         self._title = title
@@ -349,7 +350,7 @@ class Compiled(Generic[R]):
     def _check_out(self, out: object, sizes: Sizes, arrays: Sequence[object]) -> None:
         """Refuse arrays that the results do not fit; what functions of the user return is not known beforehand."""
         outputs = self._plan.outputs
-        if all(d in sizes or d.count is not None for step in outputs for d in step.domains):
+        if all(part in sizes or part.count is not None for s in outputs for d in s.domains for part in d.measured):
             # real arrays may stand for complex ones, and results are real then
             found = any(getattr(getattr(a, "dtype", None), "kind", "") == "c" for a in arrays)
             shapes = [tuple(d.extent(sizes) for d in step.domains) for step in outputs]

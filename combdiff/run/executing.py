@@ -27,6 +27,9 @@ _OF_NOTHING = ("attempt to get argmax of", "attempt to get argmin of", "argmax()
 """How the libraries' messages begin where an argmax runs over nothing."""
 
 
+_OF_STATES = "look at what the step divides by and at how its numbers grow; the number t of a step counts from 0"
+
+
 def compile_source(text: str, name: str = "gradient") -> Callable[..., object]:
     """The function that generated source text defines, without any checks.
 
@@ -45,6 +48,9 @@ def run(
     """What `function` returns; it factorises matrices, solves systems of equations, or only computes."""
     try:
         return solved(function, arrays, algebra, library) if algebra else function(*arrays)
+    except FloatingPointError as problem:
+        found = _of_states(problem)
+        raise found from None if found is problem else problem
     except (ZeroDivisionError, OverflowError) as problem:  # of Python's numbers; arrays become infinite
         if not _is_of_the_code(problem):
             raise
@@ -76,6 +82,13 @@ def run(
         raise ArrayError(
             "PyTorch has no maximum or minimum of no numbers", remedy="give arrays that hold something, or use NumPy"
         ) from problem
+
+
+def _of_states(problem: FloatingPointError) -> Exception:
+    """The error for what the code finds in the states of loops; NumPy's own, for which its user asks, as it is."""
+    if _is_of_the_code(problem) and str(problem).startswith("the state "):
+        return ArrayError(str(problem), remedy=_OF_STATES)
+    return problem
 
 
 def _is_of_the_code(problem: BaseException) -> bool:
@@ -121,7 +134,7 @@ def solved(
             remedy="give finite arrays for which the equation has one solution, or start Newton's method elsewhere "
             "(start_…)",
         ) from problem
-    except (ZeroDivisionError, OverflowError):
+    except (ZeroDivisionError, OverflowError, FloatingPointError):
         raise
     except ArithmeticError as problem:
         raise ArrayError(str(problem), remedy="give a starting point near a root by the arguments start_…") from problem

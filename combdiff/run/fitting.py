@@ -258,7 +258,7 @@ def check_constants(plan: Plan, sizes: Mapping[Domain, int]) -> None:
             continue
         for axis, constant, domain in step.op.fixed:
             size = domain.extent(sizes)
-            place = constant + size if domain.plain and constant < 0 else constant
+            place = constant + size if domain.from_zero and constant < 0 else constant
             inside = 0 <= place - domain.first(size) < size
             if size == 0 or not (inside or domain.periodic):
                 array = next((o.op.argument for o in step.operands if isinstance(o.op, ops.Input)), "a tensor")

@@ -88,6 +88,11 @@ class Domain:
         return not special and self.of is None and self.lower is None and self.upper is None
 
     @property
+    def from_zero(self) -> bool:
+        """Whether it is plain, or has so many values fewer or more than a plain range: only arrays tell how many."""
+        return self.plain or (self.of is not None and self.per == 1 and self.of.plain)
+
+    @property
     def count(self) -> int | None:
         """How many values an axis of a domain with bounds has; None if only arrays tell."""
         if self.of is not None:
@@ -123,6 +128,17 @@ class Domain:
         if self.of is not None and self.per == 1:
             return self.of.shortened(self.less + less)
         return Domain(f"{self.name} {'-' if less > 0 else '+'} {abs(less)}", of=self, less=less)
+
+    def fewer(self, whole: Domain) -> int | None:
+        """How many values it has fewer than `whole`, below 0 more; None if they are not ranges of one size.
+
+        >>> n = Domain("n")
+        >>> n.fewer(n.shortened(-2)), n.shortened(1).fewer(n), n.fewer(Domain("m"))
+        (2, 1, None)
+        """
+        if self.per > 1 or whole.per > 1 or (self.of or self) != (whole.of or whole):
+            return None
+        return self.less - whole.less
 
     def blocks(self, per: int) -> Domain:
         """The numbers of its blocks of `per` values; the last block may have fewer.

@@ -128,16 +128,19 @@ def _one_inlined(e: Expr, rng: Random) -> Expr:
 
 
 def _can_be_written_out(d: Definition, whole: Expr) -> bool:
-    """Whether it is a number, or a map of indices that is applied to bare indices only."""
+    """Whether it is a number, or a map of indices that is applied to bare indices only, and stands somewhere.
+
+    A definition that is not used may still tell how far an index ranges.
+    """
     if len(d.names) != 1 or d.textual:
         return False
     (name,) = d.names
-    if isinstance(name.kind, Number):
-        return True
+    mentions = sum(1 for u in walk(whole) if isinstance(u, Ref) and u.var is name)
+    if isinstance(name.kind, Number) or not mentions:
+        return bool(mentions)
     if not (isinstance(name.kind, Tensor) and isinstance(d.value, Lam)):
         return False
     applied = [u for u in walk(whole) if isinstance(u, App) and isinstance(u.function, Ref) and u.function.var is name]
-    mentions = sum(1 for u in walk(whole) if isinstance(u, Ref) and u.var is name)
     bare = all(isinstance(a, Affine) and a.bare is not None for u in applied for a in u.args)
     return bare and len(applied) == mentions
 

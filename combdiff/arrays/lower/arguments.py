@@ -71,7 +71,7 @@ class Parameters:
 
 def _sizes_asked(steps: Sequence[Step], found: Sequence[Argument]) -> list[Domain]:
     """The domains whose sizes no array among the arguments shows, those that equations ask for among them."""
-    shown = {d for a in found if a.step is not None for d in a.step.domains}
+    shown = {part for a in found if a.step is not None for d in a.step.domains for part in d.measured}
     inner = [a.kind for plan in plans_within(steps) for a in plan.arguments]
     asked = [kind.domain for kind in inner if isinstance(kind, Index) and kind.domain is not None]
     return list(dict.fromkeys([*unseen_sizes(steps, found), *(d for d in asked if d not in shown)]))

@@ -167,6 +167,8 @@ def common(condition: Condition) -> tuple[tuple[Var, Var], Domain] | None:
     domains = domain_of(left), domain_of(right)
     if domains[0] == domains[1] or not all(map(_is_plain, domains)):
         return None
+    if (left_over := domains[0].fewer(domains[1])) is not None:
+        return (left, right), domains[left_over < 0]
     parts = tuple(dict.fromkeys(part for d in domains for part in d.common or (d,)))
     return (left, right), Domain(" ".join(part.name for part in parts), common=parts)
 

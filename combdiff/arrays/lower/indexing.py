@@ -56,8 +56,9 @@ class Affine:
         match self.coefficients:
             case ():
                 return self.constant
-            case ((Sum() as size, 1),) if slot.plain and size.counted == slot and self.constant < 0:
-                return self.constant
+            case ((Sum() as size, 1),) if slot.from_zero and size.counted is not None:
+                more = slot.fewer(size.counted)
+                return None if more is None or self.constant + more >= 0 else self.constant + more
             case _:
                 return None
 
@@ -269,8 +270,14 @@ def _looked_through(arrays: Arrays, array: Step, forms: Sequence[Affine]) -> tup
 
 
 def _is_part(v: Var, by: int, domain: Domain) -> bool:
-    """Whether k + `by` is, for all values of an index, in a range that is another one, both of known bounds."""
+    """Whether k + `by` is, for all values of an index, in a range that is another one.
+
+    Both have known bounds, or one has so many values fewer than the other.
+    """
     own = domain_of(v)
+    left = own.fewer(domain)
+    if left:
+        return 0 <= by <= left
     if own.lower is None or own.upper is None or domain.lower is None or domain.upper is None:
         return False
     plain = not (own.periodic or domain.periodic or domain.listed or own.listed) and len(domain.axes) == 1

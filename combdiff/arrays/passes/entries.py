@@ -195,10 +195,18 @@ def _constant(step: Step, domain: Domain) -> int | None:
     match step.op:
         case ops.Position((), constant, None, None) if constant >= 0:
             return constant
-        case ops.Position((1,), constant, None, None) if constant < 0 and domain.plain:
-            return constant if step.operands[0].op == ops.Size(domain) else None
+        case ops.Position((1,), constant, None, None) if isinstance(size := step.operands[0].op, ops.Size):
+            return _from_end(size.domain, constant, domain)
+        case ops.Size(of):
+            return _from_end(of, 0, domain)
         case _:
             return None
+
+
+def _from_end(of: Domain, constant: int, domain: Domain) -> int | None:
+    """Where the size of a range and a constant is, counted from the end of another one."""
+    more = domain.fewer(of) if domain.from_zero else None
+    return None if more is None or constant + more >= 0 else constant + more
 
 
 def _whole_of(step: Step) -> _Part:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from combdiff.arrays.liveness import peak
+from combdiff.arrays.passes.loops.captured import laid_for_steps
 from combdiff.arrays.passes.loops.checkpoints import with_checkpoints
 from combdiff.arrays.passes.loops.memory import within
 from combdiff.arrays.passes.loops.read_once import USUAL, Costs, with_loops
@@ -38,6 +39,8 @@ def scheduled(
     """
     check_memory(library, memory)
     plan = _checkpointed(plan, library) if plan.checkpoint else plan
+    if library.empty and memory is None and not (apart or plan.loops):
+        plan = laid_for_steps(plan)
     fused = with_loops(plan, costs, apart) if library.fuses else plan
     if memory is None or peak(fused).bytes <= memory:
         return fused

@@ -129,11 +129,8 @@ class _Growing:
 
 
 def _longer(domain: Domain, more: int) -> Domain:
-    """A range that is cut by so many values less."""
-    if not more:
-        return domain
-    assert domain.of is not None and domain.less >= more, "as long as a range that is cut"
-    return domain.of.shortened(domain.less - more)
+    """A range that is cut by so many values less, or is another one with so many more."""
+    return domain.shortened(-more)
 
 
 def _joined(steps: Sequence[Step], members: Sequence[tuple[Step, Shifts]]) -> tuple[Step, dict[Step, Step]]:

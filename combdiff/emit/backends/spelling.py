@@ -124,4 +124,5 @@ class Spelling:
     scipy: bool = False  # whether SciPy takes its arrays
     scan: bool = True  # whether there are loops whose states are kept
     loops: bool = True  # whether these are loops of Python
+    watches: bool = False  # whether code looks at the states of loops after each step, for nan and infinity
     solver_words: Mapping[str, str] = field(default_factory=dict)

@@ -25,6 +25,7 @@ from combdiff.language.parsing.syntax import (
     Name,
     Negation,
     Param,
+    Size,
     TypeName,
 )
 from combdiff.language.vocabulary import (
@@ -250,7 +251,7 @@ def _size(el: Elaborator, args: Sequence[Argument], span: Span) -> Term:
         case [Name(text, place)] if text in el.kinds.domains:
             return el.count(TypeName(text, place))
         case [Name(text, place)] if el.kinds.names_size(text):
-            return el.count(TypeName("N", place, (Name(text, place),)))
+            return el.count(TypeName("N", place, (Size(text, place),)))
         case _:
             raise LanguageError(
                 "size takes the name of a domain", span=span, remedy="name the size, x::RV{n}, and write n for it"

@@ -14,7 +14,7 @@ from combdiff.errors import LanguageError, Span
 from combdiff.language.habits import remedy_of_type
 from combdiff.language.inference.domains import VALUES, Ranges
 from combdiff.language.inference.symmetries import check_group, join, symmetry_of
-from combdiff.language.parsing.syntax import DomainClause, MapType, Name, Space, SymmetryClause, TypeExpr, TypeName
+from combdiff.language.parsing.syntax import DomainClause, MapType, Size, Space, SymmetryClause, TypeExpr, TypeName
 from combdiff.language.vocabulary import counted, did_you_mean
 from combdiff.terms.numerals import read_number
 from combdiff.terms.types import (
@@ -89,7 +89,7 @@ class Kinds:
     def __init__(self, declarations: Sequence[Space | DomainClause], ranges: Ranges) -> None:
         self.ranges = ranges
         self._sizes_of_slots: set[str] = set()
-        self._sizes_of_indices: list[Name] = []
+        self._sizes_of_indices: list[Size] = []
         clauses = [d for d in declarations if isinstance(d, DomainClause)]
         self.domains = {d.name: _domain(d) for d in clauses if not _is_real(d)}
         self.intervals = {d.name: _interval(d) for d in clauses if _is_real(d)}
@@ -146,7 +146,8 @@ class Kinds:
         text = kind.text if isinstance(kind, TypeName) else "I"
         if isinstance(kind, TypeName) and kind.sizes:
             (size,) = _sizes(kind)
-            return Index(self.ranges.new(label, size.span, slot=slot, domain=Domain(size.text, sized=True)))
+            sized = Domain(size.text, sized=True).shortened(-size.more)
+            return Index(self.ranges.new(label, size.span, slot=slot, domain=sized))
         domain = self.domains.get(text)
         return Index(self.ranges.new(label, span, slot=slot, anonymous=text == "N", domain=domain))
 
@@ -237,7 +238,7 @@ class Kinds:
 _DECLARE = "declare it: `@space {} begin type = (N,) -> R end`"
 
 
-def _sizes(kind: TypeName) -> tuple[Name, ...]:
+def _sizes(kind: TypeName) -> tuple[Size, ...]:
     """The sizes that a type names, as many as it has."""
     wanted = _SIZES.get(kind.text, 0)
     if not kind.sizes or len(kind.sizes) == wanted:
@@ -253,7 +254,7 @@ def _sizes(kind: TypeName) -> tuple[Name, ...]:
     raise LanguageError(message, span=kind.span, remedy=remedy)
 
 
-def _of_sizes(space: Space, sizes: tuple[Name, ...]) -> Space:
+def _of_sizes(space: Space, sizes: tuple[Size, ...]) -> Space:
     """`RM` for `RM{M, K}`: its slots with their sizes, both slots of `Sym{M}` with the one."""
     if not sizes:
         return space

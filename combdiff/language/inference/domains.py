@@ -47,6 +47,7 @@ class Ranges:
         self._places: dict[Domain, Place] = {}
         self._resolved: dict[Domain, Domain] = {}
         self._names: set[str] = set()
+        self._typed: set[Domain] = set()
 
     def new(
         self, label: str, span: Span, *, slot: str = "", anonymous: bool = False, domain: Domain | None = None
@@ -56,6 +57,8 @@ class Ranges:
         place = (label, span)
         self._parent[node] = node
         self._places[node] = place
+        if domain is not None:
+            self._typed.add(node)
         self._facts[node] = _Facts(slot, domain, place if anonymous else None, place if domain else None, None)
         return node
 
@@ -69,6 +72,10 @@ class Ranges:
     def domain_of(self, node: Domain) -> Domain | None:
         """The declared domain of `node`, None if it has none (yet)."""
         return self._facts[self._find(node)].domain
+
+    def is_typed(self, node: Domain) -> bool:
+        """Whether its own type says how far it ranges, `i::N{n}`, and not only the slots that it stands in."""
+        return node in self._typed
 
     def is_open(self, node: Domain) -> bool:
         """Whether `node` may still take any domain: nobody wrote N or a domain's name for it."""
@@ -120,7 +127,7 @@ class Ranges:
             return
         ours, theirs = self._facts[a], self._facts[b]
         if ours.domain and theirs.domain and ours.domain != theirs.domain:
-            if ours.domain.sized and theirs.domain.sized:
+            if _is_sized(ours.domain) and _is_sized(theirs.domain):
                 raise self._sizes_clash(index, slot, span)
             raise self._clash(index, slot, span)
         if _excludes(ours, theirs) or _excludes(theirs, ours):
@@ -163,7 +170,7 @@ class Ranges:
         domain = self.domain_of(node)
         if domain is None:
             return "an unnamed range (N)"
-        return f"N{{{domain.name}}}" if domain.sized else f"the domain {domain.name}"
+        return f"N{{{domain.name}}}" if _is_sized(domain) else f"the domain {domain.name}"
 
     def reflect(self, node: Domain, clause: Span) -> None:
         """A symmetry (`:ineg`) changes the sign of the index in the slot `node`."""
@@ -225,6 +232,11 @@ class Ranges:
         return LanguageError(
             f"cannot find the range of {label}: no tensor has it alone in a slot", span=span, remedy=remedy
         )
+
+
+def _is_sized(domain: Domain) -> bool:
+    """Whether the text names its size: n, or n + 1."""
+    return (domain.of or domain).sized
 
 
 def _excludes(ours: _Facts, theirs: _Facts) -> bool:

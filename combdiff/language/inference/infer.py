@@ -43,6 +43,7 @@ from combdiff.language.parsing.syntax import (
     Numeral,
     Param,
     Parens,
+    Size,
     Summation,
     TypeExpr,
     TypeName,
@@ -270,7 +271,7 @@ class Elaborator:
         """What a name stands for, or an error that proposes another."""
         entry = scope.find(e.text)
         if entry is None and self.kinds.names_size(e.text):
-            return self.count(TypeName("N", e.span, (e,)))
+            return self.count(TypeName("N", e.span, (Size(e.text, e.span),)))
         if entry is None:
             raise self.unknown(e, scope)
         return entry

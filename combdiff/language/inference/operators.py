@@ -19,7 +19,7 @@ from combdiff.language.inference.scope import Ready, Scope
 from combdiff.language.parsing.syntax import Expr
 from combdiff.language.vocabulary import LINEAR, counted, in_words
 from combdiff.terms import terms
-from combdiff.terms.terms import Const, Lam, Let, Term
+from combdiff.terms.terms import Const, Lam, Let, Loop, Term
 from combdiff.terms.types import Index, Map, Number, Product, Type
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def of_map(el: Elaborator, kind: str, arg: Expr | Ready, scope: Scope, which: Ex
         _check_one_argument(kind, f.type, arg.span)
         if kind != "adjoint":
             _check_square(el, kind, f.type, arg.span)
+            _check_no_loop(kind, f, arg.span)
         if kind in LINEAR and not f.type.linear and not isinstance(f, Lam | Let):
             raise LanguageError(
                 f"{kind} takes a linear map, but this one is not declared linear",
@@ -126,6 +127,18 @@ def _check_square(el: Elaborator, kind: str, f: Map, span: Span) -> None:
             remedy="give as many equations as unknowns, real for real ones: the value has the type of the argument",
         )
     fit(f.result, argument, el.ranges, span)
+
+
+def _check_no_loop(kind: str, f: Term, span: Span) -> None:
+    """Values of loops are definitions of the program, and an equation has none of its own."""
+    while isinstance(f, Let):
+        f = f.body
+    if any(isinstance(u, Loop) for u in terms.subterms(f)):
+        raise LanguageError(
+            f"the map that {kind} takes holds a loop",
+            span=span,
+            remedy=f"define a loop that does not read the unknown before {kind}(…); else solve the equation in a loop",
+        )
 
 
 def _is_alike(a: Type, b: Type) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from combdiff.errors import LanguageError, Span
 from combdiff.language.inference.domains import Ranges
 from combdiff.language.inference.resolution import resolved
-from combdiff.language.vocabulary import counted, in_words
+from combdiff.language.vocabulary import LOOPS, counted, in_words
 from combdiff.terms.conditions.guards import Condition, is_whole
 from combdiff.terms.conditions.ordering import form_of, is_kept, least_size
 from combdiff.terms.terms import (
@@ -28,6 +28,11 @@ from combdiff.terms.terms import (
 from combdiff.terms.types import INTEGER, Domain, Index, Map, Number
 
 _LARGEST = 2**31
+
+_MORE = (
+    "a slot of the size {0} takes i to i + {2} for i::N{{{1}}}; else add a condition that keeps the index in range, as "
+    "in where(0 <= i + 1 < {0}, x(i + 1))"
+)
 
 Fact = tuple[Term, str, Term]
 """That two numbers are in a relation."""
@@ -61,6 +66,7 @@ class Slots:
         match index:
             case Var(type=Index(Domain() as own)) | App(type=Index(Domain() as own)):
                 self._widen(own, slot, span)
+                self._check_typed(own, slot, span)
                 if self._keeps_range(own, slot) or (facts and self.is_of_another_size(index, slot)):
                     self._arithmetic.append((index, slot, span, facts))
                 else:
@@ -69,6 +75,21 @@ class Slots:
                 self._arithmetic.append((index, slot, span, facts))
             case _:
                 raise _no_index(index, self.ranges.place(slot), span)
+
+    def _check_typed(self, own: Domain, slot: Domain, span: Span) -> None:
+        """An index of slots of the sizes n and n + 1 says which of the two it ranges over."""
+        index, whole = self.ranges.domain_of(own), self.ranges.domain_of(slot)
+        if index is None or whole is None or self.ranges.is_typed(own) or self._is_of_states(slot):
+            return
+        if index.sized and (index.fewer(whole) or 0) > 0:
+            name = self.ranges.label(own).removeprefix("index ")
+            raise LanguageError(
+                f"{self.ranges.label(own)} stands in slots of the sizes {index.name} and {whole.name}",
+                span=span,
+                also=self.ranges.place(slot),
+                remedy=f"write its type, {name}::N{{{index.name}}}, or {name}::N{{{whole.name}}} and a condition that "
+                "keeps it in range",
+            )
 
     def _widen(self, own: Domain, slot: Domain, span: Span) -> None:
         """A slot in which an index of n - 1 values is the first to stand has n values, for sizes have names."""
@@ -90,12 +111,14 @@ class Slots:
         return index.count is not None and whole.count is not None
 
     def is_of_another_size(self, index: Term, slot: Domain) -> bool:
-        """Whether an index or an entry of N{m} is in a slot of N{n}, where only a condition can keep it in range."""
+        """Whether an index or entry of N{m}, or N{n + 1}, is in a slot of N{n}, where only a condition keeps it."""
         match index:
             case Var(kind=Index(Domain() as own)) | App(type=Index(Domain() as own)):
                 found, wanted = self.ranges.domain_of(own), self.ranges.domain_of(slot)
-                sized = found is not None and found.sized and wanted is not None and wanted.sized
-                return sized and found != wanted
+                if found is None or wanted is None or not ((found.of or found).sized and (wanted.of or wanted).sized):
+                    return False
+                fewer = found.fewer(wanted)
+                return fewer is None or fewer < 0
             case _:
                 return False
 
@@ -170,13 +193,25 @@ class Slots:
         if domain is not None and domain.count is not None and reach is not None:
             first = domain.lower or 0
             within = f" ({reach[0]} to {reach[1]}, and the slot runs from {first} to {first + domain.count - 1})"
-        of_states = domain is not None and domain.of is not None and domain.less < 0
         return LanguageError(
             f"{text} may leave the range of {self.ranges.label(slot)}{within}",
             span=span,
             also=self.ranges.place(slot),
-            remedy=_STATES if of_states else _IN_RANGE,
+            remedy=self._remedy(slot),
         )
+
+    def _remedy(self, slot: Domain) -> str:
+        """What to write for an index that may leave a slot."""
+        domain = self.ranges.domain_of(slot)
+        if domain is None or domain.of is None or domain.less >= 0:
+            return _IN_RANGE
+        if self._is_of_states(slot):
+            return _STATES
+        return _MORE.format(domain.name, domain.of.name, -domain.less)
+
+    def _is_of_states(self, slot: Domain) -> bool:
+        """Whether it is the slot of all states of a loop, one more than it has steps."""
+        return any(self.ranges.label(slot) == f"slot 1 of {loop}" for loop in LOOPS)
 
     def _reach(self, index: Term) -> tuple[int, int] | None:
         """The least and the largest value, component by component; None where an index has no bounds."""
@@ -232,7 +267,7 @@ class Slots:
             return False
         domain = self.ranges.resolve(slot)
         # of the states of a loop those before its steps
-        domain = domain.of if domain.of is not None and domain.less < 0 else domain
+        domain = domain.shortened(1) if self._is_of_states(slot) else domain
         sides = [resolved(t, self.ranges) for t in (index, *(side for a, _, b in facts for side in (a, b)))]
         place, *sides = reductions_met(sides)
         signs = [sign for _, sign, _ in facts]

@@ -37,6 +37,7 @@ from combdiff.language.parsing.syntax import (
     Parens,
     Plus,
     Prime,
+    Size,
     Summation,
     SymmetryMap,
     Times,
@@ -49,6 +50,9 @@ if TYPE_CHECKING:
     from lark import Token
 
 _PLAIN = frozenset(("PLUS", "MINUS", "STAR", "SLASH"))
+_MOST_DIGITS = 9
+"""Of what is added to a size."""
+
 _SIGNS = {"DOT_MINUS": "-"}
 _RELATIONS = {"≤": "<=", "≥": ">=", "≠": "!="}
 
@@ -434,9 +438,24 @@ def _refuse_number(called: Expr, span: Span) -> None:
 
 
 def _type_name(parts: Sequence[Token]) -> TypeName:
-    """`CM`, or `CM{M, K}`."""
-    sizes = tuple(Name(text_of(word), span_of(word)) for word in parts[1:] if word.type == "NAME")
+    """`CM`, or `CM{M, K + 1}`."""
+    starts = [n for n, word in enumerate(parts) if n and word.type == "NAME"]
+    sizes = tuple(_size(parts[n : n + 3]) for n in starts)
     return TypeName(text_of(parts[0]), around(parts), sizes)
+
+
+def _size(words: Sequence[Token]) -> Size:
+    """`M`, `M + 1`, or `M - 1`, at the start of the words."""
+    if len(words) < 3 or words[1].type not in ("PLUS", "MINUS"):
+        return Size(text_of(words[0]), span_of(words[0]))
+    span, number = around(words), str(words[2])
+    if not number.isdecimal() or len(number) > _MOST_DIGITS:
+        raise LanguageError(
+            f"a size is {text_of(words[0])} and a whole number more or less, not {number[:20]}",
+            span=span,
+            remedy="write n, n + 1 or n - 1",
+        )
+    return Size(text_of(words[0]), span, -int(number) if words[1].type == "MINUS" else int(number))
 
 
 def _values(parts: Iterable[Piece | Token]) -> tuple[Value, ...]:

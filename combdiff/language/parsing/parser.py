@@ -273,7 +273,7 @@ def _remedy(token: Token, wanted: frozenset[str], text: str) -> str:
     before = text[: token.start_pos].rstrip(" ")[-1:]
     if token.type in ("EQUALS", "BECOMES") and (word := re.search(r"\b(and|or|not)\s*$", text[: token.start_pos])):
         return _REMEDY_OF_WORD[word[1].upper()]
-    wanting = _of_other_languages(token, wanted, text)
+    wanting = _of_other_languages(token, wanted, text) or _of_sizes(token, text[: token.start_pos])
     if wanting:
         return wanting
     match token.type, before:
@@ -283,10 +283,6 @@ def _remedy(token: Token, wanted: frozenset[str], text: str) -> str:
             return f"write {name[1]}({token})"
         case "NAME", "," if re.search(r"\bsum\(\s*\w+(\s*,\s*\w+)+\s*,\s*$", text[: token.start_pos]):
             return "write several indices in parentheses: sum((i, j), A(i, j))"
-        case "NUMBER", "{":
-            return "write a name for the size, x::RV{n}; the array determines its value"
-        case "NUMBER", "," if re.search(r"\{[^{}]*$", text[: token.start_pos]):
-            return "write a name for the size, A::RM{n, m}; the array determines its value"
         case "NAME" | "SUM" | "NUMBER", _ if re.search(r"(\bsum|∑)\(\s*(\w+|\([^()]*\))\s*$", text[: token.start_pos]):
             return _INDICES_FIRST
         case "NAME" | "SUM", _ if before and before in f"{PRIMES})]" and "PLUS" in wanted:
@@ -307,6 +303,17 @@ def _remedy(token: Token, wanted: frozenset[str], text: str) -> str:
             return "write what belongs between ( and )"
         case _:
             return _REMEDY_OF_WORD.get(token.type) or _remedy_by_wish(wanted)
+
+
+def _of_sizes(token: Token, before: str) -> str | None:
+    """What a size in braces may be."""
+    if re.search(r"\w\{[^{}()\n]*$", before) is None:
+        return None
+    if token.type == "NUMBER" and before.rstrip(" ").endswith("{"):
+        return "write a name for the size, x::RV{n}; the array determines its value"
+    if token.type == "NUMBER" and before.rstrip(" ").endswith(","):
+        return "write a name for the size, A::RM{n, m}; the array determines its value"
+    return "a size is a name, or a name and a number more or less: x::RV{n}, y::RV{n + 1}, A::RM{n, m - 1}"
 
 
 def _of_other_languages(token: Token, wanted: frozenset[str], text: str) -> str | None:

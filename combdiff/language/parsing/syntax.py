@@ -201,12 +201,21 @@ Expr = Name | Numeral | Lambda | Apply | Summation | Arithmetic | Formula | Pare
 
 
 @dataclass(frozen=True, slots=True)
-class TypeName:
-    """`CM`, `N`, or a declared space or domain; `sizes` are the names in `RM{M, K}`."""
+class Size:
+    """A size with a name, or so many `more` values: `M`, `M + 1`, `M - 2`."""
 
     text: str
     span: Span
-    sizes: tuple[Name, ...] = ()
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TypeName:
+    """`CM`, `N`, or a declared space or domain; `sizes` are those in `RM{M, K}`."""
+
+    text: str
+    span: Span
+    sizes: tuple[Size, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,21 @@ each tells the range of the indices in it; but both have to learn that theirs ru
 from __future__ import annotations
 
 from combdiff.terms.nodes import MATRICES, OBLONG, OF_MATRICES, SHARES, VECTORS
-from combdiff.terms.terms import App, Diff, Lam, Let, Loop, Proj, Reduce, Sum, Term, Tuple, Var, subterms
+from combdiff.terms.terms import (
+    App,
+    Diff,
+    Lam,
+    Let,
+    Loop,
+    Proj,
+    Reduce,
+    Sum,
+    Term,
+    Tuple,
+    Var,
+    bound_by,
+    subterms,
+)
 from combdiff.terms.types import Domain, Index, Map, Product, Type
 
 Node = int | None | tuple["Node", ...]
@@ -53,9 +67,22 @@ def unanchored(term: Term) -> dict[Domain, set[Var]]:
             case Reduce(kind, _) if kind in OF_MATRICES - OBLONG:
                 joins.same(*map(joins.of, u.indices))
     found = joins.unanchored()
-    for time in _times(term):
-        assert isinstance(time.kind, Index) and time.kind.domain is not None, "a time ranges over a domain"
-        found.setdefault(time.kind.domain, set()).add(time)
+    for index in _times(term) | _of_two_sizes(term):
+        assert isinstance(index.kind, Index) and index.kind.domain is not None, "an index ranges over a domain"
+        found.setdefault(index.kind.domain, set()).add(index)
+    return found
+
+
+def _of_two_sizes(term: Term) -> set[Var]:
+    """The indices of n values that stand alone in a slot of n + 1 values."""
+    bound = {v for u in subterms(term) if not isinstance(u, Loop) for v in bound_by(u)}
+    found = set()
+    for u in subterms(term):
+        kind = u.function.type if isinstance(u, App) else None
+        for arg, slot in zip(u.args, kind.params, strict=True) if isinstance(u, App) and isinstance(kind, Map) else ():
+            own = (domains_of(arg.kind) if isinstance(arg, Var) and arg in bound else []) + domains_of(slot)
+            if len(own) == 2 and isinstance(arg, Var) and own[0].sized and own[0].fewer(own[1]):
+                found.add(arg)
     return found
 
 

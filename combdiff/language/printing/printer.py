@@ -65,7 +65,7 @@ from combdiff.terms.terms import (
     split_coefficient,
     subterms,
 )
-from combdiff.terms.types import Index, Map, Product, Type, is_complex
+from combdiff.terms.types import Domain, Index, Map, Product, Type, is_complex
 
 
 def program_text(term: Term, width: int = WIDTH) -> str:
@@ -180,6 +180,8 @@ class Printer:
             case Lam(params, body):
                 inner = self.binding(params)
                 return f"{inner.parameters(params)} -> {inner.at(body)}", MAP
+            case Sum((Var(kind=Index(Domain(of=Domain())) as kind),), body) if body == ONE and self.count(kind):
+                return self.count(kind), SUM
             case _:
                 return self.atom(t), ATOM
 

@@ -49,6 +49,7 @@ class Spelling:
         self.lost = unanchored(term)
         self.functions = {u.kind for u in subterms(term) if isinstance(u, Reduce)}
         shown = {d for var in (*_parameters(term), *term.free) for d in _slots(var.kind)}
+        shown |= {d.of for d in shown if d.of is not None}
         named = (d for var in (*bound, *term.free) for d in domains_of(var.kind))
         found = dict.fromkeys(part for d in named for part in ((d,) if d.of is None else (d.of, d)))
         taken = names_in(term) | {d.name for d in found if d.declared}
@@ -58,6 +59,8 @@ class Spelling:
         for domain in found:
             if domain in self.integers or (domain in shown and domain.sized):
                 self.sizes[domain] = domain.name
+            elif domain.of in self.sizes:
+                self.sizes[domain] = f"{self.sizes[domain.of]} {'-' if domain.less > 0 else '+'} {abs(domain.less)}"
             elif domain in shown and domain in self.lost and not (domain.declared or domain.symmetric):
                 self.sizes[domain] = _free_size(taken)
             elif domain.declared:

@@ -133,8 +133,10 @@ def _affine(t: Term) -> Form | None:
             domain = rest.counted if isinstance(rest, Sum) else None
             if domain is None and not (isinstance(rest, Var | App) and range_of(rest) is not None):
                 return None
-            part = rest if domain is None else size(domain)
+            part = rest if domain is None else size(domain.of or domain)
             found[part] = found.get(part, Fraction(0)) + coefficient.real
+            if domain is not None and domain.of is not None:
+                constant -= coefficient.real * domain.less
     return Form(found, constant)
 
 

@@ -9,10 +9,12 @@ on it are arrays of 0 and 1.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 
 from combdiff.arrays import ops
+from combdiff.arrays.lower.inner.contracting import apart, read_twice
 from combdiff.arrays.lower.inner.solving import Solving
 from combdiff.arrays.lower.inner.spelling import Spelling
 from combdiff.arrays.lower.signature import Result, slots
@@ -33,6 +35,7 @@ from combdiff.terms.terms import (
     Let,
     Loop,
     Mul,
+    Sum,
     Term,
     Tuple,
     Var,
@@ -52,13 +55,14 @@ from combdiff.terms.terms import (
     subterms,
     total,
 )
-from combdiff.terms.types import REAL, Index, Map, Number, Type, is_complex
+from combdiff.terms.types import REAL, Domain, Index, Map, Number, Type, is_complex
 
 
 class Looping(Solving):
     """The part of a lowering that makes loops; `defined` are the definitions of the program."""
 
     defined: Sequence[tuple[Var, Term]]
+    sizes: dict[Domain, int]
 
     def looped(self, loop: Loop) -> Step:
         """The state that a loop asks for, one of the results of the loop of its recurrence."""
@@ -77,7 +81,7 @@ class Looping(Solving):
         step = refreshed(loop.step)
         assert isinstance(step, Lam) and isinstance(loop.start, Tuple), "a step is a map"
         *states, time = step.params
-        ahead = Ahead(time, {*states})
+        ahead = Ahead(time, {*states}, self.sizes, read_twice(step.body))
         body = ahead.step(step.body)
         bindings = body.bindings if isinstance(body, Let) else ()
         items = body.body if isinstance(body, Let) else body
@@ -166,16 +170,22 @@ def _plain(kind: Type) -> Type:
     return Map(kind.params, kind.result) if isinstance(kind, Map) else kind
 
 
+_MORE = 4  # times: by which what is contracted ahead may have more values than what it is made of
+
+
 @dataclass(slots=True)
 class Ahead:
     """What depends on the number of a step, and on no state: it is computed for all steps before the loop.
 
     `found` has a variable for each of it, and the map from numbers of steps to it, `fixed` for what is the same in all
-    steps; `moving` are the states, and what is made of them.
+    steps; `moving` are the states, and what is made of them. The `sizes` say what takes much memory, and
+    sums that are factors more than once stay `whole`.
     """
 
     time: Var
     moving: set[Var]
+    sizes: Mapping[Domain, int]
+    whole: Collection[Hashable]
     found: dict[Var, Term] = field(default_factory=dict)
     fixed: dict[Var, Term] = field(default_factory=dict)
     guards: Guard = ()
@@ -214,20 +224,38 @@ class Ahead:
                 return Lam(params, self(inner))
             case Add(parts) | Mul(parts) if not isinstance(t.type, Index):
                 make = add if isinstance(t, Add) else mul
-                still = [u for u in parts if u.free.isdisjoint(self.moving)]
-                if self.time in make(*still).free and len(still) > 1 and self._is_ahead(make(*still)):
-                    return make(self._named(make(*still)), *(self(u) for u in parts if u not in still))
+                for still in self._together(parts):
+                    if self.time in make(*still).free and len(still) > 1 and self._is_ahead(make(*still)):
+                        left = [u for u in parts if u not in still]
+                        return make(self._named(make(*still)), *([self(make(*left))] if left else []))
                 return make(*map(self, parts))
             case Delta(left, right, inner) | Indicator(left, right, inner) if (
                 self.time in left.free | right.free and _is_of_indices(left, right)
             ):
-                return indicator(ONE, self(condition_of(t).over(ONE)), self(inner))
+                if (left.free | right.free).isdisjoint(self.moving):
+                    return indicator(ONE, self(condition_of(t).over(ONE)), self(inner))
+                # an index that a state decides, as of its largest entry, beside the number of the step as a number
+                sides = self(left), self(right)
+                met = indicator(*sides, self(inner))
+                return met if isinstance(t, Indicator) else indicator(*sides[::-1], met)
             case App(f, args) if any(self.time in a.free for a in args):
                 return self._entry(self(f), args)
+            case Sum(indices, body) if (products := apart(indices, body, self.time, self.whole)) is not None:
+                return self(products)
             case Var() | Const():
                 return t
             case _:
                 return _kept(t, [self(c) for c in children(t)])
+
+    def _together(self, parts: Sequence[Term]) -> Iterator[list[Term]]:
+        """Terms, or factors, that may be computed ahead as one: all that depend on no state, or those of some indices.
+
+        Of h(i) a(t, i) b(t, i) W(i, j) these are a(t, i) b(t, i), for W would give them an index more.
+        """
+        still = [u for u in parts if u.free.isdisjoint(self.moving)]
+        yield still
+        for own in dict.fromkeys(_own(u, self.time) for u in still if self.time in u.free):
+            yield [u for u in still if set(_own(u, self.time)) <= set(own)]
 
     def _inner(self, loop: Loop) -> Term:
         """The step of a loop in this one, which is given what depends on the number of this step."""
@@ -255,18 +283,32 @@ class Ahead:
         return total([v for v in own if v is not None], entry)
 
     def _is_ahead(self, t: Term) -> bool:
-        """Whether it is work, takes no more memory than what it is made of, and knows the conditions around it."""
+        """Whether it is work, takes no more memory than what it is made of, and knows the conditions around it.
+
+        A contraction may take some times as much: for all steps at once it is one product of matrices.
+        """
         if self.time in t.free:
             if isinstance(t, Delta | Indicator) and t.body == ONE:
                 return True
-            parts = _read_at(t, self.time)
+            parts = list(_read_at(t, self.time))
         elif not is_worth_a_name(t):
             return False
         else:
-            parts = (u for u in subterms(t) if isinstance(u, App))
-        most = max((len(_own(u, self.time)) for u in parts), default=0)
+            parts = [u for u in subterms(t) if isinstance(u, App)]
         guarded = self._guarded(t, self.guards)
-        return guarded.free.isdisjoint(self.moving) and len(_own(guarded, self.time)) <= most
+        return guarded.free.isdisjoint(self.moving) and self._fits(guarded, parts)
+
+    def _fits(self, t: Term, parts: Sequence[Term]) -> bool:
+        """Whether a value has no more indices than what it is made of, or not many more values if it is summed."""
+        if len(_own(t, self.time)) <= max((len(_own(u, self.time)) for u in parts), default=0):
+            return True
+        contracts = any(isinstance(u, Sum) and u.counted is None for u in subterms(t))
+        return contracts and self._entries(t) <= _MORE * max(map(self._entries, parts), default=0)
+
+    def _entries(self, t: Term) -> int:
+        """How many values a term has in a step."""
+        kinds = (v.kind for v in _own(t, self.time))
+        return prod(d.extent(self.sizes) for k in kinds if isinstance(k, Index) and (d := k.domain) is not None)
 
     def _guarded(self, t: Term, guards: Sequence[Condition]) -> Term:
         """`t` under conditions around it, if it may be infinite where they do not hold."""

@@ -2,7 +2,8 @@
 
     y = 2 s; z = y + y     a variable for the key of 2 s stands for y, so that z is spelled as its double
 
-Written out, a step would grow with each definition that is used twice, and a loop in a loop with each level.
+Written out, a step would grow with each definition that is used twice, and a loop in a loop with each level. What is
+used once is written out, for other spellings may have no name for it.
 """
 
 from __future__ import annotations
@@ -13,8 +14,20 @@ from dataclasses import dataclass, field
 from combdiff.calculus.floating import unfold
 from combdiff.calculus.loops.recurrences import items_of
 from combdiff.canon.canonical import normal_form
-from combdiff.terms.terms import App, Lam, Let, Loop, Term, Tuple, Var, fresh, substitute
+from combdiff.terms.terms import App, Lam, Let, Loop, Term, Tuple, Var, children, fresh, substitute
 from combdiff.terms.types import Map, Type
+
+
+def _uses(t: Term, var: Var) -> int:
+    """In how many places a variable stands."""
+    known: dict[Term, int] = {}
+
+    def uses(u: Term) -> int:
+        if u not in known:
+            known[u] = int(u is var) + (sum(map(uses, children(u))) if var in u.free else 0)
+        return known[u]
+
+    return uses(t)
 
 
 @dataclass(slots=True)
@@ -44,8 +57,12 @@ class Spelling:
         """The keys of what a step makes."""
         known = dict(own)
         while isinstance(body, Let):
-            for var, value in body.bindings:
-                known[var] = self._stand_in(self._value(substitute(value, known), depth), var.kind)
+            for n, (var, value) in enumerate(body.bindings):
+                value = substitute(value, known)
+                later = (*(e for _, e in body.bindings[n + 1 :]), body.body)
+                once = not isinstance(value, Loop) and sum(_uses(e, var) for e in later) < 2
+                # another spelling of the loop may have no name for what is used once
+                known[var] = value if once else self._stand_in(self._value(value, depth), var.kind)
             body = body.body
         assert isinstance(body, Tuple), "a step makes a tuple"
         return tuple(self._value(substitute(e, known), depth) for e in body.items)

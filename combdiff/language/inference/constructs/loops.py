@@ -6,7 +6,7 @@ states before the steps, which are a loop over T values, and the last one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ from combdiff.terms.conditions.comparing import compared
 from combdiff.terms.conditions.guards import Condition
 from combdiff.terms.conditions.ordering import form_of
 from combdiff.terms.inclusion import needs_inclusion, over_complex, widened
-from combdiff.terms.terms import ONE, Const, Indicator, Lam, Let, Loop, Sum, Term, Tuple, Var
+from combdiff.terms.terms import ONE, Const, Delta, Indicator, Lam, Let, Loop, Sum, Term, Tuple, Var
 from combdiff.terms.types import REAL, Domain, Index, Map, Number, Product, Type
 
 if TYPE_CHECKING:
@@ -134,14 +134,14 @@ def _range(el: Elaborator, arg: Expr | Ready, scope: Scope) -> Domain:
         case [] if isinstance(steps, Const) and steps.is_integer and steps.real >= 0:
             count = int(steps.real)
             return types.steps(count)
-        case [Sum() as size] if size.counted is not None and offset <= 0:
+        case [Sum() as size] if size.counted is not None:
             domain = el.ranges.domain_of(size.counted)
             if domain is not None and domain.plain:
                 return domain.shortened(-offset)
     raise LanguageError(
-        "the number of steps is a number, or a size that has a name, or less",
+        "the number of steps is a number, or a size that has a name, or a number more or less",
         span=arg.span,
-        remedy="write 10, or n where x::RV{n}, or n - 1, or T for a parameter T::Int, which is given at the call",
+        remedy="write 10, or n where x::RV{n}, n - 1 or n + 1, or T for a parameter T::Int, which is given at the call",
     )
 
 
@@ -327,34 +327,68 @@ def _with_items(body: Term, items: Sequence[Term]) -> Term:
 def with_last_apart(term: Term) -> Term:
     """`term` with the last state of loops outside of sums over all of them: Σ_{t ≤ n} f(t) = Σ_{t < n} f(t) + f(n).
 
-    So every index of a sum ranges over as many values as there are steps.
+    So every index of a sum in which states are read ranges over as many values as there are steps.
     """
-    return terms.Traverser(_parted)(term)
+    values = {v: e for u in terms.subterms(term) if isinstance(u, Let) for v, e in u.bindings}
+    if not any(isinstance(e, Loop) for e in values.values()):
+        return term
+    return _Parting(_made_of_states(values)).term(term)
 
 
-def _parted(t: Term) -> Term:
-    match t:
-        case Sum(indices, body):
-            found = next(((u, d) for u in indices if (d := _widened(u)) is not None), None)
-            return t if found is None else _apart(*found, [u for u in indices if u is not found[0]], body)
-        case _:
+def _made_of_states(values: Mapping[Var, Term]) -> set[Var]:
+    """The definitions that are made of all the states of loops, and are none of them."""
+    states = {v for v, e in values.items() if isinstance(e, Loop) and e.kind == "states"}
+    found: set[Var] = set()
+    for v, e in values.items():  # what a definition reads stands before it
+        if not isinstance(e, Loop) and not e.free.isdisjoint(states | found):
+            found.add(v)
+    return found
+
+
+class _Parting:
+    """Takes the last states out of sums; definitions in `made` are made of states."""
+
+    def __init__(self, made: set[Var]) -> None:
+        self.made = made
+
+    def term(self, term: Term) -> Term:
+        return terms.Traverser(self.parted)(term)
+
+    def parted(self, t: Term) -> Term:
+        if not isinstance(t, Sum):
             return t
+        found = next(((u, d) for u in t.indices if (d := _widened(u)) is not None and self._reads(t.body, u, d)), None)
+        return t if found is None else self._apart(*found, [u for u in t.indices if u is not found[0]], t.body)
+
+    def _reads(self, body: Term, u: Var, domain: Domain) -> bool:
+        """Whether states are read at an index, which has one value more than there are steps."""
+        if not body.free.isdisjoint(self.made):
+            return True
+        time = Index(domain.shortened(1))
+        inside = list(terms.subterms(body))
+        places = [{d.left, d.right} for d in inside if isinstance(d, Delta)]
+        at_u = any(u in sides and any(isinstance(v, Var) and v.kind == time for v in sides) for sides in places)
+        return at_u or any(isinstance(e, Loop) for e in inside)
+
+    def _apart(self, u: Var, domain: Domain, others: Sequence[Var], body: Term) -> Term:
+        fewer = domain.shortened(1)
+        time = terms.fresh(u.name, Index(fewer))
+        early = terms.total([time, *others], _settled(terms.substitute(body, {u: time})))
+        late = terms.total(others, _settled(terms.substitute(body, {u: _count(fewer)})))
+        return terms.add(self.term(early), self.term(late))
 
 
 def _widened(u: Var) -> Domain | None:
-    """The range of an index of all states of a loop."""
+    """The range of an index that may be one of all states of a loop."""
     domain = u.kind.domain if isinstance(u.kind, Index) else None
     return domain if domain is not None and domain.of is not None and domain.less < 0 else None
 
 
-def _apart(u: Var, domain: Domain, others: Sequence[Var], body: Term) -> Term:
-    assert domain.of is not None, "a range with more values than another one"
-    time = terms.fresh(u.name, Index(domain.of))
-    count = domain.of.count
-    last = terms.size(domain.of) if count is None else terms.number(count)
-    early = terms.total([time, *others], _settled(terms.substitute(body, {u: time})))
-    late = terms.total(others, _settled(terms.substitute(body, {u: last})))
-    return terms.add(with_last_apart(early), with_last_apart(late))
+def _count(domain: Domain) -> Term:
+    """How many values a range has."""
+    if domain.count is not None:
+        return terms.number(domain.count)
+    return terms.add(terms.size(domain.of or domain), terms.number(-domain.less))
 
 
 def _settled(t: Term) -> Term:
