@@ -1,4 +1,4 @@
-"""What notebooks/functionals.ipynb claims: its descents find the cycloid and the catenary, its potentials are slopes."""
+"""What notebooks/functionals.ipynb claims: descents find the cycloid and the catenary, potentials are slopes."""
 
 from __future__ import annotations
 
