@@ -74,6 +74,7 @@ def test_equal_programs_are_derived_within_the_budget() -> None:
     np.testing.assert_allclose(hurried.compile()(A, x), cd.grad(NAMED).compile()(A, x), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_definitions_that_many_uses_share_are_not_written_out() -> None:
     """A program that would be much longer without its names is run with them; one that is short is written out."""
 

@@ -39,6 +39,7 @@ def test_a_power_alone_stays_a_power() -> None:
     assert "np.power(x, 4 / 3)" in source("(x::RV) -> sum(i, x(i)^(4/3) * sin(x(i)))")
 
 
+@pytest.mark.slow
 def test_a_fourth_root_is_a_square_root_of_a_square_root() -> None:
     text = "(x::RV) -> sum(i, x(i)^(1/4) * sin(x(i)) + x(i)^(-7/4))"
     assert re.findall(r"np\.(power|sqrt)", source(text)) == ["sqrt", "sqrt"]

@@ -54,6 +54,7 @@ def test_below_libxcs_threshold_energy_and_slopes_are_zero(name: str) -> None:
         np.testing.assert_allclose(found[6:], expected[6:], rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_second_derivatives_below_a_threshold_are_zero() -> None:
     p = np.array([0.0, 1e-40, 1e-16, 1e-3]), np.array([0.0, 0.0, 1e-9, 1e-4])
     product = cd.hvp(above("pbe_x")).compile()
