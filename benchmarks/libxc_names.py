@@ -13,3 +13,18 @@ LIBXC = {
     "r2scan_x": "MGGA_X_R2SCAN",
     "r2scan_c": "MGGA_C_R2SCAN",
 }
+
+THRESHOLDS = {
+    "slater": 2e-15,
+    "vwn5": 1e-15,
+    "pw92": 1e-15,
+    "pbe_x": 2e-15,
+    "pbe_c": 1e-12,
+    "b88": 2e-15,
+    "lyp": 1e-14,
+    "tpss_x": 2e-15,
+    "tpss_c": 1e-15,
+    "r2scan_x": 2e-11,
+    "r2scan_c": 1e-15,
+}
+"""The densities below which libxc computes nothing; of an exchange functional, twice that of a spin."""

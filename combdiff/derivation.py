@@ -607,7 +607,7 @@ class Derivation:
                 if left <= 0:
                     break
                 with suppress(CombDiffError):  # the formula can be run, and that is enough
-                    simplifier = simplifier_like(self, expand=False, seconds=left)
+                    simplifier = simplifier_like(self, expand=False, seconds=left, collect=False)
                     again = derived_again(self, self.mode, program, simplifier)
                     # complex(2) written out is 2, and then the value may be real, and its cotangent
                     kinds = zip(_kinds(again.term), _kinds(self.term), strict=False)
@@ -616,11 +616,13 @@ class Derivation:
 
     @cached_property
     def _flat(self) -> Term | None:
-        """The derivative before common factors were collected and parts were named; None if that was not tried."""
+        """The derivative before common factors were collected and parts were named; None if it is multiplied out."""
         collected = [n for n, step in enumerate(self.steps) if step.name == COLLECT]
-        if not collected or not isinstance(self.steps[collected[-1]].term, Lam):
+        # of the programs that are only run nothing is collected: the last stage puts terms in order
+        at = collected[-1] if collected else len(self.steps) - 1
+        if self.expand or not isinstance(self.steps[at].term, Lam):
             return None
-        before, last = self.steps[collected[-1] - 1].term, self.steps[-1].term
+        before, last = self.steps[at - 1].term, self.steps[-1].term
         return Traverser(lambda t: before if t == last else t)(self.term)
 
     def _title(self, value: bool) -> str:

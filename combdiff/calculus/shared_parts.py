@@ -56,6 +56,9 @@ from combdiff.terms.types import Index, Map, Number
 MOST = 2_000
 """Nodes of a program beyond which definitions stay as they are."""
 
+SHORT = 300
+"""Nodes of a program that may be twice as long, and longer, with its definitions written out."""
+
 
 def programs_to_run(program: Term) -> tuple[Term, ...]:
     """The marked `program` with its definitions written out, and with others where these are not the same.
@@ -94,6 +97,10 @@ def _bodies(f: Lam) -> list[Term]:
     """The body of `f` with its definitions written out, and with parts of its own that are shared."""
     bindings, core = float_lets(f.body)
     out = _written_out(bindings, core if bindings else refreshed(core))
+    if _length(let(out.kept, out.core)) > max(SHORT, 2 * _length(f.body)):
+        # so many uses share the definitions that the program without them takes longer to derive, and to run
+        out = WrittenOut([*bindings], core, [])
+    plain = f.body if not out.values else let(out.kept, out.core)
     parts = Parts(frozenset(f.params), _fresh_names(f))
     for name, value in out.values:
         parts.call(name, value)
@@ -102,7 +109,6 @@ def _bodies(f: Lam) -> list[Term]:
     for var, value in out.kept:
         parts.found.append((var, value if _is_whole(value) else parts.rewritten(value, ())))
     core = parts.with_products_named(parts.rewritten(out.core, ()))
-    plain = f.body if not out.values else let(out.kept, out.core)
     return [plain] if len(parts.found) == len(out.kept) else [plain, let(parts.found, core)]
 
 

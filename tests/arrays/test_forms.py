@@ -11,8 +11,12 @@ import combdiff as cd
 from combdiff.arrays.lower.forms import Forms, seconds
 from combdiff.arrays.lower.lower import lower
 from combdiff.budget import OutOfTime
+from combdiff.calculus.modes import marked_program
+from combdiff.calculus.shared_parts import programs_to_run
 from combdiff.derivation import _agree, _of_the_same
 from combdiff.errors import CheckError
+from combdiff.language.inference.infer import infer
+from combdiff.language.parsing.parser import parse
 from combdiff.run.compiled import Compiled
 from combdiff.simplify.graph.running import AllForms
 from combdiff.terms.terms import Lam
@@ -68,6 +72,20 @@ def test_equal_programs_are_derived_within_the_budget() -> None:
     rng = np.random.default_rng(5)
     A, x = rng.normal(size=(3, 2)), rng.normal(size=2)
     np.testing.assert_allclose(hurried.compile()(A, x), cd.grad(NAMED).compile()(A, x), rtol=1e-12)
+
+
+@pytest.mark.slow
+def test_definitions_that_many_uses_share_are_not_written_out() -> None:
+    """A program that would be much longer without its names is run with them; one that is short is written out."""
+
+    def programs(count: int) -> list[bool]:
+        steps = "".join(f"a{n + 1} = exp(-a{n}) * tanh(a{n}) + a{n}^2 / (1 + a{n}); " for n in range(count))
+        text = f"(x::RV) -> sum(i, begin; a0 = x(i)^2; {steps} a{count}; end)"
+        program = marked_program(infer(parse(text)))
+        return [other == program for other in programs_to_run(program)]
+
+    assert programs(1)[0] is False
+    assert programs(5) == [True]
 
 
 @pytest.mark.slow

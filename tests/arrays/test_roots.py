@@ -39,6 +39,18 @@ def test_a_power_alone_stays_a_power() -> None:
     assert "np.power(x, 4 / 3)" in source("(x::RV) -> sum(i, x(i)^(4/3) * sin(x(i)))")
 
 
+@pytest.mark.slow
+def test_a_fourth_root_is_a_square_root_of_a_square_root() -> None:
+    text = "(x::RV) -> sum(i, x(i)^(1/4) * sin(x(i)) + x(i)^(-7/4))"
+    assert re.findall(r"np\.(power|sqrt)", source(text)) == ["sqrt", "sqrt"]
+    ends = np.array([0.0, -1.0, np.inf, np.nan, 1e-300, 3.0])
+    with np.errstate(all="ignore"):
+        wanted = [np.power(ends, 0.25), np.power(ends, -1.75)]
+    found = values("(x::RV) -> (i -> x(i)^(1/4), i -> x(i)^(-7/4))", ends)
+    np.testing.assert_allclose(found, wanted, rtol=1e-14)
+    assert cd.grad(text).check()
+
+
 def values(text: str, x: NDArray[np.float64]) -> NDArray[np.float64]:
     """The entries that a program makes of x, without warnings of NumPy."""
     with np.errstate(all="ignore"):

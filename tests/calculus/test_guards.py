@@ -305,6 +305,21 @@ def test_a_comparison_needs_the_value_and_no_slope() -> None:
     assert len(guard) == 2
 
 
+def test_the_cases_of_a_choice_are_all_there_are() -> None:
+    """A definition that all cases of nested conditions use matters everywhere, and keeps its name."""
+    cases = "where(a(i) <= 1, exp(a(i)), where(a(i) <= 2, a(i)^2, where(3 <= a(i), 1 / a(i), exp(-a(i)))))"
+    text = f"(x::RV) -> begin; a = i -> log(x(i)); sum(i, {cases}); end"
+    program = infer(parse(text))
+    assert isinstance(program, Lam)
+    bindings, core = float_lets(program.body)
+    assert demanded(bindings, [core], slopes=True) == {}
+    found = guarded_definitions(bindings, [core])
+    assert found is not None and found.bindings == bindings and not found.guards
+    two = text.replace(", exp(-a(i))", "")
+    bindings, core = float_lets(infer(parse(two)).body)
+    assert demanded(bindings, [core], slopes=True).keys() == {bindings[0][0]}, "one case is missing"
+
+
 def test_a_short_definition_is_written_out_where_its_indices_do_not_say_what_guards_it() -> None:
     text = "(x::RV) -> begin; d = i -> log(x(i)); sum((i, j), where(i < j, d(i) * x(j))); end"
     program = infer(parse(text))

@@ -1,4 +1,4 @@
-"""What notebooks/functionals.ipynb claims: its descents find the cycloid and the catenary, its potential is a slope."""
+"""What notebooks/functionals.ipynb claims: descents find the cycloid and the catenary, potentials are slopes."""
 
 from __future__ import annotations
 
@@ -52,3 +52,11 @@ def test_the_equations_print_as_in_a_textbook(functionals: Any) -> None:
 
 def test_the_potential_is_the_slope_of_the_energy(functionals: Any) -> None:
     assert functionals.value("float(along)") == pytest.approx(functionals.value("float(change)"), rel=1e-7)
+
+
+def test_the_energy_of_water_is_that_of_pyscf(functionals: Any) -> None:
+    pytest.importorskip("pyscf")
+    assert functionals.value("bool(mine.converged and theirs.converged)")
+    assert functionals.value("float(mine.e_tot)") == pytest.approx(functionals.value("float(theirs.e_tot)"), abs=1e-9)
+    assert functionals.value("float(exchange_correlation)") < -1e-3
+    assert functionals.value("float(element)") == pytest.approx(functionals.value("float(expected)"), abs=1e-7)

@@ -1,6 +1,7 @@
 """Powers of one array as products of one root: a library computes each power by a logarithm and an exponential.
 
     x^(4/3), x^(-1/3), x^(7/6)   become, with   r = x^(1/6),   x r^2,   1 / r^2,   x r
+    x^(-1/4)                     becomes          r = √√x,       1 / r
 
 A root of a negative number is nan, and so are these products of it; whole powers are products of the array itself.
 """
@@ -74,7 +75,13 @@ def _root(exponents: Sequence[Fraction]) -> int:
     common = lcm(*(n.denominator for n in fractional))
     # square roots are cheap, and most libraries have them
     expensive = {n for n in fractional if n.denominator > 2}
-    return common if len(expensive) >= _FEWEST and common <= _ROOTS else 1
+    pays = len(expensive) >= _FEWEST or (expensive and _is_of_squares(common))
+    return common if pays and common <= _ROOTS else 1
+
+
+def _is_of_squares(root: int) -> bool:
+    """Whether a root is a square root, or one of another."""
+    return root & (root - 1) == 0
 
 
 @dataclass(slots=True)
@@ -93,8 +100,17 @@ class _Powers:
         whole = floor(n)
         part = (n - whole) * self.root
         parts = [self._whole(self.base, whole)] if whole else []
-        parts += [self._whole(self._raised(self.base, Fraction(1, self.root)), int(part))] if part else []
+        parts += [self._whole(self._rooted(), int(part))] if part else []
         return self._product(parts[0], parts[1]) if len(parts) == 2 else parts[0]
+
+    def _rooted(self) -> Step:
+        """The root of `base` that all powers are made of."""
+        if not _is_of_squares(self.root):
+            return self._raised(self.base, Fraction(1, self.root))
+        x = self.base
+        for _ in range(self.root.bit_length() - 1):
+            x = self._raised(x, Fraction(1, 2))
+        return x
 
     def _whole(self, x: Step, n: int) -> Step:
         """x^n, by squares."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import permutations
 from math import gcd, lcm
 
 from combdiff.terms.conditions.guards import Condition, Finite, Guard, both, condition_of, is_whole, under, unguarded
@@ -384,19 +383,35 @@ def _number(v: Var) -> int:
 
 
 def united(guards: Iterable[Guard]) -> Guard:
-    """Where at least one of several guards holds; 1 ≤ the number of those that do, if nothing simpler says it."""
+    """Where at least one of several guards holds; 1 ≤ the number of those that do, if nothing simpler says it.
+
+    >>> i = fresh("i", Index(Domain("N")))
+    >>> low, high = Condition(i, ONE), Condition(number(5), i)
+    >>> above, below = (Condition(c.over(ONE), ZERO) for c in (low, high))
+    >>> united([(low,), (above, high), (above, below)])
+    ()
+    """
     found: list[Guard] = []
     for guard in guards:
-        if any(_within(guard, other) for other in found):
-            continue
-        found = [*(other for other in found if not _within(other, guard)), guard]
+        found = _with(guard, found)
     if len(found) < 2:
         return found[0] if found else ()
     common = tuple(c for c in found[0] if all(c in other for other in found))
     parts = [tuple(c for c in guard if c not in common) for guard in found]
-    if any(_are_all(one, other) for one, other in permutations(parts, 2)):
-        return common
     return (*common, Condition(ONE, add(*(under(part, ONE) for part in parts)), counts=True))
+
+
+def _with(guard: Guard, others: list[Guard]) -> list[Guard]:
+    """Guards of which none lies in another one, with one more: two that differ by a case and its opposite are one."""
+    if any(_within(guard, other) for other in others):
+        return others
+    others = [other for other in others if not _within(other, guard)]
+    for n, other in enumerate(others):
+        common = tuple(c for c in guard if c in other)
+        one, two = (tuple(c for c in g if c not in common) for g in (guard, other))
+        if _are_all(one, two) or _are_all(two, one):
+            return _with(common, [*others[:n], *others[n + 1 :]])
+    return [*others, guard]
 
 
 def _are_all(one: Guard, other: Guard) -> bool:
