@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -17,14 +18,16 @@ settings.load_profile("steady")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of a `sampled` function the first row is quick, and the others are slow."""
-    seen: set[str] = set()
+    """Of a `sampled` function the first row is quick, and the others are slow; of `sampled(every=3)` every third is."""
+    seen: Counter[str] = Counter()
     for item in items:
-        if item.get_closest_marker("sampled"):
+        if mark := item.get_closest_marker("sampled"):
             function = item.nodeid.partition("[")[0]
-            if function in seen:
+            if seen[function]:
                 item.add_marker(pytest.mark.slow)
-            seen.add(function)
+            if seen[function] % mark.kwargs.get("every", 1):
+                item.add_marker(pytest.mark.long)
+            seen[function] += 1
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -139,8 +139,8 @@ def test_places_point_at_the_words() -> None:
 _names = st.sampled_from(["a", "b", "λ", "x̂", "rho"])
 _TYPES = {
     "a": ("TypeName", "RV", ()),
-    "b": ("TypeName", "RM", (("Name", "M"), ("Name", "K"))),
-    "λ": ("TypeName", "N", (("Name", "μ"),)),
+    "b": ("TypeName", "RM", (("Size", "M", 0), ("Size", "K", 0))),
+    "λ": ("TypeName", "N", (("Size", "μ", 0),)),
 }
 _RELATIONS = ["<", "<=", ">", ">=", "==", "!="]
 
