@@ -115,6 +115,14 @@ CALLS = {
         "begin f = (v::R) -> exp(-v) + 3 * v + sin(v); sum(i, where(x(i) < y, f(x(i)) + f(x(i))^2, f(y))) end",
         lambda x, y, f: np.sum(np.where(x < y, f(x) + f(x) ** 2, f(y))),
     ),
+    "of another name for a function, and at a constant": (
+        "begin f = (v::R) -> exp(-v) + 3 * v + sin(v); g = (v::R) -> f(v); sum(i, g(x(i)) * f(x(i)) + f(2) * y^2) end",
+        lambda x, y, f: np.sum(f(x) ** 2 + f(2.0) * y**2),
+    ),
+    "in an equation": (
+        "begin f = (v::R) -> exp(-v) + 3 * v + sin(v); root((u::R) -> f(u * 0) * u + f(u * 0) - f(y)) * x(0) end",
+        lambda x, y, f: (f(y) - f(0.0)) / f(0.0) * x[0],
+    ),
     "in a loop": (
         "begin f = (v::R) -> exp(-v) + 3 * v + sin(v); iterate((s, t) -> f(s * y) / 9 + f(s * y)^2 / 99, x(0), 3) end",
         lambda x, y, f: step(step(step(x[0], y, f), y, f), y, f),
@@ -225,3 +233,10 @@ def test_the_second_variation_of_what_has_kinks_is_refused(program: str) -> None
     """The slope jumps at a place that moves with f, which leaves a δ; as arrays it would be 0 on either side."""
     with pytest.raises(cd.UnsupportedError, match=r"jump|changes its sign"):
         cd.hvp(LINE + program)
+
+
+@pytest.mark.parametrize("call", ["h30(2, z)", "h30(z, 1)", "h30(2, 3) + z"])
+def test_a_chain_at_constants_is_no_longer_than_at_numbers(call: str) -> None:
+    before = ["v", *(f"h{k}(a, v)" for k in range(1, 30))]
+    links = [f"h{k} = (a::R, v::R) -> exp(-{u}) + tanh({u}) + a" for k, u in enumerate(before, start=1)]
+    assert len(str(cd.grad("(z::R) -> begin\n" + "\n".join(links) + f"\n{call}\nend"))) < 3_500

@@ -145,7 +145,12 @@ def test_code_that_is_not_asked_looks_at_no_state(check: object) -> None:
     plain = d.compile(check=check).source  # type: ignore[call-overload]  # one of three
     assert plain == d.compile().source
     assert "watch" not in plain
-    assert "watch" not in d.compile("jax", check=check).source  # type: ignore[call-overload]  # one of three
+
+
+@pytest.mark.parametrize("check", ["sample", "full", False])
+def test_code_for_jax_that_is_not_asked_looks_at_no_state(check: object) -> None:
+    pytest.importorskip("jax")
+    assert "watch" not in cd.grad(NESTED).compile("jax", check=check).source  # type: ignore[call-overload]  # one of three
 
 
 def test_what_numpy_is_asked_to_raise_is_its_own_error() -> None:

@@ -287,36 +287,42 @@ def _inlined(el: Elaborator, f: Closure, args: Sequence[Argument], scope: Scope)
     """The body of `f` with its parameters standing for the arguments; of numbers, a call that is written out later."""
     f.read = True
     kinds, values = _given(el, f, args, scope)
-    if el.is_unguarded and all(isinstance(value.type, Number) and value.free for value in values):
+    if not el.is_unguarded or not all(isinstance(value.type, Number) for value in values):
+        return _made(el, f, kinds, values)
+    if values not in f.calls:
         function = _function(el, f, kinds, values)
-        if function is not None:
-            if values not in f.calls:
-                f.calls[values] = _called(el, function, values)
-            return f.calls[values]
-    return _made(el, f, kinds, values)
+        f.calls[values] = None if function is None else _called(el, function, [v for v in values if v.free])
+    called = f.calls[values]
+    return _made(el, f, kinds, values) if called is None else called
 
 
-def _function(el: Elaborator, f: Closure, kinds: Sequence[Type], values: Sequence[Term]) -> Var | None:
-    """A variable for `f` at numbers of these types, if it binds nothing; it takes what its body reads outside, too."""
-    types = tuple(widened(value, kind).type for value, kind in zip(values, kinds, strict=True))
-    if types not in f.made:
-        params = [terms.fresh(p.name, kind) for p, kind in zip(f.body.params, types, strict=True)]
-        body = _made(el, f, kinds, params)
+def _function(el: Elaborator, f: Closure, kinds: Sequence[Type], values: Sequence[Term]) -> Term | None:
+    """A variable for `f` of numbers of these types and of these constants, None if it binds something.
+
+    It takes what the body reads outside of it, too; a body that reads nothing is a number itself.
+    """
+    key = tuple([widened(value, kind).type if value.free else value for value, kind in zip(values, kinds, strict=True)])
+    if key not in f.made:
+        named = zip(f.body.params, key, strict=True)
+        given = [each if isinstance(each, Term) else terms.fresh(p.name, each) for p, each in named]
+        params = [each for each in given if isinstance(each, Var)]
+        body = _made(el, f, kinds, given)
         outer = sorted(body.free.difference(params), key=lambda v: v.uid)
-        f.made[types] = None
-        if (
-            isinstance(body.type, Number)
-            and not any(isinstance(v.kind, Index) for v in outer)
-            and not any(map(terms.bound_by, terms.subterms(body)))
-        ):
-            f.made[types] = var = terms.fresh(f.name, Map((*types, *(v.kind for v in outer)), body.type))
+        free_of_binders = not any(map(terms.bound_by, terms.subterms(body)))
+        f.made[key] = None
+        if not (params or outer) and free_of_binders:
+            f.made[key] = body
+        elif isinstance(body.type, Number) and not any(isinstance(v.kind, Index) for v in outer) and free_of_binders:
+            f.made[key] = var = terms.fresh(f.name, Map(tuple(v.kind for v in (*params, *outer)), body.type))
             uses = tuple([_uses(el, body, param) for param in params])
             el.functions[var] = Function(Lam((*params, *outer), body), uses, _costs(el, body))
-    return f.made[types]
+    return f.made[key]
 
 
-def _called(el: Elaborator, function: Var, values: Sequence[Term]) -> Term:
+def _called(el: Elaborator, function: Term, values: Sequence[Term]) -> Term:
     """A call of a function at numbers; those that cost something, and are read more than once, are shared."""
+    if not isinstance(function, Var):
+        return function
     meant = el.functions[function]
     args: list[Term] = []
     bindings: list[tuple[Var, Term]] = []
@@ -328,7 +334,7 @@ def _called(el: Elaborator, function: Var, values: Sequence[Term]) -> Term:
             bindings.append((terms.fresh(param.name, value.type), value))
             value = bindings[-1][0]
         args.append(value)
-    return terms.let(bindings, App(function, (*args, *meant.term.params[len(values) :])))
+    return terms.let(bindings, App(function, (*args, *meant.term.params[len(args) :])))
 
 
 def _given(el: Elaborator, f: Closure, args: Sequence[Argument], scope: Scope) -> tuple[list[Type], tuple[Term, ...]]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from combdiff.errors import Span
 from combdiff.language.parsing.syntax import Expr, Lambda
-from combdiff.terms.terms import Lam, Term, Var
+from combdiff.terms.terms import Lam, Term
 from combdiff.terms.types import Type
 
 
@@ -32,17 +32,17 @@ class Function:
 class Closure:
     """A function of the program, read anew at every call, so that one function serves tensors of many sizes.
 
-    At numbers it is read once: `made` are the variables that stand for it by the types of its arguments, None where it
-    binds something and is read anew, `calls` its calls by their arguments. A chain of definitions that use the one
-    before twice would double with each otherwise.
+    At numbers it is read once: `made` are the variables that stand for it by the types of its arguments, or by these
+    themselves if they are constants, and `calls` its calls by their arguments; None where it binds something and is
+    read anew. A chain of definitions that use the one before twice would double with each otherwise.
     """
 
     body: Lambda
     scope: Scope
     name: str = ""
     read: bool = False
-    made: dict[tuple[Type, ...], Var | None] = field(default_factory=dict)
-    calls: dict[tuple[Term, ...], Term] = field(default_factory=dict)
+    made: dict[tuple[Type | Term, ...], Term | None] = field(default_factory=dict)
+    calls: dict[tuple[Term, ...], Term | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
