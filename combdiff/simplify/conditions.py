@@ -18,7 +18,7 @@ from itertools import permutations
 
 from combdiff.terms.alpha import alpha_equal
 from combdiff.terms.branches import at_least_zero
-from combdiff.terms.conditions.comparing import Relation, compared, comparison_of
+from combdiff.terms.conditions.comparing import Relation, are_equal_around, compared, comparison_of
 from combdiff.terms.conditions.guards import Condition, Guard, condition_of, is_finite, reads_beyond, under, unguarded
 from combdiff.terms.conditions.ordering import Form, are_contrary, are_exhaustive, excluded, form_of, implies, left_of
 from combdiff.terms.terms import (
@@ -95,7 +95,7 @@ def _settled(c: Condition, body: Term, spelled: Mapping[Form, Condition], least:
 
 def _apart(t: Delta) -> Sequence[Condition]:
     """That one of two indices is greater than the other: each of these conditions rules out that they are equal."""
-    if not isinstance(t.left.type, Index):
+    if not isinstance(t.left.type, Index) or are_equal_around(t.left, t.right):
         return ()
     return Condition(add(t.left, ONE), t.right), Condition(add(t.right, ONE), t.left)
 

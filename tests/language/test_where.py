@@ -204,6 +204,25 @@ def test_arithmetic_in_a_ring_equals_a_number_as_one_of_its_range(sides: str, eq
             assert np.isclose(code(x.astype(float), J, 1.0), value)
 
 
+@pytest.mark.sampled
+@pytest.mark.parametrize(
+    ("condition", "holds"),
+    {
+        "1 <= i and i != -1": lambda i, n: i >= 1 and i != n - 1,
+        "i > 0 and i + 1 == 0": lambda i, n: 0 < i == n - 1,
+        "2 <= i and i + 2 != 0": lambda i, n: i >= 2 and (i + 2) % n != 0,
+        "1 <= i and i != 0": lambda i, n: i >= 1,
+    }.items(),
+)
+def test_an_order_of_numbers_rules_out_no_point_of_a_ring(condition: str, holds: Callable[[int, int], bool]) -> None:
+    head = "@domain Ring begin base = I; periodic = true end\n(x::(Ring) -> R) -> (a::R) -> "
+    d = cd.grad(f"{head}a^2 * sum(i::Ring, where({condition}, x(i)))")
+    assert d.check()
+    for n in (1, 2, 3, 5, 7):
+        x = np.arange(1.0, n + 1)
+        assert np.isclose(d.compile()(x, 1.5), 3 * sum(x[i] for i in range(n) if holds(i, n)))
+
+
 @pytest.mark.slow
 def test_points_of_a_lattice_are_equal_or_not() -> None:
     lattice = "@domain BZ begin base = (I, I); periodic = true end\n(x::(BZ) -> R) -> "

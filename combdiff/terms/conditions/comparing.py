@@ -119,9 +119,7 @@ def _equal(left: Term, right: Term, body: Term) -> Term:
 
 
 def _unequal(left: Term, right: Term, body: Term) -> Term:
-    domains = domains_compared(left, right)
-    wrapping = any(d.periodic for d in domains) and not _are_values(left, right)
-    if wrapping or any(d.directions > 1 or d.listed for d in domains):
+    if are_equal_around(left, right) or any(d.directions > 1 or d.listed for d in domains_compared(left, right)):
         return opposite(_equal(left, right, ONE), body)
     for less, more in ((left, right), (right, left)):
         form = form_of(Condition(less, more))
@@ -143,6 +141,17 @@ def _wraps(side: Term) -> bool:
     return (
         isinstance(side, Add | Mul) and isinstance(side.type, Index) and any(d.periodic for d in domains_compared(side))
     )
+
+
+def are_equal_around(left: Term, right: Term) -> bool:
+    """Whether two sides may be equal modulo the size of a ring and differ as numbers: i + 1 and 0, for i = n - 1.
+
+    >>> from combdiff.terms.types import Domain
+    >>> i = fresh("i", Index(Domain("Z", declared=True, periodic=True)))
+    >>> are_equal_around(add(i, ONE), ZERO), are_equal_around(i, ZERO)
+    (True, False)
+    """
+    return any(d.periodic for d in domains_compared(left, right)) and not _are_values(left, right)
 
 
 def _are_values(left: Term, right: Term) -> bool:
