@@ -303,7 +303,7 @@ class Compiled(Generic[R]):
         if argument.callable:
             if not callable(value):
                 raise ArrayError(f"{argument.name} must be a function", remedy="give a Python callable")
-            return by_entry(argument, value) if self._library is None else value
+            return by_entry(argument, value, self._library)
         if isinstance(argument.kind, Index):
             return as_size(argument, value, extent)
         if argument.offsets is not None:

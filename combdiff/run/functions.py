@@ -12,6 +12,7 @@ from combdiff.terms.types import Map, Number, Product, Type
 if TYPE_CHECKING:
     from combdiff.arrays.plan import Argument
     from combdiff.meaning.values import Array
+    from combdiff.run.libraries import Library
 
 _PREFIX = "grad_"
 
@@ -65,8 +66,12 @@ def _derivative(name: str, value: object, order: int) -> object:
     return value[order]
 
 
-def by_entry(argument: Argument, function: Callable[..., object]) -> Callable[..., object]:
-    """A function of numbers that returns a number for each one that it is given, as code with NumPy's arrays wants it.
+def by_entry(
+    argument: Argument, function: Callable[..., object], library: Library | None = None
+) -> Callable[..., object]:
+    """A function of numbers that returns a number for each one that it is given, as code with arrays wants it.
+
+    The arrays are those of a `library`, NumPy's where there is none.
 
     >>> import numpy as np
     >>> from combdiff.arrays.plan import Argument
@@ -88,10 +93,29 @@ def by_entry(argument: Argument, function: Callable[..., object]) -> Callable[..
         shape = np.broadcast_shapes(*map(np.shape, args))  # type: ignore[arg-type]  # arrays, or numbers
         found = function(*args)
         if isinstance(kind.result, Product) and isinstance(found, tuple) and len(found) == len(kinds):
-            return tuple(_entries(argument.name, x, k, shape) for x, k in zip(found, kinds, strict=True))
-        return _entries(argument.name, found, kinds[0], shape)
+            return tuple([_in_library(argument.name, x, k, shape, library) for x, k in zip(found, kinds, strict=True)])
+        return _in_library(argument.name, found, kinds[0], shape, library)
 
     return called
+
+
+def _in_library(name: str, found: object, kind: Type, shape: tuple[int, ...], library: Library | None) -> object:
+    """What a function has returned, as an array of the library in which the code computes."""
+    if library is None:
+        return _entries(name, found, kind, shape)
+    if not library.owns(found):
+        return library.made(_entries(name, found, kind, shape))  # type: ignore[arg-type]  # numbers are arrays, too
+    own = tuple(found.shape)  # type: ignore[attr-defined]  # every library's arrays have one
+    if own == shape:
+        return found
+    try:
+        return library.namespace.broadcast_to(found, shape)
+    except (ValueError, RuntimeError):
+        raise _another_shape(name, own, shape) from None
+
+
+def _another_shape(name: str, own: tuple[int, ...], shape: tuple[int, ...]) -> ArrayError:
+    return ArrayError(f"{name} returns an array of the shape {own} for arguments of the shape {shape}", remedy=_REMEDY)
 
 
 def _entries(name: str, found: object, kind: Type, shape: tuple[int, ...]) -> Array | float | complex:
@@ -109,7 +133,5 @@ def _entries(name: str, found: object, kind: Type, shape: tuple[int, ...]) -> Ar
     try:
         whole = np.broadcast_to(array, shape)
     except ValueError:
-        raise ArrayError(
-            f"{name} returns an array of the shape {array.shape} for arguments of the shape {shape}", remedy=_REMEDY
-        ) from None
+        raise _another_shape(name, array.shape, shape) from None
     return whole.astype(np.float64) if array.dtype.kind in "biu" else whole if shape else whole[()]

@@ -41,6 +41,9 @@ from combdiff.terms.terms import (
 )
 from combdiff.terms.types import COMPLEX, HERMITIAN, REAL, Domain, Index, Map
 from tests import random_terms as rt
+from tests.emit.array_libraries import Numbers, library
+
+__all__ = ["library"]
 
 Values = Mapping[Var, object]
 
@@ -478,6 +481,20 @@ def test_a_function_that_is_constant_is_constant_everywhere() -> None:
         value, gradient = f(np.zeros(3), g=lambda x, c=constant: c, grad_g=lambda x, c=constant: c)
         assert value == 6
         np.testing.assert_array_equal(gradient, [2.0, 2.0, 2.0])
+
+
+@pytest.mark.parametrize("constant", [2.0, 2, np.float64(2)])
+def test_a_constant_function_is_constant_in_every_library(constant: float, library: Numbers) -> None:
+    f = cd.grad("(g::RF) -> (x::RV) -> sum(i, g(x(i))^2)").compile(library.name, value=True)
+    value, gradient = f(library.to(np.arange(3.0)), g=lambda x: constant, grad_g=lambda x: constant)
+    assert library.back(value) == 12
+    np.testing.assert_array_equal(library.back(gradient), [8.0, 8.0, 8.0])
+
+
+def test_a_function_of_another_shape_is_refused_in_every_library(library: Numbers) -> None:
+    f = cd.grad("(g::RF) -> (x::RV) -> sum(i, g(x(i))^2)").compile(library.name, value=True)
+    with pytest.raises(ArrayError, match=r"g returns an array of the shape \(2,\) for arguments of the shape \(3,\)"):
+        f(library.to(np.arange(3.0)), g=lambda x: library.to(np.ones(2)), grad_g=np.cos)
 
 
 def test_a_function_of_two_numbers_may_depend_on_one() -> None:
