@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 from combdiff.arrays import ops
 from combdiff.shown import Shown, brief
 from combdiff.terms.laws.matrices import MATRIX_FUNCTIONS
-from combdiff.terms.types import Domain, Map, Type
+from combdiff.terms.types import Domain, Index, Map, Type
 
 if TYPE_CHECKING:
     from combdiff.arrays.packing.layout import Packing
@@ -182,6 +182,11 @@ class Argument:
     def of_integers(self) -> bool:
         """Whether it is an array of integers of the program, whose entries are indices."""
         return isinstance(self.kind, Map) and self.kind.is_integers and self.offsets is None
+
+    @property
+    def is_size(self) -> bool:
+        """Whether it is how many values a domain has."""
+        return isinstance(self.kind, Index) and not self.callable
 
 
 _CALL_FLOPS = 10

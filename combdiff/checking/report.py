@@ -568,7 +568,7 @@ def _against_code(t: Term, code: Compiled[Any], result: Value, values: dict[Term
     params = result_of(t).params
     given = {v: value for v, value in values.items() if v in params or isinstance(v, Diff)}
     named = {names.of(v): _elementwise(v, value) for v, value in given.items()}
-    found = code(*(_given(a, named, sizes) for a in code.arguments if not a.optional))
+    found = code(**{a.name: _given(a, named, sizes) for a in code.arguments if not a.optional})
     return max((_distance(a, b) for a, b in zip(items_of(found), items_of(result), strict=True)), default=0.0)
 
 

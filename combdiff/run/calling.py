@@ -11,9 +11,8 @@ from combdiff.arrays.plan import Argument
 from combdiff.emit.modules import Module
 from combdiff.emit.names import Names
 from combdiff.errors import ArrayError
+from combdiff.language.vocabulary import counted
 from combdiff.run.given import option_name
-
-_EITHER = Parameter.POSITIONAL_OR_KEYWORD
 
 
 class Call:
@@ -30,6 +29,8 @@ class Call:
         self.name = module.name
         self.arguments = arguments
         self.names = [a.name for a in arguments]
+        # a size may stand first in the program, and stands after the arrays in the code: it is given by name only
+        self.by_position = next((n for n, a in enumerate(arguments) if a.is_size), len(arguments))
         self._in_code = Names(module.names.taken).of(self.names)
         self._spelled = {own: name for name, own in self._in_code.items()} | {name: name for name in self.names}
         self._others = set(others).difference(self.names)
@@ -38,12 +39,15 @@ class Call:
     def signature(self) -> Signature:
         """What a call takes, under the names of the code."""
         arguments = [
-            Parameter(self._in_code[a.name], _EITHER, default=None if a.optional else Parameter.empty)
-            for a in self.arguments
+            Parameter(
+                self._in_code[a.name],
+                Parameter.POSITIONAL_OR_KEYWORD if n < self.by_position else Parameter.KEYWORD_ONLY,
+                default=None if a.optional else Parameter.empty,
+            )
+            for n, a in enumerate(self.arguments)
         ]
-        required = [p for p in arguments if p.default is Parameter.empty]
-        optional = [p for p in arguments if p.default is None]
-        return Signature([*required, *optional, Parameter(self._out, Parameter.KEYWORD_ONLY, default=None)])
+        arguments.sort(key=lambda p: (p.kind, p.default is None))
+        return Signature([*arguments, Parameter(self._out, Parameter.KEYWORD_ONLY, default=None)])
 
     def separated(self, out: object, named: dict[str, object]) -> tuple[object, dict[str, object]]:
         """Arrays for results, and arguments: `out=` is the argument, where one is called so."""
@@ -62,6 +66,11 @@ class Call:
             raise ArrayError(
                 f"{self.name} takes {len(self.names)} arguments, and {len(args)} are given",
                 remedy=f"give {self._listed()}",
+            )
+        if len(args) > self.by_position:
+            raise ArrayError(
+                f"{self.name} takes {counted(self.by_position, 'argument')} by position, and {len(args)} are given",
+                remedy=f"give sizes by name: {', '.join(f'{name}=…' for name in self.names[self.by_position :])}",
             )
         given: dict[str, object] = dict(zip(self.names, args, strict=False))
         for key, value in named.items():

@@ -251,7 +251,7 @@ class Compiled(Generic[R]):
     ) -> tuple[Callable[..., object], list[object], Sizes] | None:
         """The function and its arguments, if arrays of these shapes and dtypes need no conversion and no check."""
         names = self._names[len(args) :]
-        if len(args) > len(self._names) or len(named) != len(names):
+        if len(args) > self._call.by_position or len(named) != len(names):
             return None
         try:
             values = [*args, *(named[name] for name in names)]

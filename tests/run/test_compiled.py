@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import random
 from collections.abc import Callable, Mapping
 
@@ -520,3 +521,15 @@ def test_what_is_no_number_for_each_number_is_refused(g: Callable[..., object], 
     with pytest.raises(ArrayError, match=said) as caught:
         f(np.zeros(3), g=g, grad_g=np.cos)
     assert caught.value.remedy
+
+
+def test_a_size_is_given_by_name_only() -> None:
+    # T stands first in the program and last in the code: by position, 2 and 3 would be exchanged in silence
+    f = cd.grad("(T::Int) -> (a::R) -> iterate((x, t) -> x * a, 1, T)").compile(value=True)
+    assert f(a=2, T=3) == (8, 12)
+    assert f(2, T=3) == (8, 12)
+    assert list(inspect.signature(f).parameters.values())[1].kind is inspect.Parameter.KEYWORD_ONLY
+    for _ in range(2):  # also of a call whose function is known
+        with pytest.raises(cd.ArrayError, match="takes 1 argument by position, and 2 are given") as found:
+            f(2, 3)
+        assert "T=" in str(found.value)
