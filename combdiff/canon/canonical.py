@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from combdiff.budget import Budget, OutOfTime
+from combdiff.canon.both_orders import orders_of
 from combdiff.canon.labelling import Vanishes
 from combdiff.canon.leastform import least_form
 from combdiff.canon.reading import Reader, Unreadable
@@ -239,11 +240,24 @@ def _gathered(t: Add, form: Callable[[Term], NormalForm], seen: Witness | None) 
         if found.sign:
             key, coefficient = _signed(found)
             groups.setdefault(key, []).append((coefficient, u))
-    if len(groups) == len(t.terms):
-        return t
-    if seen is not None:
+    if len(groups) < len(t.terms) and seen is not None:
         seen(t, [[u for _, u in group] for group in groups.values()])
-    return add(*map(_merged, groups.values()))
+    terms = {key: _merged(group) for key, group in groups.items()}
+    paired = _both_orders(terms, form)
+    return add(*paired.values()) if len(paired) < len(t.terms) else t
+
+
+def _both_orders(terms: Mapping[Hashable, Term], form: Callable[[Term], NormalForm]) -> dict[Hashable, Term]:
+    """Terms by their forms: two that are alike, one where i < j and one where j < i, are one where i != j."""
+    left = dict(terms)
+    for key, term in terms.items():
+        for order in orders_of(term) if key in left else ():
+            other, coefficient = _signed(form(order.mirrored))
+            if other != key and other in left and _signed(form(left[other])) == (other, coefficient):
+                del left[other]
+                left[key] = order.both
+                break
+    return left
 
 
 def _merged(group: list[tuple[Coefficient, Term]]) -> Term:

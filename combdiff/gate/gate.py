@@ -26,7 +26,7 @@ from combdiff.meaning.comparing import difference
 from combdiff.meaning.points import listed, positions_of, values_of
 from combdiff.meaning.samples import definite, random_value, takes_roots
 from combdiff.meaning.sizes import Sizes, two_sizes
-from combdiff.simplify.pieces import Pair, Parts, parts_of, pieces
+from combdiff.simplify.check import Pair, Parts, parts_of, pieces
 from combdiff.terms.terms import Call, Lam, Let, Mul, Pow, Term, Tuple, Var, fresh, substitute
 from combdiff.terms.types import Domain, Index, Map, Number, Type, is_complex, is_discrete
 

@@ -1,12 +1,25 @@
-"""What compares a stage's result with what it was made of; whoever simplifies hands one in, as `gate` is."""
+"""What compares a stage's result with what it was made of, and what is compared: each value and item that changed.
+
+Whoever simplifies hands the comparison in, as `gate` is. A value which has a name before and after the stage is
+compared for itself, with random numbers in the place of the other values that have a name on both sides. If all of
+these agree, so do the results: the values before solve the equations after, and these have one solution.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 from combdiff.budget import Budget
-from combdiff.terms.terms import Term
+from combdiff.terms.terms import Lam, Let, Loop, Term, Tuple, Var, let
+from combdiff.terms.traversal import is_tensor
+
+Pair = tuple[Term, Term]
+"""A value before and after."""
+
+DEEPEST = 3
+"""So many definitions of the values that a value is made of are looked through."""
 
 
 class Check(Protocol):
@@ -21,3 +34,96 @@ class Check(Protocol):
 
     def agree(self, before: Term, after: Term) -> bool:
         """Whether two terms have the same value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A result taken apart: its values by name, its items, and the parameters of maps around them."""
+
+    values: Mapping[Var, Term]
+    items: tuple[Term, ...]
+    params: tuple[Var, ...]
+
+
+def parts_of(t: Term) -> Parts:
+    """The values and items of a result.
+
+    >>> from combdiff.terms.terms import fresh, mul
+    >>> from combdiff.terms.types import REAL
+    >>> x, y = fresh("x", REAL), fresh("y", REAL)
+    >>> parts_of(Let(((y, mul(x, x)),), y)).items == (y,)
+    True
+    """
+    values: dict[Var, Term] = {}
+    params: list[Var] = []
+    while isinstance(t, Let | Lam) and not is_tensor(t):
+        if isinstance(t, Let):
+            values.update(t.bindings)
+        else:
+            params.extend(t.params)
+        t = t.body
+    return Parts(values, t.items if isinstance(t, Tuple) else (t,), tuple(params))
+
+
+def pieces(before: Term, after: Term) -> Iterator[Iterator[Pair]]:
+    """The values and items that differ; the whole results where they cannot be taken apart.
+
+    Each is given in several ways: below random values, then below the definitions of these values, for those that have
+    a property (a value is real), and so on, the definitions of loops last. One of these ways has to agree.
+    """
+    b, a = parts_of(before), parts_of(after)
+    # a name that is used before its value, or without one, is free after and not before
+    if b.params or a.params or len(b.items) != len(a.items) or not after.free <= before.free:
+        yield iter([(before, after)])
+        return
+    shared = {v: value for v, value in b.values.items() if v in a.values and not _is_function(value)}
+    pairs = [*((value, a.values[v]) for v, value in shared.items()), *zip(b.items, a.items, strict=True)]
+    only_before = _Definitions({v: e for v, e in b.values.items() if v not in a.values})
+    only_after = _Definitions({v: e for v, e in a.values.items() if v not in b.values})
+    definitions = _Definitions(shared)
+    for pair in pairs:
+        x, y = only_before.above(pair[0]), only_after.above(pair[1])
+        if x != y:
+            yield _ways(x, y, definitions)
+
+
+def _ways(x: Term, y: Term, definitions: _Definitions) -> Iterator[Pair]:
+    """`x` and `y` as they are, then with definitions: of values without the loops that they read, and of loops, too.
+
+    A step may hold what has no exact value, such as a norm; a reading of the states says the same of any states.
+    """
+    yield x, y
+    beside_loops = _Definitions({v: e for v, e in definitions.values.items() if not isinstance(e, Loop)})
+    for known in (beside_loops, definitions) if len(beside_loops.values) < len(definitions.values) else (definitions,):
+        for depth in range(1, DEEPEST + 1):
+            found = known.needed((x, y), depth)
+            if not found:
+                break
+            yield let(found, x), let(found, y)
+
+
+def _is_function(value: Term) -> bool:
+    """Whether it is a definition that was kept unknown, which is not evaluated."""
+    return isinstance(value, Lam) and not is_tensor(value)
+
+
+class _Definitions:
+    """Values by name, in their order."""
+
+    def __init__(self, values: Mapping[Var, Term]) -> None:
+        self.values = values
+        self.place = {v: n for n, v in enumerate(values)}
+
+    def needed(self, terms: Collection[Term], depth: int) -> list[tuple[Var, Term]]:
+        """Those that `terms` are made of, directly or through at most `depth` definitions."""
+        found: set[Var] = set()
+        latest = {v for t in terms for v in t.free if v in self.values}
+        while latest and depth:
+            found |= latest
+            latest = {w for v in latest for w in self.values[v].free if w in self.values and w not in found}
+            depth -= 1
+        return [(v, self.values[v]) for v in sorted(found, key=self.place.__getitem__)]
+
+    def above(self, value: Term) -> Term:
+        """`value` below all of them that it is made of."""
+        return let(self.needed([value], len(self.values)), value) if self.values else value

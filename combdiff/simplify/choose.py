@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 
+from combdiff.canon.both_orders import orders_of
 from combdiff.canon.repeats import Repeats
 from combdiff.terms.terms import (
     Add,
@@ -73,20 +74,26 @@ def _is_work(t: Term) -> bool:
             return False
 
 
+def _is_of_one_order(value: Term) -> bool:
+    """Whether it is 0 but where one of its indices is less than another: its uses in both orders may be one."""
+    return isinstance(value, Lam) and next(orders_of(value.body), None) is not None
+
+
 def place(
     bindings: Sequence[Binding],
     results: Sequence[Term],
     kept: Collection[Var],
     ask: Callable[[], None] = lambda: None,
 ) -> tuple[list[Binding], list[Term]]:
-    """Values that are not in `kept` go to where they are used, if they are cheap, or short and used once.
+    """Values that are not in `kept` go to where they are used, if they are cheap, short and used once, or of one order.
 
     `ask` is called often, and may raise to stop.
     """
     placing = _Placing(dict(bindings), list(results))
     movable = [var for var, _ in bindings if var not in kept]
     for var in movable:
-        if is_cheap(placing.values[var]) and not placing.wraps(var):
+        value = placing.values[var]
+        if (is_cheap(value) or (_is_of_one_order(value) and _is_short(value))) and not placing.wraps(var):
             ask()
             placing.put(var, _with_copies)
     for var in movable:

@@ -6,7 +6,6 @@ indicator(i, j, indicator(i + 1, j, a))    becomes   indicator(i + 1, j, a)
 indicator(i, j, 1 / a) - indicator(i, j, 1 / b)   becomes   indicator(i, j, 1 / a - 1 / b)
 indicator(i, j, 3 / a)                     becomes   3 * indicator(i, j, 1 / a)
 where(y != 0, 1 / (1 + where(y == 0, a)))  becomes   where(y != 0, 1)
-where(i < j, a) + where(j < i, a)          becomes   where(i != j, a)
 where(y != 0, a) / y                       becomes   a / y, as neither is finite where y is 0
 """
 
@@ -18,13 +17,14 @@ from itertools import permutations
 
 from combdiff.terms.alpha import alpha_equal
 from combdiff.terms.branches import at_least_zero
-from combdiff.terms.conditions.comparing import Relation, are_equal_around, compared, comparison_of
+from combdiff.terms.conditions.comparing import are_equal_around, comparison_of
 from combdiff.terms.conditions.guards import Condition, Guard, condition_of, is_finite, reads_beyond, under, unguarded
 from combdiff.terms.conditions.ordering import Form, are_contrary, are_exhaustive, excluded, form_of, implies, left_of
 from combdiff.terms.terms import (
     ONE,
     ZERO,
     Add,
+    App,
     Call,
     Const,
     Delta,
@@ -41,7 +41,7 @@ from combdiff.terms.terms import (
     subterms,
     terms_of,
 )
-from combdiff.terms.types import Domain, Index
+from combdiff.terms.types import Domain, Index, Map
 
 
 def stated_once(t: Term, least: Mapping[Domain, int] | None = None) -> Term:
@@ -56,7 +56,7 @@ def stated_once(t: Term, least: Mapping[Domain, int] | None = None) -> Term:
     Conditions that hold wherever ranges have their `least` sizes are left out, and what stands under one that never
     holds; those that say the same, i < n - 1 and i + 2 <= n, are spelled as the first of them.
 
-    Of a sum, only terms that may be infinite are put together: what is finite is collected by its factors.
+    Terms of a sum are put together where one may be infinite, or reads beyond a range: others are collected by factors.
     """
     conditions = [condition_of(u) for u in subterms(t) if isinstance(u, Indicator)]
     if not conditions:
@@ -169,44 +169,35 @@ def _again(t: Term) -> Term:
 
 
 def _sum(t: Add, terms: tuple[Term, ...]) -> Term:
-    """Terms that are multiples of what may be infinite under one condition, as one; what both orders guard, as well."""
-    both_ways = _both_ways(terms)
-    if both_ways is not None:
-        return both_ways if not isinstance(both_ways, Add) else _sum(both_ways, both_ways.terms)
-    found: dict[Condition, list[Term]] = {}
-    others: list[Term] = []
+    """Terms under one condition as one, if one has to stay there: it may be infinite, or reads beyond a range."""
+    found: dict[Condition, list[tuple[Term, Term]]] = {}
+    held: set[Condition] = set()
     for term in terms:
         c, rest = split_coefficient(term)
-        if isinstance(rest, Indicator) and not is_finite(rest.body):
-            found.setdefault(condition_of(rest), []).append(mul(c, rest.body))
-        else:
-            others.append(term)
-    if len(found) + len(others) == len(terms):
+        guards = [f for f in factors_of(rest) if isinstance(f, Indicator)]
+        others = [f for f in factors_of(rest) if not isinstance(f, Indicator)]
+        if len(guards) == 1 and all(map(_is_entry, others)):
+            (guard,) = guards
+            found.setdefault(condition_of(guard), []).append((term, mul(c, *others, guard.body)))
+            if reads_beyond(guard.body) or not (others or is_finite(guard.body)):
+                held.add(condition_of(guard))
+    together = {c: parts for c, parts in found.items() if c in held and len(parts) > 1}
+    if not together:
         return t
-    return add(*others, *(_under(c, add(*parts)) for c, parts in found.items()))
+    gone = {term for parts in together.values() for term, _ in parts}
+    bodies = (_under(c, add(*(body for _, body in parts))) for c, parts in together.items())
+    return add(*(term for term in terms if term not in gone), *bodies)
 
 
-def _both_ways(terms: Sequence[Term]) -> Term | None:
-    """where(i < j, a) + where(j < i, a) as where(i != j, a), with factors in front; None if there are no such terms."""
-    found: list[tuple[int, Relation, Term, Term]] = []
-    for n, term in enumerate(terms):
-        factors = factors_of(term)
-        for f in (f for f in factors if isinstance(f, Indicator)):
-            told = comparison_of(condition_of(f))
-            if told.sign != "<" or not (_is_plain(told.left) and _is_plain(told.right)):
-                continue
-            rest = mul(*(g for g in factors if g is not f))
-            for m, other, front, body in found:
-                opposite = (other.left, other.right) == (told.right, told.left)
-                if opposite and alpha_equal(front, rest) and alpha_equal(body, f.body):
-                    left = [u for k, u in enumerate(terms) if k not in (m, n)]
-                    return add(*left, mul(rest, compared(other.left, "!=", other.right, body)))
-            found.append((n, told, rest, f.body))
-    return None
-
-
-def _is_plain(t: Term) -> bool:
-    return isinstance(t, Var) and isinstance(t.type, Index)
+def _is_entry(t: Term) -> bool:
+    """Whether it is a number or an entry of the program, or a power of one."""
+    match t:
+        case Pow(base, Const()):
+            return _is_entry(base)
+        case App(Var(kind=Map() as kind), _):
+            return kind.is_array
+        case _:
+            return isinstance(t, Var)
 
 
 def _under(condition: Condition, body: Term) -> Term:

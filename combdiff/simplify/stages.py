@@ -22,7 +22,7 @@ from combdiff.calculus.functions.points import Points
 from combdiff.calculus.implicit import Affine, is_implicit, with_solutions
 from combdiff.calculus.loops.recurrences import as_step
 from combdiff.calculus.naming import name_arguments
-from combdiff.canon.canonical import Symmetries
+from combdiff.canon.canonical import Symmetries, normal_form
 from combdiff.canon.repeats import once_a_form
 from combdiff.errors import BudgetError, CheckError, UnsupportedError
 from combdiff.language.printing.anchors import domains_of
@@ -39,6 +39,7 @@ from combdiff.simplify.contraction.ranges import solved_within_ranges
 from combdiff.simplify.graph.choice import chosen
 from combdiff.simplify.known import Known, entry_of, is_opaque, joined, parts_of, with_entry
 from combdiff.simplify.linear import real_parts_by_term
+from combdiff.simplify.mirrored import in_both_orders
 from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
 from combdiff.simplify.stationary import vanishing
 from combdiff.simplify.unfinished import INDISPENSABLE, UNDONE, undone
@@ -174,7 +175,7 @@ class Simplifier:
             f = self._stage("expand", f, self._expanded, CANCELS)
             f = self._stage("merge like terms", f, self._merged(unused))
         elif any(var not in kept for var, _ in parts_of(f.body)[0]):
-            f = self._stage("place cotangents", f, lambda body: self._placed(body, kept))
+            f = self._stage("place cotangents", f, lambda body: self._placed(body, kept, unused))
             f = self._stage("merge like terms", f, self._merged(unused))
         if last and self.collect and not self.expand:
             f = self._stage(COLLECT, f, lambda body: self._nested(body, kept, unused))
@@ -387,12 +388,13 @@ class Simplifier:
         bindings, (result,) = with_letters(body.bindings, [body.body], self.definitions, taken)
         return Let(tuple(bindings), result)
 
-    def _placed(self, body: Term, kept: Collection[Var]) -> tuple[Term, dict[str, Family]]:
+    def _placed(self, body: Term, kept: Collection[Var], unused: Collection[Var]) -> tuple[Term, dict[str, Family]]:
         if self.budget.over():
             return body, {}
         before, results = parts_of(body)
         settled = {*(value for _, value in before), *results}
-        bindings, results = place(before, results, kept, self.budget.check)
+        placed = place(before, results, kept, self.budget.check)
+        bindings, results = in_both_orders(*placed, kept, lambda t: normal_form(t, self.derived, unused, self.budget))
         values = [value for _, value in bindings] + results
         return self._contracted(joined([var for var, _ in bindings], values), expand=False, settled=settled)
 

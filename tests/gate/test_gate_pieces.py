@@ -7,7 +7,7 @@ import pytest
 import combdiff as cd
 from combdiff.errors import CheckError
 from combdiff.gate.gate import AGREE, Gate
-from combdiff.simplify.pieces import parts_of, pieces
+from combdiff.simplify.check import parts_of, pieces
 from combdiff.terms.terms import (
     ONE,
     App,

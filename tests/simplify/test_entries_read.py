@@ -53,8 +53,8 @@ def test_what_a_program_reads_in_any_case(program: str, sizes: list[int]) -> Non
 
 SHARE = "(a::RV) -> softmax(i, a(i))(0)"
 PROGRAMS = {
-    SHARE: "i -> softmax(i1, a(i1))(i) * (delta(0, i, 1) - softmax(i1, a(i1))(0))",
-    "(a::RV) -> log(softmax(i, a(i))(2))": ("i -> delta(2, i, 1) - softmax(i1, a(i1))(i)"),
+    SHARE: "i -> softmax(a)(i) * (delta(0, i, 1) - softmax(a)(0))",
+    "(a::RV) -> log(softmax(i, a(i))(2))": ("i -> delta(2, i, 1) - softmax(a)(i)"),
     "(A::RM) -> sum(i, A(i, 0) * sum(j, A(j, 1)))": "delta(0, d, sum(j, A(j, 1))) + delta(1, d, sum(j, A(j, 0)))",
     "(A::RM) -> sum(j, A(j, 0))^2": "delta(0, d, 2 * sum(j1, A(j1, 0)))",
     "(f::RM) -> (x::RV) -> sum(j, f(0, j) * x(j)) * x(0)": "f(0, j) * x(0) + delta(0, j, sum(j1, f(0, j1) * x(j1)))",

@@ -13,12 +13,12 @@ from fractions import Fraction
 from combdiff.calculus.floating import unfold
 from combdiff.errors import CombDiffError
 from combdiff.resources import resource
+from combdiff.simplify.check import parts_of
 from combdiff.simplify.contraction.contract import FAMILIES, SETTLING
 from combdiff.simplify.contraction.egraph import Session
 from combdiff.simplify.contraction.extraction import Reader
 from combdiff.simplify.contraction.fourier import FOURIER
 from combdiff.simplify.contraction.translation import Translation
-from combdiff.simplify.pieces import parts_of
 from combdiff.terms.network import addends
 from combdiff.terms.terms import Lam, Term, Var, mul, power, substitute, total
 
