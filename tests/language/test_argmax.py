@@ -275,7 +275,7 @@ OFFSETS = "@domain X begin list = true end\n"
     [
         ("(A::RM, x::RV) -> x(argmax((i, j), A(i, j)))", "run over one index", "argmax(i, maximum(j, A(i, j)))"),
         ("(z::CV, x::RV) -> x(argmax(i, z(i)))", "complex numbers have no order", "abs"),
-        ("(x::RV) -> x(argmax(x))", "argmax takes its indices", "argmax(i, x(i))"),
+        ("(x::RV, t::R) -> x(argmax(t))", "a tensor or a map of indices, found a real number", "argmax(i, x(i))"),
         ("(x::RV) -> argmax(i, x(i))", "the value of this map is an index", "maximum(i, x(i))"),
         (LATTICE + "(a::(BZ) -> R, x::(BZ) -> R) -> x(argmax(k, a(k)))", "k is a point of BZ", "number the points"),
         (OFFSETS + "(a::(X) -> R, x::(X) -> R) -> x(argmax(k, a(k)))", "k is a point of X", "number the points"),

@@ -120,6 +120,13 @@ PAIRS = {
     "sum(i, (sum(j, X(i, j) * w(j)) - y(i))^2)",
     "(X::RM) -> tr(X' * X)": "(X::RM) -> sum((i, j), X(i, j)^2)",
     "(x::RV) -> sum(exp.(x) .* x)": "(x::RV) -> sum(i, exp(x(i)) * x(i))",
+    "(X::RM) -> mean(X .^ 2)": "(X::RM) -> mean((i, j), X(i, j)^2)",
+    "(y::RV) -> (x::RV) -> y' * softmax(x)": "(y::RV) -> (x::RV) -> sum(k, y(k) * softmax(i, x(i))(k))",
+    "(A::RM, x::RV) -> logsumexp(A * x)": "(A::RM, x::RV) -> logsumexp(i, sum(j, A(i, j) * x(j)))",
+    "(X::RM) -> maximum(X) + minimum(abs.(X))": "(X::RM) -> maximum((i, j), X(i, j)) + minimum((i, j), abs(X(i, j)))",
+    "(x::CV) -> abs2(prod(x))": "(x::CV) -> abs2(prod(i, x(i)))",
+    "(x::RV) -> sum(cumsum(x .^ 2))": "(x::RV) -> sum(k, cumsum(i, x(i)^2)(k))",
+    "(x::RV) -> x(argmax(x))^2": "(x::RV) -> x(argmax(i, x(i)))^2",
 }
 
 
@@ -159,7 +166,6 @@ WRONG = {
     "(x::RV) -> sum(x .< 0)": ("not a character", "where("),
     "(x::RV) -> sum(exp.x)": ("not a character", "exp.(x)"),
     "(x::RV) -> sum(exp. (x))": ("not a character", "exp.(x)"),
-    "(X::RM{n, 1}) -> sum(X)": ("found the number 1", "a name for the size"),
     "(tr::RM) -> tr(tr)": ("tr takes 2 indices", "it hides the function tr"),
     "(det::R, A::RM) -> det(A)": ("det is a real number", "it hides another det"),
     "(A::RM) -> begin\n  y = A\n  .* A\n  sum(y)\nend": ("found '.*'", "end the line above"),
@@ -168,6 +174,11 @@ WRONG = {
     "(x::RV) -> x'": ("a row stands alone", "x' * y"),
     "(x::RV) -> sum(1 + x)": ("a number is added to a tensor", ".+"),
     "(A::RM) -> sum(exp(A))": ("not a number", "f.(A)"),
+    "(x::R) -> mean(x)": ("a tensor or a map of indices, found a real number", "mean(x)"),
+    "(f::RF) -> mean(f)": ("a tensor or a map of indices, found a map", "mean(x)"),
+    "(z::CV) -> maximum(z)": ("complex numbers have no order", "abs(…)"),
+    "(A::RM) -> sum(cumsum(A))": ("cumsum runs over one index", "cumsum(i, x(i))"),
+    "(A::RM) -> argmax(A) * A(0, 0)": ("run over one index", "argmax(j, A(i, j))"),
     "(A::RM) -> tr(A^-1)": ("a whole number from 1", "inv(A)"),
     "(A::RM) -> sum(A / A)": ("divided by what is no number", "./"),
     "(T::(N, N, N) -> R) -> sum(T')": ("a tensor with 3 indices has no adjoint", "another order"),

@@ -220,7 +220,7 @@ def _of_more_than_numbers(el: Elaborator, name: str, args: Sequence[Argument], s
     if name == "where" and len(args) in (2, 3):
         return conditions.where(el, args[0], tuple(args[1:]), scope)
     if name == "norm" and len(args) == 1:
-        return reductions.norm(el, args[0], scope)
+        return reductions.of_tensor(el, "norm", args[0], scope)
     if name in tensors.RANKS:
         return tensors.named(el, name, args, scope, span)
     if name in OF_SQUARE_MATRICES:

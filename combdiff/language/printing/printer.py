@@ -225,9 +225,10 @@ class Printer:
         raise AssertionError(f"unknown node {type(t).__name__}")
 
     def reduction(self, t: Reduce) -> str:
-        """`maximum(j, j != i, x(j))`, `norm(x)`."""
-        if t.kind == "norm":
-            return f"norm({self.at(lam(t.indices, t.body))})"
+        """`maximum(j, j != i, x(j))`, `maximum(x)`, `norm(x)`."""
+        whole = lam(t.indices, t.body)
+        if t.kind == "norm" or (isinstance(whole, Var) and t.mark == ONE):
+            return f"{t.kind}({self.at(whole)})"
         if t.kind in MATRIX_FUNCTIONS:
             return f"{written_name(t)}({self.list(arguments_of(t))})"
         inner = self.binding(t.indices)

@@ -1,4 +1,7 @@
-"""`prod(i, e)`, `mean((i, j), i < j, e)`, `maximum(k::K, e)`: indices, perhaps a condition, a number; `norm(x)`."""
+"""`prod(i, e)`, `mean((i, j), i < j, e)`, `maximum(k::K, e)`: indices, perhaps a condition, a number; `mean(x)` of all.
+
+A tensor alone is reduced over all of its slots.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,9 @@ if TYPE_CHECKING:
 
 
 def reduction(el: Elaborator, name: str, args: Sequence[Expr | Ready], scope: Scope, span: Span) -> Term:
-    """The term of a reduction; a mean is a sum divided by the number of its terms."""
+    """The term of a reduction, of a number over its indices or of a whole tensor."""
+    if len(args) == 1:
+        return of_tensor(el, name, args[0], scope)
     _check_count(name, args, span)
     params = _indices(args[0], name)
     _refuse_numbers(name, args, scope)
@@ -49,17 +54,20 @@ def reduction(el: Elaborator, name: str, args: Sequence[Expr | Ready], scope: Sc
     entries: dict[str, Entry | None] = {index.name: index for index in indices}
     inner = scope.child(entries)
     mark, body = _mark_and_body(el, name, args[1:], inner)
+    return _reduced(name, indices, mark, body, (args[0].span, args[-1].span))
+
+
+def _reduced(name: str, indices: tuple[Var, ...], mark: Term, body: Term, places: tuple[Span, Span]) -> Term:
+    """A mean is a sum divided by the number of its terms; `places` are those of the indices and of the body."""
     if name in PLACES:
-        _check_one(indices, args[0].span)
+        _check_one(indices, places[0])
     if name == "mean":
         count = terms.total(indices, mark)
         return terms.mul(terms.power(count, MINUS_ONE), terms.total(indices, body))
-    if name not in ("prod", "cumsum") and is_complex(body.type):
-        raise LanguageError(
-            "complex numbers have no order", span=args[-1].span, remedy="take real(…) or abs(…) of them"
-        )
+    if name not in ("prod", "cumsum", "norm") and is_complex(body.type):
+        raise LanguageError("complex numbers have no order", span=places[1], remedy="take real(…) or abs(…) of them")
     if name == "cumsum":
-        return _running(indices, body, args[0].span)
+        return _running(indices, body, places[0])
     made = terms.reduction(name, indices, mark, body)
     if name != "softmax":
         return terms.apply(made) if name in PLACES else made
@@ -85,11 +93,10 @@ def _mark_and_body(el: Elaborator, name: str, args: Sequence[Expr | Ready], scop
 
 def _check_count(name: str, args: Sequence[Expr | Ready], span: Span) -> None:
     if len(args) not in (2, 3):
-        of_several = f"{name}((i, j), A(i, j)) or {name}((i, j), i < j, A(i, j))"
         raise LanguageError(
-            f"{name} takes its indices, perhaps a condition, and a number",
+            f"{name} takes its indices, perhaps a condition, and a number, or a tensor",
             span=span,
-            remedy=f"write {name}(i, x(i)), {f'{name}(i, 0 < i, x(i))' if name in PLACES else of_several}",
+            remedy=f"write {_written(name)}",
         )
 
 
@@ -127,20 +134,28 @@ def _running(indices: Sequence[Var], body: Term, span: Span) -> Term:
     return Lam((end,), terms.total(indices, compared(indices[0], "<=", end, body)))
 
 
-def norm(el: Elaborator, arg: Expr | Ready, scope: Scope) -> Term:
-    """`norm(x)`: √Σ|x|² over all slots of a tensor, or of a map of indices, whose values may be indices too."""
+def of_tensor(el: Elaborator, name: str, arg: Expr | Ready, scope: Scope) -> Term:
+    """`norm(x)`, √Σ|x|², or `mean(x)`: over all slots of a tensor or a map of indices, whose values may be indices."""
     f = el.expr(arg, scope)
     kind = f.type
     if not (isinstance(kind, Map) and kind.is_array):
+        remedy = "norm(x), norm(k -> W(d, k)), or abs(z) of a number" if name == "norm" else _written(name)
         raise LanguageError(
-            f"norm takes a tensor or a map of indices, found {in_words(kind)}",
+            f"{name} takes {'' if name == 'norm' else 'its indices and a number, or '}a tensor or a map of indices, "
+            f"found {in_words(kind)}",
             span=arg.span,
-            remedy="write norm(x), norm(k -> W(d, k)), or abs(z) of a number",
+            remedy=f"write {remedy}",
         )
     names = [p.name for p in f.params] if isinstance(f, Lam) else ["i", "j", "k", "l"]
     own = tuple(terms.fresh(names[n % len(names)], p) for n, p in enumerate(kind.params))
     el.places.update(dict.fromkeys(own, arg.span))
-    return terms.reduction("norm", own, ONE, terms.apply(f, *own))
+    return _reduced(name, own, ONE, terms.apply(f, *own), (arg.span, arg.span))
+
+
+def _written(name: str) -> str:
+    """How a reduction is written."""
+    of_several = f"{name}((i, j), A(i, j)) or {name}((i, j), i < j, A(i, j))"
+    return f"{name}(i, x(i)), {f'{name}(i, 0 < i, x(i))' if name in PLACES else of_several}, or {name}(x)"
 
 
 def of_matrix(el: Elaborator, name: str, args: Sequence[Expr | Ready], scope: Scope, span: Span) -> Term:
