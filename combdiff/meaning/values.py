@@ -60,6 +60,21 @@ def called(term: Term) -> str:
             return "a value"
 
 
+def _of_another_size(domain: Domain, size: int, place: str) -> ArrayError:
+    """An axis does not have as many values as the program says."""
+    wanted = f"give arrays with {domain.count} entries there"
+    if domain.sized:
+        return ArrayError(
+            f"{place} has {size} values, but the program says {domain.count}",
+            remedy=f"{wanted}, or write a name for the size in the program, x::RV{{n}}: then the arrays tell it",
+        )
+    return ArrayError(
+        f"{place} has {size} values, but the domain {domain.name} has {domain.count}, "
+        f"from {domain.lower} to {domain.upper}",
+        remedy=f"{wanted}, or correct the bounds of the domain",
+    )
+
+
 class Extent:
     """The sizes of domains, and where each was seen first."""
 
@@ -71,11 +86,7 @@ class Extent:
         """`place` says that `domain`, an axis or a list of offsets, has `size` values."""
         domain = domain.axes[0] if domain.listed else domain
         if domain.count is not None and size != domain.count:
-            raise ArrayError(
-                f"{place} has {size} values, but the domain {domain.name} has {domain.count}, "
-                f"from {domain.lower} to {domain.upper}",
-                remedy=f"give arrays with {domain.count} entries there, or correct the bounds of the domain",
-            )
+            raise _of_another_size(domain, size, place)
         if domain.symmetric and size % 2 == 0:
             raise ArrayError(
                 f"{place}: the symmetric domain {domain.name} cannot have {size} values",

@@ -61,6 +61,8 @@ def latex_name(name: str) -> str:
     >>> print(latex_name("rho"), latex_name("ψ"), latex_name("x1"), latex_name("w_occ"), latex_name("Fock"))
     \\rho \\psi x_{1} w_{\\mathrm{occ}} \\mathrm{Fock}
     """
+    if name.isdecimal():
+        return name
     if derived := re.fullmatch(r"(.+)_(bar|dot)(\d*)", name):
         stem, accent, number = derived.groups()
         written = latex_name(f"{stem}_{number}" if number else stem)

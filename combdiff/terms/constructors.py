@@ -135,10 +135,10 @@ def total(indices: Sequence[Var], body: Term) -> Term:
     c, rest = split_coefficient(body)
     if c != ONE and rest != ONE:
         return mul(c, total(indices, rest))
+    if body == ONE and len(indices) == 1 and (known := _measure(indices[0])) is not None:
+        return Const(known)
     if body == ONE and len(indices) == 1 and isinstance(indices[0].kind, Index) and indices[0].kind.domain is not None:
         return size(indices[0].kind.domain)
-    if body == ONE and len(indices) == 1 and (length := _length(indices[0])) is not None:
-        return Const(length)
     if isinstance(body, Sum):
         # an index that the inner sum binds anew does not occur in it: Σ_i Σ_i e is n Σ_i e
         outer = (fresh(i.name, i.kind) if i in body.indices else i for i in indices)
@@ -146,8 +146,11 @@ def total(indices: Sequence[Var], body: Term) -> Term:
     return Sum(tuple(indices), body)
 
 
-def _length(x: Var) -> Fraction | None:
-    """The length of the interval that a variable runs over, if it has one."""
+def _measure(x: Var) -> Fraction | None:
+    """How many values an index has, or the length of the interval of a real variable, where the program says it."""
+    if isinstance(x.kind, Index) and x.kind.domain is not None:
+        domain = x.kind.domain
+        return Fraction(domain.count) if domain.count is not None and domain.directions == 1 else None
     interval = interval_of(x.kind)
     if interval is None or interval.lower is None or interval.upper is None:
         return None

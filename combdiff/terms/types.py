@@ -127,18 +127,22 @@ class Domain:
             return self
         if self.of is not None and self.per == 1:
             return self.of.shortened(self.less + less)
+        if self.sized and self.count is not None:
+            return range_of(self.count - less)
         return Domain(f"{self.name} {'-' if less > 0 else '+'} {abs(less)}", of=self, less=less)
 
     def fewer(self, whole: Domain) -> int | None:
         """How many values it has fewer than `whole`, below 0 more; None if they are not ranges of one size.
 
         >>> n = Domain("n")
-        >>> n.fewer(n.shortened(-2)), n.shortened(1).fewer(n), n.fewer(Domain("m"))
-        (2, 1, None)
+        >>> n.fewer(n.shortened(-2)), n.shortened(1).fewer(n), n.fewer(Domain("m")), range_of(3).fewer(range_of(5))
+        (2, 1, None, 2)
         """
-        if self.per > 1 or whole.per > 1 or (self.of or self) != (whole.of or whole):
+        if self.per > 1 or whole.per > 1:
             return None
-        return self.less - whole.less
+        if self.sized and whole.sized and self.count is not None and whole.count is not None:
+            return whole.count - self.count
+        return self.less - whole.less if (self.of or self) == (whole.of or whole) else None
 
     def blocks(self, per: int) -> Domain:
         """The numbers of its blocks of `per` values; the last block may have fewer.
@@ -155,18 +159,13 @@ class Domain:
         return -(size // 2) if self.symmetric else 0
 
 
-def steps(count: int) -> Domain:
-    """The range of the steps of a loop of so many.
+def range_of(count: int) -> Domain:
+    """The range 0 … count - 1, `N{3}` for 3: the size is a number of the program.
 
-    >>> steps(3).count
-    3
+    >>> range_of(3).count, range_of(3).shortened(-1) == range_of(4)
+    (3, True)
     """
-    return Domain(f"steps{count}", declared=True, lower=0, upper=count - 1)
-
-
-def is_steps(domain: Domain) -> bool:
-    """Whether it is the range of the steps of a loop whose number is written in the program."""
-    return domain.count is not None and domain == steps(domain.count)
+    return Domain(str(count), sized=True, lower=0, upper=count - 1)
 
 
 @lru_cache(maxsize=4096)

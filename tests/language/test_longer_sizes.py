@@ -166,7 +166,7 @@ def test_arrays_of_other_sizes_are_refused(sizes: tuple[int, int], message: str)
         ("(x::RV{n}, y::RV{n + 1}) -> sum(i, y(i) * x(i))", r"i may leave the range of slot 1 of x"),
         ("(x::RV{n}, y::RV{n + 1}) -> dot(x, y)", r"slot 1 of y ranges over N{n \+ 1}, but slot 1 of x over N{n}"),
         ("(x::RV{n + 1.5}) -> sum(i, x(i))", r"a size is n and a whole number more or less, not 1.5"),
-        ("(x::RV{n + m}) -> sum(i, x(i))", r"a size is a name, or a name and a number more or less"),
+        ("(x::RV{n + m}) -> sum(i, x(i))", r"a size is a name, a name and a number more or less, or a number"),
         ("(x::RV{n + 1}) -> x(n + 1)", r"n \+ 1 may leave the range of slot 1 of x"),
         ("(x::RV{n + 1}, n::R) -> x(0) * n", r"n is a parameter here and the name of a size elsewhere"),
         ("(x::RV) -> sum(i::N{m + 1}, i < 2, 1.0)", r"no parameter has a slot of the size m"),

@@ -30,6 +30,7 @@ from combdiff.terms.types import (
     Symmetry,
     Type,
     is_complex,
+    range_of,
 )
 
 _NOWHERE = Span(0, 0)
@@ -146,7 +147,7 @@ class Kinds:
         text = kind.text if isinstance(kind, TypeName) else "I"
         if isinstance(kind, TypeName) and kind.sizes:
             (size,) = _sizes(kind)
-            sized = Domain(size.text, sized=True).shortened(-size.more)
+            sized = range_of(int(size.text)) if size.is_number else Domain(size.text, sized=True).shortened(-size.more)
             return Index(self.ranges.new(label, size.span, slot=slot, domain=sized))
         domain = self.domains.get(text)
         return Index(self.ranges.new(label, span, slot=slot, anonymous=text == "N", domain=domain))
@@ -190,7 +191,7 @@ class Kinds:
     def check_sizes(self) -> None:
         """An index of a named size has a parameter whose array tells that size."""
         for size in self._sizes_of_indices:
-            if size.text not in self._sizes_of_slots:
+            if not size.is_number and size.text not in self._sizes_of_slots:
                 raise LanguageError(
                     f"no parameter has a slot of the size {size.text}",
                     span=size.span,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from combdiff.errors import LanguageError, Span
-from combdiff.terms.types import Domain, is_steps
+from combdiff.terms.types import Domain
 
 Place = tuple[str, Span]
 
@@ -240,10 +240,8 @@ def _is_sized(domain: Domain) -> bool:
 
 
 def _excludes(ours: _Facts, theirs: _Facts) -> bool:
-    """Whether a declared domain meets a range that is written N: a name for the size, or steps of a loop, are none."""
-    domain = ours.domain
-    declared = domain is not None and domain.declared and not is_steps(domain)
-    return declared and theirs.anonymous is not None
+    """Whether a declared domain meets a range that is written N; one of a size, N{n}, does not exclude it."""
+    return ours.domain is not None and ours.domain.declared and theirs.anonymous is not None
 
 
 def _declared(place: Place | None) -> Place | None:

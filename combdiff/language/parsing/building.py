@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
@@ -438,24 +439,27 @@ def _refuse_number(called: Expr, span: Span) -> None:
 
 
 def _type_name(parts: Sequence[Token]) -> TypeName:
-    """`CM`, or `CM{M, K + 1}`."""
-    starts = [n for n, word in enumerate(parts) if n and word.type == "NAME"]
-    sizes = tuple(_size(parts[n : n + 3]) for n in starts)
+    """`CM`, `CM{M, K + 1}` or `RM{n, 3}`."""
+    starts = [n for n, word in enumerate(parts) if word.type in ("LBRACE", "COMMA")]
+    sizes = tuple(_size(parts[a + 1 : b]) for a, b in pairwise([*starts, len(parts) - 1]))
     return TypeName(text_of(parts[0]), around(parts), sizes)
 
 
 def _size(words: Sequence[Token]) -> Size:
-    """`M`, `M + 1`, or `M - 1`, at the start of the words."""
-    if len(words) < 3 or words[1].type not in ("PLUS", "MINUS"):
-        return Size(text_of(words[0]), span_of(words[0]))
-    span, number = around(words), str(words[2])
-    if not number.isdecimal() or len(number) > _MOST_DIGITS:
+    """`M`, `M + 1`, `M - 1`, or `3`."""
+    *name, number = words
+    if number.type != "NUMBER":
+        return Size(text_of(number), span_of(number))
+    least = 0 if name else 1
+    if not number.isdecimal() or len(number) > _MOST_DIGITS or int(number) < least:
+        wanted = f"{text_of(name[0])} and a whole number more or less" if name else "a whole number, at least 1"
         raise LanguageError(
-            f"a size is {text_of(words[0])} and a whole number more or less, not {number[:20]}",
-            span=span,
-            remedy="write n, n + 1 or n - 1",
+            f"a size is {wanted}, not {number[:20]}", span=around(words), remedy="write n, n + 1, n - 1, or 3"
         )
-    return Size(text_of(words[0]), span, -int(number) if words[1].type == "MINUS" else int(number))
+    if not name:
+        return Size(str(int(number)), span_of(number))
+    more = -int(number) if name[1].type == "MINUS" else int(number)
+    return Size(text_of(name[0]), around(words), more)
 
 
 def _values(parts: Iterable[Piece | Token]) -> tuple[Value, ...]:

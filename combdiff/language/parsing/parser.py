@@ -309,11 +309,7 @@ def _of_sizes(token: Token, before: str) -> str | None:
     """What a size in braces may be."""
     if re.search(r"\w\{[^{}()\n]*$", before) is None:
         return None
-    if token.type == "NUMBER" and before.rstrip(" ").endswith("{"):
-        return "write a name for the size, x::RV{n}; the array determines its value"
-    if token.type == "NUMBER" and before.rstrip(" ").endswith(","):
-        return "write a name for the size, A::RM{n, m}; the array determines its value"
-    return "a size is a name, or a name and a number more or less: x::RV{n}, y::RV{n + 1}, A::RM{n, m - 1}"
+    return "a size is a name, a name and a number more or less, or a number: x::RV{n}, y::RV{n + 1}, A::RM{n, 3}"
 
 
 def _of_other_languages(token: Token, wanted: frozenset[str], text: str) -> str | None:

@@ -202,11 +202,16 @@ Expr = Name | Numeral | Lambda | Apply | Summation | Arithmetic | Formula | Pare
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """A size with a name, or so many `more` values: `M`, `M + 1`, `M - 2`."""
+    """A size with a name, or so many `more` values: `M`, `M + 1`, `M - 2`; or a number, `3`."""
 
     text: str
     span: Span
     more: int = 0
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the program says how many values there are."""
+        return self.text.isdecimal()
 
 
 @dataclass(frozen=True, slots=True)

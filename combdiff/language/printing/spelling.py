@@ -55,9 +55,9 @@ class Spelling:
         taken = names_in(term) | {d.name for d in found if d.declared}
         taken |= {kind.space for var in _parameters(term) for kind in _maps(var.kind)}
         # a size that no array has is given at the call
-        self.integers = [d for d in found if d.sized and d not in shown]
+        self.integers = [d for d in found if d.sized and d.count is None and d not in shown]
         for domain in found:
-            if domain in self.integers or (domain in shown and domain.sized):
+            if domain in self.integers or (domain.sized and (domain in shown or domain.count is not None)):
                 self.sizes[domain] = domain.name
             elif domain.of in self.sizes:
                 self.sizes[domain] = f"{self.sizes[domain.of]} {'-' if domain.less > 0 else '+'} {abs(domain.less)}"

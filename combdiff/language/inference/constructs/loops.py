@@ -133,7 +133,7 @@ def _range(el: Elaborator, arg: Expr | Ready, scope: Scope) -> Domain:
     match [t for t in terms.terms_of(steps) if not isinstance(t, Const)]:
         case [] if isinstance(steps, Const) and steps.is_integer and steps.real >= 0:
             count = int(steps.real)
-            return types.steps(count)
+            return types.range_of(count)
         case [Sum() as size] if size.counted is not None:
             domain = el.ranges.domain_of(size.counted)
             if domain is not None and domain.plain:
@@ -214,7 +214,7 @@ def _not_begun(el: Elaborator, made: WrittenLoop, kinds: Sequence[Type]) -> Term
     whole: list[Term] = []
     for t in first:
         own = t.params if isinstance(t, Lam) else ()
-        alone = types.steps(1)
+        alone = types.range_of(1)
         time = Index(el.ranges.new(f"slot 1 of {made.name}", made.places[0], domain=alone))
         slots = tuple(terms.fresh(p.name, p.kind) for p in own)
         whole.append(Lam((terms.fresh("t", time), *slots), terms.apply(t, *slots) if slots else t))
