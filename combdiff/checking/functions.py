@@ -6,14 +6,14 @@ The variation of ∫ L along v is Σ_k w_k b(x_k) v(x_k), and what stands at the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.polynomial import Polynomial
 
 from combdiff.meaning.differences import inner, items_of
 from combdiff.meaning.evaluate import evaluate
-from combdiff.meaning.quadrature import standard
+from combdiff.meaning.quadrature import at_values, standard
 from combdiff.meaning.values import Value
 from combdiff.terms.terms import Diff, Term
 from combdiff.terms.types import Domain, Interval, Map, Number, Product, Type, interval_of, is_complex, is_real
@@ -63,6 +63,16 @@ class Smooth:
         return Smooth(self.polynomial + h * direction.polynomial, self.decays)
 
 
+def placed(kind: Type, values: Mapping[Term, Value]) -> Type:
+    """A type of functions on an interval, of which the ends are numbers, at the values of these."""
+    interval = interval_of(kind.params[0]) if isinstance(kind, Map) and is_on_interval(kind) else None
+    if isinstance(kind, Product):
+        return Product(tuple(placed(item, values) for item in kind.items))
+    if not isinstance(kind, Map) or interval is None or not interval.names:
+        return kind
+    return replace(kind, params=(Number(complex=False, interval=at_values(interval, values)),))
+
+
 def random_function(kind: Type, rng: np.random.Generator) -> Smooth:
     """A smooth function on an interval."""
     interval = _interval(kind)
@@ -96,7 +106,7 @@ def at_nodes(value: Value, kind: Type) -> Value:
 
 def evaluated(t: Term, values: Mapping[Term, Value], sizes: Mapping[Domain, int]) -> Value:
     """The value of a term, functions on intervals at the nodes of the standard rule."""
-    return at_nodes(evaluate(t, values, sizes), t.type)
+    return at_nodes(evaluate(t, values, sizes), placed(t.type, values))
 
 
 def with_slopes(values: dict[Term, Value], known: Mapping[Term, Value]) -> dict[Term, Value]:

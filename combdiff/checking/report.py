@@ -6,7 +6,7 @@ For random unknowns z, directions dz and cotangents k the pullback must satisfy 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from combdiff.arrays.lower.argument_names import ArgumentNames
 from combdiff.arrays.lower.signature import result_of
 from combdiff.budget import Budget
+from combdiff.calculus.functions.intervals import intervals_in
 from combdiff.calculus.modes import without_derivatives
 from combdiff.checking.forward import direction_of, moved, off_matrices, off_tangent
 from combdiff.checking.functions import (
@@ -22,6 +23,7 @@ from combdiff.checking.functions import (
     evaluated,
     is_on_interval,
     paired,
+    placed,
     random_function,
     random_variation,
     with_slopes,
@@ -34,11 +36,19 @@ from combdiff.meaning.differences import TOLERANCE, Numbers, difference_quotient
 from combdiff.meaning.evaluate import evaluate
 from combdiff.meaning.linear_maps import LinearMap
 from combdiff.meaning.points import listed
-from combdiff.meaning.quadrature import standard
-from combdiff.meaning.samples import definite, distances, random_value, takes_roots, takes_spectra, told_apart
+from combdiff.meaning.quadrature import standard_rule
+from combdiff.meaning.samples import (
+    definite,
+    distances,
+    random_ends,
+    random_value,
+    takes_roots,
+    takes_spectra,
+    told_apart,
+)
 from combdiff.meaning.sizes import FEWEST, Sizes, evaluation_steps, two_sizes
 from combdiff.meaning.values import Value, entry_by_entry
-from combdiff.terms.terms import Diff, Lam, Let, Sum, Term, Tuple, Var, let, subterms, tuple_of
+from combdiff.terms.terms import Diff, Lam, Let, Sum, Term, Tuple, Var, is_end, let, subterms, tuple_of
 from combdiff.terms.traversal import interval_of_sum, jumps_along
 from combdiff.terms.types import (
     Index,
@@ -305,14 +315,17 @@ def _sample(
     The last draws lie between 0 and 1, as probabilities and fractions do.
     """
     for draw in range(_DRAWS):
-        values = _values(d.term, sizes, rng)
+        ends = random_ends(intervals_in(d.program), rng)
+        values = _values(d.term, sizes, rng, ends)
         directions = [k for k in _cotangents(d.term, d.objective) if is_on_interval(k.kind)]
-        values |= {k: random_variation(k.kind, rng) for k in directions}
+        values |= {k: random_variation(placed(k.kind, values), rng) for k in directions}
         if apart:
             values = told_apart(values, sizes, rng)
         if draw >= _DRAWS // 3:
+            ends = random_ends(intervals_in(d.program), rng, positive=True)
             at_most = np.inf if draw < 2 * _DRAWS // 3 else 1.0
             values = {v: _positive(v.type, value, at_most) for v, value in values.items()}
+            values |= {v: ends[v.name] for v in values if isinstance(v, Var) and is_end(v)}
         if takes_roots(body) or (draw % 2 and takes_spectra(body)):
             form = distances if draw % 4 > 1 else definite
             values = {v: form(v.type, value) for v, value in values.items()}  # type: ignore[misc]
@@ -366,11 +379,14 @@ def _unrunnable(t: Term) -> bool:
     return any(isinstance(u, Diff) for u in subterms(t))
 
 
-def _values(t: Term, sizes: Sizes, rng: np.random.Generator) -> dict[Term, Value]:
+def _values(t: Term, sizes: Sizes, rng: np.random.Generator, ends: Mapping[str, float]) -> dict[Term, Value]:
     """Random values for all parameters; for an unknown map of tensors a smooth function of their entries."""
     values: dict[Term, Value] = {}
     while isinstance(t, Lam):
         for p in t.params:
+            if is_end(p):
+                values[p] = ends[p.name]
+                continue
             if is_on_interval(p.kind):
                 values[p] = random_function(p.kind, rng)
                 continue
@@ -487,7 +503,8 @@ def _off_cotangents(
         if not (of_functions and cotangents):
             return found
         # of a gradient, along the direction that its Hessian product was taken along
-        return sum(paired(x.kind, g, values[k]) for x, g, k in zip(f.params, _each(found, f), cotangents, strict=True))
+        parts = zip(f.params, _each(found, f), cotangents, strict=True)
+        return sum(paired(placed(x.kind, at), g, values[k]) for x, g, k in parts)
 
     if of_functions:
         k = 1.0
@@ -505,7 +522,7 @@ def _off_cotangents(
             return value({**values, **with_slopes(there, values)})
 
         triples = zip(f.params, cotangent_of, directions, strict=True)
-        found = sum(paired(x.kind, g, dx) for x, g, dx in triples)
+        found = sum(paired(placed(x.kind, values), g, dx) for x, g, dx in triples)
         off = off_slope(found, k, along, _SPARED if last else 1)
         offs += [] if off is None else [off]
     return max(offs, default=None)
@@ -524,7 +541,8 @@ def _directions(
     unknowns = d.objective.params
     within = [d.symmetric and not is_on_interval(x.kind) for x in unknowns]
     found = [
-        (random_value if keeps else direction_of)(x.kind, sizes, rng) for x, keeps in zip(unknowns, within, strict=True)
+        (random_value if keeps else direction_of)(placed(x.kind, values), sizes, rng)
+        for x, keeps in zip(unknowns, within, strict=True)
     ]
     if not balanced:
         return found
@@ -585,7 +603,7 @@ def _given(a: Argument, named: dict[str, object], sizes: Sizes) -> object:
     if a.name not in named and isinstance(a.kind, Index) and a.kind.domain is not None:
         return sizes[a.kind.domain]
     interval = interval_of_rule(a.kind)
-    return named[a.name] if interval is None else standard(interval)
+    return named[a.name] if interval is None else standard_rule(interval)
 
 
 def _elementwise(v: Term, value: Value) -> object:

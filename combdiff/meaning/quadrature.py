@@ -14,17 +14,16 @@ elsewhere. An array of two rows, nodes and weights, is a rule, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from combdiff.errors import ArrayError
+from combdiff.terms.terms import Term, end_named
 from combdiff.terms.types import Interval
 
 if TYPE_CHECKING:
-    from typing import Any
-
     import numpy as np
     import numpy.typing as npt
 
@@ -251,13 +250,32 @@ def standard(interval: Interval) -> Array:
     >>> standard(Interval("Line", 0, 1)).shape
     (2, 24)
     """
-    if interval.bounded:
-        return gauss(24).on(interval)
-    return tanh_sinh(121).on(interval)
+    return standard_rule(interval).on(interval)
 
 
-def placed(value: object, interval: Interval) -> object:
+def standard_rule(interval: Interval) -> Rule:
+    """The rule of a check before it is placed.
+
+    >>> standard_rule(Interval("Line")).name
+    'tanh_sinh'
+    """
+    return gauss(24) if interval.bounded else tanh_sinh(121)
+
+
+def at_values(interval: Interval, values: Mapping[Term, Any]) -> Interval:
+    """The interval, whose ends may be numbers of the program, at the values of these.
+
+    >>> from combdiff.terms.terms import end_named
+    >>> at_values(Interval("Line", 0, upper_name="b"), {end_named("b"): 2.0}).upper
+    Fraction(2, 1)
+    """
+    return interval.at({name: values[end_named(name)] for name in interval.names})
+
+
+def placed(value: object, interval: Interval, numbers: Mapping[str, object] | None = None) -> object:
     """What is given for an interval as an array of nodes and weights; nodes lie in the interval.
+
+    Ends that have names are `numbers` of the call, with which a rule of a class moves.
 
     >>> placed(gauss(1), Interval("Line", 0, 2))
     array([[1.],
@@ -265,6 +283,15 @@ def placed(value: object, interval: Interval) -> object:
     """
     import numpy as np
 
+    if interval.names:
+        if not {*interval.names} <= (numbers or {}).keys():
+            return value  # the call says what is missing
+        interval = _at_numbers(interval, numbers or {})
+        if not isinstance(value, Rule):
+            raise ArrayError(
+                f"the ends of {interval.name} are numbers of the program, with which nodes move",
+                remedy=f"give a rule of a class, {interval.name}=cd.quadrature.gauss(20)",
+            )
     if isinstance(value, Rule):
         return value.on(interval)
     if isinstance(value, tuple | list) and len(value) == 2:
@@ -281,6 +308,19 @@ def placed(value: object, interval: Interval) -> object:
                 remedy="give nodes that lie in the interval, or correct its bounds",
             )
     return value
+
+
+def _at_numbers(interval: Interval, numbers: Mapping[str, object]) -> Interval:
+    found: dict[str, float] = {}
+    for name in interval.names:
+        try:
+            found[name] = float(numbers[name])  # type: ignore[arg-type]  # what is no number is refused below
+        except (TypeError, ValueError):
+            raise ArrayError(
+                f"{name} must be a number that is known before the code runs: {interval.name} ends there",
+                remedy="call the function outside of a transformation such as jax.jit, with one number",
+            ) from None
+    return interval.at(found)
 
 
 def _moved(x: Array, w: Array, lower: float, upper: float) -> tuple[Array, Array]:

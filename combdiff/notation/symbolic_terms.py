@@ -41,6 +41,7 @@ from combdiff.terms.terms import (
     Var,
     bound_by,
     domains_compared,
+    ends_of,
     fresh,
     mul,
     substitute,
@@ -163,7 +164,14 @@ class SymbolScope:
                     symbols[v] = own[0]
                 case Number(complex=False):
                     symbols[v] = sympy.Symbol(name, real=True)
-                    limits.append((symbols[v], -sympy.oo, sympy.oo))
+                    lower, upper = (None if end is None else self.number(end) for end in ends_of(v.kind))
+                    limits.append(
+                        (
+                            symbols[v],
+                            -sympy.oo if lower is None else lower,
+                            sympy.oo if upper is None else upper,
+                        )
+                    )
                 case _:
                     _refuse(f"{v.name} ranges over what is no index and no real number")
         return replace(scope, points=points, symbols=symbols), limits

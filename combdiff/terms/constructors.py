@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import lru_cache
 from math import inf
 
-from combdiff.terms.arithmetic import add, mul, number, opposite, power, split_coefficient
+from combdiff.terms.arithmetic import add, mul, neg, number, opposite, power, split_coefficient
 from combdiff.terms.branches import above_zero, at_least_zero, leaves_them_at
 from combdiff.terms.laws.exponentials import logarithm
 from combdiff.terms.merging import HALF, is_real_number
@@ -35,6 +35,7 @@ from combdiff.terms.nodes import (
     Term,
     Tuple,
     Var,
+    end_named,
     fresh,
     terms_of,
 )
@@ -138,7 +139,7 @@ def total(indices: Sequence[Var], body: Term) -> Term:
     if body == ONE and len(indices) == 1 and isinstance(indices[0].kind, Index) and indices[0].kind.domain is not None:
         return size(indices[0].kind.domain)
     if body == ONE and len(indices) == 1 and (length := _length(indices[0])) is not None:
-        return Const(length)
+        return length
     if isinstance(body, Sum):
         # an index that the inner sum binds anew does not occur in it: Σ_i Σ_i e is n Σ_i e
         outer = (fresh(i.name, i.kind) if i in body.indices else i for i in indices)
@@ -146,12 +147,26 @@ def total(indices: Sequence[Var], body: Term) -> Term:
     return Sum(tuple(indices), body)
 
 
-def _length(x: Var) -> Fraction | None:
+def _length(x: Var) -> Term | None:
     """The length of the interval that a variable runs over, if it has one."""
-    interval = interval_of(x.kind)
-    if interval is None or interval.lower is None or interval.upper is None:
-        return None
-    return interval.upper - interval.lower
+    lower, upper = ends_of(x.kind)
+    return None if lower is None or upper is None else add(upper, neg(lower))
+
+
+def ends_of(kind: Type) -> tuple[Term | None, Term | None]:
+    """The lower and the upper end of the interval of which values of a type are points; None where there is none.
+
+    >>> from combdiff.terms.types import Interval
+    >>> [end.name for end in ends_of(Number(complex=False, interval=Interval("Line", None, None, "a", "b")))]
+    ['a', 'b']
+    """
+    interval = interval_of(kind)
+    if interval is None:
+        return None, None
+    lower, upper = (
+        end_named(end) if isinstance(end, str) else None if end is None else Const(end) for end in interval.ends
+    )
+    return lower, upper
 
 
 @lru_cache(maxsize=4096)
@@ -178,6 +193,8 @@ def indicator(left: Term, right: Term, body: Term) -> Term:
     if isinstance(left, Const) and isinstance(right, Const):
         return body if left.real <= right.real else ZERO
     if any(interval_of(v.kind) is not None for v in left.free | right.free):
+        if left == ends_of(right.type)[0] or right == ends_of(left.type)[1]:
+            return body
         a, b = _bounds(left), _bounds(right)
         if a is not None and b is not None and a[1] <= b[0]:
             return body

@@ -167,6 +167,27 @@ def fresh(name: str, kind: Type) -> Var:
     return Var(name, kind, next(_uids))
 
 
+def end_named(name: str) -> Var:
+    """The number of this name that is the end of an interval: one variable, for types know only its name.
+
+    >>> end_named("a") is end_named("a")
+    True
+    """
+    return _ENDS[name] if name in _ENDS else _ENDS.setdefault(name, fresh(name, REAL))
+
+
+def is_end(v: Var) -> bool:
+    """Whether a variable is the end of an interval.
+
+    >>> is_end(end_named("a")), is_end(fresh("a", REAL))
+    (True, False)
+    """
+    return _ENDS.get(v.name) == v
+
+
+_ENDS: dict[str, Var] = {}
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Const(Term):
     """An exact complex number with rational parts."""

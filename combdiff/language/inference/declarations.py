@@ -14,7 +14,16 @@ from combdiff.errors import LanguageError, Span
 from combdiff.language.habits import remedy_of_type
 from combdiff.language.inference.domains import VALUES, Ranges
 from combdiff.language.inference.symmetries import check_group, join, symmetry_of
-from combdiff.language.parsing.syntax import DomainClause, MapType, Size, Space, SymmetryClause, TypeExpr, TypeName
+from combdiff.language.parsing.syntax import (
+    DomainClause,
+    MapType,
+    Param,
+    Size,
+    Space,
+    SymmetryClause,
+    TypeExpr,
+    TypeName,
+)
 from combdiff.language.vocabulary import counted, did_you_mean
 from combdiff.terms.numerals import read_number
 from combdiff.terms.types import (
@@ -288,15 +297,46 @@ def _interval(clause: DomainClause) -> Interval:
         if name not in ("base", "lower", "upper"):
             raise refuse(f"holds real numbers, and is set {name}", name, "keep base, lower and upper")
     bounds: dict[str, Fraction | None] = {}
+    names = {name: settings[name] for name in ("lower", "upper") if _is_name(settings.get(name, ""))}
     for name, open_end in (("lower", "-inf"), ("upper", "inf")):
         text = settings.get(name, open_end)
-        bounds[name] = None if text == open_end else _bound(text)
-        if bounds[name] is None and text != open_end:
+        bounds[name] = None if text == open_end or name in names else _bound(text)
+        if bounds[name] is None and text != open_end and name not in names:
             raise refuse(f"has the bound {name} = {text[:20]}", name, f"write a number, or {open_end}")
     lower, upper = bounds["lower"], bounds["upper"]
-    if lower is not None and upper is not None and lower >= upper:
-        raise refuse(f"runs from {lower} to {upper}", "upper", "give an `upper` that is above `lower`")
-    return Interval(clause.name, lower, upper)
+    found = Interval(clause.name, lower, upper, names.get("lower", ""), names.get("upper", ""))
+    if found.bounded and (
+        found.ends[0] == found.ends[1] or (lower is not None and upper is not None and lower > upper)
+    ):
+        raise refuse(f"runs from {found.ends[0]} to {found.ends[1]}", "upper", "give an `upper` that is above `lower`")
+    return found
+
+
+def _is_name(text: str) -> bool:
+    """Whether the text of a bound is the name of a number of the program."""
+    return text.isidentifier() and text != "inf"
+
+
+def bounds_of(declarations: Sequence[Space | DomainClause], leading: Sequence[Param]) -> frozenset[str]:
+    """The names of leading parameters that are ends of intervals.
+
+    >>> clause = DomainClause("Line", (("base", "R"), ("lower", "0"), ("upper", "b")), Span(1, 1))
+    >>> list(bounds_of([clause], [Param("b", TypeName("R", Span(1, 9)), Span(1, 9))]))
+    ['b']
+    """
+    numbers = {p.name for p in leading if isinstance(p.kind, TypeName) and p.kind.text == "R"}
+    found: set[str] = set()
+    for clause in declarations:
+        if not isinstance(clause, DomainClause) or not _is_real(clause):
+            continue
+        settings, refuse = dict(clause.settings), _refusal(clause)
+        for name in ("lower", "upper"):
+            text = settings.get(name, "")
+            if _is_name(text) and text not in numbers:
+                problem = f"has the bound {name} = {text}, which is no real parameter of the program"
+                raise refuse(problem, name, f"write a number, or make it one: ({text}::R) -> …")
+            found |= {text} if _is_name(text) else set()
+    return frozenset(found)
 
 
 def _bound(text: str) -> Fraction | None:

@@ -203,6 +203,8 @@ def _word(setting: Setting) -> str:
             return ", ".join("I" for _ in items)
         case (("lower" | "upper"), Scalar(text)) if re.fullmatch(r"[-−]?(\.?[0-9][0-9.eE+-]*|inf)", text):
             return text.replace("−", "-")
+        case (("lower" | "upper"), Scalar(text)) if text.isidentifier() and text not in ("true", "false"):
+            return text
         case switch, Scalar(("true" | "false") as text) if switch in _SWITCHES:
             return text
     wanted, example = {

@@ -189,8 +189,11 @@ def _settings(domain: Domain) -> str:
 
 
 def _ends(interval: Interval) -> str:
-    bounds = ("lower", interval.lower), ("upper", interval.upper)
-    return "".join(f"; {name} = {_decimal(bound)}" for name, bound in bounds if bound is not None)
+    found = ""
+    for name, bound in zip(("lower", "upper"), interval.ends, strict=True):
+        if bound is not None:
+            found += f"; {name} = {bound if isinstance(bound, str) else _decimal(bound)}"
+    return found
 
 
 def _fixed(kind: Map) -> str:
