@@ -52,14 +52,16 @@ from combdiff.terms.terms import (
     children,
     diff,
     fresh,
+    is_curve,
     lam,
     let,
+    mul,
     proj,
     rebuild,
     refreshed,
     subterms,
 )
-from combdiff.terms.types import Map, Number, Type
+from combdiff.terms.types import REAL, Map, Number, Type
 
 
 class Simplify(Protocol):
@@ -150,6 +152,8 @@ class _Derivatives:
         t = self.forwards(marker, over, is_argument)
         f = with_guards_inside(self(t.of, True, over, is_argument))
         if not _taken(f, t):
+            if t.kind == "jvp" and is_curve(f.type):
+                return _along(f)
             if t.kind == "inverse" and isinstance(f, Lam):
                 _adjoint(f, lambda taken: taken)
             return diff(t.kind, f)
@@ -230,6 +234,13 @@ def _of_functions(
     found = written_out(jets.derivative(taken))
     assert isinstance(found, Lam), "a map stays one"
     return Lam(found.params, let(*float_lets(found.body)))
+
+
+def _along(f: Term) -> Lam:
+    """The pushforward of an unknown function of a real number."""
+    assert isinstance(f.type, Map), "a function"
+    x, k = fresh("x", f.type.params[0]), fresh("k", REAL)
+    return Lam((x, k), mul(k, App(diff("grad", f), (x,))))
 
 
 def _met(taken: Lam) -> Lam:

@@ -50,7 +50,7 @@ from combdiff.meaning.samples import (
 )
 from combdiff.meaning.sizes import FEWEST, Sizes, evaluation_steps, two_sizes
 from combdiff.meaning.values import Value, entry_by_entry
-from combdiff.terms.terms import Diff, Lam, Let, Sum, Term, Tuple, Var, is_end, let, subterms, tuple_of
+from combdiff.terms.terms import Diff, Lam, Let, Sum, Term, Tuple, Var, along, is_end, let, subterms, tuple_of
 from combdiff.terms.traversal import interval_of_sum, jumps_along
 from combdiff.terms.types import (
     Index,
@@ -484,7 +484,19 @@ def _add_derivatives(values: dict[Term, Value], t: Term, sizes: Sizes) -> None:
             elif isinstance(given, Smooth) and u.kind == "grad":
                 values[u] = given.derivative()
             elif u.kind in DERIVATIVES:
-                values[u] = difference_quotient(given, u.kind)
+                values[u] = _along(given) if along(u)[1] and is_complex(u.type) else difference_quotient(given, u.kind)
+
+
+def _along(f: Callable[..., Value]) -> Callable[..., Value]:
+    """The derivative of a complex function along its real argument."""
+    slopes = difference_quotient(f, "pullback")
+
+    def function(x: Value) -> Value:
+        real, imaginary = slopes(x, 1.0), slopes(x, 1j)
+        assert isinstance(real, float) and isinstance(imaginary, float), "the argument is a real number"
+        return complex(real, imaginary)
+
+    return function
 
 
 def _order(t: Term) -> int:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from combdiff.errors import ArrayError, UnsupportedError
-from combdiff.meaning.linear_maps import random_linear, space_of
+from combdiff.meaning.linear_maps import as_adjoint, random_linear, space_of
 from combdiff.meaning.points import positions_of, slot_sizes, values_of
 from combdiff.meaning.values import Array, Value, axes
 from combdiff.terms.terms import Diff, Lam, Let, Reduce, Term, Var, subterms
@@ -142,7 +142,7 @@ def random_value(kind: Type, sizes: Mapping[Domain, int], rng: np.random.Generat
             return _as_declared(kind, array) if draw is _normal else array
         case Map((source,), target) if kind.linear:
             spaces = [space_of(k, lambda m: shape_of(m, sizes)) for k in (source, target)]
-            return random_linear(spaces[0], spaces[1], rng)
+            return as_adjoint(random_linear(spaces[0], spaces[1], rng), kind.adjoint)
         case Map(params, Number()) if all(isinstance(p, Number | Index) for p in params):
             return _random_function(kind, rng)
     raise UnsupportedError(

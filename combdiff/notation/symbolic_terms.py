@@ -39,6 +39,7 @@ from combdiff.terms.terms import (
     Sum,
     Term,
     Var,
+    along,
     bound_by,
     domains_compared,
     ends_of,
@@ -387,7 +388,7 @@ class SymbolScope:
         import sympy
 
         kind = of.of.type
-        real = isinstance(kind, Map) and all(map(is_real, (*kind.params, kind.result)))
+        real = isinstance(kind, Map) and (all(map(is_real, (*kind.params, kind.result))) or along(of)[1] > 0)
         if not real or not of.is_derivative:
             _refuse(_in_words(of))
         points = [self.number(a) for a in args]

@@ -37,9 +37,10 @@ from combdiff.terms.nodes import (
     Var,
     end_named,
     fresh,
+    is_curve,
     terms_of,
 )
-from combdiff.terms.types import Domain, Index, Map, Type, interval_of, is_complex, is_real
+from combdiff.terms.types import Domain, Index, Map, Type, interval_of, is_complex
 
 
 def conj(t: Term) -> Term:
@@ -335,12 +336,29 @@ def diff(kind: str, of: Term) -> Term:
     match of:
         case Diff(same, inner) if kind == same and kind in ("adjoint", "inverse"):
             return inner
+        case _ if kind == "adjoint" and (known := _declared_adjoint(of)):
+            return of if known == "self" else _negative(of)
         case _:
             return Diff(kind, of)
 
 
+def _declared_adjoint(of: Term) -> str:
+    """What the adjoint of a linear map is by declaration; that of an inverse follows."""
+    of = of.of if isinstance(of, Diff) and of.kind == "inverse" else of
+    return of.type.adjoint if isinstance(of.type, Map) else ""
+
+
+def _negative(of: Term) -> Lam:
+    """k ↦ −D(k)."""
+    assert isinstance(of.type, Map), "a linear map"
+    (k,) = (fresh("k", kind) for kind in of.type.params)
+    value = App(of, (k,))
+    slots = tuple(fresh("t", kind) for kind in value.type.params) if isinstance(value.type, Map) else ()
+    return Lam((k,), Lam(slots, neg(App(value, slots))) if slots else neg(value))
+
+
 def along(t: Term) -> tuple[Term, int]:
-    """y and n, where t is dⁿy/dxⁿ of a real function of one real number; t and 0 for all else.
+    """y and n, where t is dⁿy/dxⁿ of a function of one real number; t and 0 for all else.
 
     >>> from combdiff.terms.nodes import fresh
     >>> from combdiff.terms.types import REAL
@@ -349,13 +367,9 @@ def along(t: Term) -> tuple[Term, int]:
     (True, True)
     """
     times, of = 0, t
-    while isinstance(of, Diff) and of.kind == "grad" and _is_curve(of.of.type):
+    while isinstance(of, Diff) and of.kind == "grad" and is_curve(of.of.type):
         times, of = times + 1, of.of
     return of, times
-
-
-def _is_curve(kind: Type) -> bool:
-    return isinstance(kind, Map) and len(kind.params) == 1 and is_real(kind.params[0]) and is_real(kind.result)
 
 
 def tuple_of(items: Sequence[Term]) -> Term:

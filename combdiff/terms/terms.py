@@ -53,6 +53,7 @@ from combdiff.terms.nodes import (
     end_named,
     factors_of,
     fresh,
+    is_curve,
     is_end,
     terms_of,
 )
@@ -126,6 +127,7 @@ __all__ = [
     "holds_entries",
     "index_atoms",
     "indicator",
+    "is_curve",
     "is_end",
     "lam",
     "let",

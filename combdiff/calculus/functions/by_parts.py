@@ -18,6 +18,7 @@ from combdiff.calculus.reverse import cotangent_names
 from combdiff.errors import UnsupportedError
 from combdiff.language.printing.names import names_in
 from combdiff.terms.terms import (
+    ONE,
     ZERO,
     App,
     Delta,
@@ -35,6 +36,7 @@ from combdiff.terms.terms import (
     diff,
     ends_of,
     fresh,
+    is_curve,
     let,
     mul,
     neg,
@@ -46,7 +48,7 @@ from combdiff.terms.terms import (
     tuple_of,
 )
 from combdiff.terms.traversal import jumps_along
-from combdiff.terms.types import Map, Number, is_real
+from combdiff.terms.types import Map, is_complex
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,9 @@ def _along(k: Lam, times: int) -> Lam:
     """The derivative of a function of a real number, so many times; a marker of it, which is still to be taken."""
     for _ in range(times):
         (x,) = (fresh(p.name, p.kind) for p in k.params)
-        k = Lam((x,), App(diff("grad", k), (x,)))
+        # the gradient of a complex function is that of its real part, its tangent the derivative along its argument
+        holds_complex = is_complex(k.type) or any(is_curve(v.kind) and is_complex(v.kind) for v in k.free)
+        k = Lam((x,), App(diff("jvp", k), (x, ONE)) if holds_complex else App(diff("grad", k), (x,)))
     return k
 
 
@@ -216,9 +220,7 @@ def _place(d: Delta, x: Var) -> Term | None:
 
 def _is_function(y: Var) -> bool:
     """Whether it is a function of a real number with numbers for values."""
-    kind = y.kind
-    of_one = isinstance(kind, Map) and isinstance(kind.result, Number) and len(kind.params) == 1
-    return of_one and isinstance(kind, Map) and is_real(kind.params[0])
+    return is_curve(y.kind)
 
 
 def _jet(y: Var, body: Term) -> list[Var]:

@@ -120,6 +120,13 @@ class Kinds:
                 span=space.kind.params[0].span,
                 remedy="a linear map takes a number, a tensor or a function: type = (RV) -> RV",
             )
+        if space.adjoint and not _are_alike(kind.params[0], kind.result):
+            raise LanguageError(
+                f"the adjoint of {space.name} is {_ADJOINTS[space.adjoint]}, and its values have another type than its "
+                "argument",
+                span=space.span,
+                remedy="give both one type: type = (CV) -> CV",
+            )
         if symmetries and isinstance(kind.result, Index):
             raise LanguageError(
                 f"the entries of {space.name} are indices, and symmetries are declared of numbers",
@@ -211,8 +218,17 @@ class Kinds:
         symmetries = self.symmetries[space.name]
         for symmetry, clause in zip(symmetries, space.symmetries, strict=True):
             join(symmetry, plain, self.ranges, owner.span if clause.span == _NOWHERE else clause.span)
-        declared = space.linear, space.positive, space.definite, space.fixed
+        declared = space.linear, space.positive, space.definite, space.fixed, space.adjoint
+        if space.adjoint:
+            self._join_sides(plain.params[0], plain.result, owner.span)
         return Map(plain.params, plain.result, symmetries, space.name, *declared)
+
+    def _join_sides(self, argument: Type, value: Type, span: Span) -> None:
+        """A map whose adjoint is the map has one range for a slot of its argument, and of its value."""
+        if isinstance(argument, Map) and isinstance(value, Map):
+            for a, b in zip(argument.params, value.params, strict=True):
+                if isinstance(a, Index) and isinstance(b, Index) and a.domain is not None and b.domain is not None:
+                    self.ranges.unite(b.domain, a.domain, span)
 
     def _map(self, kind: MapType, owner: _Owner) -> Map:
         params = []
@@ -245,6 +261,21 @@ class Kinds:
 
 
 _DECLARE = "declare it: `@space {} begin type = (N,) -> R end`"
+
+
+_ADJOINTS = {"self": "the map itself", "neg": "its negative"}
+
+
+def _are_alike(a: Type, b: Type) -> bool:
+    """Whether two types are the same, whatever indices range over."""
+    match a, b:
+        case Index(), Index():
+            return True
+        case Map(), Map():
+            pairs = zip((*a.params, a.result), (*b.params, b.result), strict=False)
+            return len(a.params) == len(b.params) and all(_are_alike(x, y) for x, y in pairs)
+        case _:
+            return a == b
 
 
 def _sizes(kind: TypeName) -> tuple[Size, ...]:
