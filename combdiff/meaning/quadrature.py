@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = npt.NDArray[np.float64]
 
-__all__ = ["Rule", "chebyshev", "gauss", "hermite", "laguerre", "points", "tanh_sinh", "trapezoid"]
+__all__ = ["Rule", "chebyshev", "differentiation", "gauss", "hermite", "laguerre", "points", "tanh_sinh", "trapezoid"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +149,39 @@ def tanh_sinh(n: int) -> Rule:
     True
     """
     return Rule("tanh_sinh", n)
+
+
+def differentiation(nodes: Any) -> Array:
+    """The matrix that differentiates the polynomial through values at nodes, `D @ y`.
+
+    >>> import numpy as np
+    >>> x = chebyshev(5).on(Interval("Line", 0, 1))[0]
+    >>> D = differentiation(x)
+    >>> bool(np.allclose(D @ x**3, 3 * x**2))
+    True
+
+    A real array (n, n) for a vector of n different nodes; its square differentiates twice. Nodes of `gauss` and
+    `chebyshev` are good for many nodes, equidistant ones for few.
+
+    Raises:
+        ArrayError: nodes are no vector, or two of them are equal.
+
+    Source: Berrut & Trefethen, Barycentric Lagrange Interpolation, SIAM Review 46 (2004), eqs. 9.4 and 9.5.
+    """
+    import numpy as np
+
+    x = np.asarray(nodes, float)
+    if x.ndim != 1 or len({*x.tolist()}) != x.size:
+        raise ArrayError(
+            f"{x.size} nodes of the shape {x.shape} are no vector of different numbers", remedy="give different nodes"
+        )
+    apart = x[:, None] - x + np.eye(x.size)
+    # the weights 1 / Π (x_j − x_k) leave the range of floating point, their ratios do not
+    sizes, signs = np.log(np.abs(apart)).sum(axis=1), np.sign(apart).prod(axis=1)
+    found = np.exp(sizes[:, None] - sizes) * signs[:, None] * signs / apart
+    np.fill_diagonal(found, 0.0)
+    np.fill_diagonal(found, -found.sum(axis=1))
+    return np.asarray(found)
 
 
 def _gauss(n: int, lower: float, upper: float) -> tuple[Array, Array]:
