@@ -81,6 +81,40 @@ class Smooth:
 
 
 @dataclass(frozen=True, slots=True)
+class Wave:
+    """A function of any real number, a wave and a parabola: derivatives of all orders are exact, as differences of
+    differences are not.
+
+    >>> Wave(1.0, 2.0, 0.0, Polynomial([0.0, 1.0])).derivative()(0.0)
+    3.0
+    """
+
+    height: complex
+    rate: float
+    phase: float
+    polynomial: Polynomial
+
+    def __call__(self, x: Value) -> Value:
+        at = np.asarray(x)
+        found = self.height * np.sin(self.rate * at + self.phase) + self.polynomial(at)
+        return found if np.ndim(found) else found.item()
+
+    def derivative(self) -> Wave:
+        """d/dx of it."""
+        return Wave(self.height * self.rate, self.rate, self.phase + np.pi / 2, self.polynomial.deriv())
+
+
+def random_wave(kind: Type, rng: np.random.Generator) -> Wave:
+    """A function in the place of an unknown one of a real number."""
+    scales = np.array([1.0, 0.5, 0.1])
+    height, coefficients = complex(rng.normal()), rng.normal(size=3) * scales
+    if not is_complex(kind):
+        return Wave(height.real, rng.uniform(0.5, 1.5), rng.normal(), Polynomial(coefficients))
+    turned = coefficients + 1j * rng.normal(size=3) * scales
+    return Wave(height + 1j * rng.normal(), rng.uniform(0.5, 1.5), rng.normal(), Polynomial(turned))
+
+
+@dataclass(frozen=True, slots=True)
 class Surface:
     """A function of several numbers: a sum of products of smooth functions, one of each number."""
 
@@ -181,7 +215,7 @@ def evaluated(t: Term, values: Mapping[Term, Value], sizes: Mapping[Domain, int]
 def with_slopes(values: dict[Term, Value], known: Mapping[Term, Value]) -> dict[Term, Value]:
     """The values, with the derivatives of smooth functions that are `known` at others."""
     for u in sorted((u for u in known if isinstance(u, Diff)), key=_order):
-        if isinstance(of := values.get(u.of), Smooth):
+        if isinstance(of := values.get(u.of), Smooth | Wave):
             values[u] = of.derivative()
     return values
 

@@ -22,12 +22,14 @@ from combdiff.checking.forward import direction_of, moved, off_matrices, off_tan
 from combdiff.checking.functions import (
     Smooth,
     Surface,
+    Wave,
     evaluated,
     is_on_interval,
     paired,
     placed,
     random_function,
     random_variation,
+    random_wave,
     with_slopes,
 )
 from combdiff.checking.printed import SMALLEST, Printed
@@ -50,7 +52,7 @@ from combdiff.meaning.samples import (
 )
 from combdiff.meaning.sizes import FEWEST, Sizes, evaluation_steps, two_sizes
 from combdiff.meaning.values import Value, entry_by_entry
-from combdiff.terms.terms import Diff, Lam, Let, Sum, Term, Tuple, Var, along, is_end, let, subterms, tuple_of
+from combdiff.terms.terms import Diff, Lam, Let, Sum, Term, Tuple, Var, along, is_curve, is_end, let, subterms, tuple_of
 from combdiff.terms.traversal import interval_of_sum, jumps_along
 from combdiff.terms.types import (
     Index,
@@ -419,6 +421,9 @@ def _values(
             if is_on_interval(p.kind):
                 values[p] = random_function(p.kind, rng)
                 continue
+            if is_curve(p.kind) and isinstance(p.kind, Map) and not p.kind.linear:
+                values[p] = random_wave(p.kind, rng)
+                continue
             try:
                 values[p] = random_value(p.kind, sizes, rng)
             except UnsupportedError:
@@ -481,7 +486,7 @@ def _add_derivatives(values: dict[Term, Value], t: Term, sizes: Sizes) -> None:
                 values[u] = evaluate(u, values, sizes)
             if isinstance(given, LinearMap) and u.kind in LINEAR:
                 values[u] = given.adjoint if u.kind == "adjoint" else given.inverse
-            elif isinstance(given, Smooth) and u.kind == "grad":
+            elif isinstance(given, Smooth | Wave) and u.kind == "grad":
                 values[u] = given.derivative()
             elif u.kind in DERIVATIVES:
                 values[u] = _along(given) if along(u)[1] and is_complex(u.type) else difference_quotient(given, u.kind)
