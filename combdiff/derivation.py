@@ -507,6 +507,36 @@ class Derivation:
                 simplifier.ask,
             )
 
+    def at_nodes(self) -> Derivation:
+        """The same derivative of the discrete functional: of the values of functions at the nodes of a rule.
+
+        >>> import combdiff as cd
+        >>> line = "@domain Line begin base = R; lower = 0; upper = 1 end; "
+        >>> print(cd.grad(line + "(y::(Line) -> R) -> sum(x::Line, grad(y)(x)^2 / 2)").at_nodes())
+        (w_Line::RV{n}, D_Line::RM{n, n}) -> (y::RV{n}) -> begin
+          y1 = i -> sum(j, D_Line(i, j) * y(j))
+          j -> sum(i, y1(i) * w_Line(i) * D_Line(i, j))
+        end
+
+        The arguments are the nodes `x_Line`, the weights `w_Line` and the differentiation matrix `D_Line`, as far as
+        the program needs them; see `cd.quadrature.differentiation`. Functions are real or complex vectors (n,), and
+        so is the gradient by one, (n,), which is that of the sum. Divided by the weights, it is the functional
+        derivative at the nodes, with the adjoint of the matrix in the place of integration by parts: ends are free.
+
+        Raises:
+            UnsupportedError: a function is read at other places than variables of integrals, or something jumps.
+
+        Source: Berrut & Trefethen, Barycentric Lagrange Interpolation, SIAM Review 46 (2004), section 9.
+        """
+        from combdiff.calculus.functions.nodes import at_nodes
+        from combdiff.deriving import derived_again, simplifier_like
+
+        with deep_recursion():
+            f = self.differentiated
+            assert isinstance(f, Lam), "a map stays one"
+            program = at_nodes(self.program, f)
+        return derived_again(self, self.mode, program, simplifier_like(self, self.expand))
+
     @cached_property
     def gradient(self) -> Derivation:
         """The gradient of the same program in the full space. Its pullback is the Hessian product."""

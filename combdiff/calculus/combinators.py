@@ -211,7 +211,7 @@ def _remedy(e: Diff) -> str:
         return "differentiate with respect to its argument, or define the map"
     if len(kind.params) > 1:
         return "integration by parts is known for functions of one real number: write a program for each variable"
-    return "the function is complex: write its real and its imaginary part as two real functions"
+    return "differentiate by it in the functional that holds the derivative, or define the function"
 
 
 def _eliminate_call(x: Var, name: str, args: tuple[Term, ...]) -> Comb:

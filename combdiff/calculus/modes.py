@@ -13,7 +13,12 @@ from typing import Protocol, TypeGuard
 from combdiff.calculus.floating import float_lets, without_aliases
 from combdiff.calculus.forward import pushforward_of
 from combdiff.calculus.functions.by_parts import Parts
-from combdiff.calculus.functions.intervals import with_conditions_of_intervals, with_numbers_for_points
+from combdiff.calculus.functions.intervals import (
+    check_ends,
+    with_conditions_of_intervals,
+    with_moving_ends,
+    with_numbers_for_points,
+)
 from combdiff.calculus.functions.points import Points
 from combdiff.calculus.jumps.conditions import check_peaks, numbers_among
 from combdiff.calculus.jumps.distributions import with_peaks
@@ -47,14 +52,16 @@ from combdiff.terms.terms import (
     children,
     diff,
     fresh,
+    is_curve,
     lam,
     let,
+    mul,
     proj,
     rebuild,
     refreshed,
     subterms,
 )
-from combdiff.terms.types import Map, Number, Type
+from combdiff.terms.types import REAL, Map, Number, Type
 
 
 class Simplify(Protocol):
@@ -145,10 +152,14 @@ class _Derivatives:
         t = self.forwards(marker, over, is_argument)
         f = with_guards_inside(self(t.of, True, over, is_argument))
         if not _taken(f, t):
+            if t.kind == "jvp" and is_curve(f.type):
+                return _along(f)
             if t.kind == "inverse" and isinstance(f, Lam):
                 _adjoint(f, lambda taken: taken)
             return diff(t.kind, f)
-        f = _copy(f)
+        if t.kind == "pullback":
+            check_ends(f, [f.body.type])
+        f = with_moving_ends(_copy(f))
         unused = self.pending.union(f.params) if inside else ()
         if t.kind == "adjoint":
             return _adjoint(f, lambda taken: self.simplify(taken, unused))
@@ -174,7 +185,10 @@ class _Derivatives:
             case Diff("pullback", Diff("grad", Lam() as f)):
                 # whether y is under d/dx may be seen only where derivatives in the functional are taken
                 inner = with_guards_inside(self(f, True, over, is_argument))
-                return t if not isinstance(inner, Lam) or Parts.of(inner) is None else Diff("jvp", Diff("grad", inner))
+                if not isinstance(inner, Lam):
+                    return t
+                check_ends(inner, [p.kind for p in inner.params])
+                return t if Parts.of(inner) is None else Diff("jvp", Diff("grad", inner))
             case _:
                 return t
 
@@ -220,6 +234,13 @@ def _of_functions(
     found = written_out(jets.derivative(taken))
     assert isinstance(found, Lam), "a map stays one"
     return Lam(found.params, let(*float_lets(found.body)))
+
+
+def _along(f: Term) -> Lam:
+    """The pushforward of an unknown function of a real number."""
+    assert isinstance(f.type, Map), "a function"
+    x, k = fresh("x", f.type.params[0]), fresh("k", REAL)
+    return Lam((x, k), mul(k, App(diff("grad", f), (x,))))
 
 
 def _met(taken: Lam) -> Lam:

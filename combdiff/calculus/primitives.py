@@ -33,6 +33,7 @@ from combdiff.terms.terms import (
     Tuple,
     Var,
     add,
+    along,
     apply,
     call,
     conj,
@@ -40,6 +41,7 @@ from combdiff.terms.terms import (
     diff,
     fresh,
     indicator,
+    is_curve,
     lam,
     mul,
     neg,
@@ -394,11 +396,15 @@ def unknown(function: Term) -> Primitive:
         if kind.result == REAL:
             gradient = apply(Diff("grad", function), *arguments(v))
             return _scaled(gradient, k)
+        if is_curve(kind) and along(function)[1]:
+            return call("real", mul(conj(apply(Diff("grad", function), v)), k))
         return apply(Diff("pullback", function), *arguments(v), k)
 
     def push(v: Term, k: Term) -> Term:
         if kind.linear or kind.is_array:
             return apply(function, *arguments(k)) if kind.linear else zero_of_type(kind.result)
+        if is_curve(kind):
+            return mul(apply(Diff("grad", function), *arguments(v)), k)
         return _transposed_by_item(function, kind.result, lambda w: pull(v, w), k)
 
     return Primitive("apply", lambda v: apply(function, *arguments(v)), pull, push, function)

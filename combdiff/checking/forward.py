@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from combdiff.checking.functions import Smooth, evaluated, is_on_interval, random_variation, with_slopes
+from combdiff.checking.functions import Smooth, Surface, evaluated, is_on_interval, random_variation, with_slopes
 from combdiff.meaning.differences import Numbers, inner, items_of, off_slope
 from combdiff.meaning.samples import random_value
 from combdiff.meaning.sizes import Sizes
@@ -94,6 +94,8 @@ def direction_of(kind: Type, sizes: Sizes, rng: np.random.Generator) -> Value:
 def moved(at: Value, direction: Value, h: float) -> Value:
     """at + h·direction, of functions value by value."""
     if isinstance(at, Smooth) and isinstance(direction, Smooth):
+        return at.moved(direction, h)
+    if isinstance(at, Surface) and isinstance(direction, Surface):
         return at.moved(direction, h)
     if callable(at) and callable(direction):
         return lambda *args: _sum(at(*args), direction(*args), h)

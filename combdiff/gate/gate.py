@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from combdiff.arrays.lower.components import Components, Split, by_components
@@ -24,11 +25,11 @@ from combdiff.gate.numeric import Evaluation
 from combdiff.gate.unknown import RandomMap
 from combdiff.meaning.comparing import difference
 from combdiff.meaning.points import listed, positions_of, values_of
-from combdiff.meaning.samples import definite, random_value, takes_roots
+from combdiff.meaning.samples import definite, random_ends, random_value, takes_roots
 from combdiff.meaning.sizes import Sizes, two_sizes
 from combdiff.simplify.check import Pair, Parts, parts_of, pieces
-from combdiff.terms.terms import Call, Lam, Let, Mul, Pow, Term, Tuple, Var, fresh, substitute
-from combdiff.terms.types import Domain, Index, Map, Number, Type, is_complex, is_discrete
+from combdiff.terms.terms import Call, Lam, Let, Mul, Pow, Term, Tuple, Var, end_named, fresh, substitute
+from combdiff.terms.types import Domain, Index, Interval, Map, Number, Type, is_complex, is_discrete
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,7 +75,7 @@ class Prepared:
         return found
 
 
-@dataclass(slots=True)
+@dataclass
 class Sample:
     """Random numbers of one kind for the free variables of terms, and the values that terms have on them."""
 
@@ -91,6 +92,7 @@ class Sample:
     prepared: Prepared = field(default_factory=Prepared)
     places: dict[tuple[int, Type], Var] = field(default_factory=dict)
     off: np.random.Generator | None = None
+    intervals: Sequence[Interval] = ()
 
     def value(self, v: Term) -> object:
         """The random value of a free variable, drawn when first asked for."""
@@ -100,6 +102,8 @@ class Sample:
             self.rng = self.rng or np.random.default_rng(self.seed)
             rng, draw = self.rng, self.numbers.draw
             kind = self.kinds.get(v, v.type)
+            if v in self.ends:
+                return self.ends[v]
             if isinstance(kind, Map) and kind.linear:
                 self.refuse_exact()
                 self.values[v] = random_value(kind, self.sizes, rng)
@@ -115,6 +119,16 @@ class Sample:
             if self.prepared.roots and not isinstance(self.numbers, Exact):
                 self.values[v] = definite(kind, self.values[v])
         return self.values[v]
+
+    @cached_property
+    def ends(self) -> dict[Term, object]:
+        """The ends of intervals that have names: the lower ones are below the upper ones."""
+        import numpy as np
+
+        if isinstance(self.numbers, Exact):
+            return {}  # which of its numbers is larger is not known in the field
+        found = random_ends(self.intervals, np.random.default_rng(self.seed))
+        return {end_named(name): value for name, value in found.items()}
 
     @property
     def without_numbers(self) -> dict[Term, Term]:
@@ -137,6 +151,7 @@ class Sample:
         values = {v: value if isinstance(v.type, Index) else moved(value) for v, value in self.values.items()}
         sample = Sample(self.sizes, self.numbers, self.seed, self.positive, self.rng, values, self.ask)
         sample.kinds, sample.prepared, sample.places, sample.off = self.kinds, self.prepared, self.places, rng
+        sample.intervals = self.intervals
         return sample
 
     def rounded(self, t: Term, value: Labelled) -> Labelled:
@@ -223,6 +238,7 @@ class Gate:
     prepared: Prepared = field(default_factory=Prepared)
     samples: dict[tuple[type[Arithmetic], bool, bool, int], Sample] = field(default_factory=dict)
     budget: Budget = field(default_factory=Budget)
+    intervals: Sequence[Interval] = ()
 
     def same(self, before: Term, after: Term, stage: str, accused: Callable[[], str] = lambda: "") -> bool:
         """Raise CheckError, naming `stage` and what is `accused`, if the two terms differ on random numbers.
@@ -376,6 +392,7 @@ class Gate:
         if sample is None:
             seed = self.seed + draw + DRAWS * second
             sample = Sample(self.sizes[second], numbers, seed, positive, prepared=self.prepared, ask=self.budget.check)
+            sample.intervals = self.intervals
             self.samples[key] = sample
         return sample
 

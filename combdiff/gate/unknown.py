@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from combdiff.errors import UnsupportedError
 from combdiff.gate.arithmetic import Arithmetic
-from combdiff.terms.types import Domain, Index, Map, Number, Product, Type, is_complex
+from combdiff.terms.types import Domain, Index, Map, Number, Product, Symmetry, Type, is_complex
 
 if TYPE_CHECKING:
     import numpy as np
 
     from combdiff.gate.labelled import Array
+
+
+def _group(kind: Map) -> list[Symmetry]:
+    """The exchanges of arguments that a function of numbers is declared to allow, none if there are others."""
+    if not isinstance(kind.result, Number) or not all(s.permutes and not s.conj for s in kind.symmetries):
+        return []
+    found = [Symmetry.identity(len(kind.params))] if kind.symmetries else []
+    for g in found:  # it grows meanwhile
+        found += [s for s in (t.after(g) for t in kind.symmetries) if s not in found]
+    return found
 
 
 class RandomMap:
@@ -24,8 +35,18 @@ class RandomMap:
         self.sizes = sizes
         self.numbers = numbers
         self.weights = self.numbers.weights(64, is_complex(kind.result), rng)
+        self.images = _group(kind)
 
     def __call__(self, *args: Array | tuple[Array, ...]) -> object:
+        """The value, of a function with declared symmetries the sum over the images of its arguments."""
+        if not self.images:
+            return self._of(args)
+        import numpy as np
+
+        found = [s.sign * np.asarray(self._of([args[row[0][0]] for row in s.rows])) for s in self.images]
+        return self.numbers.settled(sum(found[1:], found[0]))
+
+    def _of(self, args: Sequence[Array | tuple[Array, ...]]) -> object:
         import numpy as np
 
         numbers, value = self.numbers, self.weights[-1:]

@@ -18,7 +18,7 @@ from combdiff.language.vocabulary import DERIVATIVES
 from combdiff.meaning.dense import Alternative, alternatives
 from combdiff.meaning.determinants import value_of
 from combdiff.meaning.linear_maps import LinearMap, Space, newton, probed, space_of
-from combdiff.meaning.quadrature import standard
+from combdiff.meaning.quadrature import at_values, standard
 from combdiff.meaning.scalar_values import exact, raised, scalar_value
 from combdiff.meaning.spectra import if_definite
 from combdiff.meaning.values import (
@@ -372,7 +372,7 @@ class _Scope:
 
     def by_rule(self, along: Sequence[Var], others: Sequence[Var], body: Term) -> Scalar:
         """An integral over intervals, by rules that are good for smooth integrands."""
-        rules = [standard(interval) for v in along if (interval := interval_of_sum(v, body))]
+        rules = [standard(at_values(i, self.values)) for v in along if (i := interval_of_sum(v, body))]
         inner = Sum(tuple(others), body) if others else body
         result: Scalar = 0
         for nodes in product(*(zip(*rule, strict=True) for rule in rules)):

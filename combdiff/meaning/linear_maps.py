@@ -134,6 +134,20 @@ def random_linear(source: Space, target: Space, rng: np.random.Generator) -> Lin
     return probed(lambda x: target.held(matrix @ np.ravel(np.asarray(x))), source, target)
 
 
+def as_adjoint(f: LinearMap, adjoint: str) -> LinearMap:
+    """The part of a map whose adjoint is the map, "self", or its negative, "neg"; all of it for no word.
+
+    >>> line = Space((2,), over_complex=False)
+    >>> as_adjoint(LinearMap(line, line, np.array([[1.0, 2.0], [4.0, 1.0]])), "neg").matrix
+    array([[ 0., -1.],
+           [ 1.,  0.]])
+    """
+    if not adjoint:
+        return f
+    sign = 1 if adjoint == "self" else -1
+    return LinearMap(f.source, f.target, (f.matrix + sign * f.matrix.T) / 2)
+
+
 _STEPS, _CLOSE, _DIFFERENCE = 60, 1e-13, 1e-3
 
 

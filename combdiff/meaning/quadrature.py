@@ -14,23 +14,25 @@ elsewhere. An array of two rows, nodes and weights, is a rule, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from combdiff.errors import ArrayError
+from combdiff.terms.terms import Term, end_named
 from combdiff.terms.types import Interval
 
 if TYPE_CHECKING:
-    from typing import Any
-
     import numpy as np
     import numpy.typing as npt
 
     Array: TypeAlias = npt.NDArray[np.float64]
 
-__all__ = ["Rule", "chebyshev", "gauss", "hermite", "laguerre", "points", "tanh_sinh", "trapezoid"]
+__all__ = ["Rule", "chebyshev", "differentiation", "gauss", "hermite", "laguerre", "points", "tanh_sinh", "trapezoid"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +151,39 @@ def tanh_sinh(n: int) -> Rule:
     return Rule("tanh_sinh", n)
 
 
+def differentiation(nodes: Any) -> Array:
+    """The matrix that differentiates the polynomial through values at nodes, `D @ y`.
+
+    >>> import numpy as np
+    >>> x = chebyshev(5).on(Interval("Line", 0, 1))[0]
+    >>> D = differentiation(x)
+    >>> bool(np.allclose(D @ x**3, 3 * x**2))
+    True
+
+    A real array (n, n) for a vector of n different nodes; its square differentiates twice. Nodes of `gauss` and
+    `chebyshev` are good for many nodes, equidistant ones for few.
+
+    Raises:
+        ArrayError: nodes are no vector, or two of them are equal.
+
+    Source: Berrut & Trefethen, Barycentric Lagrange Interpolation, SIAM Review 46 (2004), eqs. 9.4 and 9.5.
+    """
+    import numpy as np
+
+    x = np.asarray(nodes, float)
+    if x.ndim != 1 or len({*x.tolist()}) != x.size:
+        raise ArrayError(
+            f"{x.size} nodes of the shape {x.shape} are no vector of different numbers", remedy="give different nodes"
+        )
+    apart = x[:, None] - x + np.eye(x.size)
+    # the weights 1 / Π (x_j − x_k) leave the range of floating point, their ratios do not
+    sizes, signs = np.log(np.abs(apart)).sum(axis=1), np.sign(apart).prod(axis=1)
+    found = np.exp(sizes[:, None] - sizes) * signs[:, None] * signs / apart
+    np.fill_diagonal(found, 0.0)
+    np.fill_diagonal(found, -found.sum(axis=1))
+    return np.asarray(found)
+
+
 def _gauss(n: int, lower: float, upper: float) -> tuple[Array, Array]:
     import numpy as np
 
@@ -251,13 +286,51 @@ def standard(interval: Interval) -> Array:
     >>> standard(Interval("Line", 0, 1)).shape
     (2, 24)
     """
-    if interval.bounded:
-        return gauss(24).on(interval)
-    return tanh_sinh(121).on(interval)
+    return standard_rule(interval).on(interval)
 
 
-def placed(value: object, interval: Interval) -> object:
+def standard_rule(interval: Interval) -> Rule:
+    """The rule of a check before it is placed.
+
+    >>> standard_rule(Interval("Line")).name
+    'tanh_sinh'
+    """
+    fine = _FINE.get()
+    return gauss(int(24 * fine)) if interval.bounded else tanh_sinh(int(120 * fine) + 1)
+
+
+_FINE: ContextVar[Fraction] = ContextVar("how many times as many nodes a check takes", default=Fraction(1))
+
+
+@contextmanager
+def finer(times: Fraction | int) -> Iterator[None]:
+    """Checks within take rules with so many times as many nodes.
+
+    >>> with finer(2):
+    ...     standard_rule(Interval("Line", 0, 1)).count
+    48
+    """
+    before = _FINE.set(_FINE.get() * times)
+    try:
+        yield
+    finally:
+        _FINE.reset(before)
+
+
+def at_values(interval: Interval, values: Mapping[Term, Any]) -> Interval:
+    """The interval, whose ends may be numbers of the program, at the values of these.
+
+    >>> from combdiff.terms.terms import end_named
+    >>> at_values(Interval("Line", 0, upper_name="b"), {end_named("b"): 2.0}).upper
+    Fraction(2, 1)
+    """
+    return interval.at({name: values[end_named(name)] for name in interval.names})
+
+
+def placed(value: object, interval: Interval, numbers: Mapping[str, object] | None = None) -> object:
     """What is given for an interval as an array of nodes and weights; nodes lie in the interval.
+
+    Ends that have names are `numbers` of the call, with which a rule of a class moves.
 
     >>> placed(gauss(1), Interval("Line", 0, 2))
     array([[1.],
@@ -265,6 +338,15 @@ def placed(value: object, interval: Interval) -> object:
     """
     import numpy as np
 
+    if interval.names:
+        if not {*interval.names} <= (numbers or {}).keys():
+            return value  # the call says what is missing
+        interval = _at_numbers(interval, numbers or {})
+        if not isinstance(value, Rule):
+            raise ArrayError(
+                f"the ends of {interval.name} are numbers of the program, with which nodes move",
+                remedy=f"give a rule of a class, {interval.name}=cd.quadrature.gauss(20)",
+            )
     if isinstance(value, Rule):
         return value.on(interval)
     if isinstance(value, tuple | list) and len(value) == 2:
@@ -281,6 +363,19 @@ def placed(value: object, interval: Interval) -> object:
                 remedy="give nodes that lie in the interval, or correct its bounds",
             )
     return value
+
+
+def _at_numbers(interval: Interval, numbers: Mapping[str, object]) -> Interval:
+    found: dict[str, float] = {}
+    for name in interval.names:
+        try:
+            found[name] = float(numbers[name])  # type: ignore[arg-type]  # what is no number is refused below
+        except (TypeError, ValueError):
+            raise ArrayError(
+                f"{name} must be a number that is known before the code runs: {interval.name} ends there",
+                remedy="call the function outside of a transformation such as jax.jit, with one number",
+            ) from None
+    return interval.at(found)
 
 
 def _moved(x: Array, w: Array, lower: float, upper: float) -> tuple[Array, Array]:

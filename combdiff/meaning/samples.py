@@ -7,8 +7,9 @@ conjugate, that entry must be zero, real or imaginary. So entries are drawn for 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import prod
 from typing import cast
 
@@ -16,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from combdiff.errors import ArrayError, UnsupportedError
-from combdiff.meaning.linear_maps import random_linear, space_of
+from combdiff.meaning.linear_maps import as_adjoint, random_linear, space_of
 from combdiff.meaning.points import positions_of, slot_sizes, values_of
 from combdiff.meaning.values import Array, Value, axes
 from combdiff.terms.terms import Diff, Lam, Let, Reduce, Term, Var, subterms
@@ -26,6 +27,7 @@ from combdiff.terms.types import (
     SYMMETRIC,
     Domain,
     Index,
+    Interval,
     Map,
     Number,
     Product,
@@ -140,7 +142,7 @@ def random_value(kind: Type, sizes: Mapping[Domain, int], rng: np.random.Generat
             return _as_declared(kind, array) if draw is _normal else array
         case Map((source,), target) if kind.linear:
             spaces = [space_of(k, lambda m: shape_of(m, sizes)) for k in (source, target)]
-            return random_linear(spaces[0], spaces[1], rng)
+            return as_adjoint(random_linear(spaces[0], spaces[1], rng), kind.adjoint)
         case Map(params, Number()) if all(isinstance(p, Number | Index) for p in params):
             return _random_function(kind, rng)
     raise UnsupportedError(
@@ -173,6 +175,58 @@ def random_arguments(term: Term, sizes: Mapping[Domain, int], rng: np.random.Gen
                 found, pending = found + pending, []
         term = term.of if isinstance(term, Diff) else term.body
     return {var: random_value(var.kind, sizes, rng) for var in found}
+
+
+def random_ends(intervals: Iterable[Interval], rng: np.random.Generator, *, positive: bool = False) -> dict[str, float]:
+    """Numbers for the ends of intervals that have names: each interval runs upwards.
+
+    >>> intervals = [Interval("Line", None, None, "a", "b"), Interval("Rest", None, 1, "b")]
+    >>> found = random_ends(intervals, np.random.default_rng(0))
+    >>> found["a"] < found["b"] < 1
+    True
+
+    Raises:
+        UnsupportedError: there are none, for each of two ends would be below the other.
+    """
+    pairs = [interval.ends for interval in intervals if interval.names]
+    found: dict[str, float] = {}
+
+    def most(end: Fraction | str | None, below: frozenset[str] = frozenset()) -> float:
+        """What is above an end: its own number, or the least upper end that follows it."""
+        if not isinstance(end, str):
+            return np.inf if end is None else float(end)
+        _check_order(end in below)
+        return min((most(upper, below | {end}) for lower, upper in pairs if lower == end), default=np.inf)
+
+    def drawn(end: Fraction | str | None) -> float:
+        if not isinstance(end, str):
+            return -np.inf if end is None else float(end)
+        if end not in found:
+            least = max((drawn(lower) for lower, upper in pairs if upper == end), default=-np.inf)
+            above = most(end)
+            _check_order(least >= above)
+            share = rng.uniform(0.2, 0.6)
+            if np.isinf(least) and np.isinf(above):
+                found[end] = share if positive or rng.random() < 1 / 2 else share - 1
+            elif np.isinf(above):
+                found[end] = least + 2 * share
+            else:
+                found[end] = above - 2 * share if np.isinf(least) else least + share * (above - least)
+        return found[end]
+
+    for _, upper in pairs:
+        most(upper)
+    for lower, upper in pairs:
+        drawn(lower)
+        drawn(upper)
+    return found
+
+
+def _check_order(broken: bool) -> None:
+    if broken:
+        raise UnsupportedError(
+            "the ends of the domains follow one another in a circle", remedy="let an upper bound be above a lower one"
+        )
 
 
 def _random_function(kind: Map, rng: np.random.Generator) -> Callable[..., Value]:

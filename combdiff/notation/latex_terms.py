@@ -51,6 +51,7 @@ from combdiff.terms.terms import (
     Tuple,
     Var,
     along,
+    ends_of,
     fresh,
     lam,
     mul,
@@ -60,7 +61,7 @@ from combdiff.terms.terms import (
     terms_of,
     times,
 )
-from combdiff.terms.types import Index, Map, Type, interval_of
+from combdiff.terms.types import Index, Map, Type
 
 
 def params_latex(params: tuple[Var, ...], scope: Scope) -> str:
@@ -460,18 +461,32 @@ def _sum(term: Sum, scope: Scope) -> str:
     dense = [v for v in term.indices if not isinstance(v.kind, Index)]
     body = term_latex(term.body, inner, PRODUCT)
     signs = rf"\sum_{{{inner.subscripts(_ranging(v, term.body, inner) for v in over)}}} " if over else ""
-    signs += "".join(rf"\int{_limits(v)} " for v in dense)
+    signs += "".join(rf"\int{_limits(v, scope)} " for v in dense)
     return signs + body + "".join(rf"\, \mathrm{{d}}{inner[v]}" for v in dense)
 
 
-def _limits(v: Var) -> str:
+def _limits(v: Var, scope: Scope) -> str:
     """The bounds of an integral over an interval; those of one over all real numbers are left out."""
-    interval = interval_of(v.kind)
-    if interval is None or not interval.has_end:
+    ends = ends_of(v.kind)
+    if not any(ends):
         return ""
-    lower = r"-\infty" if interval.lower is None else fraction_latex(interval.lower)
-    upper = r"\infty" if interval.upper is None else fraction_latex(interval.upper)
+    lower, upper = (
+        far if e is None else end_latex(e, scope) for e, far in zip(ends, (r"-\infty", r"\infty"), strict=True)
+    )
     return rf"_{{{lower}}}^{{{upper}}}"
+
+
+def end_latex(end: Term, scope: Scope) -> str:
+    """The end of an interval, a number or a number of the program.
+
+    >>> from combdiff.terms.terms import end_named
+    >>> end_latex(end_named("beta"), Scope())
+    '\\\\beta'
+    """
+    if isinstance(end, Const):
+        return fraction_latex(end.real)
+    assert isinstance(end, Var), "a number of the program"
+    return scope.names.get(end) or latex_name(end.name)
 
 
 def _size(indices: tuple[Var, ...], scope: Scope) -> str:

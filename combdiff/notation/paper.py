@@ -15,13 +15,13 @@ from combdiff.notation.equations import equation, with_equations
 from combdiff.notation.extents import belongs, size_names
 from combdiff.notation.latex import WHERE, Page, margin
 from combdiff.notation.latex_names import Scope, barred, latex_name
-from combdiff.notation.latex_terms import fraction_latex, primes, signed_terms, term_latex
+from combdiff.notation.latex_terms import end_latex, primes, signed_terms, term_latex
 from combdiff.notation.matrix.forms import forms_within, is_unit
 from combdiff.notation.page import definitions_outside, entrywise, names_in, names_on_page, without_needless_re
 from combdiff.notation.recursions import Recursions
 from combdiff.notation.signs import latex_signs
 from combdiff.notation.widths import WIDTH, columns
-from combdiff.terms.terms import Lam, Let, Term, Tuple, Var
+from combdiff.terms.terms import Lam, Let, Term, Tuple, Var, ends_of
 from combdiff.terms.types import Map, Number, Product, is_complex
 
 _OBJECTIVES = ("E", "f", "L", "F", "g", r"\Phi")
@@ -160,7 +160,7 @@ class PaperPage(Page):
         if mode in ("grad", "hvp"):
             whole = [opened.items] if count == 1 else [_parts(item) for item in opened.items]
             for u, parts in zip(unknowns, whole, strict=True):
-                for name, item in _with_ends(u, scope[u], parts):
+                for name, item in _with_ends(u, scope[u], parts, scope):
                     directions = opened.params[len(opened.params) - behind :]
                     self._derivative(mode, name, item, scope, directions, count > 1 or len(parts) > 1)
         for n, item in enumerate(opened.items if mode not in ("grad", "hvp") else ()):
@@ -293,21 +293,19 @@ def _parts(item: Term) -> tuple[Term, ...]:
     return item.items if isinstance(item, Tuple) else (item,)
 
 
-def _with_ends(u: Var, name: str, parts: Sequence[Term]) -> Iterator[tuple[str, Term]]:
+def _with_ends(u: Var, name: str, parts: Sequence[Term], scope: Scope) -> Iterator[tuple[str, Term]]:
     """The derivative by a function, then those by its values and slopes at the ends of its interval."""
     inside, *ends = parts
     yield name, inside
     if not ends:
         return
-    assert isinstance(u.kind, Map) and isinstance(u.kind.params[0], Number), "only functions have ends"
-    interval = u.kind.params[0].interval
-    assert interval is not None, "only intervals have ends"
-    places = [place for place in (interval.lower, interval.upper) if place is not None]
+    assert isinstance(u.kind, Map), "only functions have ends"
+    places = [place for place in ends_of(u.kind.params[0]) if place is not None]
     for place, end in zip(places, ends, strict=True):
         coefficients = _parts(end)
         free = [n for n in range(len(coefficients) + len(u.kind.fixed)) if n not in u.kind.fixed]
         for n, e in zip(free, coefficients, strict=False):
-            yield called(f"{name}{primes(n)}", fraction_latex(place)), e
+            yield called(f"{name}{primes(n)}", end_latex(place, scope)), e
 
 
 def _with(scope: Scope, name: str, indices: Sequence[str]) -> str:

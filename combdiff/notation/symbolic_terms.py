@@ -39,8 +39,10 @@ from combdiff.terms.terms import (
     Sum,
     Term,
     Var,
+    along,
     bound_by,
     domains_compared,
+    ends_of,
     fresh,
     mul,
     substitute,
@@ -163,7 +165,14 @@ class SymbolScope:
                     symbols[v] = own[0]
                 case Number(complex=False):
                     symbols[v] = sympy.Symbol(name, real=True)
-                    limits.append((symbols[v], -sympy.oo, sympy.oo))
+                    lower, upper = (None if end is None else self.number(end) for end in ends_of(v.kind))
+                    limits.append(
+                        (
+                            symbols[v],
+                            -sympy.oo if lower is None else lower,
+                            sympy.oo if upper is None else upper,
+                        )
+                    )
                 case _:
                     _refuse(f"{v.name} ranges over what is no index and no real number")
         return replace(scope, points=points, symbols=symbols), limits
@@ -379,7 +388,7 @@ class SymbolScope:
         import sympy
 
         kind = of.of.type
-        real = isinstance(kind, Map) and all(map(is_real, (*kind.params, kind.result)))
+        real = isinstance(kind, Map) and (all(map(is_real, (*kind.params, kind.result))) or along(of)[1] > 0)
         if not real or not of.is_derivative:
             _refuse(_in_words(of))
         points = [self.number(a) for a in args]

@@ -334,9 +334,10 @@ class Compiled(Generic[R]):
     ) -> tuple[tuple[object, ...], dict[str, object]]:
         """The arguments with quadrature rules as arrays of nodes and weights, which lie in their intervals."""
         by_name = {self._names[place]: interval for place, interval in self._rules.items()}
+        numbers = dict(zip(self._names, args, strict=False)) | {self._call.spelled(k): v for k, v in named.items()}
 
         def given(interval: Interval | None, value: object) -> object:
-            return value if interval is None else placed(value, interval)
+            return value if interval is None else placed(value, interval, numbers)
 
         found = tuple(given(self._rules.get(place), value) for place, value in enumerate(args))
         return found, {k: given(by_name.get(self._call.spelled(k)), value) for k, value in named.items()}

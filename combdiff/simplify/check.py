@@ -7,13 +7,14 @@ these agree, so do the results: the values before solve the equations after, and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from combdiff.budget import Budget
 from combdiff.terms.terms import Lam, Let, Loop, Term, Tuple, Var, let
 from combdiff.terms.traversal import is_tensor
+from combdiff.terms.types import Interval
 
 Pair = tuple[Term, Term]
 """A value before and after."""
@@ -26,6 +27,7 @@ class Check(Protocol):
     """Compares terms within a budget of its own."""
 
     budget: Budget
+    intervals: Sequence[Interval]
 
     def same(self, before: Term, after: Term, stage: str, accused: Callable[[], str]) -> bool:
         """Raise CheckError, naming `stage` and what is `accused`, if the values differ; whether there was something

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from combdiff.terms.nodes import Term, Var, fresh
+from combdiff.terms.nodes import Term, Var, end_named, fresh, is_end
 from combdiff.terms.schema import bound_by, children
 from combdiff.terms.types import Type
 
@@ -23,7 +23,9 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """Variables first, then the `rows` of other nodes, (class, fields), the parts of each before it.
+    """Variables first, by name, type, and whether they are ends of intervals, then the `rows` of other nodes.
+
+    A row is (class, fields), the parts of each before it.
 
     `roots` are the places of the terms, variables and rows counted as one table.
 
@@ -35,7 +37,7 @@ class Archive:
     (True, False)
     """
 
-    variables: tuple[tuple[str, Type], ...]
+    variables: tuple[tuple[str, Type, bool], ...]
     rows: tuple[tuple[type[Term], tuple[object, ...]], ...]
     roots: tuple[int, ...]
 
@@ -48,11 +50,12 @@ class Archive:
         nodes = [t for t in parts if not isinstance(t, Var)]
         places = {_key(t): n for n, t in enumerate((*variables, *nodes))}
         rows = [(type(t), tuple(_written(part, places) for part in _fields(t))) for t in nodes]
-        return cls(tuple((v.name, v.kind) for v in variables), tuple(rows), tuple(places[_key(t)] for t in terms))
+        named = tuple((v.name, v.kind, is_end(v)) for v in variables)
+        return cls(named, tuple(rows), tuple(places[_key(t)] for t in terms))
 
     def terms(self) -> tuple[Term, ...]:
         """The terms, in variables of their own."""
-        made: list[Term] = [fresh(name, kind) for name, kind in self.variables]
+        made: list[Term] = [end_named(name) if end else fresh(name, kind) for name, kind, end in self.variables]
         for node, fields in self.rows:
             made.append(node(*(_read(field, made) for field in fields)))
         return tuple(made[n] for n in self.roots)

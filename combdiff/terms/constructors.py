@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import lru_cache
 from math import inf
 
-from combdiff.terms.arithmetic import add, mul, number, opposite, power, split_coefficient
+from combdiff.terms.arithmetic import add, mul, neg, number, opposite, power, split_coefficient
 from combdiff.terms.branches import above_zero, at_least_zero, leaves_them_at
 from combdiff.terms.laws.exponentials import logarithm
 from combdiff.terms.merging import HALF, is_real_number
@@ -35,10 +35,12 @@ from combdiff.terms.nodes import (
     Term,
     Tuple,
     Var,
+    end_named,
     fresh,
+    is_curve,
     terms_of,
 )
-from combdiff.terms.types import Domain, Index, Map, Type, interval_of, is_complex, is_real
+from combdiff.terms.types import Domain, Index, Map, Type, interval_of, is_complex
 
 
 def conj(t: Term) -> Term:
@@ -136,7 +138,7 @@ def total(indices: Sequence[Var], body: Term) -> Term:
     if c != ONE and rest != ONE:
         return mul(c, total(indices, rest))
     if body == ONE and len(indices) == 1 and (known := _measure(indices[0])) is not None:
-        return Const(known)
+        return known
     if body == ONE and len(indices) == 1 and isinstance(indices[0].kind, Index) and indices[0].kind.domain is not None:
         return size(indices[0].kind.domain)
     if isinstance(body, Sum):
@@ -146,15 +148,29 @@ def total(indices: Sequence[Var], body: Term) -> Term:
     return Sum(tuple(indices), body)
 
 
-def _measure(x: Var) -> Fraction | None:
+def _measure(x: Var) -> Term | None:
     """How many values an index has, or the length of the interval of a real variable, where the program says it."""
     if isinstance(x.kind, Index) and x.kind.domain is not None:
         domain = x.kind.domain
-        return Fraction(domain.count) if domain.count is not None and domain.directions == 1 else None
-    interval = interval_of(x.kind)
-    if interval is None or interval.lower is None or interval.upper is None:
-        return None
-    return interval.upper - interval.lower
+        return number(domain.count) if domain.count is not None and domain.directions == 1 else None
+    lower, upper = ends_of(x.kind)
+    return None if lower is None or upper is None else add(upper, neg(lower))
+
+
+def ends_of(kind: Type) -> tuple[Term | None, Term | None]:
+    """The lower and the upper end of the interval of which values of a type are points; None where there is none.
+
+    >>> from combdiff.terms.types import Interval
+    >>> [end.name for end in ends_of(Number(complex=False, interval=Interval("Line", None, None, "a", "b")))]
+    ['a', 'b']
+    """
+    interval = interval_of(kind)
+    if interval is None:
+        return None, None
+    lower, upper = (
+        end_named(end) if isinstance(end, str) else None if end is None else Const(end) for end in interval.ends
+    )
+    return lower, upper
 
 
 @lru_cache(maxsize=4096)
@@ -181,6 +197,8 @@ def indicator(left: Term, right: Term, body: Term) -> Term:
     if isinstance(left, Const) and isinstance(right, Const):
         return body if left.real <= right.real else ZERO
     if any(interval_of(v.kind) is not None for v in left.free | right.free):
+        if left == ends_of(right.type)[0] or right == ends_of(left.type)[1]:
+            return body
         a, b = _bounds(left), _bounds(right)
         if a is not None and b is not None and a[1] <= b[0]:
             return body
@@ -321,12 +339,29 @@ def diff(kind: str, of: Term) -> Term:
     match of:
         case Diff(same, inner) if kind == same and kind in ("adjoint", "inverse"):
             return inner
+        case _ if kind == "adjoint" and (known := _declared_adjoint(of)):
+            return of if known == "self" else _negative(of)
         case _:
             return Diff(kind, of)
 
 
+def _declared_adjoint(of: Term) -> str:
+    """What the adjoint of a linear map is by declaration; that of an inverse follows."""
+    of = of.of if isinstance(of, Diff) and of.kind == "inverse" else of
+    return of.type.adjoint if isinstance(of.type, Map) else ""
+
+
+def _negative(of: Term) -> Lam:
+    """k ↦ −D(k)."""
+    assert isinstance(of.type, Map), "a linear map"
+    (k,) = (fresh("k", kind) for kind in of.type.params)
+    value = App(of, (k,))
+    slots = tuple(fresh("t", kind) for kind in value.type.params) if isinstance(value.type, Map) else ()
+    return Lam((k,), Lam(slots, neg(App(value, slots))) if slots else neg(value))
+
+
 def along(t: Term) -> tuple[Term, int]:
-    """y and n, where t is dⁿy/dxⁿ of a real function of one real number; t and 0 for all else.
+    """y and n, where t is dⁿy/dxⁿ of a function of one real number; t and 0 for all else.
 
     >>> from combdiff.terms.nodes import fresh
     >>> from combdiff.terms.types import REAL
@@ -335,13 +370,9 @@ def along(t: Term) -> tuple[Term, int]:
     (True, True)
     """
     times, of = 0, t
-    while isinstance(of, Diff) and of.kind == "grad" and _is_curve(of.of.type):
+    while isinstance(of, Diff) and of.kind == "grad" and is_curve(of.of.type):
         times, of = times + 1, of.of
     return of, times
-
-
-def _is_curve(kind: Type) -> bool:
-    return isinstance(kind, Map) and len(kind.params) == 1 and is_real(kind.params[0]) and is_real(kind.result)
 
 
 def tuple_of(items: Sequence[Term]) -> Term:

@@ -14,7 +14,7 @@ from itertools import count
 
 from combdiff.errors import UnsupportedError
 from combdiff.terms.numerals import check_digits
-from combdiff.terms.types import COMPLEX, INTEGER, REAL, Domain, Index, Map, Product, Type, is_complex, is_real
+from combdiff.terms.types import COMPLEX, INTEGER, REAL, Domain, Index, Map, Number, Product, Type, is_complex, is_real
 
 _uids = count(1)
 _set = object.__setattr__
@@ -165,6 +165,27 @@ class Var(Term):
 def fresh(name: str, kind: Type) -> Var:
     """A new variable, different from all others."""
     return Var(name, kind, next(_uids))
+
+
+def end_named(name: str) -> Var:
+    """The number of this name that is the end of an interval: one variable, for types know only its name.
+
+    >>> end_named("a") is end_named("a")
+    True
+    """
+    return _ENDS[name] if name in _ENDS else _ENDS.setdefault(name, fresh(name, REAL))
+
+
+def is_end(v: Var) -> bool:
+    """Whether a variable is the end of an interval.
+
+    >>> is_end(end_named("a")), is_end(fresh("a", REAL))
+    (True, False)
+    """
+    return _ENDS.get(v.name) == v
+
+
+_ENDS: dict[str, Var] = {}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -467,7 +488,8 @@ class Reduce(Term):
 class Diff(Term):
     """What a map f is turned into: `grad(f)`, `pullback(f)`, `jvp(f)`, `adjoint(f)`, `inverse(f)`, `root(f)`.
 
-    A derivative is asked for, or that of an unknown map (∇R of Eq. 48). `jvp` and `jacobian` are asked for only, and
+    A derivative is asked for, or that of an unknown map (∇R of Eq. 48). That of an unknown function of one real number
+    is the derivative along it, dψ/dt, be ψ complex or not. `jvp` and `jacobian` are asked for only, and
     of known maps. The gradient maps f's parameters to what has their type; the pullback takes the cotangent of f's
     value as well, the pushforward `jvp` a tangent of each parameter. The adjoint and the inverse of a linear f map its
     values to what has the type of its parameter, and are linear themselves. The root is a value x with f(x) = 0.
@@ -479,12 +501,25 @@ class Diff(Term):
     def __post_init__(self) -> None:
         f = self.of.type
         assert isinstance(f, Map), "only maps have derivatives"
-        self._seal(_transformed(self.kind, f), (self.kind, self.of), self.of.free)
+        # the gradient of a known complex map is that of its real part
+        curve = self.kind == "grad" and is_curve(f) and not isinstance(self.of, Lam | Let)
+        kind = Map(f.params, f.result) if curve else _transformed(self.kind, f)
+        self._seal(kind, (self.kind, self.of), self.of.free)
 
     @property
     def is_derivative(self) -> bool:
         """Whether it is a gradient, a pullback, a pushforward or a Jacobian."""
         return self.kind in ("grad", "pullback", "jvp", "jacobian")
+
+
+def is_curve(kind: Type) -> bool:
+    """Whether it is a function of one real number with numbers for values.
+
+    >>> is_curve(Map((REAL,), COMPLEX)), is_curve(Map((COMPLEX,), COMPLEX))
+    (True, False)
+    """
+    of_one = isinstance(kind, Map) and len(kind.params) == 1 and isinstance(kind.result, Number)
+    return of_one and isinstance(kind, Map) and is_real(kind.params[0])
 
 
 def _transformed(kind: str, f: Map) -> Type:

@@ -11,30 +11,73 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
+from math import isfinite
 from typing import TypeVar
 
-from combdiff.errors import CombDiffError
+from combdiff.errors import ArrayError, CombDiffError
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Real numbers, from `lower` to `upper`, over which an integral runs and a function is defined; None is ∓∞."""
+    """Real numbers, from `lower` to `upper`, over which an integral runs and a function is defined; None is ∓∞.
+
+    An end may be a number of the program, which has the name `lower_name` or `upper_name`.
+    """
 
     name: str
     lower: Fraction | None = None
     upper: Fraction | None = None
+    lower_name: str = ""
+    upper_name: str = ""
 
     @property
     def bounded(self) -> bool:
         """Whether both ends are finite."""
-        return self.lower is not None and self.upper is not None
+        return all(end is not None for end in self.ends)
 
     @property
     def has_end(self) -> bool:
         """Whether one is."""
-        return self.lower is not None or self.upper is not None
+        return any(end is not None for end in self.ends)
+
+    @property
+    def ends(self) -> tuple[Fraction | str | None, Fraction | str | None]:
+        """The lower and the upper end, numbers or names.
+
+        >>> Interval("Line", Fraction(0), upper_name="b").ends
+        (Fraction(0, 1), 'b')
+        """
+        return self.lower_name or self.lower, self.upper_name or self.upper
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The numbers of the program that are its ends."""
+        return tuple(filter(None, (self.lower_name, self.upper_name)))
+
+    def at(self, numbers: Mapping[str, float]) -> Interval:
+        """The interval whose ends are numbers.
+
+        >>> Interval("Line", Fraction(0), upper_name="b").at({"b": 2.0})
+        Interval(name='Line', lower=Fraction(0, 1), upper=Fraction(2, 1), lower_name='', upper_name='')
+
+        Raises:
+            CombDiffError: an end is no finite number, or the upper one is not above the lower one.
+        """
+        if not self.names:
+            return self
+        found = [float(numbers[end]) if isinstance(end, str) else end for end in self.ends]
+        if all(end is None or isfinite(end) for end in found):
+            lower, upper = (None if end is None else Fraction(end) for end in found)
+            if lower is None or upper is None or lower < upper:
+                return Interval(self.name, lower, upper)
+        first, last = (
+            far if end is None else f"{float(end):g}" for end, far in zip(found, ("-inf", "inf"), strict=True)
+        )
+        raise ArrayError(
+            f"{self.name} runs from {first} to {last}", remedy="give finite bounds, the upper one above the lower one"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +352,8 @@ class Map:
     Types that differ in that name alone are equal. A `linear` map is declared to be so: its pullback is its adjoint.
     The entries of a `positive` tensor are declared to be above 0, the eigenvalues of a matrix that is `definite`; these
     are of the type of any other. Of a function on an interval `fixed` says which of its derivatives are given at the
-    ends, 0 being its values, and do not vary there.
+    ends, 0 being its values, and do not vary there. The `adjoint` of a linear map is declared to be "self", the map, or
+    "neg", its negative.
     """
 
     params: tuple[Type, ...]
@@ -320,6 +364,7 @@ class Map:
     positive: bool = field(default=False, compare=False, repr=False)
     definite: bool = field(default=False, compare=False, repr=False)
     fixed: tuple[int, ...] = field(default=(), compare=False, repr=False)
+    adjoint: str = ""
 
     @property
     def is_tensor(self) -> bool:

@@ -195,7 +195,6 @@ def test_derivatives_of_functions_of_one_number_have_primes() -> None:
 
 
 REFUSED = {
-    "complex": ("(y::CF) -> sum(x, abs2(grad(y)(x)))", "real and its imaginary part"),
     "of two variables": ("(u::RO) -> sum((x::R, y::R), grad(u, 1)(x, y)^2)", "one real number"),
     "a second derivative with a jump": (
         LINE + "(y::(Line) -> R) -> sum(x::Line, grad(grad(y))(x / 2)^2)",

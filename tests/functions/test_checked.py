@@ -54,6 +54,45 @@ def test_second_variations_and_tangents_of_a_functional_are_checked(program: str
     assert "finite differences" in {f.what for f in report.findings}
 
 
+OF_SEVERAL_POINTS = [
+    "(f::RF) -> (k::K) -> sum(x::Line, exp(sum(y::Line, k(x, y) * f(y))))",
+    "(k::W) -> sum((x::Line, y::Far), abs2(k(x, y)) * x)",
+    "(k::K, g::F) -> sum((x::Line, y::Line), k(x, y) * g(x) * g(y))",
+    "(k::S) -> sum((x::Line, y::Line), k(x, y) * k(y, x) * exp(x + y))",
+    "(h::(Line, Line, Line) -> R) -> sum((x::Line, y::Line, z::Line), h(x, y, z) * h(y, z, x))",
+]
+KERNELS = """@space K begin type = (Line, Line) -> R end
+@space S begin type = (Line, Line) -> R; symmetries = (((2, 1), :id),) end
+@space W begin type = (Line, Far) -> C end
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("program", OF_SEVERAL_POINTS)
+def test_functions_of_several_points_are_checked(program: str) -> None:
+    report = cd.grad(SPACES + KERNELS + program).check()
+    assert report
+    assert {"finite differences", "emitted NumPy code", "printed text"} <= {f.what for f in report.findings}
+
+
+def test_a_wrong_derivative_by_a_kernel_is_noticed() -> None:
+    d = cd.grad(SPACES + KERNELS + "(k::K) -> sum((x::Line, y::Line), k(x, y)^3 * x)")
+
+    def doubled(t: Term) -> Term:
+        return mul(number(2), t) if isinstance(t, App) else t
+
+    assert d.check()
+    assert not dataclasses.replace(d, term=Traverser(doubled)(d.term)).check()
+
+
+@pytest.mark.slow
+def test_a_rule_that_does_not_see_the_integrand_is_refined() -> None:
+    d = cd.grad(
+        "@domain T begin base = R; lower = 1; upper = 4 end\n(z::(T) -> R) -> sum(x::T, cos(8 * grad(grad(z))(x)))"
+    )
+    assert d.check()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_functions_that_a_logarithm_takes_are_positive(seed: int) -> None:

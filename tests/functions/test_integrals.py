@@ -259,7 +259,7 @@ WRONG_DOMAINS = {
     "bounds that are exchanged": ("base = R; lower = 1; upper = 0", "runs from 1 to 0"),
     "a period": ("base = R; periodic = true", "holds real numbers, and is set periodic"),
     "an infinite bound on the wrong side": ("base = R; lower = inf", "has the bound lower = inf"),
-    "a word": ("base = R; upper = a", "expected a number"),
+    "a word": ("base = R; upper = high", "no real parameter"),
     "a bound beyond all numbers": ("base = R; upper = 1e999999999", "has the bound upper = 1e999999999"),
     "a bound of too many digits": ("base = R; upper = " + "9" * 5000, "has the bound upper = 9999"),
     "a fraction of integers": ("lower = 0.5; upper = 4", "has the bound lower = 0.5"),

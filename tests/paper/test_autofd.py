@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.polynomial import Polynomial
@@ -117,3 +119,42 @@ def test_appendix_d_compositions_are_as_long_as_they_are_deep(depth: int) -> Non
         expected, at = expected * np.cos(at), np.sin(at)
     assert d.compile()(0.7) == pytest.approx(expected, rel=1e-12)
     assert len(str(d)) <= 100 + 60 * depth
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_autofd_itself_has_the_same_derivatives() -> None:
+    """Fig. 1 and a chain of Appendix D by AutoFD 0.0.9, in the same run; `pip install autofd jax==0.5.3 absl-py`."""
+    autofd, jaxtyping = pytest.importorskip("autofd"), pytest.importorskip("jaxtyping")
+    jax = pytest.importorskip("jax")
+    function, operators, jnp = autofd.function, autofd.operators, jax.numpy
+    jax.config.update("jax_enable_x64", True)
+    scalar = jaxtyping.Float64[jaxtyping.Array, ""]
+    curve, x = Polynomial([0.3, 0.9, -0.4, 0.1]), np.linspace(0.01, 0.99, 1000)
+
+    def typed(f: Any, count: int = 1) -> Any:
+        f.__annotations__ = dict.fromkeys("xy"[:count], scalar) | {"return": scalar}
+        return function(f)
+
+    y = typed(lambda x: 0.3 + 0.9 * x - 0.4 * x**2 + 0.1 * x**3)
+    speed = typed(lambda x, y: jnp.sqrt((1 + y**2) / x), 2)
+    step = typed(lambda x: jnp.exp(-x) + jnp.tanh(x))
+
+    def descent(f: Any) -> Any:
+        slope = operators.nabla(f, method=jax.jacfwd)
+        return operators.integrate(operators.compose(speed, f, slope, share_inputs=True))
+
+    def chain(f: Any) -> Any:
+        for _ in range(3):
+            f = operators.compose(step, f)
+        return operators.integrate(f)
+
+    lines = [f"h{n} = (x::Line) -> exp(-h{n - 1}(x)) + tanh(h{n - 1}(x))" for n in range(1, 4)]
+    definitions = "\n".join(["h0 = (x::Line) -> y(x)", *lines, "sum(x::Line, h3(x))"])
+    programs = {
+        "sum(x::Line, sqrt((1 + grad(y)(x)^2) / y(x)))": descent,
+        f"begin\n{definitions}\nend": chain,
+    }
+    for body, functional in programs.items():
+        theirs = np.asarray(jax.vmap(jax.grad(functional)(y))(x))
+        ours = cd.grad(f"{LINE}{CLAMPED}(y::V) -> {body}").compile()(Line=(x, 0 * x), y=curve)
+        assert np.abs(ours - theirs).max() <= 1e-13 * np.abs(theirs).max()

@@ -21,7 +21,6 @@ from combdiff.terms.terms import (
     ONE,
     ZERO,
     App,
-    Const,
     Delta,
     Diff,
     Lam,
@@ -35,7 +34,9 @@ from combdiff.terms.terms import (
     along,
     apply,
     diff,
+    ends_of,
     fresh,
+    is_curve,
     let,
     mul,
     neg,
@@ -47,7 +48,7 @@ from combdiff.terms.terms import (
     tuple_of,
 )
 from combdiff.terms.traversal import jumps_along
-from combdiff.terms.types import Map, Number, interval_of, is_real
+from combdiff.terms.types import Map, is_complex
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +134,8 @@ def _varied(y: Var, parts: Sequence[Term], named: Term) -> Term:
     peaks = [n + 1 for n, each in enumerate(split) if each.peaks]
     count = max([1, len(k) - 1, *peaks])
     ends = [
-        [add(_height(split, end, j), mul(number(sign), _natural(k, j, Const(end)))) for j in range(count)]
-        for sign, end in zip((-1, 1), _ends(x), strict=True)
+        [add(_height(split, end, j), mul(number(sign), _natural(k, j, end))) for j in range(count)]
+        for sign, end in zip((-1, 1), ends_of(x.kind), strict=True)
         if end is not None
     ]
     free = [[e for j, e in enumerate(found) if j not in y.kind.fixed] for found in ends]
@@ -143,7 +144,7 @@ def _varied(y: Var, parts: Sequence[Term], named: Term) -> Term:
     return Tuple((bulk, *(found[0] if len(found) == 1 else Tuple(tuple(found)) for found in free if found)))
 
 
-def _natural(k: Sequence[Lam], j: int, end: Const) -> Term:
+def _natural(k: Sequence[Lam], j: int, end: Term) -> Term:
     """The coefficient of the j-th derivative of the variation at the upper end: k_{j+1} − k_{j+2}′ + …"""
     return add(*(_signed(m - 1 - j, apply(_along(k[m], m - 1 - j), end)) for m in range(j + 1, len(k))))
 
@@ -152,7 +153,9 @@ def _along(k: Lam, times: int) -> Lam:
     """The derivative of a function of a real number, so many times; a marker of it, which is still to be taken."""
     for _ in range(times):
         (x,) = (fresh(p.name, p.kind) for p in k.params)
-        k = Lam((x,), App(diff("grad", k), (x,)))
+        # the gradient of a complex function is that of its real part, its tangent the derivative along its argument
+        holds_complex = is_complex(k.type) or any(is_curve(v.kind) and is_complex(v.kind) for v in k.free)
+        k = Lam((x,), App(diff("jvp", k), (x, ONE)) if holds_complex else App(diff("grad", k), (x,)))
     return k
 
 
@@ -165,14 +168,14 @@ class _Cotangent:
     """A cotangent as a function of x: what is `smooth`, and the heights of what is a δ at an end."""
 
     smooth: list[Term]
-    peaks: list[tuple[Fraction, Term]]
+    peaks: list[tuple[Term, Term]]
 
     @classmethod
     def of(cls, e: Term, x: Var, order: int) -> _Cotangent:
         found = cls([], [])
         for term in terms_of(e):
             peak = _peak(term, x)
-            if peak is not None and peak[0] in _ends(x):
+            if peak is not None and peak[0] in ends_of(x.kind):
                 found.peaks.append(peak)
             elif order and any(isinstance(u, Delta) and x in u.left.free | u.right.free for u in subterms(term)):
                 raise UnsupportedError(
@@ -184,48 +187,40 @@ class _Cotangent:
         return found
 
 
-def _height(parts: Sequence[_Cotangent], end: Fraction, order: int) -> Term:
+def _height(parts: Sequence[_Cotangent], end: Term, order: int) -> Term:
     """The height of what is a δ at an end, in the cotangent of that derivative of y."""
     if order >= len(parts):
         return ZERO
     return add(*(height for place, height in parts[order].peaks if place == end))
 
 
-def _peak(term: Term, x: Var) -> tuple[Fraction, Term] | None:
+def _peak(term: Term, x: Var) -> tuple[Term, Term] | None:
     """Where a δ of x is, and its height: of δ(a x, c, e), which may have factors."""
     factors = term.factors if isinstance(term, Mul) else (term,)
     for factor in factors:
         if isinstance(factor, Delta) and (place := _place(factor, x)) is not None:
             others = [f for f in factors if f is not factor]
-            return place, substitute(mul(*others, factor.body), {x: Const(place)})
+            return place, substitute(mul(*others, factor.body), {x: place})
     return None
 
 
-def _place(d: Delta, x: Var) -> Fraction | None:
-    """The number that x is where δ(x, c, ·) or δ(−x, c, ·) is not 0."""
-    slope, rest = Fraction(0), Fraction(0)
-    for side, sign in ((d.left, 1), (d.right, -1)):
-        for t in terms_of(side):
-            coefficient, of = split_coefficient(t)
-            if of not in (x, ONE) or coefficient.imag:
-                return None
-            if of is x:
-                slope += sign * coefficient.real
-            else:
-                rest += sign * coefficient.real
-    return -rest / slope if abs(slope) == 1 else None
-
-
-def _ends(x: Var) -> tuple[Fraction | None, Fraction | None]:
-    interval = interval_of(x.kind)
-    return (None, None) if interval is None else (interval.lower, interval.upper)
+def _place(d: Delta, x: Var) -> Term | None:
+    """What x is where δ(x, c, ·) or δ(−x, c, ·) is not 0."""
+    slope, rest = Fraction(0), []
+    for t in terms_of(add(d.left, neg(d.right))):
+        coefficient, of = split_coefficient(t)
+        if coefficient.imag or (of is not x and x in of.free):
+            return None
+        if of is x:
+            slope += coefficient.real
+        else:
+            rest.append(t)
+    return mul(number(-int(slope)), add(*rest)) if abs(slope) == 1 else None
 
 
 def _is_function(y: Var) -> bool:
     """Whether it is a function of a real number with numbers for values."""
-    kind = y.kind
-    of_one = isinstance(kind, Map) and isinstance(kind.result, Number) and len(kind.params) == 1
-    return of_one and isinstance(kind, Map) and is_real(kind.params[0])
+    return is_curve(y.kind)
 
 
 def _jet(y: Var, body: Term) -> list[Var]:
@@ -250,7 +245,7 @@ def _has_value_at_an_end(y: Var, body: Term) -> bool:
     if not _is_function(y):
         return False
     assert isinstance(y.kind, Map), "a function"
-    ends = [Const(e) for e in _ends(fresh("x", y.kind.params[0])) if e is not None]
+    ends = [e for e in ends_of(y.kind.params[0]) if e is not None]
     return any(isinstance(u, App) and u.function is y and add(u.args[0]) in ends for u in subterms(body))
 
 

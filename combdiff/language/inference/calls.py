@@ -108,6 +108,7 @@ def _applied(el: Elaborator, f: Term, args: Sequence[Argument], scope: Scope, sp
     hidden = name if name in FUNCTIONS and declared else None
     _count(name, len(kind.params), "index" if kind.is_array else "argument", args, span, declared, hidden)
     points = el.points.get(f, len(kind.params))
+    f = operators.along_its_argument(f)
     values = [el.checked(arg, param, scope) for arg, param in zip(args[:points], kind.params[:points], strict=True)]
     for arg, param in zip(args[points:], kind.params[points:], strict=True):
         # the cotangent of a value that is real, be it because all else cancels, may be that of a complex one

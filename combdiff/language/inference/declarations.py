@@ -14,7 +14,16 @@ from combdiff.errors import LanguageError, Span
 from combdiff.language.habits import remedy_of_type
 from combdiff.language.inference.domains import VALUES, Ranges
 from combdiff.language.inference.symmetries import check_group, join, symmetry_of
-from combdiff.language.parsing.syntax import DomainClause, MapType, Size, Space, SymmetryClause, TypeExpr, TypeName
+from combdiff.language.parsing.syntax import (
+    DomainClause,
+    MapType,
+    Param,
+    Size,
+    Space,
+    SymmetryClause,
+    TypeExpr,
+    TypeName,
+)
 from combdiff.language.vocabulary import counted, did_you_mean
 from combdiff.terms.numerals import read_number
 from combdiff.terms.types import (
@@ -112,6 +121,13 @@ class Kinds:
                 span=space.kind.params[0].span,
                 remedy="a linear map takes a number, a tensor or a function: type = (RV) -> RV",
             )
+        if space.adjoint and not _are_alike(kind.params[0], kind.result):
+            raise LanguageError(
+                f"the adjoint of {space.name} is {_ADJOINTS[space.adjoint]}, and its values have another type than its "
+                "argument",
+                span=space.span,
+                remedy="give both one type: type = (CV) -> CV",
+            )
         if symmetries and isinstance(kind.result, Index):
             raise LanguageError(
                 f"the entries of {space.name} are indices, and symmetries are declared of numbers",
@@ -203,8 +219,17 @@ class Kinds:
         symmetries = self.symmetries[space.name]
         for symmetry, clause in zip(symmetries, space.symmetries, strict=True):
             join(symmetry, plain, self.ranges, owner.span if clause.span == _NOWHERE else clause.span)
-        declared = space.linear, space.positive, space.definite, space.fixed
+        declared = space.linear, space.positive, space.definite, space.fixed, space.adjoint
+        if space.adjoint:
+            self._join_sides(plain.params[0], plain.result, owner.span)
         return Map(plain.params, plain.result, symmetries, space.name, *declared)
+
+    def _join_sides(self, argument: Type, value: Type, span: Span) -> None:
+        """A map whose adjoint is the map has one range for a slot of its argument, and of its value."""
+        if isinstance(argument, Map) and isinstance(value, Map):
+            for a, b in zip(argument.params, value.params, strict=True):
+                if isinstance(a, Index) and isinstance(b, Index) and a.domain is not None and b.domain is not None:
+                    self.ranges.unite(b.domain, a.domain, span)
 
     def _map(self, kind: MapType, owner: _Owner) -> Map:
         params = []
@@ -237,6 +262,21 @@ class Kinds:
 
 
 _DECLARE = "declare it: `@space {} begin type = (N,) -> R end`"
+
+
+_ADJOINTS = {"self": "the map itself", "neg": "its negative"}
+
+
+def _are_alike(a: Type, b: Type) -> bool:
+    """Whether two types are the same, whatever indices range over."""
+    match a, b:
+        case Index(), Index():
+            return True
+        case Map(), Map():
+            pairs = zip((*a.params, a.result), (*b.params, b.result), strict=False)
+            return len(a.params) == len(b.params) and all(_are_alike(x, y) for x, y in pairs)
+        case _:
+            return a == b
 
 
 def _sizes(kind: TypeName) -> tuple[Size, ...]:
@@ -289,15 +329,46 @@ def _interval(clause: DomainClause) -> Interval:
         if name not in ("base", "lower", "upper"):
             raise refuse(f"holds real numbers, and is set {name}", name, "keep base, lower and upper")
     bounds: dict[str, Fraction | None] = {}
+    names = {name: settings[name] for name in ("lower", "upper") if _is_name(settings.get(name, ""))}
     for name, open_end in (("lower", "-inf"), ("upper", "inf")):
         text = settings.get(name, open_end)
-        bounds[name] = None if text == open_end else _bound(text)
-        if bounds[name] is None and text != open_end:
+        bounds[name] = None if text == open_end or name in names else _bound(text)
+        if bounds[name] is None and text != open_end and name not in names:
             raise refuse(f"has the bound {name} = {text[:20]}", name, f"write a number, or {open_end}")
     lower, upper = bounds["lower"], bounds["upper"]
-    if lower is not None and upper is not None and lower >= upper:
-        raise refuse(f"runs from {lower} to {upper}", "upper", "give an `upper` that is above `lower`")
-    return Interval(clause.name, lower, upper)
+    found = Interval(clause.name, lower, upper, names.get("lower", ""), names.get("upper", ""))
+    if found.bounded and (
+        found.ends[0] == found.ends[1] or (lower is not None and upper is not None and lower > upper)
+    ):
+        raise refuse(f"runs from {found.ends[0]} to {found.ends[1]}", "upper", "give an `upper` that is above `lower`")
+    return found
+
+
+def _is_name(text: str) -> bool:
+    """Whether the text of a bound is the name of a number of the program."""
+    return text.isidentifier() and text != "inf"
+
+
+def bounds_of(declarations: Sequence[Space | DomainClause], leading: Sequence[Param]) -> frozenset[str]:
+    """The names of leading parameters that are ends of intervals.
+
+    >>> clause = DomainClause("Line", (("base", "R"), ("lower", "0"), ("upper", "b")), Span(1, 1))
+    >>> list(bounds_of([clause], [Param("b", TypeName("R", Span(1, 9)), Span(1, 9))]))
+    ['b']
+    """
+    numbers = {p.name for p in leading if isinstance(p.kind, TypeName) and p.kind.text == "R"}
+    found: set[str] = set()
+    for clause in declarations:
+        if not isinstance(clause, DomainClause) or not _is_real(clause):
+            continue
+        settings, refuse = dict(clause.settings), _refusal(clause)
+        for name in ("lower", "upper"):
+            text = settings.get(name, "")
+            if _is_name(text) and text not in numbers:
+                problem = f"has the bound {name} = {text}, which is no real parameter of the program"
+                raise refuse(problem, name, f"write a number, or make it one: ({text}::R) -> …")
+            found |= {text} if _is_name(text) else set()
+    return frozenset(found)
 
 
 def _bound(text: str) -> Fraction | None:

@@ -18,7 +18,7 @@ from combdiff.language.inference.constructs.hermitian import check_hermitian
 from combdiff.language.inference.constructs.loops import with_last_apart
 from combdiff.language.inference.constructs.reductions import check_ranges
 from combdiff.language.inference.constructs.sharing import without_calls
-from combdiff.language.inference.declarations import Kinds
+from combdiff.language.inference.declarations import Kinds, bounds_of
 from combdiff.language.inference.domains import Ranges
 from combdiff.language.inference.fit import fit
 from combdiff.language.inference.lattice import check_points
@@ -90,6 +90,11 @@ def infer(module: Module, *, keep: Collection[str] = ()) -> Term:
         raise
 
 
+def _leading(e: Expr) -> list[Param]:
+    """The parameters of a program."""
+    return [*e.params, *_leading(e.body)] if isinstance(e, Lambda) else []
+
+
 @dataclass(slots=True, eq=False)
 class Unfinished:
     """What the definitions of a block have left behind: bindings of its `Let`, functions that may never be called."""
@@ -109,6 +114,9 @@ class Elaborator:
         self.relations = conditions.relations()
         self.keep = keep
         self._body = module.body
+        leading = _leading(module.body)
+        ends = bounds_of(module.declarations, leading)
+        self._ends = [p for p in leading if p.name in ends]
         self._depth = 0
         self.places: dict[Var, Span] = {}
         self.functions: dict[Var, Function] = {}  # what the variables mean that stand for functions of numbers
@@ -340,6 +348,8 @@ class Elaborator:
         if self.kinds.is_index(p.kind):
             return terms.fresh(p.name, self.kinds.index(p.kind, f"index {p.name}", p.span))
         assert p.kind is not None, "an unannotated parameter is an index"
+        if any(p is end for end in self._ends):
+            return terms.end_named(p.name)
         return terms.fresh(p.name, self.kinds.read(p.kind, p.name, p.span))
 
     def check_single(self, p: Param) -> None:

@@ -19,8 +19,8 @@ from combdiff.language.inference.scope import Ready, Scope
 from combdiff.language.parsing.syntax import Expr
 from combdiff.language.vocabulary import LINEAR, counted, in_words
 from combdiff.terms import terms
-from combdiff.terms.terms import Const, Lam, Let, Loop, Term
-from combdiff.terms.types import Index, Map, Number, Product, Type
+from combdiff.terms.terms import ONE, Const, Diff, Lam, Let, Loop, Term, is_curve
+from combdiff.terms.types import Index, Map, Number, Product, Type, is_complex
 
 if TYPE_CHECKING:
     from combdiff.language.inference.infer import Elaborator
@@ -37,7 +37,7 @@ _EXAMPLES = {
 
 def of_map(el: Elaborator, kind: str, arg: Expr | Ready, scope: Scope, which: Expr | Ready | None = None) -> Term:
     """`kind(arg)`, the argument being a map of the sort that `kind` takes; `which` of several derivatives is meant."""
-    f = el.expr(arg, scope)
+    f = along_its_argument(el.expr(arg, scope))
     if not isinstance(f.type, Map):
         raise LanguageError(
             f"{kind} takes a map, found {in_words(f.type)}", span=arg.span, remedy=f"write {_EXAMPLES[kind]}"
@@ -60,6 +60,20 @@ def of_map(el: Elaborator, kind: str, arg: Expr | Ready, scope: Scope, which: Ex
     if kind == "pullback":
         el.points[result] = len(f.type.params)
     return result
+
+
+def along_its_argument(f: Term) -> Term:
+    """The derivative dψ/dt of a known complex function of a real number, where it is applied or differentiated again.
+
+    Where it is the result of a program, the gradient of a complex objective is asked for, that of its real part.
+    """
+    match f:
+        case Diff("grad", Lam() | Let() as of) if is_curve(of.type) and is_complex(of.type):
+            assert isinstance(of.type, Map), "a function"
+            t = terms.fresh("t", of.type.params[0])
+            return Lam((t,), terms.apply(terms.diff("jvp", of), t, ONE))
+        case _:
+            return f
 
 
 def _written_out(f: Term) -> Term:

@@ -86,7 +86,7 @@ def space(name: str, settings: Sequence[Setting], span: Span) -> Space:
     >>> space("V", [Setting("type", Arrow((N,), C, Span(1, 7)), Span(1, 1))], Span(1, 1)).kind.result.text
     'C'
     """
-    known = ("type", "symmetries", "linear", "positive", "definite", "fixed")
+    known = ("type", "symmetries", "linear", "positive", "definite", "fixed", "adjoint")
     given = _by_name(settings, known, f"the space {name}")
     kind = to_type(given["type"].value) if "type" in given else None
     if not isinstance(kind, MapType):
@@ -112,7 +112,24 @@ def space(name: str, settings: Sequence[Setting], span: Span) -> Space:
         )
     fixed = _fixed(given["fixed"], name, kind) if "fixed" in given else ()
     definite = "definite" in given and _word(given["definite"]) == "true"
-    return Space(name, kind, clauses, span, linear, positive, definite, fixed)
+    adjoint = _adjoint(given["adjoint"], name, linear) if "adjoint" in given else ""
+    return Space(name, kind, clauses, span, linear, positive, definite, fixed, adjoint)
+
+
+def _adjoint(setting: Setting, name: str, linear: bool) -> str:
+    """What the adjoint of a linear map is: itself, or its negative."""
+    if not linear:
+        raise LanguageError(
+            f"the space {name} has an adjoint, and is not linear", span=setting.span, remedy="add linear = true"
+        )
+    match setting.value:
+        case Scalar((":self" | ":neg") as text):
+            return text[1:]
+    raise LanguageError(
+        "expected :self or :neg for the setting 'adjoint'",
+        span=setting.value.span,
+        remedy="write adjoint = :self where H† is H, adjoint = :neg where D† is −D",
+    )
 
 
 def _fixed(setting: Setting, name: str, kind: MapType) -> tuple[int, ...]:
@@ -203,6 +220,8 @@ def _word(setting: Setting) -> str:
             return ", ".join("I" for _ in items)
         case (("lower" | "upper"), Scalar(text)) if re.fullmatch(r"[-−]?(\.?[0-9][0-9.eE+-]*|inf)", text):
             return text.replace("−", "-")
+        case (("lower" | "upper"), Scalar(text)) if text.isidentifier() and text not in ("true", "false"):
+            return text
         case switch, Scalar(("true" | "false") as text) if switch in _SWITCHES:
             return text
     wanted, example = {

@@ -258,7 +258,8 @@ class Space:
     """`@space T begin type = …; symmetries = … end`, with `linear = true` for a map.
 
     A tensor may have `positive = true`, and a matrix `definite = true`. `fixed` are the derivatives of a function that
-    are given at the ends of its interval, its values being the 0th.
+    are given at the ends of its interval, its values being the 0th. The `adjoint` of a linear map may be the map
+    itself, "self", or its negative, "neg".
     """
 
     name: str
@@ -269,6 +270,7 @@ class Space:
     positive: bool = False
     definite: bool = False
     fixed: tuple[int, ...] = ()
+    adjoint: str = ""
 
 
 @dataclass(frozen=True, slots=True)

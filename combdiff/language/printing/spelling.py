@@ -87,7 +87,15 @@ class Spelling:
         """What types have in common that are written alike, whatever the spaces in them are called."""
         match kind:
             case Map(params, result):
-                told = (kind.space, kind.symmetries, kind.linear, kind.positive, kind.definite, kind.fixed)
+                told = (
+                    kind.space,
+                    kind.symmetries,
+                    kind.linear,
+                    kind.positive,
+                    kind.definite,
+                    kind.fixed,
+                    kind.adjoint,
+                )
                 return *told, *map(self._signature, (*params, result))
             case Product(items):
                 return tuple(map(self._signature, items))
@@ -156,6 +164,7 @@ class Spelling:
             lines = [f"@space {name} begin", f"  type = {self._inline(kind)}", *["  linear = true"] * kind.linear]
             lines += ["  positive = true"] * kind.positive + ["  definite = true"] * kind.definite
             lines += [f"  fixed = {_fixed(kind)}"] if kind.fixed else []
+            lines += [f"  adjoint = :{kind.adjoint}"] if kind.adjoint else []
             if kind.symmetries:
                 clauses = ", ".join(map(str, kind.symmetries))
                 lines.append(f"  symmetries = ({clauses}{',' if len(kind.symmetries) == 1 else ''})")
@@ -189,8 +198,11 @@ def _settings(domain: Domain) -> str:
 
 
 def _ends(interval: Interval) -> str:
-    bounds = ("lower", interval.lower), ("upper", interval.upper)
-    return "".join(f"; {name} = {_decimal(bound)}" for name, bound in bounds if bound is not None)
+    found = ""
+    for name, bound in zip(("lower", "upper"), interval.ends, strict=True):
+        if bound is not None:
+            found += f"; {name} = {bound if isinstance(bound, str) else _decimal(bound)}"
+    return found
 
 
 def _fixed(kind: Map) -> str:
