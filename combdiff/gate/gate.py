@@ -49,6 +49,9 @@ _SPARED = 10
 _SMALL = _NUDGE / TOLERANCE
 """Smaller values count as this: they may be the rounding of terms of the size of what is drawn, as in |a| + a."""
 
+MANNERS = ((False, 1.0), (True, 1.0), (False, 1 / 16))
+"""Numbers are drawn of any sign, then positive ones, for roots and logarithms, then small ones, for exponentials."""
+
 DRAWS = 6
 """Floating-point numbers are drawn so often where a term holds a condition of numbers, which hides half of them."""
 
@@ -82,6 +85,7 @@ class Sample:
     numbers: Arithmetic
     seed: int = 0
     positive: bool = False
+    scale: float = 1.0
     rng: np.random.Generator | None = None
     values: dict[Term, object] = field(default_factory=dict)
     ask: Callable[[], None] = lambda: None
@@ -114,6 +118,8 @@ class Sample:
                 self.values[v] = np.abs(self.values[v])  # type: ignore[call-overload]  # a real number or array
             if self.prepared.roots and not isinstance(self.numbers, Exact):
                 self.values[v] = definite(kind, self.values[v])
+            if known and self.scale != 1 and not is_discrete(kind):
+                self.values[v] = self.scale * np.asarray(self.values[v])
         return self.values[v]
 
     @property
@@ -135,7 +141,7 @@ class Sample:
             return off if array.ndim else off.item()
 
         values = {v: value if isinstance(v.type, Index) else moved(value) for v, value in self.values.items()}
-        sample = Sample(self.sizes, self.numbers, self.seed, self.positive, self.rng, values, self.ask)
+        sample = Sample(self.sizes, self.numbers, self.seed, self.positive, self.scale, self.rng, values, self.ask)
         sample.kinds, sample.prepared, sample.places, sample.off = self.kinds, self.prepared, self.places, rng
         return sample
 
@@ -221,7 +227,7 @@ class Gate:
     seed: int = 0
     few: bool = False
     prepared: Prepared = field(default_factory=Prepared)
-    samples: dict[tuple[type[Arithmetic], bool, bool, int], Sample] = field(default_factory=dict)
+    samples: dict[tuple[type[Arithmetic], bool, tuple[bool, float], int], Sample] = field(default_factory=dict)
     budget: Budget = field(default_factory=Budget)
 
     def same(self, before: Term, after: Term, stage: str, accused: Callable[[], str] = lambda: "") -> bool:
@@ -315,9 +321,9 @@ class Gate:
         finite = noise = False
         for second in (False, True):
             result = self._exact(before, after, second)
-            for positive in (False, True):
+            for manner in MANNERS:
                 if result is None or not (result.finite or result.difference):
-                    result = self._floating(before, after, second, doubtful, positive)
+                    result = self._floating(before, after, second, doubtful, manner)
             assert result is not None, "floating-point numbers always decide"
             if result.difference:
                 return result
@@ -342,12 +348,14 @@ class Gate:
         decides = is_transparent(before) and is_transparent(after)
         return Comparison(f"{differing} entries differ in exact arithmetic") if decides else None
 
-    def _floating(self, before: Term, after: Term, second: bool, doubtful: bool, positive: bool = False) -> Comparison:
+    def _floating(
+        self, before: Term, after: Term, second: bool, doubtful: bool, manner: tuple[bool, float]
+    ) -> Comparison:
         import numpy as np
 
         finite = noise = False
         for draw in range(DRAWS if doubtful or has_sides(before) or has_sides(after) else 1):
-            sample = self._sample(second, Floating(), positive, draw)
+            sample = self._sample(second, Floating(), manner, draw)
             results = list(self._both(sample, before, after))
             difference = next((d for a, b in results if (d := _distance(a, b, _SMALL if doubtful else 1.0))), "")
             if difference and _is_rounding(sample, (before, after), results):
@@ -369,13 +377,16 @@ class Gate:
                 self.samples.clear()
             sizes.update(new)
 
-    def _sample(self, second: bool, numbers: Arithmetic | None = None, positive: bool = False, draw: int = 0) -> Sample:
+    def _sample(
+        self, second: bool, numbers: Arithmetic | None = None, manner: tuple[bool, float] = MANNERS[0], draw: int = 0
+    ) -> Sample:
         numbers = numbers or Exact()
-        key = (type(numbers), second, positive, draw)
+        key = (type(numbers), second, manner, draw)
         sample = self.samples.get(key)
         if sample is None:
             seed = self.seed + draw + DRAWS * second
-            sample = Sample(self.sizes[second], numbers, seed, positive, prepared=self.prepared, ask=self.budget.check)
+            sizes = self.sizes[second]
+            sample = Sample(sizes, numbers, seed, *manner, prepared=self.prepared, ask=self.budget.check)
             self.samples[key] = sample
         return sample
 
