@@ -50,6 +50,13 @@ def belongs(var: Var, written: str, sizes: Mapping[Domain, str]) -> str:
     return rf"{written} \in \mathbb{{{'C' if is_complex(var.kind) else 'R'}}}^{{{extent}}}" if extent else ""
 
 
+def extent_text(var: Var, written: str, sizes: Mapping[Domain, str]) -> str:
+    """x ∈ ℝ^(n×m) for a tensor all of whose sizes have names, else nothing."""
+    found = sizes_of_tensor(var, sizes)
+    extent = f"({'×'.join(found)})" if len(found) > 1 else "".join(found)
+    return f"{written} ∈ {'ℂ' if is_complex(var.kind) else 'ℝ'}^{extent}" if found else ""
+
+
 def sizes_of_tensor(var: Var, sizes: Mapping[Domain, str]) -> Sequence[str]:
     """The names of the sizes of a tensor, if all have names."""
     slots = _slots(var)

@@ -29,6 +29,7 @@ from combdiff.notation.matrix.expr import (
     Product,
     Reciprocal,
     Scale,
+    Size,
     Sum,
     Tensor,
     Trace,
@@ -152,7 +153,7 @@ def _transposed_within(expr: MatrixExpr) -> MatrixExpr | None:
             return Adjoint(of)
         case OfMatrix(name, of) if name in MATRICES:
             return OfMatrix(name, transposed(of)) if name in TURNING else None
-        case Identity() | Number() | Diag() | Norm() | OfMatrix() | Trace():
+        case Identity() | Number() | Size() | Diag() | Norm() | OfMatrix() | Trace():
             return expr
         case Leaf(var) if isinstance(var.kind, Map) and SYMMETRIC in var.kind.symmetries:
             return expr
@@ -213,7 +214,7 @@ def is_number(expr: MatrixExpr) -> bool:
     match expr:
         case OfMatrix(name, _) if name in MATRICES:
             return False
-        case Number() | Pi() | Norm() | OfMatrix() | Trace() | Reciprocal():
+        case Number() | Pi() | Size() | Norm() | OfMatrix() | Trace() | Reciprocal():
             return True
         case Leaf(var) | Named(var):
             return not isinstance(var.kind, Map)
