@@ -438,11 +438,19 @@ def _is_rounding(sample: Sample, terms: tuple[Term, Term], results: Sequence[tup
         # no number at all, as of a singular matrix, is as unsure as can be; what was changed may become such only where
         # there was rounding and nothing else, as in the sign of what is always zero
         unsure = np.maximum(np.nan_to_num(first, nan=np.inf), np.nan_to_num(second, nan=0.0, posinf=0.0))
-        noise = ~np.isfinite(b) & (first > np.abs(a) / _SPARED)
+        noise = ~np.isfinite(b) & ((first > np.abs(a) / _SPARED) | _regained(a, [outputs[n] for outputs in moved[1]]))
         held = np.isfinite(a) & ~noise
         if not (np.abs(a - b)[held] <= _SPARED * unsure[held]).all():
             return False
     return True
+
+
+def _regained(value: Array, runs: Sequence[Array]) -> Array:
+    """Where a value that is lost is there again with numbers a little off, as that of the root of a singular matrix."""
+    import numpy as np
+
+    scale = TOLERANCE * np.max(np.abs(value), initial=0, where=np.isfinite(value))
+    return np.asarray(np.any([np.isfinite(run) & (np.abs(run - value) <= scale) for run in runs], axis=0))
 
 
 def _differing(a: Array, b: Array) -> int:

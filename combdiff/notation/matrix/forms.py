@@ -16,10 +16,11 @@ from combdiff.notation.extents import size_names
 from combdiff.notation.latex_names import latex_name
 from combdiff.notation.matrix.check import confirmed
 from combdiff.notation.matrix.drafting import Drafting
-from combdiff.notation.matrix.expr import Adjoint, Leaf, MatrixExpr, Number, Power, Transpose
+from combdiff.notation.matrix.expr import Adjoint, Leaf, MatrixExpr, Number, OfMatrix, Power, Transpose
 from combdiff.notation.matrix.network import NoMatrixFormError
 from combdiff.notation.matrix.parts import parts, rebuilt
 from combdiff.notation.matrix.reading import readable
+from combdiff.terms.nodes import TURNING
 from combdiff.terms.terms import Lam, Let, Loop, Sum, Term, Tuple, Var, subterms
 from combdiff.terms.types import HERMITIAN, SYMMETRIC, Domain, Map, Symmetry
 from combdiff.terms.types import Number as NumberType
@@ -99,12 +100,25 @@ def _without_turns(expr: MatrixExpr, known: Mapping[Var, Sequence[Symmetry]]) ->
         return expr
     expr = rebuilt(expr, [_without_turns(part, known) for part in parts(expr)])
     match expr:
-        case Transpose(Leaf(var) | Power(Leaf(var), Number(), False) as of) if SYMMETRIC in known.get(var, ()):
+        case Transpose(of) if SYMMETRIC in _laws(of, known):
             return of
-        case Adjoint(Leaf(var) | Power(Leaf(var), Number(), False) as of) if HERMITIAN in known.get(var, ()):
+        case Adjoint(of) if HERMITIAN in _laws(of, known):
             return of
         case _:
             return expr
+
+
+def _laws(expr: MatrixExpr, known: Mapping[Var, Sequence[Symmetry]]) -> Sequence[Symmetry]:
+    """The laws of a value, which its powers and functions such as roots have, too."""
+    match expr:
+        case Leaf(var):
+            return known.get(var, ())
+        case Power(of, Number(), False):
+            return _laws(of, known)
+        case OfMatrix(name, of) if name in TURNING:
+            return _laws(of, known)
+        case _:
+            return ()
 
 
 def forms_found(*terms: Term) -> dict[Term, MatrixExpr]:

@@ -45,6 +45,7 @@ from combdiff.terms.nodes import MATRICES, TURNING
 from combdiff.terms.terms import MINUS_ONE, ONE, TWO, Const, number
 from combdiff.terms.types import HERMITIAN, SYMMETRIC, Map
 
+LARGEST_POWER = 64
 LONGEST_BLOCK = 2
 """A A A is A³ and A B A B is (A B)²; longer blocks that repeat stay written out."""
 
@@ -265,7 +266,8 @@ def _squared_norm(items: tuple[MatrixExpr, ...]) -> MatrixExpr:
 
 
 def _with_powers(items: tuple[MatrixExpr, ...]) -> MatrixExpr:
-    """The product with equal neighbours gathered."""
+    """The product with equal neighbours gathered, those of powers, too: P² P is P³."""
+    items = tuple(base for item in items for base in _bases(item))
     gathered: list[MatrixExpr] = []
     at = 0
     while at < len(items):
@@ -276,6 +278,15 @@ def _with_powers(items: tuple[MatrixExpr, ...]) -> MatrixExpr:
         gathered.append(block if times == 1 else Power(block, Number(number(times)), entrywise=False))
         at += covered
     return gathered[0] if len(gathered) == 1 else Product(tuple(gathered))
+
+
+def _bases(item: MatrixExpr) -> tuple[MatrixExpr, ...]:
+    """The factors of a whole power, others as they are."""
+    match item:
+        case Power(base, Number(n), False) if n.is_integer and 1 < n.real <= LARGEST_POWER:
+            return (base,) * int(n.real)
+        case _:
+            return (item,)
 
 
 def _repeats(items: tuple[MatrixExpr, ...], at: int, length: int) -> int:
