@@ -172,7 +172,7 @@ class Elaborator:
                 return self._block(e, scope, wanted)
             case Binders(_, span):
                 raise binds_nothing(span)
-            case Comparison() | Junction() | Negation():
+            case Comparison(dotted=False) | Junction() | Negation():
                 raise LanguageError(
                     "a condition is used as a value",
                     span=e.span,

@@ -7,23 +7,28 @@ have behind its own, as in Julia, so that each entry of a vector is beside a row
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from combdiff.errors import LanguageError, Span
 from combdiff.language import habits
+from combdiff.language.inference import conditions
 from combdiff.language.inference.fit import fit
 from combdiff.language.inference.scope import Ready, Scope
 from combdiff.language.parsing.syntax import (
     Apply,
     Arithmetic,
     Caret,
+    Comparison,
     Dotted,
     Each,
     Expr,
+    Junction,
     LeftDivision,
     Name,
+    Negation,
+    Numeral,
     Plus,
     Prime,
     Times,
@@ -59,7 +64,7 @@ class Unit:
 Operand = Term | Row | Unit
 
 
-def arithmetic(el: Elaborator, e: Arithmetic, scope: Scope) -> Term:
+def arithmetic(el: Elaborator, e: Arithmetic | Comparison, scope: Scope) -> Term:
     """The term of an operation on numbers or on whole tensors.
 
     Raises LanguageError where it is a row, or a unit matrix whose size nothing tells.
@@ -90,7 +95,7 @@ def operand(el: Elaborator, e: Expr, scope: Scope) -> Operand:
     match e:
         case Name("I") if scope.find("I") is None and not el.kinds.names_size("I"):
             return Unit(ONE)
-        case Plus() | Times() | Caret() | Prime() | LeftDivision() | Dotted() | Each():
+        case Plus() | Times() | Caret() | Prime() | LeftDivision() | Dotted() | Each() | Comparison(dotted=True):
             return operation(el, e, scope)
         case Apply(Name("transpose"), (arg,), span) if scope.find("transpose") is None:
             return _transposed(el, operand(el, arg, scope), arg.span, scope, span)
@@ -111,7 +116,7 @@ def _transposed(el: Elaborator, of: Operand, place: Span, scope: Scope, span: Sp
     return Row(Lam(own, terms.apply(of, *own)))
 
 
-def operation(el: Elaborator, e: Arithmetic, scope: Scope) -> Operand:
+def operation(el: Elaborator, e: Arithmetic | Comparison, scope: Scope) -> Operand:
     """The value of an operation."""
     match e:
         case Plus(parts):
@@ -127,6 +132,10 @@ def operation(el: Elaborator, e: Arithmetic, scope: Scope) -> Operand:
         case Dotted(sign, left, right):
             sides = [(operand(el, side, scope), side.span) for side in (left, right)]
             return _entrywise(el, lambda entries: _combined(el, sign, entries, e.span), sides)
+        case Comparison():
+            return _chosen(el, e, (Numeral(ONE.real, e.span),), scope, e.span)
+        case Each(Name("where"), (condition, *branches)) if 1 <= len(branches) <= 2:
+            return _chosen(el, condition, branches, scope, e.span)
         case Each(function, args):
             given = [(operand(el, arg, scope), arg.span) for arg in args]
             return _entrywise(el, lambda entries: _called(el, function, entries, scope, e.span), given)
@@ -415,6 +424,53 @@ def _combined(el: Elaborator, sign: str, entries: Sequence[Term], span: Span) ->
             return as_complex_as(entries, terms.mul(a, terms.power(b, MINUS_ONE)))
         case _:
             return as_complex_as((a,) if b != ZERO else (), terms.power(a, b))
+
+
+def _chosen(el: Elaborator, condition: Expr, branches: Sequence[Expr], scope: Scope, span: Span) -> Operand:
+    """`where.(x .< y, a, b)`, entry by entry; `x .< y` alone is 1 where it holds, and 0 elsewhere."""
+    compared = _compared(condition)
+    given = [(operand(el, side, scope), side.span) for side in (*(side for side, _ in compared), *branches)]
+    for (side, place), (_, whole) in zip(given, compared, strict=False):
+        if not whole.dotted and not (isinstance(side, Term) and not _is_tensor(side)):
+            raise LanguageError("tensors are compared", span=place, remedy="write .< for < to compare every entry")
+
+    def entry(entries: Sequence[Term]) -> Term:
+        names = {f"entry {n}": x for n, x in enumerate(entries)}
+        asked = [Name(name, place) for name, (_, place) in zip(names, given, strict=True)]
+        of_entries = _of_names(condition, iter(asked))
+        return conditions.where(el, of_entries, tuple(asked[len(compared) :]), scope.child(dict(names)))
+
+    return _entrywise(el, entry, given)
+
+
+def _compared(condition: Expr) -> list[tuple[Expr, Comparison]]:
+    """What a condition compares, from left to right, each with its comparison."""
+    match condition:
+        case Comparison(operands):
+            return [(side, condition) for side in operands]
+        case Junction(items):
+            return [pair for item in items for pair in _compared(item)]
+        case Negation(of):
+            return _compared(of)
+        case _:
+            raise LanguageError(
+                "a condition is expected here",
+                span=condition.span,
+                remedy="write the comparison in its place, where.(x .< y, a, b); a mask m of 0 and 1 is m .== 1",
+            )
+
+
+def _of_names(condition: Expr, names: Iterator[Name]) -> Expr:
+    """The condition with names for what it compares."""
+    match condition:
+        case Comparison(operands, relations, span):
+            return Comparison(tuple(next(names) for _ in operands), relations, span)
+        case Junction(items, every, span):
+            return Junction(tuple(_of_names(item, names) for item in items), every, span)
+        case Negation(of, span):
+            return Negation(_of_names(of, names), span)
+        case _:
+            return condition
 
 
 def _called(el: Elaborator, function: Expr, entries: Sequence[Term], scope: Scope, span: Span) -> Term:

@@ -42,6 +42,7 @@ _ASKS_FOR_MORE = frozenset(
         "DOT_STAR",
         "DOT_SLASH",
         "DOT_CARET",
+        "DOT_RELATION",
         "RELATION",
         "AND",
         "OR",

@@ -176,8 +176,6 @@ def _remedy_of_dot(after: str, owner: str) -> str | None:
     """What to write for a dot that belongs to no operator."""
     if after[1:2] in PRIMES:
         return f"write transpose({owner or 'A'}) for the transpose, {owner or 'A'}' for the adjoint"
-    if re.match(r"\.[<>=!≤≥≠]", after):
-        return "compare entries under a condition: (i -> where(x(i) < 0, x(i)))"
     if owner in FUNCTIONS:
         return f"write {owner}.(x) for the function of every entry"
     return None
