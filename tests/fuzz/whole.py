@@ -299,7 +299,7 @@ def complaints(seed: int) -> tuple[str, list[str]]:
             found += _wrong_entries(exact, v, np.asarray(g))
         spelled = again.compile()(**values)
         for g, printed in zip(gradients, spelled if isinstance(spelled, tuple) else (spelled,), strict=True):
-            if not np.allclose(g, printed, rtol=1e-6, atol=1e-6 * abs(np.asarray(g)).max(initial=0)):
+            if not np.allclose(g, printed, rtol=1e-6, atol=1e-9 + 1e-6 * abs(np.asarray(g)).max(initial=0)):
                 found.append(f"printed: {np.asarray(printed).tolist()} for {np.asarray(g).tolist()}")
         if seed % 3 == 0:
             found += _wrong_products(text, exact, values, unknowns, data(rng, "::C" in text, n, m))
