@@ -224,6 +224,39 @@ def test_odd_programs_mean_what_they_say(text: str) -> None:
     assert cd.grad(text).matrix_text() == ODD[text]
 
 
+SINGLE = """@domain One begin base = I; lower = 0; upper = 0 end
+@space Column begin type = (N{n}, One) -> R end
+@space Line begin type = (One, N{m}) -> R end
+(b::Column, c::Line, A::RM{n, m}, x::RV{n}) -> """
+REPEATED: dict[str, Callable[[Arrays], object]] = {
+    "A .* b": lambda a: a["A"] * a["b"],
+    "exp.(A .+ b .* c)": lambda a: np.exp(a["A"] + a["b"] * a["c"]),
+    "b ./ (1 .+ b .^ 2)": lambda a: a["b"] / (1 + a["b"] ** 2),
+    "where.(A .< b, A, c)": lambda a: np.where(a["A"] < a["b"], a["A"], a["c"]),
+    "x .+ c": lambda a: a["x"][:, None] + a["c"],
+    "x' .* b": lambda a: a["x"] * a["b"],
+    "A' * (x .* b)": lambda a: a["A"].T @ (a["x"][:, None] * a["b"]),
+}
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (2, 3), (3, 1)])
+@pytest.mark.parametrize("text", REPEATED)
+def test_an_axis_of_size_1_is_repeated(text: str, n: int, m: int) -> None:
+    rng = np.random.default_rng((n, m))
+    shapes = {"b": (n, 1), "c": (1, m), "A": (n, m), "x": (n,)}
+    given = {name: rng.normal(size=shape) for name, shape in shapes.items()}
+    d = cd.simplified(SINGLE + text)
+    wanted = REPEATED[text](given)
+    np.testing.assert_allclose(d.compile()(**given), wanted, rtol=1e-12)
+    assert np.shape(d.compile()(**given)) == np.shape(wanted)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", REPEATED)
+def test_what_is_repeated_has_its_derivatives(text: str) -> None:
+    assert cd.pullback(SINGLE + text).check()
+
+
 def test_a_backslash_is_taken_from_the_left() -> None:
     """As in Julia: A \\ B \\ x is (A \\ B) \\ x."""
     given = arrays(["S", "Z", "x"], 3, 3)

@@ -363,12 +363,13 @@ Axes = tuple[Type | None, ...]
 def _entrywise(
     el: Elaborator, function: Callable[[Sequence[Term]], Term], given: Sequence[tuple[Operand, Span]]
 ) -> Operand:
-    """A function of the entries, along all axes; one that an operand does not have is that of the others."""
+    """A function of the entries, along all axes; one that an operand does not have, or of size 1, is that of others."""
     axes = [_axes(x, span) for x, span in given]
     rank = max(map(len, axes))
     own: list[Var | None] = []
     for n in range(rank):
         having = [(a[n], x, span) for a, (x, span) in zip(axes, given, strict=True) if n < len(a) and a[n] is not None]
+        having = [each for each in having if not _is_single(el, each[0])] or having
         if not having:
             own.append(None)
             continue
@@ -382,7 +383,7 @@ def _entrywise(
         for other, _, place in others:
             assert other is not None, "an axis that is there"
             fit(other, kind, el.ranges, place)
-    body = function([_entry(x, own) for x, _ in given])
+    body = function([_entry(el, x, own) for x, _ in given])
     kept = tuple(v for v in own if v is not None)
     if not kept:
         return body
@@ -402,11 +403,26 @@ def _axes(x: Operand, span: Span) -> Axes:
             return _slots(x)
 
 
-def _entry(x: Operand, own: Sequence[Var | None]) -> Term:
-    if isinstance(x, Row):
-        return terms.apply(x.of, *(v for v in own[1:2] if v is not None))
-    assert isinstance(x, Term), "a unit matrix is refused before"
-    return terms.apply(x, *(v for v in own[: len(_slots(x))] if v is not None)) if _is_tensor(x) else x
+def _is_single(el: Elaborator, slot: Type | None) -> bool:
+    """Whether a slot has one value, as the second one of RM{n, 1}: its axis is repeated along those of others."""
+    domain = el.ranges.domain_of(slot.domain) if isinstance(slot, Index) and slot.domain is not None else None
+    return domain is not None and domain.count == 1
+
+
+def _entry(el: Elaborator, x: Operand, own: Sequence[Var | None]) -> Term:
+    """The entry at these indices; along an axis of one value it is the sum."""
+    of, at = (x.of, own[1:]) if isinstance(x, Row) else (x, own)
+    assert isinstance(of, Term), "a unit matrix is refused before"
+    if not _is_tensor(of):
+        return of
+    singles: list[Var] = []
+    places: list[Var] = []
+    for slot, v in zip(_slots(of), at, strict=False):
+        assert v is not None, "an axis that is there"
+        repeated = _is_single(el, slot) and not _is_single(el, v.kind)
+        places.append(terms.fresh(v.name, slot) if repeated else v)
+        singles += places[-1:] * repeated
+    return terms.total(singles, terms.apply(of, *places))
 
 
 def _combined(el: Elaborator, sign: str, entries: Sequence[Term], span: Span) -> Term:

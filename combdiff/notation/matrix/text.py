@@ -30,7 +30,7 @@ def matrix_text(term: Term) -> str:
     '2 x'
     """
     term = without_needless_re(term)
-    result, sizes = _Result(forms_within(term)), size_names(term)
+    result, sizes = _Result(forms_within(term)), size_names(term, spell=str)
     scope = Scope(str, signs=text_signs(term) | {*sizes.values()}, sizes=sizes)
     lines = [result.text(term, scope.bind(sorted(term.free, key=lambda v: v.uid)))]
     return "\n".join([*lines, *(f"where {clause}" for clause in result.clauses())])
