@@ -76,7 +76,8 @@ def plain_text(objective: Lam, result: Term) -> str:
     shown, result = without_needless_re(objective), without_needless_re(result)
     result = with_equations(result, names_in(objective))
     objective_ = with_equations(definitions_outside(shown), names_in(result))
-    reserved, sizes = frozenset(map(_spelled, names_on_page(objective_, result))), size_names(result, objective_, spell=_spelled)
+    reserved = frozenset(map(_spelled, names_on_page(objective_, result)))
+    sizes = size_names(result, objective_, spell=_spelled)
     scope = Scope(spell=_spelled, commas=False, reserved=reserved, signs=frozenset(sizes.values()), sizes=sizes)
     rows = [("in", _lines(objective_, scope, heads=True)), ("out", _lines(result, scope, heads=False))]
     return "\n".join(f"{'' if n else word:6}{line}" for word, lines in rows for n, line in enumerate(lines))

@@ -124,6 +124,7 @@ def operation(el: Elaborator, e: Arithmetic | Comparison, scope: Scope) -> Opera
         case Times(parts):
             return _product(el, [(below, operand(el, part, scope), part.span) for below, part in parts])
         case Caret(base, exponent):
+            _refuse_transpose(el, base, exponent, scope)
             return _power(el, operand(el, base, scope), exponent, scope, e.span)
         case Prime(of):
             return _adjoint(operand(el, of, scope), of.span)
@@ -310,6 +311,19 @@ def _power(el: Elaborator, base: Operand, exponent: Expr, scope: Scope, span: Sp
     for _ in range(int(n.real) - 1):
         found = _times(el, found, base, span, span)
     return found
+
+
+def _refuse_transpose(el: Elaborator, base: Expr, exponent: Expr, scope: Scope) -> None:
+    """x^T and A^H, where T and H are no names of the program."""
+    if not (isinstance(exponent, Name) and habits.is_transpose(exponent)):
+        return
+    if scope.find(exponent.text) is None and not el.kinds.names_size(exponent.text):
+        name = base.text if isinstance(base, Name) else "(…)"
+        raise LanguageError(
+            f"{exponent.text} is no number",
+            span=exponent.span,
+            remedy=f"write {name}' for the adjoint, transpose({name}) for the transpose",
+        )
 
 
 def _adjoint(x: Operand, span: Span) -> Operand:
