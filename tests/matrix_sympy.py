@@ -79,6 +79,7 @@ SYMPY: dict[str, tuple[str, str]] = {
     "130 jacobian": ("(x - a) / sqrt(Trace((x - a).T * (x - a)))", "x"),
     "131": ("x.T * x", "x"),
     "132": ("Trace(X * X.T)", "X"),
+    "s5": ("log(Determinant(X))", "X"),
 }
 """Each row of real arrays in SymPy's words, and what it is differentiated by."""
 

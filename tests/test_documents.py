@@ -18,6 +18,7 @@ import pytest
 
 import combdiff as cd
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from tests.matrix_calculus_org import missing
 from tests.matrix_cookbook import BOOK, Row, rows
 
 ROOT = Path(__file__).parent.parent
@@ -179,3 +180,14 @@ def test_the_picture_shows_what_is_printed() -> None:
     picture = run_path(str(ROOT / "docs" / "picture.py"))
     shown = unescape((ROOT / "docs" / "hartree_fock.svg").read_text(encoding="utf-8"))
     assert " ; ".join(picture["equations"]()) in shown
+
+
+def test_the_page_of_matrix_calculus_counts_its_rows() -> None:
+    page = (ROOT / "docs" / "matrix_calculus.md").read_text(encoding="utf-8")
+    longer, comparison = (page.partition(f"## {title}\n")[2] for title in ("Where our form is longer", "Comparison"))
+    formulas = [row for row in rows() if "->" not in row.ours]
+    excepted = re.findall(r"^\| (\d+) \|", longer.partition("\n## ")[0], re.MULTILINE)
+    assert {*excepted} <= {row.name for row in formulas}
+    assert f"of {len(formulas)} |" in comparison
+    assert f"| combdiff | {len(formulas)}; {len(formulas) - len(excepted)} of them" in comparison
+    assert f"| {sum(not missing(row) for row in formulas)} can be typed" in comparison

@@ -268,7 +268,8 @@ class Parts:
     def _closed(self, t: Term, around: Sequence[Var]) -> Form | None:
         if not isinstance(t.type, Number) or t.free.isdisjoint(self.unused):
             return None
-        opens = tuple(v for v in around if v in t.free)
+        # functions of functions of a matrix may bind one index twice: inv((i, j) -> sqrtm((i, j) -> …)(i, j))
+        opens = tuple(v for v in dict.fromkeys(around) if v in t.free)
         if not all(isinstance(v.kind, Index) for v in opens):
             return None
         form = closed_form(Lam(opens, t), unused=self.unused)

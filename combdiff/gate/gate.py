@@ -50,6 +50,9 @@ _SPARED = 10
 _SMALL = _NUDGE / TOLERANCE
 """Smaller values count as this: they may be the rounding of terms of the size of what is drawn, as in |a| + a."""
 
+MANNERS = ((False, 1.0), (True, 1.0), (False, 1 / 16))
+"""Numbers are drawn of any sign, then positive ones, for roots and logarithms, then small ones, for exponentials."""
+
 DRAWS = 6
 """Floating-point numbers are drawn so often where a term holds a condition of numbers, which hides half of them."""
 
@@ -83,6 +86,7 @@ class Sample:
     numbers: Arithmetic
     seed: int = 0
     positive: bool = False
+    scale: float = 1.0
     rng: np.random.Generator | None = None
     values: dict[Term, object] = field(default_factory=dict)
     ask: Callable[[], None] = lambda: None
@@ -118,6 +122,8 @@ class Sample:
                 self.values[v] = np.abs(self.values[v])  # type: ignore[call-overload]  # a real number or array
             if self.prepared.roots and not isinstance(self.numbers, Exact):
                 self.values[v] = definite(kind, self.values[v])
+            if known and self.scale != 1 and not is_discrete(kind):
+                self.values[v] = self.scale * np.asarray(self.values[v])
         return self.values[v]
 
     @cached_property
@@ -149,7 +155,7 @@ class Sample:
             return off if array.ndim else off.item()
 
         values = {v: value if isinstance(v.type, Index) else moved(value) for v, value in self.values.items()}
-        sample = Sample(self.sizes, self.numbers, self.seed, self.positive, self.rng, values, self.ask)
+        sample = Sample(self.sizes, self.numbers, self.seed, self.positive, self.scale, self.rng, values, self.ask)
         sample.kinds, sample.prepared, sample.places, sample.off = self.kinds, self.prepared, self.places, rng
         sample.intervals = self.intervals
         return sample
@@ -236,7 +242,7 @@ class Gate:
     seed: int = 0
     few: bool = False
     prepared: Prepared = field(default_factory=Prepared)
-    samples: dict[tuple[type[Arithmetic], bool, bool, int], Sample] = field(default_factory=dict)
+    samples: dict[tuple[type[Arithmetic], bool, tuple[bool, float], int], Sample] = field(default_factory=dict)
     budget: Budget = field(default_factory=Budget)
     intervals: Sequence[Interval] = ()
 
@@ -331,9 +337,9 @@ class Gate:
         finite = noise = False
         for second in (False, True):
             result = self._exact(before, after, second)
-            for positive in (False, True):
+            for manner in MANNERS:
                 if result is None or not (result.finite or result.difference):
-                    result = self._floating(before, after, second, doubtful, positive)
+                    result = self._floating(before, after, second, doubtful, manner)
             assert result is not None, "floating-point numbers always decide"
             if result.difference:
                 return result
@@ -358,12 +364,14 @@ class Gate:
         decides = is_transparent(before) and is_transparent(after)
         return Comparison(f"{differing} entries differ in exact arithmetic") if decides else None
 
-    def _floating(self, before: Term, after: Term, second: bool, doubtful: bool, positive: bool = False) -> Comparison:
+    def _floating(
+        self, before: Term, after: Term, second: bool, doubtful: bool, manner: tuple[bool, float]
+    ) -> Comparison:
         import numpy as np
 
         finite = noise = False
         for draw in range(DRAWS if doubtful or has_sides(before) or has_sides(after) else 1):
-            sample = self._sample(second, Floating(), positive, draw)
+            sample = self._sample(second, Floating(), manner, draw)
             results = list(self._both(sample, before, after))
             difference = next((d for a, b in results if (d := _distance(a, b, _SMALL if doubtful else 1.0))), "")
             if difference and _is_rounding(sample, (before, after), results):
@@ -385,13 +393,16 @@ class Gate:
                 self.samples.clear()
             sizes.update(new)
 
-    def _sample(self, second: bool, numbers: Arithmetic | None = None, positive: bool = False, draw: int = 0) -> Sample:
+    def _sample(
+        self, second: bool, numbers: Arithmetic | None = None, manner: tuple[bool, float] = MANNERS[0], draw: int = 0
+    ) -> Sample:
         numbers = numbers or Exact()
-        key = (type(numbers), second, positive, draw)
+        key = (type(numbers), second, manner, draw)
         sample = self.samples.get(key)
         if sample is None:
             seed = self.seed + draw + DRAWS * second
-            sample = Sample(self.sizes[second], numbers, seed, positive, prepared=self.prepared, ask=self.budget.check)
+            sizes = self.sizes[second]
+            sample = Sample(sizes, numbers, seed, *manner, prepared=self.prepared, ask=self.budget.check)
             sample.intervals = self.intervals
             self.samples[key] = sample
         return sample
@@ -444,11 +455,19 @@ def _is_rounding(sample: Sample, terms: tuple[Term, Term], results: Sequence[tup
         # no number at all, as of a singular matrix, is as unsure as can be; what was changed may become such only where
         # there was rounding and nothing else, as in the sign of what is always zero
         unsure = np.maximum(np.nan_to_num(first, nan=np.inf), np.nan_to_num(second, nan=0.0, posinf=0.0))
-        noise = ~np.isfinite(b) & (first > np.abs(a) / _SPARED)
+        noise = ~np.isfinite(b) & ((first > np.abs(a) / _SPARED) | _regained(a, [outputs[n] for outputs in moved[1]]))
         held = np.isfinite(a) & ~noise
         if not (np.abs(a - b)[held] <= _SPARED * unsure[held]).all():
             return False
     return True
+
+
+def _regained(value: Array, runs: Sequence[Array]) -> Array:
+    """Where a value that is lost is there again with numbers a little off, as that of the root of a singular matrix."""
+    import numpy as np
+
+    scale = TOLERANCE * np.max(np.abs(value), initial=0, where=np.isfinite(value))
+    return np.asarray(np.any([np.isfinite(run) & (np.abs(run - value) <= scale) for run in runs], axis=0))
 
 
 def _differing(a: Array, b: Array) -> int:

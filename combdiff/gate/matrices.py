@@ -87,7 +87,7 @@ def _value(name: str, a: Array, along: Sequence[Array], numbers: Sequence[Array]
     import numpy as np
     import scipy.linalg
 
-    if not np.isfinite(a).all():
+    if not all(np.isfinite(array).all() for array in (a, *along, *numbers)):
         return np.full(a.shape[-1:] if name in VECTORS else a.shape, np.nan)
     match name, along:
         case "expm", _:

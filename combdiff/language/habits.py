@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from combdiff.errors import Span
 from combdiff.language.parsing.syntax import Apply, Expr, Name, Numeral
 
 _SOLVE = "to solve {0} y = b for y, write {0} \\ b"
@@ -14,7 +15,20 @@ _STEP = "write where(a <= b, e, f) for e where a <= b, and f elsewhere"
 
 FUNCTIONS = {
     # of matrices and vectors
-    "trace": "write tr({0})",
+    **dict.fromkeys(("trace", "Tr", "Trace"), "write tr({0})"),
+    **dict.fromkeys(("frob", "frobenius", "fro", "norm2", "normF"), "write norm({0})"),
+    "norm1": "write sum(abs.({0}))",
+    **dict.fromkeys(("nuclear_norm", "nucnorm", "tracenorm"), "write sum(svdvals({0}))"),
+    "opnorm": "write svdvals({0})(0), the largest singular value",
+    "cond": "write maximum(i, svdvals({0})(i)) / minimum(i, svdvals({0})(i))",
+    "logm": "there is no logarithm of a matrix; its trace is logdet({0})",
+    "rank": "the rank of a matrix has no derivative; sum(svdvals({0})) is its nuclear norm",
+    "tril": "write (i, j) -> where(j <= i, {0}(i, j))",
+    "triu": "write (i, j) -> where(i <= j, {0}(i, j))",
+    "vec": "leave it out: sums and norms take whole matrices, and vec(A)' * vec(B) is tr(A' * B)",
+    "diagm": "write Diagonal({0}), the matrix with this diagonal",
+    "hadamard": "write {0} .* {1}",
+    **dict.fromkeys(("ones", "zeros"), "write a number beside an operator with a dot, 1 .+ x, or a map: i -> 1"),
     "slogdet": "write logdet({0}), or logabsdet({0}) where the determinant may be negative",
     "matrix_exp": "write expm({0})",
     "expmat": "write expm({0})",
@@ -91,6 +105,11 @@ FUNCTIONS = {
 }
 """A remedy for the name of a function that is not of the language."""
 
+CHOICE = "write where(c, a, b) for a where c holds, and b elsewhere"
+LOOP = "write sum(i, x(i)) for a sum, iterate((s, t) -> s / 2 + x(t), 0, n) for a loop"
+STATEMENTS = {"if": CHOICE, "elseif": CHOICE, "else": CHOICE, "for": LOOP, "while": LOOP}
+"""A remedy for the statements of other languages, which end with `end` in some."""
+
 UNIT_MATRIX = "add I to a matrix, or multiply by it, to tell its size; by index it is (i, j) -> I(i, j)"
 """A remedy for the unit matrix where nothing tells its size."""
 
@@ -119,8 +138,10 @@ TYPES = {
 """The types of the language, and what they are called elsewhere."""
 _OURS = {word: ours for ours, words in TYPES.items() for word in words.split()}
 
+_NOWHERE = Span(0, 0)
 MODULES = frozenset({"np", "numpy", "jnp", "jax", "torch", "math", "scipy", "cp", "tf", "Math"})
 _TURNED = frozenset("ᵀᴴᵗ")
+_EXPONENTS = frozenset({"T", "H", "t", "TOP", "top", "dagger"})
 _SIZES = frozenset({"n", "m", "N", "M", "d", "D", "K", "L"})
 
 
@@ -170,6 +191,22 @@ def remedy_of_name(name: str, known: Sequence[str]) -> str | None:
             f"for a number, make it a parameter, `({name}::R) -> …`"
         )
     return None
+
+
+def remedy_of_attribute(name: str, owner: str) -> str:
+    """What to write for `A.det()`, where `A` is what stands before the dot."""
+    if name in FUNCTIONS:
+        return remedy_of_function(name, (Name(owner or "…", _NOWHERE),)) or ""
+    return f"write {name}({owner or '…'})"
+
+
+def is_transpose(exponent: Expr) -> bool:
+    """Whether an exponent is the letter for a transpose, x^T.
+
+    >>> is_transpose(Name("T", Span(1, 1)))
+    True
+    """
+    return isinstance(exponent, Name) and exponent.text in _EXPONENTS
 
 
 def _written(e: Expr) -> str:

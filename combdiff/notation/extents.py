@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from combdiff.language.printing.names import names_in
 from combdiff.notation.latex_names import latex_name
@@ -13,8 +13,8 @@ from combdiff.terms.types import Domain, Index, Map, is_complex
 _LETTERS = ("n", "m", "l", "p", "q")
 
 
-def size_names(*terms: Term) -> dict[Domain, str]:
-    """The sizes that the formulas of a page have to name, in LaTeX, and those of the slots beside them.
+def size_names(*terms: Term, spell: Callable[[str], str] = latex_name) -> dict[Domain, str]:
+    """The sizes that the formulas of a page have to name, and those of the slots beside them; `spell` writes names.
 
     >>> from combdiff.language.inference.infer import infer
     >>> from combdiff.language.parsing.parser import parse
@@ -30,7 +30,7 @@ def size_names(*terms: Term) -> dict[Domain, str]:
     for var in dict.fromkeys(var for term in terms for var in _parameters(term)):
         slots = _slots(var)
         if lost & {*slots} - found.keys():
-            found |= {d: latex_name(d.name if d.declared or d.sized else next(free)) for d in slots if d not in found}
+            found |= {d: spell(d.name if d.declared or d.sized else next(free)) for d in slots if d not in found}
     return found
 
 
@@ -48,6 +48,13 @@ def belongs(var: Var, written: str, sizes: Mapping[Domain, str]) -> str:
     """`x \\in \\mathbb{R}^{n \\times m}` for a tensor all of whose sizes have names, else nothing."""
     extent = r" \times ".join(sizes_of_tensor(var, sizes))
     return rf"{written} \in \mathbb{{{'C' if is_complex(var.kind) else 'R'}}}^{{{extent}}}" if extent else ""
+
+
+def extent_text(var: Var, written: str, sizes: Mapping[Domain, str]) -> str:
+    """x ∈ ℝ^(n×m) for a tensor all of whose sizes have names, else nothing."""
+    found = sizes_of_tensor(var, sizes)
+    extent = f"({'×'.join(found)})" if len(found) > 1 else "".join(found)
+    return f"{written} ∈ {'ℂ' if is_complex(var.kind) else 'ℝ'}^{extent}" if found else ""
 
 
 def sizes_of_tensor(var: Var, sizes: Mapping[Domain, str]) -> Sequence[str]:

@@ -14,7 +14,7 @@ from fractions import Fraction
 from combdiff.language.printing.comparisons import condition_text
 from combdiff.language.printing.document import ATOM, MAP, POSTFIX, PRODUCT, SUM, Piece, placed, sum_text
 from combdiff.notation.equations import equation, with_equations
-from combdiff.notation.extents import size_names, sizes_of_tensor
+from combdiff.notation.extents import extent_text, size_names
 from combdiff.notation.latex_names import GREEK, Scope, size_of, sizes_of
 from combdiff.notation.latex_terms import is_subtracted, shows_range
 from combdiff.notation.matrix.forms import is_unit
@@ -54,7 +54,7 @@ from combdiff.terms.terms import (
     terms_of,
     times,
 )
-from combdiff.terms.types import Index, Map, is_complex
+from combdiff.terms.types import Index, Map
 
 _RAISED = str.maketrans("0123456789-/", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻ᐟ")
 _POWERS = {"inv": "⁻¹", "sqrtm": "¹ᐟ²"}
@@ -76,7 +76,8 @@ def plain_text(objective: Lam, result: Term) -> str:
     shown, result = without_needless_re(objective), without_needless_re(result)
     result = with_equations(result, names_in(objective))
     objective_ = with_equations(definitions_outside(shown), names_in(result))
-    reserved, sizes = frozenset(map(_spelled, names_on_page(objective_, result))), size_names(result, objective_)
+    reserved = frozenset(map(_spelled, names_on_page(objective_, result)))
+    sizes = size_names(result, objective_, spell=_spelled)
     scope = Scope(spell=_spelled, commas=False, reserved=reserved, signs=frozenset(sizes.values()), sizes=sizes)
     rows = [("in", _lines(objective_, scope, heads=True)), ("out", _lines(result, scope, heads=False))]
     return "\n".join(f"{'' if n else word:6}{line}" for word, lines in rows for n, line in enumerate(lines))
@@ -109,7 +110,7 @@ def _lines(term: Term, scope: Scope, heads: bool) -> list[str]:
     front, extents = "", list[str]()
     while isinstance(term, Lam) and (not is_unit(term) or isinstance(term.body, Let)):
         scope = scope.bind(term.params)
-        extents += filter(None, (_extent(p, scope) for p in term.params))
+        extents += filter(None, (extent_text(p, scope[p], scope.sizes) for p in term.params))
         front = f"{_params(term.params, scope)} ↦ " if heads else ""
         term = term.body
     clauses = []
@@ -130,13 +131,6 @@ def _lines(term: Term, scope: Scope, heads: bool) -> list[str]:
     clauses += [f"where {', '.join(extents)}"] if extents and not heads else []
     lines = [*(front + _text(item, scope) for item in items), *clauses]
     return [part for line in lines for part in _broken(line)]
-
-
-def _extent(p: Var, scope: Scope) -> str:
-    """x ∈ ℝ^(n×m) for a tensor all of whose sizes have names, else nothing."""
-    sizes = sizes_of_tensor(p, scope.sizes)
-    extent = f"({'×'.join(sizes)})" if len(sizes) > 1 else "".join(sizes)
-    return f"{scope[p]} ∈ {'ℂ' if is_complex(p.kind) else 'ℝ'}^{extent}" if sizes else ""
 
 
 def _sides(left: Term, right: Term, scope: Scope) -> str:

@@ -208,6 +208,8 @@ def test_the_root_of_a_declared_matrix_comes_from_eigenvectors_that_are_found_on
     assert source.count("np.linalg.eigh(S)") == 1 and "hermitian_sqrtm_along(" in source
     assert "hermitian_sqrtm" in cd.grad(ROOTS["of a map"][0]).source()
     assert "hermitian" not in cd.grad(ROOTS["weighted"][0]).source()
+    defined = "(S::SPD{n}) -> (C::RM{n, m}) -> begin Z = C' * S * C + I; W = Z + Z^2; sum(sqrtm(W)) + sum(W) end"
+    assert "hermitian_sqrtm_along(" in cd.grad(defined).source() and cd.grad(defined).check()
     assert "kind='sqrtm', hermitian=True" in str(cd.grad(ROOTS["inverse root"][0]).plan(ir=True))
 
 

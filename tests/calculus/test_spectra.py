@@ -309,7 +309,9 @@ def test_the_transpose_of_a_factor_is_no_factor_in_matrix_form(text: str, form: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", ["prod(i, eigvals(A)(i))", "sum((i, j), i < j, eigvals(A)(i) * eigvals(A)(j))"])
+@pytest.mark.parametrize(
+    "text", ["prod(i, i != 0, eigvals(A)(i))", "sum((i, j), i < j, eigvals(A)(i) * eigvals(A)(j))"]
+)
 def test_a_slope_that_depends_on_which_eigenvalues_meet_is_nan_where_they_do_and_only_there(text: str) -> None:
     d, k = cd.grad(f"(A::Sym) -> {text}"), half(np.random.default_rng(1).normal(size=(4, 4)))
     with warnings.catch_warnings():
@@ -320,6 +322,31 @@ def test_a_slope_that_depends_on_which_eigenvalues_meet_is_nan_where_they_do_and
         warnings.simplefilter("error")
         found = d.compile(hvp=True)(A)[-1](k)
     np.testing.assert_allclose(found, slope(d.compile(), A, k, 1e-5), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("values", [(1, 1, 1), (0, 0, 2), (0, 0, 0), (1, 2, 2), (1, 2, 3)])
+@pytest.mark.parametrize(
+    "text", ["(A::Sym) -> prod(i, eigvals(A)(i))", "(A::Sym) -> begin l = eigvals(A); prod(i, l(i)) end"]
+)
+def test_the_product_of_all_eigenvalues_has_its_hessian_product_wherever_they_meet(
+    text: str, values: tuple[float, ...]
+) -> None:
+    """The determinant of a matrix with three rows is a cubic, whose second derivative is that of its cofactors."""
+    turn = np.linalg.qr(np.random.default_rng(2).normal(size=(3, 3)))[0]
+    A, k = half(turn @ np.diag(values) @ turn.T), half(np.random.default_rng(1).normal(size=(3, 3)))
+    *_, gradient, product = cd.grad(text).compile(value=True, hvp=True)(A)
+    cofactors = np.array([[np.linalg.det(np.delete(np.delete(A, i, 0), j, 1)) for j in range(3)] for i in range(3)])
+    signs = np.array([[1, -1, 1], [-1, 1, -1], [1, -1, 1]])
+    np.testing.assert_allclose(gradient, signs * cofactors, atol=1e-13)
+    wanted = A @ k + k @ A - np.trace(A) * k - np.trace(k) * A
+    wanted += (np.trace(A) * np.trace(k) - np.trace(A @ k)) * np.eye(3)
+    np.testing.assert_allclose(product(k), wanted, atol=1e-12)
+
+
+def test_products_of_some_eigenvalues_stay_products_of_eigenvalues() -> None:
+    assert "eigvals" in str(cd.simplified("(A::Sym) -> prod(i, i != 0, eigvals(A)(i))"))
+    with pytest.raises(CombDiffError, match="symmetric"):
+        cd.grad("(A::RM) -> prod(i, eigvals(A)(i))")
 
 
 @pytest.mark.parametrize("text", ["sum(i, log(eigvals(A)(i)))", "sum(i, cholesky(A)(i, i)^3)"])

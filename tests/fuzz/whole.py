@@ -9,6 +9,7 @@ series, eigenvalues by rotations. Slopes are differences of such values. Nothing
 from __future__ import annotations
 
 import argparse
+import inspect
 import re
 import time
 from collections.abc import Callable
@@ -20,7 +21,7 @@ import numpy as np
 
 import combdiff as cd
 
-DIGITS, STEP = 50, "1e-15"
+DIGITS, STEPS = 60, ("1e-15", "1e-13")
 
 
 @dataclass(frozen=True)
@@ -202,8 +203,8 @@ def _spectrum(a: Any) -> Any:
 
 
 def _root(a: Any) -> Any:
-    values, vectors = mpmath.eighe(_hermitian(a))
-    return vectors * mpmath.diag([mpmath.sqrt(v) for v in values]) * vectors.H
+    """By Newton's iteration, which takes what is not Hermitian, too: roots are differentiated in the full space."""
+    return mpmath.sqrtm(a)
 
 
 def program(rng: np.random.Generator) -> tuple[str, Node, list[str]]:
@@ -234,43 +235,115 @@ def data(rng: np.random.Generator, over_complex: bool, n: int, m: int) -> dict[s
     return found | {"x": numbers(n), "y": numbers(n)}
 
 
+@dataclass
+class Exact:
+    """A tree at given arrays, with many digits: its value and slopes, and what they are with arrays a little off.
+
+    What that changes is what rounding may do, and no more than a hundred times as much is allowed.
+    """
+
+    body: Node
+    at: dict[str, Any]
+    off: dict[str, Any]
+
+    @classmethod
+    def of(cls, body: Node, values: dict[str, np.ndarray], rng: np.random.Generator) -> Exact:
+        off = {v: x * (1 + 1e-15 * rng.standard_normal(x.shape)) for v, x in values.items()}
+        return cls(body, *({v: mpmath.matrix(x.tolist()) for v, x in each.items()} for each in (values, off)))
+
+    def value(self) -> tuple[complex, float]:
+        return _with_noise([self.body.value(arrays) for arrays in (self.at, self.off)])
+
+    def slope(self, *along: dict[str, np.ndarray]) -> tuple[complex, float] | None:
+        """The derivative along one or two directions; None where two steps disagree, as where eigenvalues meet."""
+        directions = [{v: mpmath.matrix(k.tolist()) for v, k in each.items()} for each in along]
+        found = [[_difference(self.body, a, directions, mpmath.mpf(h)) for h in STEPS] for a in (self.at, self.off)]
+        if any(abs(a - b) > 1e-9 * (abs(a) + abs(b)) for a, b in found if abs(a) > 1e-12):
+            return None
+        return _with_noise([steps[0] for steps in found])
+
+
+def _difference(body: Node, at: dict[str, Any], along: list[dict[str, Any]], h: Any) -> Any:
+    if not along:
+        return body.value(at)
+    k, *rest = along
+    ahead, back = ({v: a + s * h * k[v] if v in k else a for v, a in at.items()} for s in (1, -1))
+    return (_difference(body, ahead, rest, h) - _difference(body, back, rest, h)) / (2 * h)
+
+
+def _with_noise(pair: list[Any]) -> tuple[complex, float]:
+    exact, off = pair
+    return complex(exact), 100 * float(abs(exact - off))
+
+
 def complaints(seed: int) -> tuple[str, list[str]]:
-    """The program of a seed, and what is wrong with its value, its gradient and its text."""
+    """The program of a seed, and what is wrong with its value, its gradient, entry by entry, and its text.
+
+    Every third program has its Hessian product compared, too.
+    """
     rng = np.random.default_rng(seed)
     text, body, unknowns = program(rng)
     n, m = (int(k) for k in rng.integers(1, 4, 2))
     values = data(rng, "::C" in text, n, m)
     d = cd.grad(text)
-    found: list[str] = []
-    value, *gradients = d.compile(value=True)(**values)
+    texts = d.matrix_text(), d.latex(form="matrix"), str(d)
+    again = cd.simplified(texts[2])
     with mpmath.workdps(DIGITS):
-        exact = {v: _exact(x) for v, x in values.items()}
-        wanted = body.value(exact)
-        if not abs(wanted) < 1e9:
+        exact = Exact.of(body, values, rng)
+        wanted, noise = exact.value()
+        if not abs(wanted) + noise < 1e9:
             return text, []  # a singular matrix, or numbers that are all rounding
-        if not _close(value, wanted):
-            found.append(f"value {value} is {mpmath.nstr(wanted, 15)}")
+        value, *gradients = d.compile(value=True)(**values)
+        found = _differing("value", value, wanted, noise)
         for v, g in zip(unknowns, gradients, strict=True):
-            k = data(rng, "::C" in text, n, m)[v]
-            h = mpmath.mpf(STEP)
-            ahead, back = (body.value(exact | {v: exact[v] + s * h * _exact(k)}) for s in (1, -1))
-            slope = (ahead - back) / (2 * h)
-            size = float(abs(np.asarray(g) * k).sum()) + abs(float(value)) * 1e-3
-            got = float((np.conj(g) * k).sum().real)
-            if not abs(got - float(slope)) <= 1e-7 * (abs(float(slope)) + size) + 1e-10:
-                found.append(f"slope by {v}: {got} is {mpmath.nstr(slope, 15)}")
-    cd.simplified(str(d))
-    d.matrix_text()
-    d.latex(form="matrix")
+            found += _wrong_entries(exact, v, np.asarray(g))
+        spelled = again.compile()(**values)
+        for g, printed in zip(gradients, spelled if isinstance(spelled, tuple) else (spelled,), strict=True):
+            if not np.allclose(g, printed, rtol=1e-6, atol=1e-9 + 1e-6 * abs(np.asarray(g)).max(initial=0)):
+                found.append(f"printed: {np.asarray(printed).tolist()} for {np.asarray(g).tolist()}")
+        if seed % 3 == 0:
+            found += _wrong_products(text, exact, values, unknowns, data(rng, "::C" in text, n, m))
     return text, found
 
 
-def _exact(x: np.ndarray) -> Any:
-    return mpmath.matrix(x.tolist())
+def _wrong_entries(exact: Exact, v: str, gradient: np.ndarray) -> list[str]:
+    """Each entry of a gradient beside the slope along it, and along i times it of a complex unknown."""
+    found: list[str] = []
+    size = abs(gradient).max(initial=0)
+    for place in np.ndindex(gradient.shape):
+        for unit in (1, 1j) if np.iscomplexobj(gradient) else (1,):
+            along = np.zeros_like(gradient)
+            along[place] = unit
+            slope = exact.slope({v: along})
+            if slope is not None:
+                got = (np.conj(gradient[place]) * unit).real
+                found += _differing(f"slope by {v}{list(place)} along {unit}", got, *slope, float(size))
+    return found
 
 
-def _close(a: Any, b: Any) -> bool:
-    return bool(abs(complex(a) - complex(b)) <= 1e-8 * (1 + abs(complex(b))))
+def _wrong_products(
+    text: str, exact: Exact, values: dict[str, np.ndarray], unknowns: list[str], k: dict[str, np.ndarray]
+) -> list[str]:
+    """The Hessian product along k beside second differences along k and another direction."""
+    f = cd.hvp(text).compile()
+    along = {v: k[v] for v in unknowns}
+    names = [name for name in inspect.signature(f).parameters if name in values]
+    products = f(*(values[name] for name in names), *along.values())
+    products = products if isinstance(products, tuple) else (products,)
+    other = {v: np.flip(k[v]) for v in unknowns}
+    second = exact.slope(along, other)
+    if second is None:
+        return []
+    got = sum((np.conj(p) * other[v]).sum().real for v, p in zip(unknowns, products, strict=True))
+    size = sum(abs(np.asarray(p) * other[v]).sum() for v, p in zip(unknowns, products, strict=True))
+    return _differing("Hessian product", got, *second, float(size))
+
+
+def _differing(what: str, got: Any, wanted: complex, noise: float, size: float = 0.0) -> list[str]:
+    """What to say if a number is not the exact one, to nine digits of it and of those beside it, or to its noise."""
+    if abs(complex(got) - wanted) <= 1e-9 * (abs(wanted) + size) + noise + 1e-11:
+        return []
+    return [f"{what}: {got} is {wanted}, give or take {noise:.1e}"]
 
 
 def main() -> int:

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 import combdiff as cd
+from combdiff.gate.gate import gate_for
 from combdiff.gate.matrices import matrix_values
+from combdiff.language.inference.infer import infer
+from combdiff.language.parsing.parser import parse
 
 NAN = [[1.0, np.nan], [0.0, 1.0]]
 SINGULAR = [[1.0, 2.0], [2.0, 4.0]]
@@ -24,6 +27,27 @@ def test_a_matrix_without_a_value_leaves_the_others_theirs(name: str, bad: list[
         np.testing.assert_allclose(own, alone, rtol=1e-14)
     np.testing.assert_array_equal(found[0, 1], matrix_values(name, np.array(bad), along))
     assert bad is not NAN or np.isnan(found[0, 1]).any()
+
+
+@pytest.mark.parametrize("name", ["expm_along", "sqrtm_along", "cholesky_along", "eigvals_along"])
+def test_a_direction_without_numbers_has_no_derivative(name: str) -> None:
+    found = matrix_values(name, np.diag([1.0, 2.0]), np.array(NAN))
+    assert np.isnan(found).all()
+
+
+STEEP = """(A::RM{n, n}, K::SPD{n}) -> begin
+  Q = A * K * A' + I
+  S = sqrtm(K)
+  (i, j) -> exp(Q(i, i)^2) * inv(Q)(PLACE) + S(i, j)
+end"""
+
+
+def test_where_exponentials_overflow_small_numbers_decide() -> None:
+    """A root wants matrices far from singular, whose squares no exponential can take."""
+    first, turned, other = (infer(parse(STEEP.replace("PLACE", place))) for place in ("i, j", "j, i", "i, i"))
+    assert gate_for(first, turned).same(first, turned, "a turn")
+    with pytest.raises(cd.CombDiffError, match="changed the value"):
+        gate_for(first, other).same(first, other, "a fault")
 
 
 @pytest.mark.slow

@@ -66,6 +66,16 @@ VALUES: dict[str, Callable[[Arrays], object]] = {
     "exp.(A)": lambda a: np.exp(a["A"]),
     "max.(x, y)": lambda a: np.maximum(a["x"], a["y"]),
     "atan2.(x, 3)": lambda a: np.arctan2(a["x"], 3),
+    "A .< x": lambda a: a["A"] < a["x"][:, None],
+    "A .>= v'": lambda a: a["A"] >= a["v"],
+    "2.<x": lambda a: a["x"] > 2,
+    "(0 .≤ x .< 1) .* y": lambda a: (a["x"] >= 0) * (a["x"] < 1) * a["y"],
+    "where.(A .!= 0, A, x)": lambda a: a["A"],
+    "where.(x .< y, exp.(x), A)": lambda a: np.where((a["x"] < a["y"])[:, None], np.exp(a["x"])[:, None], a["A"]),
+    "where.(not A .< 0 and A .< x, log.(1 .+ A), v')": lambda a: np.where(
+        (a["A"] >= 0) & (a["A"] < a["x"][:, None]), np.log(np.maximum(a["A"], 0) + 1), a["v"]
+    ),
+    "where.(x .> 0 or y .== 0, x)": lambda a: np.where(a["x"] > 0, a["x"], 0),
     "((t::R) -> t^2 + 1).(A)": lambda a: a["A"] ** 2 + 1,
     "begin; f = (t::R) -> t^3; f.(x) end": lambda a: a["x"] ** 3,
     "norm(S * x - y)": lambda a: np.linalg.norm(a["S"] @ a["x"] - a["y"]),
@@ -163,7 +173,13 @@ WRONG = {
     "(A::RM) -> sum(I)": ("nothing tells the size of the unit matrix I", "add I to a matrix"),
     "(x::RV) -> sum(2 * I)": ("nothing tells the size of the unit matrix I", "I(i, j)"),
     "(A::RM) -> sum(A.')": ("not a character", "transpose(A)"),
-    "(x::RV) -> sum(x .< 0)": ("not a character", "where("),
+    "(x::RV) -> sum(where(x .< 0, x, 0))": ("a condition of every entry", "where.(x .< y, a, b)"),
+    "(x::RV) -> sum(where.(x < 0, x, 0))": ("tensors are compared", "write .<"),
+    "(x::RV) -> sum(where.(x, x, 0))": ("a condition is expected", "where.(x .< y, a, b)"),
+    "(x::RV) -> sum(where.(x .< 0 < 1, x, 0))": ("found '<'", "a comparison stands in"),
+    "(x::RV) -> sum(where.(x .< 0, x, 0, 0))": ("4 are given", "where(c, a, b)"),
+    "(z::CV) -> sum(z .< 0)": ("a complex value cannot be compared", "real("),
+    "(x::RV{n}, y::RV{m}) -> sum(x .< y)": ("slot 1 of y ranges over N{m}", "one size"),
     "(x::RV) -> sum(exp.x)": ("not a character", "exp.(x)"),
     "(x::RV) -> sum(exp. (x))": ("not a character", "exp.(x)"),
     "(tr::RM) -> tr(tr)": ("tr takes 2 indices", "it hides the function tr"),
@@ -207,7 +223,9 @@ ODD = {
     "(A::RM) -> tr(inv(inv(A)))": "𝐈",
     "(A::RM) -> tr(inv(inv(A)') * A)": "2 A",
     "(A::RM, B::RM) -> (x::RV) -> sum(A \\ (B \\ x))": "B⁻ᵀ A⁻ᵀ 𝟏",
-    "(A::RM) -> (x::RV) -> sum(A .+ x)": "i -> sum(j, 1)",
+    "(A::RM) -> (x::RV) -> sum(A .+ x)": "m 𝟏\nwhere A ∈ ℝ^(n×m), x ∈ ℝ^n",
+    "(A::RM) -> (x::RV) -> sum((A * x .< 0) .* x)": "[A x < 0]\nwhere [X ≤ Y] is 1 where it holds and 0 elsewhere",
+    "(x::RV) -> sum(i, x(i) .< 0, x(i))": "[x < 0]\nwhere [X ≤ Y] is 1 where it holds and 0 elsewhere",
     "(A::RM) -> (x::RV) -> begin\n  y = A *\n  x .*\n  x\n  sum(y)\nend": "(Aᵀ + A) x",
 }
 
@@ -215,6 +233,39 @@ ODD = {
 @pytest.mark.parametrize("text", ODD)
 def test_odd_programs_mean_what_they_say(text: str) -> None:
     assert cd.grad(text).matrix_text() == ODD[text]
+
+
+SINGLE = """@domain One begin base = I; lower = 0; upper = 0 end
+@space Column begin type = (N{n}, One) -> R end
+@space Line begin type = (One, N{m}) -> R end
+(b::Column, c::Line, A::RM{n, m}, x::RV{n}) -> """
+REPEATED: dict[str, Callable[[Arrays], object]] = {
+    "A .* b": lambda a: a["A"] * a["b"],
+    "exp.(A .+ b .* c)": lambda a: np.exp(a["A"] + a["b"] * a["c"]),
+    "b ./ (1 .+ b .^ 2)": lambda a: a["b"] / (1 + a["b"] ** 2),
+    "where.(A .< b, A, c)": lambda a: np.where(a["A"] < a["b"], a["A"], a["c"]),
+    "x .+ c": lambda a: a["x"][:, None] + a["c"],
+    "x' .* b": lambda a: a["x"] * a["b"],
+    "A' * (x .* b)": lambda a: a["A"].T @ (a["x"][:, None] * a["b"]),
+}
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (2, 3), (3, 1)])
+@pytest.mark.parametrize("text", REPEATED)
+def test_an_axis_of_size_1_is_repeated(text: str, n: int, m: int) -> None:
+    rng = np.random.default_rng((n, m))
+    shapes = {"b": (n, 1), "c": (1, m), "A": (n, m), "x": (n,)}
+    given = {name: rng.normal(size=shape) for name, shape in shapes.items()}
+    d = cd.simplified(SINGLE + text)
+    wanted = REPEATED[text](given)
+    np.testing.assert_allclose(d.compile()(**given), wanted, rtol=1e-12)
+    assert np.shape(d.compile()(**given)) == np.shape(wanted)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", REPEATED)
+def test_what_is_repeated_has_its_derivatives(text: str) -> None:
+    assert cd.pullback(SINGLE + text).check()
 
 
 def test_a_backslash_is_taken_from_the_left() -> None:

@@ -37,6 +37,7 @@ from combdiff.notation.matrix.expr import (
     Product,
     Reciprocal,
     Scale,
+    Size,
     Sum,
     Tensor,
     Trace,
@@ -101,6 +102,8 @@ def meaning(expr: MatrixExpr, values: Mapping[Term, object], sizes: Mapping[Doma
             return as_matrix(number(value))
         case Pi():
             return as_matrix(np.pi)
+        case Size(domain):
+            return as_matrix(sizes[domain])
         case Ones(domain):
             return np.ones((sizes[domain], 1))
         case Identity(domain):

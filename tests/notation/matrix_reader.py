@@ -348,6 +348,8 @@ class Reader:
 
     def named(self, name: str) -> Matrix:
         found = self.names[name]
+        if isinstance(found, int):
+            return given(found)  # a size
         if not isinstance(found, Matrix):
             return self.called(found.adjoint if self.eat("†") else found)
         slots = self.order() if len(found.rows + found.columns) > 2 else None

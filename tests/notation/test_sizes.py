@@ -46,6 +46,33 @@ def test_in_plain_signs_a_size_stands_between_bars_and_a_domain_behind_its_index
     assert "Σ_i∈Z" in cd.simplified(PLAIN + "(x::V) -> sum(i::Z, i * x(0))").unicode_text()
 
 
+AS_FACTORS = {
+    "(X::RM{n, p}, y::RV{n}) -> (w::RV{p}) -> norm(X * w - y)^2 / n": "2/n Xᵀ (X w - y)",
+    "(X::RM{n, p}) -> (S::Sym{p}) -> logdet(X' * X / n + S)": "(1/n Xᵀ X + S)⁻¹",
+    "(X::RM{n, p}, y::RV{n}) -> (w::RV{p}) -> norm(X * w - y)^2 / (n * p) + n * sum(w)": ("n 𝟏 + 2/(n p) Xᵀ (X w - y)"),
+    "(X::RM{n, p}) -> (w::RV{p}, s::R) -> sum(exp.(X * w)) / (s * n^2)": (
+        "v = X w\n(1/n^2 s^(-1) Xᵀ exp(v), -1/n^2 s^(-2) 𝟏ᵀ exp(v))"
+    ),
+    "(X::RM, y::RV) -> (w::RV) -> mean(i, (X * w - y)(i)^2)": ("2/n Xᵀ (X w - y)\nwhere X ∈ ℝ^(n×m), y ∈ ℝ^n, w ∈ ℝ^m"),
+    "(n_s::CV) -> (x::CV{n}) -> abs2(sum(x)) / n": "2/n (𝟏ᵀ x) 𝟏",
+}
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("program", AS_FACTORS)
+def test_a_size_is_a_number_of_matrix_form(program: str) -> None:
+    d = cd.grad(program)
+    assert d.matrix_text() == AS_FACTORS[program]
+    assert_reads_as(d.term, d.latex("matrix"), "matrix")
+    assert r"\sum" not in d.latex("matrix")
+
+
+def test_a_name_that_matrix_form_makes_is_no_name_of_a_size() -> None:
+    d = cd.grad("(X::RM{s, M}) -> (w::RV{M}) -> exp(sum(i, (X * w)(i) / (1 + w(0)^2)) / s / M) / s / M")
+    formula, *clauses = d.matrix_text().split("\nwhere ")
+    assert clauses and not any(clause.startswith(("s =", "M =")) for clause in clauses), formula
+
+
 def test_bars_round_the_name_of_a_variable_are_a_magnitude() -> None:
     d = cd.grad(PLAIN + "(Z::R) -> (x::V) -> size(Z) * Z * sum(i, x(i)^2)")
     assert r"\lvert" not in d.latex() and r"\sum_{i_{1}} 1" in d.latex()

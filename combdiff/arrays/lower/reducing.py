@@ -24,6 +24,7 @@ from combdiff.arrays.numbers import is_whole
 from combdiff.arrays.plan import Step, ordered
 from combdiff.calculus.floating import Binding
 from combdiff.canon.canonical import laws_of_matrix
+from combdiff.canon.closed import derived_symmetries
 from combdiff.canon.definite import has_factor
 from combdiff.terms.conditions.comparing import Relation, comparison_of, is_weighted
 from combdiff.terms.conditions.guards import Condition, Finite, under, unguarded
@@ -31,7 +32,7 @@ from combdiff.terms.laws.matrices import Matrix, matrices_of, numbers_of, slopes
 from combdiff.terms.nodes import ALONG, ARRAYS, MATRICES, OF_MATRICES, SYMMETRISING, VECTORS
 from combdiff.terms.terms import MINUS_ONE, ONE, ZERO, App, Const, Lam, Reduce, Term, Var, add, apply, number
 from combdiff.terms.traversal import Traverser
-from combdiff.terms.types import HERMITIAN, SYMMETRIC, Index, Map, is_complex
+from combdiff.terms.types import HERMITIAN, SYMMETRIC, Index, Map, Symmetry, is_complex
 
 
 class Lowering(Protocol):
@@ -145,7 +146,7 @@ def of_matrices(low: Lowering, t: Reduce) -> Value:
     )
     over_complex = is_complex(t.type)
     law = HERMITIAN if is_complex(t.body.type) else SYMMETRIC
-    hermitian = t.kind in ("sqrtm", "sqrtm_along") and law in laws_of_matrix(t, {}, ())
+    hermitian = t.kind in ("sqrtm", "sqrtm_along") and law in laws_of_matrix(t, _laws_of_definitions(low, t), ())
     factors = ops.factors_for(t.kind, hermitian)
     if factors is not None and not outer:
         matrix, *along = arrays
@@ -166,6 +167,22 @@ def of_matrices(low: Lowering, t: Reduce) -> Value:
     op = ops.OfMatrices(t.kind, hermitian, named, together, positive)
     step = low.arrays.builder.step(op, arrays, map(domain_of, (*outer, *own)), over_complex)
     return Value(step, (*outer, *own))
+
+
+def _laws_of_definitions(low: Lowering, t: Reduce) -> dict[Var, tuple[Symmetry, ...]]:
+    """The symmetries of the definitions that a matrix is made of."""
+    values = {v: e for v, e in low.defined if isinstance(e, Lam)}
+    needed, left = set[Var](), [v for v in t.body.free if v in values]
+    while left:
+        v = left.pop()
+        if v not in needed:
+            needed.add(v)
+            left += [u for u in values[v].free if u in values]
+    found: dict[Var, tuple[Symmetry, ...]] = {}
+    for v in values:
+        if v in needed:
+            found[v] = derived_symmetries(values[v], found)
+    return found
 
 
 def _with_numbers_written_out(low: Lowering, t: Reduce) -> Reduce:

@@ -162,6 +162,10 @@ def _count(
             span=span,
             also=(f"{name} is declared here", declared) if declared else None,
             remedy=f"give {counted(expected, noun)}"
+            + (
+                f"; j -> {name}(i, j) is a row"
+                * (noun == "index" and expected == 2 and len(args) == 1 and name != "this")
+            )
             + (f", or rename it: it hides the function {hidden}" * bool(hidden)),
         )
 
@@ -272,6 +276,13 @@ def _refuse_missing(name: str, args: Sequence[Argument], span: Span) -> None:
             f"where takes a condition and one or two values, and {len(args)} {'is' if len(args) == 1 else 'are'} given",
             span=span,
             remedy="write where(c, a, b) for a where c holds, and b elsewhere, or where(c, a) with 0 elsewhere",
+        )
+    if name == "norm":
+        raise LanguageError(
+            f"norm takes 1 argument, and {len(args)} are given",
+            span=span,
+            remedy="write norm(x) for Euclid's norm and that of Frobenius, sum(abs.(x)) for the 1-norm, "
+            "svdvals(A)(0) for the spectral norm",
         )
     if name in ("max", "min") and len(args) == 1:
         raise LanguageError(

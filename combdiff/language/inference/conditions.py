@@ -18,7 +18,7 @@ from combdiff.language.inference.scope import Ready, Scope, Textual
 from combdiff.language.parsing.syntax import Comparison, Expr, Junction, Name, Negation
 from combdiff.terms.conditions.comparing import NEGATED, compared, some
 from combdiff.terms.terms import ONE, ZERO, Indicator, Term, Traverser, Var, add, fresh, indicator, neg
-from combdiff.terms.types import INTEGER, is_complex
+from combdiff.terms.types import INTEGER, Map, is_complex
 
 if TYPE_CHECKING:
     from combdiff.language.inference.infer import Elaborator
@@ -56,8 +56,8 @@ def conditional(
 ) -> Guarding:
     """What guards by a condition, or by its contrary; `among_indices` if it stands where an index might."""
     match condition:
-        case Comparison(operands, signs):
-            sides = [_side(el, operand, scope) for operand in operands]
+        case Comparison(operands, signs, dotted=dotted):
+            sides = [_side(el, operand, scope, dotted) for operand in operands]
             for one, sign, other in zip(sides, signs, sides[1:], strict=False):
                 if sign == "==":
                     el.slots.meet(one, other, condition.span)
@@ -111,7 +111,13 @@ def settled(term: Term, marks: Relations) -> Term:
     return term if term.free.isdisjoint(relation) else Traverser(visit)(term)
 
 
-def _side(el: Elaborator, side: Expr, scope: Scope) -> Term:
+def _side(el: Elaborator, side: Expr, scope: Scope, dotted: bool) -> Term:
+    if dotted and isinstance(el.expr(side, scope).type, Map):
+        raise LanguageError(
+            "a condition of every entry stands where one is expected",
+            span=side.span,
+            remedy="write where.(x .< y, a, b) to choose entry by entry, where(x(i) < y(i), a, b) for one entry",
+        )
     term = el.number(side, scope)
     if is_complex(term.type):
         raise LanguageError(

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from combdiff.errors import BudgetError, CombDiffError, LanguageError, Span, UnsupportedError
 from combdiff.language import habits
 from combdiff.language.inference import calls, conditions, tensors
-from combdiff.language.inference.constructs.hermitian import check_hermitian
+from combdiff.language.inference.constructs.hermitian import check_hermitian, without_products
 from combdiff.language.inference.constructs.loops import with_last_apart
 from combdiff.language.inference.constructs.reductions import check_ranges
 from combdiff.language.inference.constructs.sharing import without_calls
@@ -84,7 +84,7 @@ def infer(module: Module, *, keep: Collection[str] = ()) -> Term:
                 check_points(term, elaborator.places)
             check_ranges(term, elaborator.places)
             check_hermitian(term, elaborator.places)
-            return term
+            return without_products(term)
     except CombDiffError as error:
         error.located(module.source)
         raise
@@ -180,7 +180,7 @@ class Elaborator:
                 return self._block(e, scope, wanted)
             case Binders(_, span):
                 raise binds_nothing(span)
-            case Comparison() | Junction() | Negation():
+            case Comparison(dotted=False) | Junction() | Negation():
                 raise LanguageError(
                     "a condition is used as a value",
                     span=e.span,

@@ -7,23 +7,28 @@ have behind its own, as in Julia, so that each entry of a vector is beside a row
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from combdiff.errors import LanguageError, Span
 from combdiff.language import habits
+from combdiff.language.inference import conditions
 from combdiff.language.inference.fit import fit
 from combdiff.language.inference.scope import Ready, Scope
 from combdiff.language.parsing.syntax import (
     Apply,
     Arithmetic,
     Caret,
+    Comparison,
     Dotted,
     Each,
     Expr,
+    Junction,
     LeftDivision,
     Name,
+    Negation,
+    Numeral,
     Plus,
     Prime,
     Times,
@@ -59,7 +64,7 @@ class Unit:
 Operand = Term | Row | Unit
 
 
-def arithmetic(el: Elaborator, e: Arithmetic, scope: Scope) -> Term:
+def arithmetic(el: Elaborator, e: Arithmetic | Comparison, scope: Scope) -> Term:
     """The term of an operation on numbers or on whole tensors.
 
     Raises LanguageError where it is a row, or a unit matrix whose size nothing tells.
@@ -90,7 +95,7 @@ def operand(el: Elaborator, e: Expr, scope: Scope) -> Operand:
     match e:
         case Name("I") if scope.find("I") is None and not el.kinds.names_size("I"):
             return Unit(ONE)
-        case Plus() | Times() | Caret() | Prime() | LeftDivision() | Dotted() | Each():
+        case Plus() | Times() | Caret() | Prime() | LeftDivision() | Dotted() | Each() | Comparison(dotted=True):
             return operation(el, e, scope)
         case Apply(Name("transpose"), (arg,), span) if scope.find("transpose") is None:
             return _transposed(el, operand(el, arg, scope), arg.span, scope, span)
@@ -111,7 +116,7 @@ def _transposed(el: Elaborator, of: Operand, place: Span, scope: Scope, span: Sp
     return Row(Lam(own, terms.apply(of, *own)))
 
 
-def operation(el: Elaborator, e: Arithmetic, scope: Scope) -> Operand:
+def operation(el: Elaborator, e: Arithmetic | Comparison, scope: Scope) -> Operand:
     """The value of an operation."""
     match e:
         case Plus(parts):
@@ -119,6 +124,7 @@ def operation(el: Elaborator, e: Arithmetic, scope: Scope) -> Operand:
         case Times(parts):
             return _product(el, [(below, operand(el, part, scope), part.span) for below, part in parts])
         case Caret(base, exponent):
+            _refuse_transpose(el, base, exponent, scope)
             return _power(el, operand(el, base, scope), exponent, scope, e.span)
         case Prime(of):
             return _adjoint(operand(el, of, scope), of.span)
@@ -127,6 +133,10 @@ def operation(el: Elaborator, e: Arithmetic, scope: Scope) -> Operand:
         case Dotted(sign, left, right):
             sides = [(operand(el, side, scope), side.span) for side in (left, right)]
             return _entrywise(el, lambda entries: _combined(el, sign, entries, e.span), sides)
+        case Comparison():
+            return _chosen(el, e, (Numeral(ONE.real, e.span),), scope, e.span)
+        case Each(Name("where"), (condition, *branches)) if 1 <= len(branches) <= 2:
+            return _chosen(el, condition, branches, scope, e.span)
         case Each(function, args):
             given = [(operand(el, arg, scope), arg.span) for arg in args]
             return _entrywise(el, lambda entries: _called(el, function, entries, scope, e.span), given)
@@ -303,6 +313,19 @@ def _power(el: Elaborator, base: Operand, exponent: Expr, scope: Scope, span: Sp
     return found
 
 
+def _refuse_transpose(el: Elaborator, base: Expr, exponent: Expr, scope: Scope) -> None:
+    """x^T and A^H, where T and H are no names of the program."""
+    if not (isinstance(exponent, Name) and habits.is_transpose(exponent)):
+        return
+    if scope.find(exponent.text) is None and not el.kinds.names_size(exponent.text):
+        name = base.text if isinstance(base, Name) else "(…)"
+        raise LanguageError(
+            f"{exponent.text} is no number",
+            span=exponent.span,
+            remedy=f"write {name}' for the adjoint, transpose({name}) for the transpose",
+        )
+
+
 def _adjoint(x: Operand, span: Span) -> Operand:
     match x:
         case Unit(times):
@@ -354,12 +377,13 @@ Axes = tuple[Type | None, ...]
 def _entrywise(
     el: Elaborator, function: Callable[[Sequence[Term]], Term], given: Sequence[tuple[Operand, Span]]
 ) -> Operand:
-    """A function of the entries, along all axes; one that an operand does not have is that of the others."""
+    """A function of the entries, along all axes; one that an operand does not have, or of size 1, is that of others."""
     axes = [_axes(x, span) for x, span in given]
     rank = max(map(len, axes))
     own: list[Var | None] = []
     for n in range(rank):
         having = [(a[n], x, span) for a, (x, span) in zip(axes, given, strict=True) if n < len(a) and a[n] is not None]
+        having = [each for each in having if not _is_single(el, each[0])] or having
         if not having:
             own.append(None)
             continue
@@ -373,7 +397,7 @@ def _entrywise(
         for other, _, place in others:
             assert other is not None, "an axis that is there"
             fit(other, kind, el.ranges, place)
-    body = function([_entry(x, own) for x, _ in given])
+    body = function([_entry(el, x, own) for x, _ in given])
     kept = tuple(v for v in own if v is not None)
     if not kept:
         return body
@@ -393,11 +417,26 @@ def _axes(x: Operand, span: Span) -> Axes:
             return _slots(x)
 
 
-def _entry(x: Operand, own: Sequence[Var | None]) -> Term:
-    if isinstance(x, Row):
-        return terms.apply(x.of, *(v for v in own[1:2] if v is not None))
-    assert isinstance(x, Term), "a unit matrix is refused before"
-    return terms.apply(x, *(v for v in own[: len(_slots(x))] if v is not None)) if _is_tensor(x) else x
+def _is_single(el: Elaborator, slot: Type | None) -> bool:
+    """Whether a slot has one value, as the second one of RM{n, 1}: its axis is repeated along those of others."""
+    domain = el.ranges.domain_of(slot.domain) if isinstance(slot, Index) and slot.domain is not None else None
+    return domain is not None and domain.count == 1
+
+
+def _entry(el: Elaborator, x: Operand, own: Sequence[Var | None]) -> Term:
+    """The entry at these indices; along an axis of one value it is the sum."""
+    of, at = (x.of, own[1:]) if isinstance(x, Row) else (x, own)
+    assert isinstance(of, Term), "a unit matrix is refused before"
+    if not _is_tensor(of):
+        return of
+    singles: list[Var] = []
+    places: list[Var] = []
+    for slot, v in zip(_slots(of), at, strict=False):
+        assert v is not None, "an axis that is there"
+        repeated = _is_single(el, slot) and not _is_single(el, v.kind)
+        places.append(terms.fresh(v.name, slot) if repeated else v)
+        singles += places[-1:] * repeated
+    return terms.total(singles, terms.apply(of, *places))
 
 
 def _combined(el: Elaborator, sign: str, entries: Sequence[Term], span: Span) -> Term:
@@ -415,6 +454,53 @@ def _combined(el: Elaborator, sign: str, entries: Sequence[Term], span: Span) ->
             return as_complex_as(entries, terms.mul(a, terms.power(b, MINUS_ONE)))
         case _:
             return as_complex_as((a,) if b != ZERO else (), terms.power(a, b))
+
+
+def _chosen(el: Elaborator, condition: Expr, branches: Sequence[Expr], scope: Scope, span: Span) -> Operand:
+    """`where.(x .< y, a, b)`, entry by entry; `x .< y` alone is 1 where it holds, and 0 elsewhere."""
+    compared = _compared(condition)
+    given = [(operand(el, side, scope), side.span) for side in (*(side for side, _ in compared), *branches)]
+    for (side, place), (_, whole) in zip(given, compared, strict=False):
+        if not whole.dotted and not (isinstance(side, Term) and not _is_tensor(side)):
+            raise LanguageError("tensors are compared", span=place, remedy="write .< for < to compare every entry")
+
+    def entry(entries: Sequence[Term]) -> Term:
+        names = {f"entry {n}": x for n, x in enumerate(entries)}
+        asked = [Name(name, place) for name, (_, place) in zip(names, given, strict=True)]
+        of_entries = _of_names(condition, iter(asked))
+        return conditions.where(el, of_entries, tuple(asked[len(compared) :]), scope.child(dict(names)))
+
+    return _entrywise(el, entry, given)
+
+
+def _compared(condition: Expr) -> list[tuple[Expr, Comparison]]:
+    """What a condition compares, from left to right, each with its comparison."""
+    match condition:
+        case Comparison(operands):
+            return [(side, condition) for side in operands]
+        case Junction(items):
+            return [pair for item in items for pair in _compared(item)]
+        case Negation(of):
+            return _compared(of)
+        case _:
+            raise LanguageError(
+                "a condition is expected here",
+                span=condition.span,
+                remedy="write the comparison in its place, where.(x .< y, a, b); a mask m of 0 and 1 is m .== 1",
+            )
+
+
+def _of_names(condition: Expr, names: Iterator[Name]) -> Expr:
+    """The condition with names for what it compares."""
+    match condition:
+        case Comparison(operands, relations, span):
+            return Comparison(tuple(next(names) for _ in operands), relations, span)
+        case Junction(items, every, span):
+            return Junction(tuple(_of_names(item, names) for item in items), every, span)
+        case Negation(of, span):
+            return Negation(_of_names(of, names), span)
+        case _:
+            return condition
 
 
 def _called(el: Elaborator, function: Expr, entries: Sequence[Term], scope: Scope, span: Span) -> Term:

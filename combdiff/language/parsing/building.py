@@ -313,8 +313,10 @@ class Builder:
         return made(Negation(of, span := around(parts)), parts, span)
 
     def compared(self, parts: list[Piece | Token]) -> Piece:
-        signs = [_RELATIONS.get(str(sign), str(sign)) for sign in parts if not isinstance(sign, Piece)]
-        return made(Comparison(_exprs(parts), tuple(signs), span := around(parts)), parts, span)
+        signs = [sign for sign in parts if not isinstance(sign, Piece)]
+        relations = [_RELATIONS.get(bare, bare) for bare in (str(sign).removeprefix(".") for sign in signs)]
+        dotted = signs[0].type == "DOT_RELATION"
+        return made(Comparison(_exprs(parts), tuple(relations), span := around(parts), dotted), parts, span)
 
     def typed(self, parts: list[Piece | Token]) -> Piece:
         return made(Binders((_index(parts),), span := around(parts)), parts, span)

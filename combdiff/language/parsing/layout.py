@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from combdiff.errors import LanguageError, Span
+from combdiff.language.habits import STATEMENTS
 
 if TYPE_CHECKING:
     from lark import Token
@@ -42,6 +43,7 @@ _ASKS_FOR_MORE = frozenset(
         "DOT_STAR",
         "DOT_SLASH",
         "DOT_CARET",
+        "DOT_RELATION",
         "RELATION",
         "AND",
         "OR",
@@ -86,7 +88,7 @@ class Layout:
                     open_.append(token)
                     _refuse_depth(open_)
                 case "RPAR" | "RSQB" | "RBRACE" | "END":
-                    _close(open_, token)
+                    _close(open_, token, words)
             if words and words[-1].type == "SEP" and token.type == "END":
                 words.pop()
             words.append(token)
@@ -121,8 +123,13 @@ def too_deep(span: Span) -> LanguageError:
     )
 
 
-def _close(open_: list[Token], token: Token) -> None:
-    """Take the opening that `token` closes from `open_`."""
+def _close(open_: list[Token], token: Token, words: list[Token]) -> None:
+    """Take the opening that `token` closes from `open_`; `words` are what was read before."""
+    statement = next((w for w in words if token.type == "END" and w.type == "NAME" and w in STATEMENTS), None)
+    if statement is not None and (not open_ or _CLOSERS[open_[-1].type] != "END"):
+        raise LanguageError(
+            f"the language has no {str(statement)!r}", span=span_of(statement), remedy=STATEMENTS[str(statement)]
+        )
     if not open_:
         raise LanguageError(
             f"{str(token)!r} closes nothing: there is no {_OPENERS[token.type]} before it",

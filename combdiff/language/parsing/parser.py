@@ -12,7 +12,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from combdiff.errors import LanguageError, Source, Span
-from combdiff.language.habits import MODULES
+from combdiff.language.habits import CHOICE, LOOP, MODULES, remedy_of_attribute
+from combdiff.language.habits import FUNCTIONS as OTHERS
 from combdiff.language.inference.settings import BUILTIN_TYPES
 from combdiff.language.parsing import tables
 from combdiff.language.parsing.building import Builder, Piece, expression, in_order
@@ -120,11 +121,19 @@ def _refuse_names(declarations: Collection[Space | DomainClause]) -> None:
 PRIMES = "'’′"
 _SUPERSCRIPTS = frozenset("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁱⁿ")
 _REMEDIES = {
-    "@": "write a product of matrices with its indices: sum(j, A(i, j) * x(j)); declarations are @space and @domain",
+    "@": "write A * B for a product of matrices; declarations are @space and @domain",
     '"': "there are no texts in the language",
     "×": "write * for a product",
     "·": "write * for a product",
-    "⋅": "write * for a product",
+    "⋅": "write * for a product, x' * y for that of two vectors",
+    "⊙": "write A .* B for the product entry by entry",
+    "∘": "write A .* B for the product entry by entry",
+    "⊘": "write A ./ B for the quotient entry by entry",
+    "⊗": "write x * y' for vectors, the product with an index for each slot for matrices: A(i, j) * B(k, l)",
+    "†": "write A' for the adjoint",
+    "⟨": "write x' * y for an inner product",
+    "⟩": "write x' * y for an inner product",
+    "∇": "write grad(f)",
     "|": "write abs(x) for |x|, and f ▷ g to apply f, then g",
     "‖": "write norm(x) for ‖x‖",
     "→": "write -> for a map",
@@ -165,6 +174,12 @@ def _remedy_of_stray(char: str, before: str, after: str) -> str:
     attribute, owner = re.match(r"\.(\w+)", after), re.search(r"(\w+)$", before)
     if attribute and owner and owner[1] in MODULES:
         return f"write the function without a prefix: {attribute[1]}(x)"
+    if char == ":" and re.search(r"[\[(,]\s*$", before) and re.match(r":\s*[\]),]", after):
+        return "write a row as a map of its index, j -> A(0, j), and a column as i -> A(i, 0)"
+    if char == ":" and re.search(r"[\w)] $", before) and re.match(r": [\w(]", after):
+        return "write tr(A' * B) for A : B, and x::T for a type"
+    if attribute and (attribute[1] in FUNCTIONS or attribute[1] in {*OTHERS, "sum"}):
+        return remedy_of_attribute(attribute[1], owner[1] if owner else "")
     if attribute and owner and attribute[1] in ("T", "H", "mT"):
         return f"write {owner[1]}' for the adjoint, transpose({owner[1]}) for the transpose"
     if char == "." and (dotted := _remedy_of_dot(after, owner[1] if owner else "")):
@@ -176,8 +191,8 @@ def _remedy_of_dot(after: str, owner: str) -> str | None:
     """What to write for a dot that belongs to no operator."""
     if after[1:2] in PRIMES:
         return f"write transpose({owner or 'A'}) for the transpose, {owner or 'A'}' for the adjoint"
-    if re.match(r"\.[<>=!≤≥≠]", after):
-        return "compare entries under a condition: (i -> where(x(i) < 0, x(i)))"
+    if after.startswith(".\\"):
+        return "write b ./ A for A .\\ b"
     if owner in FUNCTIONS:
         return f"write {owner}.(x) for the function of every entry"
     return None
@@ -280,13 +295,16 @@ def _remedy(token: Token, wanted: frozenset[str], text: str) -> str:
         case (("NAME" | "NUMBER" | "SUM"), _) if before.isdigit() and "PLUS" in wanted:
             return f"write a product with *: {_number_before(text[: token.start_pos])} * {token}"
         case "NAME", _ if (name := re.search(r"(\w+) *$", text[: token.start_pos])) and name[1] in FUNCTIONS:
-            return f"write {name[1]}({token})"
+            argument = f"{token}(…)" if text[token.end_pos :].startswith("(") else str(token)
+            return f"write {name[1]}({argument})"
         case "NAME", "," if re.search(r"\bsum\(\s*\w+(\s*,\s*\w+)+\s*,\s*$", text[: token.start_pos]):
             return "write several indices in parentheses: sum((i, j), A(i, j))"
         case "NAME" | "SUM" | "NUMBER", _ if re.search(r"(\bsum|∑)\(\s*(\w+|\([^()]*\))\s*$", text[: token.start_pos]):
             return _INDICES_FIRST
         case "NAME" | "SUM", _ if before and before in f"{PRIMES})]" and "PLUS" in wanted:
             return f"write a product with *: {_value_before(text[: token.start_pos])} * {token}"
+        case "LSQB", _ if "BEGIN" in wanted and "NAME" in wanted:
+            return "write a vector or a matrix as a map of its indices, (i, j) -> A(i, j) + 1; there is none of blocks"
         case "STAR", "*":
             return "write powers with ^: x^2"
         case "BACKSLASH", _:
@@ -316,20 +334,21 @@ def _of_other_languages(token: Token, wanted: frozenset[str], text: str) -> str 
     """What to write for a comparison, a choice or a line that goes on, of other languages."""
     before, after = text[: token.start_pos].rstrip(" "), text[token.start_pos :]
     if re.search(r"\b(for|while)$", before) or token in ("for", "while"):
-        return "write sum(i, x(i)) for a sum, iterate((s, t) -> s / 2 + x(t), 0, n) for a loop"
+        return LOOP
     if re.search(r"\b(einsum|contract)\($", before) and token == "'":
         return "write the sum: sum((j, k), A(i, j) * B(j, k))"
     if token.type == "EQUALS" and re.search(r"(\bsum|\bprod|∑)\(\s*\w+$", before):
         return "write the index alone, sum(i, x(i)): it ranges over the slots that it stands in"
     if token.type in _BETWEEN and before.endswith("\n"):
         return f"end the line above with {token}: an expression goes on where it is not complete"
-    choice = "write where(c, a, b) for a where c holds, and b elsewhere"
     if token in ("if", "then", "else") or re.search(r"\b(if|then|else)$", before):
-        return choice
+        return CHOICE
     if token == ">" and before.endswith("="):
         return "write -> for a map, >= to compare"
     if token.type == "SLASH" and before.endswith("/"):
         return "write floor(a / b)"
+    if token == "<" and "BEGIN" in wanted and re.match(r"<[^<>\n]+,[^<>\n]+>", after):
+        return "write x' * y for an inner product"
     if token.type == "RELATION" and before.endswith(("<", ">")):
         return (
             "write != for what is not equal"

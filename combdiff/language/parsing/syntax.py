@@ -74,11 +74,12 @@ class Binders:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A chain `0 <= i < n`: what is compared, and the relations between neighbours."""
+    """A chain `0 <= i < n`: what is compared, and the relations between neighbours; with dots it is of every entry."""
 
     operands: tuple[Expr, ...]
     relations: tuple[str, ...]
     span: Span
+    dotted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

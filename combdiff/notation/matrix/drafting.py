@@ -6,7 +6,7 @@ a function of entries is drafted on its own. A term of a sum that has no matrix 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import TYPE_CHECKING
@@ -27,6 +27,7 @@ from combdiff.notation.matrix.expr import (
     Pi,
     Power,
     Reciprocal,
+    Size,
     Transpose,
     Value,
     inverse,
@@ -71,7 +72,7 @@ from combdiff.terms.terms import (
     fresh,
     substitute,
 )
-from combdiff.terms.types import HERMITIAN, SYMMETRIC, Index, Map, Number, is_complex
+from combdiff.terms.types import HERMITIAN, SYMMETRIC, Domain, Index, Map, Number, is_complex
 
 if TYPE_CHECKING:
     from egglog.bindings import TermDag
@@ -81,10 +82,11 @@ if TYPE_CHECKING:
 class Drafting:
     """Facts for egglog, gathered from terms; `atoms` are the factors that egglog need not look into.
 
-    `taken` are the names that are in use, as LaTeX writes them.
+    `taken` are the names that are in use, as LaTeX writes them; the sizes of `measured` domains have names.
     """
 
     taken: set[str] = field(default_factory=set)
+    measured: Collection[Domain] = ()
     book: Book = field(default_factory=Book)
     atoms: list[Draft] = field(default_factory=list)
     named: dict[Hashable, Named] = field(default_factory=dict)
@@ -166,8 +168,10 @@ class Drafting:
 
     def _network(self, term: Term, legs: tuple[Var, ...]) -> tuple[Const, list[Draft], FactorGraph]:
         product_ = matrix_network(term)
-        scalars: list[Draft] = []
-        graph = FactorGraph({v: self.book.index() for v in (*legs, *product_.indices)}, self.book.index())
+        counted = [v for v in product_.indices if not any(v in f.free for f in product_.factors)]
+        scalars = [self._size(v) for v in counted]
+        indices = [v for v in (*legs, *product_.indices) if v not in counted]
+        graph = FactorGraph({v: self.book.index() for v in indices}, self.book.index())
         for factor in product_.factors:
             free = [v for v in graph.indices if v in factor.free]
             if len(free) < sum(isinstance(v.kind, Index) for v in factor.free):
@@ -177,6 +181,14 @@ class Drafting:
             else:
                 scalars.append(self._scalar(factor))
         return product_.coefficient, scalars, graph
+
+    def _size(self, index: Var) -> Draft:
+        """Σ 1 over an index, if its size has a name."""
+        domain = index.kind.domain if isinstance(index.kind, Index) else None
+        if domain is None or not (domain.sized or domain in self.measured):
+            raise NoMatrixFormError
+        size = Size(domain)
+        return lambda found: size
 
     def _factor(self, factor: Term, free: tuple[Var, ...]) -> tuple[str | list[Arrangement], tuple[Var, ...]]:
         """A factor as egglog sees it, and the indices that it stands between."""

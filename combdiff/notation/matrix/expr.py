@@ -31,6 +31,13 @@ class Pi:
 
 
 @dataclass(frozen=True, slots=True)
+class Size:
+    """How many values an index of a domain has whose size has a name."""
+
+    domain: Domain
+
+
+@dataclass(frozen=True, slots=True)
 class Ones:
     """The vector of ones."""
 
@@ -231,6 +238,7 @@ MatrixExpr = (
     Leaf
     | Number
     | Pi
+    | Size
     | Ones
     | Identity
     | Sum

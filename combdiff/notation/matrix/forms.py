@@ -8,19 +8,21 @@ indices.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from combdiff.canon.closed import derived_symmetries
+from combdiff.notation.extents import size_names
 from combdiff.notation.latex_names import latex_name
 from combdiff.notation.matrix.check import confirmed
 from combdiff.notation.matrix.drafting import Drafting
-from combdiff.notation.matrix.expr import Adjoint, Leaf, MatrixExpr, Number, Power, Transpose
+from combdiff.notation.matrix.expr import Adjoint, Leaf, MatrixExpr, Number, OfMatrix, Power, Transpose
 from combdiff.notation.matrix.network import NoMatrixFormError
 from combdiff.notation.matrix.parts import parts, rebuilt
 from combdiff.notation.matrix.reading import readable
-from combdiff.terms.terms import Lam, Let, Loop, Term, Tuple, Var, subterms
-from combdiff.terms.types import HERMITIAN, SYMMETRIC, Map, Symmetry
+from combdiff.terms.nodes import TURNING
+from combdiff.terms.terms import Lam, Let, Loop, Sum, Term, Tuple, Var, subterms
+from combdiff.terms.types import HERMITIAN, SYMMETRIC, Domain, Map, Symmetry
 from combdiff.terms.types import Number as NumberType
 
 S = TypeVar("S")
@@ -40,9 +42,12 @@ def matrix_form(term: Term) -> MatrixExpr | None:
     return matrix_forms((term,))[0]
 
 
-def matrix_forms(terms: Sequence[Term]) -> list[MatrixExpr | None]:
-    """The matrix form of each of `terms` (in one run of egglog, which is what takes the time)."""
-    drafting = Drafting(_names(terms))
+def matrix_forms(terms: Sequence[Term], measured: Collection[Domain] = ()) -> list[MatrixExpr | None]:
+    """The matrix form of each of `terms` (in one run of egglog, which is what takes the time).
+
+    The sizes of `measured` domains have names, as have those that the program names.
+    """
+    drafting = Drafting(_names(terms), measured)
     drafts = [_attempt(drafting.tensor, term) for term in terms]
     found = drafting.solve()
     formed = [None if draft is None else _attempt(draft, found) for draft in drafts]
@@ -95,12 +100,25 @@ def _without_turns(expr: MatrixExpr, known: Mapping[Var, Sequence[Symmetry]]) ->
         return expr
     expr = rebuilt(expr, [_without_turns(part, known) for part in parts(expr)])
     match expr:
-        case Transpose(Leaf(var) | Power(Leaf(var), Number(), False) as of) if SYMMETRIC in known.get(var, ()):
+        case Transpose(of) if SYMMETRIC in _laws(of, known):
             return of
-        case Adjoint(Leaf(var) | Power(Leaf(var), Number(), False) as of) if HERMITIAN in known.get(var, ()):
+        case Adjoint(of) if HERMITIAN in _laws(of, known):
             return of
         case _:
             return expr
+
+
+def _laws(expr: MatrixExpr, known: Mapping[Var, Sequence[Symmetry]]) -> Sequence[Symmetry]:
+    """The laws of a value, which its powers and functions such as roots have, too."""
+    match expr:
+        case Leaf(var):
+            return known.get(var, ())
+        case Power(of, Number(), False):
+            return _laws(of, known)
+        case OfMatrix(name, of) if name in TURNING:
+            return _laws(of, known)
+        case _:
+            return ()
 
 
 def forms_found(*terms: Term) -> dict[Term, MatrixExpr]:
@@ -108,7 +126,8 @@ def forms_found(*terms: Term) -> dict[Term, MatrixExpr]:
     if any(isinstance(u, Loop) for term in terms for u in subterms(term)):
         return {}
     units = list(dict.fromkeys(unit for term in terms for unit in _units(term)))
-    return {unit: found for unit, found in zip(units, matrix_forms(units), strict=True) if found is not None}
+    forms = matrix_forms(units, size_names(*terms))
+    return {unit: found for unit, found in zip(units, forms, strict=True) if found is not None}
 
 
 def _units(term: Term) -> Iterator[Term]:
@@ -136,6 +155,7 @@ def _attempt(make: Callable[[S], T], of: S) -> T | None:
 def _names(terms: Iterable[Term]) -> set[str]:
     """How the variables in sight are written."""
     variables: set[Var] = set()
+    sizes: set[str] = set()
     for term in terms:
         variables |= term.free
         for t in subterms(term):
@@ -144,4 +164,6 @@ def _names(terms: Iterable[Term]) -> set[str]:
                     variables.update(params)
                 case Let(bindings, _):
                     variables.update(var for var, _ in bindings)
-    return {latex_name(var.name) for var in variables}
+                case Sum() if t.counted is not None and t.counted.sized:
+                    sizes.add(t.counted.name)
+    return {latex_name(name) for name in {*sizes, *(var.name for var in variables)}}

@@ -36,6 +36,7 @@ from combdiff.notation.matrix.expr import (
     Product,
     Reciprocal,
     Scale,
+    Size,
     Sum,
     Tensor,
     Trace,
@@ -155,6 +156,8 @@ def entries(expr: MatrixExpr) -> Entries:
             return _number(value)
         case Pi():
             return _number(PI)
+        case Size(domain):
+            return _number(total((fresh("i", Index(domain)),), ONE))
         case Ones(domain):
             return Entries((Index(domain),), (), lambda rows, columns: ONE)
         case Identity(domain):

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from combdiff.language.printing.document import ATOM, ENTRYWISE, POSTFIX, PRODUCT, SUM, Piece, placed, sum_text
 from combdiff.notation.brackets import beside, bracketed, is_tall, subscripted
-from combdiff.notation.latex_names import Scope
+from combdiff.notation.latex_names import Scope, latex_name
 from combdiff.notation.matrix.expr import (
     Adjoint,
     AtMost,
@@ -34,6 +34,7 @@ from combdiff.notation.matrix.expr import (
     Product,
     Reciprocal,
     Scale,
+    Size,
     Sum,
     Tensor,
     Trace,
@@ -147,9 +148,7 @@ class _Printer:
             case Function(name, of):
                 pattern = n.functions.get(name) or pattern_of(name, n)
                 return self._filled(pattern, self.write(of, SUM)), POSTFIX if "^" in pattern else ATOM
-            case Power(_, Number(exponent), False) if (
-                n is LATEX and is_number(expr) and exponent.real < 0 and not exponent.imag
-            ):
+            case Power(_, Number(exponent), False) if self._is_below(expr) and is_number(expr):
                 return n.fraction.format("1", self.write(_inverted(expr), SUM)), PRODUCT
             case Power(_, Number(exponent), False) if exponent == MINUS_ONE and not is_number(expr):
                 return self._of_a_matrix(expr)
@@ -246,6 +245,9 @@ class _Printer:
                 return n.unfolding.format(self._stem(var), mode), ATOM
             case Named(var):
                 return self.name(var), ATOM
+            case Size(domain):
+                known = self.scope.sizes.get(domain)
+                return known or (latex_name(domain.name) if n is LATEX else domain.name), ATOM
             case Ones():
                 return n.ones, ATOM
             case Identity():
@@ -285,16 +287,26 @@ class _Printer:
             assert isinstance(flipped, Const), "minus a number"
             coefficient = flipped
         numbers = [*expr.scalars, *([of] if is_number(of) else [])]
-        below = [_inverted(s) for s in numbers if _inverted(s) is not s] if self.notation is LATEX else []
-        if below:
-            text = self._fraction(coefficient, [s for s in numbers if _inverted(s) is s], below)
+        below = [_inverted(s) for s in numbers if self._is_below(s)]
+        if below and self.notation is LATEX:
+            text = self._fraction(coefficient, [s for s in numbers if not self._is_below(s)], below)
             last, binds = ("", PRODUCT) if is_number(of) else self._in_scale(of)
+        elif below:
+            rest = [self.write(s, POSTFIX) for s in expr.scalars if not self._is_below(s)]
+            text = self._beside([self._fraction(coefficient, [], below), *rest])
+            last, binds = ("", PRODUCT) if self._is_below(of) else self._in_scale(of)
         else:
             front = [] if coefficient == ONE else [self._coefficient(coefficient)]
             text = self._beside([*front, *(self.write(scalar, POSTFIX) for scalar in expr.scalars)])
             last, binds = self._in_scale(of)
         text = self._beside([part for part in (text, last) if part])
         return ("-" + text, SUM) if minus else (text, binds)
+
+    def _is_below(self, expr: MatrixExpr) -> bool:
+        """Whether a fraction shows a power in its denominator: any number in LaTeX, only sizes in text."""
+        return _inverted(expr) is not expr and (
+            self.notation is LATEX or (isinstance(expr, Power) and isinstance(expr.base, Size))
+        )
 
     def _in_scale(self, of: MatrixExpr) -> Piece:
         found = self._written(of)
@@ -309,7 +321,10 @@ class _Printer:
         top, bottom = ([str(n)] if n != 1 else [] for n in (over, under))
         top += [self.write(s, POSTFIX if len(above) > 1 else PRODUCT if top else SUM) for s in above]
         bottom += [self.write(s, POSTFIX if len(below) > 1 else PRODUCT if bottom else SUM) for s in below]
-        text = self.notation.fraction.format(self._beside(top) or "1", self._beside(bottom))
+        under_all = self._beside(bottom)
+        if self.notation is not LATEX and len(bottom) > 1:
+            under_all = f"({under_all})"
+        text = self.notation.fraction.format(self._beside(top) or "1", under_all)
         return text if joined else f"{self._coefficient(coefficient)} {text}"
 
     def _exponent(self, exponent: MatrixExpr) -> str:

@@ -29,6 +29,7 @@ from combdiff.notation.matrix.expr import (
     Product,
     Reciprocal,
     Scale,
+    Size,
     Sum,
     Tensor,
     Trace,
@@ -44,6 +45,7 @@ from combdiff.terms.nodes import MATRICES, TURNING
 from combdiff.terms.terms import MINUS_ONE, ONE, TWO, Const, number
 from combdiff.terms.types import HERMITIAN, SYMMETRIC, Map
 
+LARGEST_POWER = 64
 LONGEST_BLOCK = 2
 """A A A is A³ and A B A B is (A B)²; longer blocks that repeat stay written out."""
 
@@ -152,7 +154,7 @@ def _transposed_within(expr: MatrixExpr) -> MatrixExpr | None:
             return Adjoint(of)
         case OfMatrix(name, of) if name in MATRICES:
             return OfMatrix(name, transposed(of)) if name in TURNING else None
-        case Identity() | Number() | Diag() | Norm() | OfMatrix() | Trace():
+        case Identity() | Number() | Size() | Diag() | Norm() | OfMatrix() | Trace():
             return expr
         case Leaf(var) if isinstance(var.kind, Map) and SYMMETRIC in var.kind.symmetries:
             return expr
@@ -213,7 +215,7 @@ def is_number(expr: MatrixExpr) -> bool:
     match expr:
         case OfMatrix(name, _) if name in MATRICES:
             return False
-        case Number() | Pi() | Norm() | OfMatrix() | Trace() | Reciprocal():
+        case Number() | Pi() | Size() | Norm() | OfMatrix() | Trace() | Reciprocal():
             return True
         case Leaf(var) | Named(var):
             return not isinstance(var.kind, Map)
@@ -264,7 +266,8 @@ def _squared_norm(items: tuple[MatrixExpr, ...]) -> MatrixExpr:
 
 
 def _with_powers(items: tuple[MatrixExpr, ...]) -> MatrixExpr:
-    """The product with equal neighbours gathered."""
+    """The product with equal neighbours gathered, those of powers, too: P² P is P³."""
+    items = tuple(base for item in items for base in _bases(item))
     gathered: list[MatrixExpr] = []
     at = 0
     while at < len(items):
@@ -275,6 +278,15 @@ def _with_powers(items: tuple[MatrixExpr, ...]) -> MatrixExpr:
         gathered.append(block if times == 1 else Power(block, Number(number(times)), entrywise=False))
         at += covered
     return gathered[0] if len(gathered) == 1 else Product(tuple(gathered))
+
+
+def _bases(item: MatrixExpr) -> tuple[MatrixExpr, ...]:
+    """The factors of a whole power, others as they are."""
+    match item:
+        case Power(base, Number(n), False) if n.is_integer and 1 < n.real <= LARGEST_POWER:
+            return (base,) * int(n.real)
+        case _:
+            return (item,)
 
 
 def _repeats(items: tuple[MatrixExpr, ...], at: int, length: int) -> int:

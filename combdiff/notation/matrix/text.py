@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from combdiff.language.printing.printer import expression_text as in_language
+from combdiff.notation.extents import extent_text, size_names
 from combdiff.notation.latex_names import Scope
-from combdiff.notation.matrix.expr import MatrixExpr
+from combdiff.notation.matrix.expr import MatrixExpr, Size
 from combdiff.notation.matrix.forms import forms_within, is_unit
 from combdiff.notation.matrix.notation import TEXT
 from combdiff.notation.matrix.notes import named_in, notes, with_names
+from combdiff.notation.matrix.parts import nodes
 from combdiff.notation.matrix.printer import algebra_text
 from combdiff.notation.page import without_needless_re
 from combdiff.notation.signs import text_signs
@@ -28,8 +30,9 @@ def matrix_text(term: Term) -> str:
     '2 x'
     """
     term = without_needless_re(term)
-    result = _Result(forms_within(term))
-    lines = [result.text(term, Scope(str, signs=text_signs(term)).bind(sorted(term.free, key=lambda v: v.uid)))]
+    result, sizes = _Result(forms_within(term)), size_names(term, spell=str)
+    scope = Scope(str, signs=text_signs(term) | {*sizes.values()}, sizes=sizes)
+    lines = [result.text(term, scope.bind(sorted(term.free, key=lambda v: v.uid)))]
     return "\n".join([*lines, *(f"where {clause}" for clause in result.clauses())])
 
 
@@ -39,12 +42,15 @@ class _Result:
 
     forms: Mapping[Term, MatrixExpr]
     used: list[tuple[MatrixExpr, Scope]] = field(default_factory=list)
+    tensors: list[str] = field(default_factory=list)
 
     def clauses(self) -> list[str]:
         """What is to be said beside the lines: definitions first."""
         named = {named: scope for expr, scope in self.used for named in named_in(expr)}
         definitions = [f"{scope[of.var]} = {in_language(of.value, scope.names)}" for of, scope in named.items()]
-        return [*definitions, *notes(self.used, TEXT)]
+        unnamed = any(isinstance(e, Size) and not e.domain.sized for expr, _ in self.used for e in nodes(expr))
+        extents = [", ".join(self.tensors)] if unnamed else []
+        return [*extents, *definitions, *notes(self.used, TEXT)]
 
     def text(self, term: Term, scope: Scope) -> str:
         """Parameters are left out; shared values come first, a line each."""
@@ -66,7 +72,9 @@ class _Result:
             case Tuple(items):
                 return f"({', '.join(self.text(item, scope) for item in items)})"
             case Lam(params, body) if isinstance(body, Let) or not is_unit(term):
-                return self.text(body, scope.bind(params))
+                inner = scope.bind(params)
+                self.tensors.extend(filter(None, (extent_text(p, inner[p], scope.sizes) for p in params)))
+                return self.text(body, inner)
             case _:
                 return in_language(term, scope.names)
 

@@ -1,6 +1,7 @@
 """Checks that matrices are Hermitian where their eigenvalues or triangular factors are taken.
 
 cholesky(K), eigvals(B * B' + I)        K::Sym or K::Her by declaration, B * B' by what it is made of
+prod(i, eigvals(K)(i))                  det((K + K') / 2), whose derivatives are finite where eigenvalues meet
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from collections.abc import Mapping
 
 from combdiff.canon.canonical import laws_of_matrix
 from combdiff.errors import LanguageError, Span
-from combdiff.terms.laws.matrices import applied, matrix_of, written_name
+from combdiff.terms.laws.matrices import Matrix, applied, matrix_of, written_name
 from combdiff.terms.nodes import SYMMETRISING
-from combdiff.terms.terms import App, Lam, Let, Reduce, Term, Traverser, Var, apply, subterms
+from combdiff.terms.terms import ONE, App, Lam, Let, Reduce, Term, Traverser, Var, apply, call, subterms
 from combdiff.terms.types import HERMITIAN, SYMMETRIC, Map, is_complex
 
 
@@ -36,6 +37,39 @@ def check_hermitian(term: Term, places: Mapping[Var, Span]) -> None:
             span=places.get(whole.indices[0]),
             remedy=f"declare it, A::{kind}, or write (A + A') / 2; the singular values of any matrix are svdvals(A)",
         )
+
+
+def without_products(term: Term) -> Term:
+    """The term with determinants of Hermitian parts for products of all eigenvalues.
+
+    >>> from combdiff.language.inference.infer import infer
+    >>> from combdiff.language.parsing.parser import parse
+    >>> from combdiff.language.printing.printer import expression_text
+    >>> print(expression_text(infer(parse("(K::Sym) -> prod(i, eigvals(K)(i))"))))
+    (K::Sym) -> det((i, j) -> 1/2 * K(i, j) + 1/2 * K(j, i))
+    """
+
+    values = {v: e for t in subterms(term) if isinstance(t, Let) for v, e in t.bindings}
+
+    def visit(t: Term) -> Term:
+        match t:
+            case Reduce("prod") if t.mark == ONE and len(t.indices) == 1:
+                body = t.body
+                while isinstance(body, App) and isinstance(body.function, Var) and body.function in values:
+                    body = apply(values[body.function], *body.args)
+                return _determinant(body, t.indices[0], t)
+        return t
+
+    return Traverser(visit)(term)
+
+
+def _determinant(body: Term, i: Var, product: Term) -> Term:
+    match body:
+        case App(Reduce("eigvals") as whole, (Var() as at,)) if at is i and i not in whole.free:
+            found = applied("det", Matrix.of(matrix_of(whole)).hermitian.term)
+            return call("real", found) if is_complex(found.type) else found
+        case _:
+            return product
 
 
 def _is_hermitian(matrix: Lam, values: Mapping[Term, Lam]) -> bool:
