@@ -98,13 +98,14 @@ class Derivation:
         return derivation_bundle(self)
 
     def explore(self) -> Explorer:
-        """The stages of the derivation. A notebook shows one at a time, with a slider; `str` returns all as text.
+        """The stages of the derivation. A notebook shows the one that a button chooses; `str` returns all as text.
 
         >>> import combdiff as cd
         >>> [page.title for page in cd.grad("(x::RV) -> sum(i, x(i)^2)").explore().pages][:3]
         ['program', 'B/C form', 'raw pullback']
 
-        The slider needs ipywidgets: pip install 'combdiff[notebooks]'.
+        A stage that changes nothing is left out, and what a stage changes is underlined. All stages take the same
+        height, and the times are folded. Only Visual Studio Code needs ipywidgets: pip install 'combdiff[notebooks]'.
         """
         from combdiff.jupyter.explorer import Explorer
 

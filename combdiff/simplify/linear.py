@@ -8,7 +8,7 @@ A number in front of an argument is drawn out where an application is made (`lan
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -24,6 +24,7 @@ from combdiff.terms.terms import (
     Const,
     Diff,
     Lam,
+    Mul,
     Sum,
     Term,
     Traverser,
@@ -32,6 +33,7 @@ from combdiff.terms.terms import (
     apply,
     call,
     conj,
+    factors_of,
     fresh,
     lam,
     mul,
@@ -88,6 +90,40 @@ def real_parts_by_term(t: Term) -> Term:
                 return u
 
     return Traverser(visit)(t)
+
+
+def with_plain_parts(t: Term) -> Term:
+    """`t` with −Im z for Re(i z), with Re z for Im(i z), and with real factors in front of both.
+
+    Those that are summed over stay, so that the product is one of matrices.
+
+    >>> from combdiff.terms.terms import fresh
+    >>> from combdiff.terms.types import COMPLEX, REAL
+    >>> a, z = fresh("a", REAL), fresh("z", COMPLEX)
+    >>> with_plain_parts(call("real", mul(a, IMAGINARY, z))) == mul(MINUS_ONE, a, call("imag", z))
+    True
+    """
+
+    summed = {v for u in subterms(t) if isinstance(u, Sum) for v in u.indices}
+
+    def visit(u: Term) -> Term:
+        match u:
+            case Call("real" | "imag" as part, (Mul() as product,)):
+                return _plain_part(part, *split_coefficient(product), summed)
+            case _:
+                return u
+
+    return Traverser(visit)(t)
+
+
+def _plain_part(part: str, c: Const, product: Term, summed: Collection[Var]) -> Term:
+    outer = [f for f in factors_of(product) if not is_complex(f.type) and f.free.isdisjoint(summed)]
+    inner = mul(*(f for f in factors_of(product) if f not in outer))
+    if c.real or not c.imag:
+        return mul(*outer, call(part, mul(c, inner)))
+    if part == "real":
+        return mul(number(-c.imag), *outer, call("imag", inner))
+    return mul(number(c.imag), *outer, call("real", inner))
 
 
 def written_out(t: Term) -> Term:

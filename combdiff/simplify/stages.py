@@ -38,7 +38,7 @@ from combdiff.simplify.contraction.diagonals import without_diagonals
 from combdiff.simplify.contraction.ranges import solved_within_ranges
 from combdiff.simplify.graph.choice import chosen
 from combdiff.simplify.known import Known, entry_of, is_opaque, joined, parts_of, with_entry
-from combdiff.simplify.linear import real_parts_by_term
+from combdiff.simplify.linear import real_parts_by_term, with_plain_parts
 from combdiff.simplify.mirrored import in_both_orders
 from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
 from combdiff.simplify.stationary import vanishing
@@ -373,7 +373,7 @@ class Simplifier:
         if self.budget.over():
             return body
         order = replace(order, derived=self.derived, ask=self.budget.check)
-        ordered = order(body)
+        ordered = order(with_plain_parts(body) if last else body)
         together = stated_once(ordered, self.least)
         given = {name for own in self.names.values() for name in own}
         sizes = {d.name for v in self.rank for d in domains_of(v.kind) if d.sized}

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from combdiff.terms.branches import above_zero
 from combdiff.terms.laws.exponentials import inverse, may_meet_exponentials, met
+from combdiff.terms.laws.extrema import is_extremum, opposites, with_signs_known
 from combdiff.terms.merging import HALF, bases_of, may_meet, none_meet, real_root, whole_square, without_signs
 from combdiff.terms.nodes import (
     MINUS_ONE,
@@ -104,6 +105,8 @@ def add(*terms: Term) -> Term:
             c = _plus(merged[u][0], c)
             t = mul(c, u)
         merged[u] = c, t
+    if any(map(is_extremum, merged)) and (apart := _without_extrema(merged)) is not None:
+        return add(*apart)
     kept = [t for c, t in merged.values() if c.real or c.imag]
     if not kept:
         return ZERO
@@ -112,6 +115,16 @@ def add(*terms: Term) -> Term:
     if all(isinstance(t.type, Index) or isinstance(t, Const) for t in kept):
         kept.sort(key=_order_with_sizes if reads_from_the_end(kept) else _affine_order)
     return Add(tuple(kept))
+
+
+def _without_extrema(merged: Mapping[Term, tuple[Const, Term]]) -> list[Term] | None:
+    """The terms of a sum with c (a + b) for c max(a, b) + c min(a, b); None if there is no such pair."""
+    pair = opposites(u for u, (c, _) in merged.items() if c.real or c.imag)
+    if pair is None or merged[pair[0]][0] != merged[pair[1]][0]:
+        return None
+    (largest, _), c = pair, merged[pair[0]][0]
+    assert isinstance(largest, Call), "a maximum"
+    return [*(t for u, (_, t) in merged.items() if u not in pair), *(mul(c, a) for a in largest.args)]
 
 
 def reads_from_the_end(terms: Sequence[Term]) -> bool:
@@ -145,7 +158,7 @@ def mul(*factors: Term) -> Term:
     coefficient = ONE
     powers: dict[Term, int] = {}
     flat: list[Term] = []
-    meets = raised = exponentials = products = False
+    meets = raised = exponentials = products = extrema = False
     for f in factors:
         flat += factors_of(f)
     for f in flat:
@@ -155,6 +168,7 @@ def mul(*factors: Term) -> Term:
         base, n = _integer_power(f)
         powers[base] = powers.get(base, 0) + n
         meets = meets or may_meet(base)
+        extrema = extrema or is_extremum(base)
         exponentials = exponentials or may_meet_exponentials(base)
         raised = raised or isinstance(base, Const)
         products = products or isinstance(base, Mul)
@@ -162,6 +176,8 @@ def mul(*factors: Term) -> Term:
         return ZERO
     if products and (apart := _taken_apart(powers)) is not None:
         return mul(coefficient, *apart)
+    if extrema and (told := _with_extrema_met(powers)) is not None:
+        return mul(coefficient, *told)
     merged = _met(powers) if meets else None
     if merged is not None:
         return mul(coefficient, *merged)
@@ -190,6 +206,18 @@ def _taken_apart(powers: Mapping[Term, int]) -> list[Term] | None:
         return None
     each = [parts[base] if base in opened else {base: n} for base, n in powers.items()]
     return [power(b, number(n)) for part in each for b, n in part.items()]
+
+
+def _with_extrema_met(powers: Mapping[Term, int]) -> list[Term] | None:
+    """The factors with a b for max(a, b) min(a, b), and with the signs that max(0, u) tells; None if there are none."""
+    pair = opposites(f for f, n in powers.items() if n > 0)
+    if pair is not None:
+        (largest, _), n = pair, min(powers[f] for f in pair)
+        assert isinstance(largest, Call), "a maximum"
+        left = [power(f, number(m - n if f in pair else m)) for f, m in powers.items()]
+        return [*left, *(power(a, number(n)) for a in largest.args)]
+    told = with_signs_known(powers)
+    return None if told is None else [power(f, number(n)) for f, n in told]
 
 
 def _integer_power(f: Term) -> tuple[Term, int]:

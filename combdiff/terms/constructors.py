@@ -81,6 +81,9 @@ def call(primitive: str, *args: Term) -> Term:
             return Const(abs(real) if primitive == "abs" else Fraction((real > 0) - (real < 0)))
         case (("abs" | "sign" | "log"), (u,)) if (found := _of_positive(primitive, u)) is not None:
             return found
+        case (("abs" | "abs2" | "sign"), (u,)) if _is_negated(u):
+            turned = call(primitive, add(*(mul(number(-1), v) for v in terms_of(u))))
+            return mul(number(-1), turned) if primitive == "sign" else turned
         case "exp", (Const() as c,) if c == ZERO:
             return ONE
         case (("log" | "real"), (u,)) if (logarithm_ := _of_determinant(primitive, u)) is not None:
@@ -106,6 +109,11 @@ def _of_determinant(primitive: str, u: Term) -> Term | None:
             return Reduce("logabsdet", of)
         case _:
             return None
+
+
+def _is_negated(u: Term) -> bool:
+    """Whether every term of `u` has a minus sign: |−x − y| is |x + y|, and sign(−x) is −sign(x)."""
+    return all(split_coefficient(v)[0].real < 0 for v in terms_of(u))
 
 
 def _of_positive(primitive: str, u: Term) -> Term | None:

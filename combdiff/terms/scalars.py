@@ -191,7 +191,7 @@ def _above(a: Term, b: Term) -> Term:
 
 def _below(a: Term, b: Term) -> Term:
     """1 where a < b, ½ where a = b, else 0."""
-    return mul(HALF, sub(ONE, call("sign", sub(a, b))))
+    return _above(b, a)
 
 
 def _from(a: Term, b: Term) -> Term:

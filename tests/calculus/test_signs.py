@@ -146,7 +146,7 @@ def test_sizes_of_residuals_agree_with_differences(size: int, seed: int) -> None
     [
         ("f(x) * relu(x - a)", "-sum(x::R, f(x) * sign(relu(x - a)))", "k * f(a)"),
         ("f(x) * relu(a - 2 * x)", "sum(x::R, f(x) * sign(relu(a - 2 * x)))", "1/2 * k * f(1/2 * a)"),
-        ("f(x) * max(x, a)", "1/2 * sum(x::R, f(x) * (1 - sign(x - a)))", "k * f(a)"),
+        ("f(x) * max(x, a)", "1/2 * sum(x::R, f(x) * (1 + sign(a - x)))", "k * f(a)"),
         ("f(x) * min(x, a)", "1/2 * sum(x::R, f(x) * (1 + sign(x - a)))", "-k * f(a)"),
     ],
 )

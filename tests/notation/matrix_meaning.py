@@ -7,6 +7,7 @@ columns.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -89,12 +90,8 @@ def of_slots(expr: MatrixExpr, values: Mapping[Term, object]) -> Array:
             raise AssertionError(type(expr).__name__)
 
 
-def meaning(expr: MatrixExpr, values: Mapping[Term, object], sizes: Mapping[Domain, int]) -> Array:  # noqa: C901
+def meaning(expr: MatrixExpr, values: Mapping[Term, object], sizes: Mapping[Domain, int]) -> Array:
     """`expr` as a matrix, one case a node."""
-
-    def of(e: MatrixExpr) -> Array:
-        return meaning(e, values, sizes)
-
     match expr:
         case Leaf(var):
             return as_matrix(values[var])
@@ -108,6 +105,25 @@ def meaning(expr: MatrixExpr, values: Mapping[Term, object], sizes: Mapping[Doma
             return np.ones((sizes[domain], 1))
         case Identity(domain):
             return np.eye(sizes[domain])
+        case Sum() | Scale() | Product() | Entrywise():
+            return of_arithmetic(expr, values, sizes)
+        case Transpose(of) | Adjoint(of) | Conjugate(of) | Diag(of) | Diagonal(of):
+            return rearranged(expr, meaning(of, values, sizes))
+        case Trace(of) | Reciprocal(of) | OfMatrix(_, of) | Norm(of):
+            return as_matrix(of_whole_matrix(expr, meaning(of, values, sizes)))
+        case AtMost() | Function() | Power() | Value() | Item():
+            return of_functions(expr, values, sizes)
+        case _:
+            return of_tensors(expr, values, sizes)
+
+
+def of_arithmetic(expr: MatrixExpr, values: Mapping[Term, object], sizes: Mapping[Domain, int]) -> Array:
+    """Sums and products of matrices, which must fit."""
+
+    def of(e: MatrixExpr) -> Array:
+        return meaning(e, values, sizes)
+
+    match expr:
         case Sum(items):
             terms = [of(e) for e in items]
             assert len({term.shape for term in terms}) == 1
@@ -119,44 +135,53 @@ def meaning(expr: MatrixExpr, values: Mapping[Term, object], sizes: Mapping[Doma
                 result = of(scalar)[0, 0] * result
             return result
         case Product(items):
-            result = of(items[0])
-            for e in items[1:]:
-                result = result @ of(e)
-            return result
+            return reduce(np.matmul, map(of, items))
         case Entrywise(items):
             result = of(items[0])
             for e in items[1:]:
                 assert of(e).shape == result.shape
                 result = result * of(e)
             return result
-        case Transpose(inner):
-            return of(inner).T
-        case Adjoint(inner):
-            return of(inner).T.conj()
-        case Conjugate(inner):
-            return of(inner).conj()
-        case Diag(inner):
-            assert of(inner).shape[1] == 1
-            return np.diag(of(inner)[:, 0])
-        case Diagonal(inner):
-            assert of(inner).shape[0] == of(inner).shape[1]
-            return np.diagonal(of(inner)).reshape(-1, 1)
-        case Trace(inner):
-            assert of(inner).shape[0] == of(inner).shape[1]
-            return as_matrix(np.trace(of(inner)))
-        case OfMatrix("adjugate", inner):
-            return as_matrix(np.linalg.det(of(inner)) * np.linalg.inv(of(inner)))
-        case Reciprocal(inner):
-            return as_matrix(np.linalg.pinv(as_matrix(of(inner))))
-        case OfMatrix(name, inner):
-            sign, logarithm = np.linalg.slogdet(as_matrix(of(inner)))
-            return as_matrix(sign * np.exp(logarithm) if name == "det" else logarithm + np.log(sign))
-        case Norm(inner):
-            return as_matrix(np.sqrt(np.sum(np.abs(of(inner)) ** 2)))
-        case AtMost() | Function() | Power() | Value() | Item():
-            return of_functions(expr, values, sizes)
         case _:
-            return of_tensors(expr, values, sizes)
+            raise AssertionError(type(expr).__name__)
+
+
+def rearranged(expr: MatrixExpr, of: Array) -> Array:
+    """The entries of one matrix at other places, conjugated or not."""
+    match expr:
+        case Transpose():
+            return of.T
+        case Adjoint():
+            return of.T.conj()
+        case Conjugate():
+            return of.conj()
+        case Diag():
+            assert of.shape[1] == 1
+            return np.diag(of[:, 0])
+        case Diagonal():
+            assert of.shape[0] == of.shape[1]
+            return np.diagonal(of).reshape(-1, 1)
+        case _:
+            raise AssertionError(type(expr).__name__)
+
+
+def of_whole_matrix(expr: MatrixExpr, of: Array) -> npt.ArrayLike:
+    """What all entries of a matrix have a share in: its trace, its norm, its inverse, its determinant."""
+    match expr:
+        case Trace():
+            assert of.shape[0] == of.shape[1]
+            return np.trace(of)
+        case Norm():
+            return np.sqrt(np.sum(np.abs(of) ** 2))
+        case Reciprocal():
+            return np.linalg.pinv(of)
+        case OfMatrix("adjugate"):
+            return np.linalg.det(of) * np.linalg.inv(of)
+        case OfMatrix(name):
+            sign, logarithm = np.linalg.slogdet(of)
+            return sign * np.exp(logarithm) if name == "det" else logarithm + np.log(sign)
+        case _:
+            raise AssertionError(type(expr).__name__)
 
 
 def of_functions(expr: MatrixExpr, values: Mapping[Term, object], sizes: Mapping[Domain, int]) -> Array:

@@ -150,3 +150,26 @@ def test_a_tower_of_products_of_values_is_not_multiplied_out() -> None:
         a, b = c, d
     deviations = total((i,), add(App(x, (i,)), mul(MINUS_ONE, a)))
     assert without_deviations(deviations, values) == deviations
+
+
+PARTS = {
+    "(κ::R, σ::R, ρ::R, φ::R) -> real(exp(im * φ * σ - im * ρ * σ * φ) / (im * κ))": [
+        "(1 / κ * imag(t), φ * real(t) * (1 - ρ), -σ * φ * real(t), σ * real(t) * (1 - ρ))"
+    ],
+    "(a::RV, b::RV) -> (x::RV) -> abs2(sum(i, im * a(i) * x(i) + b(i)))": ["2 * a(i) * sum(i1, imag("],
+    "(b::R, z::CV) -> (a::R) -> sum(i, real(im * b * z(i) * exp(a * z(i))))": ["b * sum(i, imag("],
+    "(r::R, T::R, u::R, S::R) -> (σ::R) -> real(exp(im * u * (log(S) + (r - σ^2 / 2) * T) - σ^2 * u^2 * T / 2) / u)": [
+        "-T * σ * (imag(t) + u * real(t))"
+    ],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", PARTS)
+def test_no_imaginary_unit_stands_in_front_of_what_a_real_part_is_taken_of(program: str) -> None:
+    d = cd.grad(program)
+    assert all(part in str(d) for part in PARTS[program])
+    for part in ("real(im *", "real(-im *", "imag(im * u", "imag(-im *", "real(-1/2 * im"):
+        assert part not in str(d)
+    assert bool(d.check())
+    assert str(cd.simplified(str(d))) == str(d)

@@ -137,7 +137,8 @@ def leaves(form: Affine, slot: Domain) -> bool:
     """Whether an index may leave a plain range; where it does, it does not count, and wraps around."""
     if slot.periodic or slot.symmetric or slot.listed or len(slot.axes) > 1 or not form.coefficients:
         return False
-    if form.bare is not None:
+    bare = form.bare
+    if bare is not None and slot in (domain_of(bare), *domain_of(bare).common):
         return False
     if form.entry is not None:
         return form.entry.type != Index(slot)

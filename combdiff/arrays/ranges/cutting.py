@@ -97,6 +97,8 @@ class _Cutting:
                 return self._placed(step, needs[2])
             case ops.Roll() if step.op.by and needs[0] != everywhere(step.operands[0]) and self._is_slice(step):
                 return self.part(step.operands[0], needs[0] or region)
+            case ops.Gather() if needs[1:] == (None,):
+                return self.part(step.operands[0], needs[0] or region)
             case ops.Add():
                 terms = [term for n in range(len(step.operands)) for term in self._terms(step, n)]
                 return self.sums.in_parts(terms, domains_in(step, region), step.complex)

@@ -101,11 +101,58 @@ def chosen(step: Step) -> tuple[int, Interval] | None:
 _ORDERS = ("<", "<=", ">", ">=")
 
 
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Entry k of an axis is entry k + `by` of an operand's axis, which has `more` values, below 0 fewer."""
+
+    axis: int
+    by: int
+    more: int
+
+    def read(self, region: Region) -> Region | None:
+        """The region of the operand that is read for a region of the result; None where that leaves its range."""
+        own = region[self.axis]
+        moved = Interval(own.before + self.by, own.behind - self.by + self.more)
+        if min(moved.before, moved.behind) < 0:
+            return None
+        return (*region[: self.axis], moved, *region[self.axis + 1 :])
+
+
+def move(step: Step) -> Move | None:
+    """How entries are moved by a gather at k + c, along an axis whose size is that of k's range and a number.
+
+    >>> from combdiff.arrays.plan import Builder
+    >>> make, n = Builder().step, Domain("n")
+    >>> k, x = make(ops.Range(n), (), (n,)), make(ops.Input("x"), (), (n.shortened(1),))
+    >>> place = make(ops.Position((1,), -1, n.shortened(1), None, places=((0,),)), (k,), (n,))
+    >>> move(make(ops.Gather(((0,),), 1), (x, place), (n,)))
+    Move(axis=0, by=-1, more=-1)
+    """
+    match step.op:
+        case ops.Gather(slots, 1) if sum(slot is not None for slot in slots) == 1:
+            axis = next(n for n, slot in enumerate(slots) if slot is not None)
+            array, place = step.operands
+        case _:
+            return None
+    match place.op, place.operands:
+        case ops.Position((1,), by, None | Domain(), None), (Step(op=ops.Range(domain)),):
+            whole = array.domains[axis]
+            more = domain.fewer(whole) if domain.from_zero and whole.from_zero else None
+            return None if more is None else Move(axis, by, more)
+        case _:
+            return None
+
+
 def _interval(form: _Place, strictly: int, domain: Domain) -> Interval | None:
     """Where index · i + size · n + constant is not below 0, or is above 0 if `strictly`."""
     constant = form.constant - strictly
     first, count = domain.lower or 0, domain.count
-    if form.of not in (None, domain) or domain.symmetric or domain.listed or domain.directions > 1:
+    if form.of is not None:
+        fewer = domain.fewer(form.of)
+        if fewer is None:
+            return None
+        constant += form.size * fewer
+    if domain.symmetric or domain.listed or domain.directions > 1:
         return None
     match form.index, form.size:
         case 1, 0:

@@ -16,7 +16,7 @@ from combdiff.arrays import ops
 from combdiff.arrays.liveness import storage
 from combdiff.arrays.numbers import exponent_of
 from combdiff.arrays.plan import Step
-from combdiff.arrays.ranges.intervals import WHOLE, Interval, Region, chosen, everywhere
+from combdiff.arrays.ranges.intervals import WHOLE, Interval, Region, chosen, everywhere, move
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import ZERO
 
@@ -187,6 +187,10 @@ class Regions:
             axis, by = step.op.axis, step.op.by
             inner = region[axis].shifted(-by)
             return region if inner is not None else (*region[:axis], WHOLE, *region[axis + 1 :])
+        moved = move(step)
+        if moved is not None:
+            only = tuple(interval if axis == moved.axis else WHOLE for axis, interval in enumerate(region))
+            return everywhere(step) if moved.read(only) is None else only
         labels = cut_labels(step)
         return tuple(
             interval if label in labels and _fits(step, axis, interval) else WHOLE
@@ -210,6 +214,8 @@ class Regions:
             region = self.of[step]
             inner = region[axis].shifted(-by) or WHOLE
             return ((*region[:axis], inner, *region[axis + 1 :]),)
+        if (moved := move(step)) is not None and (read := moved.read(self.of[step])) is not None:
+            return read, None
         if not isinstance(step.op, _BY_LABEL):
             return tuple(map(everywhere, step.operands))
         regions = self.label_regions(step)

@@ -119,13 +119,16 @@ def _applied(el: Elaborator, f: Term, args: Sequence[Argument], scope: Scope, sp
 
 
 def _where_equal(el: Elaborator, f: Term, kind: Map, values: Sequence[Term], span: Span) -> Term:
-    """An entry; an index of another size, which a condition keeps in range, is where one of the slot's equals it."""
+    """An entry; an index of another size, which a condition keeps in range, is where one of the slot's equals it.
+
+    If the two sizes have a number between them, the index stands in the slot as i + 1 does.
+    """
     met: list[tuple[Var, Term]] = []
     places = list(values)
     for n, (value, param) in enumerate(zip(values, kind.params, strict=True)):
         assert isinstance(param, Index) and param.domain is not None, "slots have ranges"
         # an entry of an array of integers stays, as arithmetic does: the code checks it against the slot
-        if isinstance(value, Var) and el.slots.is_of_another_size(value, param.domain):
+        if isinstance(value, Var) and el.slots.has_no_size_like(value, param.domain):
             places[n] = own = terms.fresh(value.name, param)
             el.places[own] = span
             met.append((own, value))

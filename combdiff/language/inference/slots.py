@@ -112,15 +112,25 @@ class Slots:
 
     def is_of_another_size(self, index: Term, slot: Domain) -> bool:
         """Whether an index or entry of N{m}, or N{n + 1}, is in a slot of N{n}, where only a condition keeps it."""
+        domains = self._sized(index, slot)
+        fewer = domains[0].fewer(domains[1]) if domains else 0
+        return fewer is None or fewer < 0
+
+    def has_no_size_like(self, index: Term, slot: Domain) -> bool:
+        """Whether an index or entry of N{m} is in a slot of N{n}, two sizes that have nothing to do with each other."""
+        domains = self._sized(index, slot)
+        return domains is not None and domains[0].fewer(domains[1]) is None
+
+    def _sized(self, index: Term, slot: Domain) -> tuple[Domain, Domain] | None:
+        """The ranges of an index and of a slot, if both have a size that has a name."""
         match index:
             case Var(kind=Index(Domain() as own)) | App(type=Index(Domain() as own)):
                 found, wanted = self.ranges.domain_of(own), self.ranges.domain_of(slot)
                 if found is None or wanted is None or not ((found.of or found).sized and (wanted.of or wanted).sized):
-                    return False
-                fewer = found.fewer(wanted)
-                return fewer is None or fewer < 0
+                    return None
+                return found, wanted
             case _:
-                return False
+                return None
 
     def check(self) -> None:
         """Index arithmetic stays in range; a slot in which nothing stands bare takes the domain of its arithmetic."""

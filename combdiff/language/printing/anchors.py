@@ -74,14 +74,14 @@ def unanchored(term: Term) -> dict[Domain, set[Var]]:
 
 
 def _of_two_sizes(term: Term) -> set[Var]:
-    """The indices of n values that stand alone in a slot of n + 1 values."""
+    """The indices that stand alone in a slot of so many values more, or fewer, than they have."""
     bound = {v for u in subterms(term) if not isinstance(u, Loop) for v in bound_by(u)}
     found = set()
     for u in subterms(term):
         kind = u.function.type if isinstance(u, App) else None
         for arg, slot in zip(u.args, kind.params, strict=True) if isinstance(u, App) and isinstance(kind, Map) else ():
             own = (domains_of(arg.kind) if isinstance(arg, Var) and arg in bound else []) + domains_of(slot)
-            if len(own) == 2 and isinstance(arg, Var) and own[0].sized and own[0].fewer(own[1]):
+            if len(own) == 2 and isinstance(arg, Var) and (own[0].of or own[0]).sized and own[0].fewer(own[1]):
                 found.add(arg)
     return found
 

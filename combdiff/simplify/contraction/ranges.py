@@ -121,12 +121,11 @@ def _solution(met: Delta, i: Var) -> Term | None:
     if form is None or abs(form.of(i)) != 1 or not _is_contractable(i):
         return None
     others = {v: c for v, c in form.coefficients.items() if v != i}
-    sized = any(isinstance(v, Sum) for v in others)
     if any(i in v.free for v in others):
         return None
-    if all(isinstance(v, Var) for v in others) and len(others) == 1 and not form.constant:
-        return None
-    if others and not sized and not any(v.type == i.kind for v in others):
+    if len(others) == 1 and not form.constant and all(isinstance(v, Var) and v.type == i.kind for v in others):
+        return None  # a law of contraction solves it
+    if others and not any(isinstance(v, Sum) or _has_a_range_like(v, i) for v in others):
         return None
     if any(c.denominator > 1 for c in (form.constant, *others.values())):
         return None
@@ -136,6 +135,18 @@ def _solution(met: Delta, i: Var) -> Term | None:
 
 def _is_contractable(i: Var) -> bool:
     return isinstance(i.kind, Index) and i.kind.domain is not None and i.kind.domain.contractable
+
+
+def _has_a_range_like(v: Term, i: Var) -> bool:
+    """Whether two indices have one range, or one that has so many values more, or ranges with known bounds.
+
+    A δ between ranges of sizes that have nothing to do with each other says more than a condition: that it is one of
+    the values that both have.
+    """
+    one, other = (u.domain if isinstance(u, Index) else None for u in (v.type, i.kind))
+    if one is None or other is None or one == other:
+        return one == other
+    return one.fewer(other) is not None or (one.count is not None and other.count is not None)
 
 
 def _exists(place: Const, i: Var, read: Mapping[Domain, int], body: Term) -> bool:

@@ -238,6 +238,9 @@ def _beyond(index: Term, slot: Type) -> Iterator[Term]:
 
 def _is_within(index: Term, slot: Type) -> bool:
     domain = slot.domain if isinstance(slot, Index) else None
+    own = index.type.domain if isinstance(index, Var) and isinstance(index.type, Index) else None
+    if own is not None and domain is not None and (own.fewer(domain) or 0) < 0:
+        return False
     if isinstance(index, Var | Const) or domain is None or index.type == slot:
         return isinstance(index.type, Index) or isinstance(index, Const)
     if domain.periodic or domain.symmetric or domain.listed or domain.directions > 1:

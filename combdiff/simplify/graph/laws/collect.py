@@ -131,10 +131,13 @@ def _replaced(graph: Graph, node: Lin, terms: Sequence[Ref]) -> bool:
 
 
 def _splits(graph: Graph, term: Ref) -> Iterator[tuple[Ref, Ref]]:
-    """A term of a sum as a factor and what is left, for each product of two that it is."""
+    """A term of a sum as a factor and what is left, for each product of two that it is.
+
+    A class that was joined with another one since may be a multiple of it: that number belongs to what is left.
+    """
     for number, children in products(graph, term):
         for factor, rest in (children, children[::-1]):
-            yield factor, rest.times(number)
+            yield factor._replace(number=UNIT), rest.times(times(number, factor.number))
 
 
 def products(graph: Graph, ref: Ref, beside: Ref | None = None) -> Iterator[tuple[Coefficient, tuple[Ref, Ref]]]:

@@ -1,0 +1,116 @@
+"""Slots of n + 1 entries and indices of n values: a δ between them becomes a condition, and code becomes slices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+from combdiff.meaning.evaluate import evaluate
+from combdiff.simplify.contraction.ranges import solved_within_ranges
+from combdiff.terms.terms import MINUS_ONE, ONE, App, Delta, Indicator, Sum, add, fresh, indicator, size
+from combdiff.terms.types import REAL, Domain, Index, Map
+from tests.reading_back import assert_reads_back
+
+n = Domain("n", sized=True)
+i, r = fresh("i", Index(n)), fresh("r", Index(n.shortened(-1)))
+x = fresh("x", Map((Index(n),), REAL))
+
+DEEP = "(w::RV{n}) -> (y::RV{n + 1}) -> sum(i::N{n}, w(i) * (y(i + 1) - y(i))^2)"
+PROGRAMS: dict[str, tuple[str, Sequence[tuple[int, ...]]]] = {
+    "(x::RV{n + 1}) -> sum(i::N{n}, (x(i + 1) - x(i))^2)": (
+        "i -> 2 * where(1 <= i, x(i) - x(i - 1)) - 2 * where(i < n, x(i + 1) - x(i))",
+        [(1,)],
+    ),
+    "(x::RV{n + 2}) -> sum(i::N{n}, (x(i + 2) - 2 * x(i + 1) + x(i))^2)": (
+        "i -> 2 * where(2 <= i, x(i) + x(i - 2) - 2 * x(i - 1)) + 2 * where(i < n, x(i + 2) + x(i) - 2 * x(i + 1))"
+        " - 4 * where(1 <= i <= n, x(i + 1) + x(i - 1) - 2 * x(i))",
+        [(2,)],
+    ),
+    DEEP: (
+        "(i::N{n + 1}) -> 2 * where(1 <= i, w(i - 1) * (y(i) - y(i - 1))) - 2 * where(i < n, w(i) * (y(i + 1) - y(i)))",
+        [(0,), (1,)],
+    ),
+    "(w::RM{n, m}) -> (y::RM{n + 1, m}) -> sum((i::N{n}, j), w(i, j) * (y(i + 1, j) - y(i, j))^2)": (
+        "(i::N{n + 1}, j) -> 2 * where(1 <= i, w(i - 1, j) * (y(i, j) - y(i - 1, j)))"
+        " - 2 * where(i < n, w(i, j) * (y(i + 1, j) - y(i, j)))",
+        [(0, 2), (1, 2)],
+    ),
+    "(y::RV{n}) -> (w::RV{n + 1}) -> sum(i::N{n}, y(i) * exp(w(i)) / w(i + 1))": (
+        "(i::N{n + 1}) -> where(i < n, y(i) / w(i + 1) * exp(w(i))) - where(1 <= i, y(i - 1) / w(i)^2 * exp(w(i - 1)))",
+        [(0,), (1,)],
+    ),
+    "(w::RV{n}) -> (x::RV{n - 1}) -> sum(i::N{n}, where(1 <= i, w(i) * x(i - 1)^3))": (
+        "d -> 3 * w(d + 1) * x(d)^2",
+        [(0,), (-1,)],
+    ),
+}
+
+
+def test_a_delta_between_a_range_and_a_longer_one_is_a_condition() -> None:
+    body = App(x, (i,))
+    last = Indicator(add(r, ONE), size(n), App(x, (r,)))
+    assert solved_within_ranges(Sum((i,), Delta(i, r, body))) == last
+    first = indicator(ONE, r, App(x, (add(r, MINUS_ONE),)))
+    assert solved_within_ranges(Sum((i,), Delta(add(i, ONE), r, body))) == first
+
+
+@pytest.mark.parametrize("other", [Domain("m", sized=True), Domain("Z", True, periodic=True)])
+def test_a_delta_between_ranges_that_have_no_size_in_common_is_left(other: Domain) -> None:
+    before = Sum((i,), Delta(i, fresh("r", Index(other)), App(x, (i,))))
+    assert solved_within_ranges(before) == before
+
+
+def test_a_delta_between_ranges_with_bounds_is_a_condition() -> None:
+    d = cd.grad(
+        "@domain K begin base = I; lower = 0; upper = 2 end\n@domain L begin base = I; lower = 0; upper = 4 end\n"
+        "@space A begin type = (K) -> R end\n@space B begin type = (L) -> R end\n"
+        "(a::A) -> (x::B) -> sum((i, j), a(i) * a(j)^2 * x(i + j))"
+    )
+    assert str(d).endswith("(d::L) -> sum(j::K, where(j <= d <= j + 2, a(d - j) * a(j)^2))")
+    assert bool(d.check())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_the_gradient_has_conditions_and_the_code_has_slices(program: str) -> None:
+    d = cd.grad(program)
+    text, more = PROGRAMS[program]
+    assert " ".join(str(d).split()).endswith(text)
+    assert_reads_back(d.term)
+    assert bool(d.check())
+    source = d.source()
+    assert "np.where" not in source and "%" not in source and "np.roll" not in source
+    objective, gradient = cd.simplified(program).compile(), d.compile()
+    rng = np.random.default_rng(1)
+    for m in (0, 1, 2, 3, 5):
+        if min(shape[0] for shape in more) + m >= 0:
+            arrays = [rng.uniform(0.5, 1.5, (m + shape[0], *shape[1:])) for shape in more]
+            expected = _differences(objective, arrays)
+            assert np.allclose(gradient(*arrays), expected, atol=1e-7), m
+            assert np.allclose(np.asarray(_meant(d)(*arrays)), expected, atol=1e-7), m
+
+
+def _meant(d: cd.Derivation) -> Any:
+    """The formula, computed entry by entry."""
+    f = evaluate(d.term, {})
+
+    def all_at_once(*arrays: np.ndarray[Any, Any]) -> object:
+        *given, unknown = arrays
+        return f(*given)(unknown) if given else f(unknown)
+
+    return all_at_once
+
+
+def _differences(f: Any, arrays: Sequence[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+    """Central differences by the last array."""
+    *given, unknown = arrays
+    found = np.zeros_like(unknown)
+    for place in np.ndindex(*unknown.shape):
+        step = np.zeros_like(unknown)
+        step[place] = 1e-5
+        found[place] = (f(*given, unknown + step) - f(*given, unknown - step)) / 2e-5
+    return found
