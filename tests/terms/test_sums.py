@@ -114,26 +114,30 @@ def _derivatives(f: Function, x: float) -> tuple[float, float, float]:
         return float(value), float((above - below) / (2 * h)), float((above - 2 * value + below) / h**2)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("objective", NAIVE)
+@pytest.mark.filterwarnings("ignore")
+def test_the_naive_text_is_right_far_from_zero(objective: str) -> None:
+    f, points = NAIVE[objective]
+    text = f"(x::R) -> {objective}"
+    both, second, along = cd.grad(text).compile(value=True), cd.hvp(text).compile(), cd.jvp(text).compile()
+    for x in points:
+        expected = _derivatives(f, x)
+        found = np.array([*both(x), second(x, 1.0), along(x, 1.0)])
+        # 1 − tanh² as it is written is 0 where tanh is 1 to all digits
+        digits = {"rtol": 1e-12, "atol": 1e-15 if abs(x) < 1e3 else 1e-290}
+        np.testing.assert_allclose(found, [*expected, expected[1]], **digits)
+
+
 @pytest.mark.sampled
 @pytest.mark.parametrize("objective", NAIVE)
 @pytest.mark.filterwarnings("ignore")
-def test_the_naive_text_is_right_far_from_zero(objective: str, library: Numbers) -> None:
+def test_the_naive_text_is_right_in_every_library(objective: str, library: Numbers) -> None:
     f, points = NAIVE[objective]
-    text = f"(x::R) -> {objective}"
-    for numbers in (Numbers("numpy"), library):
-        both, second, along = (
-            cd.grad(text).compile(numbers.name, value=True),
-            cd.hvp(text).compile(numbers.name),
-            cd.jvp(text).compile(numbers.name),
-        )
-        for x in points:
-            expected = _derivatives(f, x)
-            found = [*both(x), second(x, 1.0), along(x, 1.0)]
-            got = np.array([float(numbers.back(v)) for v in found])
-            # 1 − tanh² as it is written is 0 where tanh is 1 to all digits
-            np.testing.assert_allclose(
-                got, [*expected, expected[1]], rtol=1e-12, atol=1e-15 if abs(x) < 1e3 else 1e-290
-            )
+    both = cd.grad(f"(x::R) -> {objective}").compile(library.name, value=True)
+    for x in (points[0], points[-1]):
+        found = np.array([float(library.back(v)) for v in both(x)])
+        np.testing.assert_allclose(found, _derivatives(f, x)[:2], rtol=1e-12, atol=1e-290)
 
 
 SEVERAL: dict[str, Callable[[list[Any]], Any]] = {
@@ -163,7 +167,7 @@ SEVERAL: dict[str, Callable[[list[Any]], Any]] = {
 @pytest.mark.filterwarnings("ignore")
 def test_exponentials_of_several_numbers_are_right_far_from_zero(objective: str, library: Numbers) -> None:
     f, text = SEVERAL[objective], f"(x::RV{{n}}) -> {objective}"
-    for numbers in (Numbers("numpy"), library):
+    for numbers in (library,):
         both, second = cd.grad(text).compile(numbers.name, value=True), cd.hvp(text).compile(numbers.name)
         for x in ([1000.0, -1000.0, 3.0], [-1000.0, -999.0, -1001.0], [0.3, -0.2, 1.5]):
             with mpmath.workdps(3000):
