@@ -276,8 +276,14 @@ UNDER = {
         "where(p + 2 <= sum(i, 1), 1)",
     ),
     "a distance": (
-        "sum((i, j), where(x(i, 0) <= x(j, 0), r(i, 0)))",
-        "where(1 <= sum(j, where(x(p, 0) <= x(j, 0), 1)), 1)",
+        "sum((i, j), where(x(i, 0) < x(j, 0), r(i, 0)))",
+        "where(1 <= sum(j, where(x(p, 0) < x(j, 0), 1)), 1)",
+    ),
+    # j may be i
+    "a distance that may be 0": ("sum((i, j), where(x(i, 0) <= x(j, 0), r(i, 0)))", "1"),
+    "a distance that may be 0, and another one": (
+        "sum((i, j), where(x(i, 0) <= x(j, 0) and x(j, 0) <= x(i, 1), r(i, 0)))",
+        "where(1 <= sum(j, where(x(p, 0) <= x(j, 0) <= x(p, 1), 1)), 1)",
     ),
     "one row": ("sum((i, j), where(x(i, 0) <= 2, r(i, 0) * x(j, 0)))", "where(x(p, 0) <= 2, 1)"),
 }
