@@ -16,7 +16,16 @@ PYTHON = tuple(name for name in keyword.kwlist if unique_name(name, ()) == name)
 BUILTINS = ("abs_", "len", "range", "slice", "min", "max", "float", "int", "type", "print", "__debug__", "_")
 LIBRARIES = ("np", "cp", "jnp", "da", "torch", "device", "jax", "numpy", "while_loop")
 OWN = (
-    *("gradient", "value_and_gradient", "gradient_and_hvp", "hvp", "newton", "newton_of_parts", "solve_of_parts"),
+    *(
+        "gradient",
+        "value_and_gradient",
+        "gradient_and_hvp",
+        "hvp",
+        "newton",
+        "newton_of_parts",
+        "solve_of_parts",
+        "newton_of_entries",
+    ),
     *("equation_x", "start_x", "pack_J", "J_packed", "J_rows", "J_place", "rows", "place", "images", "least", "count"),
     *("kernel", "kernel2", "result", "result1", "t1", "t2", "u1", "block", "width", "part", "opposite", "out", "out_"),
     *("grad_g", "grad_f", "grad_grad_g", "pullback_g", "adjoint_D", "n_K", "n_x_1", "g2", "x2", "f2", "self", "args"),

@@ -401,7 +401,10 @@ class Plan(Shown):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Equation:
-    """g(x) = 0: a plan of x and of what g captures, for the residual and the Jacobian matrix (or its two parts)."""
+    """g(x) = 0: a plan of x and of what g captures, for the residual and the Jacobian matrix (or its two parts).
+
+    Of a matrix that is diagonal there is the diagonal only.
+    """
 
     name: str
     plan: Plan

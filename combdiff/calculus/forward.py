@@ -32,6 +32,7 @@ from combdiff.terms.terms import (
     Delta,
     Lam,
     Loop,
+    Sum,
     Term,
     Tuple,
     Var,
@@ -95,7 +96,7 @@ class Forward:
                     continue
             else:
                 step = self.tangent(as_used(value, self.guards.get(var, ()), self.partial or ()))
-            if share:
+            if share and not _adds_guarded_terms(step):
                 found.append((fresh(f"{var.name}_dot", cotangent_type(var.kind)), step))
                 step = _under_its_guard(found[-1][0], step)
             self.tangents[var] = step
@@ -183,6 +184,11 @@ def _under_its_guard(name: Var, tangent: Term) -> Term:
         return under(guard, name)
     own = {s: fresh(s.name, s.kind) for s in tangent.params}
     return Lam(tuple(own.values()), substitute(under(guard, apply(name, *tangent.params)), dict(own)))
+
+
+def _adds_guarded_terms(tangent: Term) -> bool:
+    """Whether it is Σ_i [c] e, which gets no name: beside 1/√0 each term counts where its c holds."""
+    return isinstance(tangent, Sum) and bool(unguarded(tangent.body)[0])
 
 
 def _is_zero(t: Term) -> bool:

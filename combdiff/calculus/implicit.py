@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from combdiff.calculus.affine import affine, inverse, times
 from combdiff.calculus.floating import unfold
+from combdiff.terms.laws.seen_through import with_stable_forms
 from combdiff.terms.terms import (
     ZERO,
     App,
@@ -120,11 +121,11 @@ class Affine:
 
     @property
     def root(self) -> Term:
-        """−c/a."""
+        """−c/a, in a stable form where it is made of exponentials."""
         slope, constant = map(_factors_outside, (self.slope, self.constant))
         shared = _shared_factor(constant)
         rest = times(neg(inverse(shared)), constant)
-        solution = mul(inverse(slope), shared, rest)
+        solution = with_stable_forms(mul(inverse(slope), shared, rest))
         return Lam(self.slots, solution) if self.slots else solution
 
 

@@ -19,12 +19,14 @@ from combdiff.terms.conditions.guards import guarded, is_finite, unguarded
 from combdiff.terms.conditions.kinks import is_at_a_point
 from combdiff.terms.terms import (
     Lam,
+    Sum,
     Term,
     Tuple,
     Var,
     add,
     apply,
     delta,
+    factors_of,
     fresh,
     lam,
     mul,
@@ -102,9 +104,24 @@ def _guarded(t: Term, partial: Collection[Var] | None) -> Term:
     Those of a norm stay where they are: beside 1/norm(x) there is no value at the point that they leave out.
     """
     guard, core = unguarded(t)
-    if all(map(is_at_a_point, guard)) or is_finite(t, partial or ()):
+    if is_finite(t, partial or ()):
         return t
-    return guarded(guard, core, partial or ())
+    core = _term_by_term(core, partial or ())
+    return t if all(map(is_at_a_point, guard)) and core is t else guarded(guard, core, partial or ())
+
+
+def _term_by_term(t: Term, partial: Collection[Var]) -> Term:
+    """u Σ_i [c] e as Σ_i [c] u e, where u may be infinite: it is if no c holds, as 1/√(Σ_i relu(x(i))) is."""
+    factors = factors_of(t)
+    for n, f in enumerate(factors):
+        others = mul(*factors[:n], *factors[n + 1 :])
+        if not isinstance(f, Sum) or not unguarded(f.body)[0] or is_finite(others, partial):
+            continue
+        inner = refreshed(f)
+        assert isinstance(inner, Sum), "a sum with other names"
+        guard, core = unguarded(inner.body)
+        return total(inner.indices, guarded(guard, mul(others, core), partial))
+    return t
 
 
 def _edge_rule(edge: Edge, k: Term, partial: Collection[Var] | None) -> list[Term]:

@@ -28,6 +28,20 @@ NEWTON = '''def newton(equation, x, steps=60):
             return x
     raise ArithmeticError("Newton's method finds no root from its start")'''
 
+NEWTON_OF_ENTRIES = '''def newton_of_entries(equation, x, steps=60):
+    """The x at which the residual is 0; equation(x) is the residual and its slope, of each entry by its own x."""
+    for _ in range(steps):
+        residual, slopes = equation(x)
+        step = residual / slopes
+        moves = ~(abs(step) <= 1e-12 * (1 + abs(x)))
+        share = 0 * abs(step) + 1
+        while (worse := moves & (share > 1e-6) & (abs(equation(x - share * step)[0]) > abs(residual))).any():
+            share = np.where(worse, share / 2, share)
+        x = x - share * step
+        if not moves.any():
+            return x
+    raise ArithmeticError("Newton's method finds no root from its start")'''
+
 NEWTON_OF_PARTS = '''def newton_of_parts(equation, x, steps=60):
     """The complex x at which the residual is 0; equation(x) is it, and its pullback of units and of i times units."""
     n = np.size(x)
@@ -567,6 +581,7 @@ SOLVERS = {
     "powers": POWERS,
     "added_at": ADDED_AT,
     "newton": NEWTON,
+    "newton_of_entries": NEWTON_OF_ENTRIES,
     "newton_of_parts": NEWTON_OF_PARTS,
     "solve_of_parts": SOLVE_OF_PARTS,
     "lu_factors": LU_FACTORS,
@@ -656,7 +671,7 @@ def solver_of(step: Step, spelling: Spelling) -> str:
         case ops.Scatter(adds=True):
             return "" if spelling.add_at else spelling.added_at
         case Root(equation):
-            return "newton" if len(equation.plan.outputs) == 2 else "newton_of_parts"
+            return _newton(*equation.plan.outputs)
         case Scan():
             return "" if spelling.loops else "scan"
         case ops.Factors(singular=True):
@@ -679,6 +694,13 @@ def solver_of(step: Step, spelling: Spelling) -> str:
             return "cholesky_solution" if step.operands[0].op.positive else "lu_solution"
         case _:
             return ""
+
+
+def _newton(residual: Step, *slopes: Step) -> str:
+    """Newton's method: for a Jacobian matrix, its two parts, or slopes of each entry by its own unknown."""
+    if len(slopes) > 1:
+        return "newton_of_parts"
+    return "newton_of_entries" if residual.rank and slopes[0].rank == residual.rank else "newton"
 
 
 def is_every_power(step: Step, op: ops.Power) -> bool:

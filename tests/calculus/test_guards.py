@@ -29,6 +29,7 @@ from combdiff.terms.terms import (
     App,
     Lam,
     Let,
+    Reduce,
     Term,
     Tuple,
     Var,
@@ -42,6 +43,7 @@ from combdiff.terms.terms import (
     number,
     power,
     sub,
+    subterms,
     total,
     tuple_of,
 )
@@ -276,8 +278,14 @@ UNDER = {
         "where(p + 2 <= sum(i, 1), 1)",
     ),
     "a distance": (
-        "sum((i, j), where(x(i, 0) <= x(j, 0), r(i, 0)))",
-        "where(1 <= sum(j, where(x(p, 0) <= x(j, 0), 1)), 1)",
+        "sum((i, j), where(x(i, 0) < x(j, 0), r(i, 0)))",
+        "where(1 <= sum(j, where(x(p, 0) < x(j, 0), 1)), 1)",
+    ),
+    # j may be i
+    "a distance that may be 0": ("sum((i, j), where(x(i, 0) <= x(j, 0), r(i, 0)))", "1"),
+    "a distance that may be 0, and another one": (
+        "sum((i, j), where(x(i, 0) <= x(j, 0) and x(j, 0) <= x(i, 1), r(i, 0)))",
+        "where(1 <= sum(j, where(x(p, 0) <= x(j, 0) <= x(p, 1), 1)), 1)",
     ),
     "one row": ("sum((i, j), where(x(i, 0) <= 2, r(i, 0) * x(j, 0)))", "where(x(p, 0) <= 2, 1)"),
 }
@@ -467,3 +475,32 @@ def test_a_condition_stays_around_the_name_of_what_may_be_infinite() -> None:
     for value, is_needed in ((power(x, number(-1)), True), (power(x, number(2)), False)):
         t = Let(((v, value),), mul(add(ONE, call("sign", x)), indicator(ZERO, x, v)))
         assert (without_needless_conditions(t) == t) is is_needed
+
+
+@pytest.mark.slow
+def test_a_share_of_exponentials_is_finite_so_that_a_layer_behind_relu_takes_one_product() -> None:
+    d = cd.grad("""(A::RM, X::RM, y::RM) -> (W::RM, V::RM) -> begin
+  H = (i, c) -> relu(sum((j, k), A(i, j) * X(j, k) * W(k, c)))
+  Z = (i, c) -> sum((j, k), A(i, j) * H(j, k) * V(k, c))
+  -sum((i, c), y(i, c) * log(exp(Z(i, c)) / sum(d, exp(Z(i, d)))))
+end""")
+    for source in (d.source(), d.source(value=True)):
+        assert source.split('"""')[-1].count("A.T @") == 1 and "np.where(0 <" not in source
+    assert d.check()
+
+
+@pytest.mark.parametrize(
+    ("share", "finite"),
+    [
+        ("softmax(i, x(i))(k)", True),
+        ("softmax(i, x(i) + x(i)^2)(k)", True),
+        ("softmax(i, log(x(i)))(k)", False),
+        ("softmax(i, x(i), x(i))(k)", False),
+        ("softmax(i, x(i))(k + 1)", False),
+    ],
+)
+def test_where_a_share_is_finite(share: str, finite: bool) -> None:
+    at = "where(k + 1 < n, {})" if "k + 1" in share else "{}"
+    program = infer(parse(f"(x::RV{{n}}) -> sum(k::N{{n}}, {at.format(share)})"))
+    (found,) = [u for u in subterms(program) if isinstance(u, App) and isinstance(u.function, Reduce)]
+    assert is_finite(found) == finite

@@ -18,10 +18,12 @@ from combdiff.language.parsing.parser import parse
 from combdiff.language.printing.printer import program_text
 from combdiff.meaning.evaluate import evaluate
 from combdiff.terms.types import Index
-from tests.emit.array_libraries import Numbers
+from tests.emit.array_libraries import Numbers, library
 from tests.promises import arguments_of, assert_holds, assert_libraries_agree, gradient_by
 from tests.reading_back import assert_reads_back
 from tests.thinned import thinned
+
+__all__ = ["library"]
 
 Oracle = Callable[..., float]
 
@@ -229,6 +231,29 @@ def test_the_sum_of_each_group_is_made_once() -> None:
 def test_no_array_of_pairs_is_made(program: str) -> None:
     d = cd.grad(program)
     assert "[:, None] ==" not in d.source(value=True) and "== " not in d.source(value=True).split('"""')[2]
+
+
+@pytest.mark.parametrize(
+    ("condition", "taken"),
+    [
+        ("J(e) < n", lambda J, n: n > J),
+        ("1 <= J(e) < n - 1", lambda J, n: (J >= 1) & (n - 1 > J)),
+        ("J(e) + 1 != n", lambda J, n: n != J + 1),
+        ("J(e) <= 2", lambda J, n: J <= 2),
+        ("J(e) < e", lambda J, n: np.arange(n) > J),
+    ],
+)
+def test_entries_that_are_only_compared_need_no_range(
+    condition: str, taken: Callable[[np.ndarray, int], np.ndarray], library: Numbers
+) -> None:
+    d = cd.grad(f"(J::(N{{n}}) -> N) -> (x::RV{{n}}) -> sum(e, {condition}, x(e)^2)")
+    assert "J::(N{n}) -> N)" in str(d) and str(cd.simplified(str(d))) == str(d) and d.check()
+    J, x = np.array([3, 9, 0, 1, 4]), np.arange(1.0, 6.0)
+    for numbers in (Numbers("numpy"), library):
+        found = d.compile(numbers.name)(numbers.to(J), numbers.to(x))
+        np.testing.assert_allclose(numbers.back(found), np.where(taken(J, 5), 2 * x, 0))
+    with pytest.raises(cd.CombDiffError, match=r"J\[1\] is -1"):
+        d.compile()(np.array([0, -1, 2, 3, 4]), x)
 
 
 @pytest.mark.slow

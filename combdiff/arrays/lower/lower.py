@@ -63,6 +63,7 @@ from combdiff.calculus.demands import demanded
 from combdiff.errors import UnsupportedError
 from combdiff.terms.conditions.comparing import Relation
 from combdiff.terms.conditions.guards import Guard, both, under, unguarded
+from combdiff.terms.laws.computed import computed_as
 from combdiff.terms.laws.rates import with_weights_seen
 from combdiff.terms.laws.slopes import UNKNOWN
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
@@ -288,6 +289,8 @@ class _Lowering(Looping, Guarding):
         """A power, or a function of the language, entry by entry."""
         if t == UNKNOWN:
             return self.arrays.named("nan")
+        if (other := computed_as(t)) is not None:
+            return self.scalar(other, wanted)
         if isinstance(t, Call):
             values = self.operands(t, t.args, wanted)
             if SCALAR_FUNCTIONS[t.primitive].has_cut:

@@ -28,6 +28,31 @@ _SOLVER_WORDS = {
     x = np.asarray(x, np.result_type(x, *equation(x)))
     x, found, _ = while_loop(lambda state: ~state[1] & (state[2] < steps), improved, (x, False, 0))
 """,
+    """    for _ in range(steps):
+        residual, slopes = equation(x)
+        step = residual / slopes
+        moves""": """    from jax.lax import while_loop
+
+    def improved(state):
+        x, _, count = state
+        residual, slopes = equation(x)
+        step = residual / slopes
+        moves""",
+    """        while (worse := moves & (share > 1e-6) & (abs(equation(x - share * step)[0]) > abs(residual))).any():
+            share = np.where(worse, share / 2, share)
+        x = x - share * step
+        if not moves.any():
+            return x
+""": """
+        def worse(share):
+            return moves & (share > 1e-6) & (abs(equation(x - share * step)[0]) > abs(residual))
+
+        share = while_loop(lambda s: worse(s).any(), lambda s: np.where(worse(s), s / 2, s), share)
+        return x - share * step, ~moves.any(), count + 1
+
+    x = np.asarray(x, np.result_type(x, *equation(x)))
+    x, found, _ = while_loop(lambda state: ~state[1] & (state[2] < steps), improved, (x, False, 0))
+""",
     'raise ArithmeticError("Newton\'s method finds no root from its start")': "return np.where(found, x, np.nan)",
     "from scipy.linalg.lapack import get_lapack_funcs": "from jax.scipy.linalg import lu_factor",
     """    if not len(matrix):

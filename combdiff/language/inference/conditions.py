@@ -17,8 +17,8 @@ from combdiff.errors import LanguageError
 from combdiff.language.inference.scope import Ready, Scope, Textual
 from combdiff.language.parsing.syntax import Comparison, Expr, Junction, Name, Negation
 from combdiff.terms.conditions.comparing import NEGATED, compared, some
-from combdiff.terms.terms import ONE, ZERO, Indicator, Term, Traverser, Var, add, fresh, indicator, neg
-from combdiff.terms.types import INTEGER, Map, is_complex
+from combdiff.terms.terms import ONE, ZERO, App, Indicator, Term, Traverser, Var, add, fresh, indicator, neg, subterms
+from combdiff.terms.types import INTEGER, Index, Map, is_complex
 
 if TYPE_CHECKING:
     from combdiff.language.inference.infer import Elaborator
@@ -123,6 +123,9 @@ def _side(el: Elaborator, side: Expr, scope: Scope, dotted: bool) -> Term:
         raise LanguageError(
             "a complex value cannot be compared", span=side.span, remedy="compare real(…) or abs(…) of it"
         )
+    for entry in subterms(term):
+        if isinstance(entry, App) and isinstance(entry.type, Index) and entry.type.domain is not None:
+            el.ranges.note_compared(entry.type.domain)
     return term
 
 

@@ -29,6 +29,7 @@ class _Facts:
     reflected: Place | None
     real: bool = False
     near: Domain | None = None  # a slot in which it stands with other indices or numbers
+    compared: bool = False  # an entry of an array of integers stands in a comparison, which needs no range
 
 
 class Ranges:
@@ -95,6 +96,10 @@ class Ranges:
         """An index of this range stands in `slot`, but not bare."""
         self._facts[self._find(node)].near = slot
 
+    def note_compared(self, node: Domain) -> None:
+        """A number of this range is compared, as in `J(k) < n`."""
+        self._facts[self._find(node)].compared = True
+
     def note_real(self, node: Domain) -> None:
         """An index of this range stands where a function takes a real number."""
         self._facts[self._find(node)].real = True
@@ -145,6 +150,7 @@ class Ranges:
         kept.anonymous = kept.anonymous or gone.anonymous
         kept.reflected = kept.reflected or gone.reflected
         kept.real = kept.real or gone.real
+        kept.compared = kept.compared or gone.compared
 
     def _clash(self, index: Domain, slot: Domain, span: Span) -> LanguageError:
         facts = self._facts[self._find(slot)]
@@ -204,11 +210,14 @@ class Ranges:
     def _final(self, node: Domain, facts: _Facts) -> Domain:
         if facts.domain is not None:
             return facts.domain
-        if not facts.slot:
+        label, _ = self._places[node]
+        if not facts.slot and not (label.startswith(VALUES) and facts.compared and facts.near is None):
             raise self._unknown(node, facts)
-        name, n = facts.slot, 2
+        # the entries of an array of integers that are compared only have a range that nothing needs
+        first = facts.slot or f"{label.removeprefix(VALUES)}.0"
+        name, n = first, 2
         while name in self._names:
-            name, n = f"{facts.slot}#{n}", n + 1
+            name, n = f"{first}#{n}", n + 1
         self._names.add(name)
         return Domain(name, symmetric=facts.reflected is not None)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice, product
 from math import gcd, lcm
 
 from combdiff.terms.conditions.guards import Condition, Finite, Guard, both, condition_of, is_whole, under, unguarded
@@ -40,6 +41,8 @@ from combdiff.terms.terms import (
     total,
 )
 from combdiff.terms.types import Domain, Index
+
+_PLACES = 64  # so many choices of indices are tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,9 +337,19 @@ def existing(conditions: Guard, foreign: Collection[Var], ties: Collection[Condi
     left = [c for c in conditions if c not in plain]
     for part in _parts([*left, *ties], foreign):
         others = dict.fromkeys(v for c in part for v in sorted(c.free.intersection(foreign), key=_number))
+        if _hold_at_one_of_their_own(part, others):
+            continue
         if any(c in left for c in part) and all(isinstance(v.kind, Index) for v in others):
             plain.append(Condition(ONE, total(tuple(others), under(part, ONE)), counts=True))
     return tuple(plain)
+
+
+def _hold_at_one_of_their_own(conditions: Sequence[Condition], foreign: Collection[Var]) -> bool:
+    """Whether a foreign index meets all conditions as another one in them: t(j) ≤ t(i) holds for some i, which is j."""
+    known = dict.fromkeys(v for c in conditions for v in sorted(c.free.difference(foreign), key=_number))
+    choices = [[w for w in known if isinstance(v.kind, Index) and w.kind == v.kind] for v in foreign]
+    places = (dict(zip(foreign, place, strict=True)) for place in islice(product(*choices), _PLACES))
+    return any(all(c.at(at).over(ONE) == ONE for c in conditions) for at in places)
 
 
 def support(t: Term) -> Guard:

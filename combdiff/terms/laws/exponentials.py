@@ -7,11 +7,11 @@ a product that is not folded, so that the constructors may call it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from combdiff.terms.nodes import MINUS_ONE, ONE, Add, Call, Const, Mul, Term
+from combdiff.terms.nodes import MINUS_ONE, ONE, ZERO, Add, Call, Const, Mul, Pow, Term, factors_of
 from combdiff.terms.types import is_complex
 
 Opposite = Callable[[Term], Term]
@@ -19,14 +19,14 @@ Opposite = Callable[[Term], Term]
 
 
 def may_meet_exponentials(factor: Term) -> bool:
-    """Whether a factor may become another one beside exponentials: σ(t), and 1/cosh(t).
+    """Whether a factor may become another one beside exponentials: σ(t), exp(t), and cosh(t).
 
     >>> from combdiff.terms.nodes import fresh
     >>> from combdiff.terms.types import REAL
     >>> may_meet_exponentials(Call("sigmoid", (fresh("x", REAL),)))
     True
     """
-    return isinstance(factor, Call) and factor.primitive in ("sigmoid", "cosh")
+    return isinstance(factor, Call) and factor.primitive in ("sigmoid", "exp", "cosh")
 
 
 def logarithm(t: Term, minus: Opposite) -> Term | None:
@@ -83,50 +83,50 @@ def _meets(factor: Term, powers: dict[Term, int], minus: Opposite) -> bool:
     """Use one of the laws on `factor`; whether one could be used."""
     match factor:
         case Call("sigmoid", (t,)):
-            into = sigmoid(minus(t))
-            return any(
-                _shift(powers, Law(factor, other, sign, made))
-                for other in [*powers]
-                for sign, made in _beside_sigmoid(other, t, into)
-            )
+            laws: Iterator[Law] = (law for other in [*powers] for law in _beside_sigmoid(factor, other, t, minus))
+        case Call("exp", (u,)) if not is_complex(u.type):
+            laws = (law for other in [*powers] for law in _beside_exponential(factor, other, u))
         case Call("cosh", (t,)):
-            return _shift(powers, Law(Call("sinh", (t,)), factor, -1, Call("tanh", (t,))))
+            sinh, tanh = Call("sinh", (t,)), Call("tanh", (t,))
+            laws = iter((Law({factor: -1, sinh: 1}, {tanh: 1}), Law({factor: 1, sinh: -1}, {tanh: -1})))
         case _:
             return False
+    return any(_shift(powers, law) for law in laws)
 
 
-def _beside_sigmoid(other: Term, t: Term, into: Term) -> tuple[tuple[int, Term | None], ...]:
-    """What stands beside σ(t), to the power of ±1, with what the two of them make."""
+def _beside_sigmoid(own: Term, other: Term, t: Term, minus: Opposite) -> Iterator[Law]:
+    """exp(−k t)^n σ(t) is σ(−t) where k n is 1, and (1 + exp(−t)) σ(t) is 1."""
     match other:
-        case Call("exp", (u,)) if are_opposite(u, t):
-            return ((1, into),)
-        case Call("exp", (u,)) if u == t:
-            return ((-1, into),)
+        case Call("exp", (u,)) if not is_complex(u.type) and (n := _ratio(minus(t), u)):
+            yield Law({own: 1, other: n}, {sigmoid(minus(t)): 1})
         case Add() if (v := exponent_beside_one(other)) is not None and are_opposite(v, t):
-            return ((1, None),)
-        case _:
-            return ()
+            yield Law({own: 1, other: 1}, {})
+
+
+def _beside_exponential(own: Term, other: Term, u: Term) -> Iterator[Law]:
+    """exp(u)/(p + q exp(u)) is 1/(q + p exp(−u)): of two exponentials in a denominator one is left."""
+    if isinstance(other, Add) and (found := _two_exponentials(other)) is not None:
+        for (v, above), rest in (found, found[::-1]):
+            if (n := _ratio(v, u)) > 0:
+                yield Law({own: n, other: -1}, {_divided(v, above, *rest): -1})
 
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """`factor` times `other` to the power of `sign`, which is ±1, is `made`, or 1."""
+    """A product of powers, and what it is."""
 
-    factor: Term
-    other: Term
-    sign: int
-    made: Term | None
+    of: Mapping[Term, int]
+    made: Mapping[Term, int]
 
 
 def _shift(powers: dict[Term, int], law: Law) -> bool:
     """Use a law as often as it can be used."""
-    n = min(powers.get(law.factor, 0), law.sign * powers.get(law.other, 0))
+    n = min(powers.get(factor, 0) // m if m > 0 else -powers.get(factor, 0) // -m for factor, m in law.of.items())
     if n <= 0:
         return False
-    powers[law.factor] -= n
-    powers[law.other] -= law.sign * n
-    if law.made is not None:
-        powers[law.made] = powers.get(law.made, 0) + n
+    for by, counts in ((-n, law.of), (n, law.made)):
+        for factor, m in counts.items():
+            powers[factor] = powers.get(factor, 0) + by * m
     return True
 
 
@@ -150,11 +150,85 @@ def exponent_beside_one(t: Term) -> Term | None:
             exponential = b if a == ONE else a if b == ONE else None
         case _:
             return None
-    match exponential:
-        case Call("exp", (u,)) if not is_complex(u.type):
-            return u
+    return None if exponential is None else exponent(exponential)
+
+
+def exponent(t: Term) -> Term | None:
+    """The real u with t = exp(u), of a product of exponentials, their powers and roots; None for other terms.
+
+    >>> from combdiff.terms.nodes import TWO, fresh
+    >>> from combdiff.terms.terms import mul
+    >>> from combdiff.terms.types import REAL
+    >>> x = fresh("x", REAL)
+    >>> exponent(Pow(Call("exp", (x,)), TWO)) == mul(TWO, x)
+    True
+    """
+    from combdiff.terms.arithmetic import add, mul
+
+    match t:
+        case Call("exp", (u,)):
+            return None if is_complex(u.type) else u
+        case Call("sqrt", (base,)):
+            below = exponent(base)
+            return None if below is None else mul(Const(Fraction(1, 2)), below)
+        case Pow(base, Const() as n) if not n.imag:
+            below = exponent(base)
+            return None if below is None else mul(n, below)
+        case Mul(factors):
+            parts = [exponent(f) for f in factors]
+            return None if None in parts else add(*(u for u in parts if u is not None))
         case _:
             return None
+
+
+Exponential = tuple[Term, Term]
+"""(u, c) of c exp(u)."""
+
+
+def _two_exponentials(t: Add) -> tuple[Exponential, Exponential] | None:
+    """The two exponentials, one of which may be 1, of p exp(u) + q exp(v); None for other sums."""
+    from combdiff.terms.arithmetic import add
+
+    found: dict[Term, list[Term]] = {}
+    for term in t.terms:
+        u, c = exponential(term)
+        if len(found) == 2 and u not in found:
+            return None
+        found.setdefault(u, []).append(c)
+    if len(found) != 2 or any(is_complex(c.type) or _holds_exponentials(c) for cs in found.values() for c in cs):
+        return None
+    (u, p), (v, q) = found.items()
+    return (u, add(*p)), (v, add(*q))
+
+
+def exponential(t: Term) -> Exponential:
+    """(u, c) with t = c exp(u), u being 0 where no factor is an exponential."""
+    from combdiff.terms.arithmetic import add, mul
+
+    parts = [(exponent(f), f) for f in factors_of(t)]
+    u = add(*(u for u, _ in parts if u is not None))
+    return u, mul(*(f for u, f in parts if u is None))
+
+
+def _holds_exponentials(t: Term) -> bool:
+    return any(isinstance(f, Add) and any(exponential(u)[0] != ZERO for u in f.terms) for f in factors_of(t))
+
+
+def _divided(u: Term, p: Term, v: Term, q: Term) -> Term:
+    """p + q exp(v − u), which is p exp(u) + q exp(v) divided by exp(u)."""
+    from combdiff.terms.arithmetic import add, mul, opposite, sub
+
+    w = opposite(u) if v == ZERO else sub(v, u)
+    return add(p, mul(q, Call("exp", (w,))))
+
+
+def _ratio(a: Term, b: Term) -> int:
+    """The integer n with a = n b, term by term; 0 if there is none."""
+    over, under = _by_term(a), _by_term(b)
+    if over.keys() != under.keys() or not over:
+        return 0
+    (ratio, *others) = {over[t][0] / c if c and not (imag or over[t][1]) else 0 for t, (c, imag) in under.items()}
+    return int(ratio) if not others and Fraction(ratio).denominator == 1 else 0
 
 
 def complement(t: Term) -> Term | None:

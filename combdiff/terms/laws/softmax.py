@@ -13,14 +13,19 @@ from fractions import Fraction
 from itertools import islice, product
 
 from combdiff.terms.alpha import alpha_equal
+from combdiff.terms.arithmetic import opposite
 from combdiff.terms.branches import at_least_zero
+from combdiff.terms.conditions.comparing import different
 from combdiff.terms.conditions.guards import Condition, under, unguarded
-from combdiff.terms.laws.exponentials import softplus
+from combdiff.terms.laws import exponentials
+from combdiff.terms.laws.exponentials import exponent, softplus
 from combdiff.terms.laws.opening import opened
+from combdiff.terms.laws.sums import flat, logarithm_of_sum, quotient, with_tanh
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,
     TWO,
+    ZERO,
     Add,
     App,
     Call,
@@ -46,6 +51,7 @@ from combdiff.terms.terms import (
     reduction,
     refreshed,
     split_coefficient,
+    sub,
     substitute,
     subterms,
     terms_of,
@@ -76,7 +82,8 @@ def with_softmax(program: Term) -> Term:
 
 
 def _may_overflow(t: Term) -> bool:
-    return (isinstance(t, Call) and t.primitive == "exp") or (isinstance(t, Reduce) and t.kind in ("det", "softmax"))
+    of_exponentials = isinstance(t, Call) and t.primitive in ("exp", "sigmoid", "tanh")
+    return of_exponentials or (isinstance(t, Reduce) and t.kind in ("det", "softmax"))
 
 
 def _stable(t: Term, values: Mapping[Var, Term]) -> Term:
@@ -86,8 +93,13 @@ def _stable(t: Term, values: Mapping[Var, Term]) -> Term:
     match t:
         case Call("log", (u,)):
             made = logarithm(opened(u, values, _in_place))
-        case Mul():
-            made = _shared(opened(t, values, _in_place))
+        case Mul() | Pow(Add(), _):
+            of = opened(t, values, _in_place)
+            made = (_shared(of) if isinstance(of, Mul) else None) or (
+                quotient(of, _positive) if isinstance(of, Mul | Pow) else None
+            )
+        case Add():
+            made = with_tanh(t)
         case Call("exp", (Add() as u,)):
             made = _exponential(opened(u, values, _in_place))
         case _:
@@ -115,14 +127,13 @@ def logarithm(t: Term, positive: bool = False) -> Term | None:
             found = _Exponentials.of(t)
             return None if found is None or (positive and found.is_signed) else found.logarithm()
         case App(Reduce("softmax", _) as whole, args):
-            at = dict(zip(whole.indices, args, strict=True))
-            # what does not take part has the share 0
-            return add(substitute(whole.body, at), neg(_logsumexp(whole))) if whole.mark == ONE else None
-        case Add((a, b)) if ONE in (a, b):
-            inner = logarithm(b if a == ONE else a, positive=True)
-            return None if inner is None else softplus(inner)
+            return _of_share(whole, dict(zip(whole.indices, args, strict=True)))
+        case Add():
+            return _of_sum(add(*flat(t)))
         case Call("exp", (u,)):
             return u
+        case Call("sigmoid", _):
+            return exponentials.logarithm(t, opposite)
         case Reduce("prod", _):
             return _of_all(t, positive)
         case Reduce("det", of):
@@ -135,6 +146,21 @@ def logarithm(t: Term, positive: bool = False) -> Term | None:
             return _of_product(factors, positive)
         case _:
             return None
+
+
+def _positive(t: Term) -> Term | None:
+    return logarithm(t, positive=True)
+
+
+def _of_sum(t: Term) -> Term | None:
+    """log(1 + exp(u)), log(1 − σ(u)), and their relatives."""
+    if not isinstance(t, Add):
+        return logarithm(t)
+    found = exponentials.logarithm(t, opposite) or _of_all_other_shares(t)
+    if found is None and ONE in t.terms and len(t.terms) == 2:
+        inner = _positive(sub(t, ONE))
+        found = None if inner is None else softplus(inner)
+    return logarithm_of_sum(t, _positive) if found is None else found
 
 
 def _of_power(t: Term, base: Term, positive: bool) -> Term | None:
@@ -214,6 +240,29 @@ def _is_inverse(t: Term) -> bool:
     return isinstance(t, Pow) and isinstance(t.exponent, Const) and t.exponent.real < 0
 
 
+def _of_share(t: Reduce, at: Mapping[Var, Term]) -> Term:
+    """log of a share: e(k) − log Σ w exp(e) + log w(k), whose last term is −∞ where e(k) does not take part.
+
+    Weights that may be negative are divided by w(k) instead: a share is above 0 where the sum has the sign of w(k).
+    """
+    own, exponent_ = (substitute(u, at) for u in (t.mark, t.body))
+    if t.mark == ONE or at_least_zero(t.mark):
+        return add(exponent_, neg(_logsumexp(t)), ZERO if t.mark == ONE else call("log", own))
+    return add(exponent_, neg(reduction("logsumexp", t.indices, mul(t.mark, power(own, MINUS_ONE)), t.body)))
+
+
+def _of_all_other_shares(t: Add) -> Term | None:
+    """log(1 − the share of k) is the logarithm of the sum over all but k, less the one over all."""
+    share = neg(sub(t, ONE))
+    match share:
+        case App(Reduce("softmax", _) as whole, (k,)) if whole.mark == ONE:
+            (i,) = whole.indices
+            others = reduction("logsumexp", [i], different([i], [k])(ONE), whole.body)
+            return add(others, neg(_logsumexp(whole)))
+        case _:
+            return None
+
+
 def _logsumexp(t: Reduce) -> Term:
     return reduction("logsumexp", t.indices, t.mark, t.body)
 
@@ -244,22 +293,20 @@ class _Exponentials:
         weights: list[Term] = []
         for f in factors_of(core):
             match f:
-                case Call("exp", (u,)) if not is_complex(u.type):
+                case _ if (u := _exponent(f)) is not None:
                     exponents.append(u)
-                case Pow(Call("exp", (u,)), Const() as n) if not is_complex(u.type) and not n.imag:
-                    exponents.append(mul(n, u))
                 case _ if is_complex(f.type):
                     return None
                 case _:
                     (outside if f.free.isdisjoint(t.indices) else weights).append(f)
         if not exponents or not all(isinstance(c, Condition) for c in conditions):
             return None
-        exponent = add(*exponents)
+        whole = add(*exponents)
         around = {v for c in conditions for v in c.free if isinstance(v.kind, Index)}.difference(t.indices)
-        if around and exponent.free.isdisjoint(around):
+        if around and whole.free.isdisjoint(around):
             # a running sum of the same exponentials takes one pass; shifted by its own maximum each would be made anew
             return None
-        return cls(t.indices, tuple(conditions), exponent, mul(*outside), mul(*weights))
+        return cls(t.indices, tuple(conditions), whole, mul(*outside), mul(*weights))
 
     def reduced(self, kind: str) -> tuple[Term, Term]:
         """The reduction of what depends on the indices, and the rest of the exponent."""
@@ -288,8 +335,8 @@ class _Exponentials:
         for n, f in enumerate(factors):
             others = [*factors[:n], *factors[n + 1 :]]
             rest = mul(*others)
-            if isinstance(f, Call) and f.primitive == "exp":
-                place = self.place(f.args[0], conditions)
+            if (u := exponent(f)) is not None:
+                place = self.place(u, conditions)
                 left = None if place is None else self.unweighted(others, place)
                 if left is None:
                     continue
@@ -319,9 +366,14 @@ class _Exponentials:
         for place in islice(product(*choices), _PLACES):
             at = dict(zip(self.indices, place, strict=True))
             if alpha_equal(substitute(self.exponent, at), exponent):
-                held = unguarded(substitute(under(self.conditions, Call("exp", (exponent,))), at))[0]
-                return place if all(c in conditions for c in held) else None
+                own = substitute(under(self.conditions, Call("exp", (exponent,))), at)
+                return place if own != ZERO and all(c in conditions for c in unguarded(own)[0]) else None
         return None
+
+
+def _exponent(t: Term) -> Term | None:
+    """The u of exp(u), which is log(exp(a) + exp(b)) of a sum of a few exponentials."""
+    return logarithm_of_sum(t, _positive) if isinstance(t, Add) and not is_complex(t.type) else exponent(t)
 
 
 def _candidates(index: Var, within: Term, other: Term) -> Iterator[Term]:
@@ -329,7 +381,7 @@ def _candidates(index: Var, within: Term, other: Term) -> Iterator[Term]:
     found = dict.fromkeys(v for v in other.free if isinstance(v.kind, Index))
     entries = (a for t in subterms(other) if isinstance(t, App) for a in t.args)
     for t in (*found, *(a for a in dict.fromkeys(entries) if a not in found)):
-        if t.type == index.kind and isinstance(t, Var | App) and t.free <= other.free:
+        if isinstance(t, Const) or (t.type == index.kind and isinstance(t, Var | App) and t.free <= other.free):
             yield t
 
 
@@ -349,9 +401,10 @@ def _shared(t: Term) -> Term | None:
                 return mul(share, power(below, number(m.real + 1)))
             continue
         for k, g in enumerate(above) if found is not None else ():
-            base, times = (g.base, g.exponent) if isinstance(g, Pow) and _is_count(g.exponent) else (g, ONE)
-            assert found is not None and isinstance(times, Const), "a sum of exponentials"
-            if not is_complex(t.type) and (share := found.share(base)) is not None:
+            for base, times in dict.fromkeys(((g, ONE), _repeated(g))):
+                assert found is not None, "a sum of exponentials"
+                if is_complex(t.type) or (share := found.share(base)) is None:
+                    continue
                 shares = min(times.real, -m.real)
                 left = (power(below, number(m.real + shares)), power(base, number(times.real - shares)))
                 made = mul(*above[:k], *above[k + 1 :], *left, power(share, number(shares)))
@@ -368,8 +421,13 @@ def _without_number(f: Term) -> tuple[Term, ...]:
             return (f,)
 
 
-def _is_count(t: Term) -> bool:
-    return isinstance(t, Const) and t.is_integer and t.real > 0
+def _repeated(t: Term) -> tuple[Term, Const]:
+    """(u, n) with t = u^n for a count n."""
+    match t:
+        case Pow(base, Const() as n) if n.is_integer and n.real > 0:
+            return base, n
+        case _:
+            return t, ONE
 
 
 def _exponential(t: Term) -> Term | None:
@@ -389,14 +447,16 @@ def _exponential(t: Term) -> Term | None:
 
 
 def _is_of_exponentials(value: Term, values: Mapping[Var, Term]) -> bool:
-    """Whether a definition is an exponential, a sum of such, or a product with one."""
+    """Whether a definition is an exponential, or a sum or a product with one."""
     match value.body if isinstance(value, Lam) else value:
-        case Call("exp", _) | Reduce("logsumexp" | "softmax" | "det", _) | App(Reduce("softmax"), _):
+        case (
+            Call("exp" | "sigmoid" | "tanh", _) | Reduce("logsumexp" | "softmax" | "det", _) | App(Reduce("softmax"), _)
+        ):
             return True
         case Call("log" | "abs" | "abs2" | "sqrt", (u,)):
             return _is_of_exponentials(u, values)
-        case Mul(factors):
-            return any(_is_of_exponentials(f, values) for f in factors)
+        case Mul(parts) | Add(parts):
+            return any(_is_of_exponentials(u, values) for u in parts)
         case Sum(_, body) | Indicator(_, _, body) | Pow(body, Const()):
             return _is_of_exponentials(body, values)
         case (Var() as v) | App(Var() as v, _):

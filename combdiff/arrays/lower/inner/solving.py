@@ -30,11 +30,16 @@ from combdiff.simplify.linear import written_out
 from combdiff.terms.terms import (
     IMAGINARY,
     ONE,
+    Add,
     App,
     Call,
     Conj,
+    Delta,
     Diff,
+    Indicator,
     Lam,
+    Mul,
+    Sum,
     Term,
     Tuple,
     Var,
@@ -125,7 +130,8 @@ class Solving(ABC):
             chosen = self.argument_names.within(wish, {w.name for w in own.values()})
             own[v] = v if chosen == v.name and v in captured else fresh(chosen, v.kind)
         x, *values = own.values()
-        residual = substitute(apply(g, x), own), *(substitute(t, own) for t in _jacobian(g, x))
+        slopes = _jacobian(g, x)
+        residual = substitute(apply(g, x), own), *(substitute(t, own) for t in _of_entries(slopes) or slopes)
         plan = self.lower(Lam((x, *values, *functions), Tuple(residual)), self.unknowns)
         plan = replace(plan, outputs=tuple(map(self._as_array, plan.outputs)))
         start = self.argument_names.start(name)
@@ -224,6 +230,41 @@ def _jacobian(g: Lam, at: Var) -> list[Term]:
     if is_complex(k.kind) and _conjugates(k, body):
         return [substitute(body, {k: unit}) for unit in (ONE, IMAGINARY)]
     return [conj(substitute(body, {k: ONE}))]
+
+
+def _of_entries(slopes: Sequence[Term]) -> list[Term] | None:
+    """The diagonal of a Jacobian matrix with nothing beside it: each entry of x stands in an equation of its own."""
+    match slopes:
+        case [Lam(params, body)]:
+            half = len(params) // 2
+            pairs = dict(zip(params[half:], params[:half], strict=True))
+            return [Lam(params[:half], substitute(body, pairs))] if _is_diagonal(body, pairs) else None
+        case _:
+            return None
+
+
+def _is_diagonal(t: Term, pairs: Mapping[Var, Var]) -> bool:
+    """Whether every term of `t` is 0 where one of the pairs of indices differs."""
+    match t:
+        case Conj(of):
+            return _is_diagonal(of, pairs)
+        case Add(terms):
+            return all(_is_diagonal(u, pairs) for u in terms)
+        case _:
+            return not pairs.items() - _equal(t)
+
+
+def _equal(t: Term) -> set[tuple[Term, Term]]:
+    """The pairs of indices, in both orders, that are equal wherever `t` is not 0."""
+    match t:
+        case Delta(left, right, body):
+            return {(left, right), (right, left)} | _equal(body)
+        case Mul(factors):
+            return {pair for f in factors for pair in _equal(f)}
+        case Indicator(_, _, body) | Sum(_, body) | Conj(body):
+            return _equal(body)
+        case _:
+            return set()
 
 
 def _entrywise(body: Term) -> Term:

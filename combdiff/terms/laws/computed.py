@@ -1,0 +1,122 @@
+"""What code computes in another form than it reads: log(x²) as 2 log|x|, log(cosh(x)) as |x| + softplus(−2|x|) − log 2.
+
+The derivatives of these terms are finite where their values are, so a program and its gradient print as they are
+written; only the way to the number is another one. All holds for real numbers only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from combdiff.terms.laws.exponentials import exponent, softplus
+from combdiff.terms.terms import (
+    MINUS_ONE,
+    ONE,
+    TWO,
+    Add,
+    Call,
+    Const,
+    Mul,
+    Pow,
+    Term,
+    add,
+    call,
+    mul,
+    neg,
+    number,
+    power,
+    split_coefficient,
+)
+from combdiff.terms.types import is_complex
+
+_LOG_2 = Call("log", (TWO,))
+
+
+def computed_as(t: Term) -> Term | None:
+    """An equal term that neither overflows nor loses its digits, where `t` would; None if `t` is computed as it is.
+
+    >>> from combdiff.terms.terms import fresh
+    >>> from combdiff.terms.types import REAL
+    >>> x = fresh("x", REAL)
+    >>> computed_as(Call("log", (power(x, TWO),))) == mul(TWO, Call("log", (Call("abs", (x,)),)))
+    True
+    """
+    match t:
+        case Call("log", (u,)) if not is_complex(u.type):
+            return _logarithm(u)
+        case Pow(Add() as base, Const() as n) if n.is_integer and n.real < 0 and (found := _less_one(base)) is not None:
+            return power(found, n)
+        case _:
+            return None
+
+
+def _logarithm(t: Term) -> Term | None:
+    match t:
+        case Pow(base, Const() as n) if n.is_integer:
+            size = base if n.real % 2 else call("abs", base)
+            return mul(n, _logarithm(size) or Call("log", (size,)))
+        case Call("abs2", (z,)):
+            return mul(TWO, Call("log", (Call("abs", (z,)),)))
+        case Call("cosh", (u,)):
+            size = call("abs", u)
+            return add(size, softplus(mul(number(-2), size)), neg(_LOG_2))
+        case Call("sinh", (u,)):
+            return add(u, Call("log", (neg(Call("expm1", (mul(number(-2), u),))),)), neg(_LOG_2))
+        case Mul(factors):
+            return _of_product(factors)
+        case Add() if (v := _complement_of_square(t)) is not None:
+            # 1 − tanh² is 1/cosh²
+            return mul(number(-2), _known(Call("cosh", (v,))))
+        case Add() if (less := _less_one(t)) is not None:
+            return Call("log", (less,))
+        case _:
+            return None
+
+
+def _known(t: Term) -> Term:
+    found = _logarithm(t)
+    assert found is not None, "a term with a logarithm of its own"
+    return found
+
+
+def _of_product(factors: Sequence[Term]) -> Term | None:
+    """Σ log of the factors that cannot be below 0, and the logarithm of all others."""
+    apart = {f: _known(f) for f in factors if _is_size(f)}
+    if not apart:
+        return None
+    rest = mul(*(f for f in factors if f not in apart))
+    return add(*apart.values()) if rest == ONE else add(*apart.values(), call("log", rest))
+
+
+def _is_size(t: Term) -> bool:
+    """Whether it is an even power, |z|², or cosh: never below 0, and too large or too small before its logarithm is."""
+    match t:
+        case Pow(base, Const() as n):
+            return n.is_integer and (not n.real % 2 or _is_size(base))
+        case Call("abs2" | "cosh", _):
+            return True
+        case _:
+            return False
+
+
+def _complement_of_square(t: Add) -> Term | None:
+    """The u of 1 − tanh(u)²."""
+    match t.terms:
+        case [one, Mul((Const() as c, Pow(Call("tanh", (u,)), Const() as n)))] | [
+            Mul((Const() as c, Pow(Call("tanh", (u,)), Const() as n))),
+            one,
+        ] if one == ONE and c == MINUS_ONE and n == TWO and not is_complex(u.type):
+            return u
+        case _:
+            return None
+
+
+def _less_one(t: Add) -> Term | None:
+    """c (exp(u) − 1) as c expm1(u)."""
+    match t.terms:
+        case [Const() as d, term] | [term, Const() as d]:
+            c, rest = split_coefficient(term)
+            u = exponent(rest)
+            return None if u is None or c != mul(MINUS_ONE, d) else mul(c, Call("expm1", (u,)))
+        case _:
+            return None

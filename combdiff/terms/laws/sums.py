@@ -1,0 +1,255 @@
+"""Stable forms of sums of a few exponentials, and of quotients by them: exp(u) + exp(v), not Σ_i exp(x(i)).
+
+log(exp(u) + exp(v)) is u + softplus(v − u), and log(exp(u) − exp(v)) is u + log(1 − exp(v − u)), for u is the larger
+one wherever the logarithm is finite. A numerator is taken apart where its exponentials meet those of the denominator,
+so that (exp(t) − exp(−t))/(exp(t) + exp(−t)) is σ(2t) − σ(−2t), which is tanh(t). All holds for real numbers only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from combdiff.terms.arithmetic import opposite
+from combdiff.terms.branches import above_zero, at_least_zero
+from combdiff.terms.laws.exponentials import are_opposite, exponent, exponential, softplus
+from combdiff.terms.terms import (
+    MINUS_ONE,
+    ONE,
+    PI,
+    ZERO,
+    Add,
+    Call,
+    Const,
+    Mul,
+    Pow,
+    Term,
+    add,
+    call,
+    factors_of,
+    mul,
+    neg,
+    number,
+    split_coefficient,
+    sub,
+    terms_of,
+)
+from combdiff.terms.types import is_complex
+
+Logarithm = Callable[[Term], Term | None]
+"""log(t) of what is above 0, and may over- or underflow."""
+_HALF = number(Fraction(1, 2))
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A term of a sum: ± exp(logarithm), where `grows` says whether the exponent is a variable one."""
+
+    sign: int
+    logarithm: Term
+    grows: bool
+
+
+def logarithm_of_sum(t: Add, logarithm: Logarithm) -> Term | None:
+    """log(t) of a sum in which exponentials stand; None where there are none, or their signs are not known.
+
+    >>> from combdiff.terms.terms import fresh
+    >>> from combdiff.terms.types import REAL
+    >>> x, y = fresh("x", REAL), fresh("y", REAL)
+    >>> found = logarithm_of_sum(Add((Call("exp", (x,)), Call("exp", (y,)))), lambda t: None)
+    >>> found == add(x, softplus(sub(y, x)))
+    True
+    """
+    terms = flat(t)
+    if (found := _one_beside_tanh(terms) or _between_sigmoids(terms)) is not None:
+        return found
+    parts = [_part(u, logarithm) for u in terms]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts) or not any(part.grows for part in known):
+        return None
+    match [part.sign for part in known]:
+        case [1, -1] | [-1, 1]:
+            above, below = sorted(known, key=lambda part: -part.sign)
+            if not above.grows:
+                return None
+            return add(
+                above.logarithm, call("log", sub(ONE, call("exp", _spread(sub(below.logarithm, above.logarithm)))))
+            )
+        case signs if -1 in signs or _is_bounded(known):
+            return None
+    first, *others = sorted(known, key=lambda part: part.grows)
+    whole = first.logarithm
+    for part in others:
+        whole = add(whole, softplus(_spread(sub(part.logarithm, whole))))
+    return whole
+
+
+def flat(t: Term) -> list[Term]:
+    """The terms of a sum with a number in front of an inner sum multiplied out: 1 − (1 − p) is p.
+
+    >>> from combdiff.terms.terms import fresh
+    >>> from combdiff.terms.types import REAL
+    >>> p = fresh("p", REAL)
+    >>> flat(Add((ONE, Mul((MINUS_ONE, Add((ONE, Mul((MINUS_ONE, p)))))))) == [p]
+    True
+    """
+    parts: list[Term] = []
+    for u in terms_of(t):
+        c, rest = split_coefficient(u)
+        parts += [mul(c, v) for v in (flat(rest) if isinstance(rest, Add) else (rest,))]
+    return list(terms_of(add(*parts)))
+
+
+def _spread(t: Term) -> Term:
+    return add(*flat(t))
+
+
+def _one_beside_tanh(terms: Sequence[Term]) -> Term | None:
+    """log(c ± c tanh(u)) is log(2 c) − softplus(∓2u)."""
+    match terms:
+        case [Const() as c, other] | [other, Const() as c] if above_zero(c):
+            d, rest = split_coefficient(other)
+        case _:
+            return None
+    match rest:
+        case Call("tanh", (u,)) if not is_complex(u.type) and d in (c, mul(MINUS_ONE, c)):
+            twice = mul(number(-2 if d == c else 2), u)
+            return add(_log(mul(number(2), c)), neg(softplus(twice)))
+        case _:
+            return None
+
+
+def _between_sigmoids(terms: Sequence[Term]) -> Term | None:
+    """log(σ(u) − σ(v)) is log σ(u) + log σ(−v) + log(1 − exp(v − u)): the chance of an interval."""
+    if len(terms) != 2:
+        return None
+    match sorted(map(split_coefficient, terms), key=lambda pair: -pair[0].real):
+        case [(c, Call("sigmoid", (u,))), (d, Call("sigmoid", (v,)))] if c.real > 0 and add(c, d) == ZERO:
+            inside = call("log", sub(ONE, call("exp", sub(v, u))))
+            return add(_log(c), neg(softplus(opposite(u))), neg(softplus(v)), inside)
+        case _:
+            return None
+
+
+def _part(t: Term, logarithm: Logarithm) -> _Part | None:
+    c, rest = split_coefficient(t)
+    if is_complex(t.type) or not c.real:
+        return None
+    logarithms: list[Term] = [_log(number(abs(c.real)))]
+    grows = False
+    for f in () if rest == ONE else factors_of(rest):
+        if (u := exponent(f)) is not None:
+            logarithms.append(u)
+            grows = grows or not isinstance(u, Const)
+        elif f == PI or above_zero(f):
+            logarithms.append(call("log", f))
+        elif (found := logarithm(f)) is not None:
+            logarithms.append(found)
+            grows = True
+        else:
+            return None
+    return _Part(1 if c.real > 0 else -1, add(*logarithms), grows)
+
+
+def _log(c: Term) -> Term:
+    return ZERO if c == ONE else call("log", c)
+
+
+def _is_bounded(parts: Sequence[_Part]) -> bool:
+    """Whether nothing can over- or underflow: a number stands beside exponentials of what is below 0."""
+    return any(not part.grows for part in parts) and all(
+        at_least_zero(neg(part.logarithm)) for part in parts if part.grows
+    )
+
+
+# --- quotients ------------------------------------------------------------------------------------------------------
+
+
+def quotient(t: Mul | Pow, logarithm: Logarithm) -> Term | None:
+    """A product with the inverse of a sum of exponentials, in a stable form; None if there is none.
+
+    >>> from combdiff.terms.terms import fresh
+    >>> from combdiff.terms.types import REAL
+    >>> x = fresh("x", REAL)
+    >>> below = Call("sigmoid", (mul(MINUS_ONE, x),))
+    >>> quotient(Mul((Add((Call("exp", (x,)), MINUS_ONE)), below)), lambda t: None) == call("tanh", mul(_HALF, x))
+    True
+    """
+    if is_complex(t.type):
+        return None
+    made = _taken_apart(factors_of(t), logarithm)
+    return _one_exponential(factors_of(t), logarithm) if made is None else made
+
+
+def _taken_apart(factors: Sequence[Term], logarithm: Logarithm) -> Term | None:
+    """(a exp(u) + b)/(p exp(u) + q) as a sum, of which each term keeps one exponential at most."""
+    if not any(map(_divides, factors)):
+        return None
+    for n, f in enumerate(factors):
+        others = [*factors[:n], *factors[n + 1 :]]
+        if not isinstance(f, Add) or all(exponential(u)[0] == ZERO for u in f.terms):
+            continue
+        terms = [mul(u, *others) for u in f.terms]
+        if any(map(_has_softplus, (exponential(u)[0] for u in others))):
+            return add(*(_one_exponential(factors_of(u), logarithm) or u for u in terms))
+        if any(exponential(u)[0] != ZERO == exponential(v)[0] for u, v in zip(f.terms, terms, strict=True)):
+            made = add(*terms)
+            return with_tanh(made) or made
+    return None
+
+
+def _divides(f: Term) -> bool:
+    match f:
+        case Call("sigmoid", _):
+            return True
+        case Pow(Add(terms), Const() as n):
+            return n.real < 0 and any(exponential(u)[0] != ZERO for u in terms)
+        case Call("exp", (u,)):
+            return _has_softplus(u)
+        case _:
+            return False
+
+
+def _one_exponential(factors: Sequence[Term], logarithm: Logarithm) -> Term | None:
+    """exp(w)/(exp(u) + exp(v) + …) as exp(w − log(exp(u) + exp(v) + …)), of three exponentials or more.
+
+    Of two, the laws of products leave one (`exponentials.py`).
+    """
+    w, rest = exponential(mul(*factors))
+    w = _spread(w)
+    if _has_softplus(w) and sum(exponent(f) is not None for f in factors) > 1:
+        return mul(rest, call("exp", w))
+    for n, f in enumerate(factors):
+        match f:
+            case Pow(Add() as below, Const() as power) if power.real < 0 and not power.imag:
+                pass
+            case _:
+                continue
+        if len({exponential(u)[0] for u in below.terms}) < 3:
+            continue
+        whole = logarithm_of_sum(below, logarithm)
+        if whole is not None:
+            others = [*factors[:n], *factors[n + 1 :]]
+            w, rest = exponential(mul(*others))
+            return mul(rest, call("exp", _spread(add(w, mul(power, whole)))))
+    return None
+
+
+def _has_softplus(u: Term) -> bool:
+    """Whether it is an exponent that a logarithm of a sum has been put into."""
+    rest = (split_coefficient(v)[1] for v in terms_of(u))
+    return any(isinstance(v, Call) and v.primitive == "softplus" for v in rest)
+
+
+def with_tanh(t: Term) -> Term | None:
+    """A sum with c σ(u) − c σ(−u) as c tanh(u/2); None if there is no such pair."""
+    terms = [(split_coefficient(u), u) for u in terms_of(t)]
+    for (c, one), first in terms:
+        for (d, other), second in terms:
+            match one, other:
+                case Call("sigmoid", (u,)), Call("sigmoid", (v,)) if c.real > 0 and add(c, d) == ZERO:
+                    if are_opposite(u, v):
+                        rest = [w for _, w in terms if w not in (first, second)]
+                        return add(mul(c, call("tanh", mul(_HALF, u))), *rest)
+    return None
