@@ -53,7 +53,7 @@ def with_conditions_of_intervals(t: Term) -> Term:
     >>> with_conditions_of_intervals(total([x], delta(x, a, x))).indices[0].kind == REAL
     True
     """
-    return Traverser(_visit)(t)
+    return Traverser(_visit, Sum)(t)
 
 
 def with_intervals_again(t: Term, intervals: Collection[Interval]) -> Term:
@@ -65,7 +65,7 @@ def with_intervals_again(t: Term, intervals: Collection[Interval]) -> Term:
     True
     """
     known = [interval for interval in intervals if interval.has_end]
-    return Traverser(lambda u: _within(u, known))(t) if known else t
+    return Traverser(lambda u: _within(u, known), Sum)(t) if known else t
 
 
 def _within(t: Term, intervals: Sequence[Interval]) -> Term:
