@@ -62,7 +62,7 @@ def derived(
     with deep_recursion():
         simplifier.raw = MODES[mode].raw
         simplifier.names = index_names(program)
-        simplifier.definitions = {var.name for t in subterms(program) if isinstance(t, Let) for var, _ in t.bindings}
+        simplifier.definitions = {var.name for t in subterms(program, Let) for var, _ in t.bindings}
         simplifier.rank = {p: n for n, p in enumerate(parameters_of(program))}
         simplifier.intervals = list(dict.fromkeys([*simplifier.intervals, *intervals_in(program)]))
         simplifier.least, simplifier.read = least_sizes(program), sizes_read(program)

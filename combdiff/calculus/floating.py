@@ -25,12 +25,12 @@ from combdiff.terms.terms import (
     Var,
     children,
     fresh,
+    holds,
     lam,
     let,
     rebuild,
     refreshed,
     substitute,
-    subterms,
 )
 from combdiff.terms.types import Index, Map, Number, Product
 
@@ -46,7 +46,7 @@ def float_lets(body: Term) -> tuple[list[Binding], Term]:
     >>> len(bindings), core.name
     (1, 'a')
     """
-    if not any(isinstance(t, Let) for t in subterms(body)):
+    if not holds(body, Let):
         return [], body
     return _float(refreshed(body))
 
@@ -172,7 +172,7 @@ def unfold(t: Term) -> Term:
             body = substitute(body, {var: value})
         return body
 
-    return Traverser(visit)(t)
+    return Traverser(visit, Let)(t)
 
 
 def without_aliases(t: Term) -> Term:
@@ -201,7 +201,7 @@ def without_aliases(t: Term) -> Term:
                 kept.append((var, value))
         return let(kept, substitute(u.body, known))
 
-    return Traverser(visit)(t)
+    return Traverser(visit, Let)(t)
 
 
 def _is_alias(value: Term) -> bool:

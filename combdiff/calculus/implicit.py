@@ -140,7 +140,7 @@ def _factors_outside(t: Term) -> Term:
         inside = [f for f in factors if not f.free.isdisjoint(u.indices)]
         return mul(*outside, total(u.indices, mul(*inside))) if outside and inside else u
 
-    return Traverser(visit)(t)
+    return Traverser(visit, Sum)(t)
 
 
 def _shared_factor(t: Term) -> Term:
@@ -176,7 +176,7 @@ def with_solutions(t: Term, seen: Callable[[Affine], None] = lambda _: None) -> 
         seen(found)
         return found.root
 
-    return Traverser(visit)(t)
+    return Traverser(visit, Diff)(t)
 
 
 def residual(value: Term, y: Term) -> Term:

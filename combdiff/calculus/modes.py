@@ -52,6 +52,7 @@ from combdiff.terms.terms import (
     children,
     diff,
     fresh,
+    holds,
     is_curve,
     lam,
     let,
@@ -136,7 +137,7 @@ class _Derivatives:
         if isinstance(t, Diff):
             return self.taken(t, inside, over, is_argument)
         below = children(t)
-        if not any(isinstance(u, Diff) for u in subterms(t)):
+        if not holds(t, Diff):
             return t
         if isinstance(t, App):
             # the values of a derivative at a variable of an integral, or all of them, are those of a distribution
@@ -205,9 +206,7 @@ def _of_one_cotangent(taken: Lam, t: Diff) -> Lam:
 
 def _varied(program: Term) -> frozenset[Var]:
     """What is differentiated somewhere in a program."""
-    return frozenset(
-        p for t in subterms(program) if isinstance(t, Diff) for f in (t.of,) if _taken(f, t) for p in f.params
-    )
+    return frozenset(p for t in subterms(program, Diff) for f in (t.of,) if _taken(f, t) for p in f.params)
 
 
 def _derivative(t: Diff, f: Lam, around: Collection[str], ask: Callable[[], None]) -> tuple[Lam, Callable[[Lam], Lam]]:
@@ -253,7 +252,7 @@ def _unchanged(f: Lam) -> Lam:
 
 def _points(t: Term) -> set[Var]:
     """The points at which a derivative by a function is taken: a slope there is that of a distribution."""
-    return {p for u in subterms(t) if isinstance(u, Lam) for p in u.params if isinstance(p.kind, Number)}
+    return {p for u in subterms(t, Lam) for p in u.params if isinstance(p.kind, Number)}
 
 
 def _numbers_of(argument: Term) -> list[Var]:

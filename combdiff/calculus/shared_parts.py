@@ -42,6 +42,7 @@ from combdiff.terms.terms import (
     bound_by,
     children,
     fresh,
+    holds,
     let,
     mul,
     number,
@@ -75,7 +76,7 @@ def programs_to_run(program: Term) -> tuple[Term, ...]:
 
     Programs that take several derivatives stay as they are.
     """
-    match [t for t in subterms(program) if isinstance(t, Diff)]:
+    match [*subterms(program, Diff)]:
         case [Diff(kind, Lam() as f) as marker] if marker.is_derivative:
             return tuple(_put(program, marker, Diff(kind, alike)) for alike in _alike(f))
         case _:
@@ -149,7 +150,7 @@ def _written_out(bindings: Sequence[Binding], core: Term) -> WrittenOut:
 
 def _stays(var: Var, value: Term, following: Sequence[Term]) -> bool:
     """Whether a definition is no map of indices to numbers, or is read as more than its entries."""
-    if _is_whole(value) or any(isinstance(u, Diff) for u in subterms(value)):
+    if _is_whole(value) or holds(value, Diff):
         return True
     if not isinstance(value, Lam):
         return not isinstance(value.type, Number)

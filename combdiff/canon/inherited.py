@@ -88,7 +88,7 @@ def _suggested(
     value: Lam, symmetries: Mapping[Var, tuple[Symmetry, ...]], unused: Collection[Var]
 ) -> Iterator[tuple[tuple[tuple[Var, Term], ...], bool]]:
     """What slots of `value` become by the symmetries of the tensors in it, and whether these conjugate."""
-    if len(value.params) == 2 and any(isinstance(t, Reduce) and t.kind in MATRICES for t in subterms(value.body)):
+    if len(value.params) == 2 and any(t.kind in MATRICES for t in subterms(value.body, Reduce)):
         i, j = value.params
         if i.kind == j.kind:
             yield from ((((i, j), (j, i)), mirrored) for mirrored in {False, is_complex(value.body.type)})

@@ -191,7 +191,7 @@ def _of_form(unit: Term, form: MatrixExpr, values: Values, sizes: Sizes, rng: np
 
 
 def _has_adjugate(t: Term) -> bool:
-    return any(isinstance(u, Reduce) and u.kind == "adjugate" for u in subterms(t))
+    return any(u.kind == "adjugate" for u in subterms(t, Reduce))
 
 
 def _apart(found: Value, expected: Value) -> float:

@@ -52,7 +52,22 @@ from combdiff.meaning.samples import (
 )
 from combdiff.meaning.sizes import FEWEST, Sizes, evaluation_steps, two_sizes
 from combdiff.meaning.values import Value, entry_by_entry
-from combdiff.terms.terms import Diff, Lam, Let, Sum, Term, Tuple, Var, along, is_curve, is_end, let, subterms, tuple_of
+from combdiff.terms.terms import (
+    Diff,
+    Lam,
+    Let,
+    Sum,
+    Term,
+    Tuple,
+    Var,
+    along,
+    holds,
+    is_curve,
+    is_end,
+    let,
+    subterms,
+    tuple_of,
+)
 from combdiff.terms.traversal import interval_of_sum, jumps_along
 from combdiff.terms.types import (
     Index,
@@ -405,7 +420,7 @@ def _refuse_jumps(body: Term) -> None:
 
 def _unrunnable(t: Term) -> bool:
     """Whether `t` may have no array code: it holds an unknown map, which code cannot call in a loop over indices."""
-    return any(isinstance(u, Diff) for u in subterms(t))
+    return holds(t, Diff)
 
 
 def _values(
@@ -472,9 +487,9 @@ def _innermost(t: Term, f: Lam) -> Term:
 
 def _add_derivatives(values: dict[Term, Value], t: Term, sizes: Sizes) -> None:
     """Differences in the place of the derivatives of maps that are unknown, or defined in `t` and kept unknown."""
-    bindings = [binding for u in subterms(t) if isinstance(u, Let) for binding in u.bindings]
+    bindings = [binding for u in subterms(t, Let) for binding in u.bindings]
     kept = [var for var, e in bindings if isinstance(e, Lam) and isinstance(e.type, Map) and not e.type.is_tensor]
-    derivatives = sorted((u for u in subterms(t) if isinstance(u, Diff)), key=_order)
+    derivatives = sorted((u for u in subterms(t, Diff)), key=_order)
     for source in (None, *kept):
         if source is not None:
             values[source] = evaluate(let(bindings, source), values, sizes)

@@ -21,7 +21,8 @@ from combdiff.errors import CheckError, UnsupportedError
 from combdiff.gate.arithmetic import Arithmetic, Floating
 from combdiff.gate.exact import Exact, InexactError, has_sides, is_transparent
 from combdiff.gate.labelled import Labelled, TooLargeError
-from combdiff.gate.numeric import Evaluation
+from combdiff.gate.looping import Recurrence
+from combdiff.gate.numeric import Evaluation, Recurring
 from combdiff.gate.unknown import RandomMap
 from combdiff.meaning.comparing import difference
 from combdiff.meaning.points import listed, positions_of, values_of
@@ -61,12 +62,14 @@ DRAWS = 6
 class Prepared:
     """Terms as samples evaluate them: by the components of their lattice indices, and taken apart.
 
-    `without_numbers`: sums over numbers as they are where their δ has met them.
+    `without_numbers`: sums over numbers as they are where their δ has met them. `inexact`: terms that hold what has no
+    value in the field, whatever is drawn.
     """
 
     split: Split = field(default_factory=Split)
     without_numbers: dict[Term, Term] = field(default_factory=dict)
     known: dict[Term, tuple[Components, Parts]] = field(default_factory=dict)
+    inexact: set[Term] = field(default_factory=set)
     roots: bool = False
 
     def __call__(self, t: Term) -> tuple[Components, Parts]:
@@ -96,6 +99,7 @@ class Sample:
     prepared: Prepared = field(default_factory=Prepared)
     places: dict[tuple[int, Type], Var] = field(default_factory=dict)
     off: np.random.Generator | None = None
+    recurrences: dict[Recurring, Recurrence] = field(default_factory=dict)
     intervals: Sequence[Interval] = ()
 
     def value(self, v: Term) -> object:
@@ -186,15 +190,25 @@ class Sample:
             self.kinds.update((v, v.kind) for v in t.free.union(parts_of(t).params) if isinstance(v.kind, Map))
             split, parts = self.prepared(t)
             evaluation = Evaluation(self, split.term.free.union(parts.params))
-            evaluation.local.update(self._lists(split))
-            evaluation.local.update(self._arguments(parts.params))
-            for var, value in parts.values.items():
-                evaluation.bind(var, value)
-            found = [evaluation.full(item) for item in parts.items]
+            evaluation.give(self._lists(split))
+            evaluation.give(self._arguments(parts.params))
+            found = self._evaluated(t, parts, evaluation)
             if any(np.isnan(item).any() for item in found):
                 self.refuse_exact("a number is divided by zero")
         self.known[t] = found
         return found
+
+    def _evaluated(self, t: Term, parts: Parts, evaluation: Evaluation) -> list[Array]:
+        """The items of a result; that it has none in the field is remembered for the next sample."""
+        if t in self.prepared.inexact:
+            self.refuse_exact()
+        try:
+            for var, value in parts.values.items():
+                evaluation.bind(var, value)
+            return [evaluation.full(item) for item in parts.items]
+        except InexactError:
+            self.prepared.inexact.add(t)
+            raise
 
     def _arguments(self, params: Sequence[Var]) -> dict[Var, object]:
         """Numbers for the arguments of a result that is a map, the same whatever it calls them."""
@@ -212,8 +226,9 @@ class Sample:
         return found
 
     def turn(self) -> None:
-        """A new stage begins: only the values of the one before it are of use."""
-        self.before, self.known = self.known, {}
+        """A new stage begins: only the values of the last one are of use in which anything was evaluated."""
+        if self.known:
+            self.before, self.known = self.known, {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from combdiff.terms.terms import Lam, Loop, Term, Var
@@ -18,20 +19,39 @@ Items = Callable[[Mapping[Var, object], Term], "list[Array]"]
 """What computes the items of a tuple, with values for more variables."""
 
 
-def states_of(t: Loop, sizes: Mapping[Domain, int], items: Items) -> Array:
-    """The last state of a loop, or those before each step."""
-    import numpy as np
+@dataclass(frozen=True, slots=True)
+class Recurrence:
+    """The states of a loop before the steps at some places, and the last ones; all loops that keep some share it."""
 
-    assert isinstance(t.time.kind, Index) and t.time.kind.domain is not None, "a loop runs over a domain"
+    before: Mapping[int, Sequence[Array]]
+    last: Sequence[Array]
+
+    def kept(self, t: Loop, sizes: Mapping[Domain, int]) -> Array:
+        """The last state of a loop, or those before each step."""
+        import numpy as np
+
+        last = self.last[t.item]
+        if t.kind == "last":
+            return last
+        count, _ = _steps(t, sizes)
+        rows = [self.before[place][t.item] if place in self.before else last for place in range(count)]
+        return np.array(rows).reshape(count, *np.shape(last))
+
+
+def recurrence_of(t: Loop, sizes: Mapping[Domain, int], items: Items) -> Recurrence:
+    """The states that a loop goes through."""
     assert isinstance(t.step, Lam), "a step is a map"
-    count = t.time.kind.domain.extent(sizes)
-    first = t.time.kind.domain.first(count)
+    count, first = _steps(t, sizes)
     state = items({}, t.start)
-    before: dict[int, Array] = {}
+    before: dict[int, Sequence[Array]] = {}
     for place in list(range(count))[:: -1 if t.backward else 1][:STEPS]:
-        before[place] = state[t.item]
+        before[place] = state
         state = items({**dict(zip(t.states, state, strict=True)), t.time: first + place}, t.step.body)
-    if t.kind == "last":
-        return state[t.item]
-    rest = state[t.item]
-    return np.array([before.get(place, rest) for place in range(count)]).reshape(count, *np.shape(rest))
+    return Recurrence(before, state)
+
+
+def _steps(t: Loop, sizes: Mapping[Domain, int]) -> tuple[int, int]:
+    """How many steps a loop has, and the number of the first one."""
+    assert isinstance(t.time.kind, Index) and t.time.kind.domain is not None, "a loop runs over a domain"
+    count = t.time.kind.domain.extent(sizes)
+    return count, t.time.kind.domain.first(count)

@@ -25,7 +25,7 @@ from combdiff.gate.labelled import (
     guarded,
     multiplied,
 )
-from combdiff.gate.looping import states_of
+from combdiff.gate.looping import Recurrence, recurrence_of
 from combdiff.gate.matrices import matrix_values
 from combdiff.gate.residues import HALF
 from combdiff.gate.solving import made_of
@@ -72,11 +72,16 @@ if TYPE_CHECKING:
     from combdiff.gate.labelled import Array
 
 
+Recurring = tuple[Term, Term, bool]
+"""The step of a loop, its start and whether it runs backward."""
+
+
 class Draws(Protocol):
     """Where the values of free variables come from, and what kind of number they are."""
 
     sizes: dict[Domain, int]
     numbers: Arithmetic
+    recurrences: dict[Recurring, Recurrence]
 
     @property
     def without_numbers(self) -> dict[Term, Term]:
@@ -121,19 +126,30 @@ def range_of(v: Var, sizes: Mapping[Domain, int]) -> Array:
 
 
 class Evaluation:
-    """One evaluation: values of lets, and of the numbers that a δ fixes. Indices in `outer` have a drawn value."""
+    """One evaluation: values of lets, and of the numbers that a δ fixes. Indices in `outer` have a drawn value.
 
-    def __init__(self, sample: Draws, outer: Collection[Var]) -> None:
+    One that is `above` another has values for fewer variables: what depends on no more of them is computed there, once.
+    """
+
+    def __init__(self, sample: Draws, outer: Collection[Var], above: Evaluation | None = None) -> None:
         self.sample = sample
         self.outer = outer
         self.numbers = sample.numbers
-        self.local: dict[Var, object] = {}
+        self.above = above
+        self.own: set[Var] = set()
+        self.local: dict[Var, object] = dict(above.local) if above is not None else {}
         self.memo: dict[Term, Labelled] = {}
+        self.recurrences: dict[Recurring, Recurrence] = {}
+
+    def give(self, values: Mapping[Var, object]) -> None:
+        """Values for more variables."""
+        self.local.update(values)
+        self.own.update(values)
 
     def bind(self, var: Var, value: Term) -> None:
         kept_unknown = isinstance(value, Lam) and not is_tensor(value)
         if not kept_unknown:
-            self.local[var] = self.full(value)
+            self.give({var: self.full(value)})
 
     def full(self, t: Term) -> Array:
         """A scalar, or a tensor over all of its indices."""
@@ -169,7 +185,7 @@ class Evaluation:
                 self.sample.refuse_exact()
                 return made_of(t, self._known, self._with, self.sample.sizes)
             case Loop():
-                return states_of(t, self.sample.sizes, self._within)
+                return self._recurrence(t).kept(t, self.sample.sizes)
             case App(f, args):
                 function = self._known(f)
                 assert callable(function), "an unknown map"
@@ -184,14 +200,25 @@ class Evaluation:
 
     def _with(self, local: Mapping[Var, object], t: Term) -> Array:
         """The value of `t`, with values for more variables."""
-        inner = Evaluation(self.sample, self.outer)
-        inner.local = {**self.local, **local}
-        return inner.full(t)
+        return self._below(local).full(t)
+
+    def _below(self, local: Mapping[Var, object]) -> Evaluation:
+        inner = Evaluation(self.sample, self.outer, self)
+        inner.give(local)
+        return inner
+
+    def _recurrence(self, t: Loop) -> Recurrence:
+        """What a loop goes through, computed once for all that keep a state of it."""
+        known = self.sample.recurrences if t.free.isdisjoint(self.local) else self.recurrences
+        key = t.step, t.start, t.backward
+        found = known.get(key)
+        if found is None:
+            found = known[key] = recurrence_of(t, self.sample.sizes, self._within)
+        return found
 
     def _within(self, local: Mapping[Var, object], t: Term) -> list[Array]:
         """The items of a tuple below definitions, with values for more variables."""
-        inner = Evaluation(self.sample, self.outer)
-        inner.local = {**self.local, **local}
+        inner = self._below(local)
         while isinstance(t, Let):
             for var, value in t.bindings:
                 inner.bind(var, value)
@@ -202,8 +229,12 @@ class Evaluation:
     def __call__(self, t: Term) -> Labelled:
         known = self.memo.get(t)
         if known is None:
-            self.sample.ask()
-            known = self.memo[t] = self.sample.rounded(t, self._step(t))
+            if self.above is not None and t.free.isdisjoint(self.own):
+                known = self.above(t)
+            else:
+                self.sample.ask()
+                known = self.sample.rounded(t, self._step(t))
+            self.memo[t] = known
         return known
 
     def _step(self, t: Term) -> Labelled:
@@ -394,8 +425,7 @@ class Evaluation:
         ranges = [range_of(v, self.sample.sizes) for v in open_]
         result = np.zeros([len(r) for r in ranges], complex)
         for place in np.ndindex(result.shape):
-            inner = Evaluation(self.sample, self.outer)
-            inner.local = {**self.local, **{v: int(r[n]) for v, r, n in zip(open_, ranges, place, strict=True)}}
+            inner = self._below({v: int(r[n]) for v, r, n in zip(open_, ranges, place, strict=True)})
             result[place] = inner.entry_of(t)
         return Labelled(result, tuple(v.uid for v in open_), HALF * self.numbers.unit)
 
@@ -453,7 +483,7 @@ def _without_number(t: Term) -> Term:
 
 def _apart(v: Var, t: Term) -> list[Term]:
     """The terms that `t` is the sum of, each of which has a δ of v as a factor or none."""
-    if not any(isinstance(u, Delta) and v in u.left.free | u.right.free for u in subterms(t)):
+    if not any(v in u.left.free | u.right.free for u in subterms(t, Delta)):
         return [t]
     match t:
         case Add(terms):

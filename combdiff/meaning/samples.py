@@ -71,7 +71,7 @@ def _asks_for_definite(t: Term) -> bool:
 
 def takes_spectra(t: Term) -> bool:
     """Whether a term is made of eigenvalues or determinants, of which logarithms may be taken."""
-    return any(isinstance(u, Reduce) and u.kind in _OF_SPECTRA for u in subterms(t))
+    return any(u.kind in _OF_SPECTRA for u in subterms(t, Reduce))
 
 
 def definite(kind: Type, value: object) -> object:

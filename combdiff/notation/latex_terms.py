@@ -514,7 +514,7 @@ def shows_range(body: Term, index: Var) -> bool:
     """
     domain = index.kind.domain if isinstance(index.kind, Index) else None
     turns = domain is not None and (domain.periodic or domain.symmetric)
-    entries = [t for t in subterms(body) if isinstance(t, App) and index in t.free]
+    entries = [t for t in subterms(body, App) if index in t.free]
     slots = [pair for t in entries for pair in zip(t.args, _slots(t.function), strict=True) if index in pair[0].free]
     own = [kind == index.kind for _, kind in slots]
     alone = [is_own for (at, _), is_own in zip(slots, own, strict=True) if at == index]

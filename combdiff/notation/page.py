@@ -23,6 +23,7 @@ from combdiff.terms.terms import (
     bound_by,
     conj,
     fresh,
+    holds,
     let,
     mul,
     split_coefficient,
@@ -51,7 +52,7 @@ def definitions_outside(objective: Term) -> Term:
     if not isinstance(objective, Lam) or any(isinstance(t.type, Map) and not t.type.is_array for t in _lets(objective)):
         return objective
     core = objective.body.body if isinstance(objective.body, Let) else objective.body
-    if not any(isinstance(t, Let) for t in subterms(core)):
+    if not holds(core, Let):
         return objective
     points = Points.of(objective)
     outside = objective if points is None else points.map
@@ -83,7 +84,7 @@ def without_needless_re(term: Term) -> Term:
             case _:
                 return t
 
-    found = any(isinstance(t, Call) and t.primitive == "real" for t in subterms(term))
+    found = any(t.primitive == "real" for t in subterms(term, Call))
     return Traverser(visit)(term) if found else term
 
 
@@ -108,7 +109,7 @@ def _is_its_own_conjugate(u: Term, budget: Budget) -> bool:
 
 def _lets(term: Term) -> Iterator[Term]:
     """The values that a term defines anywhere."""
-    return (value for t in subterms(term) if isinstance(t, Let) for _, value in t.bindings)
+    return (value for t in subterms(term, Let) for _, value in t.bindings)
 
 
 def names_on_page(objective: Term, result: Term) -> set[str]:

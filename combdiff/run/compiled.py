@@ -181,9 +181,6 @@ class Compiled(Generic[R]):
         return result
 
     def _called(self, args: tuple[object, ...], out: object, named: dict[str, object]) -> object:
-        from combdiff.meaning.points import offsets_of
-        from combdiff.meaning.values import Extent
-
         out, named = self._call.separated(out, named)
         if self._rules:
             args, named = self._with_rules(args, named)
@@ -194,6 +191,13 @@ class Compiled(Generic[R]):
                 self._check_out(out, sizes, arrays)
             result = run(function, arrays, self._algebra)
             return result if out is None else filled(out, result)
+        return self._at_first(args, out, named)
+
+    def _at_first(self, args: tuple[object, ...], out: object, named: dict[str, object]) -> object:
+        """What a call does whose arrays are converted and checked."""
+        from combdiff.meaning.points import offsets_of
+        from combdiff.meaning.values import Extent
+
         given = self._call.bound(args, with_derivatives(named, self._names))
         if self._library is not None:
             given = self._with_lists(given)
@@ -276,7 +280,8 @@ class Compiled(Generic[R]):
 
     def _key(self, values: Sequence[object]) -> Hashable:
         """What two calls have in common that need the same function: forms of arrays, and what lists hold."""
-        return forms_of(values, self._numbers), contents_of([values[place] for place in self._listed])
+        listed = contents_of([values[place] for place in self._listed]) if self._listed else ()
+        return forms_of(values, self._numbers), listed
 
     def _remember(
         self, function: Callable[..., object], given: Sequence[object], fitted: Sequence[object], sizes: Sizes

@@ -178,15 +178,20 @@ def forms_of(values: Sequence[object], numbers: Collection[int] = ()) -> tuple[H
 
     `numbers` are the places of what `as_number` converts.
     """
-    return tuple(_form(v) or (_number_form(v) if n in numbers else None) for n, v in enumerate(values))
-
-
-def _form(value: object) -> Hashable:
     import numpy as np
 
-    if type(value) is np.ndarray:
-        return value.shape, value.dtype.char
-    return "function" if callable(value) else None
+    return tuple(
+        [
+            (v.shape, v.dtype.char) if type(v) is np.ndarray else _other_form(v, n in numbers)
+            for n, v in enumerate(values)
+        ]
+    )
+
+
+def _other_form(value: object, is_number: bool) -> Hashable:
+    if callable(value):
+        return "function"
+    return _number_form(value) if is_number else None
 
 
 def _number_form(value: object) -> Hashable:

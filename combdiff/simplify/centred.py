@@ -49,7 +49,7 @@ def without_deviations(t: Term, values: Mapping[Var, Term], seen: Callable[[Sum]
         return t
 
     # what is compared decides by its rounding where it is always zero, in each spelling in another way
-    conditions = [c for c in subterms(t) if isinstance(c, Indicator | Delta)]
+    conditions = [*subterms(t, Indicator, Delta)]
     compared = {v for c in conditions for e in (c.left, c.right) for v in subterms(e)}
 
     def settled(u: Term) -> Term:
@@ -58,7 +58,7 @@ def without_deviations(t: Term, values: Mapping[Var, Term], seen: Callable[[Sum]
             seen(u)
         return found
 
-    return Traverser(settled)(t)
+    return Traverser(settled, Sum)(t)
 
 
 def _settled(t: Sum, values: Mapping[Var, Term]) -> Term:

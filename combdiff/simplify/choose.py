@@ -131,13 +131,13 @@ class _Placing:
         if not isinstance(value, Lam) or numbers_read(value.body).isdisjoint(value.params):
             return False
         users = [*(self.values[v] for v in self.users[var]), *(t for t in self.results if var in t.free)]
-        uses = (u.args for t in users for u in subterms(t) if isinstance(u, App) and u.function == var)
+        uses = (u.args for t in users for u in subterms(t, App) if u.function == var)
         return any(wraps(p, a, value.body) for args in uses for p, a in zip(value.params, args, strict=True))
 
     def is_gathered(self, var: Var) -> bool:
         """Whether it is taken at entries of arrays of integers: it is computed once for each index, and then read."""
         users = [*(self.values[v] for v in self.users[var]), *(t for t in self.results if var in t.free)]
-        uses = (u.args for t in users for u in subterms(t) if isinstance(u, App) and u.function == var)
+        uses = (u.args for t in users for u in subterms(t, App) if u.function == var)
         return any(holds_entries(*args) for args in uses)
 
     def is_in_loop(self, var: Var) -> bool:
@@ -225,13 +225,13 @@ def rename_indices(
 
 def _sizes_read(t: Term) -> frozenset[str]:
     """The names of the sizes that are numbers in `t`."""
-    counted = [u.counted for u in subterms(t) if isinstance(u, Sum)]
+    counted = [u.counted for u in subterms(t, Sum)]
     return frozenset(d.name for d in counted if d is not None and d.sized)
 
 
 def _steps_counted(t: Term) -> frozenset[str]:
     """The names of the sizes that are numbers of steps: a loop that runs backwards is printed with T - 1 - t."""
-    times = [u.time.kind for u in subterms(t) if isinstance(u, Loop)]
+    times = [u.time.kind for u in subterms(t, Loop)]
     domains = [kind.domain.of or kind.domain for kind in times if isinstance(kind, Index) and kind.domain is not None]
     return frozenset(d.name for d in domains if d.sized)
 

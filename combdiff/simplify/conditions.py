@@ -58,7 +58,7 @@ def stated_once(t: Term, least: Mapping[Domain, int] | None = None) -> Term:
 
     Terms of a sum are put together where one may be infinite, or reads beyond a range: others are collected by factors.
     """
-    conditions = [condition_of(u) for u in subterms(t) if isinstance(u, Indicator)]
+    conditions = [condition_of(u) for u in subterms(t, Indicator)]
     if not conditions:
         return t
     spelled = _spelled(conditions)
@@ -80,7 +80,7 @@ def stated_once(t: Term, least: Mapping[Domain, int] | None = None) -> Term:
             case _:
                 return u
 
-    return Traverser(visit)(t)
+    return Traverser(visit, Indicator, Delta)(t)
 
 
 def _settled(c: Condition, body: Term, spelled: Mapping[Form, Condition], least: Mapping[Domain, int]) -> Term:
@@ -220,7 +220,7 @@ def _under(condition: Condition, body: Term) -> Term:
         left = left_of(asked, condition)
         return u.body if left is None else u if left == asked else left.over(u.body)
 
-    inner = Traverser(visit)(body)
+    inner = Traverser(visit, Indicator, Delta)(body)
     if inner == ZERO:
         return ZERO
     factors = factors_of(inner)

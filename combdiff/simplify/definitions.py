@@ -55,9 +55,9 @@ def seen_through(t: Term, definitions: Definitions) -> Term:
     >>> seen_through(mul(Call("sign", (x,)), r), {r: Call("abs", (x,))}) is x
     True
     """
-    if t.free.isdisjoint(definitions) and not any(isinstance(u, Call) and u.primitive == "sign" for u in subterms(t)):
+    if t.free.isdisjoint(definitions) and not any(u.primitive == "sign" for u in subterms(t, Call)):
         return t
-    return Traverser(lambda u: _product(u, definitions) if isinstance(u, Mul) else u)(t)
+    return Traverser(lambda u: _product(u, definitions) if isinstance(u, Mul) else u, Mul)(t)
 
 
 def _product(t: Mul, definitions: Definitions) -> Term:

@@ -103,7 +103,7 @@ class BareIndices:
     unused: Collection[Var] = ()
 
     def __call__(self, t: Term) -> Term:
-        return Traverser(self._settled)(t)
+        return Traverser(self._settled, Sum)(t)
 
     def _settled(self, t: Term) -> Term:
         if not isinstance(t, Sum):
@@ -127,7 +127,7 @@ class BareIndices:
 
     def _effort(self, body: Term) -> int:
         """The slots of plainest images that hold sums of indices."""
-        slots = [a for u in subterms(body) if isinstance(u, App) for a in self._plainest(u).args]
+        slots = [a for u in subterms(body, App) for a in self._plainest(u).args]
         return sum(isinstance(a, Add) and isinstance(a.type, Index) for a in slots)
 
     def _plainest(self, entry: App) -> App:
@@ -164,7 +164,7 @@ def _is_free_to_move(i: Var, body: Term) -> bool:
         if isinstance(u, App) and isinstance(u.function.type, Map)
         for a, kind in zip(u.args, u.function.type.params, strict=True)
     )
-    compared = (u for u in subterms(body) if isinstance(u, Delta))
+    compared = (u for u in subterms(body, Delta))
     return (
         i not in numbers_read(body)
         and all(kind == i.kind for a, kind in places if i in a.free and isinstance(kind, Index))

@@ -86,7 +86,7 @@ class Known:
 
     def merged(self, value: Term) -> Term:
         """`value` with like terms merged, without conj on what is real."""
-        plain = Traverser(self._plain)(entry_of(value)) if self.real else entry_of(value)
+        plain = Traverser(self._plain, Conj)(entry_of(value)) if self.real else entry_of(value)
         plain = seen_through(plain, self.transparent)
         plain = without_deviations(plain, self.values, self.vanished)
         bare = BareIndices(self.derived, self.unused)(plain)

@@ -63,7 +63,7 @@ class _Image:
 
 def linear_laws(t: Term) -> Term:
     """`t` with images under one linear map gathered, and inverses of maps of numbers written out."""
-    if not any(isinstance(u, App) and isinstance(u.function.type, Map) and u.function.type.linear for u in subterms(t)):
+    if not any(isinstance(u.function.type, Map) and u.function.type.linear for u in subterms(t, App)):
         return t
     return gathered(written_out(t))
 
@@ -89,7 +89,7 @@ def real_parts_by_term(t: Term) -> Term:
             case _:
                 return u
 
-    return Traverser(visit)(t)
+    return Traverser(visit, Call, Sum)(t)
 
 
 def with_plain_parts(t: Term) -> Term:
@@ -171,7 +171,7 @@ def _quotient(v: Var, body: Term, k: Term) -> Term:
 
 def _coefficients(v: Var, body: Term) -> tuple[Term, Term]:
     """a and b: by taking v and v' for two variables, or from the values at 1 and i where a real part is taken."""
-    if not any(isinstance(u, Call) and v in u.free for u in subterms(body)):
+    if not any(v in u.free for u in subterms(body, Call)):
         primed = fresh(v.name, v.kind)
         apart = Traverser(lambda t: primed if t == Conj(v) else t)(body)
         return substitute(apart, {v: ONE, primed: ZERO}), substitute(apart, {v: ZERO, primed: ONE})

@@ -198,7 +198,7 @@ class ReadingOrder:
 
 def _minus_signs(t: Term) -> int:
     """The indices that stand with a minus in `t`."""
-    arguments = (a for u in subterms(t) if isinstance(u, App) for a in u.args if isinstance(a, Add | Mul))
+    arguments = (a for u in subterms(t, App) for a in u.args if isinstance(a, Add | Mul))
     return sum(split_coefficient(part)[0].real < 0 for a in arguments for part in _monomials(a))
 
 

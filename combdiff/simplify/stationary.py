@@ -72,7 +72,7 @@ def _is_root(value: Term) -> bool:
 
 def _below(value: Term) -> Iterator[Term]:
     if isinstance(value, Lam):
-        yield from (u for u in subterms(value.body) if isinstance(u, Diff))
+        yield from (u for u in subterms(value.body, Diff))
 
 
 def _written_out(value: Term, before: Sequence[Binding]) -> Term:

@@ -63,7 +63,7 @@ def without_number_sums(t: Term) -> Term:
     >>> without_number_sums(total([z], mul(z, delta(x, z, y)))) == mul(x, y)
     True
     """
-    return Traverser(_reached)(t)
+    return Traverser(_reached, Sum)(t)
 
 
 def _reached(t: Term) -> Term:

@@ -67,7 +67,7 @@ def written_where_needed(t: Term) -> Term:
             case _:
                 return u
 
-    return Traverser(bare)(t)
+    return Traverser(bare, Call, Diff)(t)
 
 
 def widened(t: Term, kind: Type) -> Term:

@@ -6,7 +6,7 @@ nodes in normal form, `traversal.py` walks them, `terms.py` is all of it togethe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
@@ -26,12 +26,14 @@ class Term:
     """What all nodes share. `type` is the term's type, `free` its free variables.
 
     `_alike` is another term that this one was found to be equal to: what is compared once is not compared again.
+    `_kinds` is set when somebody asks which kinds of nodes the term holds (`traversal.py`).
     """
 
     type: Type = field(init=False, repr=False)
     free: frozenset[Var] = field(init=False, repr=False)
     _hash: int = field(init=False, repr=False)
     _alike: Term | None = field(init=False, repr=False)
+    _kinds: int = field(init=False, repr=False)
 
     def _seal(self, type_: Type, parts: tuple[object, ...], free: frozenset[Var]) -> None:
         _set(self, "type", type_)
@@ -137,9 +139,14 @@ def _hash_of(t: Term) -> int:
     return t._hash
 
 
-def _free(terms: Iterable[Term], bound: Iterable[Var] = ()) -> frozenset[Var]:
-    result = _NO_VARIABLES.union(*(t.free for t in terms))
-    return result.difference(bound) if result else result
+def _free(terms: Iterable[Term], bound: Collection[Var] = ()) -> frozenset[Var]:
+    result = _NO_VARIABLES
+    for t in terms:
+        free = t.free
+        # a set that is there already is taken: most terms have the variables of one of their children
+        if not free <= result:
+            result = free if result <= free else result | free
+    return result.difference(bound) if not result.isdisjoint(bound) else result
 
 
 @dataclass(frozen=True, slots=True, eq=False)

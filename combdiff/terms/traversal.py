@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import is_
+from typing import TypeVar, overload
 
 from combdiff.terms.alpha import alpha_equal, alpha_hash
 from combdiff.terms.arithmetic import add, mul, power, split_coefficient
@@ -32,10 +33,14 @@ from combdiff.terms.nodes import (
     Term,
     Tuple,
     Var,
+    _set,
     fresh,
 )
 from combdiff.terms.schema import SCHEMAS, bound_by, children, reshaped
 from combdiff.terms.types import Domain, Index, Interval, Map, Number, interval_of, is_complex
+
+Kind = TypeVar("Kind", bound=Term)
+Other = TypeVar("Other", bound=Term)
 
 
 def apply(function: Term, *args: Term) -> Term:
@@ -193,6 +198,8 @@ def rebuild(t: Term, parts: Sequence[Term]) -> Term:
 class Traverser:
     """A memoised bottom-up walk: `visit` sees each node after its children; shared subterms are visited once.
 
+    With `kinds`, of which each node is that `visit` changes, what holds none of these stays as it is.
+
     >>> from combdiff.terms.terms import ONE, TWO, Const
     >>> from combdiff.terms.types import REAL
     >>> double = Traverser(lambda t: mul(TWO, t) if isinstance(t, Const) else t)
@@ -200,18 +207,21 @@ class Traverser:
     Fraction(2, 1)
     """
 
-    def __init__(self, visit: Callable[[Term], Term], prune: Callable[[Term], bool] = lambda _: False) -> None:
+    def __init__(self, visit: Callable[[Term], Term], *kinds: type[Term]) -> None:
         self.visit = visit
-        self.prune = prune
+        self.kinds = sum(map(_BITS.__getitem__, kinds)) if kinds else _ANY
         self.seen: dict[Term, Term] = {}
 
     def __call__(self, t: Term) -> Term:
-        if self.prune(t):
+        return self._walked(t) if self.kinds == _ANY or _kinds_in(t) & self.kinds else t
+
+    def _walked(self, t: Term) -> Term:
+        if self.kinds != _ANY and not t._kinds & self.kinds:
             return t
         known = self.seen.get(t)
         if known is None:
-            below = children(t)
-            parts = [self(c) for c in below]
+            below = SCHEMAS[type(t)].children(t)
+            parts = [self._walked(c) for c in below]
             same = all(map(is_, parts, below))
             known = self.seen[t] = self.visit(t if same else rebuild(t, parts))
         return known
@@ -239,8 +249,84 @@ def reductions_met(terms: Sequence[Term]) -> list[Term]:
     return list(map(Traverser(visit), terms))
 
 
-def subterms(t: Term) -> Iterable[Term]:
-    """Every distinct subterm of `t`, parents first."""
+@overload
+def subterms(t: Term) -> Iterable[Term]: ...
+@overload
+def subterms(t: Term, kind: type[Kind], /) -> Iterable[Kind]: ...
+@overload
+def subterms(t: Term, one: type[Kind], other: type[Other], /) -> Iterable[Kind | Other]: ...
+def subterms(t: Term, *kinds: type[Term]) -> Iterable[Term]:
+    """Every distinct subterm of `t`, or those of some kinds, parents first.
+
+    >>> from combdiff.terms.nodes import TWO
+    >>> from combdiff.terms.types import REAL
+    >>> x = fresh("x", REAL)
+    >>> [u.primitive for u in subterms(add(call("sin", call("exp", x)), power(x, TWO)), Call)]
+    ['sin', 'exp']
+    """
+    return _subterms_of(t, kinds) if kinds else _all_subterms(t)
+
+
+def _subterms_of(t: Term, kinds: tuple[type[Term], ...]) -> Iterator[Term]:
+    """Only what holds one of the kinds is walked."""
+    asked = sum(map(_BITS.__getitem__, kinds))
+    if not _kinds_in(t) & asked:
+        return
+    seen: set[Term] = set()
+    stack = [t]
+    while stack:
+        u = stack.pop()
+        known = len(seen)
+        seen.add(u)
+        if len(seen) > known:
+            if isinstance(u, kinds):
+                yield u
+            stack += [c for c in SCHEMAS[type(u)].children(u)[::-1] if c._kinds & asked]
+
+
+def holds(t: Term, *kinds: type[Term]) -> bool:
+    """Whether a node of one of the kinds is in `t`. What is asked of a term once is known afterwards.
+
+    >>> from combdiff.terms.types import REAL
+    >>> holds(call("sin", fresh("x", REAL)), Call), holds(call("sin", fresh("x", REAL)), Sum, Delta)
+    (True, False)
+    """
+    found = _kinds_in(t)
+    return any(found & _BITS[kind] for kind in kinds)
+
+
+class _Bits(dict[type[Term], int]):
+    def __missing__(self, kind: type[Term]) -> int:
+        found = self[kind] = 1 << len(self)
+        return found
+
+
+_BITS = _Bits()
+"""A bit for each node kind that was met."""
+
+_ANY = -1
+"""The bits of all kinds."""
+
+
+def _kinds_in(t: Term) -> int:
+    """The bits of the kinds of all nodes in `t`."""
+    stack = [] if hasattr(t, "_kinds") else [t]
+    while stack:
+        u = stack[-1]
+        below = SCHEMAS[type(u)].children(u)
+        missing = [c for c in below if not hasattr(c, "_kinds")]
+        if missing:
+            stack += missing
+            continue
+        stack.pop()
+        found = _BITS[type(u)]
+        for c in below:
+            found |= c._kinds
+        _set(u, "_kinds", found)
+    return t._kinds
+
+
+def _all_subterms(t: Term) -> Iterator[Term]:
     seen: set[Term] = set()
     stack = [t]
     while stack:

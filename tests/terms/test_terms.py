@@ -16,10 +16,13 @@ from combdiff.terms import nodes
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,
+    TWO,
     ZERO,
     Add,
     App,
     Call,
+    Conj,
+    Delta,
     Lam,
     Let,
     Mul,
@@ -35,6 +38,7 @@ from combdiff.terms.terms import (
     call,
     conj,
     fresh,
+    holds,
     lam,
     let,
     mul,
@@ -271,3 +275,23 @@ def test_terms_that_are_equal_to_a_third_are_equal_in_any_order_of_comparison() 
     terms = [Call("sin", (add(x, number(n % 2)),)) for n in range(12)]
     for m, n in permutations(range(12), 2):
         assert (terms[m] == terms[n]) == (m % 2 == n % 2)
+
+
+@pytest.mark.slow
+@given(programs())
+@settings(max_examples=60, deadline=None)
+def test_subterms_of_some_kinds_are_those_among_all_in_the_same_order(program):
+    for kinds in ((Sum,), (Mul, Add), (Conj, Delta, App), (Var,), (Let,)):
+        among = [u for u in subterms(program) if isinstance(u, kinds)]
+        assert [id(u) for u in subterms(program, *kinds)] == [id(u) for u in among]
+        assert holds(program, *kinds) == bool(among)
+
+
+@pytest.mark.slow
+@given(programs())
+@settings(max_examples=60, deadline=None)
+def test_a_walk_that_is_told_what_it_changes_changes_the_same(program):
+    def doubled(t):
+        return Sum(t.indices, mul(TWO, t.body)) if isinstance(t, Sum) else t
+
+    assert Traverser(doubled, Sum)(program) == Traverser(doubled)(program)

@@ -43,7 +43,7 @@ class ArgumentNames:
 
     def derivatives_in(self, term: Term) -> dict[str, Diff]:
         """The derivatives of unknown functions that stand in `term`, and what else is made of a function alone."""
-        heads = {u for u in subterms(term) if isinstance(u, Diff) and isinstance(u.type, Map) and _is_argument(u)}
+        heads = {u for u in subterms(term, Diff) if isinstance(u.type, Map) and _is_argument(u)}
         found = {self.of(head): head for head in sorted(heads, key=lambda head: (_wish(head), _order(head)))}
         return dict(sorted(found.items()))
 

@@ -36,6 +36,7 @@ from combdiff.terms.terms import (
     delta,
     domains_compared,
     factors_of,
+    holds,
     mul,
     numbers_read,
     split_coefficient,
@@ -94,7 +95,7 @@ def _total(summed: Sequence[Var], t: Term) -> Term:
 def compared_in(t: Term, conditions: Sequence[Condition]) -> set[Var]:
     """The variables that stand in the sides of δ: in the given conditions, and anywhere in t."""
     sides = [side for condition in conditions for side in condition]
-    sides += [side for u in subterms(t) if isinstance(u, Delta) for side in (u.left, u.right)]
+    sides += [side for u in subterms(t, Delta) for side in (u.left, u.right)]
     return {v for side in sides for v in side.free}
 
 
@@ -153,7 +154,7 @@ def inlined(t: Let) -> Term:
 
 def mentions_delta(t: Term) -> bool:
     """Whether a δ stands anywhere in t."""
-    return any(isinstance(u, Delta) for u in subterms(t))
+    return holds(t, Delta)
 
 
 def common(condition: Condition) -> tuple[tuple[Var, Var], Domain] | None:

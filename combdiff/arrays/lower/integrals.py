@@ -205,7 +205,7 @@ def _visit(t: Term) -> Term:
 def _check_no_jump(indices: Sequence[Var], body: Term) -> None:
     """A rule for smooth integrands is wrong, in silence, where one jumps."""
     for v in filter(_is_point, indices):
-        if any(isinstance(u, Indicator) and v in u.left.free | u.right.free for u in subterms(body)):
+        if any(v in u.left.free | u.right.free for u in subterms(body, Indicator)):
             raise UnsupportedError(
                 f"a condition on {v.name} stands under an integral over {v.name}: a rule does not see the jump",
                 remedy="write an integral over a domain of its own for each side; without a jump, max, min, abs, relu",
@@ -224,7 +224,7 @@ def _at_nodes(v: Var, body: Term) -> tuple[Var, Term, Term]:
 
 
 def _check_names(t: Term, intervals: list[Interval]) -> None:
-    names = {p.name for u in subterms(t) if isinstance(u, Lam) for p in u.params}
+    names = {p.name for u in subterms(t, Lam) for p in u.params}
     for interval in intervals:
         if interval.name in names:
             raise UnsupportedError(

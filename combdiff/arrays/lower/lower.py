@@ -92,12 +92,12 @@ from combdiff.terms.terms import (
     conj,
     delta,
     fresh,
+    holds,
     indicator,
     mul,
     refreshed,
     split_coefficient,
     substitute,
-    subterms,
     total,
 )
 from combdiff.terms.types import Domain, Index, Map, Number, is_complex
@@ -167,7 +167,7 @@ class _Lowering(Looping, Guarding):
         self.memo: dict[tuple[Term, Guard], Value] = {}
         self.derivatives = names.derivatives_in(term)
         self.repeated = repeated_sums(term)
-        self.has_delta = any(isinstance(u, Delta) for u in subterms(term))
+        self.has_delta = holds(term, Delta)
 
     def plan(self) -> Plan:
         arguments = [self.parameters.take(v) for v in self.result.params]

@@ -177,7 +177,7 @@ class _Cotangent:
             peak = _peak(term, x)
             if peak is not None and peak[0] in ends_of(x.kind):
                 found.peaks.append(peak)
-            elif order and any(isinstance(u, Delta) and x in u.left.free | u.right.free for u in subterms(term)):
+            elif order and any(x in u.left.free | u.right.free for u in subterms(term, Delta)):
                 raise UnsupportedError(
                     "the derivative of an unknown function stands at a single place, where its variation is δ′",
                     remedy="put the place at an end of its domain, or integrate over the places",
@@ -227,7 +227,7 @@ def _jet(y: Var, body: Term) -> list[Var]:
     """y, and a name for each derivative that occurs, up to the highest one."""
     if not _is_function(y):
         return [y]
-    order = max((along(u)[1] for u in subterms(body) if isinstance(u, Diff) and along(u)[0] is y), default=0)
+    order = max((along(u)[1] for u in subterms(body, Diff) if along(u)[0] is y), default=0)
     assert isinstance(y.kind, Map), "a function"
     return [y, *(fresh(f"{y.name}{n}", Map(y.kind.params, y.kind.result)) for n in range(1, order + 1))]
 

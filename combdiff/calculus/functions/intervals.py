@@ -56,7 +56,7 @@ def with_conditions_of_intervals(t: Term) -> Term:
     >>> with_conditions_of_intervals(total([x], delta(x, a, x))).indices[0].kind == REAL
     True
     """
-    return Traverser(_visit)(t)
+    return Traverser(_visit, Sum)(t)
 
 
 def with_intervals_again(t: Term, intervals: Collection[Interval]) -> Term:
@@ -71,7 +71,7 @@ def with_intervals_again(t: Term, intervals: Collection[Interval]) -> Term:
     if not known:
         return t
     ordered = {ends_of(kind) for kind, interval in known.items() if interval.bounded and interval.names}
-    return Traverser(lambda u: _within(_without_orders(u, ordered), known))(t)
+    return Traverser(lambda u: _within(_without_orders(u, ordered), known), Sum, Indicator)(t)
 
 
 def _without_orders(t: Term, ordered: Collection[_Ends]) -> Term:

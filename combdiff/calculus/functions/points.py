@@ -236,7 +236,7 @@ def _with_numbers(body: Term) -> Term:
     inside: dict[Var, Term] = {}
     core = result.body
     for var, value in reversed(body.bindings):
-        calls = [u for t in (core, *inside.values()) for u in subterms(t) if isinstance(u, App) and u.function is var]
+        calls = [u for t in (core, *inside.values()) for u in subterms(t, App) if u.function is var]
         places = {u.args for u in calls}
         bare = any(var in children(u)[isinstance(u, App) :] for t in (core, *inside.values()) for u in subterms(t))
         if bare or len(places) != 1 or not all(isinstance(a, Var) and a in own for a in next(iter(places))):

@@ -78,7 +78,7 @@ def check_peaks(program: Term) -> None:
     combdiff.errors.UnsupportedError: a δ compares numbers, and none of them is a variable that an integral is over
     remedy: for e where a is b, write where(a == b, e)
     """
-    values = {var: value for t in subterms(program) if isinstance(t, Let) for var, value in t.bindings}
+    values = {var: value for t in subterms(program, Let) for var, value in t.bindings}
     for t in subterms(program):
         if not (isinstance(t, Delta) and are_numbers(t.left, t.right)):
             continue

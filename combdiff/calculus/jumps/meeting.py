@@ -170,7 +170,7 @@ def _label(t: Term) -> Hashable:
 
 def _equations(u: Term, v: Term) -> Equations | None:
     """Which indices are equal where u and v are, of one outline; None if equal indices are not the only reason."""
-    heads = [t.function for t in subterms(u) if isinstance(t, App)]
+    heads = [t.function for t in subterms(u, App)]
     symmetric = any(isinstance(f.type, Map) and f.type.symmetries for f in heads)
     bound = any(bound_by(t) for t in subterms(u))
     if symmetric or bound or max(Counter(heads).values(), default=0) > 1:

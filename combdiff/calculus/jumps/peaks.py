@@ -66,7 +66,7 @@ def with_conditions_settled(
 
 def _is_moving_peak(t: Term, params: Collection[Var], targets: Collection[Var]) -> bool:
     own = numbers_among(params)
-    return bool(own) and any(isinstance(u, Delta) and moves(u, own, targets) for u in subterms(t))
+    return bool(own) and any(moves(u, own, targets) for u in subterms(t, Delta))
 
 
 def without_moving_peaks(t: Term, targets: Collection[Var]) -> Term:

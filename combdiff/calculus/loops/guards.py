@@ -11,12 +11,24 @@ from collections.abc import Iterator
 from combdiff.calculus.loops.recurrences import items_of
 from combdiff.terms.conditions.guards import Guard, both, condition_of, is_finite, under, unguarded
 from combdiff.terms.schema import reshaped
-from combdiff.terms.terms import Delta, Indicator, Lam, Let, Loop, Term, Tuple, bound_by, children, rebuild, subterms
+from combdiff.terms.terms import (
+    Delta,
+    Indicator,
+    Lam,
+    Let,
+    Loop,
+    Term,
+    Tuple,
+    bound_by,
+    children,
+    holds,
+    rebuild,
+)
 
 
 def with_guards_inside(term: Term) -> Term:
     """`term` with the conditions around a loop in its step, too: each state is 0 where they do not hold."""
-    if not any(isinstance(u, Loop) for u in subterms(term)):
+    if not holds(term, Loop):
         return term
     return _guarded(term, ())
 

@@ -380,7 +380,7 @@ class Elaborator:
         else:
             guard = conditions.conditional(self, e.condition, inner, among_indices=True)
             summand = guard(self.guarded(e.body, inner, guard.facts))
-        given = {arg for t in terms.subterms(summand) if isinstance(t, App) for arg in t.args}
+        given = {arg for t in terms.subterms(summand, App) for arg in t.args}
         for p, index in zip(e.params, indices, strict=True):
             # a sum over a space of functions is one of what a map makes of them (the C rule, section 5.2)
             if isinstance(index.kind, Map) and index not in given:

@@ -147,7 +147,7 @@ def _check_no_loop(kind: str, f: Term, span: Span) -> None:
     """Values of loops are definitions of the program, and an equation has none of its own."""
     while isinstance(f, Let):
         f = f.body
-    if any(isinstance(u, Loop) for u in terms.subterms(f)):
+    if terms.holds(f, Loop):
         raise LanguageError(
             f"the map that {kind} takes holds a loop",
             span=span,

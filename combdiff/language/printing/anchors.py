@@ -42,7 +42,7 @@ def unanchored(term: Term) -> dict[Domain, set[Var]]:
     ({}, True)
     """
     joins = _Joins()
-    states = {v for u in subterms(term) if isinstance(u, Loop) for v in u.states}
+    states = {v for u in subterms(term, Loop) for v in u.states}
     for u in subterms(term):
         match u:
             case Lam(params, _):
@@ -88,15 +88,13 @@ def _of_two_sizes(term: Term) -> set[Var]:
 
 def _times(term: Term) -> set[Var]:
     """The indices that stand alone in the slot of the states of a loop, which has one value more than they."""
-    lets = [u for u in subterms(term) if isinstance(u, Let)]
+    lets = [*subterms(term, Let)]
     scans = {v for t in lets for v, e in t.bindings if isinstance(e, Loop) and e.kind == "states"}
     if not scans:
         return set()
-    entries = (u for u in subterms(term) if isinstance(u, App) and u.function in scans)
+    entries = (u for u in subterms(term, App) if u.function in scans)
     fewer = (u for u in entries if isinstance(u.function.type, Map) and u.args[0].type != u.function.type.params[0])
-    return {u.args[0] for u in fewer if isinstance(u.args[0], Var)} - {
-        u.time for u in subterms(term) if isinstance(u, Loop)
-    }
+    return {u.args[0] for u in fewer if isinstance(u.args[0], Var)} - {u.time for u in subterms(term, Loop)}
 
 
 class _Joins:

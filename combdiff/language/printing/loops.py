@@ -24,11 +24,11 @@ from combdiff.terms.terms import (
     Var,
     add,
     fresh,
+    holds,
     let,
     neg,
     same_recurrence,
     substitute,
-    subterms,
     total,
 )
 from combdiff.terms.types import Index, Map, Type
@@ -45,7 +45,7 @@ def forwards(term: Term) -> Term:
     >>> forwards(backward).bindings[0][1].backward
     False
     """
-    if not any(isinstance(u, Loop) for u in subterms(term)):
+    if not holds(term, Loop):
         return term
 
     def visit(t: Term) -> Term:

@@ -121,7 +121,7 @@ def _declared(term: Term) -> list[Index]:
 def _opened(term: Term, spelling: Spelling, names: Mapping[Var, str] = MappingProxyType({})) -> Printer:
     known = {var: names[var] for var in term.free if var in names}
     free = sorted(term.free - known.keys(), key=lambda var: var.uid)
-    called = frozenset(u.primitive for u in subterms(term) if isinstance(u, Call))
+    called = frozenset(u.primitive for u in subterms(term, Call))
     return Printer(spelling, known, called).binding(free)
 
 

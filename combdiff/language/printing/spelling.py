@@ -47,7 +47,7 @@ class Spelling:
     def _declare(self, term: Term) -> None:
         bound = [var for u in subterms(term) for var in bound_by(u)]
         self.lost = unanchored(term)
-        self.functions = {u.kind for u in subterms(term) if isinstance(u, Reduce)}
+        self.functions = {u.kind for u in subterms(term, Reduce)}
         shown = {d for var in (*_parameters(term), *term.free) for d in _slots(var.kind)}
         shown |= {d.of for d in shown if d.of is not None}
         named = (d for var in (*bound, *term.free) for d in domains_of(var.kind))
@@ -244,8 +244,8 @@ def _is_flat(kind: Map) -> bool:
 
 def _parameters(term: Term) -> Iterable[Var]:
     """What has a type in the text: not the states of loops."""
-    states = {v for u in subterms(term) if isinstance(u, Loop) for v in u.states}
-    return [p for u in subterms(term) if isinstance(u, Lam) for p in u.params if p not in states]
+    states = {v for u in subterms(term, Loop) for v in u.states}
+    return [p for u in subterms(term, Lam) for p in u.params if p not in states]
 
 
 def _maps(kind: Type) -> Iterator[Map]:

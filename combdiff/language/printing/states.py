@@ -28,13 +28,13 @@ from combdiff.terms.terms import (
     add,
     alpha_equal,
     delta,
+    holds,
     indicator,
     mul,
     neg,
     number,
     size,
     substitute,
-    subterms,
     total,
 )
 from combdiff.terms.types import Domain
@@ -61,7 +61,7 @@ def joined(term: Term, counts: Mapping[Var, Term]) -> Term:
     """
     if not counts:
         return term
-    return Traverser(lambda t: _joined_sum(t, counts) if isinstance(t, Add) else t)(term)
+    return Traverser(lambda t: _joined_sum(t, counts) if isinstance(t, Add) else t, Add)(term)
 
 
 def _joined_sum(t: Add, counts: Mapping[Var, Term]) -> Term:
@@ -76,7 +76,7 @@ def _joined_sum(t: Add, counts: Mapping[Var, Term]) -> Term:
 
 def _whole(early: Term, late: Term, counts: Mapping[Var, Term]) -> Term | None:
     """The one term that two are, if one reads the states before the steps, and the other the last one."""
-    if not any(isinstance(u, Indicator) for u in subterms(late)):
+    if not holds(late, Indicator):
         return None
     last, before = Product.of(late), Product.of(early)
     if last.number != before.number:

@@ -21,7 +21,7 @@ def without_inverses(t: Term) -> Term:
     >>> expression_text(without_inverses(f))
     '(x::RV, y::RV) -> sum(j, y(j))'
     """
-    return Traverser(lambda u: _cancelled(u) if isinstance(u, Sum) and isinstance(u.body, Mul) else u)(t)
+    return Traverser(lambda u: _cancelled(u) if isinstance(u, Sum) and isinstance(u.body, Mul) else u, Sum)(t)
 
 
 def _cancelled(t: Sum) -> Term:

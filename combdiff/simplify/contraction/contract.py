@@ -80,7 +80,7 @@ def _waits_on_a_line(t: Term) -> bool:
     return any(
         isinstance(u, Sum)
         and any(is_real(v.kind) for v in u.indices)
-        and any(isinstance(d, Delta) and not d.free.isdisjoint(u.indices) for d in subterms(u.body))
+        and any(not d.free.isdisjoint(u.indices) for d in subterms(u.body, Delta))
         for u in subterms(t)
     )
 
@@ -164,7 +164,7 @@ def _batches(terms: Sequence[Term]) -> Iterator[list[Term]]:
 
 def _refuse_leftovers(t: Term, budget: Budget) -> None:
     """A sum over all complex numbers comes only from the B rule, and must have met its δ."""
-    left = {v for u in subterms(t) if isinstance(u, Sum) for v in u.indices}
+    left = {v for u in subterms(t, Sum) for v in u.indices}
     if not any(v.kind == COMPLEX for v in left):
         return
     if budget.spent:

@@ -31,6 +31,7 @@ from combdiff.terms.terms import (
     conj,
     delta,
     fresh,
+    holds,
     indicator,
     mul,
     refreshed,
@@ -118,7 +119,7 @@ def _contractable(v: Var) -> bool:
 
 def _taken_apart(t: Term) -> list[tuple[tuple[Condition, ...], Term]]:
     """`t` as a sum of terms, each with the δ of indices that are factors of it."""
-    if not any(isinstance(u, Delta) for u in subterms(t)):
+    if not holds(t, Delta):
         return [((), t)]
     match t:
         case Add(terms):
@@ -199,7 +200,7 @@ class _Diagonal:
 
 def _diagonals(value: Term) -> list[Part] | None:
     """The parts of a tensor, if it is 0 but on diagonals."""
-    if not isinstance(value, Lam) or not any(isinstance(u, Delta) for u in subterms(value.body)):
+    if not isinstance(value, Lam) or not holds(value.body, Delta):
         return None
     if not all(isinstance(p.kind, Index) for p in value.params):
         return None

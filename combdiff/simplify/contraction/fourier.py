@@ -61,7 +61,7 @@ def without_phases(t: Term) -> Term:
     >>> expression_text(without_phases(f))
     '(g::CF) -> (u::R) -> 2 * pi * g(u)'
     """
-    return Traverser(lambda u: _met(u) if isinstance(u, Sum) else u)(t)
+    return Traverser(lambda u: _met(u) if isinstance(u, Sum) else u, Sum)(t)
 
 
 def _met(t: Sum) -> Term:
@@ -76,11 +76,7 @@ def _met(t: Sum) -> Term:
             return without_phases(found)
     factors = factors_of(t.body)
     for f in factors:
-        if (
-            isinstance(f, Add)
-            and any(map(_has_phase, factors))
-            and any(isinstance(u, Sum) and _has_phase(u.body) for u in subterms(f))
-        ):
+        if isinstance(f, Add) and any(map(_has_phase, factors)) and any(_has_phase(u.body) for u in subterms(f, Sum)):
             others = [g for g in factors if g is not f]
             terms = [network(total(t.indices, mul(*others, u))).term() for u in f.terms]
             settled = [*map(without_phases, terms)]
@@ -108,7 +104,7 @@ def _below(t: Sum, f: Call) -> Term | None:
         return None
     if not square:
         return call(f.primitive, met)
-    met = Traverser(lambda v: _squares(v) if isinstance(v, Mul) else v)(met)
+    met = Traverser(lambda v: _squares(v) if isinstance(v, Mul) else v, Mul)(met)
     return met if is_real(met.type) else None
 
 

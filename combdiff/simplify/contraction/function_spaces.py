@@ -35,7 +35,7 @@ def without_function_sums(t: Term) -> Term:
     >>> expression_text(without_function_sums(f))
     '(k::(RV) -> R, y::RV) -> 2 * k(y)'
     """
-    return Traverser(lambda u: _met(u) if isinstance(u, Sum) else u)(t)
+    return Traverser(lambda u: _met(u) if isinstance(u, Sum) else u, Sum)(t)
 
 
 def _met(t: Sum) -> Term:

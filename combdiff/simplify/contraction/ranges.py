@@ -25,13 +25,13 @@ from combdiff.terms.terms import (
     add,
     delta,
     factors_of,
+    holds,
     holds_entries,
     mul,
     number,
     rebuild,
     split_coefficient,
     substitute,
-    subterms,
     times,
     total,
 )
@@ -52,9 +52,9 @@ def solved_within_ranges(t: Term, read: Mapping[Domain, int] | None = None) -> T
     >>> solved_within_ranges(before) == indicator(ONE, r, App(x, (add(r, MINUS_ONE),)))
     True
     """
-    if not any(isinstance(u, Delta) for u in subterms(t)):
+    if not holds(t, Delta):
         return t
-    return Traverser(lambda u: _without_deltas(u, read or {}))(t)
+    return Traverser(lambda u: _without_deltas(u, read or {}), Sum, Delta)(t)
 
 
 def _without_deltas(t: Term, read: Mapping[Domain, int]) -> Term:

@@ -304,7 +304,7 @@ def _solvable_kind(v: Var, body: Term, read: Collection[Domain]) -> str:
             return "periodic" if domain.periodic else "symmetric" if domain.symmetric else "plain"
         case Number() as kind:
             # a solution must not hold the variable itself: δ(t, f(t), e) is left standing
-            if any(isinstance(u, Delta) and not _stands_bare(v, u) for u in subterms(body)):
+            if any(not _stands_bare(v, u) for u in subterms(body, Delta)):
                 return ""
             return "dense" if kind.complex else "real"
         case _:

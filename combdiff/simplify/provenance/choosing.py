@@ -29,6 +29,7 @@ from combdiff.terms.terms import (
     Var,
     alpha_equal,
     children,
+    holds,
     mul,
     refreshed,
     substitute,
@@ -214,7 +215,7 @@ class Products:
 
 def _product(a: Piece, b: Piece) -> Piece:
     # sums over one variable are of two variables once they are multiplied
-    other = refreshed(b.term) if any(isinstance(u, Sum) for u in subterms(b.term)) else b.term
+    other = refreshed(b.term) if holds(b.term, Sum) else b.term
     return Piece(mul(a.term, other), a.through + b.through)
 
 
@@ -266,6 +267,6 @@ def _opened(t: Term, written: Mapping[Var, Term]) -> Term:
     """`t` with the new values written out, which may hold one another."""
     while not t.free.isdisjoint(written):
         t = substitute(t, {v: written[v] for v in t.free & written.keys()})
-        if any(isinstance(u, App) and isinstance(u.function, Lam) for u in subterms(t)):
+        if any(isinstance(u.function, Lam) for u in subterms(t, App)):
             break
     return t

@@ -38,6 +38,7 @@ from combdiff.terms.terms import (
     Var,
     add,
     children,
+    holds,
     mul,
     rebuild,
     sub,
@@ -91,13 +92,13 @@ def _met(t: Term, contracted: Term) -> list[tuple[Delta, Var]]:
             break
         left, condition, var = step
         gone[var.kind] -= 1
-        own = [d for d in subterms(t) if isinstance(d, Delta) and var in d.left.free | d.right.free]
+        own = [d for d in subterms(t, Delta) if var in d.left.free | d.right.free]
         found.append((own[0] if len(own) == 1 else condition, var))
     return found if _forms(left) == _forms(contracted) else []
 
 
 def _summed(t: Term) -> Counter[Type]:
-    return Counter(v.kind for u in subterms(t) if isinstance(u, Sum) for v in u.indices)
+    return Counter(v.kind for u in subterms(t, Sum) for v in u.indices)
 
 
 def _next(t: Term, gone: Counter[Type]) -> tuple[Term, Delta, Var] | None:
@@ -163,10 +164,10 @@ def contraction_words(before: Lam, after: Lam, families: Mapping[str, Family]) -
     lines: list[str] = []
     results, budget = shown_values(after), Budget.of(SECONDS)
     for key, shown in shown_values(before).items():
-        if key in results and any(isinstance(u, Delta) for u in subterms(shown.entry)):
+        if key in results and holds(shown.entry, Delta):
             lines += _told(shown, meetings(shown, results[key].entry, budget))
-    if any(isinstance(u, Conj) and not isinstance(u.term, App | Var) for u in subterms(before)) and not any(
-        isinstance(u, Conj) and not isinstance(u.term, App | Var) for u in subterms(after)
+    if any(not isinstance(u.term, App | Var) for u in subterms(before, Conj)) and not any(
+        not isinstance(u.term, App | Var) for u in subterms(after, Conj)
     ):
         lines.append("conjugates go to the factors")
     if FOURIER in families:

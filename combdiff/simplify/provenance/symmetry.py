@@ -24,6 +24,7 @@ from combdiff.terms.terms import (
     add,
     bound_by,
     conj,
+    holds,
     mul,
     number,
     power,
@@ -114,7 +115,7 @@ class Laws:
     def _rewritten(self, a: Term) -> Iterator[tuple[tuple[Use, ...], Term]]:
         """`a`, and what it is where some entries are replaced by what they equal."""
         yield (), a
-        entries = [u for u in subterms(a) if isinstance(u, App) and isinstance(u.function, Var)]
+        entries = [u for u in subterms(a, App) if isinstance(u.function, Var)]
         images = {u: found for u in entries if (found := [*self._images(u)])}
         for many in range(1, len(images) + 1):
             for chosen in combinations(images, many):
@@ -199,7 +200,7 @@ def spelled(use: Use, where: Sequence[Term]) -> str:
 
 def _slot_names(use: Use, rank: int, where: Sequence[Term]) -> Sequence[str]:
     """What indices of the tensor are called where it is read, or in its declaration; letters where nothing tells."""
-    reads = [u for t in where for u in subterms(t) if isinstance(u, App) and u.function == use.tensor]
+    reads = [u for t in where for u in subterms(t, App) if u.function == use.tensor]
     called = [[a.name if isinstance(a, Var) else "" for a in u.args] for u in reads]
     given = max(called, key=lambda names: len({*names} - {""}), default=[])
     for s in use.chain:
@@ -219,4 +220,4 @@ def variables_of(t: Term) -> set[Var]:
 
 def sums_in(t: Term) -> bool:
     """Whether a summed index stands in a term."""
-    return any(isinstance(u, Sum) for u in subterms(t))
+    return holds(t, Sum)

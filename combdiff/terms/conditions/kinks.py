@@ -69,7 +69,7 @@ def without_needless_conditions(t: Term) -> Term:
     >>> without_needless_conditions(needed) == needed
     True
     """
-    if not any(isinstance(u, Mul) and _needless(u.factors) for u in subterms(t)):
+    if not any(_needless(u.factors) for u in subterms(t, Mul)):
         return t
     finite = _Finite(_infinite_values(t))
 
@@ -82,7 +82,7 @@ def without_needless_conditions(t: Term) -> Term:
             u = mul(*(f.body if f is found else f for f in u.factors))
         return u
 
-    return Traverser(visit)(t)
+    return Traverser(visit, Mul)(t)
 
 
 def _without_needless_signs(t: Mul, conditions: Collection[Indicator]) -> Term:

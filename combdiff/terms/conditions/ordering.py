@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import islice, product
 from math import gcd, lcm
 
@@ -40,7 +41,9 @@ from combdiff.terms.terms import (
     terms_of,
     total,
 )
-from combdiff.terms.types import Domain, Index
+from combdiff.terms.types import Domain, Index, Type
+
+_NONE = Fraction(0)
 
 _PLACES = 64  # so many choices of indices are tried
 
@@ -57,7 +60,9 @@ class Form:
 
     def plus(self, other: Form) -> Form:
         """The sum."""
-        total = {u: self.of(u) + other.of(u) for u in (*self.coefficients, *other.coefficients)}
+        total = dict(self.coefficients)
+        for u, c in other.coefficients.items():
+            total[u] = total[u] + c if u in total else c
         return Form({u: c for u, c in total.items() if c}, self.constant + other.constant)
 
     def negative(self) -> Form:
@@ -66,7 +71,7 @@ class Form:
 
     def of(self, u: Term) -> Fraction:
         """The coefficient of an index or a size."""
-        return self.coefficients.get(u, Fraction(0))
+        return self.coefficients.get(u, _NONE)
 
     def condition(self, equal: bool = False) -> Condition:
         """0 ≤ d, or 0 = d, what is subtracted on the left."""
@@ -124,7 +129,7 @@ def form_of(c: Condition) -> Form | None:
 
 def _affine(t: Term) -> Form | None:
     found: dict[Term, Fraction] = {}
-    constant = Fraction(0)
+    constant = _NONE
     for u in terms_of(t):
         coefficient, rest = split_coefficient(u)
         if coefficient.imag:
@@ -136,7 +141,7 @@ def _affine(t: Term) -> Form | None:
             if domain is None and not (isinstance(rest, Var | App) and range_of(rest) is not None):
                 return None
             part = rest if domain is None else size(domain.of or domain)
-            found[part] = found.get(part, Fraction(0)) + coefficient.real
+            found[part] = found.get(part, _NONE) + coefficient.real
             if domain is not None and domain.of is not None:
                 constant -= coefficient.real * domain.less
     return Form(found, constant)
@@ -144,7 +149,12 @@ def _affine(t: Term) -> Form | None:
 
 def range_of(v: Term) -> tuple[Form, Form] | None:
     """The first and the last value of an index; None for one whose values are no integers of a range from a number."""
-    domain = v.type.domain if isinstance(v.type, Index) else None
+    return _range_of(v.type)
+
+
+@lru_cache(maxsize=1024)
+def _range_of(kind: Type) -> tuple[Form, Form] | None:
+    domain = kind.domain if isinstance(kind, Index) else None
     if domain is None or domain.periodic or domain.listed or domain.directions > 1:
         return None
     if domain.symmetric and domain.lower is None:
@@ -159,6 +169,7 @@ def range_of(v: Term) -> tuple[Form, Form] | None:
     return first, first.plus(Form({size(domain): Fraction(1)}, Fraction(-1)))
 
 
+@lru_cache(maxsize=8192)
 def implies(one: Condition, other: Condition) -> bool:
     """Whether one condition is known to hold only where the other one does: 1 ≤ x only where 0 ≤ x."""
     if one == other:

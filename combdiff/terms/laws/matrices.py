@@ -458,8 +458,8 @@ def slopes_of_numbers(whole: Reduce) -> Lam | None:
     Elsewhere numbers of equal eigenvalues are equal up to their own rounding.
     """
     values = {"spectral": "eigvals", "singular": "svdvals"}.get(whole.kind)
-    sums = [u for u in subterms(whole.marks[0]) if isinstance(u, Add)] if values else []
-    if values is None or not any(isinstance(u, Reduce) and u.kind == values for s in sums for u in subterms(s)):
+    sums = [*subterms(whole.marks[0], Add)] if values else []
+    if values is None or not any(u.kind == values for s in sums for u in subterms(s, Reduce)):
         return None
     i, j = whole.indices
     slopes = slope_by_spectrum(whole, values).body

@@ -52,7 +52,7 @@ def with_weights_seen(t: Term) -> Term:
 
 def has_rates(t: Term) -> bool:
     """Whether it has derivatives of eigenvalues or of singular values, one by one."""
-    return any(isinstance(u, Reduce) and u.kind in RATES for u in subterms(t))
+    return any(u.kind in RATES for u in subterms(t, Reduce))
 
 
 def _written_out(t: Term) -> Term:

@@ -42,7 +42,7 @@ def with_stable_forms(program: Term) -> Term:
     end
     """
     values: dict[Var, Term] = {}
-    bindings = [b for t in subterms(program) if isinstance(t, Let) for b in t.bindings]
+    bindings = [b for t in subterms(program, Let) for b in t.bindings]
     while more := [(v, e) for v, e in bindings if v not in values and _is_exponential(e, values)]:
         values.update(more)
     return with_softmax(Traverser(lambda t: _stable(t, values))(program) if values else program)

@@ -85,7 +85,7 @@ def _says_which(t: Term, j: Var, values: str) -> bool:
 
 
 def _has(t: Term, values: str) -> bool:
-    return any(isinstance(u, Reduce) and u.kind == values for u in subterms(t))
+    return any(u.kind == values for u in subterms(t, Reduce))
 
 
 UNKNOWN = call("log", MINUS_ONE)

@@ -75,7 +75,7 @@ def with_softmax(program: Term) -> Term:
     if not any(map(_may_overflow, subterms(program))):
         return program
     values: dict[Var, Term] = {}
-    bindings = [b for t in subterms(program) if isinstance(t, Let) for b in t.bindings]
+    bindings = [b for t in subterms(program, Let) for b in t.bindings]
     while more := [(v, e) for v, e in bindings if v not in values and _is_of_exponentials(e, values)]:
         values.update(more)
     return Traverser(lambda t: _without_unread(_stable(t, values)))(program)
@@ -379,7 +379,7 @@ def _exponent(t: Term) -> Term | None:
 def _candidates(index: Var, within: Term, other: Term) -> Iterator[Term]:
     """The indices of another term that may stand for the one."""
     found = dict.fromkeys(v for v in other.free if isinstance(v.kind, Index))
-    entries = (a for t in subterms(other) if isinstance(t, App) for a in t.args)
+    entries = (a for t in subterms(other, App) for a in t.args)
     for t in (*found, *(a for a in dict.fromkeys(entries) if a not in found)):
         if isinstance(t, Const) or (t.type == index.kind and isinstance(t, Var | App) and t.free <= other.free):
             yield t

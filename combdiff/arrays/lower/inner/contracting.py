@@ -18,7 +18,7 @@ from combdiff.terms.types import Index
 
 def read_twice(step: Term) -> set[Hashable]:
     """The sums that several contractions of a step have as a factor: such a one is made once, and stays whole."""
-    sums = (u for t in subterms(step) if isinstance(t, Sum) for u in factors_of(t.body) if isinstance(u, Add))
+    sums = (u for t in subterms(step, Sum) for u in factors_of(t.body) if isinstance(u, Add))
     return {key for key, count in Counter(map(closed_form, sums)).items() if count > 1}
 
 

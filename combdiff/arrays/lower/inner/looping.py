@@ -294,7 +294,7 @@ class Ahead:
         elif not is_worth_a_name(t):
             return False
         else:
-            parts = [u for u in subterms(t) if isinstance(u, App)]
+            parts = [*subterms(t, App)]
         guarded = self._guarded(t, self.guards)
         return guarded.free.isdisjoint(self.moving) and self._fits(guarded, parts)
 
@@ -302,7 +302,7 @@ class Ahead:
         """Whether a value has no more indices than what it is made of, or not many more values if it is summed."""
         if len(_own(t, self.time)) <= max((len(_own(u, self.time)) for u in parts), default=0):
             return True
-        contracts = any(isinstance(u, Sum) and u.counted is None for u in subterms(t))
+        contracts = any(u.counted is None for u in subterms(t, Sum))
         return contracts and self._entries(t) <= _MORE * max(map(self._entries, parts), default=0)
 
     def _entries(self, t: Term) -> int:

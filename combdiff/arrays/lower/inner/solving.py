@@ -167,7 +167,7 @@ def slot_kinds(kind: Type) -> tuple[Type, ...]:
 def with_equations(result: Result) -> Result:
     """`result` with a value of its own for everything that is known by an equation, for all indices at once."""
     whole = (*(e for _, e in result.bindings), *result.outputs)
-    if not any(isinstance(u, Diff) and u.kind in ("root", "inverse") for e in whole for u in subterms(e)):
+    if not any(u.kind in ("root", "inverse") for e in whole for u in subterms(e, Diff)):
         return result
     bindings, core = name_equations(result.bindings, Tuple(result.outputs))
     assert isinstance(core, Tuple), "a tuple stays one"
@@ -192,7 +192,7 @@ def _matrices(H: Lam) -> list[Lam]:
 
 
 def _conjugates(v: Var, e: Term) -> bool:
-    return any(isinstance(u, Conj | Call) and v in u.free for u in subterms(e))
+    return any(v in u.free for u in subterms(e, Conj, Call))
 
 
 def _matrix(H: Lam, unit: Term) -> Lam:

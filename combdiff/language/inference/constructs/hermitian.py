@@ -18,8 +18,8 @@ from combdiff.terms.types import HERMITIAN, SYMMETRIC, Map, is_complex
 
 def check_hermitian(term: Term, places: Mapping[Var, Span]) -> None:
     """Refuse the eigenvalues and the factor of a matrix that is not seen to be Hermitian, and its declaration."""
-    wholes = [t for t in subterms(term) if isinstance(t, Reduce) and t.kind in SYMMETRISING]
-    bindings = [b for t in subterms(term) if isinstance(t, Let) for b in t.bindings if isinstance(b[1], Lam)]
+    wholes = [t for t in subterms(term, Reduce) if t.kind in SYMMETRISING]
+    bindings = [b for t in subterms(term, Let) for b in t.bindings if isinstance(b[1], Lam)]
     values: dict[Term, Lam] = {v: e for v, e in bindings if isinstance(e, Lam)}
     for v, e in values.items():
         if isinstance(v.type, Map) and v.type.definite and not _is_hermitian(e, values):

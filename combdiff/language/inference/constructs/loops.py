@@ -329,7 +329,7 @@ def with_last_apart(term: Term) -> Term:
 
     So every index of a sum in which states are read ranges over as many values as there are steps.
     """
-    values = {v: e for u in terms.subterms(term) if isinstance(u, Let) for v, e in u.bindings}
+    values = {v: e for u in terms.subterms(term, Let) for v, e in u.bindings}
     if not any(isinstance(e, Loop) for e in values.values()):
         return term
     return _Parting(_made_of_states(values)).term(term)
