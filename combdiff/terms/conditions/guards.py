@@ -134,7 +134,7 @@ class Finite:
                 return f not in self.partial and all(map(_stays, args, kind.params)) and all(map(self._placed, args))
             case App(Reduce(), ()):
                 return self(t.function)
-            case App(Reduce("softmax", of) as shares, args) if shares.mark == ONE:
+            case App(Reduce("softmax", Lam() as of) as shares, args) if shares.mark == ONE:
                 inside = map(_stays, args, (i.kind for i in of.params))
                 return self(shares.body) and all(inside) and all(map(self._placed, args))
             case Pow(base, exponent) if is_whole(exponent) and self.least(exponent) >= 0:
