@@ -158,7 +158,7 @@ def mul(*factors: Term) -> Term:
     coefficient = ONE
     powers: dict[Term, int] = {}
     flat: list[Term] = []
-    meets = raised = exponentials = products = extrema = False
+    meets = raised = exponentials = products = False
     for f in factors:
         flat += factors_of(f)
     for f in flat:
@@ -167,8 +167,7 @@ def mul(*factors: Term) -> Term:
             continue
         base, n = _integer_power(f)
         powers[base] = powers.get(base, 0) + n
-        meets = meets or may_meet(base)
-        extrema = extrema or is_extremum(base)
+        meets = meets or may_meet(base) or is_extremum(base)
         exponentials = exponentials or may_meet_exponentials(base)
         raised = raised or isinstance(base, Const)
         products = products or isinstance(base, Mul)
@@ -176,8 +175,6 @@ def mul(*factors: Term) -> Term:
         return ZERO
     if products and (apart := _taken_apart(powers)) is not None:
         return mul(coefficient, *apart)
-    if extrema and (told := _with_extrema_met(powers)) is not None:
-        return mul(coefficient, *told)
     merged = _met(powers) if meets else None
     if merged is not None:
         return mul(coefficient, *merged)
@@ -229,7 +226,9 @@ def _integer_power(f: Term) -> tuple[Term, int]:
 
 
 def _met(powers: dict[Term, int]) -> list[Term] | None:
-    """The factors where powers of one base, or |u| and sign(u), have met; None if none have."""
+    """The factors where powers of one base, |u| and sign(u), or max(a, b) and min(a, b) have met; None if none have."""
+    if any(map(is_extremum, powers)) and (told := _with_extrema_met(powers)) is not None:
+        return told
     if none_meet(powers):
         return None
     unsigned = without_signs(powers)

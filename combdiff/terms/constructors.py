@@ -79,11 +79,8 @@ def call(primitive: str, *args: Term) -> Term:
             return Const(real * real + imag * imag)
         case (("abs" | "sign"), (Const(real, imag),)) if not imag:
             return Const(abs(real) if primitive == "abs" else Fraction((real > 0) - (real < 0)))
-        case (("abs" | "sign" | "log"), (u,)) if (found := _of_positive(primitive, u)) is not None:
+        case (("abs" | "abs2" | "sign" | "log"), (u,)) if (found := _of_known_sign(primitive, u)) is not None:
             return found
-        case (("abs" | "abs2" | "sign"), (u,)) if _is_negated(u):
-            turned = call(primitive, add(*(mul(number(-1), v) for v in terms_of(u))))
-            return mul(number(-1), turned) if primitive == "sign" else turned
         case "exp", (Const() as c,) if c == ZERO:
             return ONE
         case (("log" | "real"), (u,)) if (logarithm_ := _of_determinant(primitive, u)) is not None:
@@ -116,9 +113,18 @@ def _is_negated(u: Term) -> bool:
     return all(split_coefficient(v)[0].real < 0 for v in terms_of(u))
 
 
-def _of_positive(primitive: str, u: Term) -> Term | None:
-    """|u|, sign u or log u where u is declared to be positive, or is not negative by what it is made of."""
+def _of_known_sign(primitive: str, u: Term) -> Term | None:
+    """|u|, sign u or log u where u is declared to be positive, or is not negative by what it is made of; or has a sign.
+
+    >>> from combdiff.terms.types import REAL
+    >>> x = fresh("x", REAL)
+    >>> _of_known_sign("sign", mul(number(-2), x)) == mul(number(-1), call("sign", mul(number(2), x)))
+    True
+    """
     match primitive, u:
+        case (("abs" | "abs2" | "sign"), _) if _is_negated(u):
+            turned = call(primitive, add(*(mul(number(-1), v) for v in terms_of(u))))
+            return mul(number(-1), turned) if primitive == "sign" else turned
         case "abs", _:
             return u if at_least_zero(u) else None
         case "sign", _:

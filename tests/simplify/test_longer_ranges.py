@@ -11,6 +11,7 @@ import pytest
 import combdiff as cd
 from combdiff.meaning.evaluate import evaluate
 from combdiff.simplify.contraction.ranges import solved_within_ranges
+from combdiff.terms.conditions.guards import reads_beyond
 from combdiff.terms.terms import MINUS_ONE, ONE, App, Delta, Indicator, Sum, add, fresh, indicator, size
 from combdiff.terms.types import REAL, Domain, Index, Map
 from tests.reading_back import assert_reads_back
@@ -62,6 +63,12 @@ def test_a_delta_between_a_range_and_a_longer_one_is_a_condition() -> None:
 def test_a_delta_between_ranges_that_have_no_size_in_common_is_left(other: Domain) -> None:
     before = Sum((i,), Delta(i, fresh("r", Index(other)), App(x, (i,))))
     assert solved_within_ranges(before) == before
+
+
+def test_an_index_of_more_values_than_its_slot_is_kept_by_a_condition() -> None:
+    longer = fresh("y", Map((r.kind,), REAL))
+    assert reads_beyond(App(x, (r,))) and not reads_beyond(App(longer, (i,)))
+    assert not reads_beyond(Indicator(add(r, ONE), size(n), App(x, (r,))))
 
 
 def test_a_delta_between_ranges_with_bounds_is_a_condition() -> None:
