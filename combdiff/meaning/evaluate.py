@@ -337,22 +337,36 @@ class _Scope:
 
     def looped(self, t: Loop) -> Value:
         """A state of a recurrence: the last, or an array of those before each step."""
-        assert isinstance(t.step, Lam), "a step is a map"
-        (points,) = self.ranges([t.time])
-        state = self.value(t.start)
-        before: dict[Value, Value] = {}
-        for point in reversed(points) if t.backward else points:
-            assert isinstance(state, tuple), "a step makes a tuple"
-            before[point] = state[t.item]
-            state = self.with_(t.step.params, (*state, point)).value(t.step.body)
-        assert isinstance(state, tuple), "a step makes a tuple"
+        before, state = self.states(t)
         if t.kind == "last":
             return state[t.item]
         assert isinstance(t.type, Map), "the states are a map of time"
         found: Array = np.zeros(self.shape(t.type), np.complex128 if is_complex(t.type) else np.float64)
-        for place, point in enumerate(points):
-            found[place] = np.asarray(before[point])
+        for place, states in enumerate(before):
+            assert isinstance(states, tuple), "a step makes a tuple"
+            found[place] = np.asarray(states[t.item])
         return found
+
+    def states(self, t: Loop) -> tuple[tuple[Value, ...], tuple[Value, ...]]:
+        """All states before each step, and the last: computed once for all that are asked for."""
+        assert isinstance(t.step, Lam), "a step is a map"
+        given = tuple(self.values.get(v, 0) for v in sorted(t.free, key=lambda v: v.uid))
+        key = (Loop, t.backward, t.step, t.start, *map(id, given))
+        if key not in self.made:
+            (points,) = self.ranges([t.time])
+            state = self.value(t.start)
+            before: list[Value] = []
+            for point in reversed(points) if t.backward else points:
+                before.append(state)
+                assert isinstance(state, tuple), "a step makes a tuple"
+                state = self.with_(t.step.params, (*state, point)).value(t.step.body)
+            # what is known by its place in memory stays there
+            self.made[key] = tuple(reversed(before) if t.backward else before), state, *given
+        kept = self.made[key]
+        assert isinstance(kept, tuple), "states, and what they were made of"
+        whole, last = kept[:2]
+        assert isinstance(whole, tuple) and isinstance(last, tuple), "a step makes a tuple"
+        return whole, last
 
     def summed(self, indices: Sequence[Var], body: Term) -> Scalar:
         if any(isinstance(v.kind, Map) for v in indices):
