@@ -103,7 +103,7 @@ def _term(t: Term, v: Var) -> _Rising | None:
             return None if inner is None else _Rising(slope, inner.onto)
         case Call(name, (u,)) if name in _INCREASING and (inner := _sum(u, v)) is not None:
             derivative = SCALAR_FUNCTIONS[name].derivative
-            slope = None if derivative is None else derivative(u)
-            assert isinstance(slope, Term), "a function of one number"
-            return _Rising(mul(slope, inner.slope), inner.onto and name in _UNBOUNDED)
+            rate = None if derivative is None else derivative(u)
+            assert isinstance(rate, Term), "a function of one number"
+            return _Rising(mul(rate, inner.slope), inner.onto and name in _UNBOUNDED)
     return None
