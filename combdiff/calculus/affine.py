@@ -141,16 +141,22 @@ def inverse(t: Term) -> Term:
 
 @dataclass(frozen=True, slots=True)
 class Zero:
-    """Where a·v + c is zero: at v = `at` = −c/a; `slope` is a, which does not depend on v."""
+    """Where a·v + c is zero: at v = `at` = −c/a; `slope` is a, which does not depend on v.
+
+    What is `rising`, and not affine, has a slope above 0, which may depend on v.
+    """
 
     variable: Var
     at: Term
     slope: Term
+    rising: bool = False
 
     @property
     def measure(self) -> Term:
         """1/|a|, or 1/|a|² on the complex plane: what Dirac's δ of a·v + c leaves when it is integrated over v."""
         dimensions = 2 if isinstance(self.variable.kind, Number) and self.variable.kind.complex else 1
+        if self.rising:
+            return inverse(self.slope)
         match self.slope:
             case Const(real, imag) if dimensions == 2:
                 return number(1 / (real * real + imag * imag))

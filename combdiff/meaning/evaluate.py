@@ -56,9 +56,11 @@ from combdiff.terms.terms import (
     Reduce,
     Sum,
     Term,
+    Traverser,
     Tuple,
     Var,
     domains_compared,
+    subterms,
 )
 from combdiff.terms.traversal import interval_of_sum
 from combdiff.terms.types import Domain, Index, Map, Number, Type, is_complex
@@ -377,12 +379,29 @@ class _Scope:
         finite = tuple(v for v in indices if not _is_dense(v))
         if along := tuple(v for v in dense if interval_of_sum(v, body)):
             return self.by_rule(along, tuple(v for v in indices if v not in along), body)
+        if (peak := _peak_that_bends(dense, body)) is not None:
+            return self.at_root(dense[0], finite, body, peak)
         if dense:
             return sum(self.integral(a, finite) for a in alternatives(dense, body))
         result: Scalar = 0
         for point in product(*self.ranges(finite)):
             result = result + self.with_(finite, point).number(body)
         return result
+
+    def at_root(self, v: Var, others: Sequence[Var], body: Term, peak: Delta) -> Scalar:
+        """An integral over a δ of a function that is no affine one: at its root, which is taken to be the only one."""
+
+        def side(x: Value) -> Scalar:
+            there = self.with_([v], [x])
+            return there.number(peak.left) - there.number(peak.right)
+
+        found = newton(side, Space((), over_complex=False))
+        assert isinstance(found, float), "a real number"
+        far, near = ((side(found + h) - side(found - h)) / (2 * h) for h in (2e-3, 1e-3))
+        slope, root = (4 * near - far) / 3, found
+        without = Traverser(lambda u: peak.body if u == peak else u)(body)
+        inner = Sum(tuple(others), without) if others else without
+        return self.with_([v], [root]).number(inner) / abs(slope)
 
     def by_rule(self, along: Sequence[Var], others: Sequence[Var], body: Term) -> Scalar:
         """An integral over intervals, by rules that are good for smooth integrands."""
@@ -550,3 +569,15 @@ def _axes_of(index: Var) -> Sequence[Domain]:
 
 def _part(value: Scalar) -> float:
     return value.real
+
+
+def _peak_that_bends(dense: Sequence[Var], body: Term) -> Delta | None:
+    """The one δ of an integral over one number, if it compares something that is no affine function of it."""
+    if len(dense) != 1 or is_complex(dense[0].kind):
+        return None
+    peaks = {u for u in subterms(body) if isinstance(u, Delta) and dense[0] in u.left.free | u.right.free}
+    peak = next(iter(peaks), None)
+    if len(peaks) != 1 or peak is None or not isinstance(peak.left.type, Number):
+        return None
+    bends = any(dense[0] in u.free and isinstance(u, Pow | Call) for e in (peak.left, peak.right) for u in subterms(e))
+    return peak if bends else None

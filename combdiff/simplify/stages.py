@@ -20,6 +20,7 @@ from combdiff.calculus.floating import float_lets, unfold
 from combdiff.calculus.functions.intervals import with_intervals_again
 from combdiff.calculus.functions.points import Points
 from combdiff.calculus.implicit import Affine, is_implicit, with_solutions
+from combdiff.calculus.jumps.peaks import without_bending_peaks
 from combdiff.calculus.loops.recurrences import as_step
 from combdiff.calculus.naming import name_arguments
 from combdiff.canon.canonical import Symmetries, normal_form
@@ -312,7 +313,8 @@ class Simplifier:
             entries = [*map(written_where_needed, entries)]
             terms, account = contract(entries, expand=expand, budget=self.budget, ask=self._ask_again)
             families.update(account)
-            terms = [with_intervals_again(solved_within_ranges(t, self.read), self.intervals) for t in terms]
+            terms = [without_bending_peaks(solved_within_ranges(t, self.read)) for t in terms]
+            terms = [with_intervals_again(t, self.intervals) for t in terms]
             return [stated_once(t, self.least) for t in terms]
 
         open_ = [n for n, v in enumerate(values) if v not in settled and (n >= len(bindings) or not is_opaque(v))]

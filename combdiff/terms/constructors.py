@@ -174,7 +174,7 @@ def _measure(x: Var) -> Term | None:
 def ends_of(kind: Type) -> tuple[Term | None, Term | None]:
     """The lower and the upper end of the interval of which values of a type are points; None where there is none.
 
-    >>> from combdiff.terms.types import Interval
+    >>> from combdiff.terms.types import Interval, Number
     >>> [end.name for end in ends_of(Number(complex=False, interval=Interval("Line", None, None, "a", "b")))]
     ['a', 'b']
     """

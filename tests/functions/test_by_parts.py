@@ -194,6 +194,12 @@ def test_derivatives_of_functions_of_one_number_have_primes() -> None:
     assert d.latex() == r"y \mapsto x \mapsto 2 y''(x) + y^{(4)}(x)"
 
 
+def test_a_given_value_at_an_end_that_is_written_as_a_difference_does_not_vary() -> None:
+    domain = "@domain Line begin base = R; lower = -1; upper = 0.5 end\n"
+    fixed = "@space V begin type = (Line) -> R; fixed = (0,) end\n"
+    assert str(cd.grad(f"{domain}{fixed}(y::V) -> y(0 - 1)")).endswith("(y::V) -> (d::Line) -> 0")
+
+
 REFUSED = {
     "of two variables": ("(u::RO) -> sum((x::R, y::R), grad(u, 1)(x, y)^2)", "one real number"),
     "a second derivative with a jump": (

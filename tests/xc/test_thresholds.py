@@ -64,7 +64,7 @@ def above_polarised(name: str) -> tuple[str, float]:
         return guarded, least
     least = THRESHOLDS[name]
     guard = rf"sum(i, w(i) * where({least} < rho_up(i) + rho_down(i), \1))\n"
-    guarded, count = re.subn(r"sum\(i, w\(i\) \* (f\(.*\))\)\n", guard, text)
+    guarded, count = re.subn(r"sum\(i, w\(i\) \* (f\((?s:.*)\))\)\n", guard, text)
     assert count == 1
     return guarded, least
 

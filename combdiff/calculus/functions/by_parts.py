@@ -206,15 +206,17 @@ def _peak(term: Term, x: Var) -> tuple[Term, Term] | None:
 
 def _place(d: Delta, x: Var) -> Term | None:
     """What x is where δ(x, c, ·) or δ(−x, c, ·) is not 0."""
-    slope, rest = Fraction(0), []
-    for t in terms_of(add(d.left, neg(d.right))):
-        coefficient, of = split_coefficient(t)
-        if coefficient.imag or (of is not x and x in of.free):
-            return None
-        if of is x:
-            slope += coefficient.real
-        else:
-            rest.append(t)
+    slope: Fraction | int = 0
+    rest: list[Term] = []
+    for side, sign in ((d.left, 1), (d.right, -1)):
+        for t in terms_of(side):
+            coefficient, of = split_coefficient(t)
+            if coefficient.imag or (of is not x and x in of.free):
+                return None
+            if of is x:
+                slope += sign * coefficient.real
+            else:
+                rest.append(mul(number(sign), t))
     return mul(number(-int(slope)), add(*rest)) if abs(slope) == 1 else None
 
 

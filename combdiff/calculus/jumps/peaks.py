@@ -15,6 +15,7 @@ from itertools import product
 
 from combdiff.calculus.affine import Zero, zero_of
 from combdiff.calculus.jumps.conditions import is_peak, moves, numbers_among, written_out
+from combdiff.calculus.jumps.monotone import root_of
 from combdiff.terms.terms import (
     ONE,
     Add,
@@ -91,6 +92,34 @@ def without_moving_peaks(t: Term, targets: Collection[Var]) -> Term:
     return Traverser(visit)(t)
 
 
+def without_bending_peaks(t: Term) -> Term:
+    """`t` with every integral over a δ of a function that is no affine one, and has one root.
+
+    >>> from combdiff.terms.terms import fresh, number, power
+    >>> from combdiff.terms.types import REAL
+    >>> x, a = fresh("x", REAL), fresh("a", REAL)
+    >>> print(type(without_bending_peaks(Sum((x,), Delta(add(x, power(x, number(3))), a, x)))).__name__)
+    Mul
+    """
+
+    def visit(u: Term) -> Term:
+        own = numbers_among(u.indices) if isinstance(u, Sum) else []
+        if not isinstance(u, Sum) or not own or not any(_bends(d, own) for d in subterms(u.body)):
+            return u
+        inner = refreshed(u)
+        assert isinstance(inner, Sum), "a sum with other names"
+        return _integrated(inner.indices, inner.body)
+
+    return Traverser(visit)(t)
+
+
+def _bends(t: Term, own: Collection[Var]) -> bool:
+    if not isinstance(t, Delta) or not is_peak(t) or isinstance(t.left.type, Map):
+        return False
+    w = sub(t.left, t.right)
+    return zero_of(w, own) is None and root_of(w, own) is not None
+
+
 def _moves(t: Sum, targets: Collection[Var]) -> bool:
     """Whether a condition on a variable of the integral depends on one of `targets`."""
     own = numbers_among(t.indices)
@@ -125,6 +154,8 @@ def _met(indices: Sequence[Var], part: _Part) -> Term:
         rest = part.factor
         for one, other in part.conditions[:n] + part.conditions[n + 1 :]:
             rest = delta(one, other, rest)
+        if zero.rising:
+            rest = _without_images(rest, left, right, zero.variable)
         found = substitute(mul(zero.measure, rest), {zero.variable: zero.at})
         # what was under one δ may be under the others still, at another place
         return _integrated([v for v in indices if v is not zero.variable], found)
@@ -134,13 +165,20 @@ def _met(indices: Sequence[Var], part: _Part) -> Term:
     return total(indices, body)
 
 
+def _without_images(t: Term, left: Term, right: Term, v: Var) -> Term:
+    """`t` where g(v) = y, with y in the place of g(v)."""
+    image, place = (left, right) if v in left.free else (right, left)
+    return t if v in place.free else Traverser(lambda u: place if u == image else u)(t)
+
+
 def _solution(left: Term, right: Term, own: Sequence[Var]) -> Zero | None:
     """Where left = right, by one of the variables of the integral."""
     if isinstance(left.type, Map):
         sides = ((v, other) for v, other in ((left, right), (right, left)) if isinstance(v, Var) and v in own)
         return next((Zero(v, other, ONE) for v, other in sides if v not in other.free), None)
     w = sub(left, right)
-    return zero_of(w, [v for v in own if v.kind == w.type])
+    numbers = [v for v in own if v.kind == w.type]
+    return zero_of(w, numbers) or root_of(w, numbers)
 
 
 def _parts(t: Term) -> list[_Part]:
