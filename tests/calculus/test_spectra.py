@@ -341,6 +341,10 @@ def test_the_product_of_all_eigenvalues_has_its_hessian_product_wherever_they_me
     wanted = A @ k + k @ A - np.trace(A) * k - np.trace(k) * A
     wanted += (np.trace(A) * np.trace(k) - np.trace(A @ k)) * np.eye(3)
     np.testing.assert_allclose(product(k), wanted, atol=1e-12)
+    # eigenvalues are those of the Hermitian part, which a skew direction does not change
+    skew = np.array([[0.0, 1.0, -2.0], [-1.0, 0.0, 3.0], [2.0, -3.0, 0.0]])
+    unchecked = cd.grad(text).compile(value=True, hvp=True, check=False)(A)[-1]
+    np.testing.assert_allclose(unchecked(k + skew), wanted, atol=1e-12)
 
 
 def test_products_of_some_eigenvalues_stay_products_of_eigenvalues() -> None:

@@ -239,6 +239,7 @@ SINGLE = """@domain One begin base = I; lower = 0; upper = 0 end
 @space Column begin type = (N{n}, One) -> R end
 @space Line begin type = (One, N{m}) -> R end
 (b::Column, c::Line, A::RM{n, m}, x::RV{n}) -> """
+WRITTEN_1 = "(b::RM{n, 1}, c::RM{1, m}, A::RM{n, m}, x::RV{n}) -> "
 REPEATED: dict[str, Callable[[Arrays], object]] = {
     "A .* b": lambda a: a["A"] * a["b"],
     "exp.(A .+ b .* c)": lambda a: np.exp(a["A"] + a["b"] * a["c"]),
@@ -252,11 +253,12 @@ REPEATED: dict[str, Callable[[Arrays], object]] = {
 
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (2, 3), (3, 1)])
 @pytest.mark.parametrize("text", REPEATED)
-def test_an_axis_of_size_1_is_repeated(text: str, n: int, m: int) -> None:
+@pytest.mark.parametrize("parameters", [SINGLE, WRITTEN_1])
+def test_an_axis_of_size_1_is_repeated(parameters: str, text: str, n: int, m: int) -> None:
     rng = np.random.default_rng((n, m))
     shapes = {"b": (n, 1), "c": (1, m), "A": (n, m), "x": (n,)}
     given = {name: rng.normal(size=shape) for name, shape in shapes.items()}
-    d = cd.simplified(SINGLE + text)
+    d = cd.simplified(parameters + text)
     wanted = REPEATED[text](given)
     np.testing.assert_allclose(d.compile()(**given), wanted, rtol=1e-12)
     assert np.shape(d.compile()(**given)) == np.shape(wanted)
@@ -264,8 +266,14 @@ def test_an_axis_of_size_1_is_repeated(text: str, n: int, m: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", REPEATED)
-def test_what_is_repeated_has_its_derivatives(text: str) -> None:
-    assert cd.pullback(SINGLE + text).check()
+@pytest.mark.parametrize("parameters", [SINGLE, WRITTEN_1])
+def test_what_is_repeated_has_its_derivatives(parameters: str, text: str) -> None:
+    assert cd.pullback(parameters + text).check()
+
+
+def test_a_column_has_the_matrix_form_of_a_vector() -> None:
+    d = cd.grad("(A::RM{n, m}, b::RM{n, 1}) -> (x::RM{m, 1}) -> norm(A * x - b)^2")
+    assert d.matrix_text() == "2 Aᵀ (A x - b)" and d.check()
 
 
 def test_a_backslash_is_taken_from_the_left() -> None:
