@@ -479,3 +479,9 @@ def test_stacks_of_matrices(n: int) -> None:
     ):
         d = cd.grad(f"{space}(A::T) -> sum(c, {inner})")
         np.testing.assert_allclose(d.compile()(T), [f(B) for B in T], rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("text", ["(X::RM{n, m}) -> sum(svdvals(X))", "(X::RM{n, n}) -> sum(sqrtm(X)) + sum(expm(X))"])
+def test_a_direction_of_ones_is_printed_and_read_back(text: str) -> None:
+    d = cd.grad(text)
+    assert "-> 1)" in str(d) and str(cd.simplified(str(d))) == str(d)

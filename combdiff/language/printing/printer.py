@@ -227,10 +227,11 @@ class Printer:
     def reduction(self, t: Reduce) -> str:
         """`maximum(j, j != i, x(j))`, `maximum(x)`, `norm(x)`."""
         whole = lam(t.indices, t.body)
+        if t.kind in MATRIX_FUNCTIONS:
+            # what marks these is an argument, which may be 1 for all entries
+            return f"{written_name(t)}({self.list(arguments_of(t))})"
         if t.kind == "norm" or (isinstance(whole, Var) and t.mark == ONE):
             return f"{t.kind}({self.at(whole)})"
-        if t.kind in MATRIX_FUNCTIONS:
-            return f"{written_name(t)}({self.list(arguments_of(t))})"
         inner = self.binding(t.indices)
         written = ", ".join(map(inner.parameter, t.indices))
         parts, body = ((), t.body) if is_weighted(t) else reduced_told(t)
