@@ -516,7 +516,7 @@ class Derivation:
         >>> print(cd.grad(line + "(y::(Line) -> R) -> sum(x::Line, grad(y)(x)^2 / 2)").at_nodes())
         (w_Line::RV{n}, D_Line::RM{n, n}) -> (y::RV{n}) -> begin
           y1 = i -> sum(j, D_Line(i, j) * y(j))
-          j -> sum(i, y1(i) * w_Line(i) * D_Line(i, j))
+          j -> sum(i, w_Line(i) * D_Line(i, j) * y1(i))
         end
 
         The arguments are the nodes `x_Line`, the weights `w_Line` and the differentiation matrix `D_Line`, as far as

@@ -244,8 +244,8 @@ def test_the_gradient_by_a_real_variable_behind_complex_numbers_is_real():
 
 
 def test_the_gradient_by_a_real_variable_in_latex():
-    assert r"\operatorname{Re}" in gradient(PHASE).latex()
-    assert r"\operatorname{Re}" in gradient(PHASE).latex(form="matrix")
+    assert r"\operatorname{Im}" in gradient(PHASE).latex()
+    assert r"\operatorname{Im}" in gradient(PHASE).latex(form="matrix")
 
 
 @pytest.mark.parametrize("seed", oracle.SEEDS)

@@ -70,7 +70,7 @@ def with_softmax(program: Term) -> Term:
     >>> from combdiff.language.printing.printer import expression_text
     >>> program = infer(parse("(x::RV) -> begin Z = sum(j, exp(x(j))); k -> log(exp(x(k)) / Z) end"))
     >>> print(expression_text(with_softmax(program)))
-    (x::RV) -> k -> x(k) - logsumexp(j, x(j))
+    (x::RV) -> k -> x(k) - logsumexp(x)
     """
     if not any(map(_may_overflow, subterms(program))):
         return program

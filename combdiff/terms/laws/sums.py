@@ -91,7 +91,7 @@ def flat(t: Term) -> list[Term]:
     >>> from combdiff.terms.terms import fresh
     >>> from combdiff.terms.types import REAL
     >>> p = fresh("p", REAL)
-    >>> flat(Add((ONE, Mul((MINUS_ONE, Add((ONE, Mul((MINUS_ONE, p)))))))) == [p]
+    >>> flat(Add((ONE, Mul((MINUS_ONE, Add((ONE, Mul((MINUS_ONE, p))))))))) == [p]
     True
     """
     parts: list[Term] = []

@@ -46,7 +46,7 @@ def without_products(term: Term) -> Term:
     >>> from combdiff.language.parsing.parser import parse
     >>> from combdiff.language.printing.printer import expression_text
     >>> print(expression_text(infer(parse("(K::Sym) -> prod(i, eigvals(K)(i))"))))
-    (K::Sym) -> det((i, j) -> 1/2 * K(i, j) + 1/2 * K(j, i))
+    (K::Sym) -> det((i, j) -> 1/2 * (K(i, j) + K(j, i)))
     """
 
     values = {v: e for t in subterms(term) if isinstance(t, Let) for v, e in t.bindings}
