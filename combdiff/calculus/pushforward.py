@@ -106,8 +106,8 @@ def _guarded(t: Term, partial: Collection[Var] | None) -> Term:
     guard, core = unguarded(t)
     if is_finite(t, partial or ()):
         return t
-    core = _term_by_term(core, partial or ())
-    return t if all(map(is_at_a_point, guard)) and core is t else guarded(guard, core, partial or ())
+    by_term = _term_by_term(core, partial or ())
+    return t if all(map(is_at_a_point, guard)) and by_term is core else guarded(guard, by_term, partial or ())
 
 
 def _term_by_term(t: Term, partial: Collection[Var]) -> Term:
@@ -115,7 +115,7 @@ def _term_by_term(t: Term, partial: Collection[Var]) -> Term:
     factors = factors_of(t)
     for n, f in enumerate(factors):
         others = mul(*factors[:n], *factors[n + 1 :])
-        if not isinstance(f, Sum) or not unguarded(f.body)[0] or is_finite(others, partial):
+        if not isinstance(f, Sum) or all(map(is_at_a_point, unguarded(f.body)[0])) or is_finite(others, partial):
             continue
         inner = refreshed(f)
         assert isinstance(inner, Sum), "a sum with other names"
