@@ -205,9 +205,9 @@ def test_code_is_compared_entry_by_entry(monkeypatch: pytest.MonkeyPatch) -> Non
         class Wrong:
             arguments = right.arguments
 
-            def __call__(self, *given: object, entry: int = entry, by: float = by) -> object:
-                found = np.array(right(*given))
-                found[entry] += by
+            def __call__(self, *, place: int = entry, error: float = by, **given: object) -> object:
+                found = np.array(right(**given))
+                found[place] += error
                 return found
 
         monkeypatch.setattr(type(d), "compile", lambda *_, made=Wrong, **__: made())

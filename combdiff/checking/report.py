@@ -554,9 +554,8 @@ def _off_cotangents(
     In the last direction, entries by which the slope is large move less, so that they do not hide the others.
     """
     f, cotangents = d.objective, _cotangents(d.term, d.objective)
-    k: Value = 1.0
-    if cotangents:
-        k = values[cotangents[0]] if len(cotangents) == 1 else tuple(values[c] for c in cotangents)
+    given = tuple(values[c] for c in cotangents)
+    k: Value = 1.0 if not given else given[0] if len(given) == 1 else given
     of_functions = any(is_on_interval(x.kind) for x in f.params)
 
     def value(at: dict[Term, Value]) -> Value:

@@ -177,6 +177,9 @@ def random_arguments(term: Term, sizes: Mapping[Domain, int], rng: np.random.Gen
     return {var: random_value(var.kind, sizes, rng) for var in found}
 
 
+Ends = tuple[Fraction | str | None, Fraction | str | None]
+
+
 def random_ends(intervals: Iterable[Interval], rng: np.random.Generator, *, positive: bool = False) -> dict[str, float]:
     """Numbers for the ends of intervals that have names: each interval runs upwards.
 
@@ -191,19 +194,12 @@ def random_ends(intervals: Iterable[Interval], rng: np.random.Generator, *, posi
     pairs = [interval.ends for interval in intervals if interval.names]
     found: dict[str, float] = {}
 
-    def most(end: Fraction | str | None, below: frozenset[str] = frozenset()) -> float:
-        """What is above an end: its own number, or the least upper end that follows it."""
-        if not isinstance(end, str):
-            return np.inf if end is None else float(end)
-        _check_order(end in below)
-        return min((most(upper, below | {end}) for lower, upper in pairs if lower == end), default=np.inf)
-
     def drawn(end: Fraction | str | None) -> float:
         if not isinstance(end, str):
             return -np.inf if end is None else float(end)
         if end not in found:
             least = max((drawn(lower) for lower, upper in pairs if upper == end), default=-np.inf)
-            above = most(end)
+            above = _least_above(end, pairs)
             _check_order(least >= above)
             share = rng.uniform(0.2, 0.6)
             if np.isinf(least) and np.isinf(above):
@@ -215,11 +211,19 @@ def random_ends(intervals: Iterable[Interval], rng: np.random.Generator, *, posi
         return found[end]
 
     for _, upper in pairs:
-        most(upper)
+        _least_above(upper, pairs)
     for lower, upper in pairs:
         drawn(lower)
         drawn(upper)
     return found
+
+
+def _least_above(end: Fraction | str | None, pairs: Sequence[Ends], below: frozenset[str] = frozenset()) -> float:
+    """What is above an end: its own number, or the least upper end that follows it."""
+    if not isinstance(end, str):
+        return np.inf if end is None else float(end)
+    _check_order(end in below)
+    return min((_least_above(upper, pairs, below | {end}) for lower, upper in pairs if lower == end), default=np.inf)
 
 
 def _check_order(broken: bool) -> None:

@@ -164,7 +164,9 @@ def _extend(inner: st.SearchStrategy[tuple]) -> st.SearchStrategy[tuple]:
         st.tuples(st.just("Lambda"), params, inner),
         st.tuples(st.just("Summation"), params, inner, st.none() | inner),
         relations.flatmap(
-            lambda rs: st.tuples(st.just("Comparison"), st.tuples(*[inner] * (len(rs) + 1)), st.just(tuple(rs)))
+            lambda rs: st.tuples(
+                st.just("Comparison"), st.tuples(*[inner] * (len(rs) + 1)), st.just(tuple(rs)), st.just(False)
+            )
         ),
         st.tuples(st.just("Junction"), st.lists(inner, min_size=2, max_size=3).map(tuple), st.booleans()),
         st.tuples(st.just("Negation"), inner),
@@ -194,7 +196,7 @@ def _binder(params: tuple) -> str:
 def _condition(tree: tuple) -> str:
     """The text of a comparison, and of what joins comparisons."""
     match tree:
-        case ("Comparison", (first, *others), relations):
+        case ("Comparison", (first, *others), relations, _):
             links = zip(relations, others, strict=True)
             return f"({render(first)})" + "".join(f" {sign} ({render(side)})" for sign, side in links)
         case ("Junction", items, every):

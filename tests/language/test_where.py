@@ -245,7 +245,7 @@ def test_indices_of_a_part_of_a_range_are_slices() -> None:
     step = np.diff(f)
     assert np.isclose(value, step @ step) and d.check()
     np.testing.assert_allclose(gradient, 2 * (np.append(0, step) - np.append(step, 0)))
-    assert "f[1:7] - f[:6]" in d.source(value=True) and "where" not in d.source(value=True)
+    assert "f[1:7] - f[:6]" in d.source(value=True) and "np.where" not in d.source(value=True)
 
 
 @pytest.mark.slow

@@ -776,8 +776,10 @@ class Evaluator:
         _, names, body = of
         return lambda *args: self.value(body, {**env, **dict(zip(names, args, strict=True))})
 
-    def root(self, x: str, equation: Node, env: Env) -> Tensor:
-        """Newton's method from zero, with differences for the Jacobian."""
+    def root(self, x: str, equation: Node, env: Env) -> object:
+        """Newton's method from zero, with differences for the Jacobian; of one number, or of a tensor."""
+        if equation[0] != "map":
+            return self.root_of_number(x, equation, env)
         _, indices, body = equation
         slots = tuple(self.range_of(name, body, env) for name in indices)
         at = np.zeros([len(slot.points) for slot in slots])
@@ -792,6 +794,13 @@ class Evaluator:
             jacobian = [(residual(ahead) - residual(behind)) / (2 * step) for ahead, behind in ways]
             at = at - np.linalg.solve(np.array(jacobian).T, found).reshape(at.shape)
         return Tensor(at, slots)
+
+    def root_of_number(self, x: str, equation: Node, env: Env) -> float:
+        at, step = 0.0, 1e-6
+        for _ in range(50):
+            found, ahead, behind = (self.number(equation, {**env, x: at + h}) for h in (0.0, step, -step))
+            at -= found * 2 * step / (ahead - behind)
+        return at
 
 
 def adjugate(of: Tensor, along: Tensor | None = None) -> Tensor:

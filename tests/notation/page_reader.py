@@ -300,8 +300,8 @@ class Page:
             self.matrices[name] = given(found.array if isinstance(found, Tensor) else found)
 
     def value(self, text: str, kind: Type, form: str) -> object:
-        """A number or an array: in index form if it is a map of indices, or holds a Σ."""
-        if form == "index" or binder(text, 0) or r"\sum" in text:
+        """A number or an array: in index form if it is a map of indices, or holds a Σ or an equation."""
+        if form == "index" or binder(text, 0) or r"\sum" in text or r"\operatorname{root}" in text:
             return self.in_index_form(text, kind)
         try:
             slots = self.slots(kind)

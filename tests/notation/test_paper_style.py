@@ -87,10 +87,10 @@ def test_indices_that_are_single_letters_stand_side_by_side() -> None:
 
 @pytest.mark.slow
 def test_values_without_a_name_of_the_user_have_letters() -> None:
-    text = cd.grad("(x::RM) -> sum((i, j), indicator(i + 1, j, 1 / sqrt(sum(c, (x(i, c) - x(j, c))^2))))").latex(
+    text = cd.grad("(A::RM) -> sum((i, j), where(i < j, A(i, j) / sqrt(sum(c, (A(i, c) - A(j, c))^2))))").latex(
         style="paper"
     )
-    assert "u_" not in text and r"\text{where}\ Z_{ij} =" in text
+    assert "u_" not in text and r"\text{where}\ P_{ij} =" in text
     taken = cd.grad("(S::Sym, s::RV) -> (w::RV) -> sum(i, s(i) * w(i)) / sqrt(sum((i, j), w(i) * S(i, j) * w(j)))")
     page = taken.latex(style="paper")
     assert "u_" not in page and r"\text{where}\ c =" in page and r"}}\ t =" in page
