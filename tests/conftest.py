@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 
 import pytest
@@ -16,18 +16,26 @@ settings.register_profile("explore", deadline=None, max_examples=1000, print_blo
 settings.load_profile("steady")
 
 
+MOST_ROWS = 6
+"""A longer table of slow tests is thinned: every third row is run with each change, and all of them by `-m long`."""
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of a `sampled` function the first row is quick, and the others are slow; of `sampled(every=3)` every third is."""
-    seen: Counter[str] = Counter()
+    """Of a `sampled` function the first row is quick, and the others are slow; long tables of slow rows are thinned."""
+    tables: dict[str, list[pytest.Item]] = defaultdict(list)
+    seen: set[str] = set()
     for item in items:
-        if mark := item.get_closest_marker("sampled"):
-            function = item.nodeid.partition("[")[0]
-            if seen[function]:
-                item.add_marker(pytest.mark.slow)
-            if seen[function] % mark.kwargs.get("every", 1):
+        function = item.nodeid.partition("[")[0]
+        if item.get_closest_marker("sampled") and function in seen:
+            item.add_marker(pytest.mark.slow)
+        seen.add(function)
+        if item.get_closest_marker("slow") and not item.get_closest_marker("long"):
+            tables[function].append(item)
+    for rows in tables.values():
+        for n, item in enumerate(rows):
+            if len(rows) > MOST_ROWS and n % 3:
                 item.add_marker(pytest.mark.long)
-            seen[function] += 1
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -140,12 +140,10 @@ def _hash_of(t: Term) -> int:
 
 
 def _free(terms: Iterable[Term], bound: Collection[Var] = ()) -> frozenset[Var]:
-    result = _NO_VARIABLES
-    for t in terms:
-        free = t.free
-        # a set that is there already is taken: most terms have the variables of one of their children
-        if not free <= result:
-            result = free if result <= free else result | free
+    each = [t.free for t in terms]
+    largest = max(each, key=len, default=_NO_VARIABLES)
+    # a set that is there already is taken: most terms have the variables of one of their children
+    result = largest if all(map(largest.issuperset, each)) else largest.union(*each)
     return result.difference(bound) if not result.isdisjoint(bound) else result
 
 

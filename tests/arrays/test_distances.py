@@ -37,7 +37,7 @@ def arrays(program: str, n: int, r: int) -> dict[str, object]:
     return found | {"e": 0.5}
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled
 @pytest.mark.parametrize("mode", ["grad", "hvp"])
 @pytest.mark.parametrize("n", [5, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 3, 7))])
 @pytest.mark.parametrize("program", PROGRAMS)

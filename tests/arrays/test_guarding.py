@@ -149,7 +149,7 @@ def test_what_is_excluded_does_not_matter_and_nothing_warns(name: str) -> None:
     assert np.isfinite(hvp(np.ones(len(x)))).all()
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", EXCLUDED)
 def test_jax_differentiates_through_the_guard(name: str) -> None:
     jax = pytest.importorskip("jax")

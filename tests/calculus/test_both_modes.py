@@ -31,7 +31,7 @@ def test_tangents_of_the_examples_agree_with_differences(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled
 @pytest.mark.parametrize("mode", ["jvp", "jacobian", "simplified"])
 @pytest.mark.parametrize("name", thinned(PROGRAMS, 2))
 def test_every_program_agrees_with_differences_in_every_mode(name: str, mode: str) -> None:

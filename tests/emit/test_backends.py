@@ -169,7 +169,7 @@ def assert_close(found: object, wanted: object, to: Numbers) -> None:
         assert f.dtype.kind == w.dtype.kind or w.dtype.kind in "iu"
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled
 @pytest.mark.parametrize("plain", [3, 1, 0])
 @pytest.mark.parametrize("mode", ["grad", "hvp"])
 @pytest.mark.parametrize("name", thinned(TEXTS, 2))

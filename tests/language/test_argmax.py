@@ -178,7 +178,7 @@ def test_all_modes(name: str, mode: str) -> None:
     assert_reads_back(d.term)
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled
 @pytest.mark.parametrize("backend", ["jax", "torch", "dask"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_libraries_agree(name: str, backend: str) -> None:

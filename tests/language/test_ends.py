@@ -168,7 +168,7 @@ def test_code_is_made_of_views() -> None:
     assert "A[:, ::-1].trace()" in cd.grad(PROGRAMS["across"][0]).source()
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled
 @pytest.mark.parametrize("backend", ["jax", "torch", "dask"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_libraries_agree(name: str, backend: str) -> None:

@@ -96,7 +96,7 @@ def test_the_latex_of_a_derivative_says_what_it_is(name: str, form: str) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", thinned(PRODUCTS, 2))
 def test_the_latex_of_a_hessian_product_says_what_it_is(name: str, form: str) -> None:

@@ -120,7 +120,7 @@ OF_SEVERAL = [name for name, (text, _) in PROGRAMS.items() if "RO" in text]
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", [name for name in PRODUCTS if name not in OF_SEVERAL])
 def test_a_hessian_product_has_the_value_in_sympy_that_it_has(name: str) -> None:
     assert_agrees_or_is_refused(product(name))

@@ -32,7 +32,7 @@ QUICK = ("quadratic", "ring", "skew_hermitian", "ridge", "layer", "coupled sprin
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", thinned(name for name in PROGRAMS if name not in WITH_UNKNOWN_FUNCTIONS))
 def test_a_respelling_means_the_same(name: str) -> None:
     d = cd.grad(PROGRAMS[name])
@@ -59,7 +59,7 @@ def _known(name: str) -> object:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", thinned(map(_known, PROGRAMS)))
 def test_respellings_cost_the_same(name: str) -> None:
     assert not differences(name, SEED)

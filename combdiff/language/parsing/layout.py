@@ -123,13 +123,19 @@ def too_deep(span: Span) -> LanguageError:
     )
 
 
-def _close(open_: list[Token], token: Token, words: list[Token]) -> None:
-    """Take the opening that `token` closes from `open_`; `words` are what was read before."""
-    statement = next((w for w in words if token.type == "END" and w.type == "NAME" and w in STATEMENTS), None)
-    if statement is not None and (not open_ or _CLOSERS[open_[-1].type] != "END"):
+def _refuse_statement(words: list[Token]) -> None:
+    """Say of an `end` that closes nothing what it was to end: if … end, for … end."""
+    statement = next((w for w in words if w.type == "NAME" and w in STATEMENTS), None)
+    if statement is not None:
         raise LanguageError(
             f"the language has no {str(statement)!r}", span=span_of(statement), remedy=STATEMENTS[str(statement)]
         )
+
+
+def _close(open_: list[Token], token: Token, words: list[Token]) -> None:
+    """Take the opening that `token` closes from `open_`; `words` are what was read before."""
+    if token.type == "END" and (not open_ or _CLOSERS[open_[-1].type] != "END"):
+        _refuse_statement(words)
     if not open_:
         raise LanguageError(
             f"{str(token)!r} closes nothing: there is no {_OPENERS[token.type]} before it",
