@@ -89,6 +89,7 @@ def test_gradients_are_right_for_every_size(name: str) -> None:
         np.testing.assert_allclose(f(x), meant(d, x), rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "text",
     [

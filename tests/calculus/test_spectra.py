@@ -324,6 +324,7 @@ def test_a_slope_that_depends_on_which_eigenvalues_meet_is_nan_where_they_do_and
     np.testing.assert_allclose(found, slope(d.compile(), A, k, 1e-5), rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("values", [(1, 1, 1), (0, 0, 2), (0, 0, 0), (1, 2, 2), (1, 2, 3)])
 @pytest.mark.parametrize(
     "text", ["(A::Sym) -> prod(i, eigvals(A)(i))", "(A::Sym) -> begin l = eigvals(A); prod(i, l(i)) end"]

@@ -75,6 +75,7 @@ def test_functions_of_several_points_are_checked(program: str) -> None:
     assert {"finite differences", "emitted NumPy code", "printed text"} <= {f.what for f in report.findings}
 
 
+@pytest.mark.long
 def test_a_wrong_derivative_by_a_kernel_is_noticed() -> None:
     d = cd.grad(SPACES + KERNELS + "(k::K) -> sum((x::Line, y::Line), k(x, y)^3 * x)")
 

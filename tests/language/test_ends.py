@@ -115,6 +115,7 @@ def arguments(name: str, size: int) -> list[Any]:
     ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("size", [1, 5, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3, 7))])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_value_and_gradient_are_those_of_slices(name: str, size: int) -> None:

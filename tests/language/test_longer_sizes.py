@@ -57,6 +57,7 @@ PROGRAMS: dict[str, tuple[str, Plain]] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("size", [1, 4])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_longer_array_is_what_its_entries_say(name: str, size: int) -> None:
@@ -75,6 +76,7 @@ def test_a_longer_array_is_what_its_entries_say(name: str, size: int) -> None:
             assert slopes[place] == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-6, abs=1e-8)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_results_with_longer_arrays_read_back(name: str) -> None:
     d = cd.grad(f"(x::RV{{n}}, y::RV{{n + 1}}) -> {PROGRAMS[name][0]}")

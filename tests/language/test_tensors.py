@@ -107,6 +107,7 @@ def arrays(names: list[str], n: int, m: int) -> dict[str, np.ndarray]:
     return {name: found[name] for name in names}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (2, 3), (3, 2), (5, 7)])
 @pytest.mark.parametrize("text", VALUES)
 def test_the_value_is_that_of_numpy(text: str, n: int, m: int) -> None:
@@ -251,6 +252,7 @@ REPEATED: dict[str, Callable[[Arrays], object]] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (2, 3), (3, 1)])
 @pytest.mark.parametrize("text", REPEATED)
 @pytest.mark.parametrize("parameters", [SINGLE, WRITTEN_1])

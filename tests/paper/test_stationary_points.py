@@ -271,6 +271,7 @@ def test_implicit_gradients_parse_back(name):
     assert program_text(infer(parse(written))) == written
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_stage_of_an_implicit_gradient_was_checked(name):
     assert [step.note for step in gradient(PROGRAMS[name]).steps if "not checked" in step.note] == []

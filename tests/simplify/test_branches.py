@@ -30,6 +30,7 @@ OBJECTIVES: dict[str, Callable[[complex], complex]] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("n", [1, 3, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 5))])
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_a_function_of_a_hermitian_form_has_its_gradient_on_either_side_of_zero(objective: str, n: int) -> None:

@@ -115,6 +115,7 @@ def test_a_naive_text_is_read_in_a_stable_form(text: str) -> None:
     assert str(cd.simplified(text)) == LAWS[text]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("text", LAWS)
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 7])
 @pytest.mark.filterwarnings("ignore")
