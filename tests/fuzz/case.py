@@ -105,10 +105,12 @@ class Case:
 
         `names` are the program's own ones of arguments that have others.
         """
-        args = [self.argument(a, extra or {}, change, names) for a in f.arguments if not a.optional]
+        given = {a: self.argument(a, extra or {}, change, names) for a in f.arguments if not a.optional}
+        args = [value for a, value in given.items() if not a.is_size]
         # a list that the code does not read may be needed to check a declared symmetry
         by_title = {t: r for r, t in self.titles.items()}
         named = {n: np.array(by_title[d.name].offsets) for n, d in getattr(f, "_lists", {}).items()}
+        named |= {a.name: value for a, value in given.items() if a.is_size}
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             return f(*args, **named)
