@@ -51,6 +51,23 @@ LAWS = {
 }
 
 
+# as in Student's t: where a term is 0, its logarithm has no derivative, and that of the sum has one
+AT_ZERO = [
+    "(x::R, y::R) -> log(1 + x^2 * exp(y))",
+    "(x::R, y::R) -> log(1 + x^2 * exp(-2 * y) / (1 + exp(y)))",
+    "(x::R, y::R) -> log(exp(y) + x^2 * exp(2 * y) + 1)",
+    "(x::R, y::R) -> log(1 + relu(x) * exp(y))",
+    "(x::R, y::R) -> log(1 + abs(x)^3 * exp(y))",
+    "(x::R, y::R) -> log(1 + sum(i::N{3}, x^2 * exp(y * i)))",
+    "(x::R, y::R) -> exp(x) * log(1 + prod(i::N{2}, x * exp(y * i)))",
+]
+
+
+@pytest.mark.parametrize("text", AT_ZERO)
+def test_a_term_that_is_zero_leaves_a_derivative(text: str) -> None:
+    assert cd.grad(text).compile()(0.0, 0.3)[0] == 0
+
+
 def _text(objective: str) -> str:
     return f"(x::R, y::R) -> {objective}"
 

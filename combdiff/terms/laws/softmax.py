@@ -14,7 +14,7 @@ from itertools import islice, product
 
 from combdiff.terms.alpha import alpha_equal
 from combdiff.terms.arithmetic import opposite
-from combdiff.terms.branches import at_least_zero
+from combdiff.terms.branches import above_zero, at_least_zero
 from combdiff.terms.conditions.comparing import different
 from combdiff.terms.conditions.guards import Condition, under, unguarded
 from combdiff.terms.laws import exponentials
@@ -24,6 +24,7 @@ from combdiff.terms.laws.sums import flat, logarithm_of_sum, quotient, with_tanh
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,
+    PI,
     TWO,
     ZERO,
     Add,
@@ -96,7 +97,7 @@ def _stable(t: Term, values: Mapping[Var, Term]) -> Term:
         case Mul() | Pow(Add(), _):
             of = opened(t, values, _in_place)
             made = (_shared(of) if isinstance(of, Mul) else None) or (
-                quotient(of, _positive) if isinstance(of, Mul | Pow) else None
+                quotient(of, _of_part) if isinstance(of, Mul | Pow) else None
             )
         case Add():
             made = with_tanh(t)
@@ -148,8 +149,29 @@ def logarithm(t: Term, positive: bool = False) -> Term | None:
             return None
 
 
-def _positive(t: Term) -> Term | None:
-    return logarithm(t, positive=True)
+def _of_part(t: Term) -> Term | None:
+    """log(t) of a term of a sum, None where it may be −∞: log(1 + x² exp(y)) has a derivative at 0, log(x²) has none."""
+    return logarithm(t, positive=True) if _is_above_zero(t) else None
+
+
+def _is_above_zero(t: Term) -> bool:
+    """Whether it is made of exponentials and of what is declared to be positive."""
+    match t:
+        case Call("exp" | "sigmoid" | "softplus" | "cosh", (u,)):
+            return not is_complex(u.type)
+        case Mul(parts) | Add(parts):
+            return all(map(_is_above_zero, parts))
+        case Call("sqrt", (u,)) | Pow(u, Const()):
+            return _is_above_zero(u)
+        case Sum(_, body):
+            # of terms none of which takes part, the logarithm is −∞, and the derivative 0
+            return _is_above_zero(unguarded(body)[1])
+        case Reduce("prod"):
+            return _is_above_zero(unguarded(t.body)[1])
+        case App(Reduce("softmax") as shares, _):
+            return _is_above_zero(shares.mark)
+        case _:
+            return t == PI or above_zero(t)
 
 
 def _of_sum(t: Term) -> Term | None:
@@ -158,9 +180,9 @@ def _of_sum(t: Term) -> Term | None:
         return logarithm(t)
     found = exponentials.logarithm(t, opposite) or _of_all_other_shares(t)
     if found is None and ONE in t.terms and len(t.terms) == 2:
-        inner = _positive(sub(t, ONE))
+        inner = _of_part(sub(t, ONE))
         found = None if inner is None else softplus(inner)
-    return logarithm_of_sum(t, _positive) if found is None else found
+    return logarithm_of_sum(t, _of_part) if found is None else found
 
 
 def _of_power(t: Term, base: Term, positive: bool) -> Term | None:
@@ -373,7 +395,7 @@ class _Exponentials:
 
 def _exponent(t: Term) -> Term | None:
     """The u of exp(u), which is log(exp(a) + exp(b)) of a sum of a few exponentials."""
-    return logarithm_of_sum(t, _positive) if isinstance(t, Add) and not is_complex(t.type) else exponent(t)
+    return logarithm_of_sum(t, _of_part) if isinstance(t, Add) and not is_complex(t.type) else exponent(t)
 
 
 def _candidates(index: Var, within: Term, other: Term) -> Iterator[Term]:
