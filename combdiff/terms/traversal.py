@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import count
 from operator import is_
 from typing import TypeVar, overload
 
@@ -297,10 +298,11 @@ def holds(t: Term, *kinds: type[Term]) -> bool:
 
 class _Bits(dict[type[Term], int]):
     def __missing__(self, kind: type[Term]) -> int:
-        found = self[kind] = 1 << len(self)
-        return found
+        # in any number of threads no two kinds have one bit, though a bit may be of none
+        return self.setdefault(kind, 1 << next(_places))
 
 
+_places = count()
 _BITS = _Bits()
 """A bit for each node kind that was met."""
 
@@ -327,6 +329,7 @@ def _kinds_in(t: Term) -> int:
 
 
 def _all_subterms(t: Term) -> Iterator[Term]:
+    # a walk of its own: it is the one that is taken most often, and asks nothing of a node
     seen: set[Term] = set()
     stack = [t]
     while stack:
