@@ -150,7 +150,7 @@ def logarithm(t: Term, positive: bool = False) -> Term | None:
 
 
 def _of_part(t: Term) -> Term | None:
-    """log(t) of a term of a sum, None where it may be −∞: log(1 + x² exp(y)) has a derivative at 0, log(x²) has none."""
+    """log(t) of a term of a sum, None if it may be −∞: log(1 + x² exp(y)) has a derivative at 0, log(x²) has none."""
     return logarithm(t, positive=True) if _is_above_zero(t) else None
 
 
