@@ -74,6 +74,8 @@ WRONG = {
     "(x::RV{0}) -> sum(x)": "a size is a whole number, at least 1, not 0",
     "(x::RV{1.5}) -> sum(x)": "a size is a whole number, at least 1, not 1.5",
     "(x::RV{2n}) -> sum(x)": "a size is a name",
+    "(x::RV{1234567890}) -> sum(x)": "a size has at most 9 digits",
+    "(x::RV{n + 1234567890}) -> sum(x)": "a size has at most 9 digits",
     "(x::RV{n + 1.5}) -> sum(x)": "a size is n and a whole number more or less, not 1.5",
     "(x::RV{3}) -> x(3)": "3 may leave the range of slot 1 of x",
     "(r::RM{n, 3}, q::RM{m, k}) -> sum((i, c, j), r(i, c) * q(j, c))": "ranges over N{3}, but slot 2 of q over N{k}",

@@ -452,11 +452,17 @@ def _size(words: Sequence[Token]) -> Size:
     *name, number = words
     if number.type != "NUMBER":
         return Size(text_of(number), span_of(number))
+    if len(number) > _MOST_DIGITS:
+        raise LanguageError(
+            f"a size has at most {_MOST_DIGITS} digits",
+            span=span_of(number),
+            remedy="write a name for it, x::RV{n}: the array determines its value",
+        )
     least = 0 if name else 1
-    if not number.isdecimal() or len(number) > _MOST_DIGITS or int(number) < least:
+    if not number.isdecimal() or int(number) < least:
         wanted = f"{text_of(name[0])} and a whole number more or less" if name else "a whole number, at least 1"
         raise LanguageError(
-            f"a size is {wanted}, not {number[:20]}", span=around(words), remedy="write n, n + 1, n - 1, or 3"
+            f"a size is {wanted}, not {number}", span=around(words), remedy="write n, n + 1, n - 1, or 3"
         )
     if not name:
         return Size(str(int(number)), span_of(number))
