@@ -463,3 +463,13 @@ def test_a_state_that_is_read_whole_beside_one_that_stops_the_loop_is_lowered() 
                 expected = (f(A=A, n=steps, x=ahead)[0] - f(A=A, n=steps, x=behind)[0]) / 2e-6
                 found = slope[at].real if direction.imag == 0 else slope[at].imag
                 np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6 * max(1, abs(value)))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+def test_all_states_of_a_loop_without_steps_are_the_first_one(size: int) -> None:
+    # an index of n values reads the states before n - 1 steps and the last one, each in its part of the range
+    text = "(x::RV{n}) -> begin y = scan((g, t) -> g * x(t + 1), 2, n - 1); sum(i, y(i)^2) end"
+    x = np.arange(size) + 1.0
+    wanted = sum(np.prod(x[1 : k + 1]) ** 2 for k in range(size)) * 4
+    assert cd.simplified(text).compile()(x) == wanted
+    assert "%" not in cd.simplified(text).source()

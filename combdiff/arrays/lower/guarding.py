@@ -21,7 +21,7 @@ from combdiff.arrays.passes.paths import Network
 from combdiff.arrays.plan import Step
 from combdiff.terms.conditions.choices import Choice, Row, choice_of
 from combdiff.terms.conditions.comparing import Part, Relation, comparison_of
-from combdiff.terms.conditions.guards import SAFE, Condition, Finite, Guard, both, condition_of, under
+from combdiff.terms.conditions.guards import SAFE, Condition, Finite, Guard, both, condition_of, reads_beyond, under
 from combdiff.terms.conditions.ordering import existing
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
@@ -242,6 +242,8 @@ def comparisons(t: Term) -> Choice | None:
     choice = choice_of(t)
     if choice is None or any(c.equal for row in choice.rows for c in row.guard):
         return None
+    if any(reads_beyond(row.value) for row in choice.rows):
+        return None  # parts of a range, of which each is made alone
     parts = [*((part,) for part in choice.around), *(row.parts for row in choice.rows[:-1])]
     return choice if all(len(p) == 1 and _is_order(p[0]) for p in parts) else None
 
