@@ -231,6 +231,9 @@ def _derived(
     wrt, keep = _names(wrt, "wrt"), _names(keep, "keep")
     if wrt and mode == "simplified":
         raise CombDiffError("cd.simplified takes no derivative, and no wrt", remedy="leave wrt out, or use cd.grad")
+    from combdiff.simplify.contraction.egraph import FAMILIES, prepare
+
+    prepare(FAMILIES)  # while what follows is imported, where it is not yet
     from combdiff.deriving import derive
     from combdiff.progress import following
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from math import inf
 from time import perf_counter
+
+from combdiff.records import dataclass
 
 SPENT = "budget spent"
 

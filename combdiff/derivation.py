@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cached_property, partial
 from keyword import iskeyword
 from time import perf_counter
@@ -15,6 +15,7 @@ from combdiff.budget import NODES, SECONDS, Budget
 from combdiff.calculus.markers import MODES, SIMPLIFIED, innermost
 from combdiff.errors import CombDiffError, UnsupportedError
 from combdiff.notation.widths import WIDTH
+from combdiff.records import dataclass
 from combdiff.shown import Bundle, brief, shown_by
 from combdiff.simplify.account import CANCELS, COLLECT, Step, Steps
 from combdiff.terms.recursion import deep_recursion

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from combdiff.records import dataclass
 
 if TYPE_CHECKING:
     import traceback

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice, permutations
 from pathlib import Path
 from typing import NoReturn, TextIO
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from combdiff.errors import ArrayError, FileFormatError
+from combdiff.records import dataclass
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from combdiff.simplify.contraction.contract import FAMILIES
+from combdiff.simplify.contraction.egraph import FAMILIES
 from combdiff.simplify.contraction.egraph_thread import EGraphThread
 from tests.mutants.laws import Form, called, forms
 

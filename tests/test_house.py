@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "combdiff"
-GROUND = ("errors", "boundary", "resources", "optional", "budget", "shown")
+GROUND = ("errors", "boundary", "resources", "optional", "budget", "shown", "records")
 ROOMS = (
     "terms",
     "canon",

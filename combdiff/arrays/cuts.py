@@ -8,10 +8,10 @@ the axes, and `part` is what the step does with one slice.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from combdiff.arrays import ops
 from combdiff.arrays.plan import Builder, Step
+from combdiff.records import dataclass
 from combdiff.terms.terms import ONE
 from combdiff.terms.types import Domain
 

@@ -7,12 +7,12 @@ Where a plan has a limit, arrays are released after their last use; else one tha
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 
 from combdiff.arrays import ops
 from combdiff.arrays.layouts import placement
 from combdiff.arrays.plan import Loop, Plan, Root, Scan, Step
 from combdiff.arrays.uses import is_abs2, is_inner_product, uses_in, uses_of
+from combdiff.records import dataclass
 
 SHARE = 256  # arrays of less than this part of a limit are not released one by one
 BUFFER = 16 * 8192  # what NumPy takes for an operand whose entries it must bring together

@@ -11,9 +11,10 @@ carries no index: an entry needs, or is one of, several values along it that onl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias
 
+from combdiff.records import dataclass
 from combdiff.terms.nodes import OBLONG, SYMMETRISING
 from combdiff.terms.terms import Const
 from combdiff.terms.types import Domain

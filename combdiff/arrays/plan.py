@@ -7,12 +7,13 @@ several terms need is computed once. A plan knows nothing of the language that i
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from math import isqrt, prod
 from typing import TYPE_CHECKING, ClassVar
 
 from combdiff.arrays import ops
+from combdiff.records import dataclass
 from combdiff.shown import Shown, brief
 from combdiff.terms.laws.matrices import MATRIX_FUNCTIONS
 from combdiff.terms.types import Domain, Index, Map, Type

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from combdiff.arrays import ops
 from combdiff.arrays.plan import Step
+from combdiff.records import dataclass
 
 Shifts: TypeAlias = tuple[int, ...]
 """How far a step is shifted along each axis."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
+from combdiff.records import dataclass
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,

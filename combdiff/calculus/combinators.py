@@ -13,12 +13,13 @@ parts by the definitions above.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from combdiff.calculus import primitives as row
 from combdiff.calculus.jumps.moving import Jump, jumps
 from combdiff.calculus.primitives import Primitive
 from combdiff.errors import UnsupportedError
+from combdiff.records import dataclass
 from combdiff.terms.inclusion import needs_inclusion
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (

@@ -10,10 +10,11 @@ again. Only what has a long derivative is cut; other expressions stay in one pie
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import is_
 from typing import Protocol
 
+from combdiff.records import dataclass
 from combdiff.terms.terms import (
     Add,
     App,

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from combdiff.calculus.naming import is_worth_a_name
+from combdiff.records import dataclass
 from combdiff.terms.conditions.guards import Condition, Guard, both, condition_of, is_finite, under, unguarded
 from combdiff.terms.conditions.ordering import existing, united
 from combdiff.terms.terms import (

@@ -9,7 +9,7 @@ beside it, computed once: the sum over all variables that it is made of.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from combdiff.calculus.combinators import eliminate
 from combdiff.calculus.demands import as_used, demanded, guarded_definitions, partial_values
@@ -24,6 +24,7 @@ from combdiff.calculus.pushforward import push_forward, sum_of
 from combdiff.calculus.reverse import check_differentiable, cotangent_names, cotangent_type, met_integrals, reached
 from combdiff.errors import UnsupportedError
 from combdiff.language.printing.names import names_in
+from combdiff.records import dataclass
 from combdiff.terms.conditions.guards import Guard, under, unguarded
 from combdiff.terms.conditions.kinks import without_needless_conditions
 from combdiff.terms.terms import (

@@ -8,10 +8,10 @@ a captured p is that of p ↦ g_p(y), at the value y and for the cotangent λ.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from combdiff.calculus.affine import affine, inverse, times
 from combdiff.calculus.floating import unfold
+from combdiff.records import dataclass
 from combdiff.terms.laws.seen_through import with_stable_forms
 from combdiff.terms.terms import (
     ZERO,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from combdiff.errors import Mention, UnsupportedError
+from combdiff.records import dataclass
 from combdiff.terms.terms import Diff, Lam, Let, Term, Var, let
 from combdiff.terms.types import Map, Number, is_complex, is_discrete
 

@@ -7,7 +7,6 @@ nested derivatives with a simplifier that it is given.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import Protocol, TypeGuard
 
 from combdiff.calculus.floating import float_lets, without_aliases
@@ -40,6 +39,7 @@ from combdiff.calculus.reverse import check_value, gradient_of, pullback_of
 from combdiff.calculus.symmetric import symmetrised
 from combdiff.errors import UnsupportedError
 from combdiff.language.printing.names import names_in
+from combdiff.records import dataclass
 from combdiff.terms.terms import (
     ZERO,
     App,

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from combdiff.calculus.cutting import cut
 from combdiff.calculus.floating import Binding
 from combdiff.calculus.implicit import gathered, is_implicit
 from combdiff.language.printing.names import names_in
+from combdiff.records import dataclass
 from combdiff.terms.conditions.guards import Guard, condition_of, reads_beyond, under
 from combdiff.terms.conditions.ordering import form_of
 from combdiff.terms.nodes import OF_MATRICES, VECTORS

@@ -7,9 +7,9 @@ that is being differentiated, which is the business of the B rule, not of the ro
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from combdiff.errors import UnsupportedError
+from combdiff.records import dataclass
 from combdiff.terms.branches import at_least_zero
 from combdiff.terms.conditions.comparing import compared, different, is_weighted
 from combdiff.terms.conditions.guards import Finite, condition_of, inside, under, unguarded

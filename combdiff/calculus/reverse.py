@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from combdiff.calculus.combinators import eliminate
 from combdiff.calculus.demands import Guarded, as_used, demanded, guarded_definitions, partial_values
@@ -26,6 +26,7 @@ from combdiff.calculus.pullback import pull_back
 from combdiff.calculus.pushforward import sum_of
 from combdiff.errors import UnsupportedError
 from combdiff.language.printing.names import names_in
+from combdiff.records import dataclass
 from combdiff.terms.conditions.guards import Guard
 from combdiff.terms.conditions.kinks import without_needless_conditions
 from combdiff.terms.inclusion import included

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from combdiff.calculus.floating import Binding, float_lets
@@ -21,6 +21,7 @@ from combdiff.calculus.naming import LINEAR, is_worth_a_name, nonlinear_places
 from combdiff.canon.closed import ClosedForm, closed_form
 from combdiff.canon.skeleton import NOTHING, UNIT, Coefficient
 from combdiff.language.printing.names import names_in
+from combdiff.records import dataclass
 from combdiff.terms.terms import (
     Add,
     App,

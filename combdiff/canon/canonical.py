@@ -7,7 +7,6 @@ are held fixed: B(i, j) with open i, j is not zero because B is antisymmetric, Î
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
@@ -17,6 +16,7 @@ from combdiff.canon.labelling import Vanishes
 from combdiff.canon.leastform import least_form
 from combdiff.canon.reading import Reader, Unreadable
 from combdiff.canon.skeleton import NOTHING, UNIT, Coefficient, opposite, times
+from combdiff.records import dataclass
 from combdiff.terms.terms import (
     MINUS_ONE,
     ZERO,

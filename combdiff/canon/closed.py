@@ -8,7 +8,7 @@ the value alone are its symmetries.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 from combdiff.budget import Budget, OutOfTime
@@ -27,6 +27,7 @@ from combdiff.canon.skeleton import (
 )
 from combdiff.canon.slotgroup import SlotGroup
 from combdiff.errors import BudgetError
+from combdiff.records import dataclass
 from combdiff.terms.terms import Lam, Var
 from combdiff.terms.types import Symmetry, Type, is_complex
 

@@ -7,7 +7,8 @@ under no other change of k: 2k does not run through all values if n is even.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from combdiff.records import dataclass
 
 Matrix = list[list[int]]
 

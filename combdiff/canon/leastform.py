@@ -8,7 +8,7 @@ each for names; one of them is chosen.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any
 
@@ -34,6 +34,7 @@ from combdiff.canon.skeleton import (
     times,
     totals,
 )
+from combdiff.records import dataclass
 from combdiff.terms.types import Domain, Index, Type
 
 # keys are nested tuples that begin with a number for their shape, and compare with one another

@@ -7,11 +7,12 @@ A label says which index stands in a slot: a positive number, negative where the
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from itertools import islice
 from typing import Generic, NamedTuple, TypeVar
 
+from combdiff.records import dataclass
 from combdiff.terms.types import Map, Symmetry, is_complex
 
 G = TypeVar("G")

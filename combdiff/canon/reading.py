@@ -7,7 +7,7 @@ is odd in it, and real(z), abs(z) … are the least of what they are for z and f
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import reduce
 
@@ -35,6 +35,7 @@ from combdiff.canon.skeleton import (
     times,
 )
 from combdiff.canon.slotgroup import SlotGroup
+from combdiff.records import dataclass
 from combdiff.terms.nodes import TURNING
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.schema import label

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from combdiff.records import dataclass
 from combdiff.terms.schema import bound_by, children, label
 from combdiff.terms.terms import Term, Var, renamed
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 
 from combdiff.canon.hermite import basis
@@ -27,6 +27,7 @@ from combdiff.canon.skeleton import (
     factors,
     mapped,
 )
+from combdiff.records import dataclass
 from combdiff.terms.types import Domain
 
 _MOST = 64

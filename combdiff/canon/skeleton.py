@@ -8,10 +8,11 @@ negative.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from math import gcd, lcm
 
+from combdiff.records import dataclass
 from combdiff.terms.types import Domain
 
 Coefficient = tuple[Fraction, Fraction]

@@ -7,13 +7,13 @@ integer map of the slots). A fully symmetric tensor of order 8 is one block and 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice, pairwise
 from typing import Any, TypeVar
 
 from combdiff.canon.moves import Move, MoveGroup, moved, orbit
 from combdiff.errors import BudgetError, LanguageError
+from combdiff.records import dataclass
 from combdiff.terms.types import Map, Symmetry, is_complex
 
 _LARGEST = 50_000

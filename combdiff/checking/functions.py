@@ -6,7 +6,7 @@ The variation of ∫ L along v is Σ_k w_k b(x_k) v(x_k), and what stands at the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from itertools import product
 from math import factorial, prod
@@ -18,6 +18,7 @@ from combdiff.meaning.differences import inner, items_of
 from combdiff.meaning.evaluate import evaluate
 from combdiff.meaning.quadrature import at_values, standard
 from combdiff.meaning.values import Value
+from combdiff.records import dataclass
 from combdiff.terms.terms import Diff, Term
 from combdiff.terms.types import (
     Domain,

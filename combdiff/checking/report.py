@@ -7,7 +7,6 @@ For random unknowns z, directions dz and cotangents k the pullback must satisfy 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +51,7 @@ from combdiff.meaning.samples import (
 )
 from combdiff.meaning.sizes import FEWEST, Sizes, evaluation_steps, two_sizes
 from combdiff.meaning.values import Value, entry_by_entry
+from combdiff.records import dataclass
 from combdiff.terms.terms import (
     Diff,
     Lam,

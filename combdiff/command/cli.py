@@ -11,7 +11,6 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from combdiff.errors import CombDiffError
 from combdiff.files import read_program
 from combdiff.language.parsing.session import taken_out
 from combdiff.progress import ProgressLine, on_terminal
+from combdiff.records import dataclass
 from combdiff.run.given import option_name
 
 if TYPE_CHECKING:

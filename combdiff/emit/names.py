@@ -10,10 +10,11 @@ from __future__ import annotations
 import builtins
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from combdiff.arrays.lower.argument_names import identifier
+from combdiff.records import dataclass
 
 if TYPE_CHECKING:
     from combdiff.arrays.packing.layout import Layout

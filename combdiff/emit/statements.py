@@ -6,7 +6,6 @@ All of it, `u -= T` and `np.subtract(T, u, out=u)`, or what stands at constants,
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from combdiff.arrays import ops
@@ -18,6 +17,7 @@ from combdiff.emit.indexing import span, zeros, zeros_around
 from combdiff.emit.looptext import wrapped
 from combdiff.emit.texts import Text, Writer, chained, filled, number_text
 from combdiff.language.printing.document import ATOM, PRODUCT, SIGN, SUM
+from combdiff.records import dataclass
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import MINUS_ONE, ONE, Const
 from combdiff.terms.types import Domain

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from combdiff.arrays import ops
@@ -13,6 +12,7 @@ from combdiff.arrays.plan import Plan, Step
 from combdiff.emit.backends.spelling import Spelling
 from combdiff.emit.names import Called
 from combdiff.language.printing.document import ATOM, PRODUCT, SIGN, SUM, placed, sum_parts
+from combdiff.records import dataclass
 from combdiff.terms.terms import Const
 from combdiff.terms.types import Domain
 

@@ -10,7 +10,7 @@ is compared is each value that a stage has changed (`pieces.py`), or the whole r
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,7 @@ from combdiff.meaning.comparing import difference
 from combdiff.meaning.points import listed, positions_of, values_of
 from combdiff.meaning.samples import definite, random_ends, random_value, takes_roots
 from combdiff.meaning.sizes import Sizes, two_sizes
+from combdiff.records import dataclass
 from combdiff.simplify.check import Pair, Parts, parts_of, pieces
 from combdiff.terms.terms import Call, Lam, Let, Mul, Pow, Term, Tuple, Var, end_named, fresh, substitute
 from combdiff.terms.types import Domain, Index, Interval, Map, Number, Type, is_complex, is_discrete

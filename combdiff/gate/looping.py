@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from combdiff.records import dataclass
 from combdiff.terms.terms import Lam, Loop, Term, Var
 from combdiff.terms.types import Domain, Index
 

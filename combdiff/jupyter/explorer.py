@@ -7,7 +7,6 @@ notebook. Where a page takes no styles from a notebook that is not trusted, all 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from hashlib import sha256
 from html import escape
 from itertools import count
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from combdiff.explanation import LEGEND, combinator_form, explanation, told_stages
 from combdiff.jupyter.display import in_editor, preformatted, step_html, term_html
 from combdiff.optional import optional
+from combdiff.records import dataclass
 from combdiff.terms.recursion import deep_recursion
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ and so it is below the rounding of the entries elsewhere; there, one large entry
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import islice
 
@@ -21,6 +20,7 @@ from combdiff.meaning.comparing import ROUNDING, Numbers, Sizes, magnitude
 from combdiff.meaning.points import slot_sizes
 from combdiff.meaning.samples import images_of, shape_of
 from combdiff.meaning.values import AXES
+from combdiff.records import dataclass
 from combdiff.terms.types import Domain, Index, Map, Symmetry
 
 Place = tuple[int, ...]

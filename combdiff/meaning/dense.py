@@ -7,10 +7,11 @@ passes out of products, conj, real and imag; and Σ_t δ(a t + c, y, e) = e[t :=
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 
 from combdiff.errors import UnsupportedError
+from combdiff.records import dataclass
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,

@@ -7,7 +7,7 @@ paper says what the nodes mean; branches of functions are NumPy's (a real root o
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from math import exp, hypot, inf, isnan, log, nan, prod
 
@@ -35,6 +35,7 @@ from combdiff.meaning.values import (
     sizes_of,
     span_of,
 )
+from combdiff.records import dataclass
 from combdiff.terms.laws.matrices import matrices_of, numbers_of
 from combdiff.terms.nodes import OF_MATRICES
 from combdiff.terms.terms import (

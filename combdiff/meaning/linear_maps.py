@@ -7,7 +7,6 @@ conjugate, as pullbacks of functions that are not holomorphic do. A complex numb
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy.typing as npt
 
 from combdiff.errors import UnsupportedError
 from combdiff.meaning.values import Value
+from combdiff.records import dataclass
 from combdiff.terms.types import Map, Number, Type, is_complex
 
 Coordinates: TypeAlias = npt.NDArray[np.float64]

@@ -17,12 +17,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from combdiff.errors import ArrayError
+from combdiff.records import dataclass
 from combdiff.terms.terms import Term, end_named
 from combdiff.terms.types import Interval
 

@@ -8,7 +8,6 @@ conjugate, that entry must be zero, real or imaginary. So entries are drawn for 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
 from typing import cast
@@ -20,6 +19,7 @@ from combdiff.errors import ArrayError, UnsupportedError
 from combdiff.meaning.linear_maps import as_adjoint, random_linear, space_of
 from combdiff.meaning.points import positions_of, slot_sizes, values_of
 from combdiff.meaning.values import Array, Value, axes
+from combdiff.records import dataclass
 from combdiff.terms.terms import Diff, Lam, Let, Reduce, Term, Var, subterms
 from combdiff.terms.types import (
     HERMITIAN,

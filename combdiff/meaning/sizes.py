@@ -8,7 +8,7 @@ domain has a prime from 7 on, which tells b from −b and 2b from −3b, and the
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 from math import prod
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from combdiff.language.printing.anchors import domains_of
 from combdiff.meaning.points import random_offsets
+from combdiff.records import dataclass
 from combdiff.terms.conditions.needed import least_sizes
 from combdiff.terms.terms import App, Const, Diff, Lam, Let, Term, Var, bound_by, children, subterms
 from combdiff.terms.types import INTEGER, Domain, Index, Map, Type

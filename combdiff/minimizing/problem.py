@@ -7,7 +7,6 @@ One vector contains all unknowns, a complex entry a + ib as the two floats a, b.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, cast
 
@@ -18,6 +17,7 @@ from combdiff.boundary import boundaries
 from combdiff.errors import ArrayError, UnsupportedError
 from combdiff.meaning.masks import refuse_masked
 from combdiff.minimizing.manifolds import MANIFOLDS, Chart, Flat, Stiefel
+from combdiff.records import dataclass
 from combdiff.terms.terms import Var
 from combdiff.terms.types import Map, Number, is_complex
 

@@ -7,7 +7,7 @@ and − outside brackets, in an `aligned` environment.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from combdiff.errors import UnsupportedError
 from combdiff.language.printing.document import sum_parts
@@ -24,6 +24,7 @@ from combdiff.notation.page import without_needless_re
 from combdiff.notation.recursions import Recursions
 from combdiff.notation.signs import latex_signs
 from combdiff.notation.widths import WIDTH, columns, cut
+from combdiff.records import dataclass
 from combdiff.terms.terms import Lam, Let, Term, Tuple, Var
 from combdiff.terms.types import Index, Number
 

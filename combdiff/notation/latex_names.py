@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import pairwise
 
+from combdiff.records import dataclass
 from combdiff.terms.terms import Term, Var
 from combdiff.terms.types import Domain, Index
 

@@ -7,7 +7,7 @@ its + and −.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from combdiff.language.printing.document import sum_parts
 from combdiff.notation.brackets import called, subscripted
@@ -21,6 +21,7 @@ from combdiff.notation.page import definitions_outside, entrywise, names_in, nam
 from combdiff.notation.recursions import Recursions
 from combdiff.notation.signs import latex_signs
 from combdiff.notation.widths import WIDTH, columns
+from combdiff.records import dataclass
 from combdiff.terms.terms import Lam, Let, Term, Tuple, Var, ends_of
 from combdiff.terms.types import Map, Number, Product, is_complex
 

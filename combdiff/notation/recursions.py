@@ -6,12 +6,13 @@ All loops of one recurrence are one name for each state, with one value more tha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from combdiff.calculus.floating import unfold
 from combdiff.calculus.loops.recurrences import by_entries
 from combdiff.language.printing.loops import forwards
 from combdiff.language.printing.states import count_of, joined
+from combdiff.records import dataclass
 from combdiff.terms.terms import (
     ONE,
     ZERO,

@@ -8,13 +8,13 @@ modulo its size. A list of offsets is itself an array, whose row is the offset a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from combdiff.arrays.lower.signature import result_of
 from combdiff.calculus.floating import unfold
 from combdiff.errors import UnsupportedError
 from combdiff.notation.symbolic_terms import Limit, SymbolScope
+from combdiff.records import dataclass
 from combdiff.terms.terms import Lam, Term, Tuple, Var, apply, fresh, let, tuple_of
 from combdiff.terms.types import Index, Map
 

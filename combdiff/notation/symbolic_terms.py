@@ -6,7 +6,7 @@ What a whole result becomes is in `symbolic`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from combdiff.arrays.numbers import digits_of
@@ -16,6 +16,7 @@ from combdiff.language.printing.anchors import domains_of
 from combdiff.language.printing.names import unique_name
 from combdiff.notation.latex_names import Scope
 from combdiff.notation.signs import sympy_signs
+from combdiff.records import dataclass
 from combdiff.terms.conditions.choices import Choice, choice_of, with_choices
 from combdiff.terms.conditions.comparing import Either, Part, Relation, conditions_told, reduced_told
 from combdiff.terms.numerals import MOST_DIGITS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from io import BytesIO
 from typing import Any, TypeAlias
 
@@ -16,6 +15,7 @@ from matplotlib.path import Path
 
 from combdiff.pictures.layout import Layout, Line, arranged, middle, width_of
 from combdiff.pictures.network import ARITHMETIC, TENSOR, Network, Node, Row
+from combdiff.records import dataclass
 
 _FILL = {"tensor": "#dbe7f5", "condition": "#f6e3c5", "arithmetic": "#ffffff", "value": "#e4efdc"}
 _LINE, _CONJ, _INK = "#4a5563", "#b5482f", "#1c232b"

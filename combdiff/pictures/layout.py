@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy.typing as npt
 
 from combdiff.notation.widths import columns
 from combdiff.pictures.network import CONDITION, TENSOR, VALUE, Network
+from combdiff.records import dataclass
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 
 Points = npt.NDArray[np.float64]

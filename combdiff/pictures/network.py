@@ -8,7 +8,7 @@ a small node joins with k and b.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from combdiff.arrays.lower.signature import result_of
 from combdiff.language.printing.document import POSTFIX, PRODUCT
@@ -16,6 +16,7 @@ from combdiff.notation.latex_names import Scope
 from combdiff.notation.latex_terms import is_subtracted, number_latex, term_latex
 from combdiff.notation.signs import latex_signs
 from combdiff.notation.widths import columns
+from combdiff.records import dataclass
 from combdiff.terms.network import conditions_apart, network
 from combdiff.terms.schema import reshaped
 from combdiff.terms.terms import (

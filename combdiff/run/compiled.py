@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from inspect import cleandoc
 from threading import RLock
@@ -24,6 +24,7 @@ from combdiff.emit.modules import Module
 from combdiff.errors import ArrayError, CombDiffError
 from combdiff.language.vocabulary import counted
 from combdiff.meaning.quadrature import placed
+from combdiff.records import dataclass
 from combdiff.run.calling import Call
 from combdiff.run.executing import Algebra, compile_source, run
 from combdiff.run.fitting import (

@@ -7,7 +7,7 @@ direction reaches and what none does.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from combdiff.arrays.lower.forms import Forms
@@ -21,6 +21,7 @@ from combdiff.boundary import boundary
 from combdiff.emit.closures import emit_with_products
 from combdiff.emit.emit import spelling_of
 from combdiff.errors import ArrayError, UnsupportedError
+from combdiff.records import dataclass
 from combdiff.run.compiled import Check, Compiled
 from combdiff.run.executing import run
 from combdiff.run.fitting import filled

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, cached_property
 from importlib import import_module
 from math import prod
@@ -20,6 +20,7 @@ from combdiff.arrays.lower.signature import result_of
 from combdiff.errors import ArrayError, UnsupportedError
 from combdiff.language.printing.printer import expression_text
 from combdiff.optional import optional
+from combdiff.records import dataclass
 from combdiff.run.compiled import Check, Compiled
 from combdiff.run.libraries import whole
 from combdiff.simplify.contraction.diagonals import Part, parts_by_pattern

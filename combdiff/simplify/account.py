@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
+from combdiff.records import dataclass
 from combdiff.shown import Shown
 from combdiff.terms.terms import Term
 

@@ -8,10 +8,10 @@ these agree, so do the results: the values before solve the equations after, and
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from combdiff.budget import Budget
+from combdiff.records import dataclass
 from combdiff.terms.terms import Lam, Let, Loop, Term, Tuple, Var, let
 from combdiff.terms.traversal import is_tensor
 from combdiff.terms.types import Interval

@@ -10,10 +10,10 @@ what stands there is not taken.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeGuard
 
 from combdiff.canon.slotgroup import SlotGroup
+from combdiff.records import dataclass
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,

@@ -7,7 +7,7 @@ used in all that follows it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 
 from combdiff.budget import Budget
@@ -16,6 +16,7 @@ from combdiff.canon.canonical import Groups, is_real, merge_like_terms
 from combdiff.canon.closed import derived_symmetries
 from combdiff.canon.inherited import inherited
 from combdiff.canon.repeats import form
+from combdiff.records import dataclass
 from combdiff.simplify.branches import taken_for_real
 from combdiff.simplify.centred import without_deviations
 from combdiff.simplify.choose import Binding

@@ -9,9 +9,9 @@ A number in front of an argument is drawn out where an application is made (`lan
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable
-from dataclasses import dataclass
 from fractions import Fraction
 
+from combdiff.records import dataclass
 from combdiff.terms.terms import (
     IMAGINARY,
     MINUS_ONE,

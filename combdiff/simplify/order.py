@@ -9,10 +9,11 @@ in which its body meets them. The e-graph's multisets and the constructors keep 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from combdiff.canon.canonical import Symmetries, laws_of_matrix
 from combdiff.canon.repeats import Repeats
+from combdiff.records import dataclass
 from combdiff.simplify.images import plainest
 from combdiff.simplify.products import content
 from combdiff.terms.nodes import TURNING

@@ -7,10 +7,10 @@ theorem). This is the one law that uses the equation itself, not only its deriva
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from combdiff.calculus.implicit import is_implicit, residual
 from combdiff.canon.canonical import normal_form
+from combdiff.records import dataclass
 from combdiff.terms.terms import (
     ZERO,
     Diff,

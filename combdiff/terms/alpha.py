@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from combdiff.records import dataclass
 from combdiff.terms.nodes import Add, Loop, Term, Var
 from combdiff.terms.schema import bound_by, children, label
 from combdiff.terms.types import Index

@@ -7,8 +7,8 @@ the order that they had. A table is as long as the term has distinct parts and n
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from combdiff.records import dataclass
 from combdiff.terms.nodes import Term, Var, end_named, fresh, is_end
 from combdiff.terms.schema import bound_by, children
 from combdiff.terms.types import Type

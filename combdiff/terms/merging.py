@@ -8,9 +8,9 @@ used. The derivative of 1/x^(8/3) is then no quotient by a square, which would o
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 
+from combdiff.records import dataclass
 from combdiff.terms.branches import at_least_zero
 from combdiff.terms.nodes import ONE, TWO, Call, Conj, Const, Mul, Pow, Term
 from combdiff.terms.types import Index, is_complex

@@ -9,8 +9,8 @@ one factor, `drawn` which sums are drawn out.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from combdiff.records import dataclass
 from combdiff.terms.arithmetic import mul, split_coefficient
 from combdiff.terms.constructors import total
 from combdiff.terms.nodes import ONE, Add, Const, Delta, Indicator, Sum, Term, Var, factors_of, terms_of

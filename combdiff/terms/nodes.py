@@ -7,12 +7,13 @@ nodes in normal form, `traversal.py` walks them, `terms.py` is all of it togethe
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import cache
 from itertools import count
 
 from combdiff.errors import UnsupportedError
+from combdiff.records import dataclass
 from combdiff.terms.numerals import check_digits
 from combdiff.terms.types import COMPLEX, INTEGER, REAL, Domain, Index, Map, Number, Product, Type, is_complex, is_real
 

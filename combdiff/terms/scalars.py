@@ -8,11 +8,12 @@ numbers has a derivative by each of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from importlib import import_module
 from typing import Any, Literal
 
+from combdiff.records import dataclass
 from combdiff.terms.terms import (
     IMAGINARY,
     MINUS_ONE,

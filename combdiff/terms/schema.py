@@ -11,10 +11,11 @@ fields are plain, and tell the node from others of its kind. Children stand last
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
+from combdiff.records import dataclass
 from combdiff.terms.nodes import Term, Var
 
 PLAIN, BOUND, CHILD, ROW, BINDINGS = "plain", "bound", "child", "row", "bindings"

@@ -8,13 +8,14 @@ slot that it stands in ("C.1"), so that two indices range over the same values i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import isfinite
 from typing import TypeVar
 
 from combdiff.errors import ArrayError, CombDiffError
+from combdiff.records import dataclass
 
 T = TypeVar("T")
 

@@ -16,7 +16,8 @@ from combdiff.meaning.evaluate import evaluate
 from combdiff.simplify import choose, known, order, stages
 from combdiff.simplify.choose import Binding
 from combdiff.simplify.contraction import egraph
-from combdiff.simplify.contraction.contract import FAMILIES, contract
+from combdiff.simplify.contraction.contract import contract
+from combdiff.simplify.contraction.egraph import FAMILIES
 from combdiff.simplify.graph.graph import Ref
 from combdiff.simplify.graph.laws import collect
 from combdiff.terms.terms import (

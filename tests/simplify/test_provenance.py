@@ -12,10 +12,13 @@ import pytest
 
 import combdiff as cd
 from combdiff.budget import Budget
+from combdiff.language.inference.infer import infer
+from combdiff.language.parsing.parser import parse
 from combdiff.meaning.evaluate import evaluate
 from combdiff.meaning.samples import random_arguments
 from combdiff.meaning.sizes import two_sizes
 from combdiff.simplify.account import Step
+from combdiff.simplify.provenance.choosing import choice_words
 from combdiff.simplify.provenance.contracting import meetings
 from combdiff.simplify.provenance.merging import Merge, Merging
 from combdiff.simplify.provenance.shown import shown_values
@@ -182,3 +185,10 @@ def test_a_sum_of_deviations_that_vanishes_is_told() -> None:
     steps = cd.grad("(x::RV{n}) -> begin; m = sum(i, x(i)) / n; sum(i, (x(i) - m)^2); end").steps
     (merge,) = [step for step in steps if "deviations" in str(step)]
     assert "m_bar: sum(i, x(i) - m) is zero, as a sum of deviations from a mean" in str(merge)
+
+
+def test_a_function_of_arrays_that_gets_a_name_is_told_with_its_parameters() -> None:
+    before = infer(parse("(x::RV) -> 2 * sum(i, x(i) * x(i))"))
+    after = infer(parse("(x::RV) -> begin f = (u::RV) -> sum(i, u(i) * x(i)); 2 * f(x) end"), keep=["f"])
+    assert isinstance(before, Lam) and isinstance(after, Lam)
+    assert choice_words(before, after, (), {}) == ["f = (u::RV) -> sum(i, u(i) * x(i)) gets a name"]

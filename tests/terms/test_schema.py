@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
 from hypothesis import given, settings
 
 import combdiff as cd
+from combdiff.records import dataclass
 from combdiff.terms import nodes
 from combdiff.terms.archive import Archive
 from combdiff.terms.nodes import ONE, Let, Term, Var, fresh

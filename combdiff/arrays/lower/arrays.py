@@ -8,7 +8,6 @@ view is taken at the end where a result must have it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import groupby, permutations, product
 from math import factorial, prod
 from operator import itemgetter
@@ -17,6 +16,7 @@ from combdiff.arrays import ops
 from combdiff.arrays.layouts import facing, images
 from combdiff.arrays.plan import Builder, Step
 from combdiff.canon.moves import Image, MoveGroup
+from combdiff.records import dataclass
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import MINUS_ONE, ONE, Const, Reduce, Var, number, times
 from combdiff.terms.types import Domain, Index

@@ -9,9 +9,10 @@ terms (design, "Indices and sizes"); the oracle of tests, `evaluate.py`, works o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from combdiff.language.printing.anchors import domains_of
+from combdiff.records import dataclass
 from combdiff.terms.terms import (
     MINUS_ONE,
     Add,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 
 from combdiff.arrays.lower.arrays import domain_of
 from combdiff.arrays.lower.indexing import Affine, affine, as_term, solve, solved_for
 from combdiff.errors import UnsupportedError
+from combdiff.records import dataclass
 from combdiff.simplify.contraction.ranges import in_range
 from combdiff.terms.conditions.guards import Condition as Guarded
 from combdiff.terms.conditions.guards import reads_beyond, unguarded

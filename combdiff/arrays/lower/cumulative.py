@@ -10,10 +10,11 @@ A mask over i and j takes the square of the work and of the memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from combdiff.arrays.lower.arrays import domain_of
+from combdiff.records import dataclass
 from combdiff.simplify.graph.running import BLAS
 from combdiff.terms.conditions.guards import Condition, Finite, Guard, condition_of, under
 from combdiff.terms.conditions.ordering import existing, form_of

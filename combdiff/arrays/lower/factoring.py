@@ -10,11 +10,12 @@ positive matrix is factorised by Cholesky though there is one use of it, which t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from operator import is_
 
 from combdiff.arrays import ops
 from combdiff.arrays.plan import Builder, Step, interned, ordered
+from combdiff.records import dataclass
 from combdiff.terms.merging import HALF
 from combdiff.terms.nodes import ONE
 from combdiff.terms.types import Domain

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from combdiff.arrays import ops
@@ -25,6 +25,7 @@ from combdiff.arrays.passes.laying import laid
 from combdiff.arrays.plan import Plan, Step
 from combdiff.budget import Budget, OutOfTime
 from combdiff.errors import CombDiffError
+from combdiff.records import dataclass
 from combdiff.simplify.choose import is_cheap, place
 from combdiff.simplify.graph.running import BATCHED, BLAS, CALL, AllForms
 from combdiff.simplify.known import is_opaque

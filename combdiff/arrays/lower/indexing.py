@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 
 from combdiff.arrays import ops
 from combdiff.arrays.lower.arrays import Arrays, Labels, Value, alignment, domain_of
 from combdiff.arrays.plan import Step
 from combdiff.errors import UnsupportedError
+from combdiff.records import dataclass
 from combdiff.terms.conditions.ordering import is_kept
 from combdiff.terms.terms import App, Const, Mul, Reduce, Sum, Term, Var, add, mul, number, terms_of
 from combdiff.terms.types import Domain, Index

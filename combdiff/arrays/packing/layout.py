@@ -9,13 +9,13 @@ summed over the orbits of s beforehand, and a column is left for each: of 2V −
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations
 from math import prod
 from typing import Any
 
 from combdiff.canon.moves import Move, MoveGroup
+from combdiff.records import dataclass
 from combdiff.terms.terms import Const, add, mul, number
 from combdiff.terms.types import Domain
 

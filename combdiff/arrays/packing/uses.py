@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 
 from combdiff.arrays import ops
@@ -23,6 +23,7 @@ from combdiff.arrays.packing.layout import (
 )
 from combdiff.arrays.plan import Step
 from combdiff.canon.moves import MoveGroup
+from combdiff.records import dataclass
 from combdiff.terms.terms import ONE, Const
 from combdiff.terms.types import Domain
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 from combdiff.arrays import ops
@@ -16,6 +16,7 @@ from combdiff.arrays.lower.arrays import Arrays, Labels, Value, domain_of
 from combdiff.arrays.numbers import exponent_of
 from combdiff.arrays.passes.paths import Contractions
 from combdiff.arrays.plan import Plan, Step, ordered
+from combdiff.records import dataclass
 from combdiff.terms.terms import ONE, Const, Var, fresh, times
 from combdiff.terms.types import Domain, Index
 

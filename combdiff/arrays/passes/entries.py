@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from combdiff.arrays import ops
 from combdiff.arrays.plan import Step, ordered
+from combdiff.records import dataclass
 from combdiff.terms.terms import ONE, ZERO, Const, times
 from combdiff.terms.types import Domain
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from combdiff.arrays import ops
 from combdiff.arrays.plan import Step, ordered
+from combdiff.records import dataclass
 from combdiff.terms.terms import ONE, Const, times
 from combdiff.terms.types import Domain
 

@@ -8,12 +8,12 @@ shape, fresh, used here and nowhere else, and of a dtype that holds the result.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from combdiff.arrays import ops
 from combdiff.arrays.numbers import is_plain, is_whole_power
 from combdiff.arrays.plan import Plan, Step, ordered
+from combdiff.records import dataclass
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import ONE, Const
 

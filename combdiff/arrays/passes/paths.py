@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 
 from combdiff.arrays import ops
@@ -12,6 +12,7 @@ from combdiff.arrays.passes.orders import Cost, Factors, Ways, guessed, in_order
 from combdiff.arrays.passes.reuse import Made
 from combdiff.arrays.passes.sharing import Shared, shared_parts
 from combdiff.arrays.plan import Step
+from combdiff.records import dataclass
 from combdiff.terms.terms import ONE, Const, Delta, Indicator, Term, Var, mul
 from combdiff.terms.types import Domain
 

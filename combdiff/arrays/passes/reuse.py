@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby, permutations, product
 from math import prod
 from operator import attrgetter, itemgetter
@@ -19,6 +18,7 @@ from combdiff.arrays.layouts import images
 from combdiff.arrays.lower.arrays import Arrays, Labels, Value, base
 from combdiff.arrays.passes.orders import Factors
 from combdiff.arrays.plan import Step
+from combdiff.records import dataclass
 from combdiff.terms.terms import MINUS_ONE, Var
 
 _MOST = 512  # spellings of one contraction that are compared

@@ -9,13 +9,14 @@ A root of a negative number is nan, and so are these products of it; whole power
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from math import floor, lcm
 
 from combdiff.arrays import ops
 from combdiff.arrays.numbers import exponent_of
 from combdiff.arrays.plan import Builder, Step, ordered
+from combdiff.records import dataclass
 from combdiff.terms.terms import ONE, number
 
 _FEWEST = 2  # powers that take a call of the library: one alone is one call, like the root

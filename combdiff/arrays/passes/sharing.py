@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence, Set
-from dataclasses import dataclass
 
 from combdiff.arrays.passes.orders import Cost, Factors, Ways, in_order, leaves
 from combdiff.arrays.passes.reuse import Key, Made
+from combdiff.records import dataclass
 
 _WORTHWHILE = 50  # a gain of less than this share of the whole is not sought
 _LEAST = 10_000  # multiplications that are over sooner than it takes to call for one array operation or two

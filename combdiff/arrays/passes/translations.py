@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import prod
 
 from combdiff.arrays import ops
 from combdiff.arrays.plan import Step, ordered
 from combdiff.arrays.shifted import Forms
+from combdiff.records import dataclass
 from combdiff.terms.types import Domain
 
 _CALL, _ROLL = 1.0, 6.0

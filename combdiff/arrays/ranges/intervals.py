@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from combdiff.arrays import ops
 from combdiff.arrays.plan import Step, ordered
+from combdiff.records import dataclass
 from combdiff.terms.types import Domain
 
 

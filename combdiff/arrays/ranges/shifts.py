@@ -6,7 +6,7 @@ f(x[1:-1] - x[:-2]) and f(x[2:] - x[1:-1])      are t[:-1] and t[1:] of t = f(x[
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 from combdiff.arrays import ops
@@ -14,6 +14,7 @@ from combdiff.arrays.plan import Builder, Step, ordered
 from combdiff.arrays.ranges.regions import is_finite
 from combdiff.arrays.ranges.views import window
 from combdiff.arrays.shifted import Forms, Shifts
+from combdiff.records import dataclass
 from combdiff.terms.types import Domain
 
 

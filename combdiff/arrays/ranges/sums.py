@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 from combdiff.arrays import ops
 from combdiff.arrays.plan import Builder, Step
+from combdiff.records import dataclass
 from combdiff.terms.terms import MINUS_ONE, ONE, Const, times
 from combdiff.terms.types import Domain
 

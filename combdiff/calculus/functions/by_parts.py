@@ -11,12 +11,12 @@ conditions say that they are 0). Ends at which the values of a function are `fix
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from combdiff.calculus.reverse import cotangent_names
 from combdiff.errors import UnsupportedError
 from combdiff.language.printing.names import names_in
+from combdiff.records import dataclass
 from combdiff.terms.terms import (
     ONE,
     ZERO,

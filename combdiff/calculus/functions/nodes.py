@@ -9,13 +9,13 @@ functional. Divided by w(j) it is the value of the functional derivative at node
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 
 from combdiff.calculus.functions.by_parts import Parts
 from combdiff.calculus.functions.points import Points
 from combdiff.errors import UnsupportedError
 from combdiff.language.printing.names import names_in, unique_name
+from combdiff.records import dataclass
 from combdiff.terms.terms import (
     App,
     Diff,

@@ -11,9 +11,10 @@ What jumps is not differentiated so, for the derivative of a jump under an integ
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from combdiff.calculus.jumps.moving import may_jump
+from combdiff.records import dataclass
 from combdiff.terms.terms import (
     App,
     Call,

@@ -6,7 +6,7 @@ Where F is linear in the condition, that is what stands under it; else F is writ
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NoReturn
 
 from combdiff.calculus.affine import times
@@ -14,6 +14,7 @@ from combdiff.calculus.jumps.conditions import compared
 from combdiff.calculus.jumps.meeting import Equations, meeting, tells_apart
 from combdiff.calculus.jumps.switches import Key, Switch, key_of, side, steepness
 from combdiff.errors import UnsupportedError
+from combdiff.records import dataclass
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     MINUS_ONE,

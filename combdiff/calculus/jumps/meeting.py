@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterator, Sequence
-from dataclasses import dataclass
 
 from combdiff.calculus.affine import Zero, affine, expanded, inverse, times
+from combdiff.records import dataclass
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,

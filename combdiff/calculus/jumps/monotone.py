@@ -9,9 +9,9 @@ front. It has a root for all y if one of the terms is unbounded in both directio
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 
 from combdiff.calculus.affine import Zero
+from combdiff.records import dataclass
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     MINUS_ONE,

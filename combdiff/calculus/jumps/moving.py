@@ -14,7 +14,6 @@ indicator(x, a, 1)² jumps by 1.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 
 from combdiff.calculus.affine import Zero
 from combdiff.calculus.jumps.conditions import moves, numbers_among
@@ -22,6 +21,7 @@ from combdiff.calculus.jumps.crossing import Crossing, text
 from combdiff.calculus.jumps.marks import with_plain_conditions
 from combdiff.calculus.jumps.switches import Switch, opened, switches
 from combdiff.errors import UnsupportedError
+from combdiff.records import dataclass
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     ZERO,

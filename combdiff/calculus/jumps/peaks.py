@@ -10,12 +10,13 @@ variable on which a condition depends that does move: δ(x, y, …) makes two co
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 
 from combdiff.calculus.affine import Zero, zero_of
 from combdiff.calculus.jumps.conditions import is_peak, moves, numbers_among, written_out
 from combdiff.calculus.jumps.monotone import root_of
+from combdiff.records import dataclass
 from combdiff.terms.terms import (
     ONE,
     Add,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from combdiff.calculus.affine import Zero, affine, depends, times, zero_of
 from combdiff.calculus.jumps.conditions import compared, numbers_among
 from combdiff.calculus.jumps.meeting import meeting
+from combdiff.records import dataclass
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,

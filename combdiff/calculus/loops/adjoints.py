@@ -10,12 +10,12 @@ second derivative needs no rule of its own. The values of a step are computed fo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from combdiff.calculus.floating import Binding, over
 from combdiff.calculus.loops.recurrences import LoopBody, entry_at, entry_of, items_of
 from combdiff.calculus.primitives import zero_of_type
 from combdiff.calculus.pushforward import sum_of
+from combdiff.records import dataclass
 from combdiff.terms.terms import (
     Lam,
     Let,

@@ -6,8 +6,8 @@ i ↦ the last of s ↦ a(i) s      is that of      S ↦ (i ↦ a(i) S(i))
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from combdiff.records import dataclass
 from combdiff.terms.terms import (
     App,
     Lam,

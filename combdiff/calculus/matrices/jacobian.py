@@ -9,7 +9,6 @@ stand first, then those of the variable. Of a complex variable there are two, âˆ
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from combdiff.calculus.floating import Binding, float_lets
 from combdiff.calculus.forward import forward_pass
@@ -24,6 +23,7 @@ from combdiff.calculus.reverse import (
     slot_types,
 )
 from combdiff.errors import UnsupportedError
+from combdiff.records import dataclass
 from combdiff.terms.conditions.kinks import without_needless_conditions
 from combdiff.terms.scalars import HALF
 from combdiff.terms.terms import (

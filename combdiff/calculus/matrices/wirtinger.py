@@ -9,10 +9,11 @@ the two Jacobians.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from combdiff.calculus.primitives import zero_of_type
 from combdiff.calculus.pushforward import sum_of
+from combdiff.records import dataclass
 from combdiff.terms.inclusion import over_complex
 from combdiff.terms.scalars import HALF
 from combdiff.terms.terms import (

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from combdiff.errors import LanguageError, Span
@@ -39,6 +38,7 @@ from combdiff.language.vocabulary import (
     counted,
     in_words,
 )
+from combdiff.records import dataclass
 from combdiff.terms import terms
 from combdiff.terms.inclusion import included, over_complex, widened
 from combdiff.terms.scalars import SCALAR_FUNCTIONS

@@ -9,13 +9,13 @@ comparison is an `indicator` whose left side is marked by its relation; `settled
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from combdiff.errors import LanguageError
 from combdiff.language.inference.scope import Ready, Scope, Textual
 from combdiff.language.parsing.syntax import Comparison, Expr, Junction, Name, Negation
+from combdiff.records import dataclass
 from combdiff.terms.conditions.comparing import NEGATED, compared, some
 from combdiff.terms.terms import ONE, ZERO, App, Indicator, Term, Traverser, Var, add, fresh, indicator, neg, subterms
 from combdiff.terms.types import INTEGER, Index, Map, is_complex

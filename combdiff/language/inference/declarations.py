@@ -7,7 +7,7 @@ permutes, and is checked: that it permutes the slots, that it does not make ever
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 from combdiff.errors import LanguageError, Span
@@ -25,6 +25,7 @@ from combdiff.language.parsing.syntax import (
     TypeName,
 )
 from combdiff.language.vocabulary import counted, did_you_mean
+from combdiff.records import dataclass
 from combdiff.terms.numerals import read_number
 from combdiff.terms.types import (
     COMPLEX,

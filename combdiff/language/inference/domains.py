@@ -7,9 +7,8 @@ is named after its first slot.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from combdiff.errors import LanguageError, Span
+from combdiff.records import dataclass
 from combdiff.terms.types import Domain
 
 Place = tuple[str, Span]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from combdiff.errors import BudgetError, CombDiffError, LanguageError, Span, UnsupportedError
 from combdiff.language import habits
@@ -50,6 +50,7 @@ from combdiff.language.parsing.syntax import (
     nodes_of,
 )
 from combdiff.language.vocabulary import CONSTANTS, FUNCTIONS, LOOPS, RESERVED, did_you_mean, in_words
+from combdiff.records import dataclass
 from combdiff.terms import terms
 from combdiff.terms.inclusion import written_where_needed
 from combdiff.terms.recursion import deep_recursion

@@ -7,10 +7,11 @@ there is no recursion and shadowing is harmless. All scopes of one block share a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from combdiff.errors import Span
 from combdiff.language.parsing.syntax import Expr, Lambda
+from combdiff.records import dataclass
 from combdiff.terms.terms import Lam, Term
 from combdiff.terms.types import Type
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from combdiff.errors import LanguageError, Span
 from combdiff.language.parsing.syntax import (
@@ -19,6 +18,7 @@ from combdiff.language.parsing.syntax import (
     TypeExpr,
     TypeName,
 )
+from combdiff.records import dataclass
 
 BUILTIN_TYPES = frozenset(("N", "I", "R", "C", "RV", "CV", "RM", "CM", "Sym", "Her", "SPD", "HPD", "RF", "CF", "RO"))
 ACTIONS = ("id", "conj", "neg", "ineg", "inegc")

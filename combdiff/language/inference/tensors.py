@@ -8,7 +8,6 @@ have behind its own, as in Julia, so that each entry of a vector is beside a row
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from combdiff.errors import LanguageError, Span
@@ -34,6 +33,7 @@ from combdiff.language.parsing.syntax import (
     Times,
 )
 from combdiff.language.vocabulary import counted, in_words
+from combdiff.records import dataclass
 from combdiff.terms import terms
 from combdiff.terms.inclusion import as_complex_as
 from combdiff.terms.laws.matrices import applied

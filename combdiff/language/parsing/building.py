@@ -7,7 +7,6 @@ as it grows. Chains of one operator are flat.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -45,6 +44,7 @@ from combdiff.language.parsing.syntax import (
     TypeExpr,
     TypeName,
 )
+from combdiff.records import dataclass
 from combdiff.terms.numerals import MOST_DIGITS, read_number
 
 if TYPE_CHECKING:

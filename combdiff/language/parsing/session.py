@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from combdiff.errors import LanguageError, Span
 from combdiff.language.habits import SESSION
+from combdiff.records import dataclass
 
 _MACRO = "@pct"
 _SIGNS = re.compile(r"#[^\n]*|@?[^\W\d]\w*|[()\[\]{}\n;]|[^\s]")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from fractions import Fraction
 
 from combdiff.errors import Source, Span
+from combdiff.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

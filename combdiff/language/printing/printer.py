@@ -7,7 +7,6 @@ where two that are in sight at once share a name, the inner one gets a subscript
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
 
@@ -29,6 +28,7 @@ from combdiff.language.printing.loops import forwards
 from combdiff.language.printing.names import apart, unique_name
 from combdiff.language.printing.spelling import Spelling
 from combdiff.language.printing.wrapping import WIDTH, wrapped
+from combdiff.records import dataclass
 from combdiff.terms.arithmetic import reads_from_the_end
 from combdiff.terms.conditions.choices import Choice, with_choices
 from combdiff.terms.conditions.comparing import conditions_told, is_weighted, reduced_told

@@ -8,9 +8,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import permutations
 
+from combdiff.records import dataclass
 from combdiff.terms.conditions.guards import Condition
 from combdiff.terms.conditions.ordering import form_of
 from combdiff.terms.network import conditions_apart, network

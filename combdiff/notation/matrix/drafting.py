@@ -7,7 +7,7 @@ a function of entries is drafted on its own. A term of a sum that has no matrix 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain, count
 from typing import TYPE_CHECKING
 
@@ -46,6 +46,7 @@ from combdiff.notation.matrix.network import (
 )
 from combdiff.notation.matrix.slots import of_more_slots, tensor_terms, unfolded
 from combdiff.notation.matrix.tensors import RELATIONS, Arrangement, arrangements, sum_arrangements
+from combdiff.records import dataclass
 from combdiff.simplify.contraction.egraph import session
 from combdiff.terms.nodes import ALONG, MATRICES, OF_MATRICES, TURNING
 from combdiff.terms.scalars import SCALAR_FUNCTIONS

@@ -7,8 +7,8 @@ say nothing of how they are written; `matrix_text` prints them.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from combdiff.records import dataclass
 from combdiff.terms.terms import MINUS_ONE, ONE, ZERO, Const, Term, Var, mul, number
 from combdiff.terms.types import Domain
 

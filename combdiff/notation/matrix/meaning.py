@@ -8,7 +8,6 @@ slots. What is summed over, added or multiplied entry by entry must range over t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial, reduce
 
 from combdiff.notation.matrix.expr import (
@@ -47,6 +46,7 @@ from combdiff.notation.matrix.expr import (
     inverse,
 )
 from combdiff.notation.matrix.parts import is_real, parts, replaced
+from combdiff.records import dataclass
 from combdiff.terms.laws.matrices import applied
 from combdiff.terms.nodes import MATRICES
 from combdiff.terms.scalars import SCALAR_FUNCTIONS

@@ -7,7 +7,7 @@ is all that egglog needs to know (the first step of the paper's `blaserize`, sec
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,7 @@ from combdiff.notation.matrix.expr import (
     product,
 )
 from combdiff.notation.matrix.tensors import Arrangement
+from combdiff.records import dataclass
 from combdiff.terms.conditions.guards import is_finite
 from combdiff.terms.network import Network, conditions_apart, network
 from combdiff.terms.terms import (

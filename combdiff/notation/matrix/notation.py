@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from combdiff.language.printing.document import ATOM, SUM
+from combdiff.records import dataclass
 from combdiff.terms.laws.matrices import MATRIX_FUNCTIONS
 from combdiff.terms.scalars import SCALAR_FUNCTIONS, ScalarFunction
 

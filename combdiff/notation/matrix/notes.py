@@ -7,7 +7,6 @@ functions of matrices act entry by entry; and what has no matrix form and stands
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from combdiff.notation.brackets import subscripted
 from combdiff.notation.latex_names import Scope
@@ -28,6 +27,7 @@ from combdiff.notation.matrix.expr import (
 from combdiff.notation.matrix.notation import LATEX, Notation
 from combdiff.notation.matrix.parts import nodes
 from combdiff.notation.matrix.reading import is_column, is_number
+from combdiff.records import dataclass
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import Call, Diff, Lam, Term, Var
 

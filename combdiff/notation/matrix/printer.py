@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from combdiff.language.printing.document import ATOM, ENTRYWISE, POSTFIX, PRODUCT, SUM, Piece, placed, sum_text
@@ -45,6 +44,7 @@ from combdiff.notation.matrix.expr import (
 )
 from combdiff.notation.matrix.notation import LATEX, TEXT, Notation, pattern_of, quoted
 from combdiff.notation.matrix.reading import is_column, is_number
+from combdiff.records import dataclass
 from combdiff.terms.terms import MINUS_ONE, ONE, ZERO, Call, Const, Diff, Lam, Term, Var, mul, number
 
 

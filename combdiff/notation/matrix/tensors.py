@@ -7,11 +7,11 @@ out. A reading under which the tensor is declared to be the same is written with
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import permutations
 
 from combdiff.canon.moves import MoveGroup, identity
 from combdiff.notation.matrix.expr import Conjugate, MatrixExpr, Tensor, Unfolding, scaled, summed
+from combdiff.records import dataclass
 from combdiff.terms.terms import Const, Var
 from combdiff.terms.types import Map
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from combdiff.language.printing.printer import expression_text as in_language
 from combdiff.notation.extents import extent_text, size_names
@@ -16,6 +16,7 @@ from combdiff.notation.matrix.parts import nodes
 from combdiff.notation.matrix.printer import algebra_text
 from combdiff.notation.page import without_needless_re
 from combdiff.notation.signs import text_signs
+from combdiff.records import dataclass
 from combdiff.terms.terms import Lam, Let, Loop, Term, Tuple
 
 

@@ -12,7 +12,7 @@ from combdiff.budget import Budget, OutOfTime
 from combdiff.errors import BudgetError, UnsupportedError
 from combdiff.simplify.account import Family
 from combdiff.simplify.contraction.cancelling import without_inverses
-from combdiff.simplify.contraction.egraph import Run, session
+from combdiff.simplify.contraction.egraph import FAMILIES, Run, session
 from combdiff.simplify.contraction.fourier import FOURIER, without_phases
 from combdiff.simplify.contraction.function_spaces import without_function_sums
 from combdiff.simplify.contraction.translation import Translation
@@ -20,8 +20,6 @@ from combdiff.simplify.unfinished import without_number_sums, written_size
 from combdiff.terms.network import addends
 from combdiff.terms.terms import Delta, Sum, Term, add, alpha_equal, children, subterms
 from combdiff.terms.types import COMPLEX, is_real
-
-FAMILIES = ("terms", "substitute", "index", "algebra", "contract", "conjugate")
 
 SETTLING = ("substitute", "index", "conjugate", "algebra", "contract", "index", "solve", "index")
 """Rulesets that are saturated, one after the other, before a δ meets its Σ."""

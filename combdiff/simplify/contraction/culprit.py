@@ -14,8 +14,8 @@ from combdiff.calculus.floating import unfold
 from combdiff.errors import CombDiffError
 from combdiff.resources import resource
 from combdiff.simplify.check import parts_of
-from combdiff.simplify.contraction.contract import FAMILIES, SETTLING
-from combdiff.simplify.contraction.egraph import Session
+from combdiff.simplify.contraction.contract import SETTLING
+from combdiff.simplify.contraction.egraph import FAMILIES, Session
 from combdiff.simplify.contraction.extraction import Reader
 from combdiff.simplify.contraction.fourier import FOURIER
 from combdiff.simplify.contraction.translation import Translation

@@ -9,9 +9,9 @@ lie on which diagonal.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, product
 
+from combdiff.records import dataclass
 from combdiff.simplify.choose import Binding, is_cheap
 from combdiff.terms.terms import (
     ZERO,

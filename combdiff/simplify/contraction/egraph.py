@@ -12,13 +12,14 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, TypeVar
 
 from combdiff.budget import Budget, OutOfTime
 from combdiff.errors import CheckError
+from combdiff.records import dataclass
 from combdiff.resources import resource
 from combdiff.simplify.account import Family
 from combdiff.simplify.contraction.egraph_thread import EGraphThread
@@ -34,6 +35,9 @@ GRACE = 0.1
 
 IDLE = 4
 """Sessions of one kind that are kept for later, each of some 10 MB."""
+
+FAMILIES = ("terms", "substitute", "index", "algebra", "contract", "conjugate")
+"""The families of laws that contract a derivative."""
 
 
 @dataclass(slots=True)
@@ -85,7 +89,9 @@ class _Size:
 class Session:
     """An e-graph with `families` of laws loaded (files of `rules/`, without `.egg`); used by one thread at a time.
 
-    With `watched`, what laws leave for other laws, such as a substitution, is extracted too where nothing else can be.
+    The laws are read in the session's own thread, and its maker goes on: what egglog refuses of them, the first run
+    raises. With `watched`, what laws leave for other laws, such as a substitution, is extracted too where nothing else
+    can be.
     """
 
     def __init__(self, families: Sequence[str], watched: bool = False) -> None:
@@ -100,9 +106,8 @@ class Session:
             self._rulesets.update(re.findall(r"^\(ruleset (\S+)\)", text, re.MULTILINE))
             if "members" in self._rulesets:
                 self._tables.update(re.findall(r"^\((?:function|relation) (\S+) ", text, re.MULTILINE))
-            with _guarded(f"rules/{family}.egg"):
-                text = text.replace(":unextractable", ":cost 1000") if watched else text
-                self._egraph(partial(_outputs, re.split(r"\n(?=\()", text), f"{family}.egg"))
+            text = text.replace(":unextractable", ":cost 1000") if watched else text
+            self._egraph.later(partial(_with_laws, family, text))
         self._egraph.later(_begin)
 
     @property
@@ -345,7 +350,19 @@ def _outputs(commands: Sequence[str | RunSchedule], name: str | None, egraph: EG
     return outputs
 
 
+def _with_laws(family: str, text: str, egraph: EGraph) -> None:
+    with _guarded(f"rules/{family}.egg"):
+        _outputs(re.split(r"\n(?=\()", text), f"{family}.egg", egraph)
+
+
 _idle: dict[tuple[str, ...], deque[Session]] = {}
+
+
+def prepare(families: tuple[str, ...]) -> None:
+    """Have a session read these families of laws, if none is idle, while its caller does something else."""
+    idle = _idle.setdefault(families, deque(maxlen=IDLE))
+    if not idle:
+        idle.append(Session(families))
 
 
 @contextmanager

@@ -9,10 +9,10 @@ and g is a function that has a Fourier transform.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import permutations
 
 from combdiff.calculus.affine import affine, expanded, inverse, times
+from combdiff.records import dataclass
 from combdiff.terms.network import network
 from combdiff.terms.terms import (
     IMAGINARY,

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from time import perf_counter
 
 from combdiff.budget import Budget, OutOfTime
 from combdiff.canon.canonical import Symmetries
 from combdiff.language.printing.names import names_in
+from combdiff.records import dataclass
 from combdiff.simplify.account import Family
 from combdiff.simplify.choose import Binding, index_names, place
 from combdiff.simplify.graph.extraction import Extraction

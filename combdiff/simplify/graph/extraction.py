@@ -7,12 +7,13 @@ more than two indices: a sum of matrices in front of a matrix reads well, a puzz
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from heapq import heappop, heappush
 from math import inf
 from typing import Self
 
 from combdiff.canon.skeleton import MINUS, UNIT
+from combdiff.records import dataclass
 from combdiff.simplify.graph.graph import Con, Graph, Leaf, Lin, Node
 from combdiff.simplify.graph.reading import Reader
 from combdiff.simplify.graph.reading_cost import PARENTHESES, own_words

@@ -14,12 +14,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import permutations
 from typing import NamedTuple
 
 from combdiff.canon.moves import Image, Labels, Move, MoveGroup, at, identity, inverse
 from combdiff.canon.skeleton import MINUS, NOTHING, UNIT, Coefficient, plus, times
+from combdiff.records import dataclass
 from combdiff.terms.terms import Var
 from combdiff.terms.types import Type
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from combdiff.budget import Budget
 from combdiff.calculus.naming import LINEAR
 from combdiff.canon.skeleton import UNIT
+from combdiff.records import dataclass
 from combdiff.simplify.choose import Binding, is_cheap
 from combdiff.simplify.graph.extraction import NONE, Extraction
 from combdiff.simplify.graph.graph import BOUND, Con, Graph, Leaf, Lin, Node, Ref, reciprocal

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import count
 from types import MappingProxyType
 
@@ -16,6 +16,7 @@ from combdiff.canon.closed import ClosedForm, closed_form
 from combdiff.canon.moves import at, moved, symmetry_of
 from combdiff.canon.skeleton import MINUS, NOTHING, UNIT, Coefficient, times
 from combdiff.canon.slotgroup import SlotGroup
+from combdiff.records import dataclass
 from combdiff.simplify.choose import is_cheap
 from combdiff.simplify.graph.graph import LARGEST, Graph, Leaf, Ref, Zero
 from combdiff.simplify.graph.laws.split import split

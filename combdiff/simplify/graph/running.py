@@ -9,12 +9,13 @@ where it is used. What a formula collects under one Σ is computed apart where t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from threading import Lock
 
 from combdiff.budget import Budget, OutOfTime
 from combdiff.calculus.implicit import is_implicit
+from combdiff.records import dataclass
 from combdiff.simplify.choose import Binding
 from combdiff.simplify.graph.choice import Choice
 from combdiff.simplify.graph.extraction import NONE, Extraction

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from math import lcm
 
 from combdiff.canon.skeleton import MINUS, UNIT, Coefficient, times
+from combdiff.records import dataclass
 from combdiff.simplify.graph.extraction import Extraction
 from combdiff.simplify.graph.graph import BOUND, Child, Con, Leaf, Lin, Node, Ref, conjugate, reciprocal
 from combdiff.simplify.graph.reading import Reader

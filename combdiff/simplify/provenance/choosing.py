@@ -7,10 +7,11 @@ canonical name of one product of the other, the terms that a sum in brackets cam
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from combdiff.budget import Budget
 from combdiff.canon.canonical import normal_form
+from combdiff.records import dataclass
 from combdiff.simplify.account import Family
 from combdiff.simplify.contraction.culprit import LAWS
 from combdiff.simplify.known import Known
@@ -92,7 +93,7 @@ def _symmetries_of_order(before: Lam, after: Lam, unused: Sequence[str]) -> list
     for key, shown in new.items():
         if key not in old:
             return []
-        slots = dict(zip(_slots(old[key].value), _slots(shown.value), strict=False))
+        slots = dict(zip(old[key].slots, shown.slots, strict=False))
         witness = None if budget.over() else laws.witness(substitute(old[key].entry, slots), shown.entry)
         if witness is None:
             return []
@@ -100,10 +101,6 @@ def _symmetries_of_order(before: Lam, after: Lam, unused: Sequence[str]) -> list
     if not found:
         return ["terms, factors and indices are put in order, without any symmetry"]
     return [f"entries are read by {law}" for law in dict.fromkeys(found)]
-
-
-def _slots(value: Term) -> Sequence[Var]:
-    return value.params if isinstance(value, Lam) else ()
 
 
 def known_laws(before: Lam, unused: Sequence[str], budget: Budget) -> Laws:
@@ -127,8 +124,8 @@ def _named(old: Values, new: Values) -> Iterator[str]:
     for key, shown in new.items():
         if isinstance(key, Var) and key not in old:
             reads = _reads(key, new)
-            slots = shown.value.params if isinstance(shown.value, Lam) else ()
-            head = f"{shown.called}({', '.join(shown.printer.names[p] for p in slots)})" if slots else shown.called
+            slots = ", ".join(shown.printer.names[p] for p in shown.slots)
+            head = f"{shown.called}({slots})" if slots else shown.called
             text = shown.text(shown.entry)
             what = f"{head} = {text}" if len(text) <= LONGEST and "\n" not in text else head
             yield f"{what} gets a name{f', and is read {_times(reads)}' if reads > 1 else ''}"

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from combdiff.budget import Budget
 from combdiff.canon.canonical import normal_form
+from combdiff.records import dataclass
 from combdiff.resources import resource
 from combdiff.simplify.account import Family
-from combdiff.simplify.contraction.contract import FAMILIES, contract
+from combdiff.simplify.contraction.contract import contract
+from combdiff.simplify.contraction.egraph import FAMILIES
 from combdiff.simplify.contraction.fourier import FOURIER
 from combdiff.simplify.images import split_off
 from combdiff.simplify.provenance.shown import LONGEST, Shown, listed, numbers, place_of, shown_values

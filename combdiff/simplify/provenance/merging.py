@@ -7,11 +7,11 @@ derivation holds, or nothing is said.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from combdiff.budget import Budget
 from combdiff.canon.canonical import Groups, canonical
+from combdiff.records import dataclass
 from combdiff.simplify.known import Known
 from combdiff.simplify.provenance.shown import LONGEST, Shown, listed, numbers, place_of, shown_values
 from combdiff.simplify.provenance.symmetry import Laws, Use, Witness, sums_in, variables_of

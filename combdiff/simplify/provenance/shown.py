@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from combdiff.language.printing.printer import Printer, opened
+from combdiff.records import dataclass
 from combdiff.simplify.known import is_opaque
 from combdiff.terms.network import addends
 from combdiff.terms.terms import Lam, Let, Loop, Sum, Term, Tuple, Var, children
@@ -23,9 +23,14 @@ class Shown:
     printer: Printer
 
     @property
+    def slots(self) -> tuple[Var, ...]:
+        """The slots of the value; a function that takes more than indices is one value without slots."""
+        return _slots(self.value)
+
+    @property
     def entry(self) -> Term:
         """What stands in the slots of the value."""
-        return self.value.body if isinstance(self.value, Lam) and not is_opaque(self.value) else self.value
+        return self.value.body if isinstance(self.value, Lam) and self.slots else self.value
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -70,8 +75,11 @@ def shown_values(f: Term) -> dict[Var | int, Shown]:
 
 
 def _shown(called: str, value: Term, printer: Printer) -> Shown:
-    slots = value.params if isinstance(value, Lam) and not is_opaque(value) else ()
-    return Shown(called, value, printer.binding(slots))
+    return Shown(called, value, printer.binding(_slots(value)))
+
+
+def _slots(value: Term) -> tuple[Var, ...]:
+    return value.params if isinstance(value, Lam) and not is_opaque(value) else ()
 
 
 def _binders(t: Term, part: Term) -> list[Sequence[Var]] | None:

@@ -8,10 +8,10 @@ without any symmetry, so that what is found is a proof, and where nothing is fou
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations, islice, product
 
 from combdiff.canon.canonical import Symmetries, canonical
+from combdiff.records import dataclass
 from combdiff.terms.terms import (
     MINUS_ONE,
     ZERO,

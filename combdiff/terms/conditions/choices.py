@@ -11,11 +11,12 @@ and collected one by one. A person reads them together; so do text, LaTeX and Sy
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import reduce
 from operator import or_
 from typing import TypeGuard
 
+from combdiff.records import dataclass
 from combdiff.terms.conditions.comparing import Either, Part, Relation, conditions_told
 from combdiff.terms.conditions.diagrams import Cases, TooManyNodes
 from combdiff.terms.conditions.guards import Condition, Guard, condition_of, is_finite

@@ -11,8 +11,8 @@ it stands there once. Points of a periodic domain are compared as the numbers 0 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from combdiff.records import dataclass
 from combdiff.terms.conditions.guards import Condition, is_whole, under, unguarded
 from combdiff.terms.conditions.ordering import form_of
 from combdiff.terms.terms import (

@@ -10,8 +10,10 @@ with as many branches to a node as its unknown has values.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
+
+from combdiff.records import dataclass
 
 _NONE, _ALL = 0, 1
 

@@ -9,12 +9,12 @@ A form d stands for 0 ≤ d. Only indices take part that are integers of a range
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import islice, product
 from math import gcd, lcm
 
+from combdiff.records import dataclass
 from combdiff.terms.conditions.guards import Condition, Finite, Guard, both, condition_of, is_whole, under, unguarded
 from combdiff.terms.terms import (
     ONE,

@@ -10,12 +10,12 @@ conditions is true, but it does not know all that is true.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from itertools import pairwise
 from operator import and_, or_
 
+from combdiff.records import dataclass
 from combdiff.terms.conditions.comparing import Part, Relation
 from combdiff.terms.conditions.diagrams import Cases, Diagrams
 from combdiff.terms.conditions.guards import is_whole

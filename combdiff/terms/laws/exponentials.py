@@ -8,9 +8,9 @@ a product that is not folded, so that the constructors may call it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 
+from combdiff.records import dataclass
 from combdiff.terms.nodes import MINUS_ONE, ONE, ZERO, Add, Call, Const, Mul, Pow, Term, factors_of
 from combdiff.terms.types import is_complex
 

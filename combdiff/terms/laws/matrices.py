@@ -28,9 +28,9 @@ of a matrix function has the mark 1 where others say what takes part, and that o
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from combdiff.errors import UnsupportedError
+from combdiff.records import dataclass
 from combdiff.terms.laws.slopes import UNKNOWN, slope_by_spectrum
 from combdiff.terms.nodes import (
     ALONG,

@@ -8,10 +8,11 @@ before it is differentiated, so that its derivatives are stable, too. Definition
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import islice, product
 
+from combdiff.records import dataclass
 from combdiff.terms.alpha import alpha_equal
 from combdiff.terms.arithmetic import opposite
 from combdiff.terms.branches import above_zero, at_least_zero

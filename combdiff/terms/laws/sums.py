@@ -8,9 +8,9 @@ so that (exp(t) − exp(−t))/(exp(t) + exp(−t)) is σ(2t) − σ(−2t), whi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
+from combdiff.records import dataclass
 from combdiff.terms.arithmetic import opposite
 from combdiff.terms.branches import above_zero, at_least_zero
 from combdiff.terms.laws.exponentials import are_opposite, exponent, exponential, softplus

@@ -10,7 +10,7 @@ on it are arrays of 0 and 1.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import prod
 
 from combdiff.arrays import ops
@@ -20,6 +20,7 @@ from combdiff.arrays.lower.inner.spelling import Spelling
 from combdiff.arrays.lower.signature import Result, slots
 from combdiff.arrays.plan import Recurrence, Scan, Step
 from combdiff.calculus.naming import is_worth_a_name
+from combdiff.records import dataclass
 from combdiff.terms.conditions.guards import Condition, Guard, condition_of, is_finite
 from combdiff.terms.inclusion import widened
 from combdiff.terms.schema import reshaped

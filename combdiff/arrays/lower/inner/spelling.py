@@ -9,11 +9,12 @@ used once is written out, for other spellings may have no name for it.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from combdiff.calculus.floating import unfold
 from combdiff.calculus.loops.recurrences import items_of
 from combdiff.canon.canonical import normal_form
+from combdiff.records import dataclass
 from combdiff.terms.terms import App, Lam, Let, Loop, Term, Tuple, Var, children, fresh, substitute
 from combdiff.terms.types import Map, Type
 

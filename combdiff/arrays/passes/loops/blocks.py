@@ -8,11 +8,12 @@ as a whole. `read_once.py` makes the loops that pay, `memory.py` those that a li
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from combdiff.arrays import ops
 from combdiff.arrays.cuts import Cut, cuts, part
 from combdiff.arrays.plan import Builder, Loop, Member, Plan, Step
+from combdiff.records import dataclass
 from combdiff.terms.types import Domain
 
 # --- what a loop holds ----------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ needed for only comes into the loop over blocks, cut as `cuts.py` says, and exis
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import count
 from math import isqrt
 
@@ -20,6 +20,7 @@ from combdiff.arrays import ops
 from combdiff.arrays.cuts import Cut, cuts, part
 from combdiff.arrays.passes.loops.blocks import sliced
 from combdiff.arrays.plan import Builder, Loop, Member, Plan, Recurrence, Scan, Step, ordered
+from combdiff.records import dataclass
 from combdiff.terms.types import Domain
 
 _LEAST = 2  # steps of a block

@@ -9,13 +9,13 @@ fusion      a gather, a product with it and the sum over that, for one neighbour
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 
 from combdiff.arrays import ops
 from combdiff.arrays.cuts import Cut, cuts
 from combdiff.arrays.layouts import BY_SLABS, placement
 from combdiff.arrays.passes.loops.blocks import Group, array_bytes, grown, with_loop
 from combdiff.arrays.plan import Plan, Step
+from combdiff.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

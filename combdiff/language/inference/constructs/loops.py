@@ -7,7 +7,7 @@ states before the steps, which are a loop over T values, and the last one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from combdiff.errors import LanguageError, Span
@@ -16,6 +16,7 @@ from combdiff.language.inference.fit import fit
 from combdiff.language.inference.scope import Closure, Entry, Ready, Scope
 from combdiff.language.parsing.syntax import Expr, Formula, Lambda, Name, Param
 from combdiff.language.vocabulary import counted, in_words
+from combdiff.records import dataclass
 from combdiff.terms import terms, types
 from combdiff.terms.conditions.comparing import compared
 from combdiff.terms.conditions.guards import Condition
