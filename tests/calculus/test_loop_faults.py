@@ -473,3 +473,14 @@ def test_all_states_of_a_loop_without_steps_are_the_first_one(size: int) -> None
     wanted = sum(np.prod(x[1 : k + 1]) ** 2 for k in range(size)) * 4
     assert cd.simplified(text).compile()(x) == wanted
     assert "%" not in cd.simplified(text).source()
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+def test_states_are_gathered_only_where_they_are_read(size: int) -> None:
+    # no state is stored of a loop without steps, and none is read of them
+    text = "(x::RV{n}) -> (a::C) -> sum(i, abs2(scan((b, j) -> x(i), a, n - 1)(i)))"
+    x, a = np.arange(size) + 1.0, 0.5 + 1j
+    value, slope = cd.grad(text).compile(value=True)(x, a)
+    states = [a, *x[1:]]  # the first one, and then what each index has put in its place
+    assert value == pytest.approx(sum(abs(s) ** 2 for s in states))
+    assert slope == pytest.approx(2 * a)

@@ -185,3 +185,14 @@ def test_a_condition_keeps_an_index_of_another_size_in_range() -> None:
     np.testing.assert_array_equal(of_x, [5.0, 7.0, 0.0])
     np.testing.assert_array_equal(of_y, [1.0, 2.0])
     assert d.check()
+
+
+def test_a_state_that_is_read_at_a_step_of_a_shorter_loop_tells_its_own_size() -> None:
+    inner = "l -> iterate((a, m) -> sin(a + A[m]), x(l), n - 1)"
+    text = f"(x::RV{{n}}) -> sum(i, iterate((A, j) -> {inner}, (k::N{{n}}) -> 1, 2)(i))"
+    for d in (cd.simplified(text), cd.grad(text)):
+        assert "(k::N{n}) -> 1" in str(d)
+        again = cd.simplified(str(d))
+        for n in (1, 2, 3, 5):
+            x = np.linspace(0.1, 1.3, n)
+            np.testing.assert_allclose(again.compile()(x), d.compile()(x), rtol=1e-12)

@@ -30,6 +30,7 @@ _BY_LABEL = (
     ops.Sum,
     ops.CumulativeSum,
     ops.CumulativeProduct,
+    ops.Gather,
 )
 """What does with a part of its operands, along an axis that carries an index, what it does with all of them."""
 

@@ -74,15 +74,32 @@ def unanchored(term: Term) -> dict[Domain, set[Var]]:
 
 
 def _of_two_sizes(term: Term) -> set[Var]:
-    """The indices that stand alone in a slot of so many values more, or fewer, than they have."""
-    bound = {v for u in subterms(term) if not isinstance(u, Loop) for v in bound_by(u)}
+    """The indices that stand alone in a slot of so many values more, or fewer, than they have.
+
+    The number of a step cannot say how far it runs: where the slot is one of a state, the first state does, because
+    the step is read before anything else tells.
+    """
+    bound = {v for u in subterms(term) for v in bound_by(u)}
+    times = {u.time for u in subterms(term, Loop)}
+    slots = _slots_of_states(term)
     found = set()
     for u in subterms(term):
         kind = u.function.type if isinstance(u, App) else None
-        for arg, slot in zip(u.args, kind.params, strict=True) if isinstance(u, App) and isinstance(kind, Map) else ():
+        if not isinstance(u, App) or not isinstance(kind, Map):
+            continue
+        for n, (arg, slot) in enumerate(zip(u.args, kind.params, strict=True)):
             own = (domains_of(arg.kind) if isinstance(arg, Var) and arg in bound else []) + domains_of(slot)
             if len(own) == 2 and isinstance(arg, Var) and (own[0].of or own[0]).sized and own[0].fewer(own[1]):
-                found.add(arg)
+                found |= {*slots.get(u.function, ())[n : n + 1]} if arg in times else {arg}
+    return found
+
+
+def _slots_of_states(term: Term) -> dict[Term, tuple[Var, ...]]:
+    """The indices of the first states of loops that are written as maps of indices."""
+    found: dict[Term, tuple[Var, ...]] = {}
+    for u in subterms(term, Loop):
+        assert isinstance(u.start, Tuple), "the first states"
+        found |= {v: first.params for v, first in zip(u.states, u.start.items, strict=True) if isinstance(first, Lam)}
     return found
 
 
