@@ -17,7 +17,7 @@ settings.load_profile("steady")
 
 
 MOST_ROWS = 6
-"""A longer table of slow tests is thinned: every third row is run with each change, and all of them by `-m long`."""
+"""A longer table of slow tests is thinned: every fourth row is run with each change, and all of them by `-m long`."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             tables[function].append(item)
     for rows in tables.values():
         for n, item in enumerate(rows):
-            if len(rows) > MOST_ROWS and n % 3:
+            if len(rows) > MOST_ROWS and n % 4:
                 item.add_marker(pytest.mark.long)
 
 
