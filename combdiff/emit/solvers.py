@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from itertools import chain, count
 
 from combdiff.arrays import ops
 from combdiff.arrays.plan import Argument, Recurrence, Root, Scan, Step
@@ -840,8 +841,7 @@ def root(w: Writer, step: Step, op: Root) -> Text:
     others = [a for a in solved.plan.arguments if a.name != solved.unknown and not a.optional]
     given = [_given(w, a, captured) for a in others]
     equation = w.called.above[solved]
-    mentioned = words(" ".join([equation, *given]))
-    x = next(n for n in ("x", "y", "z", "u", "v", "w", *(f"x{m}" for m in range(2, 1 << 20))) if n not in mentioned)
+    x = _unused(("x", "y", "z", "u", "v", "w"), words(" ".join([equation, *given])))
     # the unknown is the first argument of the residual
     call = f"{equation}({', '.join([x, *given])})"
     zeros = w.spelling.zeros_complex if step.complex else w.spelling.zeros
@@ -849,6 +849,11 @@ def root(w: Writer, step: Step, op: Root) -> Text:
     zero = zeros.format(w.shape(step.domains)) if step.rank else number
     start = w.called.arguments[solved.start]
     return Text(f"{solver_of(step, w.spelling)}(lambda {x}: {call}, {zero} if {start} is None else {start})", ATOM)
+
+
+def _unused(names: Sequence[str], mentioned: Collection[str]) -> str:
+    """The first of some names that is not mentioned, or the first name with a number."""
+    return next(name for name in chain(names, (f"{names[0]}{n}" for n in count(2))) if name not in mentioned)
 
 
 def scan(w: Writer, step: Step, op: Scan) -> Text:
@@ -867,9 +872,7 @@ def scan(w: Writer, step: Step, op: Scan) -> Text:
     given = [_given(w, a, captured) for a in body.plan.arguments if a.name not in names[:moving]]
     call = w.called.above[body]
     if given:
-        own = next(
-            n for n in ("now", "moving", *(f"now{m}" for m in range(2, 1 << 20))) if n not in words(" ".join(given))
-        )
+        own = _unused(("now", "moving"), words(" ".join(given)))
         call = f"lambda *{own}: {call}(*{own}, {', '.join(given)})"
     stored = [
         f"({w.shape(at)}, {w.spelling.complex_type if c else w.spelling.float_type})"
