@@ -105,11 +105,14 @@ class Wave:
 
 
 def random_wave(kind: Type, rng: np.random.Generator) -> Wave:
-    """A function in the place of an unknown one of a real number."""
+    """A function in the place of an unknown one of a real number; one that increases is a wave on a steeper line."""
     scales = np.array([1.0, 0.5, 0.1])
     height, coefficients = complex(rng.normal()), rng.normal(size=3) * scales
     if not is_complex(kind):
-        return Wave(height.real, rng.uniform(0.5, 1.5), rng.normal(), Polynomial(coefficients))
+        rate, phase = rng.uniform(0.5, 1.5), rng.normal()
+        if isinstance(kind, Map) and kind.increasing:
+            coefficients = np.array([coefficients[0], 0.5 + 1.5 * abs(height.real * rate)])
+        return Wave(height.real, rate, phase, Polynomial(coefficients))
     turned = coefficients + 1j * rng.normal(size=3) * scales
     return Wave(height + 1j * rng.normal(), rng.uniform(0.5, 1.5), rng.normal(), Polynomial(turned))
 

@@ -61,6 +61,7 @@ from combdiff.terms.terms import (
     Tuple,
     Var,
     along,
+    diff,
     holds,
     is_curve,
     is_end,
@@ -644,10 +645,26 @@ def _against_code(t: Term, code: Compiled[Any], result: Value, values: dict[Term
     """The emitted function on the same arrays."""
     names = ArgumentNames(t)
     params = result_of(t).params
+    values = _with_slopes_of_equations(code, params, values, sizes)
     given = {v: value for v, value in values.items() if v in params or isinstance(v, Diff)}
     named = {names.of(v): _elementwise(v, value) for v, value in given.items()}
     found = code(**{a.name: _given(a, named, sizes) for a in code.arguments if not a.optional})
     return max((_distance(a, b) for a, b in zip(items_of(found), items_of(result), strict=True)), default=0.0)
+
+
+def _with_slopes_of_equations(
+    code: Compiled[Any], params: Sequence[Var], values: dict[Term, Value], sizes: Sizes
+) -> dict[Term, Value]:
+    """The values, with derivatives that the code solves equations by, and that the result does not hold."""
+    found = dict(values)
+    heads: dict[str, Term] = {v.name: v for v in params}
+    made = [a for a in code.arguments if a.made and a.made[0] in DERIVATIVES]
+    for a in sorted(made, key=lambda a: len(a.name)):
+        kind, of = a.made or ("", "")
+        if of in heads:
+            heads[a.name] = diff(kind, heads[of])
+            _add_derivatives(found, heads[a.name], sizes)
+    return found
 
 
 def _distance(a: Numbers, b: Numbers, floor: float = 1.0) -> float:
