@@ -20,7 +20,7 @@ from combdiff.shown import Bundle, brief, shown_by
 from combdiff.simplify.account import CANCELS, COLLECT, Step, Steps
 from combdiff.terms.recursion import deep_recursion
 from combdiff.terms.terms import Diff, Lam, Term, Traverser, apply, substitute
-from combdiff.terms.types import Domain, Map, Type
+from combdiff.terms.types import Domain, Map, Number, Type
 
 if TYPE_CHECKING:
     from combdiff.arrays.lower.forms import Forms
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from combdiff.minimizing.problem import Problem
     from combdiff.notation.symbolic import SymbolicResult
     from combdiff.pictures.drawing import Picture
+    from combdiff.run.at_nodes import Discrete
     from combdiff.run.compiled import Check, Compiled
     from combdiff.run.given import Given
     from combdiff.run.hessian import Joint
@@ -369,6 +370,11 @@ class Derivation:
         `pack_J` in `source` says how much memory the copy takes. All entries of J are checked first. Call `repack()`
         after you change J in place. Raises UnsupportedError if J is not a given array, or if the backend is "dask".
 
+        A function on a domain `Line` is a Python function, with its derivatives, or an array of its values at the nodes
+        of the rule `Line=`. Then `D_Line=` is the matrix that differentiates values at the nodes, or a function that
+        makes it of the nodes, such as `cd.quadrature.differentiation`; the result is the derivative of the discrete
+        functional, divided by the weights: an array for each function, with what belongs to ends in it.
+
         With `structured=True` the function returns tensors as `blocks` with `.dense()` and `.scipy()`: each block is a
         pattern (a δ in the result) and an array of the entries that are not zero.
         """
@@ -386,12 +392,42 @@ class Derivation:
 
     def _compiled(self, value: bool, hvp: bool, distances: Distances, checkpoint: bool, *code: Any) -> Compiled[Any]:
         """The function that returns whole arrays."""
+        from combdiff.arrays.lower.signature import result_of
+        from combdiff.run.at_nodes import CompiledFunctional, intervals_of
         from combdiff.run.compiled import Compiled
         from combdiff.run.hessian import CompiledHessian
 
         if hvp:
             return CompiledHessian(self._joint(value, distances, checkpoint), *code)
-        return Compiled(self._runnable(value, distances, checkpoint), *code)
+        forms = self._runnable(value, distances, checkpoint)
+        if any(intervals_of(p.kind) for p in result_of(self.term).params):
+            return CompiledFunctional(forms, partial(self._discrete, value, distances, checkpoint, *code), *code)
+        return Compiled(forms, *code)
+
+    def _discrete(self, value: bool, distances: Distances, checkpoint: bool, *code: Any) -> Discrete:
+        """The function of values at nodes that computes the same result."""
+        from combdiff.arrays.lower.signature import result_of
+        from combdiff.calculus.functions.nodes import grids_of
+        from combdiff.run.at_nodes import Discrete, intervals_of
+
+        if not isinstance(self.objective.body.type, Number):
+            raise UnsupportedError(
+                "the program maps functions to functions, and these are given by their values",
+                remedy="give Python functions, or a functional: the integral of what the program returns",
+            )
+        d = self.at_nodes()
+        with deep_recursion():
+            f = self.differentiated
+            assert isinstance(f, Lam), "a map stays one"
+            grids = grids_of(self.program, f)
+        arrays = {name for names in grids.values() for name in names}
+        own = [v.name for v in result_of(d.term).params if v.name not in arrays]
+        # points at which the derivative is a function come last, and are no arguments
+        names = dict(zip([v.name for v in result_of(self.term).params], own, strict=False))
+        by_unknown = [intervals_of(p.kind) for p in self.objective.params]
+        results = by_unknown if self.mode in ("grad", "pullback", "hvp") else [()]
+        run = d._compiled(value, False, distances, checkpoint, *code)
+        return Discrete(run, grids, names, [()] * value + results)
 
     def _limits(
         self, check: Check, pack: str | Sequence[str], memory: int | str | None

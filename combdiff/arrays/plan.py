@@ -167,8 +167,9 @@ class Argument:
     """A parameter of the generated function: an array or a number (with its `step`), or a function of the user.
 
     Of kind `Index(domain)` it is how many values the domain has, asked for where no array shows it. `optional` is where
-    Newton's method starts, `offsets` the domain whose list of offsets the argument is. `made` says how a function comes
-    from another one of the user: ("grad", "f").
+    Newton's method starts, or a function that solves the equation in its place; `offsets` the domain whose list of
+    offsets the argument is. `made` says how a function comes from another one of the user, ("grad", "f"), or what it
+    is the inverse of, ("solution", "x^3 + x").
     """
 
     name: str
@@ -404,7 +405,8 @@ class Plan(Shown):
 class Equation:
     """g(x) = 0: a plan of x and of what g captures, for the residual and the Jacobian matrix (or its two parts).
 
-    Of a matrix that is diagonal there is the diagonal only.
+    Of a matrix that is diagonal there is the diagonal only. An equation h(x) = y, where h is the same for all calls,
+    has the name of an argument for the `inverse` of h.
     """
 
     name: str
@@ -412,11 +414,15 @@ class Equation:
     unknown: str
     start: str
     captured: tuple[str, ...]
+    inverse: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Root(ops.Op):
-    """What Newton's method finds for an equation."""
+    """What Newton's method finds for an equation, of which the operands are what is captured.
+
+    The last operand of an equation with an inverse is what the inverse is taken of.
+    """
 
     name: ClassVar[str] = "root"
     equation: Equation

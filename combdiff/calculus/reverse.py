@@ -399,7 +399,7 @@ def cotangent_type(kind: Type) -> Type:
     if not isinstance(kind, Map):
         return kind
     # a space with fewer properties is not the one of that name
-    space = "" if kind.symmetries or kind.positive or kind.definite else kind.space
+    space = "" if kind.symmetries or kind.positive or kind.definite or kind.increasing else kind.space
     return Map(kind.params, cotangent_type(kind.result), (), space, fixed=kind.fixed)
 
 

@@ -10,10 +10,13 @@ from dataclasses import replace
 from functools import reduce
 from itertools import product
 from math import factorial, prod
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numpy.polynomial import Polynomial
 
+from combdiff.errors import UnsupportedError
 from combdiff.meaning.differences import inner, items_of
 from combdiff.meaning.evaluate import evaluate
 from combdiff.meaning.quadrature import at_values, standard
@@ -34,6 +37,7 @@ from combdiff.terms.types import (
 
 _DEGREE = 4
 _TERMS = 3  # of a function of several numbers
+_ROUNDING = 1e-9  # of a place that is an end
 
 
 def is_on_interval(kind: Type) -> bool:
@@ -49,36 +53,65 @@ def has_functions(kind: Type) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Smooth:
-    """A polynomial, times exp(-x²/2) where it is to vanish far away; so are its derivatives."""
+    """A polynomial, times exp(-x²/2) where it is to vanish far away; so are its derivatives.
+
+    A `strict` one has values on its interval only: a program is to read no others, while code may leave out what it has
+    computed in vain, and forms of a result may be compared at any place.
+    """
 
     polynomial: Polynomial
-    decays: bool
+    interval: Interval
+    strict: bool = False
+
+    @property
+    def decays(self) -> bool:
+        """Whether it vanishes far away."""
+        return not self.interval.bounded
 
     def __call__(self, x: Value) -> Value:
         at = np.asarray(x)
+        if self.strict:
+            self._check_inside(at)
         found = self.polynomial(at) * (np.exp(-(at**2) / 2) if self.decays else 1.0)
         return found if np.ndim(found) else found.item()
+
+    def _check_inside(self, at: npt.NDArray[Any]) -> None:
+        least, most = (
+            far if end is None else float(end) + np.copysign(_ROUNDING, far) * (1 + abs(float(end)))
+            for end, far in ((self.interval.lower, -np.inf), (self.interval.upper, np.inf))
+        )
+        outside = at[(at.real < least) | (at.real > most)]
+        if outside.size:
+            place = float(outside.flat[0].real)
+            raise UnsupportedError(
+                f"a function on {self.interval.name} is read at {place:.6g}, outside of its domain",
+                remedy="give it a larger domain, or read it where the domain lies: where(x <= 1, f(x))",
+            )
+
+    def within(self) -> Smooth:
+        """The function with values on its interval."""
+        return replace(self, strict=True)
 
     def derivative(self) -> Smooth:
         """d/dx of it."""
         slope = self.polynomial.deriv()
-        return Smooth(slope - Polynomial([0, 1]) * self.polynomial if self.decays else slope, self.decays)
+        return replace(self, polynomial=slope - Polynomial([0, 1]) * self.polynomial if self.decays else slope)
 
     def positive(self) -> Smooth:
         """A function above 0, as densities are."""
-        return Smooth(self.polynomial**2 + 0.5, self.decays)
+        return replace(self, polynomial=self.polynomial**2 + 0.5)
 
     def times(self, c: float) -> Smooth:
         """A multiple of it."""
-        return Smooth(c * self.polynomial, self.decays)
+        return replace(self, polynomial=c * self.polynomial)
 
     def conjugate(self) -> Smooth:
         """Its complex conjugate."""
-        return Smooth(Polynomial(self.polynomial.coef.conj()), self.decays)
+        return replace(self, polynomial=Polynomial(self.polynomial.coef.conj()))
 
     def moved(self, direction: Smooth, h: float) -> Smooth:
         """The function and `h` times another one."""
-        return Smooth(self.polynomial + h * direction.polynomial, self.decays)
+        return replace(self, polynomial=self.polynomial + h * direction.polynomial)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +139,14 @@ class Wave:
 
 
 def random_wave(kind: Type, rng: np.random.Generator) -> Wave:
-    """A function in the place of an unknown one of a real number."""
+    """A function in the place of an unknown one of a real number; one that increases is a wave on a steeper line."""
     scales = np.array([1.0, 0.5, 0.1])
     height, coefficients = complex(rng.normal()), rng.normal(size=3) * scales
     if not is_complex(kind):
-        return Wave(height.real, rng.uniform(0.5, 1.5), rng.normal(), Polynomial(coefficients))
+        rate, phase = rng.uniform(0.5, 1.5), rng.normal()
+        if isinstance(kind, Map) and kind.increasing:
+            coefficients = np.array([coefficients[0], 0.5 + 1.5 * abs(height.real * rate)])
+        return Wave(height.real, rate, phase, Polynomial(coefficients))
     turned = coefficients + 1j * rng.normal(size=3) * scales
     return Wave(height + 1j * rng.normal(), rng.uniform(0.5, 1.5), rng.normal(), Polynomial(turned))
 
@@ -120,6 +156,10 @@ class Surface:
     """A function of several numbers: a sum of products of smooth functions, one of each number."""
 
     terms: tuple[tuple[Smooth, ...], ...]
+
+    def within(self) -> Surface:
+        """The function with values on its intervals."""
+        return Surface(tuple(tuple(s.within() for s in term) for term in self.terms))
 
     def __call__(self, *places: Value) -> Value:
         found = sum(prod([np.asarray(s(x)) for s, x in zip(term, places, strict=True)]) for term in self.terms)
@@ -176,7 +216,7 @@ def _random(interval: Interval, over_complex: bool, rng: np.random.Generator) ->
     coefficients = rng.normal(size=_DEGREE + 1) * scale
     if over_complex:
         coefficients = coefficients + 1j * rng.normal(size=_DEGREE + 1) * scale
-    return Smooth(Polynomial(coefficients), not interval.bounded)
+    return Smooth(Polynomial(coefficients), interval)
 
 
 def random_variation(kind: Type, rng: np.random.Generator) -> Smooth | Surface:
@@ -191,8 +231,8 @@ def random_variation(kind: Type, rng: np.random.Generator) -> Smooth | Surface:
             bump = bump * Polynomial([-end, 1.0]) ** times
         bumps.append(bump)
     if isinstance(found, Smooth):
-        return Smooth(found.polynomial * bumps[0], found.decays)
-    kept = [[Smooth(s.polynomial * b, s.decays) for s, b in zip(term, bumps, strict=True)] for term in found.terms]
+        return replace(found, polynomial=found.polynomial * bumps[0])
+    kept = [[replace(s, polynomial=s.polynomial * b) for s, b in zip(term, bumps, strict=True)] for term in found.terms]
     return Surface(tuple(map(tuple, kept)))
 
 

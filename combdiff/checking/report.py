@@ -6,11 +6,15 @@ For random unknowns z, directions dz and cotangents k the pullback must satisfy 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import field
 from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from combdiff.arrays.lower.argument_names import ArgumentNames
 from combdiff.arrays.lower.signature import result_of
@@ -39,7 +43,7 @@ from combdiff.meaning.differences import TOLERANCE, Numbers, difference_quotient
 from combdiff.meaning.evaluate import evaluate
 from combdiff.meaning.linear_maps import LinearMap
 from combdiff.meaning.points import listed
-from combdiff.meaning.quadrature import finer, standard_rule
+from combdiff.meaning.quadrature import finer, standard_rule, to_ends
 from combdiff.meaning.samples import (
     definite,
     distances,
@@ -61,6 +65,7 @@ from combdiff.terms.terms import (
     Tuple,
     Var,
     along,
+    diff,
     holds,
     is_curve,
     is_end,
@@ -162,7 +167,7 @@ def _checked(d: Derivation, rng: np.random.Generator, seed: int) -> Report:
             else:
                 found += filter(None, [compared.at(sizes, rng)])
         if found:
-            return _reported(d, code, found, notes)
+            return _reported(d, code, found, compared.notes(notes))
     raise UnsupportedError(
         "the program has no finite value on random numbers, or rounding decides it: there is nothing to compare",
         remedy="check it with arguments of functions such as log that stay in their range",
@@ -175,7 +180,8 @@ def _reported(
     """The largest differences that were `found`, and notes on what could not be compared."""
     compared_things = dict.fromkeys(what for differences in found for what in differences)
     findings = [Finding(what, max(differences.get(what, 0.0) for differences in found)) for what in compared_things]
-    if _DIFFERENCES not in compared_things and d.mode != "simplified":
+    told = any(note.startswith(_DIFFERENCES) for note in notes)
+    if _DIFFERENCES not in compared_things and d.mode != "simplified" and not told:
         notes = (f"{_DIFFERENCES}: not compared, the program is too steep at random numbers", *notes)
     if code is not None and _CODE not in compared_things:
         notes = (f"{_CODE}: not compared, rounding decides the derivative at random numbers", *notes)
@@ -218,6 +224,17 @@ class _Compared:
     code: Compiled[Any] | None
     printed: Printed
     budget: Budget
+    unintegrated: list[float] = field(default_factory=list)
+    """How far the result was off where integrals depend on the rule, and nothing was compared."""
+
+    def notes(self, others: tuple[str, ...]) -> tuple[str, ...]:
+        """What could not be compared, in words."""
+        if not self.unintegrated:
+            return others
+        return (
+            f"{_DIFFERENCES}: not compared, an integrand is infinite or jumps where no rule sees it",
+            *others,
+        )
 
     def at(self, sizes: Sizes, rng: np.random.Generator) -> dict[str, float]:
         """The relative differences at one set of sizes, by what was compared; none if no value is finite."""
@@ -236,7 +253,8 @@ class _Compared:
             result = evaluated(_innermost(self.d.term, self.d.objective), values, sizes)
             off = _against_differences(self.d, self.body, result, values, sizes, rng)
             if off is not None and off > TOLERANCE and intervals_in(self.d.program):
-                off = min(off, self._off_with_finer_rules(values, sizes, rng))
+                finest = self._off_with_finer_rules(values, sizes, rng)
+                off = None if finest is None else min(off, finest)
             if off == float("inf") and any(entry_range(v.type) is not None for v in values):
                 continue  # an edge drew one node twice, where its length has no slope, or a group nobody
             if off == float("inf") and _overflows(self.body, values, sizes):
@@ -246,19 +264,53 @@ class _Compared:
                 break
         return drawn
 
-    def _off_with_finer_rules(self, values: dict[Term, Value], sizes: Sizes, rng: np.random.Generator) -> float:
-        """How far the result is off the differences where integrals are computed with more nodes."""
+    def _off_with_finer_rules(self, values: dict[Term, Value], sizes: Sizes, rng: np.random.Generator) -> float | None:
+        """How far the result is off the differences where integrals are computed with more nodes, and at ends.
+
+        None where integrals still depend on the rule: what is infinite, or jumps inside of an interval, has no numbers.
+        """
         found = float("inf")
-        for times in _FINER:
+        for rule in (*(finer(times) for times in _FINER), to_ends()):
             if self.budget.over():
                 break
-            with finer(times):
+            with rule:
                 result = evaluated(_innermost(self.d.term, self.d.objective), values, sizes)
                 off = _against_differences(self.d, self.body, result, values, sizes, rng)
             found = min(found, float("inf") if off is None else off)
             if found <= TOLERANCE:
-                break
-        return found
+                return found
+        if found > _UNSURE * self._unintegrated(values, sizes):
+            return found
+        self.unintegrated.append(found)
+        return None
+
+    def _unintegrated(self, values: dict[Term, Value], sizes: Sizes) -> float:
+        """By how much integrals depend on the number of nodes, for the better of two kinds of rules.
+
+        That with nodes close to the ends leaves out what is closer still.
+        """
+        found: list[float] = []
+        for rule, least in ((nullcontext, 0.0), (to_ends, _LEFT_OUT)):
+            numbers: list[npt.NDArray[Any]] = []
+            for times in (1, *_FINER):
+                with rule(), finer(times):
+                    result = evaluated(_innermost(self.d.term, self.d.objective), values, sizes)
+                    both = (*self._paired(result, values, sizes), *self._paired(None, values, sizes))
+                    numbers.append(np.array(both))
+            changes = [np.abs(a - b) / np.maximum(1.0, np.abs(b)) for a, b in pairwise(numbers)]
+            found.append(least + float(np.max(changes, initial=0.0)))
+        return min(found)
+
+    def _paired(self, result: Value | None, values: dict[Term, Value], sizes: Sizes) -> Iterator[float]:
+        """The numbers of a result, or of the objective; a derivative is paired with a direction, always the same."""
+        d, rng = self.d, np.random.default_rng(0)
+        found = evaluated(self.body, values, sizes) if result is None else result
+        if d.mode not in ("grad", "pullback", "hvp") or (result is None and d.mode != "hvp"):
+            yield from (float(x) for each in items_of(found) for part in (each.real, each.imag) for x in np.ravel(part))
+            return
+        for x, g in zip(d.objective.params, _each(found, d.objective), strict=True):
+            kind = placed(x.kind, values)
+            yield paired(kind, g, direction_of(kind, sizes, rng))
 
     def _differences(
         self, values: dict[Term, Value], result: Value, off: float | None, sizes: Sizes
@@ -338,6 +390,8 @@ def _overflows(body: Term, values: dict[Term, Value], sizes: Sizes) -> bool:
 
 
 _FINER = (2, 4)  # times as many nodes, where a rule may not see how an integrand changes
+_UNSURE = 20  # times as much as integrals depend on their rules
+_LEFT_OUT = 1e-4
 _DIFFERENCES = "finite differences"
 _GIVEN = "the program as it was given"
 _CODE = "emitted NumPy code"
@@ -375,7 +429,8 @@ def _sample(
             values = {v: form(v.type, value) for v, value in values.items()}  # type: ignore[misc]
         for t in (d.term, d.objective, body):
             _add_derivatives(values, t, sizes)
-        if all(np.isfinite(x).all() for x in items_of(evaluated(body, values, sizes))):
+        within = {v: value.within() if isinstance(value, Smooth | Surface) else value for v, value in values.items()}
+        if all(np.isfinite(x).all() for x in items_of(evaluated(body, within, sizes))):
             return values
     return None
 
@@ -644,10 +699,26 @@ def _against_code(t: Term, code: Compiled[Any], result: Value, values: dict[Term
     """The emitted function on the same arrays."""
     names = ArgumentNames(t)
     params = result_of(t).params
+    values = _with_slopes_of_equations(code, params, values, sizes)
     given = {v: value for v, value in values.items() if v in params or isinstance(v, Diff)}
     named = {names.of(v): _elementwise(v, value) for v, value in given.items()}
     found = code(**{a.name: _given(a, named, sizes) for a in code.arguments if not a.optional})
     return max((_distance(a, b) for a, b in zip(items_of(found), items_of(result), strict=True)), default=0.0)
+
+
+def _with_slopes_of_equations(
+    code: Compiled[Any], params: Sequence[Var], values: dict[Term, Value], sizes: Sizes
+) -> dict[Term, Value]:
+    """The values, with derivatives that the code solves equations by, and that the result does not hold."""
+    found = dict(values)
+    heads: dict[str, Term] = {v.name: v for v in params}
+    made = [a for a in code.arguments if a.made and a.made[0] in DERIVATIVES]
+    for a in sorted(made, key=lambda a: len(a.name)):
+        kind, of = a.made or ("", "")
+        if of in heads:
+            heads[a.name] = diff(kind, heads[of])
+            _add_derivatives(found, heads[a.name], sizes)
+    return found
 
 
 def _distance(a: Numbers, b: Numbers, floor: float = 1.0) -> float:

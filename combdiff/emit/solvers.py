@@ -11,7 +11,7 @@ from combdiff.emit.backends.spelling import Spelling
 from combdiff.emit.names import words
 from combdiff.emit.texts import Text, Writer
 from combdiff.errors import Mention, UnsupportedError
-from combdiff.language.printing.document import ATOM
+from combdiff.language.printing.document import ATOM, MAP
 from combdiff.terms.nodes import OBLONG
 from combdiff.terms.types import Index
 
@@ -59,6 +59,15 @@ NEWTON_OF_PARTS = '''def newton_of_parts(equation, x, steps=60):
         if np.linalg.norm(step) <= 1e-12 * max(1.0, np.linalg.norm(x)):
             return x
     raise ArithmeticError("Newton's method finds no root from its start")'''
+
+INVERTED = '''def inverted(equation, inverse, y, name):
+    """The x that an inverse gives for y; an error where equation(x), the residual and its slope, does not hold."""
+    x = np.asarray(inverse(y) + 0 * y)
+    residual, slopes = equation(x)
+    wrong = ~(abs(residual) <= np.finfo(x.dtype).eps ** 0.5 * (1 + abs(x)) * abs(slopes))
+    if wrong.any():
+        raise ArithmeticError(f"{name} gives {x[wrong][0]:.6g} for {np.asarray(y)[wrong][0]:.6g}, which is no solution")
+    return x'''
 
 SOLVE_OF_PARTS = '''def solve_of_parts(of_one, of_i, k):
     """The y with H(y) = k, for an H linear over the reals with these values on units and on i times units."""
@@ -570,6 +579,7 @@ ADDED_AT = '''def added_at(shape, places, values):
 _WARNING = WITHOUT_EQUAL[WITHOUT_EQUAL.index("    if wrong.any") : WITHOUT_EQUAL.index("    return np.where(wrong")]
 
 WITHOUT_VALUES = {
+    INVERTED: INVERTED[: INVERTED.index("    if wrong")] + "    return np.where(wrong, np.nan, x)",
     EUCLIDEAN_NORM: _TRACED_NORM,
     POWERS: _JOINED_POWERS,
     CHOLESKY: _TRACED_CHOLESKY,
@@ -584,6 +594,7 @@ SOLVERS = {
     "newton": NEWTON,
     "newton_of_entries": NEWTON_OF_ENTRIES,
     "newton_of_parts": NEWTON_OF_PARTS,
+    "inverted": INVERTED,
     "solve_of_parts": SOLVE_OF_PARTS,
     "lu_factors": LU_FACTORS,
     "lu_solution": LU_SOLUTION,
@@ -640,7 +651,8 @@ def solvers_of(step: Step, spelling: Spelling) -> list[str]:
     )
     called = _CALLED.get(name, ()) if spelling.scipy else _CALLED_WITHOUT_SCIPY.get(name, _CALLED.get(name, ()))
     watching = _watching(spelling) if isinstance(step.op, Scan) else ()
-    return [n for n in ("svd" if own and name != "svd" else "", *called, name, *watching) if n]
+    inverted = "inverted" if isinstance(step.op, Root) and step.op.equation.inverse else ""
+    return [n for n in ("svd" if own and name != "svd" else "", *called, name, inverted, *watching) if n]
 
 
 def _watching(spelling: Spelling) -> tuple[str, ...]:
@@ -837,7 +849,7 @@ def _as_matrix(w: Writer, step: Step) -> Text:
 def root(w: Writer, step: Step, op: Root) -> Text:
     _refuse_equations(w)
     solved = op.equation
-    captured = dict(zip(solved.captured, (w.refer(o).code for o in step.operands), strict=True))
+    captured = dict(zip(solved.captured, (w.refer(o).code for o in step.operands), strict=False))
     others = [a for a in solved.plan.arguments if a.name != solved.unknown and not a.optional]
     given = [_given(w, a, captured) for a in others]
     equation = w.called.above[solved]
@@ -848,7 +860,13 @@ def root(w: Writer, step: Step, op: Root) -> Text:
     number = w.spelling.number_complex.format("0j") if step.complex else w.spelling.number.format("0.0")
     zero = zeros.format(w.shape(step.domains)) if step.rank else number
     start = w.called.arguments[solved.start]
-    return Text(f"{solver_of(step, w.spelling)}(lambda {x}: {call}, {zero} if {start} is None else {start})", ATOM)
+    found = f"{solver_of(step, w.spelling)}(lambda {x}: {call}, {zero} if {start} is None else {start})"
+    if not solved.inverse:
+        return Text(found, ATOM)
+    inverse, y = w.called.arguments[solved.inverse], w.refer(step.operands[-1]).code
+    undone = f'inverted(lambda {x}: {call}, {inverse}, {y}, "{inverse}")'
+    lines = (found, f"if {inverse} is None", f"else {undone}")
+    return Text(" ".join(lines), MAP, lines)
 
 
 def _unused(names: Sequence[str], mentioned: Collection[str]) -> str:

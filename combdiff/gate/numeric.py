@@ -58,9 +58,12 @@ from combdiff.terms.terms import (
     conj,
     delta,
     domains_compared,
+    ends_of,
     fresh,
     indicator,
     mul,
+    neg,
+    number,
     substitute,
     subterms,
     total,
@@ -570,21 +573,31 @@ def _with_inner_fixed(t: Term) -> Term:
     return Traverser(visit)(t)
 
 
+_NODES = 3
+"""Of a random rule."""
+
+
 def _by_rule(v: Var, interval: Interval, others: Sequence[Var], body: Term) -> Term:
     """An integral as the sum of a random rule: what is true of all rules is true of the integral."""
     given = _random_rule(interval)
     assert isinstance(given.kind, Map), "a rule is an array"
     k = fresh(v.name, given.kind.params[1])
-    at, weight = App(given, (ZERO, k)), App(given, (ONE, k))
+    at = App(given, (ZERO, k))
+    weight: Term = App(given, (ONE, k))
+    lower, upper = ends_of(v.kind)
+    if lower is not None and upper is not None:
+        # all weights together are the length: the last one is what is missing
+        weights = total([n := fresh("n", k.kind)], App(given, (ONE, n)))
+        weight = add(weight, delta(k, number(_NODES - 1), add(upper, neg(lower), neg(weights))))
     return total([k, *others], mul(weight, substitute(body, {v: at})))
 
 
 @lru_cache(maxsize=256)
 def _random_rule(interval: Interval) -> Var:
-    """A parameter for the nodes and the weights of a rule with three nodes; a sample draws them."""
+    """A parameter for the nodes and the weights of a rule; a sample draws them."""
     rows, nodes = (
         Index(Domain(f"{what} of {interval.name}", declared=True, lower=0, upper=last))
-        for what, last in (("rows", 1), ("nodes", 2))
+        for what, last in (("rows", 1), ("nodes", _NODES - 1))
     )
     return fresh(interval.name, Map((rows, nodes), REAL))
 

@@ -580,5 +580,14 @@ def _peak_that_bends(dense: Sequence[Var], body: Term) -> Delta | None:
     peak = next(iter(peaks), None)
     if len(peaks) != 1 or peak is None or not isinstance(peak.left.type, Number):
         return None
-    bends = any(dense[0] in u.free and isinstance(u, Pow | Call) for e in (peak.left, peak.right) for u in subterms(e))
-    return peak if bends else None
+    sides = (u for e in (peak.left, peak.right) for u in subterms(e) if dense[0] in u.free)
+    return peak if any(map(_bends, sides)) else None
+
+
+def _bends(t: Term) -> bool:
+    """Whether it is a power or a function, which is taken to have one root; an unknown one must be declared so."""
+    match t:
+        case App(function=Var(kind=Map(increasing=increasing))):
+            return increasing
+        case _:
+            return isinstance(t, Pow | Call)

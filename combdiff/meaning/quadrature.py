@@ -296,7 +296,27 @@ def standard_rule(interval: Interval) -> Rule:
     'tanh_sinh'
     """
     fine = _FINE.get()
-    return gauss(int(24 * fine)) if interval.bounded else tanh_sinh(int(120 * fine) + 1)
+    if interval.bounded and not _TO_ENDS.get():
+        return gauss(int(24 * fine))
+    return tanh_sinh(int(120 * fine) + 1)
+
+
+_TO_ENDS: ContextVar[bool] = ContextVar("whether integrands may be infinite at ends", default=False)
+
+
+@contextmanager
+def to_ends() -> Iterator[None]:
+    """Checks within take rules for integrands that are infinite, or have no slope, at an end of their interval.
+
+    >>> with to_ends():
+    ...     standard_rule(Interval("Line", 0, 1)).name
+    'tanh_sinh'
+    """
+    before = _TO_ENDS.set(True)
+    try:
+        yield
+    finally:
+        _TO_ENDS.reset(before)
 
 
 _FINE: ContextVar[Fraction] = ContextVar("how many times as many nodes a check takes", default=Fraction(1))

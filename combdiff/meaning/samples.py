@@ -234,14 +234,15 @@ def _check_order(broken: bool) -> None:
 
 
 def _random_function(kind: Map, rng: np.random.Generator) -> Callable[..., Value]:
-    """A smooth function of numbers: c · sin(Σ wₙ xₙ + b)."""
+    """A smooth function of numbers: c · sin(Σ wₙ xₙ + b), and so steep a line that it increases if it is to."""
     weights = [_normal((), is_complex(p) and is_complex(kind.result), rng).item() for p in kind.params]
     scale, shift = (_normal((), is_complex(kind.result), rng).item() for _ in range(2))
+    rise = 0.5 + 1.5 * abs(scale * weights[0]) if kind.increasing else 0.0
 
     def function(*args: complex) -> Value:
         inner = sum(w * (x if is_complex(kind.result) else x.real) for w, x in zip(weights, args, strict=True))
         result: complex = (scale * np.sin(inner + shift)).item()
-        return result
+        return result + rise * args[0] if rise else result
 
     return function
 

@@ -107,6 +107,10 @@ def _in_step(problem: BaseException) -> str:
     return ""
 
 
+_OF_ROOTS = "give a starting point near a root by the arguments start_…"
+_OF_INVERSES = "correct the inverse, or leave it out: Newton's method then solves the equation"
+
+
 def solved(
     function: Callable[..., object], fitted: list[object], algebra: Algebra, library: Library | None = None
 ) -> object:
@@ -137,4 +141,5 @@ def solved(
     except (ZeroDivisionError, OverflowError, FloatingPointError):
         raise
     except ArithmeticError as problem:
-        raise ArrayError(str(problem), remedy="give a starting point near a root by the arguments start_…") from problem
+        remedy = _OF_INVERSES if str(problem).endswith("no solution") else _OF_ROOTS
+        raise ArrayError(str(problem), remedy=remedy) from problem

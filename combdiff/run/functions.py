@@ -35,7 +35,7 @@ def with_derivatives(named: Mapping[str, object], needed: Collection[str]) -> di
     found = dict(named)
     for name, value in named.items():
         wanted = _orders(name, needed)
-        if not wanted or not (callable(getattr(value, "deriv", None)) or _is_of_functions(value)):
+        if not wanted or not (callable(getattr(value, "deriv", None)) or is_of_functions(value)):
             continue
         for order, own in wanted.items():
             if own not in named or own == name:
@@ -51,7 +51,8 @@ def _orders(name: str, needed: Collection[str]) -> dict[int, str]:
     return {len(front) // len(_PREFIX): own for front, own in names if front == _PREFIX * (len(front) // len(_PREFIX))}
 
 
-def _is_of_functions(value: object) -> bool:
+def is_of_functions(value: object) -> bool:
+    """Whether a function is given with its derivatives, y, y′, …, as a tuple."""
     return isinstance(value, tuple) and bool(value) and all(map(callable, value))
 
 

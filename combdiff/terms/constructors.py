@@ -151,8 +151,8 @@ def total(indices: Sequence[Var], body: Term) -> Term:
     c, rest = split_coefficient(body)
     if c != ONE and rest != ONE:
         return mul(c, total(indices, rest))
-    if body == ONE and len(indices) == 1 and (known := _measure(indices[0])) is not None:
-        return known
+    if rest == ONE and len(indices) == 1 and (known := _measure(indices[0])) is not None:
+        return mul(c, known)
     if body == ONE and len(indices) == 1 and isinstance(indices[0].kind, Index) and indices[0].kind.domain is not None:
         return size(indices[0].kind.domain)
     if isinstance(body, Sum):

@@ -353,8 +353,8 @@ class Map:
     Types that differ in that name alone are equal. A `linear` map is declared to be so: its pullback is its adjoint.
     The entries of a `positive` tensor are declared to be above 0, the eigenvalues of a matrix that is `definite`; these
     are of the type of any other. Of a function on an interval `fixed` says which of its derivatives are given at the
-    ends, 0 being its values, and do not vary there. The `adjoint` of a linear map is declared to be "self", the map, or
-    "neg", its negative.
+    ends, 0 being its values, and do not vary there. An `increasing` function of a real number is strictly so, and takes
+    all values. The `adjoint` of a linear map is declared to be "self", the map, or "neg", its negative.
     """
 
     params: tuple[Type, ...]
@@ -366,6 +366,7 @@ class Map:
     definite: bool = field(default=False, compare=False, repr=False)
     fixed: tuple[int, ...] = field(default=(), compare=False, repr=False)
     adjoint: str = ""
+    increasing: bool = field(default=False, compare=False, repr=False)
 
     @property
     def is_tensor(self) -> bool:

@@ -129,6 +129,60 @@ def test_a_wrong_derivative_by_a_function_is_noticed() -> None:
     assert not dataclasses.replace(d, term=Traverser(without_the_place)(d.term)).check()
 
 
+ENDS = "@domain To begin base = R; lower = 0; upper = b end\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "program",
+    [
+        "(f::RF) -> (b::R) -> sum(x::To, f(x) / sqrt(x))",
+        "(f::RF) -> (b::R) -> sum(x::To, f(x) * sqrt(b - x))",
+        "(f::RF) -> (b::R) -> sum(x::To, f(x) * log(x))",
+        "(b::R, f::RF) -> (a::R) -> sum(x::To, f(a * x) / sqrt(b - x))",
+    ],
+)
+def test_what_is_infinite_at_an_end_is_integrated(program: str) -> None:
+    report = cd.grad(ENDS + program).check()
+    assert report and "finite differences" in {f.what for f in report.findings}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "program",
+    [
+        ENDS + "(f::RF) -> (b::R) -> sum(x::To, f(x) * (b - x)^(1/3))",
+        SPACES + "@domain Wide begin base = R; lower = 0; upper = 3 end\n"
+        "(h::RF) -> (f::(Wide) -> R) -> sum(x::Line, h(x) * f(2 * x)^2)",
+    ],
+)
+def test_what_no_rule_integrates_is_told_in_words(program: str) -> None:
+    """A derivative that is too steep at an end, and one that jumps inside."""
+    report = cd.grad(program).check()
+    assert report and "finite differences" not in {f.what for f in report.findings}
+    assert "an integrand is infinite or jumps where no rule sees it" in report.notes[0]
+
+
+@pytest.mark.slow
+def test_a_wrong_derivative_is_noticed_where_integrands_are_infinite() -> None:
+    d = cd.grad(ENDS + "(f::RF) -> (b::R) -> sum(x::To, f(x) / sqrt(x))")
+    assert isinstance(d.term, Lam) and isinstance(d.term.body, Lam)
+    inner = d.term.body
+    assert not dataclasses.replace(d, term=Lam(d.term.params, Lam(inner.params, mul(number(2), inner.body)))).check()
+
+
+def test_a_function_that_is_read_outside_of_its_domain_is_refused() -> None:
+    program = "(h::RF) -> (f::F) -> sum(x::Line, h(x) * f(2 * x)^2)"
+    with pytest.raises(cd.UnsupportedError, match=r"a function on Line is read at .* outside of its domain"):
+        cd.grad(SPACES + program).check()
+
+
+@pytest.mark.slow
+def test_code_may_compute_in_vain_outside_of_a_domain() -> None:
+    program = "(g::(Far) -> R, s::RV) -> (c::RV) -> sum(i, where(2 <= s(i) and s(i) <= 3, g(s(i)) * c(i)^2, c(i)))"
+    assert cd.grad("@domain Far begin base = R; lower = 2; upper = 3 end\n" + program).check()
+
+
 def test_functions_of_the_real_line_are_refused_in_words() -> None:
     with pytest.raises(cd.UnsupportedError, match="functions on intervals"):
         cd.grad("(f::RF) -> sum(x::R, f(x)^2)").check()

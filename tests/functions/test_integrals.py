@@ -12,7 +12,9 @@ from scipy.integrate import quad
 from scipy.optimize import minimize
 
 import combdiff as cd
-from combdiff.terms.types import Interval
+from combdiff.gate.gate import Gate
+from combdiff.terms.terms import ONE, Sum, fresh, number, power, total
+from combdiff.terms.types import Interval, Number
 from tests.emit.array_libraries import Numbers, library
 from tests.promises import assert_libraries_agree
 
@@ -310,3 +312,21 @@ def test_gradients_of_kinks_are_those_of_the_sum_over_nodes() -> None:
     rule = cd.quadrature.trapezoid(2001)
     value, slope = f(a=0.3, Line=rule)
     assert value == pytest.approx(0.29, abs=1e-6) and slope == pytest.approx(-0.4, abs=1e-3)
+
+
+@pytest.mark.parametrize("ends", ["lower = 0; upper = 2", "lower = a; upper = b"])
+@pytest.mark.parametrize("integral", ["sum(t::T, 10)", "sum((t::T, s::T), 3)", "sum(t::T, sum(s::T, 2) * t^0)"])
+def test_the_integral_of_a_number_is_one_times_the_length_in_every_stage(ends: str, integral: str) -> None:
+    """Stages are compared by random rules, whose weights add up to the length."""
+    line = f"@domain T begin base = R; {ends} end\n"
+    for z, value in (("z::R", "z"), ("z::(T) -> R", "sum(t::T, z(t))")):
+        d = cd.grad(line + f"(a::R, b::R, g::RF) -> ({z}) -> 1 / (1 + ({integral} - g({value}))^2)")
+        assert "T, 10" not in str(d)
+
+
+def test_a_random_rule_tells_a_length_from_another_number() -> None:
+    x = fresh("x", Number(False, Interval("T", Fraction(0), Fraction(2))))
+    assert Gate().agree(Sum((x,), ONE), number(2))
+    assert not Gate().agree(Sum((x,), ONE), number(3))
+    assert Gate().agree(total([x], power(x, number(3))), Sum((x,), power(x, number(3))))
+    assert not Gate().agree(total([x], x), number(2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import pytest
 from numpy.polynomial import Polynomial
 
 import combdiff as cd
+from combdiff.terms.terms import subterms
+from tests.functions.test_compositions import of_functions, of_numbers
 
 LINE = "@domain Line begin base = R; lower = 0; upper = 1 end\n"
 CLAMPED = "@space V begin type = (Line) -> R; fixed = true end\n"
@@ -119,6 +122,25 @@ def test_appendix_d_compositions_are_as_long_as_they_are_deep(depth: int) -> Non
         expected, at = expected * np.cos(at), np.sin(at)
     assert d.compile()(0.7) == pytest.approx(expected, rel=1e-12)
     assert len(str(d)) <= 100 + 60 * depth
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", [of_numbers, of_functions])
+@pytest.mark.parametrize("mode", ["grad", "jvp"])
+def test_appendix_d_terms_and_code_are_linear_to_depth_30(program: Callable[[int], str], mode: str) -> None:
+    """exp(−h) + tanh(h) of the link before, which occurs twice in it: written out there would be 2³⁰ terms."""
+    terms, characters, calls = [], [], []
+    for depth in (10, 20, 30):
+        d = getattr(cd, mode)(program(depth))
+        code = d.source().split('"""')[-1]
+        terms.append(len({*subterms(d.term)}))
+        characters.append(len(code))
+        calls.append(code.count("tanh("))
+    for found in (terms, characters):
+        first, second = np.diff(found)
+        assert 0 < second <= 1.15 * first, found
+    assert terms[-1] < 17 * 30 and characters[-1] < 150 * 30
+    assert calls == [10, 20, 30], calls
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

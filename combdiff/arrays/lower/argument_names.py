@@ -1,8 +1,9 @@
 """What the arguments of generated code are called: parameters as in the program, all else after what it belongs to.
 
 `grad_f`, `pullback_f`, `adjoint_D`, … are of the functions of the user, a list of offsets is called what its domain is,
-`start_x` is where Newton's method starts for x, and `n_K` how many values the domain K has. Where the program has a
-name already, what is not of the program gets a number: the derivative of f next to a parameter `grad_f` is `grad_f2`.
+`start_x` is where Newton's method starts for x, `inverse_x` solves its equation, `inverse_g` if it is g(x) = y, and
+`n_K` is how many values the domain K has. Where the program has a name already, what is not of the program gets a
+number: the derivative of f next to a parameter `grad_f` is `grad_f2`.
 """
 
 from __future__ import annotations
@@ -54,6 +55,10 @@ class ArgumentNames:
     def start(self, unknown: str) -> str:
         """The name of where Newton's method starts for an unknown."""
         return self._named(("start", unknown), f"start_{unknown}")
+
+    def inverse(self, solved: str) -> str:
+        """The name of a function that solves the equation of an unknown, or that undoes a function."""
+        return self._named(("solution", solved), f"inverse_{solved}")
 
     def size(self, domain: Domain) -> str:
         """The name of how many values a domain has: `m` of `J::(N) -> N{m}`, else one made of the domain's."""

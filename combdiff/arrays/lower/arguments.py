@@ -129,6 +129,8 @@ def called(name: str, argument: Argument, names: Mapping[str, str]) -> str:
     if made == "adjoint":
         return f"{name}(k), with Re⟨{name}(k), x⟩ = Re⟨k, {of}(x)⟩"
     on_numbers = not any(isinstance(p, Map) for p in kind.params)
+    if made == "solution":
+        return f"{name}(y), the solution of {of} = y; by Newton's method if not given"
     what = f", the {_MADE[made]} of {of}" if made and name != f"{made}_{of}" else ""
     return f"{name}({', '.join(_letters(argument))}){what}" + (", on whole arrays of numbers" if on_numbers else "")
 

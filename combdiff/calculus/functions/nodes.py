@@ -31,7 +31,7 @@ from combdiff.terms.terms import (
     substitute,
     total,
 )
-from combdiff.terms.types import REAL, Domain, Index, Map, Type, interval_of
+from combdiff.terms.types import REAL, Domain, Index, Interval, Map, Type, interval_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,24 @@ def at_nodes(program: Term, f: Lam) -> Term:
     Raises:
         UnsupportedError: a function is read at another place than a variable of an integral, or is on the whole line.
     """
+    jets, found = _read(program, f)
+    defined = [] if jets is None else list(found.derivatives(jets))
+    own = [jet[0] for jet in jets.jets] if jets is not None else list(f.params)
+    discrete = Lam(tuple(found.given(p) for p in own), let(defined, found(found.points.map.body)))
+    grids = tuple(v for g in found.grids.values() for v in (g.nodes, g.weights, g.matrix))
+    free = discrete.free
+    return Lam(tuple(v for v in grids if v in free), _with(program, f, discrete, found))
+
+
+def grids_of(program: Term, f: Lam) -> dict[Interval, tuple[str, str, str]]:
+    """What `at_nodes` calls the nodes, the weights and the matrix of each interval, whether it needs them or not."""
+    _, found = _read(program, f)
+    kinds = {interval_of(kind): found.grids[domain] for domain, kind in found.points.kinds.items()}
+    return {i: (g.nodes.name, g.weights.name, g.matrix.name) for i, g in kinds.items() if i is not None}
+
+
+def _read(program: Term, f: Lam) -> tuple[Parts | None, _Discrete]:
+    """The functions under d/dx, and the points of integrals as indices of nodes."""
     jets = Parts.of(f)
     points = Points.of(f if jets is None else jets.objective)
     if points is None:
@@ -59,13 +77,7 @@ def at_nodes(program: Term, f: Lam) -> Term:
             "functions are read at other places than the variables of integrals, or something jumps there",
             remedy="write functions at variables of integrals, y(x) under sum(x::Line, …), and nothing that jumps",
         )
-    found = _Discrete(points, names_in(program))
-    defined = [] if jets is None else list(found.derivatives(jets))
-    own = [jet[0] for jet in jets.jets] if jets is not None else list(f.params)
-    discrete = Lam(tuple(found.given(p) for p in own), let(defined, found(points.map.body)))
-    grids = tuple(v for g in found.grids.values() for v in (g.nodes, g.weights, g.matrix))
-    free = discrete.free
-    return Lam(tuple(v for v in grids if v in free), _with(program, f, discrete, found))
+    return jets, _Discrete(points, names_in(program))
 
 
 def _with(program: Term, f: Lam, discrete: Lam, found: _Discrete) -> Term:

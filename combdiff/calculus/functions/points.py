@@ -18,6 +18,7 @@ from combdiff.records import dataclass
 from combdiff.terms.terms import (
     App,
     Call,
+    Diff,
     Lam,
     Let,
     Loop,
@@ -110,6 +111,9 @@ class _Discrete:
     def _elsewhere(self, t: Term) -> Iterator[Var]:
         """The functions that a term holds in another way than at different points of their own domains."""
         below = children(t)
+        if isinstance(t, Diff):
+            # the unknown of an equation is no point of an integral
+            yield from (v for v in t.of.free if _is_of_points(v.kind))
         if isinstance(t, App) and isinstance(t.function.type, Map):
             at_points = all(isinstance(a, Var) and a in self.own for a in t.args) and len({*t.args}) == len(t.args)
             below = below[1:] if at_points and [a.type for a in t.args] == [*t.function.type.params] else below

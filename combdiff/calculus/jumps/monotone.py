@@ -3,7 +3,8 @@
     ∫ δ(x³ + x, y, f(x)) dx   is   f(r) / (3 r² + 1),   r the root of x ↦ x³ + x − y
 
 A function counts as increasing if that can be read off: sums of odd powers, exp, sinh, tanh … with positive numbers in
-front. It has a root for all y if one of the terms is unbounded in both directions.
+front, and functions that are declared to be `increasing`. It has a root for all y if one of the terms is unbounded in
+both directions.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from combdiff.terms.terms import (
     ONE,
     ZERO,
     Add,
+    App,
     Call,
     Const,
     Lam,
@@ -35,7 +37,7 @@ from combdiff.terms.terms import (
     terms_of,
     times,
 )
-from combdiff.terms.types import REAL
+from combdiff.terms.types import REAL, Map
 
 _UNBOUNDED = frozenset(("sinh", "asinh"))
 _INCREASING = _UNBOUNDED | {"exp", "tanh", "atan", "erf", "sigmoid", "softplus"}
@@ -101,6 +103,8 @@ def _term(t: Term, v: Var) -> _Rising | None:
             inner = _sum(base, v)
             slope = ZERO if inner is None else mul(n, power(base, number(int(n.real) - 1)), inner.slope)
             return None if inner is None else _Rising(slope, inner.onto)
+        case App(Var(kind=Map(increasing=True)) as g, (u,)) if (inner := _sum(u, v)) is not None:
+            return _Rising(mul(App(diff("grad", g), (u,)), inner.slope), inner.onto)
         case Call(name, (u,)) if name in _INCREASING and (inner := _sum(u, v)) is not None:
             derivative = SCALAR_FUNCTIONS[name].derivative
             rate = None if derivative is None else derivative(u)

@@ -220,7 +220,7 @@ class Kinds:
         symmetries = self.symmetries[space.name]
         for symmetry, clause in zip(symmetries, space.symmetries, strict=True):
             join(symmetry, plain, self.ranges, owner.span if clause.span == _NOWHERE else clause.span)
-        declared = space.linear, space.positive, space.definite, space.fixed, space.adjoint
+        declared = space.linear, space.positive, space.definite, space.fixed, space.adjoint, space.increasing
         if space.adjoint:
             self._join_sides(plain.params[0], plain.result, owner.span)
         return Map(plain.params, plain.result, symmetries, space.name, *declared)

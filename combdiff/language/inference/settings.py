@@ -24,7 +24,7 @@ BUILTIN_TYPES = frozenset(("N", "I", "R", "C", "RV", "CV", "RM", "CM", "Sym", "H
 ACTIONS = ("id", "conj", "neg", "ineg", "inegc")
 _LATER = frozenset(("sizes",))
 _DOMAIN = ("base", "lower", "upper", "periodic", "symmetric", "list", "contractable")
-_SWITCHES = ("periodic", "symmetric", "list", "contractable", "linear", "positive", "definite")
+_SWITCHES = ("periodic", "symmetric", "list", "contractable", "linear", "positive", "definite", "increasing")
 _DIRECTIONS = 8
 MOST_DERIVATIVES = 10
 """Derivatives of a function that `fixed = true` speaks of."""
@@ -86,7 +86,7 @@ def space(name: str, settings: Sequence[Setting], span: Span) -> Space:
     >>> space("V", [Setting("type", Arrow((N,), C, Span(1, 7)), Span(1, 1))], Span(1, 1)).kind.result.text
     'C'
     """
-    known = ("type", "symmetries", "linear", "positive", "definite", "fixed", "adjoint")
+    known = ("type", "symmetries", "linear", "positive", "definite", "fixed", "adjoint", "increasing")
     given = _by_name(settings, known, f"the space {name}")
     kind = to_type(given["type"].value) if "type" in given else None
     if not isinstance(kind, MapType):
@@ -113,7 +113,20 @@ def space(name: str, settings: Sequence[Setting], span: Span) -> Space:
     fixed = _fixed(given["fixed"], name, kind) if "fixed" in given else ()
     definite = "definite" in given and _word(given["definite"]) == "true"
     adjoint = _adjoint(given["adjoint"], name, linear) if "adjoint" in given else ""
-    return Space(name, kind, clauses, span, linear, positive, definite, fixed, adjoint)
+    increasing = _increasing(given["increasing"], name, kind) if "increasing" in given else False
+    return Space(name, kind, clauses, span, linear, positive, definite, fixed, adjoint, increasing)
+
+
+def _increasing(setting: Setting, name: str, kind: MapType) -> bool:
+    """Whether a function is strictly increasing, from the real numbers onto them."""
+    kinds = [p.text if isinstance(p, TypeName) else "" for p in (*kind.params, kind.result)]
+    if kinds != ["R", "R"]:
+        raise LanguageError(
+            f"the space {name} is increasing, and is not of functions from R to R",
+            span=setting.span,
+            remedy="only a function of one real number increases: type = (R) -> R",
+        )
+    return _word(setting) == "true"
 
 
 def _adjoint(setting: Setting, name: str, linear: bool) -> str:

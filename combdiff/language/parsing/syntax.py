@@ -260,8 +260,8 @@ class Space:
     """`@space T begin type = …; symmetries = … end`, with `linear = true` for a map.
 
     A tensor may have `positive = true`, and a matrix `definite = true`. `fixed` are the derivatives of a function that
-    are given at the ends of its interval, its values being the 0th. The `adjoint` of a linear map may be the map
-    itself, "self", or its negative, "neg".
+    are given at the ends of its interval, its values being the 0th. A function from R onto R may have
+    `increasing = true`. The `adjoint` of a linear map may be the map itself, "self", or its negative, "neg".
     """
 
     name: str
@@ -273,6 +273,7 @@ class Space:
     definite: bool = False
     fixed: tuple[int, ...] = ()
     adjoint: str = ""
+    increasing: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,7 @@ class Spelling:
                     kind.definite,
                     kind.fixed,
                     kind.adjoint,
+                    kind.increasing,
                 )
                 return *told, *map(self._signature, (*params, result))
             case Product(items):
@@ -140,7 +141,7 @@ class Spelling:
                 return name or self._alias(kind) or self._inline(kind)
 
     def _alias(self, kind: Map) -> str:
-        if not _is_flat(kind) or kind.linear or kind.positive or kind.fixed:
+        if not _is_flat(kind) or kind.linear or kind.positive or kind.fixed or kind.increasing:
             return ""
         sizes = [self.size(param) for param in kind.params]
         params = ["N" if size else self.kind(p) for p, size in zip(kind.params, sizes, strict=True)]
@@ -164,6 +165,7 @@ class Spelling:
             lines = [f"@space {name} begin", f"  type = {self._inline(kind)}", *["  linear = true"] * kind.linear]
             lines += ["  positive = true"] * kind.positive + ["  definite = true"] * kind.definite
             lines += [f"  fixed = {_fixed(kind)}"] if kind.fixed else []
+            lines += ["  increasing = true"] * kind.increasing
             lines += [f"  adjoint = :{kind.adjoint}"] if kind.adjoint else []
             if kind.symmetries:
                 clauses = ", ".join(map(str, kind.symmetries))
@@ -235,7 +237,7 @@ def _intervals(kind: Type) -> Iterator[Interval]:
 
 def _is_declared(kind: Map) -> bool:
     """Whether a space says more of it than its slots and symmetries."""
-    return kind.linear or kind.positive or kind.definite or bool(kind.fixed)
+    return kind.linear or kind.positive or kind.definite or kind.increasing or bool(kind.fixed)
 
 
 def _is_flat(kind: Map) -> bool:

@@ -21,10 +21,12 @@ from combdiff.arrays.lower.signature import Result, slots
 from combdiff.arrays.numbers import is_plain
 from combdiff.arrays.plan import Argument, Equation, Plan, Root, Step, ordered, plans_within
 from combdiff.calculus.floating import unfold
+from combdiff.calculus.functions.inverses import of_inverse
 from combdiff.calculus.naming import name_equations
 from combdiff.calculus.reverse import pullback_of
 from combdiff.canon.canonical import normal_form
 from combdiff.errors import Mention, UnsupportedError
+from combdiff.language.printing.printer import expression_text
 from combdiff.simplify.contraction.contract import contract
 from combdiff.simplify.linear import written_out
 from combdiff.terms.terms import (
@@ -51,7 +53,7 @@ from combdiff.terms.terms import (
     substitute,
     subterms,
 )
-from combdiff.terms.types import Index, Map, Type, is_complex
+from combdiff.terms.types import REAL, Index, Map, Type, is_complex
 
 Lower = Callable[[Lam, set[str]], Plan]
 
@@ -136,9 +138,23 @@ class Solving(ABC):
         plan = replace(plan, outputs=tuple(map(self._as_array, plan.outputs)))
         start = self.argument_names.start(name)
         self.starts.append(Argument(start, kind, optional=True))
-        op = Root(Equation(f"equation_{name}", plan, x.name, start, tuple(v.name for v in values)))
-        operands = tuple(self.known[v] for v in captured)
+        inverse, value = self._inverse(g, name, len(slopes) == 1 and plan.outputs[1].domains == slots(kind))
+        op = Root(Equation(f"equation_{name}", plan, x.name, start, tuple(v.name for v in values), inverse))
+        operands = (*(self.known[v] for v in captured), *value)
         return self.arrays.builder.step(op, operands, slots(kind), is_complex(kind))
+
+    def _inverse(self, g: Lam, name: str, of_entries: bool) -> tuple[str, Sequence[Step]]:
+        """The argument that solves an equation h(x) = y, and y; none where h is not the same for all calls."""
+        unknown = {v for v in g.free if isinstance(v.kind, Map) and not v.kind.is_array}
+        found = of_inverse(g, unknown) if of_entries else None
+        if found is None:
+            return "", ()
+        inverse = self.argument_names.inverse(found.function or name)
+        left = expression_text(substitute(found.left, {found.unknown: fresh(name, REAL)}))
+        kind, made = Map((REAL,), REAL), ("solution", left)
+        if inverse not in {a.name for a in self.starts}:
+            self.starts.append(Argument(inverse, kind, callable=True, optional=True, made=made))
+        return inverse, (self.array(found.right),)
 
     def _as_array(self, step: Step) -> Step:
         """A result that solvers take: of a number, which a slope may be, an array of the library."""
