@@ -264,6 +264,19 @@ def scatter_values(w: Writer, step: Step, op: ops.Scatter) -> Text:
     return w.as_array(step.operands[0], w.aligned(step.operands[0], op.at, whole))
 
 
+def sparse_product(w: Writer, step: Step, op: ops.Sparse) -> Text:
+    """A matrix of an entry for each row that is added, times the rows; further axes are joined before."""
+    rows, to, *rest = step.operands
+    values = w.refer(rest[-1]).code if op.weighted else w.spelling.ones.format(w.alone(to.domains[0]))
+    places = w.refer(rest[0]).code if op.from_places else w.spelling.arange.format(w.alone(to.domains[0]))
+    shape = f"{w.extent(step.domains[0])}, {w.extent(rows.domains[0])}"
+    matrix = w.spelling.sparse.format(values, w.refer(to).code, places, shape)
+    if step.rank == 2:
+        return Text(f"{matrix} @ {w.atom(rows)}", PRODUCT)
+    joined = f"{w.atom(rows)}.reshape({w.extent(rows.domains[0])}, -1)"
+    return Text(f"({matrix} @ {joined}).reshape({w.shape(step.domains)})", ATOM)
+
+
 def zeros(w: Writer, step: Step) -> str:
     template = w.spelling.zeros_complex if step.complex else w.spelling.zeros
     return template.format(w.shape(step.domains) if step.rank > 1 else w.alone(step.domains[0]))

@@ -93,6 +93,11 @@ class Spelling:
     decrease: str = "{0}[{3}] -= {2}"
     add_at: str
     add_flat: str = ""  # the same of all entries in a row, where that is quicker: array, one index array, values
+    # a sparse matrix of values at rows and columns, of a shape, where that is quicker for rows that are added; `ones`
+    # of a size, and the import of what it is written with
+    sparse: str = ""
+    ones: str = ""
+    sparse_import: str = ""
     added_at: str = ""  # the function among the solvers that adds, where arrays are not written to
     # for integers that the caller gives: entries that are nan beyond an axis, and what makes a scatter nan if its
     # places, the second, are not below the third; both empty where an error is raised
