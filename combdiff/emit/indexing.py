@@ -188,11 +188,10 @@ def scattered(w: Writer, step: Step, op: ops.Scatter, values: Text, name: str) -
     written = w.spelling.add_at if op.adds else w.spelling.put
     if not written:
         return _added(w, step, op, name) if op.adds and w.spelling.added_at else _masked(w, step, op, name)
-    if op.adds and w.spelling.add_flat and step.rank > 1:
-        return [
-            f"{name} = {zeros(w, step)}",
-            w.spelling.add_flat.format(name, _flat_places(w, step, op), values.at(ATOM)),
-        ]
+    if op.adds and w.spelling.add_flat and max(step.rank, op.rank) > 1:
+        flat = name if step.rank == 1 else f"{name}.reshape(-1)"
+        places = _flat_places(w, step, op).at(ATOM)
+        return [f"{name} = {zeros(w, step)}", w.spelling.add_flat.format(flat, places, values.at(ATOM))]
     alone = w.spelling.place if op.adds else "{0}"
     index = ", ".join(
         w.aligned(o, p, op.rank).code if o.rank else alone.format(w.refer(o).code)
@@ -218,7 +217,7 @@ def _added(w: Writer, step: Step, op: ops.Scatter, name: str) -> list[str]:
     return [f"{name} = {w.spelling.added_at}({w.shape(step.domains)}, ({places},), {values})"]
 
 
-def _flat_places(w: Writer, step: Step, op: ops.Scatter) -> str:
+def _flat_places(w: Writer, step: Step, op: ops.Scatter) -> Text:
     """Where values are added, as places in the row of all entries."""
     whole = op.rank + step.rank - len(op.places)
     parts = []
@@ -232,8 +231,8 @@ def _flat_places(w: Writer, step: Step, op: ops.Scatter) -> str:
             ]
             text = Text(f"{axis.code}[{', '.join(marks)}]", ATOM) if len(marks) > 1 else axis
         strides = [w.extent(d) for d in step.domains[n + 1 :]]
-        parts.append((False, " * ".join([text.at(PRODUCT), *strides])))
-    return chained(parts).code
+        parts.append((False, " * ".join([text.at(PRODUCT if strides else ATOM), *strides])))
+    return text if len(parts) == 1 else chained(parts)
 
 
 def _masked(w: Writer, step: Step, op: ops.Scatter, name: str) -> list[str]:

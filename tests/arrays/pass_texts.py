@@ -16,6 +16,7 @@ from combdiff.arrays.lower import lower as lowering
 from combdiff.arrays.packing.packed_plan import packed
 from combdiff.arrays.passes.gathers.moving import moved
 from combdiff.arrays.passes.gathers.sparse import with_sparse_products
+from combdiff.arrays.passes.logistic import with_exponentials_shared
 from combdiff.arrays.passes.loops.checkpoints import with_checkpoints
 from combdiff.arrays.passes.loops.memory import within
 from combdiff.arrays.passes.schedule import scheduled
@@ -79,6 +80,7 @@ GRAPH = """(a::(N{e}) -> N{n}, b::(N{e}) -> N{n}, w::RV{e}, X::RM{n, m}, Y::RM{n
   h = (v, k) -> tanh(sum(e, delta(b(e), v, w(e) * sum(d, X(a(e), d) * W(d, k)))))
   sum((v, k), (h(v, k) - Y(v, k))^2)
 end"""
+EDGES = {"a": (20_000,), "w": (20_000,), "X": (2000, 20), "W": (20, 16), "Y": (2000, 16)}
 CASES: dict[str, Case] = {
     "lower_hartree_fock": Case(
         (EXAMPLES / "hartree_fock.cd").read_text(encoding="utf-8"), {"J": (6, 6, 6, 6), "C": (6, 2)}
@@ -128,13 +130,13 @@ CASES: dict[str, Case] = {
         lambda plan: scheduled(plan, spelling_of("numpy")),
         "dask",
     ),
-    "gathers": Case(
-        GRAPH, {"a": (20_000,), "w": (20_000,), "X": (2000, 20), "W": (20, 16), "Y": (2000, 16)}, moved, "dask"
-    ),
-    "sparse_products": Case(
-        GRAPH,
-        {"a": (20_000,), "w": (20_000,), "X": (2000, 20), "W": (20, 16), "Y": (2000, 16)},
-        with_sparse_products,
+    "gathers": Case(GRAPH, EDGES, moved, "dask"),
+    "sparse_products": Case(GRAPH, EDGES, with_sparse_products, "dask"),
+    "logistic": Case(
+        "(X::RM{n, m}, y::RV{n}) -> (w::RV{m}) -> begin; u = i -> sum(j, X(i, j) * w(j));"
+        " sum(i, y(i) * sigmoid(u(i)) + softplus(-u(i))); end",
+        {"X": (1000, 5), "y": (1000,)},
+        with_exponentials_shared,
         "dask",
     ),
     "memory": Case(

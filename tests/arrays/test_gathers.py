@@ -166,3 +166,35 @@ def test_products_with_the_hessian_are_sparse_too() -> None:
     gradient = cd.grad(GRAPH).compile()
     above, below = (gradient(**(arrays | {"W": arrays["W"] + s * step * k})) for s in (1, -1))
     assert np.allclose(hvp(k), (above - below) / (2 * step), rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.slow
+def test_definitions_of_value_and_gradient_are_computed_once() -> None:
+    program = """(g::(N{n}) -> N{k}, u::RV{k}) -> (x::RV{n}) -> begin
+      c = v -> sum(i, delta(g(i), v, 1))
+      m = v -> sum(i, delta(g(i), v, x(i))) / c(v)
+      s = v -> sum(i, delta(g(i), v, (x(i) - m(v))^2)) / c(v)
+      sum(v, u(v) * log(s(v) + 1))
+    end"""
+    d = cd.grad(program)
+    plan = d.plan(g=(2000,), u=(50,), x=(2000,), value=True)
+    assert sum(isinstance(s.op, ops.Scatter) for s in plan.steps) == 4
+    assert d.check()
+
+
+@pytest.mark.slow
+def test_rows_at_tables_of_places_are_added_before_the_product() -> None:
+    program = "(o::(N{q}, N{k}) -> N{n}, y::RM{q, k}, X::RM{n, p}) -> (w::RV{p}) -> sum((a, b), "
+    program += "(sum(j, X(o(a, b), j) * w(j)) - y(a, b))^2) + sum((a, b, j), X(o(a, b), j) * w(j))"
+    rng = np.random.default_rng(0)
+    given = rng.integers(0, 20, (400, 5)), rng.normal(size=(400, 5)), rng.normal(size=(20, 30)), rng.normal(size=30)
+    d = cd.grad(program)
+    shapes = {name: array.shape for name, array in zip("oyXw", given, strict=True)}
+    plan = d.plan(**shapes, value=True)
+    verify(plan)
+    assert not any(s.rank > 2 for s in plan.steps)
+    o, y, X, w = given
+    value, gradient = d.compile(value=True)(*given)
+    R = X[o] @ w - y
+    assert np.isclose(value, (R**2).sum() + (X[o] @ w).sum(), rtol=1e-12)
+    assert np.allclose(gradient, np.einsum("qk,qkp->p", 2 * R + 1, X[o]), rtol=1e-10)

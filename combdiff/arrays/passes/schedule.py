@@ -11,6 +11,7 @@ from typing import Protocol
 from combdiff.arrays.liveness import peak
 from combdiff.arrays.passes.gathers.moving import moved
 from combdiff.arrays.passes.gathers.sparse import with_sparse_products
+from combdiff.arrays.passes.logistic import with_exponentials_shared
 from combdiff.arrays.passes.loops.captured import laid_for_steps
 from combdiff.arrays.passes.loops.checkpoints import with_checkpoints
 from combdiff.arrays.passes.loops.memory import within
@@ -37,6 +38,9 @@ class Library(Protocol):
     @property
     def sparse(self) -> str: ...
 
+    @property
+    def shares_exponentials(self) -> bool: ...
+
 
 def scheduled(
     plan: Plan, library: Library, memory: int | None = None, apart: Collection[Step] = (), costs: Costs = USUAL
@@ -46,7 +50,7 @@ def scheduled(
     Raises BudgetError where no loops keep its arrays below `memory` bytes.
     """
     check_memory(library, memory)
-    plan = plan if apart else rows_placed(plan, library)
+    plan = plan if apart else suited(plan, library)
     plan = _checkpointed(plan, library) if plan.checkpoint else plan
     if library.empty and memory is None and not (apart or plan.loops):
         plan = laid_for_steps(plan)
@@ -60,8 +64,9 @@ def scheduled(
     return within(plan, memory, apart)
 
 
-def rows_placed(plan: Plan, library: Library) -> Plan:
-    """The plan with gathers and scatters where they cost least in a library."""
+def suited(plan: Plan, library: Library) -> Plan:
+    """The plan with operations of which a library has quick ones: gathers and scatters where they cost least."""
+    plan = with_exponentials_shared(plan) if library.shares_exponentials else plan
     plan = moved(plan) if library.add_at else plan
     return with_sparse_products(plan) if library.sparse else plan
 

@@ -55,6 +55,7 @@ class Spelling:
     power: str
     power_complex: str
     power_of_zero: str = ""  # the same with an array for an exponent, where 0^0 would be no number otherwise
+    shares_exponentials: bool = False  # whether logistic functions of one argument are made of its exponential
     overwrite: str = ""  # a function, what it is of, and the array that its values are written to, if that is done
     elides: bool = False  # whether an expression is written over operands that nothing else holds
     conj: str = "{0}.conj()"

@@ -17,6 +17,7 @@ from typing import TypeAlias
 from combdiff.arrays import ops
 from combdiff.arrays.passes.gathers.rows import NEW, Labelled, added, product, taken, weighted
 from combdiff.arrays.plan import Plan, Step, interned, ordered
+from combdiff.terms.terms import ONE
 
 Law: TypeAlias = Callable[[Step], Step | None]
 Made: TypeAlias = tuple[tuple[Step, ...], dict[Step, str]]
@@ -103,22 +104,29 @@ class _Search:
 
 def _is_by_rows(step: Step) -> bool:
     """Whether rows are taken, or added, at the places of one array of integers."""
-    if isinstance(step.op, ops.Scatter):
-        return step.op.adds and step.op.places == ((0,),) and step.rank > 1
-    return isinstance(step.op, ops.Gather) and step.op.rank == 1 and len(step.operands) == 2 and step.rank > 1
+    match step.op:
+        case ops.Scatter(_, places, rank, adds):
+            return adds and places == (tuple(range(rank)),) and step.rank > 1
+        case ops.Gather(slots, rank):
+            return slots.count(None) == len(slots) - 1 and tuple(range(rank)) in slots and len(slots) > 1
+        case _:
+            return False
 
 
 def _is_site(step: Step) -> bool:
     """Whether a law may apply to a step, perhaps once others have changed what it is made of."""
-    return isinstance(step.op, ops.Tensordot) or (isinstance(step.op, ops.Scatter) and _is_by_rows(step))
+    return isinstance(step.op, ops.Tensordot | ops.Sum) or (isinstance(step.op, ops.Scatter) and _is_by_rows(step))
 
 
 # --- laws -------------------------------------------------------------------------------------------------------------
 
 
 def rows_after(step: Step) -> Step | None:
-    """X[a] @ W as (X @ W)[a], and Σ_e X[a(e), d] Z(e, k) as Xᵀ scatter(Z, a), for the first factor that is so."""
-    return _of_factor(step, 0) or _of_factor(step, 1)
+    """X[a] @ W as (X @ W)[a], and Σ_e X[a(e), d] Z(e, k) as Xᵀ scatter(Z, a), for the first factor that is so.
+
+    Of a sum of rows, Σ_e X[a(e), d], Z is 1.
+    """
+    return _of_rows(step) if isinstance(step.op, ops.Sum) else _of_factor(step, 0) or _of_factor(step, 1)
 
 
 def rows_of_second_after(step: Step) -> Step | None:
@@ -142,13 +150,25 @@ def _of_factor(step: Step, side: int, summed: bool = False) -> Step | None:
     *rows, out = step.rows
     own = taken(step.operands[side], rows[side])
     other = Labelled(step.operands[1 - side], rows[1 - side])
-    if own is None or (summed and own.index in out):
+    if own is None or (stay := {*own.indices}.intersection(out)) not in (set(), {*own.indices}) or (summed and stay):
         return None
-    if own.index in out:
-        to = tuple(NEW if label == own.index else label for label in out)
-        return own.over(_product_from(side, own.rows, other, to)).step
-    values = own.weighted.before(other, own.index)
-    return _product_from(side, own.rows, added(values, own.index, own.places, own.rows.domain(NEW)), out).step
+    if stay:
+        to = tuple(NEW if label == own.indices[0] else label for label in out if label not in own.indices[1:])
+        return _in_order(own.over(_product_from(side, own.rows, other, to)), out)
+    values = own.weighted.before(other, own.indices)
+    return _product_from(side, own.rows, added(values, own.indices, own.places, own.rows.domain(NEW)), out).step
+
+
+def _of_rows(step: Step) -> Step | None:
+    """A sum of rows that are taken, as a product with how often each is."""
+    (row, out) = step.rows
+    own = taken(step.operands[0], row)
+    if own is None or {*own.indices} != {*row}.difference(out):
+        return None
+    one = Step(ops.Constant(ONE), (), (), False)
+    ones = Step(ops.Broadcast(()), (one,), own.places.domains, False)
+    values = replace(own.weighted, core=Labelled(ones, own.indices))
+    return product(added(values, own.indices, own.places, own.rows.domain(NEW)), own.rows, out).step
 
 
 def _of_sum(step: Step) -> Step | None:
@@ -157,18 +177,30 @@ def _of_sum(step: Step) -> Step | None:
         return None
     values = weighted(step.operands[0], step.op.at)
     inner = values.core.step
-    if not isinstance(inner.op, ops.Tensordot) or not values.along(0):
+    taken_over = tuple(range(step.op.rank))
+    if not isinstance(inner.op, ops.Tensordot) or not values.along(taken_over):
         return None
     left, right, out = inner.rows
-    index = out[values.core.labels.index(0)]
-    side = 0 if index in left else 1
+    label_of = dict(zip(values.core.labels, out, strict=True))
+    indices = tuple(label_of[n] for n in taken_over)
+    side = next((n for n, row in enumerate((left, right)) if {*indices} <= {*row}), None)
+    if side is None:
+        return None
     own, other = (Labelled(inner.operands[n], (left, right)[n]) for n in (side, 1 - side))
-    weights = tuple(Labelled(w.step, tuple(index for _ in w.labels)) for w in values.weights)
-    summed = replace(values, weights=weights).before(own, index)
-    sums = added(summed, index, step.operands[1], step.domains[0])
-    order = dict(zip(out, values.core.labels, strict=True))
-    to = (NEW, *sorted((label for label in out if label != index), key=order.__getitem__))
+    weights = tuple(Labelled(w.step, tuple(label_of[n] for n in w.labels)) for w in values.weights)
+    summed = replace(values, weights=weights).before(own, indices)
+    sums = added(summed, indices, step.operands[1], step.domains[0])
+    to = (NEW, *(label_of[n] for n in range(step.op.rank, len(out))))
     return _product_from(side, sums, other, to).step
+
+
+def _in_order(found: Labelled, out: Sequence[int]) -> Step:
+    """A step with its axes in an order."""
+    order = tuple(found.labels.index(label) for label in out)
+    if order == tuple(range(len(order))):
+        return found.step
+    domains = tuple(found.step.domains[n] for n in order)
+    return Step(ops.Permute(order), (found.step,), domains, found.step.complex)
 
 
 def _product_from(side: int, own: Labelled, other: Labelled, out: Sequence[int]) -> Labelled:

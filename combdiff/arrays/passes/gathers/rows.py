@@ -1,4 +1,4 @@
-"""Steps as rows, one for each value of an index: what is taken from an array, weighted, and added at other places."""
+"""Steps as rows, one for each value of some indices: what is taken from an array, weighted, and added at places."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ class Labelled:
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """coefficient · Π weights · core, where the weights are numbers or have one axis, each with its labels."""
+    """coefficient · Π weights · core, where the weights have fewer axes, each with its labels."""
 
     coefficient: Const
     weights: tuple[Labelled, ...]
     core: Labelled
 
-    def along(self, label: int) -> bool:
-        """Whether all weights are numbers, or one for each value of this index."""
-        return all(w.labels in ((), (label,)) for w in self.weights)
+    def along(self, indices: ops.Row) -> bool:
+        """Whether all weights are numbers for values of these indices, or of some of them."""
+        return all(set(w.labels) <= {*indices} for w in self.weights)
 
-    def before(self, values: Labelled, index: int) -> Weighted:
+    def before(self, values: Labelled, indices: ops.Row) -> Weighted:
         """The weights with those of other values, whose weights they then stand before."""
         inner = weighted(values.step, values.labels)
-        inner = inner if inner.along(index) else Weighted(ONE, (), values)
+        inner = inner if inner.along(indices) else Weighted(ONE, (), values)
         return Weighted(times(self.coefficient, inner.coefficient), (*self.weights, *inner.weights), inner.core)
 
     def times(self, core: Labelled) -> Labelled:
@@ -57,21 +57,21 @@ class Weighted:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Weighted rows of an array, the row places[e] for each e: `rows` has `label` where the core has `index`."""
+    """Weighted rows of an array, the row places[e] for each e: `rows` has `label` where the core has `indices`."""
 
     weighted: Weighted
     rows: Labelled
     places: Step
-    index: int
+    indices: ops.Row
     label: int = NEW
 
     def over(self, product: Labelled) -> Labelled:
-        """The weighted rows that are taken from what a product has made of the array, with `index` again."""
-        at = tuple((0,) if label == self.label else None for label in product.labels)
-        labels = tuple(self.index if label == self.label else label for label in product.labels)
-        range_of = {self.label: self.places.domains[0]}
-        domains = tuple(range_of.get(v, d) for v, d in zip(product.labels, product.step.domains, strict=True))
-        step = Step(ops.Gather(at, 1), (product.step, self.places), domains, product.step.complex)
+        """The weighted rows that are taken from what a product has made of the array, with `indices` again."""
+        rank, n = len(self.indices), product.labels.index(self.label)
+        at = tuple(tuple(range(rank)) if label == self.label else None for label in product.labels)
+        labels = (*product.labels[:n], *self.indices, *product.labels[n + 1 :])
+        domains = (*product.step.domains[:n], *self.places.domains, *product.step.domains[n + 1 :])
+        step = Step(ops.Gather(at, rank), (product.step, self.places), domains, product.step.complex)
         return self.weighted.times(Labelled(step, labels))
 
 
@@ -84,7 +84,7 @@ def weighted(step: Step, labels: ops.Row) -> Weighted:
             ]
             whole = [f for f in factors if f.step.rank == step.rank]
             rest = [f for f in factors if f.step.rank < step.rank]
-            if step.rank > 1 and len(whole) == 1 and all(f.step.rank <= 1 for f in rest):
+            if step.rank > 1 and len(whole) == 1:
                 return Weighted(coefficient, tuple(rest), whole[0])
     return Weighted(ONE, (), Labelled(step, labels))
 
@@ -94,27 +94,27 @@ def taken(step: Step, labels: ops.Row) -> Taken | None:
     found = weighted(step, labels)
     core = found.core
     match core.step.op:
-        case ops.Gather(slots, 1) if len(core.step.operands) == 2 and core.step.operands[1].rank == 1:
-            axis = next(n for n, slot in enumerate(slots) if slot is not None)
-            index = core.labels[axis]
-            if not found.along(index):
-                return None
+        case ops.Gather(slots, rank) as op if len(core.step.operands) == 2:
             array, places = core.step.operands
-            rows = Labelled(array, tuple(NEW if n == axis else label for n, label in enumerate(core.labels)))
-            return Taken(found, rows, places, index)
+            (axis,) = op.gathered
+            indices = core.labels[axis : axis + rank]
+            if slots[axis] != tuple(range(rank)) or not found.along(indices):
+                return None
+            rows = Labelled(array, (*core.labels[:axis], NEW, *core.labels[axis + rank :]))
+            return Taken(found, rows, places, indices)
         case _:
             return None
 
 
-def added(values: Weighted, index: int, places: Step, domain: Domain) -> Labelled:
-    """The rows of `values`, one for each value of `index`, added up at places in an axis with the label `NEW`.
+def added(values: Weighted, indices: ops.Row, places: Step, domain: Domain) -> Labelled:
+    """The rows of `values`, one for each value of `indices`, added up at places in an axis with the label `NEW`.
 
     Weights are multiplied in before, whatever the order of axes was, so that equal sums are equal steps.
     """
     summed = values.times(values.core)
-    rest = tuple(label for label in summed.labels if label != index)
-    at = tuple(0 if label == index else 1 + rest.index(label) for label in summed.labels)
-    op = ops.Scatter(at, ((0,),), 1, True)
+    rest = tuple(label for label in summed.labels if label not in indices)
+    at = tuple((*indices, *rest).index(label) for label in summed.labels)
+    op = ops.Scatter(at, (tuple(range(len(indices))),), len(indices), True)
     domains = (domain, *(summed.domain(label) for label in rest))
     return Labelled(Step(op, (summed.step, places), domains, summed.step.complex), (NEW, *rest))
 

@@ -55,7 +55,7 @@ def _product(step: Step, uses: Counter[Step]) -> Step:
         apart = Weighted(ONE, (), Labelled(values, labels))
     rows, weights = apart.core.step, tuple(w.step for w in apart.weights)
     found = taken(rows, labels) if uses[rows] == 1 else None
-    if found is None or found.index != 0 or found.weighted.core.step is not rows:
+    if found is None or found.indices != (0,) or found.weighted.core.step is not rows:
         return Step(ops.Sparse(False, bool(weights)), (rows, to, *weights), step.domains, step.complex)
     operands = (found.rows.step, to, found.places, *weights)
     return Step(ops.Sparse(True, bool(weights)), operands, step.domains, step.complex)
