@@ -160,6 +160,9 @@ def _workspace(plan: Plan, step: Step) -> int:
             return size + _buffers(plan, step)
         case ops.Scatter():
             return sum(_size(plan, o) for o in step.operands)
+        case ops.Sparse():
+            # the places, a number for each, and rows that do not lie in order
+            return 4 * _size(plan, step.operands[1]) + _size(plan, step.operands[0])
         case Root(equation):
             inner = equation.plan
             return sum(held_by(inner, s) + _workspace(inner, s) for s in inner.steps)
@@ -214,6 +217,7 @@ _IN_ORDER = (
     ops.Contraction,
     ops.Stack,
     ops.Scatter,
+    ops.Sparse,
     ops.Put,
     ops.Roll,
     ops.Solve,

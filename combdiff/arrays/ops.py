@@ -352,6 +352,23 @@ class Scatter(Op):
 
 
 @dataclass(frozen=True, slots=True)
+class Sparse(Op):
+    """Rows of the first operand added up at the places that the second says: a sparse matrix times the operand.
+
+    They are its rows in order, or those at the places in a third operand if it takes them `from_places`. Each is
+    multiplied by its number in the last operand if they are `weighted`.
+    """
+
+    name: ClassVar[str] = "sparse"
+    from_places: bool
+    weighted: bool
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        rest = tuple(range(rank - 1))
+        return (WHOLE, *rest), *((WHOLE,) for _ in ranks[1:]), (WHOLE, *rest)
+
+
+@dataclass(frozen=True, slots=True)
 class Put(Op):
     """Zeros, or the first operand if there is a `base`, to which each of the other operands is added in a part.
 

@@ -265,6 +265,8 @@ class Plan(Shown):
                 return self._factorised(step)
             case ops.Call() | ops.Unknown():
                 return _CALL_FLOPS * self.entries(step)
+            case ops.Sparse():
+                return 2 * self.entries(step.operands[1]) * prod(self.sizes.get(d, 1) for d in step.domains[1:]) * parts
             case ops.Put():
                 return sum(map(self.entries, step.operands[step.op.base :])) * parts
             case Scan(body, domain):
@@ -317,6 +319,8 @@ class Plan(Shown):
                 return f"{('GEMV', 'GEMM')[free]}, {layout.name} packed"
             case ops.Batched():
                 return "batched GEMM"
+            case ops.Sparse():
+                return "sparse product"
             case ops.Sum():
                 return "reduce"
             case ops.CumulativeSum():

@@ -138,7 +138,7 @@ def _of_numbers(step: Step) -> Iterator[str]:
         case ops.Solve() if isinstance(step.operands[0].op, ops.Factors):
             if step.complex != step.operands[0].complex:
                 yield "it is complex where its factors are"
-        case ops.Gather() | ops.Scatter():
+        case ops.Gather() | ops.Scatter() | ops.Sparse():
             if step.complex != step.operands[0].complex:
                 yield "it is complex where what it is made of is"
         case ops.Counting() | ops.Position() | ops.Opposite() | ops.Size():

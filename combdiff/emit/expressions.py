@@ -31,6 +31,7 @@ WRITTEN: Mapping[type[ops.Op], Callable[[Writer, Step, Any], Text]] = {
     ops.Roll: indexing.roll,
     ops.Diagonal: indexing.diagonal,
     ops.Gather: indexing.gather,
+    ops.Sparse: indexing.sparse_product,
     ops.Permute: indexing.permuted,
     ops.LaidOut: indexing.laid_out,
     ops.Broadcast: indexing.repeated,

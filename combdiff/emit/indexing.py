@@ -188,11 +188,10 @@ def scattered(w: Writer, step: Step, op: ops.Scatter, values: Text, name: str) -
     written = w.spelling.add_at if op.adds else w.spelling.put
     if not written:
         return _added(w, step, op, name) if op.adds and w.spelling.added_at else _masked(w, step, op, name)
-    if op.adds and w.spelling.add_flat and step.rank > 1:
-        return [
-            f"{name} = {zeros(w, step)}",
-            w.spelling.add_flat.format(name, _flat_places(w, step, op), values.at(ATOM)),
-        ]
+    if op.adds and w.spelling.add_flat and max(step.rank, op.rank) > 1:
+        flat = name if step.rank == 1 else f"{name}.reshape(-1)"
+        places = _flat_places(w, step, op).at(ATOM)
+        return [f"{name} = {zeros(w, step)}", w.spelling.add_flat.format(flat, places, values.at(ATOM))]
     alone = w.spelling.place if op.adds else "{0}"
     index = ", ".join(
         w.aligned(o, p, op.rank).code if o.rank else alone.format(w.refer(o).code)
@@ -218,7 +217,7 @@ def _added(w: Writer, step: Step, op: ops.Scatter, name: str) -> list[str]:
     return [f"{name} = {w.spelling.added_at}({w.shape(step.domains)}, ({places},), {values})"]
 
 
-def _flat_places(w: Writer, step: Step, op: ops.Scatter) -> str:
+def _flat_places(w: Writer, step: Step, op: ops.Scatter) -> Text:
     """Where values are added, as places in the row of all entries."""
     whole = op.rank + step.rank - len(op.places)
     parts = []
@@ -232,8 +231,8 @@ def _flat_places(w: Writer, step: Step, op: ops.Scatter) -> str:
             ]
             text = Text(f"{axis.code}[{', '.join(marks)}]", ATOM) if len(marks) > 1 else axis
         strides = [w.extent(d) for d in step.domains[n + 1 :]]
-        parts.append((False, " * ".join([text.at(PRODUCT), *strides])))
-    return chained(parts).code
+        parts.append((False, " * ".join([text.at(PRODUCT if strides else ATOM), *strides])))
+    return text if len(parts) == 1 else chained(parts)
 
 
 def _masked(w: Writer, step: Step, op: ops.Scatter, name: str) -> list[str]:
@@ -262,6 +261,19 @@ def scatter_values(w: Writer, step: Step, op: ops.Scatter) -> Text:
     """What a scatter puts down, its axes aligned to the index arrays and then to the rest."""
     whole = op.rank + step.rank - len(op.places)
     return w.as_array(step.operands[0], w.aligned(step.operands[0], op.at, whole))
+
+
+def sparse_product(w: Writer, step: Step, op: ops.Sparse) -> Text:
+    """A matrix of an entry for each row that is added, times the rows; further axes are joined before."""
+    rows, to, *rest = step.operands
+    values = w.refer(rest[-1]).code if op.weighted else w.spelling.ones.format(w.alone(to.domains[0]))
+    places = w.refer(rest[0]).code if op.from_places else w.spelling.arange.format(w.alone(to.domains[0]))
+    shape = f"{w.extent(step.domains[0])}, {w.extent(rows.domains[0])}"
+    matrix = w.spelling.sparse.format(values, w.refer(to).code, places, shape)
+    if step.rank == 2:
+        return Text(f"{matrix} @ {w.atom(rows)}", PRODUCT)
+    joined = f"{w.atom(rows)}.reshape({w.extent(rows.domains[0])}, -1)"
+    return Text(f"({matrix} @ {joined}).reshape({w.shape(step.domains)})", ATOM)
 
 
 def zeros(w: Writer, step: Step) -> str:

@@ -57,6 +57,8 @@ class Module:
         code = [*self.texts.values(), function]
         lines = self.spelling.imports.splitlines()
         lines = sorted({*lines, "import numpy as np"}) if packs else lines
-        if self.spelling.special and any(re.search(r"(?<![.\w])special\.", text) for text in code):
-            lines = [*lines, self.spelling.special]
+        for line in (self.spelling.sparse_import, self.spelling.special):
+            word = line.rpartition(" ")[2]
+            if line and any(re.search(rf"(?<![.\w]){word}\.", text) for text in code):
+                lines = [*lines, line]
         return "\n\n\n".join(["\n".join(lines), *code])

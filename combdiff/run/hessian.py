@@ -15,7 +15,7 @@ from combdiff.arrays.lower.signature import Result, result_of
 from combdiff.arrays.packing.packed_plan import packed
 from combdiff.arrays.passes.distances import Distances
 from combdiff.arrays.passes.overwriting import CAUTIOUS, Overwriting
-from combdiff.arrays.passes.schedule import scheduled
+from combdiff.arrays.passes.schedule import scheduled, suited
 from combdiff.arrays.plan import Argument, Plan, Step
 from combdiff.boundary import boundary
 from combdiff.emit.closures import emit_with_products
@@ -123,7 +123,7 @@ def products_source(
     with deep_recursion():
         spelling = spelling_of(backend)
         plan = packed(joint.forms.plan(sizes, memory), pack, [v.name for v in joint.directions])
-        plan, varying = _split(plan, joint)
+        plan, varying = _split(suited(plan, spelling), joint)
         plan = scheduled(plan, spelling, memory, varying)
         return emit_with_products(plan, plan.directions, joint.first, spelling, name, title)
 
@@ -223,7 +223,7 @@ class CompiledHessian(Compiled[tuple[Any, ...]]):
         return self._returned(result) if out is None else filled(out, result)
 
     def _scheduled(self, plan: Plan, memory: int | None) -> Plan:
-        plan, varying = _split(plan, self._joint)
+        plan, varying = _split(suited(plan, self._spelling), self._joint)
         return scheduled(plan, self._spelling, memory, varying)
 
     def _text(self, plan: Plan, over: Overwriting = CAUTIOUS) -> str:

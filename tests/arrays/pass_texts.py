@@ -14,6 +14,9 @@ import combdiff as cd
 from combdiff.arrays import ops
 from combdiff.arrays.lower import lower as lowering
 from combdiff.arrays.packing.packed_plan import packed
+from combdiff.arrays.passes.gathers.moving import moved
+from combdiff.arrays.passes.gathers.sparse import with_sparse_products
+from combdiff.arrays.passes.logistic import with_exponentials_shared
 from combdiff.arrays.passes.loops.checkpoints import with_checkpoints
 from combdiff.arrays.passes.loops.memory import within
 from combdiff.arrays.passes.schedule import scheduled
@@ -31,18 +34,19 @@ Outputs = tuple[tuple[Step, ...], dict[Step, str]]
 
 @dataclass(frozen=True)
 class Case:
-    """A program, the shapes of its arrays, and the pass that is shown."""
+    """A program, the shapes of its arrays, and the pass that is shown, of a plan for a library that has no such."""
 
     program: str
     shapes: Mapping[str, tuple[int, ...]]
     shown: Callable[[Plan], Plan] | str | None = None
+    backend: str = "numpy"
 
     def plans(self) -> list[Plan]:
         """The plan before the pass and after it; of a lowering there is one."""
         d = cd.grad(self.program)
         if isinstance(self.shown, str):
             return self._inside(d, self.shown)
-        plan = d.plan(**self.shapes)
+        plan = d.plan(backend=self.backend, **self.shapes)
         return [plan] if self.shown is None else [plan, self.shown(plan)]
 
     def _inside(self, d: cd.derivation.Derivation, name: str) -> list[Plan]:
@@ -72,6 +76,11 @@ def _memory(plan: Plan) -> Plan:
 
 RING = "@domain Z begin base = I; periodic = true end\n"
 PAIRS = """(x::RM) -> sum((i, j), indicator(i + 1, j, 1 / sqrt(sum(c, (x(i, c) - x(j, c))^2))))"""
+GRAPH = """(a::(N{e}) -> N{n}, b::(N{e}) -> N{n}, w::RV{e}, X::RM{n, m}, Y::RM{n, o}) -> (W::RM{m, o}) -> begin
+  h = (v, k) -> tanh(sum(e, delta(b(e), v, w(e) * sum(d, X(a(e), d) * W(d, k)))))
+  sum((v, k), (h(v, k) - Y(v, k))^2)
+end"""
+EDGES = {"a": (20_000,), "w": (20_000,), "X": (2000, 20), "W": (20, 16), "Y": (2000, 16)}
 CASES: dict[str, Case] = {
     "lower_hartree_fock": Case(
         (EXAMPLES / "hartree_fock.cd").read_text(encoding="utf-8"), {"J": (6, 6, 6, 6), "C": (6, 2)}
@@ -119,6 +128,16 @@ CASES: dict[str, Case] = {
         "(V::(N, N, N, N) -> R) -> (C::RM) -> sum((p, q, r, s), V(p, q, r, s)^2 * C(p, q) * C(r, s))",
         {"V": (60, 60, 60, 60), "C": (60, 60)},
         lambda plan: scheduled(plan, spelling_of("numpy")),
+        "dask",
+    ),
+    "gathers": Case(GRAPH, EDGES, moved, "dask"),
+    "sparse_products": Case(GRAPH, EDGES, with_sparse_products, "dask"),
+    "logistic": Case(
+        "(X::RM{n, m}, y::RV{n}) -> (w::RV{m}) -> begin; u = i -> sum(j, X(i, j) * w(j));"
+        " sum(i, y(i) * sigmoid(u(i)) + softplus(-u(i))); end",
+        {"X": (1000, 5), "y": (1000,)},
+        with_exponentials_shared,
+        "dask",
     ),
     "memory": Case(
         "(x::RM, y::RM) -> sum((i, j), exp(-sum(c, (x(i, c) - y(j, c))^2)))", {"x": (300, 3), "y": (400, 3)}, _memory

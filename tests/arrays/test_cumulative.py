@@ -181,3 +181,34 @@ def test_the_libraries_agree(backend: str) -> None:
         d = cd.grad(SUMS[name])
         for found, expected in zip(d.compile(backend, value=True)(given), d.compile(value=True)(x), strict=True):
             np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-12)
+
+
+LISTS = """(o::(N{q}, N{k}) -> N{n}, X::RM{n, p}) -> (w::RV{p}) -> begin
+  s = i -> sum(j, X(i, j) * w(j))
+  sum((a, b), s(o(a, b)) - log(sum(c, b <= c, exp(s(o(a, c))))))
+end"""
+
+
+@pytest.mark.slow
+def test_a_loss_of_many_short_lists_takes_cumulative_sums_and_no_masks() -> None:
+    rng = np.random.default_rng(0)
+    o, X, w = np.argsort(rng.random((300, 50)), 1)[:, :6].copy(), rng.normal(size=(50, 4)), rng.normal(size=4)
+    d = cd.grad(LISTS)
+    plan = d.plan(o=o.shape, X=X.shape, w=w.shape, value=True)
+    assert not any(isinstance(s.op, ops.Where) for s in plan.steps)
+    assert sum(isinstance(s.op, ops.CumulativeSum) for s in plan.steps) == 2
+    s = (X @ w)[o]
+    sums = np.cumsum(np.exp(s)[:, ::-1], 1)[:, ::-1]
+    weights = 1 - np.exp(s) * np.cumsum(1 / sums, 1)
+    value, gradient = d.compile(value=True)(o, X, w)
+    assert np.isclose(value, (s - np.log(sums)).sum(), rtol=1e-12)
+    assert np.allclose(gradient, np.einsum("qk,qkp->p", weights, X[o]), rtol=1e-10)
+
+
+@pytest.mark.slow
+def test_a_cumulative_sum_is_scattered_as_it_is() -> None:
+    text = """(o::(N{q}, N{k}) -> N{n}, y::RM{q, k}) -> (s::RV{n}) ->
+      sum((a, b), -y(a, b) * log(sum(c, b <= c, exp(s(o(a, c))))))"""
+    d = cd.grad(text)
+    assert d.source().count("cumsum") == 2 and "np.where" not in d.source()
+    assert d.check()

@@ -49,11 +49,15 @@ class Cumulative:
         """About how long it takes: the summand is made, moved, added up and used."""
         return _PASSES * prod(sizes[domain_of(v)] for v in _indices(self.summand))
 
-    def time_of_mask(self, sizes: Mapping[Domain, int]) -> float:
-        """About how long products of matrices with a mask over both indices take."""
+    def time_of_mask(self, sizes: Mapping[Domain, int], finite: bool) -> float:
+        """About how long products of matrices with a mask over both indices take.
+
+        A summand that may not be `finite` is chosen, for all indices at once, and not multiplied by 0.
+        """
         others = [v for v in _indices(self.summand) if v != self.along]
         shared, free = (prod(sizes[domain_of(v)] for v in others if (v in self.rest) == s) for s in (True, False))
-        return sizes[domain_of(self.along)] * sizes[domain_of(self.bound)] * (_PASSES + BLAS * (shared + free))
+        each = _PASSES + BLAS * (shared + free) if finite else _PASSES * shared * free
+        return sizes[domain_of(self.along)] * sizes[domain_of(self.bound)] * each
 
 
 def cumulative(
@@ -75,7 +79,9 @@ def cumulative(
     conditions = dict.fromkeys(c for guard, _ in factors for c in guard)
     found = [c for condition in conditions for c in _cumulative(summed, condition, factors, finite)]
     best = min(found, key=lambda c: c.time(sizes), default=None)
-    return best if best is not None and best.time(sizes) <= best.time_of_mask(sizes) else None
+    if best is None or best.time(sizes) > best.time_of_mask(sizes, finite(best.summand)):
+        return None
+    return best
 
 
 def _guarded_factors(t: Term, around: Guard = ()) -> Iterator[tuple[Guard, Term]]:

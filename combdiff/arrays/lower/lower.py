@@ -34,7 +34,7 @@ from combdiff.arrays.lower.cumulative import cumulative
 from combdiff.arrays.lower.factoring import declared, factored
 from combdiff.arrays.lower.guarding import Guarding, comparisons
 from combdiff.arrays.lower.indexing import affine, entry, scatter
-from combdiff.arrays.lower.inner.looping import Looping, with_loops_once
+from combdiff.arrays.lower.inner.looping import Looping, with_definitions_once
 from combdiff.arrays.lower.inner.solving import Solving, with_equations
 from combdiff.arrays.lower.inverses import solved
 from combdiff.arrays.lower.reducing import entry_of_ties, place_of, reduced
@@ -153,7 +153,7 @@ class _Lowering(Looping, Guarding):
     ) -> None:
         parts = by_components(program)
         term = parts.term
-        self.result: Result = with_loops_once(with_equations(result_of(term)))
+        self.result: Result = with_definitions_once(with_equations(result_of(term)))
         self.sizes = guessed_sizes(term) | dict(sizes)
         Solving.__init__(self, lambda f, taken: lower(f, self.sizes, taken, names), unknowns, names)
         Guarding.__init__(self)
@@ -366,7 +366,7 @@ class _Lowering(Looping, Guarding):
         if spread is not None:
             return self.scalar(spread, wanted)
         within = self.summed_within(summed, body)
-        if within is not None:
+        if within is not None and cumulative(summed, body, self.sizes, self.finite) is None:
             return self.scalar(within, wanted)
         if self.has_delta:
             conditions, rest = conditions_of(body)
@@ -377,7 +377,7 @@ class _Lowering(Looping, Guarding):
     def _contracted(self, summed: Sequence[Var], body: Term, stay: Sequence[Var], wanted: Sequence[Var]) -> Value:
         """Σ over `summed` of a product, indices in `stay` excepted."""
         remaining = [v for v in summed if v not in stay]
-        up_to = None if stay else cumulative(remaining, body, self.sizes, self.finite)
+        up_to = cumulative(remaining, body, self.sizes, self.finite)
         if up_to is not None:
             return self.cumulated(up_to, wanted)
         network = Network(remaining, wanted)

@@ -28,6 +28,7 @@ _FRESH = (
     ops.CumulativeProduct,
     ops.Roll,
     ops.Scatter,
+    ops.Sparse,
     ops.Put,
     ops.OfMatrices,
     ops.Solve,
@@ -169,7 +170,7 @@ def _kinds(step: Step, known: Mapping[Step, Kinds], alike: bool) -> Kinds:
             return of_operands if is_plain(step) else frozenset({_WHOLE})
         case op if isinstance(op, _VIEWING):
             return known[step.operands[0]]
-        case ops.Scatter() | ops.Put():
+        case ops.Scatter() | ops.Sparse() | ops.Put():
             return of_operands | ({_DOUBLE, _COMPLEX} if step.complex else {_DOUBLE})
         case ops.Where(otherwise=Const()) if step.rank and not known[step.operands[2]] <= {_COMPLEX}:
             return known[step.operands[2]]

@@ -9,6 +9,9 @@ from dataclasses import replace
 from typing import Protocol
 
 from combdiff.arrays.liveness import peak
+from combdiff.arrays.passes.gathers.moving import moved
+from combdiff.arrays.passes.gathers.sparse import with_sparse_products
+from combdiff.arrays.passes.logistic import with_exponentials_shared
 from combdiff.arrays.passes.loops.captured import laid_for_steps
 from combdiff.arrays.passes.loops.checkpoints import with_checkpoints
 from combdiff.arrays.passes.loops.memory import within
@@ -29,6 +32,15 @@ class Library(Protocol):
     @property
     def empty(self) -> str: ...
 
+    @property
+    def add_at(self) -> str: ...
+
+    @property
+    def sparse(self) -> str: ...
+
+    @property
+    def shares_exponentials(self) -> bool: ...
+
 
 def scheduled(
     plan: Plan, library: Library, memory: int | None = None, apart: Collection[Step] = (), costs: Costs = USUAL
@@ -38,6 +50,7 @@ def scheduled(
     Raises BudgetError where no loops keep its arrays below `memory` bytes.
     """
     check_memory(library, memory)
+    plan = plan if apart else suited(plan, library)
     plan = _checkpointed(plan, library) if plan.checkpoint else plan
     if library.empty and memory is None and not (apart or plan.loops):
         plan = laid_for_steps(plan)
@@ -49,6 +62,13 @@ def scheduled(
         if tight.memory is not None and peak(tight).bytes <= memory:
             return tight
     return within(plan, memory, apart)
+
+
+def suited(plan: Plan, library: Library) -> Plan:
+    """The plan with operations of which a library has quick ones: gathers and scatters where they cost least."""
+    plan = with_exponentials_shared(plan) if library.shares_exponentials else plan
+    plan = moved(plan) if library.add_at else plan
+    return with_sparse_products(plan) if library.sparse else plan
 
 
 def _checkpointed(plan: Plan, library: Library) -> Plan:

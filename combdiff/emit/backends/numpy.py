@@ -27,7 +27,7 @@ def branched_as(template: str) -> dict[str, str]:
 SPELLING = Spelling(
     name="numpy",
     imports="import numpy as np",
-    reserved=frozenset({"np", "special"}),
+    reserved=frozenset({"np", "sparse", "special"}),
     special="from scipy import special",
     functions=functions_of("np"),
     # an array of real numbers may stand for complex ones; without the type, NumPy would give nan left of zero
@@ -43,6 +43,7 @@ SPELLING = Spelling(
     types="np.result_type({0})",
     fuses=True,
     elides=True,
+    shares_exponentials=True,
     overwrite="np.{0}({1}, out={2})",
     largest="{0}.max({1}{2}initial=-np.inf)",
     least="{0}.min({1}{2}initial=np.inf)",
@@ -56,7 +57,10 @@ SPELLING = Spelling(
     full="np.full({0}, {1})",
     scalar_complex="np.complex128({0})",
     add_at="np.add.at({0}, {1}, {2})",
-    add_flat="np.add.at({0}.reshape(-1), ({1}).ravel(), {2}.ravel())",
+    sparse="sparse.coo_array(({0}, ({1}, {2})), shape=({3}))",
+    ones="np.ones({0})",
+    sparse_import="from scipy import sparse",
+    add_flat="np.add.at({0}, {1}.ravel(), {2}.ravel())",
     concatenate="np.concatenate([{0}])",
     stack="np.stack([{0}])",
     contiguous="np.ascontiguousarray({0})",

@@ -55,6 +55,7 @@ class Spelling:
     power: str
     power_complex: str
     power_of_zero: str = ""  # the same with an array for an exponent, where 0^0 would be no number otherwise
+    shares_exponentials: bool = False  # whether logistic functions of one argument are made of its exponential
     overwrite: str = ""  # a function, what it is of, and the array that its values are written to, if that is done
     elides: bool = False  # whether an expression is written over operands that nothing else holds
     conj: str = "{0}.conj()"
@@ -93,6 +94,11 @@ class Spelling:
     decrease: str = "{0}[{3}] -= {2}"
     add_at: str
     add_flat: str = ""  # the same of all entries in a row, where that is quicker: array, one index array, values
+    # a sparse matrix of values at rows and columns, of a shape, where that is quicker for rows that are added; `ones`
+    # of a size, and the import of what it is written with
+    sparse: str = ""
+    ones: str = ""
+    sparse_import: str = ""
     added_at: str = ""  # the function among the solvers that adds, where arrays are not written to
     # for integers that the caller gives: entries that are nan beyond an axis, and what makes a scatter nan if its
     # places, the second, are not below the third; both empty where an error is raised

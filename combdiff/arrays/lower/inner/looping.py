@@ -115,20 +115,28 @@ class Looping(Solving):
         return own
 
 
-def with_loops_once(result: Result) -> Result:
-    """The states of two loops that are one recurrence have one definition, so that what is made of them is one, too."""
+def with_definitions_once(result: Result) -> Result:
+    """Equal definitions are one, so that what is made of them is one, too: those of a value and of its gradient.
+
+    Loops are equal that go through the same states.
+    """
     spelled = Spelling()
     first: dict[Hashable, Var] = {}
     same: dict[Var, Term] = {}
+    alike: dict[Hashable, list[tuple[Var, Term]]] = {}
     bindings: list[tuple[Var, Term]] = []
     for var, value in result.bindings:
         value = substitute(value, same)
-        if isinstance(value, Loop):
-            key = value.kind, value.item, spelled.of(value)
-            if key in first:
-                same[var] = first[key]
+        # an equal definition has the same variables; most have no partner, and need no key
+        partners = alike.setdefault((var.kind, value.free, isinstance(value, Loop)), [])
+        if partners:
+            for other, given in partners:
+                first.setdefault(spelled.of_value(given), other)
+            known = first.get(spelled.of_value(value))
+            if known is not None:
+                same[var] = known
                 continue
-            first[key] = var
+        partners.append((var, value))
         bindings.append((var, value))
     outputs = tuple(substitute(t, same) for t in result.outputs)
     return replace(result, bindings=tuple(bindings), outputs=outputs) if same else result

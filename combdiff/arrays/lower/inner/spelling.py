@@ -48,6 +48,10 @@ class Spelling:
             key = self.found[loop] = self._spelled(loop, depth)
         return key
 
+    def of_value(self, value: Term) -> Hashable:
+        """The same for two definitions of one value, whatever their indices are called and the order of their terms."""
+        return self._value(value, 0)
+
     def _spelled(self, loop: Loop, depth: int) -> Hashable:
         assert isinstance(loop.step, Lam), "a step is a map"
         own = {v: self._stand_in((depth, n), v.kind) for n, v in enumerate(loop.step.params)}

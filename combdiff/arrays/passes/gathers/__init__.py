@@ -1,0 +1,1 @@
+"""Gathers and scatters by arrays of integers: where they stand beside products, and as sparse products."""

@@ -1,0 +1,61 @@
+"""Rows that are added up at places, as products with a sparse matrix: Σ_e w(e) X[a(e)] at b(e).
+
+    t = np.zeros((n, m)); np.add.at(t, b, w[:, None] * X[a])        an entry at a time, and an array of all rows before
+    t = sparse.coo_array((w, (b, a)), shape=(n, len(X))) @ X        a row at a time
+
+The matrix has an entry for each value of e. It is made at each call, which takes as long as adding few short rows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from combdiff.arrays import ops
+from combdiff.arrays.passes.gathers.rows import Labelled, Weighted, taken, weighted
+from combdiff.arrays.plan import Plan, Step
+from combdiff.terms.terms import ONE
+
+_LARGE = 1 << 14  # entries that are added
+
+
+def with_sparse_products(plan: Plan, large: int = _LARGE) -> Plan:
+    """The plan with products for scatters of at least so many entries in rows.
+
+    Rows that something else needs too are not taken again.
+    """
+    found = [step for step in plan.steps if _is_long(plan, step, large)]
+    if not found or plan.loops:
+        return plan
+    uses = Counter([o for step in plan.steps for o in step.operands] + list(plan.outputs))
+    new: dict[Step, Step] = {}
+    for step in plan.steps:
+        made = _product(step, uses) if step in found else step
+        operands = tuple(new[o] for o in made.operands)
+        new[step] = made if operands == made.operands else replace(made, operands=operands)
+    names = {new[step]: name for step, name in plan.names.items() if step in new}
+    return replace(plan, outputs=tuple(new[o] for o in plan.outputs), names=names)
+
+
+def _is_long(plan: Plan, step: Step, large: int) -> bool:
+    """Whether it adds many entries, in rows that lie one after the other."""
+    if not isinstance(step.op, ops.Scatter) or not step.op.adds or step.op.places != ((0,),):
+        return False
+    values = step.operands[0]
+    return step.op.at == tuple(range(step.rank)) and step.rank > 1 and plan.entries(values) >= large
+
+
+def _product(step: Step, uses: Counter[Step]) -> Step:
+    """A scatter as a product, with weights and places that the rows are taken from if nothing else needs these."""
+    values, to = step.operands
+    labels = tuple(range(values.rank))
+    apart = weighted(values, labels)
+    plain = apart.coefficient == ONE and len(apart.weights) <= 1 and apart.core.labels == labels
+    if not plain or not all(w.labels == (0,) for w in apart.weights) or uses[values] > 1:
+        apart = Weighted(ONE, (), Labelled(values, labels))
+    rows, weights = apart.core.step, tuple(w.step for w in apart.weights)
+    found = taken(rows, labels) if uses[rows] == 1 else None
+    if found is None or found.indices != (0,) or found.weighted.core.step is not rows:
+        return Step(ops.Sparse(False, bool(weights)), (rows, to, *weights), step.domains, step.complex)
+    operands = (found.rows.step, to, found.places, *weights)
+    return Step(ops.Sparse(True, bool(weights)), operands, step.domains, step.complex)

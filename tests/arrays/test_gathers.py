@@ -1,0 +1,200 @@
+"""Gathers and scatters stand where they cost least, and rows that are added are a product with a sparse matrix."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+from combdiff.arrays import ops
+from combdiff.arrays.passes.gathers import moving
+from combdiff.arrays.passes.gathers.sparse import with_sparse_products
+from combdiff.arrays.plan import Plan, Step
+from combdiff.arrays.text import read, text
+from combdiff.arrays.verify import verify
+from combdiff.emit.emit import emit, spelling_of
+from tests.arrays.pass_texts import GRAPH
+
+LAYERS = """(a::(N{e}) -> N{n}, b::(N{e}) -> N{n}, w::CV{e}, X::CM{n, m}, Y::CM{n, o}) ->
+  (W::CM{m, p}, V::CM{p, o}) -> begin
+  h = (v, k) -> sin(sum(e, delta(b(e), v, 2 * w(e) * sum(d, X(a(e), d) * W(d, k)))))
+  y = (v, k) -> sum(e, delta(b(e), v, w(e) * sum(d, h(a(e), d) * V(d, k))))
+  sum((v, k), abs2(y(v, k) - Y(v, k)))
+end"""
+CUBES = """(b::(N{e}) -> N{n}, V::(N{e}, N{m}, N{o}) -> R) -> (T::(N{n}, N{m}, N{o}) -> R) -> begin
+  s = (v, d, k) -> sum(e, delta(b(e), v, V(e, d, k) * T(b(e), d, k)))
+  sum((v, d, k), s(v, d, k)^3)
+end"""
+SMALL = {"e": 30, "n": 7, "m": 5, "o": 4, "p": 3}
+WIDE = {"e": 20_000, "n": 500, "m": 40, "o": 10, "p": 20}
+
+
+def given(program: str, sizes: dict[str, int]) -> dict[str, np.ndarray]:
+    """Arrays for a program, whose complex ones have imaginary parts."""
+    rng = np.random.default_rng(3)
+    found = {}
+    axes = {"a": "e", "b": "e", "w": "e", "X": "nm", "Y": "no", "W": "mo", "V": "po"}
+    axes |= {"W": "mp"} if program is LAYERS else {"V": "emo", "T": "nmo"} if program is CUBES else {}
+    for name, of in axes.items():
+        if f"{name}::" not in program:
+            continue
+        shape = tuple(sizes[axis] for axis in of)
+        if name in "ab":
+            found[name] = rng.integers(0, sizes["n"], shape)
+        else:
+            found[name] = rng.normal(size=shape) / 4
+            found[name] = found[name] + 1j * rng.normal(size=shape) / 4 if f"{name}::C" in program else found[name]
+    return found
+
+
+def plan_of(program: str, sizes: dict[str, int], backend: str) -> Plan:
+    shapes = {name: array.shape for name, array in given(program, sizes).items()}
+    return cd.grad(program).plan(backend=backend, value=True, **shapes)
+
+
+def run(plan: Plan, arrays: dict[str, np.ndarray]) -> list[np.ndarray]:
+    scope: dict[str, object] = {}
+    exec(emit(plan, spelling_of("numpy"), "f"), scope)
+    f = scope["f"]
+    assert callable(f)
+    return [np.asarray(found) for found in f(*(arrays[a.name] for a in plan.arguments))]
+
+
+def agree(one: Plan, other: Plan, arrays: dict[str, np.ndarray]) -> bool:
+    pairs = zip(run(one, arrays), run(other, arrays), strict=True)
+    return all(np.allclose(a, b, rtol=1e-10, atol=1e-10 * np.abs(b).max()) for a, b in pairs)
+
+
+def with_numbers(plan: Plan) -> Plan:
+    """The plan with other numbers before its products of weights with rows."""
+    written = text(plan)
+    before = "places=((0,), (0, 1)), coefficient=1)"
+    assert before in written
+    return read(written.replace(before, before.replace("=1", "=3")))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", [GRAPH, LAYERS])
+@pytest.mark.parametrize("law", moving.LAWS, ids=lambda law: law.__name__)
+def test_each_law_keeps_the_value_wherever_it_applies(program: str, law: moving.Law) -> None:
+    plan = with_numbers(plan_of(program, SMALL, "dask"))
+    arrays = given(program, SMALL)
+    applied = 0
+    for step in plan.steps:
+        made = law(step)
+        if made is None:
+            continue
+        applied += 1
+        new: dict[Step, Step] = {}
+        for other in plan.steps:
+            operands = tuple(new[o] for o in other.operands)
+            new[other] = made if other is step else replace(other, operands=operands)
+        changed = replace(plan, outputs=tuple(new[o] for o in plan.outputs), names={})
+        verify(changed)
+        assert agree(changed, plan, arrays)
+    assert applied
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", [GRAPH, LAYERS, CUBES])
+def test_rows_that_are_added_are_a_sparse_product(program: str) -> None:
+    plan = plan_of(program, SMALL, "dask")
+    plan = plan if program is CUBES else with_numbers(plan)
+    sparse = with_sparse_products(plan, 1)
+    verify(sparse)
+    assert not any(isinstance(s.op, ops.Scatter) for s in sparse.steps)
+    assert with_sparse_products(sparse, 1) == sparse
+    assert agree(sparse, plan, given(program, SMALL))
+
+
+@pytest.mark.slow
+def test_a_layer_of_a_graph_network_multiplies_its_nodes_and_not_its_edges() -> None:
+    plan = plan_of(GRAPH, WIDE, "numpy")
+    edges = plan.arguments[0].step
+    assert edges is not None
+    assert Counter(type(s.op) for s in plan.steps)[ops.Sparse] == 2
+    assert not any(edges.domains[0] in s.domains and s.rank > 1 for s in plan.steps)
+    verify(plan)
+
+
+@pytest.mark.slow
+def test_rows_are_added_once_for_value_and_gradient_where_they_are_short() -> None:
+    plan = plan_of(GRAPH, WIDE | {"m": 6, "o": 30}, "numpy")
+    assert Counter(type(s.op) for s in plan.steps)[ops.Sparse] == 1
+
+
+@pytest.mark.slow
+def test_few_rows_of_a_large_table_are_taken_before_the_product() -> None:
+    plan = plan_of(GRAPH, WIDE | {"e": 50, "n": 4000}, "numpy")
+    products = [s for s in plan.steps if isinstance(s.op, ops.Tensordot)]
+    assert any(isinstance(s.operands[0].op, ops.Gather) for s in products)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", [GRAPH, LAYERS])
+def test_code_for_many_edges_has_the_value_of_the_plan_as_lowered(program: str) -> None:
+    arrays = given(program, WIDE)
+    found = cd.grad(program).compile(value=True)(**arrays)
+    plan = plan_of(program, WIDE, "dask")
+    for one, other in zip(found, run(plan, arrays), strict=True):
+        assert np.allclose(one, other, rtol=1e-9, atol=1e-9 * np.abs(other).max())
+
+
+@pytest.mark.slow
+def test_a_place_that_is_out_of_range_is_an_error() -> None:
+    arrays = given(GRAPH, WIDE)
+    arrays["b"][5] = WIDE["n"]
+    with pytest.raises(cd.ArrayError):
+        cd.grad(GRAPH).compile()(**arrays)
+    scope: dict[str, object] = {}
+    exec(emit(plan_of(GRAPH, WIDE, "numpy"), spelling_of("numpy"), "f"), scope)
+    f = scope["f"]
+    assert callable(f)
+    with pytest.raises(ValueError):
+        f(*(arrays[name] for name in ("a", "b", "w", "X", "Y", "W")))
+
+
+@pytest.mark.slow
+def test_products_with_the_hessian_are_sparse_too() -> None:
+    arrays = given(GRAPH, WIDE)
+    k = np.random.default_rng(1).normal(size=arrays["W"].shape)
+    *_, hvp = cd.grad(GRAPH).compile(hvp=True)(**arrays)
+    step = 1e-6
+    gradient = cd.grad(GRAPH).compile()
+    above, below = (gradient(**(arrays | {"W": arrays["W"] + s * step * k})) for s in (1, -1))
+    assert np.allclose(hvp(k), (above - below) / (2 * step), rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.slow
+def test_definitions_of_value_and_gradient_are_computed_once() -> None:
+    program = """(g::(N{n}) -> N{k}, u::RV{k}) -> (x::RV{n}) -> begin
+      c = v -> sum(i, delta(g(i), v, 1))
+      m = v -> sum(i, delta(g(i), v, x(i))) / c(v)
+      s = v -> sum(i, delta(g(i), v, (x(i) - m(v))^2)) / c(v)
+      sum(v, u(v) * log(s(v) + 1))
+    end"""
+    d = cd.grad(program)
+    plan = d.plan(g=(2000,), u=(50,), x=(2000,), value=True)
+    assert sum(isinstance(s.op, ops.Scatter) for s in plan.steps) == 4
+    assert d.check()
+
+
+@pytest.mark.slow
+def test_rows_at_tables_of_places_are_added_before_the_product() -> None:
+    program = "(o::(N{q}, N{k}) -> N{n}, y::RM{q, k}, X::RM{n, p}) -> (w::RV{p}) -> sum((a, b), "
+    program += "(sum(j, X(o(a, b), j) * w(j)) - y(a, b))^2) + sum((a, b, j), X(o(a, b), j) * w(j))"
+    rng = np.random.default_rng(0)
+    given = rng.integers(0, 20, (400, 5)), rng.normal(size=(400, 5)), rng.normal(size=(20, 30)), rng.normal(size=30)
+    d = cd.grad(program)
+    shapes = {name: array.shape for name, array in zip("oyXw", given, strict=True)}
+    plan = d.plan(**shapes, value=True)
+    verify(plan)
+    assert not any(s.rank > 2 for s in plan.steps)
+    o, y, X, w = given
+    value, gradient = d.compile(value=True)(*given)
+    R = X[o] @ w - y
+    assert np.isclose(value, (R**2).sum() + (X[o] @ w).sum(), rtol=1e-12)
+    assert np.allclose(gradient, np.einsum("qk,qkp->p", 2 * R + 1, X[o]), rtol=1e-10)
