@@ -10,10 +10,11 @@ Value and gradient of a logistic loss need two of them, those of a negative bino
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from combdiff.arrays import ops
 from combdiff.arrays.plan import Plan, Step, interned
+from combdiff.records import dataclass
 from combdiff.terms.terms import MINUS_ONE, ONE, ZERO, Const
 
 _LARGE = 512  # entries: of fewer, calls take longer than what they compute

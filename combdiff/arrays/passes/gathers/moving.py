@@ -11,12 +11,13 @@ depends on the others, so that each is tried beside those that were taken, from 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from combdiff.arrays import ops
 from combdiff.arrays.passes.gathers.rows import NEW, Labelled, added, product, taken, weighted
 from combdiff.arrays.plan import Plan, Step, interned, ordered
+from combdiff.records import dataclass
 from combdiff.terms.terms import ONE
 
 Law: TypeAlias = Callable[[Step], Step | None]

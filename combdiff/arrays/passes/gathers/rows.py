@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from combdiff.arrays import ops
 from combdiff.arrays.plan import Step
+from combdiff.records import dataclass
 from combdiff.terms.terms import ONE, Const, times
 from combdiff.terms.types import Domain
 
