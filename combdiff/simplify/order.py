@@ -179,6 +179,9 @@ class ReadingOrder:
         inner = self._turned(indices, inner, (*met, *_bound_around(indices, body, met)))
         size, inner = content(inner) if self.collect else (ONE, inner)
         outer = [size, *outer] if size != ONE else outer
+        # sums in it may have become products: -d/l + d/l (1 + d/l) is d²/l²
+        found, inner = _independent(indices, inner)
+        outer += found
         summed = total(sorted(indices, key=_first_meeting(inner)), inner)
         return _product([*(self(f, met) for f in outer), summed], self.rank, met) if outer else summed
 
