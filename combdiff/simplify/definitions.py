@@ -1,4 +1,7 @@
-"""Products see through definitions: with r = x^(8/3), a x^(5/3) / r² is a x^(-11/3); with r = |u|, r sign(u) is u.
+"""Exponentials are read from definitions, and products see through them.
+
+With m = exp(u), exp(u) / m² is 1 / m: the derivative of exp(u) is exp(u) again, and terms are alike only if both are
+called m. With r = x^(8/3), a x^(5/3) / r² is a x^(-11/3); with r = |u|, r sign(u) is u.
 
 The quotient rule squares r, which overflows where the derivative does not, and next to sign(u) the value at u = 0 of a
 second derivative is lost. Whatever else is made of r keeps its name.
@@ -24,13 +27,66 @@ from combdiff.terms.terms import (
     add,
     alpha_equal,
     apply,
+    bound_by,
+    children,
     factors_of,
     mul,
     power,
+    substitute,
     subterms,
 )
 
 Definitions = Mapping[Var, Term]
+
+
+def may_be_read(value: Term) -> bool:
+    """Whether a value may occur again in a derivative as it is: an exponential.
+
+    >>> from combdiff.terms.terms import fresh
+    >>> from combdiff.terms.types import REAL
+    >>> x = fresh("x", REAL)
+    >>> may_be_read(Call("exp", (x,))), may_be_read(mul(x, x))
+    (True, False)
+    """
+    entry = value.body if isinstance(value, Lam) else value
+    return isinstance(entry, Call) and entry.primitive == "exp"
+
+
+def read_again(t: Term, definitions: Definitions) -> Term:
+    """`t` with each value of `definitions` that is written out in it read from its name.
+
+    >>> from combdiff.terms.terms import MINUS_ONE, fresh
+    >>> from combdiff.terms.types import REAL
+    >>> x, m = fresh("x", REAL), fresh("m", REAL)
+    >>> e = Call("exp", (x,))
+    >>> read_again(mul(e, power(m, MINUS_ONE)), {m: e}) == ONE
+    True
+    """
+    if not definitions:
+        return t
+    return Traverser(lambda u: _read(u, definitions) if isinstance(u, Call) else u, Call)(t)
+
+
+def _read(t: Call, definitions: Definitions) -> Term:
+    for var, value in definitions.items():
+        slots: dict[Var, Term] = {}
+        params, entry = (value.params, value.body) if isinstance(value, Lam) else ((), value)
+        matched = _matched(entry, t, params, slots) and len(slots) == len(params)
+        if matched and alpha_equal(substitute(entry, slots), t):
+            return apply(var, *(slots[p] for p in params)) if params else var
+    return t
+
+
+def _matched(pattern: Term, t: Term, params: Sequence[Var], slots: dict[Var, Term]) -> bool:
+    """Whether `t` may be `pattern` at some values of `params`, which are noted in `slots`."""
+    if isinstance(pattern, Var) and pattern in params:
+        return slots.setdefault(pattern, t) == t
+    if pattern.free.isdisjoint(params):
+        return True
+    own, others = children(pattern), children(t)
+    if type(pattern) is not type(t) or len(own) != len(others) or bound_by(pattern):
+        return False
+    return all(_matched(a, b, params, slots) for a, b in zip(own, others, strict=True))
 
 
 def may_be_seen_through(value: Term) -> bool:

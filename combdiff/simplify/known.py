@@ -20,7 +20,7 @@ from combdiff.records import dataclass
 from combdiff.simplify.branches import taken_for_real
 from combdiff.simplify.centred import without_deviations
 from combdiff.simplify.choose import Binding
-from combdiff.simplify.definitions import may_be_seen_through, seen_through
+from combdiff.simplify.definitions import may_be_read, may_be_seen_through, read_again, seen_through
 from combdiff.simplify.images import BareIndices
 from combdiff.simplify.linear import linear_laws
 from combdiff.terms.branches import at_least_zero
@@ -73,6 +73,7 @@ class Known:
     real: dict[Var, Term] = field(default_factory=dict)
     positive: set[Term] = field(default_factory=set)
     transparent: dict[Var, Term] = field(default_factory=dict)
+    exponentials: dict[Var, Term] = field(default_factory=dict)
     values: dict[Var, Term] = field(default_factory=dict)
     settled: dict[Hashable, _Settled] = field(default_factory=dict)
     seen: Callable[[Term, Term, Groups], None] | None = None
@@ -83,7 +84,10 @@ class Known:
         """`body` with like terms merged, value by value."""
         bindings, results = parts_of(body)
         settled = [(var, value if is_opaque(value) else self.settle(var, value)) for var, value in bindings]
-        return let(settled, tuple_of([self.merged(r) for r in results]))
+        return let(settled, tuple_of([self.merged(self._read_again(r)) for r in results]))
+
+    def _read_again(self, value: Term) -> Term:
+        return with_entry(value, read_again(entry_of(value), self.exponentials))
 
     def merged(self, value: Term) -> Term:
         """`value` with like terms merged, without conj on what is real."""
@@ -97,6 +101,8 @@ class Known:
 
     def settle(self, var: Var, value: Term) -> Term:
         """The merged value of `var`, whose properties are used in all that follows."""
+        # before forms are compared: which exponentials have a name is no property of the variables of a form
+        value = self._read_again(value)
         spelled, variables = form(value)
         alike = [
             (
@@ -118,6 +124,8 @@ class Known:
         self.values[var] = value
         if may_be_seen_through(value):
             self.transparent[var] = value
+        if may_be_read(value):
+            self.exponentials[var] = value
         if known.symmetries:
             self.derived[var] = known.symmetries
         if known.real:

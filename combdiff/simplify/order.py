@@ -97,7 +97,8 @@ class ReadingOrder:
             case Sum(indices, body):
                 return self._sum(indices, body, met)
             case Mul(factors) if not isinstance(t.type, Index):
-                return _product(self._primitive([self(f, met) for f in factors]), self.rank, met)
+                inner = _numbers_of_deltas([self(f, met) for f in factors])
+                return _product(self._primitive(inner), self.rank, met)
             case Pow(base, Const() as n) if self.collect and n.is_integer and n.real < 0:
                 size, rest = content(self(base, met))
                 return mul(power(size, n), power(rest, n))
@@ -179,6 +180,9 @@ class ReadingOrder:
         inner = self._turned(indices, inner, (*met, *_bound_around(indices, body, met)))
         size, inner = content(inner) if self.collect else (ONE, inner)
         outer = [size, *outer] if size != ONE else outer
+        # sums in it may have become products: -d/l + d/l (1 + d/l) is d²/l²
+        found, inner = _independent(indices, inner)
+        outer += found
         summed = total(sorted(indices, key=_first_meeting(inner)), inner)
         return _product([*(self(f, met) for f in outer), summed], self.rank, met) if outer else summed
 
@@ -253,6 +257,24 @@ def _deltas_out(indices: Sequence[Var], body: Term) -> tuple[list[Delta], Term]:
     for at in reversed(kept):
         rest = delta(at.left, at.right, rest)
     return found, mul(number, rest)
+
+
+def _numbers_of_deltas(factors: Sequence[Term]) -> list[Term]:
+    """Each number of a product once: 2 δ(i, j, -x/2) is δ(i, j, -x), and 2 y δ(i, j, -x/2) is -y δ(i, j, x)."""
+    flat = [f for u in factors for f in factors_of(u)]
+    numbers = [f for f in flat if isinstance(f, Const)]
+    deltas = [f for f in flat if isinstance(f, Delta)]
+    if not numbers or not deltas:
+        return list(factors)
+    number, rest = mul(*numbers), [f for f in flat if not isinstance(f, Const)]
+    if len(rest) == 1:
+        (at,) = deltas
+        return [delta(at.left, at.right, mul(number, at.body))]
+    found = [number]
+    for f in rest:
+        size, body = split_coefficient(f.body) if isinstance(f, Delta) else (ONE, ONE)
+        found += [size, delta(f.left, f.right, body)] if isinstance(f, Delta) else [f]
+    return found
 
 
 def _separate(indices: Sequence[Var], body: Term) -> list[tuple[list[Var], list[Term]]]:

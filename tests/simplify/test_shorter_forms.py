@@ -67,7 +67,35 @@ FORMS = {
         "sum(i, m(i) * x(i)); end",
         "i -> 2 * x(i)",
     ),
+    "gamma regression, a sum of one factor beside a sum of two": (
+        "(X::RM, y::RV) -> (b::RV) -> begin; m = i -> exp(sum(j, X(i, j) * b(j)))\n"
+        "-sum(i, log(m(i)) + y(i) / m(i)); end",
+        "j -> sum(i, X(i, j) * (y(i) / m(i) - 1))",
+    ),
+    "a number in front of a sum of one factor": (
+        "(y::RV{n}, w::RV{n}) -> (f::R) -> -sum(i, (f + y(i)) * log(f + w(i))) + sum(i, log(f + w(i)))",
+        "sum(i, (1 - y(i) - f) / (f + w(i)))",
+    ),
+    "a scale that is an exponential": (
+        "(y::RV{n}) -> (ls::R) -> begin; s = exp(ls); sum(i, -log(s) - y(i)^2 / (2 * s^2)); end",
+        "1 / s^2 * sum(i, y(i)^2) - n",
+    ),
+    "a length that is an exponential": (
+        "(d::RV{n}) -> (lh::R) -> begin; h = exp(lh); sum(i, (1 + d(i) / h) * exp(-d(i) / h)); end",
+        "1 / h^2 * sum(i, d(i)^2 * exp(-1 / h * d(i)))",
+    ),
+    "a number in a delta and one in front": (
+        "(z::RM{n, d}) -> (S::Sym{d}) -> sum((m, i, j), z(m, i) * S(i, j) / sqrt(S(i, i) * S(j, j)) * z(m, j))",
+        "delta(i, j, -sum(",
+    ),
 }
+
+
+def test_an_exponential_of_another_value_has_no_name() -> None:
+    """Values of one form are merged once, but only one of these exponentials has a name."""
+    d = cd.grad("(a::R, b::R) -> begin; m = exp(a); c = exp(a) * a; e = exp(b) * b; m^2 + sin(c) * cos(e); end")
+    assert "e = b * exp(b)" in str(d)
+    assert d.check()
 
 
 @pytest.mark.sampled

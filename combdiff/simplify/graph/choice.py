@@ -110,7 +110,7 @@ class Choice:
         named = [self.graph.frame(leaf).of for leaf in self.leaves if leaf is not None]
         return [
             partial(part_of_sum, self.graph, named, set()),
-            partial(collect, self.graph, set()),
+            partial(collect, self.graph, self.reader.one(), set()),
             partial(real_parts, self.graph, self.reader, set()),
             partial(reassociate, self.graph, set()),
         ]

@@ -42,23 +42,26 @@ Found = dict[Factor, dict[int, dict[Ref, None]]]
 """The factors at a place, for each the terms that hold it, and what is left of them."""
 
 
-def collect(graph: Graph, done: set[Node]) -> int:
-    """Collect in each sum that is not in `done`; how many sums were collected."""
+def collect(graph: Graph, one: Ref, done: set[Node]) -> int:
+    """Collect in each sum that is not in `done`, where `one` is the number 1; how many sums were collected."""
     collected = 0
     for node in [n for n in graph.frames if isinstance(n, Lin) and n not in done]:
         done.add(node)
         if node in graph.frames:
-            collected += _collected(graph, node)
+            collected += _collected(graph, node, one)
     return collected
 
 
-def _collected(graph: Graph, node: Lin) -> int:
+def _collected(graph: Graph, node: Lin, one: Ref) -> int:
     terms = [graph.find(Ref(number, c.conj, c.slots, c.of)) for c, number in node.terms]
     places: dict[Place, Found] = {}
     for n, term in enumerate(terms):
-        for factor, rest in _splits(graph, term):
+        for factor, rest in _splits(graph, term, one):
             key, left = _numbered(graph, factor, rest)
-            kinds = dict(zip(map(abs, key.labels), graph.classes[key.of].kinds, strict=True))
+            kinds: dict[int, Type] = {}
+            for ref in (left, key):
+                kinds |= zip(map(abs, ref.labels), graph.classes[ref.of].kinds, strict=True)
+            kinds = {label: kinds[label] for label in kinds if label in map(abs, key.labels) or label >= BOUND}
             place = (
                 tuple(sorted(map(abs, key.labels))),
                 tuple(sorted({abs(label) for label in left.labels}.difference(map(abs, key.labels)))),
@@ -107,7 +110,7 @@ def _take_out(graph: Graph, node: Lin, terms: Sequence[Ref], found: Found, ranke
             continue
         free -= mine.keys()
         taken.add(factor)
-        rests = [min(options) for options in mine.values()]
+        rests = [graph.con([r], {abs(label) for label in r.labels}) for r in map(min, mine.values())]
         labels = sorted({abs(label) for r in rests for label in r.labels})
         with suppress(Zero):
             inner = graph.lin(rests, labels)
@@ -130,14 +133,25 @@ def _replaced(graph: Graph, node: Lin, terms: Sequence[Ref]) -> bool:
     return True
 
 
-def _splits(graph: Graph, term: Ref) -> Iterator[tuple[Ref, Ref]]:
+def _splits(graph: Graph, term: Ref, one: Ref) -> Iterator[tuple[Ref, Ref]]:
     """A term of a sum as a factor and what is left, for each product of two that it is.
 
-    A class that was joined with another one since may be a multiple of it: that number belongs to what is left.
+    Σ_i x(i) is x(i) and 1, and a Σ_i x(i) is x(i) and a. A class that was joined with another one since may be a
+    multiple of it: that number belongs to what is left.
     """
+    for number, summed in sums(graph, term):
+        yield summed._replace(number=UNIT), one.times(times(number, summed.number))
     for number, children in products(graph, term):
         for factor, rest in (children, children[::-1]):
             yield factor._replace(number=UNIT), rest.times(times(number, factor.number))
+            for scale, summed in sums(graph, factor, rest):
+                whole = times(times(number, scale), summed.number)
+                yield summed._replace(number=UNIT), rest.times(whole)
+
+
+def sums(graph: Graph, ref: Ref, beside: Ref | None = None) -> Iterator[tuple[Coefficient, Ref]]:
+    """`ref` as number · Σ of one factor, for each such sum in its class."""
+    return ((number, summed) for number, (summed,) in _contractions(graph, ref, beside, 1))
 
 
 def products(graph: Graph, ref: Ref, beside: Ref | None = None) -> Iterator[tuple[Coefficient, tuple[Ref, Ref]]]:
@@ -145,10 +159,17 @@ def products(graph: Graph, ref: Ref, beside: Ref | None = None) -> Iterator[tupl
 
     The bound labels are none of `ref`, and none of what stands `beside` it.
     """
+    return ((number, (first, second)) for number, (first, second) in _contractions(graph, ref, beside, 2))
+
+
+def _contractions(
+    graph: Graph, ref: Ref, beside: Ref | None, factors: int
+) -> Iterator[tuple[Coefficient, tuple[Ref, ...]]]:
+    """`ref` as number · Σ of a product of so many factors."""
     around = (*ref.labels, *(beside.labels if beside is not None else ()))
     bound = max((abs(label) + 1 for label in around), default=BOUND)
     for node in list(graph.classes[ref.of].nodes):
-        if isinstance(node, Con) and len(node.children) == 2:
+        if isinstance(node, Con) and len(node.children) == factors:
             frame = graph.frame(node)
             # node = f · K^c(labels of the frame): K at the labels of `ref` says what stands in the slots of the node
             turned = frame.conj != ref.conj
@@ -156,8 +177,7 @@ def products(graph: Graph, ref: Ref, beside: Ref | None = None) -> Iterator[tupl
             share = reciprocal(frame.number)
             share = (share[0], -share[1]) if turned else share
             names |= {slot: slot - BOUND + max(bound, BOUND) for slot in node.bound}
-            first, second = (_at(graph, child, turned, names) for child in node.children)
-            yield times(ref.number, share), (first, second)
+            yield times(ref.number, share), tuple(_at(graph, child, turned, names) for child in node.children)
 
 
 def _named(slots: Labels, labels: Labels) -> Iterable[tuple[int, int]]:
