@@ -15,7 +15,6 @@ from combdiff.terms.terms import (
     App,
     Call,
     Const,
-    Lam,
     Mul,
     Pow,
     Term,
@@ -24,6 +23,7 @@ from combdiff.terms.terms import (
     add,
     alpha_equal,
     apply,
+    body_of,
     factors_of,
     mul,
     power,
@@ -42,7 +42,7 @@ def may_be_seen_through(value: Term) -> bool:
     >>> may_be_seen_through(Call("abs", (x,))), may_be_seen_through(mul(x, x))
     (True, False)
     """
-    entry = value.body if isinstance(value, Lam) else value
+    entry = body_of(value)
     return any(_made_of(f) is not None for f in factors_of(entry))
 
 

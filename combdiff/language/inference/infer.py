@@ -1,4 +1,4 @@
-"""Syntax becomes a typed term: names, types, index ranges and definitions are resolved (design, section 3).
+"""Elaborates syntax to a typed term: resolves names, types, index ranges and definitions.
 
 One walk goes down with the type that is wanted and comes up with a term whose indices range over provisional domains;
 `domains.py` says how those are joined, and a last walk (`resolution.py`) puts the resolved domains in. A definition

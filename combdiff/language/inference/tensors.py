@@ -38,7 +38,7 @@ from combdiff.terms import terms
 from combdiff.terms.inclusion import as_complex_as
 from combdiff.terms.laws.matrices import applied
 from combdiff.terms.terms import MINUS_ONE, ONE, ZERO, Const, Lam, Term, Var
-from combdiff.terms.types import Index, Map, Number, Type
+from combdiff.terms.types import Index, Map, Number, Type, slot_types
 
 if TYPE_CHECKING:
     from combdiff.language.inference.infer import Elaborator
@@ -588,7 +588,7 @@ def _is_tensor(t: Term) -> bool:
 
 
 def _slots(t: Term) -> tuple[Type, ...]:
-    return t.type.params if isinstance(t.type, Map) else ()
+    return slot_types(t.type)
 
 
 def _names(t: Term) -> list[str]:
