@@ -50,6 +50,18 @@ class Derivation:
     >>> print(d)
     (A::Her) -> (x::CV) -> i -> 2 * sum(j, A(i, j) * x(j))
 
+    >>> print(d.plan(A=(60, 60)))
+    step  kind         operands  shape  FLOPs     bytes
+    #1    GEMV         A, x      60     2.88e+04  960
+    #2    elementwise  #1        60     120       960
+    total 2.89e+04 FLOPs, 99 % of them in BLAS; largest intermediate 960 bytes, about 3.66e+04 at once
+    >>> print(d.source().splitlines()[-1].strip())
+    return 2 * (A @ x)
+    >>> import numpy as np
+    >>> value, gradient = d.compile(value=True)(np.eye(2), np.array([1, 1j]))
+    >>> float(value.real), gradient
+    (2.0, array([2.+0.j, 0.+2.j]))
+
     `result` (and `str(d)`) is the derivative as a program of the language, with its declarations; `text` is the given
     program, and `steps` lists the stages of the derivation. With `expand`, products and shared values are multiplied
     out, also in values and in products with the Hessian, which have the same budget. With `symmetric`, the gradient is
@@ -240,13 +252,6 @@ class Derivation:
     ) -> Plan:
         """The array operations that compute the result for arrays of the given shapes; prints as a table of costs.
 
-        >>> import combdiff as cd
-        >>> print(cd.grad("(A::Her) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j))").plan(A=(60, 60)))
-        step  kind         operands  shape  FLOPs     bytes
-        #1    GEMV         A, x      60     2.88e+04  960
-        #2    elementwise  #1        60     120       960
-        total 2.89e+04 FLOPs, 99 % of them in BLAS; largest intermediate 960 bytes, about 3.66e+04 at once
-
         With `ir` it prints as an array program, one operation in a line; `combdiff.arrays.text.read` reads this text
         back. `value`, `pack`, `memory`, `distances` and `checkpoint` have the same meaning as for `compile`; if the
         program has a parameter of such a name, write `value_=True`. Raises BudgetError if `memory` (bytes, or text such
@@ -286,11 +291,6 @@ class Derivation:
         **shapes: object,
     ) -> str:
         """The source of a function that computes the derivative. It imports only its array library.
-
-        >>> import combdiff as cd
-        >>> d = cd.grad("(A::Her) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j))")
-        >>> print(d.source().splitlines()[-1].strip())
-        return 2 * (A @ x)
 
         With `value` the function returns the objective's value, or values, before the derivative. With `hvp` its last
         result is a function of a direction, the Hessian-vector product at that point. With `pack=("J",)` the source
@@ -376,12 +376,6 @@ class Derivation:
         structured: bool = False,
     ) -> Compiled[Any]:
         """A function of arrays. Its arguments are the given arrays, then the unknowns, then the cotangents.
-
-        >>> import combdiff as cd, numpy as np
-        >>> f = cd.grad("(A::Her) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j))").compile(value=True)
-        >>> value, gradient = f(np.eye(2), np.array([1, 1j]))
-        >>> float(value.real), gradient
-        (2.0, array([2.+0.j, 0.+2.j]))
 
         The function returns the derivative. With `value` it returns the value first; with `hvp` it returns a function
         last: after `value, gradient, hvp = f(A, x)`, `hvp(k)` is the Hessian at x times k, and reuses what f computed.
