@@ -67,7 +67,7 @@ def _peaks(x: Var, params: tuple[Var, ...], value: Term, k: Term) -> Iterator[Te
     for jump in jumps(x, params, value):
         if not isinstance(x.kind, Number):
             raise UnsupportedError(
-                f"a map that jumps is differentiated by {x.name}, which is no number, under an integral",
+                f"a map that jumps is differentiated by {x.name}, which is not a number, under an integral",
                 remedy="differentiate by a number, or write the condition outside of the integral",
             )
         slope = gradient_of(Lam((x,), jump.w)).body

@@ -84,7 +84,7 @@ class Slots:
         if index.sized and (index.fewer(whole) or 0) > 0:
             name = self.ranges.label(own).removeprefix("index ")
             raise LanguageError(
-                f"{self.ranges.label(own)} stands in slots of the sizes {index.name} and {whole.name}",
+                f"{self.ranges.label(own)} is used in slots of the sizes {index.name} and {whole.name}",
                 span=span,
                 also=self.ranges.place(slot),
                 remedy=f"write its type, {name}::N{{{index.name}}}, or {name}::N{{{whole.name}}} and a condition that "
