@@ -1,4 +1,4 @@
-"""What a derivation may take: time, and nodes of its largest e-graph. That a budget was spent is remembered."""
+"""Limits of a derivation: seconds, and nodes of its largest e-graph. A spent limit is recorded."""
 
 from __future__ import annotations
 

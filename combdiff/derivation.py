@@ -51,6 +51,18 @@ class Derivation:
     >>> print(d)
     (A::Her) -> (x::CV) -> i -> 2 * sum(j, A(i, j) * x(j))
 
+    >>> print(d.plan(A=(60, 60)))
+    step  kind         operands  shape  FLOPs     bytes
+    #1    GEMV         A, x      60     2.88e+04  960
+    #2    elementwise  #1        60     120       960
+    total 2.89e+04 FLOPs, 99 % of them in BLAS; largest intermediate 960 bytes, about 3.66e+04 at once
+    >>> print(d.source().splitlines()[-1].strip())
+    return 2 * (A @ x)
+    >>> import numpy as np
+    >>> value, gradient = d.compile(value=True)(np.eye(2), np.array([1, 1j]))
+    >>> float(value.real), gradient
+    (2.0, array([2.+0.j, 0.+2.j]))
+
     `result` (and `str(d)`) is the derivative as a program of the language, with its declarations; `text` is the given
     program, and `steps` lists the stages of the derivation. With `expand`, products and shared values are multiplied
     out, also in values and in products with the Hessian, which have the same budget. With `symmetric`, the gradient is
@@ -142,6 +154,10 @@ class Derivation:
     def mathml(self, form: str = "index", style: str = "paper") -> str:
         """The result as MathML, which browsers display without a script; forms and styles as for `latex`.
 
+        >>> import combdiff as cd
+        >>> cd.grad("(x::RV) -> sum(i, x(i)^2)").mathml()[:51]
+        '<math xmlns="http://www.w3.org/1998/Math/MathML" di'
+
         Needs latex2mathml: pip install 'combdiff[mathml]'.
         """
         from combdiff.notation.mathml import mathml
@@ -150,6 +166,10 @@ class Derivation:
 
     def picture(self) -> Picture:
         """The contractions of the result as networks, in a matplotlib figure with one row for each named value.
+
+        >>> import combdiff as cd
+        >>> type(cd.grad("(x::RV) -> sum(i, x(i)^2)").picture()).__name__
+        'Picture'
 
         A node is a tensor, with its slots numbered from 1, and dashed if it is conjugated. A line is an index; a dot is
         an index that more than two slots share; a line that ends in a name is an index without a sum. Needs matplotlib:
@@ -194,7 +214,12 @@ class Derivation:
             return symbolic(self.term, self.function_name(False), inline)
 
     def matrix_text(self) -> str:
-        """The result in matrix form as plain text, such as `2 A x`, or in index form if it has no matrix form."""
+        """The result in matrix form as plain text, or in index form if it has no matrix form.
+
+        >>> import combdiff as cd
+        >>> print(cd.grad("(A::Her) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j))").matrix_text())
+        2 A x
+        """
         from combdiff.notation.matrix.text import matrix_text
 
         with deep_recursion():
@@ -502,6 +527,11 @@ class Derivation:
     def check(self, seed: int = 0) -> Report:
         """Compare the result with finite differences and with the emitted code, on random data with its symmetries.
 
+        >>> import combdiff as cd
+        >>> report = cd.grad("(A::Her) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j))").check()
+        >>> bool(report), [finding.what for finding in report.findings]
+        (True, ['finite differences', 'emitted NumPy code', 'printed text', 'matrix form'])
+
         The report is true if all agree to 10⁻⁶; another `seed` gives other data. Raises UnsupportedError if no
         comparison is possible, for example because the program has no finite value.
         """
@@ -577,14 +607,14 @@ class Derivation:
 
     @cached_property
     def gradient(self) -> Derivation:
-        """The gradient of the same program in the full space. Its pullback is the Hessian product."""
+        """The gradient of the same program in the full space: `symmetric=True` does not project it."""
         from combdiff.deriving import derived_again, simplifier_like
 
         return derived_again(self, "grad", self.program, simplifier_like(self, self.expand, full_space=True))
 
     @cached_property
     def slopes(self) -> Derivation:
-        """The same as `gradient`, in a form that numbers are put into: nobody reads it."""
+        """The same as `gradient`, in a form to be evaluated and not to be read: no factor is collected."""
         from combdiff.deriving import derived_again, simplifier_like
 
         simplifier = simplifier_like(self, expand=False, full_space=True, collect=False)
@@ -592,7 +622,12 @@ class Derivation:
 
     @cached_property
     def products(self) -> Derivation:
-        """The Hessian-vector product of the same program, for `hvp=True`."""
+        """The Hessian-vector product of the same program, for `hvp=True`.
+
+        >>> import combdiff as cd
+        >>> print(cd.grad("(A::Her) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j))").products)
+        (A::Her) -> (x::CV, k::CV) -> i -> 2 * sum(j, A(i, j) * k(j))
+        """
         from combdiff.deriving import derived_again, simplifier_like
 
         return derived_again(self, "hvp", self.program, simplifier_like(self, self.expand))
@@ -716,7 +751,12 @@ class Derivation:
             return joined(self._runnable(value, distances), self.products._runnable(value=False))
 
     def function_name(self, value: bool, hvp: bool = False) -> str:
-        """The default name of a function in code."""
+        """The default name of a function in code.
+
+        >>> import combdiff as cd
+        >>> cd.grad("(x::RV) -> sum(i, x(i)^2)").function_name(value=True)
+        'value_and_gradient'
+        """
         name = MODES[self.mode].function
         if hvp:
             return f"value_{name}_and_hvp" if value else f"{name}_and_hvp"

@@ -99,7 +99,13 @@ class CombDiffError(Exception):
         self.remedy = remedy
 
     def located(self, source: Source) -> CombDiffError:
-        """The same error with the text that its spans point into."""
+        """This error, given the text that its spans point into if it has none.
+
+        >>> print(CombDiffError("there is no z", span=Span(1, 5)).located(Source("x + z", "f.cd")))
+        f.cd:1:5: there is no z
+          1 | x + z
+            |     ^
+        """
         self.source = self.source or source
         return self
 
@@ -138,24 +144,61 @@ def _frames(error: BaseException) -> list[traceback.FrameSummary]:
 
 
 class LanguageError(CombDiffError):
-    """The program is not valid: an error of syntax, names, types, declarations or index ranges."""
+    """The program is not valid: an error of syntax, names, types, declarations or index ranges.
+
+    >>> import combdiff as cd
+    >>> cd.grad("(x::RV) -> sum(i, y(i))")
+    Traceback (most recent call last):
+    ...
+    combdiff.errors.LanguageError: <text>:1:19: unknown name y
+      1 | (x::RV) -> sum(i, y(i))
+        |                   ^
+    remedy: make it a parameter, `(y::RV) -> …`, or define it before
+    """
 
 
 class UnsupportedError(CombDiffError):
-    """The program is valid, but this operation is not defined for it (the message says what is)."""
+    """The program is valid, but this operation is not defined for it; the remedy says which one is.
+
+    >>> import combdiff as cd
+    >>> cd.simplified("(x::RV) -> sum(i, x(i))").compile("fortran")
+    Traceback (most recent call last):
+    ...
+    combdiff.errors.UnsupportedError: there is no backend 'fortran'
+    remedy: choose one of numpy, cupy, jax, torch, dask
+    """
 
 
 class ArrayError(CombDiffError):
-    """An array does not fit the program: its shape, size or dtype, or a declared symmetry that it does not have."""
+    """An array does not fit the program: its shape, size or dtype, or a declared symmetry that it does not have.
+
+    >>> import combdiff as cd, numpy as np
+    >>> cd.grad("(x::RV) -> sum(i, x(i)^2)").compile()(np.ones((2, 2)))
+    Traceback (most recent call last):
+    ...
+    combdiff.errors.ArrayError: x has 1 index, but the array has 2 axes
+    remedy: give an array with an axis for each index
+    """
 
 
 class FileFormatError(CombDiffError):
-    """A file of another program does not have the expected format; the message gives the line."""
+    """A file of another program, such as Wannier90, does not have the expected format; the message gives the line."""
 
 
 class CheckError(CombDiffError):
-    """An internal check failed: a simplification changed the value. The message names stage and law family."""
+    """An internal check failed: a simplification changed the value. The message names stage and law family.
+
+    This is a fault of combdiff, and no program should meet it: report it with the program and the message.
+    """
 
 
 class BudgetError(CombDiffError):
-    """A budget of time, nodes or memory is too small even for a first result."""
+    """A budget of time, nodes or memory is too small even for a first result.
+
+    >>> import combdiff as cd
+    >>> cd.grad("(A::RM) -> (x::RV) -> sum((i, j), x(i) * A(i, j) * x(j))").plan(memory="1 kB", A=(600, 600))
+    Traceback (most recent call last):
+    ...
+    combdiff.errors.BudgetError: the results alone take 4800 bytes, and memory is limited to 1000
+    remedy: give memory=37616 or more, or smaller arrays
+    """

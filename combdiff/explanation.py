@@ -1,4 +1,4 @@
-"""A derivation told from the start: the λ-term, its form in combinators, and every stage with its laws."""
+"""Explains a derivation: the λ-term, its form in combinators, and every stage with its laws."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from combdiff.calculus.floating import Binding, float_lets, unfold
 from combdiff.calculus.loops.recurrences import LoopBody
 from combdiff.calculus.reverse import settled_terms
 from combdiff.terms.recursion import deep_recursion
-from combdiff.terms.terms import Lam, Loop, Term, Tuple, Var, add, fresh, substitute, tuple_of
+from combdiff.terms.terms import Lam, Loop, Term, Var, add, fresh, items_of, substitute, tuple_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +58,7 @@ def combinator_form(d: Derivation) -> str:
 
     def settled(t: Term) -> Term:
         """`t` as its derivative is taken; of a δ that is a value, what it is paired with is called k."""
-        parts = t.items if isinstance(t, Tuple) else (t,)
+        parts = items_of(t)
         known = dict(bindings)
         return tuple_of([add(*(e for e, _ in settled_terms(u, fresh("k", u.type), known, variables))) for u in parts])
 

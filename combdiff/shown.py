@@ -1,4 +1,4 @@
-"""What a notebook shows richly: how is said by the face, as nothing below it knows pages."""
+"""Rich display in notebooks: a class registers what it shows, and the face of the package says how."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A derivative with the value of its objective before it, as one program: code for it computes what they share once."""
+"""Joins a derivative with the value of its objective to one program, so that code computes shared parts once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from combdiff.calculus.floating import float_lets
 from combdiff.calculus.naming import name_equations
 from combdiff.errors import UnsupportedError
 from combdiff.simplify.known import provably_real
-from combdiff.terms.terms import Diff, Lam, Let, Term, Tuple, Var, call, let, tuple_of
+from combdiff.terms.terms import Diff, Lam, Let, Term, Var, call, items_of, let, tuple_of
 from combdiff.terms.types import COMPLEX, Map, Number
 
 REAL_PART = "its value is not provably real: what follows is the gradient of its real part (Eq. 42)"
@@ -33,14 +33,14 @@ def _with_value(result: Term, f: Term) -> Term:
         case Lam(params, body), Lam(own_params, own_body) if params[: len(own_params)] == own_params:
             bindings, core = _opened(body)
             own, value = name_equations(*float_lets(own_body))
-            if any(isinstance(t.type, Map) and not t.type.is_array for t in _items(value)):
+            if any(isinstance(t.type, Map) and not t.type.is_array for t in items_of(value)):
                 raise UnsupportedError(
                     "the objective's value is a function of real numbers, which no array holds",
                     remedy="leave value out",
                 )
             named = {var for var, _ in bindings}
             extra = [(var, e) for var, e in own if var not in named]
-            return Lam(params, let([*extra, *bindings], tuple_of([*_items(value), *_items(core)])))
+            return Lam(params, let([*extra, *bindings], tuple_of([*items_of(value), *items_of(core)])))
         case Lam(params, body), _:
             return Lam(params, _with_value(body, f))
     raise UnsupportedError("the objective's value is not known next to this derivative", remedy="leave value out")
@@ -52,10 +52,6 @@ def _as_real(f: Term, budget: Budget | None) -> Term:
         return f
     bindings, value = _opened(f.body)
     return Lam(f.params, let(bindings, call("real", value)))
-
-
-def _items(t: Term) -> tuple[Term, ...]:
-    return t.items if isinstance(t, Tuple) else (t,)
 
 
 def _opened(body: Term) -> tuple[list[tuple[Var, Term]], Term]:

@@ -1,4 +1,4 @@
-"""Where an index goes in a step: one value of it, or a block of values, at a time.
+"""Splits a step along an index: which axes of operands and result carry it, and the step on one value or block of it.
 
 A contraction W(p, i) = Σ_q A(p, q) B(q, i) can be cut along p, which slices A and the result, along i, which slices B
 and the result, or along q, which slices both operands and adds up to the result. `cuts` reads this off the labels of

@@ -1,4 +1,4 @@
-"""Symmetries that the arrays of a plan have because of how they are made: C' Cᵀ is Hermitian, x xᵀ is symmetric.
+"""Finds symmetries that arrays of a plan inherit from how they are computed: C' Cᵀ is Hermitian, x xᵀ is symmetric.
 
 A step is read back as a term over its axes, and two views of it are equal if their canonical forms are
 (`canon/canonical.py`). What has no term, such as a gather, stands for itself: nothing is concluded of its entries.

@@ -1,4 +1,4 @@
-"""How a contraction reads an array as it lies in memory: in which image under its declared symmetries.
+"""Chooses the image of an array under its declared symmetries whose layout in memory suits a contraction.
 
 V(p, r, q, s) summed over r and s lies badly: the summed slots are not neighbours, and a matrix product would copy V.
 If V(p, r, q, s) = V(p, r, s, q), the same numbers lie well: a product on reshaped views reads V as it is.

@@ -1,4 +1,4 @@
-"""How much memory the arrays of a plan take at once: which are alive at each step, and what a step needs on the way.
+"""The peak memory of a plan: which arrays are alive at each step, and the temporaries that a step allocates.
 
 Arguments are not counted, and are taken to lie in memory in the order of their axes, in the type that is declared.
 Where a plan has a limit, arrays are released after their last use; else one that has a name lives until the end.

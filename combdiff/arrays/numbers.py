@@ -1,4 +1,4 @@
-"""Numbers in code: which steps are numbers of Python's, which exact ones floating point holds, how long others are."""
+"""Python numbers in code: which steps are such, which exact numbers a float holds, how many digits others have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operations of array programs: what each is told, and which index each axis of its operands and result carries.
+"""The operations of array programs: their parameters, and which index each axis of their operands and result carries.
 
     W(p, i) = Σ_q A(p, q) B(q, i)      Tensordot((1,), (0,)) of A and B: rows (0, 1), (1, 2) and (0, 2)
     y(i, j) = x(j) + A(j, i)           Add((1, 1), ((1,), (1, 0))) of x and A: rows (1,), (1, 0) and (0, 1)

@@ -36,6 +36,11 @@ class Step:
         return len(self.domains)
 
     @property
+    def unconjugated(self) -> Step:
+        """The array whose conjugate the step is; any other step itself."""
+        return self.operands[0] if isinstance(self.op, ops.Conj) else self
+
+    @property
     def rows(self) -> ops.Rows:
         """The index that each axis of its operands carries, and each of its own."""
         return self.op.rows([o.rank for o in self.operands], self.rank)

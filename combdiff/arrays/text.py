@@ -1,4 +1,4 @@
-"""Plans as text: one line a step, in Python's own syntax, which is read back.
+"""Writes plans as text, one line a step in Python's syntax, and reads them back.
 
     n = Domain(name='n', sized=True)
     size(n, 3)

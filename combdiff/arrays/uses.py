@@ -1,4 +1,4 @@
-"""What a step mentions when it is written: which operands, how often, and whose memory they show."""
+"""What the text of a step mentions: which operands, how often, and whose memory they show."""
 
 from __future__ import annotations
 

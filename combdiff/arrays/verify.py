@@ -1,4 +1,4 @@
-"""What holds of every plan, whichever pass has made it: shapes fit labels, and what is mentioned is there.
+"""Verifies a plan, whichever pass made it: shapes fit index labels, and every operand is defined before its use.
 
 Passes need not ask; tests run this after each of them.
 """

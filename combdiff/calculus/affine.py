@@ -1,4 +1,4 @@
-"""What a number is as a function of one variable, a·v + c, and where it is zero."""
+"""Reads a number as an affine function of one variable, a·v + c, and finds its zero."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from combdiff.calculus import primitives as row
 from combdiff.calculus.jumps.moving import Jump, jumps
 from combdiff.calculus.primitives import Primitive
 from combdiff.errors import UnsupportedError
+from combdiff.language.printing.printer import expression_text
 from combdiff.records import dataclass
 from combdiff.terms.inclusion import needs_inclusion
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
@@ -292,7 +293,6 @@ def _unfolded(bindings: tuple[tuple[Var, Term], ...], body: Term) -> Term:
 
 def combinator_text(comb: Comb) -> str:
     """The B/C form as text: application by juxtaposition, captured terms in the language's own notation."""
-    from combdiff.language.printing.printer import expression_text
 
     def atom(c: Comb) -> str:
         text = show(c)

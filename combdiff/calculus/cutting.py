@@ -35,7 +35,7 @@ from combdiff.terms.terms import (
     rebuild,
     subterms,
 )
-from combdiff.terms.types import Index, Number
+from combdiff.terms.types import Index, Number, is_function
 
 LONG = 5_000
 """Nodes of a derivative, as it would be written, from which on an expression is cut."""
@@ -114,7 +114,9 @@ class _Cut:
         # what is guarded by a condition is computed only where that holds
         if t.free.isdisjoint(self.names.reached) or isinstance(t, Delta | Indicator | Var):
             return t
-        if not isinstance(t, Add | Mul | Pow | Call | Conj | Sum | Tuple | App | Lam) or _is_function(t):
+        if not isinstance(t, Add | Mul | Pow | Call | Conj | Sum | Tuple | App | Lam):
+            return t
+        if isinstance(t, Lam) and is_function(t.type):
             return t
         known = self.done.get(t)
         if known is None:
@@ -174,7 +176,3 @@ class _Cut:
 def _is_small(around: Sequence[Var]) -> bool:
     """Whether a value of these variables is a small array."""
     return len(around) <= FEW and all(isinstance(v.kind, Index) for v in around)
-
-
-def _is_function(t: Term) -> bool:
-    return isinstance(t, Lam) and not all(isinstance(p.kind, Index) for p in t.params)

@@ -1,4 +1,4 @@
-"""Where definitions matter: one that is used only under a guard counts as guarded by it.
+"""Finds where definitions are used: one that is used only under a guard is guarded by it.
 
     r = (i, j) -> sqrt(u(i, j));  sum((i, j), indicator(i + 1, j, 1 / r(i, j)))      r matters where i + 1 ≤ j
 
@@ -14,12 +14,12 @@ from dataclasses import field
 
 from combdiff.calculus.naming import is_worth_a_name
 from combdiff.records import dataclass
+from combdiff.terms.conditions.choices import is_guard
 from combdiff.terms.conditions.guards import Condition, Guard, both, condition_of, is_finite, under, unguarded
 from combdiff.terms.conditions.ordering import existing, united
 from combdiff.terms.terms import (
     Add,
     App,
-    Const,
     Delta,
     Indicator,
     Lam,
@@ -28,7 +28,9 @@ from combdiff.terms.terms import (
     Var,
     add,
     bound_by,
+    can_fill_slot,
     children,
+    params_of,
     substitute,
     subterms,
 )
@@ -70,7 +72,7 @@ def demanded(bindings: Sequence[Binding], results: Sequence[Term], slopes: bool 
 
 def has_guards(bindings: Sequence[Binding], results: Sequence[Term]) -> bool:
     """Whether anything stands under a condition."""
-    return any(_is_guard(u) for t in (*(e for _, e in bindings), *results) for u in subterms(t))
+    return any(is_guard(u) for t in (*(e for _, e in bindings), *results) for u in subterms(t))
 
 
 def partial_values(bindings: Sequence[Binding], known: Collection[Var] = ()) -> set[Var]:
@@ -131,18 +133,6 @@ def _is_written_out(value: Term, guard: Guard) -> bool:
     return any(c.counts for c in guard) and not is_worth_a_name(value)
 
 
-def _is_guard(t: Term) -> bool:
-    return isinstance(t, Indicator) or (isinstance(t, Delta) and _is_of_indices(t))
-
-
-def _is_of_indices(t: Delta) -> bool:
-    return isinstance(t.left.type, Index) or isinstance(t.right.type, Index)
-
-
-def _is_place(t: Term) -> bool:
-    return isinstance(t.type, Index) or isinstance(t, Const)
-
-
 @dataclass(slots=True)
 class _Uses:
     """The uses of some variables, in the terms that have been walked through so far."""
@@ -159,10 +149,10 @@ class _Uses:
         match t:
             case Var():
                 self.found[t].append(Use((), guard, bound))
-            case App(Var() as f, args) if f in self.wanted and all(map(_is_place, args)):
+            case App(Var() as f, args) if f in self.wanted and all(map(can_fill_slot, args)):
                 self.found[f].append(Use(args, guard, bound))
                 self.each(args, guard, bound)
-            case Indicator(left, right, body) | Delta(left, right, body) if _is_guard(t):
+            case Indicator(left, right, body) | Delta(left, right, body) if is_guard(t):
                 self.each(() if self.slopes else (left, right), guard, bound)
                 self.collect(body, both(guard, (condition_of(t),)), bound)
             case Mul(factors) if self.slopes:
@@ -180,7 +170,7 @@ class _Uses:
 
 def _spoken(use: Use, value: Term, later: Collection[Var]) -> Guard:
     """The conditions of a use in the variables of the map that is used."""
-    params = value.params if isinstance(value, Lam) else ()
+    params = params_of(value)
     if len(params) != len(use.args):
         return ()
     own: dict[Var, Term] = {}

@@ -1,4 +1,4 @@
-"""Lets float to the top: every definition inside a sum or a tensor becomes a tensor of the indices that it depends on.
+"""Lets float to the top: a definition inside a sum or a tensor becomes a tensor of the indices that it depends on.
 
     sum(i, begin a = f(i); a * a end)   becomes   begin a = i -> f(i); sum(i, a(i) * a(i)) end
 
@@ -23,16 +23,18 @@ from combdiff.terms.terms import (
     Traverser,
     Tuple,
     Var,
+    body_of,
     children,
     fresh,
     holds,
     lam,
     let,
+    params_of,
     rebuild,
     refreshed,
     substitute,
 )
-from combdiff.terms.types import Index, Map, Number, Product
+from combdiff.terms.types import Index, Map, Number, Product, is_function
 
 Binding = tuple[Var, Term]
 
@@ -58,7 +60,7 @@ def _float(t: Term) -> tuple[list[Binding], Term]:
             apart: dict[Var, Term] = {}
             for var, value in bindings:
                 value = substitute(value, apart)
-                inner, core = _float(value) if not _is_function(value) else ([], value)
+                inner, core = _float(value) if not (isinstance(value, Lam) and is_function(value.type)) else ([], value)
                 own, known = _taken_apart(var, core)
                 found += [*inner, *own]
                 if known is not var:
@@ -68,7 +70,7 @@ def _float(t: Term) -> tuple[list[Binding], Term]:
         case Sum(indices, body):
             found, core = _float(body)
             return over(indices, found, Sum(indices, core))
-        case Lam(params, body) if not _is_function(t):
+        case Lam(params, body) if not is_function(t.type):
             found, core = _float(body)
             # i ↦ s(i) is not s where s itself is made for each i
             found, core = over(params, found, Lam(params, core))
@@ -104,10 +106,6 @@ def _float_loop(t: Loop) -> tuple[list[Binding], Term]:
     return found, Loop(t.kind, t.item, t.backward, Lam(t.step.params, let(inner, core)), start)
 
 
-def _is_function(t: Term) -> bool:
-    return isinstance(t, Lam) and not all(isinstance(p.kind, Index) for p in t.params)
-
-
 def over(indices: Sequence[Var], bindings: list[Binding], core: Term) -> tuple[list[Binding], Term]:
     """Bindings that depend on `indices` become maps of them; `core` binds the indices itself."""
     if not all(isinstance(i.kind, Index) for i in indices):
@@ -134,8 +132,8 @@ def _widened(var: Var, value: Term, needed: tuple[Var, ...]) -> tuple[Binding, T
     if isinstance(value, Loop):
         return widened_loop(var, value, needed)
     value = by_entries(value)
-    own = value.params if isinstance(value, Lam) else ()
-    body = value.body if isinstance(value, Lam) else value
+    own = params_of(value)
+    body = body_of(value)
     renamed = {i: fresh(i.name, i.kind) for i in (*needed, *own)}
     wide = Lam(tuple(renamed.values()), substitute(body, renamed))
     new = fresh(var.name, wide.type)

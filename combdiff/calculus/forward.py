@@ -17,7 +17,7 @@ from combdiff.calculus.floating import Binding, float_lets
 from combdiff.calculus.implicit import is_implicit, multiplier, residual
 from combdiff.calculus.jumps.conditions import moves, numbers_among, written_out
 from combdiff.calculus.jumps.peaks import without_moving_peaks
-from combdiff.calculus.loops.recurrences import LoopBody, items_of
+from combdiff.calculus.loops.recurrences import LoopBody
 from combdiff.calculus.naming import name_arguments
 from combdiff.calculus.primitives import zero_of_type
 from combdiff.calculus.pushforward import push_forward, sum_of
@@ -38,7 +38,9 @@ from combdiff.terms.terms import (
     Tuple,
     Var,
     apply,
+    body_of,
     fresh,
+    items_of,
     let,
     refreshed,
     substitute,
@@ -178,7 +180,7 @@ def forward_pass(
 
 def _under_its_guard(name: Var, tangent: Term) -> Term:
     """The name of a tangent, under the conditions outside of which this is 0: what it meets may be infinite there."""
-    guard, _ = unguarded(tangent.body if isinstance(tangent, Lam) else tangent)
+    guard, _ = unguarded(body_of(tangent))
     if not guard:
         return name
     if not isinstance(tangent, Lam):
@@ -193,7 +195,7 @@ def _adds_guarded_terms(tangent: Term) -> bool:
 
 
 def _is_zero(t: Term) -> bool:
-    return (t.body if isinstance(t, Lam) else t) == ZERO
+    return body_of(t) == ZERO
 
 
 def _solver(y: Var, inside: Sequence[Binding], core: Term) -> Lam:

@@ -1,4 +1,4 @@
-"""Values that solve an equation: a root, g(y) = 0 (Eq. 28–30), and the inverse of a linear map, H(y) = k.
+"""Implicit values: a root, g(y) = 0 (Eq. 28–30), and the inverse of a linear map, H(y) = k.
 
 Differentiating both sides of g(ρ(g)) = 0 gives 𝒫(ρ)(g, k) = i ↦ δ(i, ρ(g), −H⁻¹(k)) with H(k) = 𝒫(g)(ρ(g), k). What g
 captures is reached through that δ, which is a substitution at once: with the multiplier λ = −H⁻¹(ȳ), the cotangent of
@@ -12,14 +12,13 @@ from collections.abc import Callable
 from combdiff.calculus.affine import affine, inverse, times
 from combdiff.calculus.floating import unfold
 from combdiff.records import dataclass
+from combdiff.terms.arithmetic import integer_power
 from combdiff.terms.laws.seen_through import with_stable_forms
 from combdiff.terms.terms import (
     ZERO,
     App,
-    Const,
     Diff,
     Lam,
-    Pow,
     Sum,
     Term,
     Traverser,
@@ -29,11 +28,13 @@ from combdiff.terms.terms import (
     diff,
     factors_of,
     fresh,
+    fresh_slots,
     lam,
     mul,
     neg,
     number,
     power,
+    slots_of,
     split_coefficient,
     sub,
     substitute,
@@ -68,7 +69,7 @@ def gathered(value: Term, around: tuple[Var, ...]) -> Term:
         case Diff("root", g):
             return diff("root", _widened(g, around))
         case App(Diff("inverse", H), (k,)):
-            slots = _slots(k.type)
+            slots = fresh_slots(k.type)
             return App(
                 diff("inverse", _widened(H, around)), (Lam((*around, *slots), apply(k, *slots) if slots else k),)
             )
@@ -78,12 +79,12 @@ def gathered(value: Term, around: tuple[Var, ...]) -> Term:
 def _widened(g: Term, around: tuple[Var, ...]) -> Lam:
     """X ↦ (i, r) ↦ g_i(X(i, ·))(r), where the indices i are `around`."""
     assert isinstance(g.type, Map), "a map"
-    own = _slots(g.type.params[0])
+    own = fresh_slots(g.type.params[0])
     outer = tuple(fresh(i.name, i.kind) for i in around)
     result = _number(g.type.params[0])
     X = fresh(g.params[0].name if isinstance(g, Lam) else "x", Map(tuple(v.kind for v in (*around, *own)), result))
     entry = App(X, (*outer, *own))
-    rows = _slots(g.type.result)
+    rows = fresh_slots(g.type.result)
     value = apply(substitute(g, dict(zip(around, outer, strict=True))), Lam(own, entry) if own else entry)
     return Lam((X,), Lam((*outer, *rows), apply(value, *rows) if rows else value))
 
@@ -104,7 +105,7 @@ class Affine:
         if not isinstance(g, Lam):
             return None
         (unknown,) = g.params
-        slots = _slots(unknown.kind)
+        slots = fresh_slots(unknown.kind)
         x, equation = unknown, unfold(g.body)
         if slots:
             x, entry = fresh(unknown.name, _number(unknown.kind)), App(unknown, slots)
@@ -145,18 +146,9 @@ def _factors_outside(t: Term) -> Term:
 
 def _shared_factor(t: Term) -> Term:
     """The powers that all terms of a sum have in common."""
-    powers = [dict(_power(f) for f in factors_of(split_coefficient(u)[1])) for u in terms_of(t)]
+    powers = [dict(integer_power(f) for f in factors_of(split_coefficient(u)[1])) for u in terms_of(t)]
     lowest = {base: min(p.get(base, 0) for p in powers) for base in powers[0]}
     return mul(*(power(base, number(n)) for base, n in lowest.items() if n > 0))
-
-
-def _power(f: Term) -> tuple[Term, int]:
-    """b and n of b^n, for a whole number n."""
-    match f:
-        case Pow(base, Const() as n) if n.is_integer:
-            return base, int(n.real)
-        case _:
-            return f, 1
 
 
 def with_solutions(t: Term, seen: Callable[[Affine], None] = lambda _: None) -> Term:
@@ -194,18 +186,13 @@ def residual(value: Term, y: Term) -> Term:
 def multiplier(solver: Lam, cotangent: Term) -> Term:
     """λ = −H⁻¹(ȳ), slot by slot."""
     image = apply(diff("inverse", solver), cotangent)
-    slots = _slots(image.type)
+    slots = fresh_slots(image.type)
     return lam(slots, neg(apply(image, *slots))) if slots else neg(image)
 
 
 def _minus(a: Term, b: Term) -> Term:
-    slots = a.params if isinstance(a, Lam) else _slots(a.type)
+    slots = slots_of(a)
     return lam(slots, sub(apply(a, *slots), apply(b, *slots))) if slots else sub(a, b)
-
-
-def _slots(kind: Type) -> tuple[Var, ...]:
-    params = kind.params if isinstance(kind, Map) else ()
-    return tuple(fresh(f"d{n + 1}", param) for n, param in enumerate(params))
 
 
 def _number(kind: Type) -> Number:

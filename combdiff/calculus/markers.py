@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from combdiff.errors import Mention, UnsupportedError
 from combdiff.records import dataclass
-from combdiff.terms.terms import Diff, Lam, Let, Term, Var, let
+from combdiff.terms.terms import Diff, Lam, Let, Term, Var, let, params_of
 from combdiff.terms.types import Map, Number, is_complex, is_discrete
 
 
@@ -164,7 +164,7 @@ def parameters_of(t: Term) -> list[Var]:
     """The leading parameters of a program, in written order."""
     found: list[Var] = []
     while isinstance(t, Lam | Let) or (isinstance(t, Diff) and t.is_derivative):
-        found += t.params if isinstance(t, Lam) else ()
+        found += params_of(t)
         t = t.of if isinstance(t, Diff) else t.body
     return found
 

@@ -57,6 +57,7 @@ from combdiff.terms.terms import (
     lam,
     let,
     mul,
+    params_of,
     proj,
     rebuild,
     refreshed,
@@ -269,7 +270,7 @@ def _adjoint(f: Lam, simplify: Callable[[Lam], Lam]) -> Lam:
     """k ↦ 𝒫(f)(x, k), which is the adjoint where it holds no x and f(0) = 0."""
     (x,) = f.params
     pulled = simplify(pullback_of(f))
-    slots = tuple(fresh(p.name, p.kind) for p in _slots_of(f.body))
+    slots = tuple(fresh(p.name, p.kind) for p in params_of(f.body))
     value = apply(f, lam(tuple(fresh("d", p) for p in x.kind.params), ZERO) if isinstance(x.kind, Map) else ZERO)
     if x in pulled.body.free or (apply(value, *slots) if slots else value) != ZERO:
         raise UnsupportedError(
@@ -277,10 +278,6 @@ def _adjoint(f: Lam, simplify: Callable[[Lam], Lam]) -> Lam:
             remedy="write a map that is a sum of multiples of its argument's entries; root(…) solves other equations",
         )
     return Lam(pulled.params[1:], pulled.body)
-
-
-def _slots_of(t: Term) -> tuple[Var, ...]:
-    return t.params if isinstance(t, Lam) else ()
 
 
 def _cotangents(of: Term) -> tuple[Type, ...]:

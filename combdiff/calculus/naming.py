@@ -1,4 +1,4 @@
-"""Arguments of nonlinear functions get names, so that forward values are computed once (section 5.2).
+"""Names the arguments of nonlinear functions, so that forward values are computed once (section 5.2).
 
     h = i -> g(sum(j, W(i, j) * x(j)))   becomes   u1 = i -> sum(j, W(i, j) * x(j));  h = i -> g(u1(i))
 
@@ -49,7 +49,7 @@ from combdiff.terms.terms import (
     substitute,
     subterms,
 )
-from combdiff.terms.types import Index, Map, Number
+from combdiff.terms.types import Index, Map, Number, slot_types
 
 LINEAR = frozenset({"real", "imag", "conj"})
 
@@ -193,7 +193,7 @@ class Names:
         own: tuple[Var, ...] = ()
         if around and is_implicit(u):
             value = gathered(u, tuple(around))
-            slots = u.type.params if isinstance(u.type, Map) else ()
+            slots = slot_types(u.type)
             own = tuple(fresh(f"d{n + 1}", kind) for n, kind in enumerate(slots))
         near = self.alike.get(alpha_hash(value), ())
         var = next((v for v, e in near if v.kind == value.type and alpha_equal(e, value)), None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from combdiff.errors import UnsupportedError
+from combdiff.language.printing.printer import expression_text
 from combdiff.records import dataclass
 from combdiff.terms.branches import at_least_zero
 from combdiff.terms.conditions.comparing import compared, different, is_weighted
@@ -42,6 +43,7 @@ from combdiff.terms.terms import (
     fresh,
     indicator,
     is_curve,
+    items_of,
     lam,
     mul,
     neg,
@@ -383,14 +385,15 @@ def unknown(function: Term) -> Primitive:
     assert isinstance(kind, Map), "only maps are applied"
 
     def arguments(v: Term) -> tuple[Term, ...]:
-        return v.items if isinstance(v, Tuple) else (v,)
+        return items_of(v)
 
     def pull(v: Term, k: Term) -> Term:
         if kind.linear:
             return apply(diff("adjoint", function), k)
         if any(isinstance(p, Index) for p in kind.params):
             raise UnsupportedError(
-                f"the derivative of {_name(function)}, a map of numbers and of indices at once, cannot be written",
+                f"the derivative of {expression_text(function)}, a map of numbers and of indices at once, cannot be "
+                "written",
                 remedy="let it map the indices to a map of the numbers, as L::(N) -> (R) -> R, applied as L(i)(x)",
             )
         if kind.result == REAL:
@@ -424,15 +427,10 @@ def _transposed_by_item(function: Term, kind: Type, pull: Callable[[Term], Term]
             return Tuple(tuple(_transposed_by_item(function, e, alone(n), k) for n, e in enumerate(items)))
         case _:
             raise UnsupportedError(
-                f"the pushforward of {_name(function)}, an unknown map whose values are no numbers, cannot be written",
+                f"the pushforward of {expression_text(function)}, an unknown map whose values are no numbers, cannot "
+                "be written",
                 remedy="define the map, or use pullback",
             )
-
-
-def _name(function: Term) -> str:
-    from combdiff.language.printing.printer import expression_text
-
-    return expression_text(function)
 
 
 def made_of_a_map(kind: str) -> Primitive:

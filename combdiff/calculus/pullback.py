@@ -30,9 +30,11 @@ from combdiff.terms.terms import (
     conj,
     delta,
     fresh,
+    items_of,
     lam,
     mul,
     proj,
+    slots_of,
     terms_of,
     total,
 )
@@ -90,8 +92,8 @@ def _goes_inside(v: Var, k: Term) -> bool:
 def _summed(over: Sequence[Var], k: Term) -> Term:
     """Σ_over k, entry by entry where k is a map or a tuple."""
     match k.type:
-        case Map(kinds, _):
-            slots = k.params if isinstance(k, Lam) else tuple(fresh(f"d{n + 1}", kind) for n, kind in enumerate(kinds))
+        case Map():
+            slots = slots_of(k)
             return Lam(slots, _summed(over, apply(k, *slots)))
         case Product(items):
             return Tuple(tuple(_summed(over, proj(n, k)) for n in range(len(items))))
@@ -152,7 +154,7 @@ def _where_reached(at: Term, k: Term, f: Type) -> Term:
     Where the value of f is itself a map, i ↦ j ↦ δ(g(x), i, k(j)).
     """
     assert isinstance(f, Map), "what B composes is a map"
-    arguments = at.items if isinstance(at, Tuple) else (at,)
+    arguments = items_of(at)
     points = [fresh("t", kind) for kind in f.params]
     slots = [fresh("d", kind) for kind in k.type.params] if isinstance(k.type, Map) else []
     body = apply(k, *slots) if slots else k

@@ -43,6 +43,7 @@ from combdiff.terms.terms import (
     add,
     apply,
     fresh,
+    items_of,
     lam,
     let,
     same_recurrence,
@@ -50,7 +51,7 @@ from combdiff.terms.terms import (
     subterms,
     tuple_of,
 )
-from combdiff.terms.types import REAL, Index, Map, Number, Product, Type
+from combdiff.terms.types import REAL, Index, Map, Number, Product, Type, is_value, slot_types
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +217,7 @@ def pullback_of(
     for x in f.params:
         check_differentiable(x, by_maps=True)
     bindings, core = name_arguments(f.params, *float_lets(met_integrals(f)), ask)
-    outputs = core.items if isinstance(core, Tuple) else (core,)
+    outputs = items_of(core)
     wider = bool(kinds)
     kinds = kinds or [t.type for t in outputs]
     names = cotangent_names({*names_in(f), *around}, len(outputs))
@@ -325,17 +326,13 @@ def reached(params: Sequence[Var], bindings: Sequence[Binding]) -> dict[Var, int
     reached = {x: n for n, x in enumerate(params)}
     for var, value in bindings:
         if any(v in reached for v in value.free):
-            if not _is_value(var.kind):
+            if not is_value(var.kind):
                 raise UnsupportedError(
                     f"the map {var.name} in keep depends on an unknown of the derivative",
                     remedy=f"leave {var.name} out of keep, or give it the variable as an argument",
                 )
             reached[var] = len(reached)
     return reached
-
-
-def _is_value(kind: Type) -> bool:
-    return isinstance(kind, Number) or (isinstance(kind, Map) and kind.is_tensor)
 
 
 def check_differentiable(x: Var, *, by_maps: bool = False) -> None:
@@ -385,11 +382,6 @@ def check_value(f: Lam) -> None:
                     "the value of this map is an index, which is never differentiated",
                     remedy="write maximum(i, x(i)) for the largest number itself; cd.simplified computes its index",
                 )
-
-
-def slot_types(kind: Type) -> tuple[Type, ...]:
-    """The types of the slots of a tensor, none of a number."""
-    return kind.params if isinstance(kind, Map) else ()
 
 
 def cotangent_type(kind: Type) -> Type:

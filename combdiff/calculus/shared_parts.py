@@ -1,4 +1,4 @@
-"""A program in the form whose derivative is run: definitions written out, and what is then written twice defined.
+"""The form of a program whose derivative is run: definitions written out, then repeated subterms defined.
 
     y = i -> x(i)^2;  sum(i, y(i))^2        becomes   sum(i, x(i)^2)^2
     sum(i, exp(tanh(x(i))) + tanh(x(i)))    becomes   u1 = i -> tanh(x(i));  sum(i, exp(u1(i)) + u1(i))
@@ -53,7 +53,7 @@ from combdiff.terms.terms import (
     subterms,
     wraps,
 )
-from combdiff.terms.types import Index, Map, Number
+from combdiff.terms.types import Index, Map, Number, is_function
 
 MOST = 2_000
 """Nodes of a program beyond which definitions stay as they are."""
@@ -165,11 +165,7 @@ def _stays(var: Var, value: Term, following: Sequence[Term]) -> bool:
 
 def _is_whole(value: Term) -> bool:
     """Whether a definition is no expression: a root, a loop, a function."""
-    return is_implicit(value) or isinstance(value, Loop) or _is_function(value)
-
-
-def _is_function(value: Term) -> bool:
-    return isinstance(value.type, Map) and not all(isinstance(p, Index) for p in value.type.params)
+    return is_implicit(value) or isinstance(value, Loop) or is_function(value.type)
 
 
 def _with(t: Term, var: Var, value: Term) -> Term:
@@ -408,7 +404,7 @@ def _may_hold_parts(t: Term) -> bool:
     """Whether names may be given in it: not under a guard, nor in what is no map of indices."""
     if isinstance(t, Var | Const | Let | Diff | Delta | Indicator):
         return False
-    return not (isinstance(t, Lam) and _is_function(t))
+    return not (isinstance(t, Lam) and is_function(t.type))
 
 
 def _is_work(t: Term) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from combdiff.errors import UnsupportedError
+from combdiff.terms.arithmetic import combination
 from combdiff.terms.terms import (
     Lam,
     Let,
@@ -67,14 +68,9 @@ def _average(x: Var, gradient: Term) -> Term:
     share = number(Fraction(1, len(group)))
     terms: list[Term] = []
     for element in group:
-        image = apply(gradient, *element.image(places, _combined))
+        image = apply(gradient, *element.image(places, combination))
         terms += [mul(number(element.sign), share, conj(t) if element.conj else t) for t in terms_of(image)]
     return Lam(slots, add(*terms))
-
-
-def _combined(pairs: Sequence[tuple[int, Term]]) -> Term:
-    """Σ coefficient · index."""
-    return add(*(mul(number(c), i) for c, i in pairs))
 
 
 def _group(kind: Map, name: str) -> list[Symmetry]:

@@ -1,4 +1,4 @@
-"""What holds where i < j, and the same where j < i, together where i != j."""
+"""Merges a value under i < j with the same value under j < i to one under i != j."""
 
 from __future__ import annotations
 

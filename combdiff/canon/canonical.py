@@ -1,4 +1,4 @@
-"""Canonical names under symmetry: equal keys for terms that differ by names, order, symmetries (design, section 6 b).
+"""Canonical forms under symmetry: terms that differ by names, order or declared symmetries have one key.
 
 `canonical` is the entry; `merge_like_terms`, `derived_symmetries` and `is_real` are what it is good for. Free variables
 are held fixed: B(i, j) with open i, j is not zero because B is antisymmetric, Σ B(i, j) is.

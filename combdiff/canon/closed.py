@@ -1,4 +1,4 @@
-"""The canonical form of a tensor whose slots may be renamed too, with its symmetries (design, section 6 b and c).
+"""The canonical form of a tensor whose slots may be renamed too, and the symmetries that it finds.
 
 Two maps of indices get one key if one of them is the other with slots exchanged or reversed, conjugated or negated.
 The slots are named in one search with the bound indices, ahead of them, and the renamings found on the way that leave

@@ -1,4 +1,4 @@
-"""Matrices that are positive definite, by declaration or by what they are made of: they have Cholesky's factor.
+"""Recognises positive definite matrices, declared or by construction: they have a Cholesky factor.
 
     K                       where K is declared, K::SPD, or a space has `definite = true`
     B Bᴴ, B K Bᴴ            semidefinite, for any B

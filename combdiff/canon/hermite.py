@@ -1,4 +1,4 @@
-"""Integer rows become unit rows by a unimodular change of coordinates: Hermite's normal form (design, section 6 b).
+"""Hermite normal form: a unimodular change of coordinates that turns integer rows into unit rows.
 
 A sum over k ∈ (Z/n)^r stays what it is for every n under k = U k' + t if U is an integer matrix of determinant ±1, and
 under no other change of k: 2k does not run through all values if n is even.

@@ -1,4 +1,4 @@
-"""Symmetries with index arithmetic that a tensor inherits from those that it is made of.
+"""Symmetries with index arithmetic that a tensor inherits from the tensors that it is made of.
 
 With M(p, q, k, b) = M(q, p, k + b, -b)', the tensor T(m, n, k, b) = Σ_pq M(p, q, k, b) U(p, m, k)' U(q, n, k + b) is
 T(n, m, k + b, -b)'. The search for canonical names exchanges and reverses slots only. What a declared symmetry does to
@@ -15,6 +15,7 @@ from combdiff.budget import Budget
 from combdiff.canon.canonical import normal_form
 from combdiff.canon.slotgroup import SlotGroup
 from combdiff.errors import BudgetError
+from combdiff.terms.arithmetic import combination
 from combdiff.terms.nodes import MATRICES
 from combdiff.terms.terms import (
     App,
@@ -22,10 +23,7 @@ from combdiff.terms.terms import (
     Reduce,
     Term,
     Var,
-    add,
     conj,
-    mul,
-    number,
     split_coefficient,
     substitute,
     subterms,
@@ -50,7 +48,7 @@ def inherited(
 
     `known` are its symmetries that do none; all of them generate a group that can be listed.
 
-    >>> from combdiff.terms.terms import fresh
+    >>> from combdiff.terms.terms import fresh, mul
     >>> from combdiff.terms.types import COMPLEX, Domain, Index
     >>> z = Index(Domain("Z", periodic=True))
     >>> shifted = Symmetry((((0, 1), (1, 1)), ((1, -1),)), 1, True)
@@ -100,7 +98,7 @@ def _suggested(
         for s in (*t.function.kind.symmetries, *symmetries.get(t.function, ())):
             if all(len(row) == 1 for row in s.rows):
                 continue
-            image = s.image(t.args, lambda pairs: add(*(mul(number(c), a) for c, a in pairs)))
+            image = s.image(t.args, combination)
             places = [(a, b) for a, b in zip(t.args, image, strict=True) if a in value.params]
             if places and all(b.free <= {*value.params} for _, b in places):
                 yield tuple((a, b) for a, b in places if isinstance(a, Var)), s.conj

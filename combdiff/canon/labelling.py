@@ -1,4 +1,4 @@
-"""The search for canonical names of bound indices: colour refinement, then individualisation (design, section 6 b).
+"""Searches canonical names of bound indices: colour refinement, then individualisation.
 
 Only indices are labelled. An index that may be reversed (k → −k) is a pair of literals, so that signs are ordinary
 branches. Under a colouring each factor takes its least image, a tree's key is made from the leaves up, and contexts

@@ -1,4 +1,4 @@
-"""The least key of a tree over all shifts of periodic indices and all names (design, section 6 b).
+"""The least key of a tree over all shifts of periodic indices and all names.
 
 A product falls into pieces that share no index to be named; each is named by itself, and so is what stands in a
 function or a sum without an index from outside. `shifts` lists the trees that differ by shifts, `labelling` searches

@@ -1,4 +1,4 @@
-"""Moves of slots that leave a tensor alone, closed to a group whose elements are listed.
+"""The group of slot moves that leave a tensor unchanged, all elements listed.
 
 A label says which index stands in a slot: a positive number, negative where the index stands there reversed
 (k ↦ −k, over a periodic or symmetric domain). The slots themselves are the labels 1…rank.

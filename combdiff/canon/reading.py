@@ -1,4 +1,4 @@
-"""Terms are read into the trees of `skeleton` (design, section 6 b): scalar terms without `let`.
+"""Reads scalar terms without `let` into the trees of `skeleton.py`.
 
 Integer powers up to four are products, δ and the ≤ of indices are factors, an index read as a number is a factor that
 is odd in it, and real(z), abs(z) … are the least of what they are for z and for z'.
@@ -62,6 +62,7 @@ from combdiff.terms.terms import (
     call,
     domains_compared,
     holds_entries,
+    is_integer_valued,
     power,
     size,
     split_coefficient,
@@ -217,7 +218,7 @@ class Reader:
         return outside, made
 
     def _condition(self, t: Delta | Indicator, left: Term, right: Term) -> Node:
-        affine = all(isinstance(u.type, Index) or (isinstance(u, Const) and u.is_integer) for u in (left, right))
+        affine = all(is_integer_valued(u) for u in (left, right))
         if not affine or holds_entries(left, right):
             c, difference = self._combination([(UNIT, right), ((Fraction(-1), Fraction(0)), left)])
             name, parity = ("δ", 1) if isinstance(t, Delta) else ("≤", 0)

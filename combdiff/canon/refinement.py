@@ -1,4 +1,4 @@
-"""One round of colour refinement over a tree, for the search in `labelling` (design, section 6 b).
+"""One round of colour refinement over a tree, for the search in `labelling.py`.
 
 Colours of literals become keys of factors and of the tree, and these become finer colours: where a literal occurs.
 """

@@ -1,4 +1,4 @@
-"""Terms of one form are worked on once: the layers of a program, up to the names of their free variables."""
+"""Rewrites terms of one form once, such as the layers of a program, up to the names of their free variables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shifts of periodic indices are settled before names: k → k + q so that slots of one kind hold k bare (design, 6 b).
+"""Fixes the shifts of periodic indices before their names: k → k + q, so that slots of one kind hold k bare.
 
 A bound index that occurs only in slots of its own periodic domain may be shifted by whatever is in scope where it is
 bound, and several of one sum may be mixed by an integer matrix of determinant ±1 (`lattice`). Expressions of one class

@@ -1,4 +1,4 @@
-"""A scalar term becomes a tree of factors whose indices are numbered: what `labelling` searches (design, section 6 b).
+"""The tree of factors with numbered indices that `labelling.py` searches, and its algebra.
 
 Sums are pulled out of products, conj is pushed to the factors, numbers in front are gathered, and each factor lists
 its equivalents under its group. Bound indices are numbered from 0; free variables and parameters of inner maps are

@@ -1,4 +1,4 @@
-"""Declared symmetries of a tensor, closed to a group: what T(a₁…aₙ) equals (design, section 6 b).
+"""The group that the declared symmetries of a tensor generate: what T(a₁…aₙ) equals.
 
 The group is held as blocks of freely exchangeable slots times listed representatives, each a `Symmetry` (sign, conj,
 integer map of the slots). A fully symmetric tensor of order 8 is one block and one representative, not 40,320 of them.

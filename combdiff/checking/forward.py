@@ -1,4 +1,4 @@
-"""What goes forwards, held against differences: tangents, and Jacobians times directions.
+"""Checks forward mode: tangents, and Jacobians times directions, against finite differences.
 
 The derivative of f along dz is compared in random directions w of its values: Re⟨w, ℱ(f)(z, dz)⟩ is the slope of
 Re⟨w, f(z + h dz)⟩, and ℱ(f)(z, dz) is (∂f/∂z) dz + (∂f/∂z*) dz*.

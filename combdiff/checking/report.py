@@ -65,6 +65,7 @@ from combdiff.terms.terms import (
     Tuple,
     Var,
     along,
+    derivative_order,
     diff,
     holds,
     is_curve,
@@ -544,7 +545,7 @@ def _add_derivatives(values: dict[Term, Value], t: Term, sizes: Sizes) -> None:
     """Differences in the place of the derivatives of maps that are unknown, or defined in `t` and kept unknown."""
     bindings = [binding for u in subterms(t, Let) for binding in u.bindings]
     kept = [var for var, e in bindings if isinstance(e, Lam) and isinstance(e.type, Map) and not e.type.is_tensor]
-    derivatives = sorted((u for u in subterms(t, Diff)), key=_order)
+    derivatives = sorted((u for u in subterms(t, Diff)), key=derivative_order)
     for source in (None, *kept):
         if source is not None:
             values[source] = evaluate(let(bindings, source), values, sizes)
@@ -572,11 +573,6 @@ def _along(f: Callable[..., Value]) -> Callable[..., Value]:
         return complex(real, imaginary)
 
     return function
-
-
-def _order(t: Term) -> int:
-    """How often an unknown map is differentiated: inner derivatives are needed first."""
-    return 1 + _order(t.of) if isinstance(t, Diff) else 0
 
 
 def _against_differences(

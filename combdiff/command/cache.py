@@ -1,4 +1,4 @@
-"""Derivations that were found before, on disk: one file each, which may be deleted at any time.
+"""The cache of derivations on disk: one file each, which may be deleted at any time.
 
 They lie under XDG_CACHE_HOME, `~/.cache/combdiff` as a rule. A file is named after all that the derivation depends on:
 the program, the options, and the sources of combdiff. It holds a pickle, and is as trusted as the user's own files.

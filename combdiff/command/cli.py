@@ -1,4 +1,4 @@
-"""The command line: `combdiff grad FILE.cd`, and pullback, hvp, compile, check, explain, plan, new beside it.
+"""The command line: `combdiff grad FILE.cd`, and the commands pullback, hvp, compile, check, explain, plan, new, ….
 
 Exit status 0; 1 when a check fails; 2, with the message on standard error, for bad input.
 """

@@ -1,4 +1,4 @@
-"""Modules of emitted source become one: what they import once, then their functions in order."""
+"""Joins modules of emitted source to one: shared imports once, then the functions in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a terminal shows: colours where it is one, its width, and one line for a wrong option."""
+"""What a terminal can show: colours, its width; and one line for a wrong option."""
 
 from __future__ import annotations
 

@@ -18,8 +18,7 @@ from combdiff.gate.labelled import Labelled, all_axes
 from combdiff.gate.residues import HALF, centred, inverted, raised, residue, times
 from combdiff.terms.branches import leaves_the_real_numbers
 from combdiff.terms.scalars import SCALAR_FUNCTIONS, ScalarFunction
-from combdiff.terms.terms import Call, Const, Indicator, Pow, Term, subterms
-from combdiff.terms.types import Index
+from combdiff.terms.terms import Call, Const, Indicator, Pow, Term, is_integer_valued, subterms
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,17 +58,12 @@ def has_sides(t: Term) -> bool:
 
 
 def _is_condition_of_numbers(t: Term) -> bool:
-    return isinstance(t, Indicator) and not (is_integer(t.left) and is_integer(t.right))
+    return isinstance(t, Indicator) and not (is_integer_valued(t.left) and is_integer_valued(t.right))
 
 
 def is_whole(exponent: Term) -> bool:
     """Whether it is an integer that a number may be raised to exactly."""
     return isinstance(exponent, Const) and exponent.is_integer and abs(exponent.real) <= HIGHEST
-
-
-def is_integer(t: Term) -> bool:
-    """Whether the value of `t` is an integer, which residues keep in order."""
-    return isinstance(t.type, Index) or (isinstance(t, Const) and t.is_integer)
 
 
 class Exact:

@@ -1,4 +1,4 @@
-"""Loops in the check of a simplification: the first steps of one, which no change of the meaning leaves as they are."""
+"""Evaluates loops for the gate: a few first steps, which a wrong rewrite would change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of matrices on stacks of matrices, the last two axes of an array."""
+"""Functions of matrices in floating point, on stacks of matrices: the last two axes of an array."""
 
 from __future__ import annotations
 

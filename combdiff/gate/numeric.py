@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from combdiff.errors import UnsupportedError
 from combdiff.gate.arithmetic import Arithmetic
-from combdiff.gate.exact import is_integer, is_whole
+from combdiff.gate.exact import is_whole
 from combdiff.gate.labelled import (
     LARGEST,
     Labelled,
@@ -61,6 +61,7 @@ from combdiff.terms.terms import (
     ends_of,
     fresh,
     indicator,
+    is_integer_valued,
     mul,
     neg,
     number,
@@ -280,7 +281,7 @@ class Evaluation:
             case Delta(left, right, body):
                 return multiplied(guarded([self(body)], self._equal(left, right)))
             case Indicator(left, right, body):
-                integers = is_integer(left) and is_integer(right)
+                integers = is_integer_valued(left) and is_integer_valued(right)
                 return multiplied(guarded([self(body)], self.numbers.at_most(self(left), self(right), integers)))
             case Reduce():
                 return self._reduced(t)

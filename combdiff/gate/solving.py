@@ -1,4 +1,4 @@
-"""Numbers for adjoints, inverses and roots in the check of a simplification.
+"""Evaluates adjoints, inverses and roots for the gate.
 
 An inverse is solved for. A root is not, for a random equation need not have one: in its place stands a number that
 depends on the values of g at fixed random points, which no change of the meaning of g leaves as it is.

@@ -1,4 +1,4 @@
-r"""What is new in a formula, marked: the signs of LaTeX, or of text, that do not stand in the formula before it.
+r"""Marks what is new in a formula: signs of LaTeX or of text that the formula before it does not have.
 
 A formula is cut into pieces that stand alone, `C_{p,i}^{*}` or `\sum_{q}`, and compared piece by piece. Where most
 of it is new, nothing is marked: the whole formula is then what to look at.

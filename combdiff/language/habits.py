@@ -1,4 +1,4 @@
-"""What people write who come from mathematics, NumPy, Julia or MATLAB, and what to write here.
+"""Remedies for notation of mathematics, NumPy, Julia and MATLAB: what to write instead.
 
 One row a word. In the rows of functions {0} and {1} are the arguments, as far as they are names or entries.
 """

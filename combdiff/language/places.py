@@ -1,4 +1,4 @@
-"""Where in a program's text stands what an error is about that was found in the program's terms."""
+"""Finds the place in a program's text that belongs to a term with an error."""
 
 from __future__ import annotations
 

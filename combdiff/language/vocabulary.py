@@ -1,4 +1,4 @@
-"""The words that the language itself gives a meaning to, and what types are called in messages (design, section 3)."""
+"""The reserved words of the language, and what types are called in messages."""
 
 from __future__ import annotations
 

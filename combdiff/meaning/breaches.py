@@ -1,4 +1,4 @@
-"""Whether an array has the symmetries that it is declared to have, entry by entry; the worst entry that has not.
+"""Checks that an array has its declared symmetries, entry by entry, and finds the entry that breaks them most.
 
 An entry must be what a symmetry says of it to half its digits, or to half those of its row: of the least of the largest
 entries in the slices through it. Below the rounding of all entries in these slices it is noise, whatever its digits,

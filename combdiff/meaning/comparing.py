@@ -1,4 +1,4 @@
-"""How far two arrays differ, entry by entry, where rounding is told from an error.
+"""How far two arrays differ, entry by entry, so that rounding and an error can be told apart.
 
 An entry is held against its own size and against that of its row: the least of the largest entries in the slices
 through it. One large entry elsewhere says nothing of it, and neither does one that is infinite or no number.

@@ -1,4 +1,4 @@
-"""Masked arrays are refused: what a formula would compute of an entry that has no value is not said."""
+"""Refuses masked arrays: a formula has no meaning for an entry without a value."""
 
 from __future__ import annotations
 

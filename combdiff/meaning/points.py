@@ -1,7 +1,7 @@
 """The values of indices as integer arrays: points of lattices, lists of offsets, and where they lie in arrays.
 
 A slot of several directions has an axis of the array for each; a list of offsets has one axis, its positions. Seen slot
-by slot, an array has one position for each value of the slot's index, in row-major order (design, "Indices and sizes").
+by slot, an array has one position for each value of the slot's index, in row-major order.
 """
 
 from __future__ import annotations

@@ -94,7 +94,9 @@ def _add(row: ScalarFunction) -> None:
 
 def _check_name(name: str) -> None:
     if not re.fullmatch(r"[^\W\d]\w*", name):
-        raise UnsupportedError(f"{name!r} is no name of a function", remedy="write a word of letters and digits")
+        raise UnsupportedError(
+            f"{name!r} cannot be the name of a function", remedy="write a word of letters and digits"
+        )
     if name in _registered:
         raise UnsupportedError(
             f"{name} was registered before, and in another way", remedy="take another name for the other function"
@@ -169,7 +171,7 @@ def _template(text: str, module: str) -> str:
     try:
         names = {node.id for node in ast.walk(ast.parse(text, mode="eval")) if isinstance(node, ast.Name)}
     except SyntaxError as error:
-        raise UnsupportedError(f"{text!r} is no expression of Python", remedy="write np.exp(-x**2)") from error
+        raise UnsupportedError(f"{text!r} is not a Python expression", remedy="write np.exp(-x**2)") from error
     if other := sorted(names - {"x", "np", "special", module}):
         own = "np" if module == "np" else f"{module} or np"
         raise UnsupportedError(

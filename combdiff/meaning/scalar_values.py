@@ -1,4 +1,4 @@
-"""What the scalar functions of the language, powers and exact numbers are in floating point.
+"""The floating-point values of scalar functions, powers and exact numbers.
 
 Branches are NumPy's. On a cut of the real axis the value is that from above: a negative zero is a zero.
 """

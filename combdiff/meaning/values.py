@@ -236,7 +236,7 @@ def _fitted_number(kind: Type, value: Value, name: str) -> Scalar:
         raise ArrayError(f"{name} must be a number", remedy="give one integer, float or complex number")
     if isinstance(kind, Index) and not isinstance(entry, int):
         raise ArrayError(
-            f"{name} is an index, but {entry} is no integer", remedy="give a whole number in the range of the index"
+            f"{name} is an index, but {entry} is not an integer", remedy="give a whole number in the range of the index"
         )
     if isinstance(entry, complex) and not is_complex(kind):
         raise ArrayError(

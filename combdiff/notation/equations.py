@@ -18,6 +18,7 @@ from combdiff.terms.terms import (
     Traverser,
     Var,
     apply,
+    body_of,
     children,
     let,
     mul,
@@ -51,7 +52,7 @@ def equation(var: Var, value: Term) -> tuple[Term, Term] | None:
             sides = equation(var, solution)
             assert sides is not None, "a solution has an equation"
             left, right = sides
-            whole = mul(number, right.body if isinstance(right, Lam) else right)
+            whole = mul(number, body_of(right))
             return left, Lam(right.params, whole) if isinstance(right, Lam) else whole
         case _:
             return None

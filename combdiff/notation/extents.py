@@ -1,4 +1,4 @@
-"""Names for the sizes that a formula uses and that no name of the program says: x ∈ ℝⁿ for a mean over x."""
+"""Names sizes that a formula uses and that the program does not name: x ∈ ℝⁿ for a mean over x."""
 
 from __future__ import annotations
 

@@ -51,6 +51,7 @@ from combdiff.terms.terms import (
     Tuple,
     Var,
     along,
+    compares_indices,
     ends_of,
     fresh,
     lam,
@@ -329,7 +330,7 @@ def _condition(condition: Delta | Indicator, scope: Scope) -> str:
     if isinstance(condition, Indicator):
         parts, _ = conditions_told(condition)
         return f"[{_told(parts, scope)}]"
-    if isinstance(left.type, Index) or isinstance(right.type, Index):
+    if compares_indices(left, right):
         return rf"\delta_{{{scope.subscripts(_subscript(side, scope) for side in (left, right))}}}"
     return called(r"\delta", sum_text(signed_terms(left, scope) + _opposite(signed_terms(right, scope))))
 

@@ -1,4 +1,4 @@
-"""What is done to a formula before it is written for readers, and the names that stand on a page."""
+"""Prepares a formula for readers, and collects the names that stand on a page."""
 
 from __future__ import annotations
 

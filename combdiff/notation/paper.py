@@ -22,7 +22,7 @@ from combdiff.notation.recursions import Recursions
 from combdiff.notation.signs import latex_signs
 from combdiff.notation.widths import WIDTH, columns
 from combdiff.records import dataclass
-from combdiff.terms.terms import Lam, Let, Term, Tuple, Var, ends_of
+from combdiff.terms.terms import Lam, Let, Term, Var, ends_of, items_of
 from combdiff.terms.types import Map, Number, Product, is_complex
 
 _OBJECTIVES = ("E", "f", "L", "F", "g", r"\Phi")
@@ -45,7 +45,7 @@ class Opened:
             term = term.body
         bindings = term.bindings if isinstance(term, Let) else ()
         body = term.body if isinstance(term, Let) else term
-        return cls(tuple(params), bindings, body.items if isinstance(body, Tuple) else (body,))
+        return cls(tuple(params), bindings, items_of(body))
 
     def as_function(self, count: int) -> Opened:
         """The same with a gradient that is a function of its last `count` parameters: t ↦ … by an unknown r(t)."""
@@ -159,7 +159,7 @@ class PaperPage(Page):
         scope = bound.bind(var for var, _ in opened.bindings)
         heads = heads_of(objective, mode, len(opened.items))
         if mode in ("grad", "hvp"):
-            whole = [opened.items] if count == 1 else [_parts(item) for item in opened.items]
+            whole = [opened.items] if count == 1 else [items_of(item) for item in opened.items]
             for u, parts in zip(unknowns, whole, strict=True):
                 for name, item in _with_ends(u, scope[u], parts, scope):
                     directions = opened.params[len(opened.params) - behind :]
@@ -290,10 +290,6 @@ def heads_of(objective: Lam, mode: str, count: int) -> list[Head]:
     return found
 
 
-def _parts(item: Term) -> tuple[Term, ...]:
-    return item.items if isinstance(item, Tuple) else (item,)
-
-
 def _with_ends(u: Var, name: str, parts: Sequence[Term], scope: Scope) -> Iterator[tuple[str, Term]]:
     """The derivative by a function, then those by its values and slopes at the ends of its interval."""
     inside, *ends = parts
@@ -303,7 +299,7 @@ def _with_ends(u: Var, name: str, parts: Sequence[Term], scope: Scope) -> Iterat
     assert isinstance(u.kind, Map), "only functions have ends"
     places = [place for place in ends_of(u.kind.params[0]) if place is not None]
     for place, end in zip(places, ends, strict=True):
-        coefficients = _parts(end)
+        coefficients = items_of(end)
         free = [n for n in range(len(coefficients) + len(u.kind.fixed)) if n not in u.kind.fixed]
         for n, e in zip(free, coefficients, strict=False):
             yield called(f"{name}{primes(n)}", end_latex(place, scope)), e

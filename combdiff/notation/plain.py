@@ -49,6 +49,7 @@ from combdiff.terms.terms import (
     Tuple,
     Var,
     fresh,
+    items_of,
     lam,
     power,
     terms_of,
@@ -127,7 +128,7 @@ def _lines(term: Term, scope: Scope, heads: bool) -> list[str]:
             else:
                 clauses.append(f"where {scope[var]} solves {_sides(*sides, scope)}")
         term = term.body
-    items = map(entrywise, term.items if isinstance(term, Tuple) else (term,))
+    items = map(entrywise, items_of(term))
     clauses += [f"where {', '.join(extents)}"] if extents and not heads else []
     lines = [*(front + _text(item, scope) for item in items), *clauses]
     return [part for line in lines for part in _broken(line)]

@@ -25,12 +25,14 @@ from combdiff.terms.terms import (
     Var,
     add,
     apply,
+    body_of,
     fresh,
+    params_of,
     refreshed,
     same_recurrence,
     substitute,
 )
-from combdiff.terms.types import Domain, Index, Map
+from combdiff.terms.types import Domain, Index, Map, slot_types
 
 Equation = tuple[Term, Term]
 """The left and the right side, of the indices that are free in both."""
@@ -96,7 +98,7 @@ def _at_all_times(loop: Loop, item: int) -> Map:
     state = loop.states[item].kind
     time = loop.time.kind
     assert isinstance(time, Index) and time.domain is not None, "a loop runs over a domain"
-    own = state.params if isinstance(state, Map) else ()
+    own = slot_types(state)
     return Map((Index(time.domain.shortened(-1)), *own), state.result if isinstance(state, Map) else state)
 
 
@@ -139,8 +141,8 @@ def _equations(loop: Loop, states: Sequence[Var]) -> list[Equation]:
     found: list[Equation] = []
     for state, start, item in zip(states, loop.start.items, step.body.items, strict=True):
         item = by_entries(item)
-        own = item.params if isinstance(item, Lam) else ()
-        body = substitute(item.body if isinstance(item, Lam) else item, points)
+        own = params_of(item)
+        body = substitute(body_of(item), points)
         given = apply(start, *own) if own else start
         found += [(App(state, (first, *own)), given), (App(state, (after, *own)), body)]
     return found

@@ -1,4 +1,4 @@
-"""What a formula writes besides its variables, and what none of these may be written as: π, δ, Re, an entry x_{1}."""
+"""The signs that a formula uses besides its variables, with which no name may collide: π, δ, Re, an entry x_{1}."""
 
 from __future__ import annotations
 

@@ -45,6 +45,7 @@ from combdiff.terms.terms import (
     domains_compared,
     ends_of,
     fresh,
+    is_integer_valued,
     mul,
     substitute,
     subterms,
@@ -309,7 +310,7 @@ class SymbolScope:
             case Sum(indices, body):
                 scope, limits = self.within(indices)
                 return _summed(scope.number(body), limits)
-            case Delta(left, right, body) if _is_discrete(left) and _is_discrete(right):
+            case Delta(left, right, body) if is_integer_valued(left) and is_integer_valued(right):
                 return self.meeting(left, right) * self.number(body)
             case Delta(left, right, body) if not any(is_complex(s.type) for s in (left, right)):
                 if not isinstance(left.type, Map):
@@ -345,7 +346,7 @@ class SymbolScope:
         found: list[Boolean] = []
         for part in parts:
             match part:
-                case Relation(left, "==" | "!=" as sign, right) if _is_discrete(left) and _is_discrete(right):
+                case Relation(left, "==" | "!=" as sign, right) if is_integer_valued(left) and is_integer_valued(right):
                     same = sympy.And(*(sympy.Eq(x, y) for x, y in self.directions(left, right)))
                     found.append(same if sign == "==" else sympy.Not(same))
                 case Relation(left, sign, right):
@@ -472,10 +473,6 @@ def _slots(kind: object) -> tuple[Domain, ...] | None:
             return ()
         case _:
             return None
-
-
-def _is_discrete(t: Term) -> bool:
-    return isinstance(t.type, Index) or (isinstance(t, Const) and t.is_integer)
 
 
 def _domains(term: Term) -> dict[Domain, None]:

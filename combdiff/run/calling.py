@@ -1,4 +1,4 @@
-"""The names under which a call gives its arguments: those of the program, or those of the code; then come options."""
+"""Resolves the names of a call's arguments: names of the program, names of the code, then options."""
 
 from __future__ import annotations
 

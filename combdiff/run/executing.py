@@ -1,4 +1,4 @@
-"""Emitted text as a function, and what its solvers find out as errors."""
+"""Executes emitted text as a function, and turns what its solvers report into errors."""
 
 from __future__ import annotations
 

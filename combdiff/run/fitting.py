@@ -1,4 +1,4 @@
-"""What a caller gives as what generated code takes, or an error that says how to mend it; results into given arrays."""
+"""Converts what a caller passes to what generated code takes, or raises an error with a remedy; fills given arrays."""
 
 from __future__ import annotations
 

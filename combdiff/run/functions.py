@@ -1,4 +1,4 @@
-"""Functions that a call is given: with their derivatives, as polynomials or tuples; a number for each number."""
+"""Wraps functions that a caller passes: callables with their derivatives, polynomials, tuples of these."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a caller gives by name: names of the program come first, and an option of that name gets an underscore."""
+"""Sorts keyword arguments: names of the program come first, and an option of the same name gets an underscore."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a compiled function asks of an array library other than NumPy: is this an array of yours, of what, and where?
+"""The adapter of an array library other than NumPy: is this an array of yours, of which type and shape, and where?
 
 Every question is answered before any work is done; entries are looked at only to check a declared symmetry.
 """

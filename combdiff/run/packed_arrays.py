@@ -96,7 +96,7 @@ def names_to_pack(pack: str | Sequence[str], term: Term, varied: Sequence[Var]) 
         raise UnsupportedError(f"pack is {pack!r}", remedy='give names of arguments: pack="J" or pack=("J", "V")')
     params = result_of(term).params
     first = min((params.index(v) for v in varied if v in params), default=len(params))
-    arrays = [v.name for v in params[:first] if slots_of(v)]
+    arrays = [v.name for v in params[:first] if is_array(v)]
     others = f"what can be packed is {', '.join(arrays)}" if arrays else "leave pack out: there is no captured array"
     kinds = {v.name: v for v in params}
     for name in dict.fromkeys(given):
@@ -112,6 +112,6 @@ def names_to_pack(pack: str | Sequence[str], term: Term, varied: Sequence[Var]) 
     return tuple(dict.fromkeys(given))
 
 
-def slots_of(var: Var) -> bool:
+def is_array(var: Var) -> bool:
     """Whether a parameter is an array."""
     return isinstance(var.kind, Map) and var.kind.is_tensor and bool(var.kind.params)

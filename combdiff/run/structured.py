@@ -25,7 +25,7 @@ from combdiff.run.compiled import Check, Compiled
 from combdiff.run.libraries import whole
 from combdiff.simplify.contraction.diagonals import Part, parts_by_pattern
 from combdiff.terms.alpha import alpha_equal, alpha_hash
-from combdiff.terms.terms import App, Lam, Term, Tuple, Var, apply, fresh, let, refreshed, size
+from combdiff.terms.terms import App, Lam, Term, Tuple, Var, apply, let, refreshed, size, slots_of
 from combdiff.terms.types import Domain, Index, Map
 
 if TYPE_CHECKING:
@@ -197,8 +197,7 @@ class Layout:
         """The blocks of an output; one of 0 has none."""
         if not isinstance(output.type, Map):
             return cls((), (Part((), output),))
-        kinds = output.type.params
-        slots = output.params if isinstance(output, Lam) else tuple(fresh(f"d{n}", p) for n, p in enumerate(kinds, 1))
+        slots = slots_of(output)
         body = apply(output, *slots)
         return cls(slots, tuple(parts_by_pattern(slots, body, periodic=True)))
 

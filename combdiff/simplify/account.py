@@ -1,4 +1,4 @@
-"""The account of a derivation: its steps, and who is told of a stage while it runs."""
+"""The record of a derivation: its steps, and the observers of a running stage."""
 
 from __future__ import annotations
 

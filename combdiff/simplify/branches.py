@@ -1,4 +1,4 @@
-"""What is real by its symmetry alone, and the functions with a branch cut: log and roots of it need not be real.
+"""Numbers that are real only by their symmetry: functions with a branch cut, log and roots, need not be real there.
 
 z' A z is real for a Hermitian A, but its type is complex, and below zero its logarithm is log|z' A z| + iπ, which is
 not its own conjugate. So a value that is known to be real is taken for a real number everywhere but there, unless it is

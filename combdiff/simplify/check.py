@@ -1,4 +1,4 @@
-"""What compares a stage's result with what it was made of, and what is compared: each value and item that changed.
+"""The interface to the gate: a stage's result is compared with its input, value by value where one changed.
 
 Whoever simplifies hands the comparison in, as `gate` is. A value which has a name before and after the stage is
 compared for itself, with random numbers in the place of the other values that have a name on both sides. If all of
@@ -12,7 +12,7 @@ from typing import Protocol
 
 from combdiff.budget import Budget
 from combdiff.records import dataclass
-from combdiff.terms.terms import Lam, Let, Loop, Term, Tuple, Var, let
+from combdiff.terms.terms import Lam, Let, Loop, Term, Var, items_of, let
 from combdiff.terms.traversal import is_tensor
 from combdiff.terms.types import Interval
 
@@ -64,7 +64,7 @@ def parts_of(t: Term) -> Parts:
         else:
             params.extend(t.params)
         t = t.body
-    return Parts(values, t.items if isinstance(t, Tuple) else (t,), tuple(params))
+    return Parts(values, items_of(t), tuple(params))
 
 
 def pieces(before: Term, after: Term) -> Iterator[Iterator[Pair]]:

@@ -1,4 +1,4 @@
-"""Stage c in its simplest form: which values of a result keep a name of their own, and what its indices are called.
+"""Chooses which values of a result keep a name, and the names of its indices: stage c without the graph.
 
 The user's definitions stay (Eq. 58 keeps ρ̂). A cotangent that differentiation introduced stays only where it is used
 more than once and is more than a product of numbers and entries; otherwise it is put where it is used.
@@ -23,6 +23,7 @@ from combdiff.terms.terms import (
     Term,
     Tuple,
     Var,
+    body_of,
     bound_by,
     children,
     fresh,
@@ -58,7 +59,7 @@ def uses(var: Var, terms: Sequence[Term]) -> int:
 
 def is_cheap(value: Term) -> bool:
     """Whether `value` is a plain product of numbers and entries, which costs nothing to write twice."""
-    body = value.body if isinstance(value, Lam) else value
+    body = body_of(value)
     return not any(_is_work(t) for t in subterms(body))
 
 

@@ -1,4 +1,4 @@
-"""Conditions of order, each stated once: what stands under one need not ask for it again.
+"""Merges equal conditions of a product or a sum, and removes conditions that an outer one implies.
 
 indicator(i, j, a) * indicator(i, j, b)    becomes   indicator(i, j, a * b)
 indicator(i, j, exp(indicator(i, j, a)))   becomes   indicator(i, j, exp(a))

@@ -27,6 +27,7 @@ from combdiff.terms.terms import (
     add,
     alpha_equal,
     apply,
+    body_of,
     bound_by,
     children,
     factors_of,
@@ -48,7 +49,7 @@ def may_be_read(value: Term) -> bool:
     >>> may_be_read(Call("exp", (x,))), may_be_read(mul(x, x))
     (True, False)
     """
-    entry = value.body if isinstance(value, Lam) else value
+    entry = body_of(value)
     return isinstance(entry, Call) and entry.primitive == "exp"
 
 
@@ -98,7 +99,7 @@ def may_be_seen_through(value: Term) -> bool:
     >>> may_be_seen_through(Call("abs", (x,))), may_be_seen_through(mul(x, x))
     (True, False)
     """
-    entry = value.body if isinstance(value, Lam) else value
+    entry = body_of(value)
     return any(_made_of(f) is not None for f in factors_of(entry))
 
 

@@ -1,4 +1,4 @@
-"""How an entry of a symmetric tensor is written, and the indices of a sum: of what is equal the plainest.
+"""Chooses the plainest of equal spellings: of an entry of a symmetric tensor, and of the indices of a sum.
 
     J(q, p, r, s)'   with J(p, q, r, s) = J(q, p, s, r)' and p free   becomes   J(p, q, s, r)
     sum(k, U(k - b) * V(k - b) * W(k))   over a periodic domain       becomes   sum(k, U(k) * V(k) * W(k + b))
@@ -14,6 +14,7 @@ from typing import TypeGuard
 
 from combdiff.canon.slotgroup import SlotGroup
 from combdiff.records import dataclass
+from combdiff.terms.arithmetic import combination
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,
@@ -28,7 +29,6 @@ from combdiff.terms.terms import (
     Term,
     Traverser,
     Var,
-    add,
     conj,
     mul,
     number,
@@ -38,7 +38,7 @@ from combdiff.terms.terms import (
     substitute,
     subterms,
 )
-from combdiff.terms.types import Index, Map, Number, Symmetry, Type
+from combdiff.terms.types import Index, Map, Number, Symmetry, Type, is_periodic
 
 
 def plainest(entry: Term, open_indices: Sequence[Var], derived: tuple[Symmetry, ...] = ()) -> Term:
@@ -54,7 +54,7 @@ def plainest(entry: Term, open_indices: Sequence[Var], derived: tuple[Symmetry, 
     if group.zero or (len(group.representatives) == 1 and not group.blocks):
         return entry
     best = (_cost(args, conjugated, open_indices), 1, conjugated, args)
-    for moved, sign, turned in group.images(args, _combined, lambda arg: _rank(arg, open_indices)):
+    for moved, sign, turned in group.images(args, combination, lambda arg: _rank(arg, open_indices)):
         flipped = conjugated != turned
         cost = _cost(moved, flipped, open_indices)
         if cost < best[0]:
@@ -71,10 +71,6 @@ def _has_entries(kind: Type) -> TypeGuard[Map]:
         and isinstance(kind.result, Number)
         and all(isinstance(p, Index | Number) for p in kind.params)
     )
-
-
-def _combined(pairs: Sequence[tuple[int, Term]]) -> Term:
-    return add(*(mul(number(c), arg) for c, arg in pairs))
 
 
 def _rank(arg: Term, open_indices: Sequence[Var]) -> int:
@@ -110,7 +106,7 @@ class BareIndices:
             return t
         body = t.body
         for i in t.indices:
-            if _is_periodic(i.kind):
+            if is_periodic(i.kind):
                 body = self._bare(i, body, {*t.indices, *t.free})
         return t if body is t.body else Sum(t.indices, body)
 
@@ -170,7 +166,3 @@ def _is_free_to_move(i: Var, body: Term) -> bool:
         and all(kind == i.kind for a, kind in places if i in a.free and isinstance(kind, Index))
         and not any(i in u.left.free | u.right.free for u in compared)
     )
-
-
-def _is_periodic(kind: Type) -> bool:
-    return isinstance(kind, Index) and kind.domain is not None and kind.domain.periodic

@@ -1,4 +1,4 @@
-"""What is found out about the values of a result while like terms are merged, one value after the other.
+"""Collects facts about the values of a result while like terms are merged: symmetries, reality, signs.
 
 A result is a row of named values and what is computed from them; symmetries of a value, and whether it is real, are
 used in all that follows it.
@@ -36,6 +36,7 @@ from combdiff.terms.terms import (
     Tuple,
     Var,
     apply,
+    body_of,
     fresh,
     let,
     renamed,
@@ -87,11 +88,11 @@ class Known:
         return let(settled, tuple_of([self.merged(self._read_again(r)) for r in results]))
 
     def _read_again(self, value: Term) -> Term:
-        return with_entry(value, read_again(entry_of(value), self.exponentials))
+        return with_entry(value, read_again(body_of(value), self.exponentials))
 
     def merged(self, value: Term) -> Term:
         """`value` with like terms merged, without conj on what is real."""
-        plain = Traverser(self._plain, Conj)(entry_of(value)) if self.real else entry_of(value)
+        plain = Traverser(self._plain, Conj)(body_of(value)) if self.real else body_of(value)
         plain = seen_through(plain, self.transparent)
         plain = without_deviations(plain, self.values, self.vanished)
         bare = BareIndices(self.derived, self.unused)(plain)
@@ -152,7 +153,7 @@ class Known:
         return is_real(self._as_real(value), self.derived, self.unused, self.budget)
 
     def _as_real(self, value: Term) -> Term:
-        return taken_for_real(entry_of(value), self.real, self.positive)
+        return taken_for_real(body_of(value), self.real, self.positive)
 
     def _seen(self, v: Var) -> Var | None:
         """What a value that is seen through is made of depends on its name."""
@@ -218,11 +219,6 @@ def is_opaque(value: Term) -> bool:
     return isinstance(value, Loop) or (
         isinstance(value.type, Map) and not all(isinstance(p, Index) for p in value.type.params)
     )
-
-
-def entry_of(value: Term) -> Term:
-    """What stands in the slots of a value, or the value itself where it is a number."""
-    return value.body if isinstance(value, Lam) else value
 
 
 def with_entry(value: Term, entry: Term) -> Term:

@@ -39,6 +39,7 @@ from combdiff.terms.terms import (
     mul,
     number,
     power,
+    slots_of,
     split_coefficient,
     sub,
     substitute,
@@ -46,7 +47,7 @@ from combdiff.terms.terms import (
     terms_of,
     total,
 )
-from combdiff.terms.types import Index, Map, Number, Type, is_complex
+from combdiff.terms.types import Index, Map, Number, is_complex
 
 HALF = number(Fraction(1, 2))
 
@@ -227,7 +228,7 @@ def _image(u: Term) -> _Image | None:
 def _together(group: list[_Image]) -> Term:
     """One image of Σ coefficient · argument, taken slot by slot where the arguments are maps."""
     first = group[0]
-    slots = first.argument.params if isinstance(first.argument, Lam) else _fresh_slots(first.argument.type)
+    slots = slots_of(first.argument)
     if len(group) == 1:
         coefficient, argument = first.coefficient, first.argument
     else:
@@ -235,8 +236,3 @@ def _together(group: list[_Image]) -> Term:
         coefficient, argument = ONE, lam(slots, add(*parts)) if slots else add(*parts)
     image = apply(first.linear, argument)
     return mul(coefficient, apply(image, *first.slots) if first.slots else image)
-
-
-def _fresh_slots(kind: Type) -> tuple[Var, ...]:
-    params = kind.params if isinstance(kind, Map) else ()
-    return tuple(fresh(f"d{n + 1}", param) for n, param in enumerate(params))

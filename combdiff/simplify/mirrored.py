@@ -1,4 +1,4 @@
-"""Values that are 0 but where i < j, widened to i != j, so that their uses in both orders become one.
+"""Widens values that are 0 unless i < j to i != j, so that their uses in both orders become one.
 
 With d_bar(i, j) = where(i < j, g(i, j)) of a symmetric g, d_bar(i, j) + d_bar(j, i) is where(i != j, g(i, j)).
 """

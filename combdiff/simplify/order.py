@@ -1,4 +1,4 @@
-"""The order in which a result is read: numbers, scalars, then tensors as the program declares them.
+"""Orders a result for reading: numbers, scalars, then tensors as the program declares them.
 
     C(s, j) * J(p, q, r, s) * C(q, i) * C(r, j)'   becomes   J(p, q, r, s) * C(q, i) * C(r, j)' * C(s, j)
 

@@ -1,4 +1,4 @@
-"""Questions about products: which factors hang together, what equal terms have in common, the number of a sum."""
+"""Questions about products: connected factors, what equal terms have in common, the number in front of a sum."""
 
 from __future__ import annotations
 

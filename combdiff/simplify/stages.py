@@ -39,7 +39,7 @@ from combdiff.simplify.contraction.culprit import accusation
 from combdiff.simplify.contraction.diagonals import without_diagonals
 from combdiff.simplify.contraction.ranges import solved_within_ranges
 from combdiff.simplify.graph.choice import chosen
-from combdiff.simplify.known import Known, entry_of, is_opaque, joined, parts_of, with_entry
+from combdiff.simplify.known import Known, is_opaque, joined, parts_of, with_entry
 from combdiff.simplify.linear import real_parts_by_term, with_plain_parts
 from combdiff.simplify.mirrored import in_both_orders
 from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
@@ -53,6 +53,7 @@ from combdiff.terms.terms import (
     Term,
     Var,
     alpha_equal,
+    body_of,
     let,
     substitute,
     tuple_of,
@@ -319,7 +320,7 @@ class Simplifier:
             return [stated_once(t, self.least) for t in terms]
 
         open_ = [n for n, v in enumerate(values) if v not in settled and (n >= len(bindings) or not is_opaque(v))]
-        for n, entry in zip(open_, once_a_form([entry_of(values[n]) for n in open_], rewrite), strict=True):
+        for n, entry in zip(open_, once_a_form([body_of(values[n]) for n in open_], rewrite), strict=True):
             values[n] = with_entry(values[n], entry)
         return joined([var for var, _ in bindings], values), families
 

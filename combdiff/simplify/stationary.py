@@ -1,4 +1,4 @@
-"""At a root of g, what is a multiple of g is zero: of a minimum only the explicit part of a derivative is left.
+"""Drops multiples of g at a root of g: of a minimum only the explicit part of a derivative remains.
 
 With x = root(x -> ∇f(x)) the cotangent of x in f(x, p) is ∇f(x) = 0, so that nothing has to be solved for (the envelope
 theorem). This is the one law that uses the equation itself, not only its derivative.
@@ -18,9 +18,11 @@ from combdiff.terms.terms import (
     Term,
     Var,
     apply,
+    body_of,
     lam,
     mul,
     number,
+    params_of,
     reciprocal,
     substitute,
     subterms,
@@ -87,10 +89,10 @@ def _written_out(value: Term, before: Sequence[Binding]) -> Term:
 
 def _multiple(y: Var, root: Term, candidate: Term) -> Term | None:
     """c·g(y), if `candidate` is that for a number c."""
-    slots = candidate.params if isinstance(candidate, Lam) else ()
+    slots = params_of(candidate)
     zero = residual(root, y)
     zero = apply(zero, *slots) if slots else zero
-    ours, theirs = normal_form(candidate.body if isinstance(candidate, Lam) else candidate), normal_form(zero)
+    ours, theirs = normal_form(body_of(candidate)), normal_form(zero)
     if not ours.sign or ours.key != theirs.key:
         return None
     (a, b), (c, d) = ours.coefficient, theirs.coefficient

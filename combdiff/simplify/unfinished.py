@@ -1,4 +1,4 @@
-"""Without e-graph: what a raw pullback needs to be computed at all, and how large a term would be multiplied out.
+"""Fallback without e-graph: contracts what must be contracted to compute a raw pullback, and bounds expanded sizes.
 
 A raw pullback holds Σ_t … δ(a, t, k) … over all numbers t for each factor that its variable is captured in (Eq. 27).
 Such a sum has a value, and no program can compute it term by term. Where a budget is spent before the laws of `rules/`

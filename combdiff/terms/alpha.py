@@ -1,4 +1,4 @@
-"""Terms up to the names of bound variables: whether two are equal, and a number that equal ones have in common."""
+"""α-equivalence: whether terms are equal up to the names of bound variables, and a hash that respects it."""
 
 from __future__ import annotations
 

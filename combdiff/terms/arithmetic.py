@@ -28,6 +28,7 @@ from combdiff.terms.nodes import (
     Sum,
     Term,
     Tuple,
+    can_fill_slot,
     factors_of,
     terms_of,
 )
@@ -112,7 +113,7 @@ def add(*terms: Term) -> Term:
         return ZERO
     if len(kept) == 1:
         return kept[0]
-    if all(isinstance(t.type, Index) or isinstance(t, Const) for t in kept):
+    if all(map(can_fill_slot, kept)):
         kept.sort(key=_order_with_sizes if reads_from_the_end(kept) else _affine_order)
     return Add(tuple(kept))
 
@@ -165,7 +166,7 @@ def mul(*factors: Term) -> Term:
         if isinstance(f, Const):
             coefficient = f if coefficient is ONE else times(coefficient, f)
             continue
-        base, n = _integer_power(f)
+        base, n = integer_power(f)
         powers[base] = powers.get(base, 0) + n
         meets = meets or may_meet(base) or is_extremum(base)
         exponentials = exponentials or may_meet_exponentials(base)
@@ -195,7 +196,7 @@ def mul(*factors: Term) -> Term:
 
 def _taken_apart(powers: Mapping[Term, int]) -> list[Term] | None:
     """The factors with powers of products taken apart in which a factor cancels with another one: a²/(a b)² is 1/b²."""
-    parts = {base: {b: m * n for b, m in map(_integer_power, factors_of(base))} for base, n in powers.items()}
+    parts = {base: {b: m * n for b, m in map(integer_power, factors_of(base))} for base, n in powers.items()}
     above, below = ({b for part in parts.values() for b, n in part.items() if sign * n > 0} for sign in (1, -1))
     cancel = above & below
     opened = {base for base, part in parts.items() if isinstance(base, Mul) and not cancel.isdisjoint(part)}
@@ -217,7 +218,8 @@ def _with_extrema_met(powers: Mapping[Term, int]) -> list[Term] | None:
     return None if told is None else [power(f, number(n)) for f, n in told]
 
 
-def _integer_power(f: Term) -> tuple[Term, int]:
+def integer_power(f: Term) -> tuple[Term, int]:
+    """b and n of b^n for a whole number n; a factor and 1 for all else."""
     match f:
         case Pow(base, Const() as n) if n.is_integer:
             return base, int(n.real)
@@ -288,6 +290,11 @@ def opposite(t: Term) -> Term:
 def sub(a: Term, b: Term) -> Term:
     """a − b."""
     return add(a, neg(b))
+
+
+def combination(pairs: Sequence[tuple[int, Term]]) -> Term:
+    """Σ coefficient · index."""
+    return add(*(mul(number(c), i) for c, i in pairs))
 
 
 def _is_even(n: Const) -> bool:

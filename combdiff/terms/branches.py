@@ -1,4 +1,4 @@
-"""Functions with a branch cut: at real numbers below zero they are complex, or nan, as their argument's type says.
+"""Functions with a branch cut: below zero they are complex or nan, as the type of their argument says.
 
 log(x) of a real number is nan below zero, log(z) of a complex one is log|z| + iπ. So a complex argument stays one where
 arithmetic finds that it is real, as (im x)² is: `complex(x)` is ι x, a real number meant as a complex one. It is

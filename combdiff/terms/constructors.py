@@ -1,4 +1,4 @@
-"""Constructors of terms in normal form, so that no pass has to see to it.
+"""Constructors of terms in normal form, so that no pass has to restore it.
 
 Those of sums, products and powers are in `arithmetic.py`. Nothing here knows of differentiation.
 """
@@ -35,6 +35,7 @@ from combdiff.terms.nodes import (
     Term,
     Tuple,
     Var,
+    can_fill_slot,
     end_named,
     fresh,
     is_curve,
@@ -197,7 +198,7 @@ def delta(left: Term, right: Term, body: Term) -> Term:
     """`body` where left = right. For indices δ(i, i, e) = e; for real numbers it stays (Dirac)."""
     if body == ZERO:
         return ZERO
-    if left == right and (isinstance(left.type, Index) or isinstance(left, Const)):
+    if left == right and can_fill_slot(left):
         return body
     return Delta(left, right, body)
 

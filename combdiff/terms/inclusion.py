@@ -1,4 +1,4 @@
-"""ι: R → C, which stands wherever a real value meets a complex one; what it does to cotangents.
+"""The inclusion ι: R → C of real values among complex ones, and its effect on cotangents.
 
 It is written, as `complex(x)`, only where something depends on it (`branches.py`).
 

@@ -1,4 +1,4 @@
-"""What may become one power: x^a x^b is x^(a + b), (x^a)^n is x^(a n), |x|² is x², and |u| sign(u) is u.
+"""Merges powers of one base: x^a x^b is x^(a + b), (x^a)^n is x^(a n), |x|² is x², and |u| sign(u) is u.
 
 A real base under an exponent that is no integer is ≥ 0 wherever a program is finite, so that real roots may be taken
 apart too: (x^(2/3))^(3/2) is x, and (x²)^(-3/2) is |x|^(-3). Of complex numbers only what holds on all branches is

@@ -1,4 +1,4 @@
-"""The view of a term as a product under Σ: number · Σ over indices · factors, inner sums drawn out.
+"""Views a term as a product under Σ: number · Σ over indices · factors, with inner sums pulled out.
 
     2 * sum(i, A(i, j) * sum(k, B(i, k)))   is   2, (i, k), (A(i, j), B(i, k))
 

@@ -15,7 +15,20 @@ from itertools import count
 from combdiff.errors import UnsupportedError
 from combdiff.records import dataclass
 from combdiff.terms.numerals import check_digits
-from combdiff.terms.types import COMPLEX, INTEGER, REAL, Domain, Index, Map, Number, Product, Type, is_complex, is_real
+from combdiff.terms.types import (
+    COMPLEX,
+    INTEGER,
+    REAL,
+    Domain,
+    Index,
+    Map,
+    Number,
+    Product,
+    Type,
+    is_complex,
+    is_real,
+    slot_types,
+)
 
 _uids = count(1)
 _set = object.__setattr__
@@ -130,6 +143,46 @@ def factors_of(t: Term) -> tuple[Term, ...]:
     return t.factors if isinstance(t, Mul) else (t,)
 
 
+def items_of(t: Term) -> tuple[Term, ...]:
+    """The items of a tuple; any other term is its only item."""
+    return t.items if isinstance(t, Tuple) else (t,)
+
+
+def params_of(t: Term) -> tuple[Var, ...]:
+    """The parameters of a λ-term, the indices of a tensor; any other term has none."""
+    return t.params if isinstance(t, Lam) else ()
+
+
+def slots_of(t: Term) -> tuple[Var, ...]:
+    """The indices of a tensor that is written by its entries, new ones for any other tensor; a number has none."""
+    return t.params if isinstance(t, Lam) else fresh_slots(t.type)
+
+
+def body_of(t: Term) -> Term:
+    """The body of a λ-term, the entry of a tensor; any other term is its own body."""
+    return t.body if isinstance(t, Lam) else t
+
+
+def is_integer_valued(t: Term) -> bool:
+    """Whether `t` is an index expression or a whole number, so that every value of it is an integer."""
+    return isinstance(t.type, Index) or (isinstance(t, Const) and t.is_integer)
+
+
+def can_fill_slot(t: Term) -> bool:
+    """Whether `t` may stand in a slot of a tensor: an index expression, or a number."""
+    return isinstance(t.type, Index) or isinstance(t, Const)
+
+
+def compares_indices(left: Term, right: Term) -> bool:
+    """Whether a δ or an indicator of these two is one of indices, rather than of numbers or maps."""
+    return isinstance(left.type, Index) or isinstance(right.type, Index)
+
+
+def derivative_order(t: Term) -> int:
+    """How often the map `t` is differentiated: 2 for `grad(grad(f))`."""
+    return 1 + derivative_order(t.of) if isinstance(t, Diff) else 0
+
+
 def _by_hash(t: Term) -> tuple[Term, ...]:
     """The terms of a sum or the factors of a product, so that equal ones meet."""
     parts = t.terms if isinstance(t, Add) else t.factors if isinstance(t, Mul) else ()
@@ -171,6 +224,15 @@ class Var(Term):
 def fresh(name: str, kind: Type) -> Var:
     """A new variable, different from all others."""
     return Var(name, kind, next(_uids))
+
+
+def fresh_slots(kind: Type) -> tuple[Var, ...]:
+    """A new variable for each slot of a tensor of this type, `d1`, `d2`, …; none for a number.
+
+    >>> [v.name for v in fresh_slots(Map((Index(None), Index(None)), REAL))], fresh_slots(REAL)
+    (['d1', 'd2'], ())
+    """
+    return tuple(fresh(f"d{n}", param) for n, param in enumerate(slot_types(kind), 1))
 
 
 def end_named(name: str) -> Var:
@@ -356,7 +418,7 @@ class Sum(Term):
     body: Term
 
     def __post_init__(self) -> None:
-        kind = INTEGER if self.counted is not None else _number(self.body.type)
+        kind = INTEGER if self.counted is not None else number_type(self.body.type)
         parts = (self.indices, self.body) if self.range is None else (self.range,)
         self._seal(kind, parts, _free((self.body,), self.indices))
 
@@ -386,7 +448,7 @@ class Delta(Term):
 
     def __post_init__(self) -> None:
         parts = (self.left, self.right, self.body)
-        self._seal(_number(self.body.type), parts, _free(parts))
+        self._seal(number_type(self.body.type), parts, _free(parts))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -399,7 +461,7 @@ class Indicator(Term):
 
     def __post_init__(self) -> None:
         parts = (self.left, self.right, self.body)
-        self._seal(_number(self.body.type), parts, _free(parts))
+        self._seal(number_type(self.body.type), parts, _free(parts))
 
 
 SHARES = frozenset({"ties", "softmax"})
@@ -448,7 +510,7 @@ class Reduce(Term):
 
     def __post_init__(self) -> None:
         assert isinstance(self.of, Lam) and isinstance(self.of.body, Tuple), "a map of indices to a mark and a number"
-        number = _number(self.of.body.items[1].type)
+        number = number_type(self.of.body.items[1].type)
         kinds = tuple(p.kind for p in self.of.params)
         if self.kind in MATRICES:
             complex_ = any(is_complex(item.type) for item in self.of.body.items)
@@ -591,7 +653,7 @@ def along(time: Type, kind: Type) -> Map:
 # --- types of sums and products -------------------------------------------------------------------------------------
 
 
-def _number(kind: Type) -> Type:
+def number_type(kind: Type) -> Type:
     """The type of a sum of values of `kind`: an index in an arithmetic place is its integer value."""
     return REAL if isinstance(kind, Index) else kind
 

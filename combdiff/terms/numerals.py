@@ -1,4 +1,4 @@
-"""How large exact numbers may grow: what is worked out, what stays a power, and what floating point holds."""
+"""Limits of exact numbers: which powers are evaluated, which stay powers, and which a float can hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Room for deep and large terms: Python's limits are raised while a stage walks a term, and put back afterwards.
+"""Raises Python's recursion limit while a stage walks a deep term, and restores it afterwards.
 
 They are limits of the process, and any number of threads may walk terms at once: the first one raises a limit, the last
 one puts it back.

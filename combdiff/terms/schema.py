@@ -1,4 +1,4 @@
-"""What the fields of a node kind are, read off the annotations of its class; walks, rebuilding and archives ask here.
+"""The schema of a node kind, read off the annotations of its class: walks, rebuilding and archives use it.
 
     class Sum(Term):
         indices: tuple[Var, ...]      variables that the node binds

@@ -1,4 +1,4 @@
-"""Walks over terms: children, rebuilding, memoised traversal, substitution and renaming, equality up to names."""
+"""Walks over terms: rebuilding, memoised traversal, subterms, substitution and renaming."""
 
 from __future__ import annotations
 
@@ -35,10 +35,12 @@ from combdiff.terms.nodes import (
     Tuple,
     Var,
     _set,
+    body_of,
+    can_fill_slot,
     fresh,
 )
 from combdiff.terms.schema import SCHEMAS, bound_by, children, reshaped
-from combdiff.terms.types import Domain, Index, Interval, Map, Number, interval_of, is_complex
+from combdiff.terms.types import Domain, Index, Interval, Map, Number, interval_of, is_complex, slot_types
 
 Kind = TypeVar("Kind", bound=Term)
 Other = TypeVar("Other", bound=Term)
@@ -146,12 +148,12 @@ def numbers_read(t: Term) -> set[Var]:
             case App(f, args):
                 # an index in a slot is a place; given to a function of numbers, it is one
                 stack.append(f)
-                places_of = f.type.params if isinstance(f.type, Map) else ()
+                places_of = slot_types(f.type)
                 for a, kind in zip(args, places_of, strict=True):
                     stack += _decided_by(a) if isinstance(kind, Index) else [a]
             case Delta(left, right, body):
                 # indices, and constants among them, are compared by where they stand, all else by value
-                places = all(isinstance(side.type, Index) or isinstance(side, Const) for side in (left, right))
+                places = can_fill_slot(left) and can_fill_slot(right)
                 stack += [body, *_decided_by(left), *_decided_by(right)] if places else [left, right, body]
             case _:
                 stack += children(u)
@@ -184,7 +186,7 @@ def _without_number(t: App) -> Term:
     (x, *others) = t.function.args if isinstance(t.function, App) else t.args
     if others or not (isinstance(of.type, Map) and of.type.linear) or isinstance(t.type, Map):
         return t
-    c, rest = split_coefficient(x.body if isinstance(x, Lam) else x)
+    c, rest = split_coefficient(body_of(x))
     if c == ONE or c.imag:
         return t
     inner = App(of, (Lam(x.params, rest) if isinstance(x, Lam) else rest,))
@@ -367,6 +369,21 @@ def substitute(t: Term, values: Mapping[Var, Term]) -> Term:
         return rebuild(u, [go(c) for c in children(u)])
 
     return go(t)
+
+
+def inlined(t: Term, values: Mapping[Term, Lam]) -> Term:
+    """`t` with entries of the tensors in `values` replaced by what their definitions say of them.
+
+    >>> from combdiff.terms.terms import neg
+    >>> from combdiff.terms.types import REAL
+    >>> i, j = (fresh(name, Index(None)) for name in "ij")
+    >>> x, y = (fresh(name, Map((Index(None),), REAL)) for name in "xy")
+    >>> inlined(App(y, (j,)), {y: Lam((i,), App(x, (neg(i),)))}) == App(x, (neg(j),))
+    True
+    """
+    return Traverser(
+        lambda u: apply(values[u.function], *u.args) if isinstance(u, App) and u.function in values else u, App
+    )(t)
 
 
 def let(bindings: Sequence[tuple[Var, Term]], body: Term) -> Term:

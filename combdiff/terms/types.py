@@ -394,6 +394,35 @@ class Product:
 Type = Index | Number | Map | Product
 
 
+def slot_types(t: Type) -> tuple[Type, ...]:
+    """The types of the parameters of a map, the slots of a tensor; a number has none.
+
+    >>> slot_types(Map((INTEGER,), REAL)), slot_types(REAL)
+    ((Index(domain=None),), ())
+    """
+    return t.params if isinstance(t, Map) else ()
+
+
+def is_value(t: Type) -> bool:
+    """Whether it is the type of a number or of a tensor, which arrays hold, and not of a tuple or an unknown map."""
+    return isinstance(t, Number) or (isinstance(t, Map) and t.is_tensor)
+
+
+def is_function(t: Type) -> bool:
+    """Whether it is the type of a map of something else than indices, which no array holds."""
+    return isinstance(t, Map) and not all(isinstance(p, Index) for p in t.params)
+
+
+def is_periodic(t: Type) -> bool:
+    """Whether it is the type of indices of a periodic domain, k + N being k."""
+    return isinstance(t, Index) and t.domain is not None and t.domain.periodic
+
+
+def is_contractable(t: Type) -> bool:
+    """Whether a δ may be solved for indices of this type, as `@domain` allows unless it says otherwise."""
+    return isinstance(t, Index) and t.domain is not None and t.domain.contractable
+
+
 def is_complex(t: Type) -> bool:
     """Whether values of `t` are complex numbers, or maps (tuples) of such."""
     match t:

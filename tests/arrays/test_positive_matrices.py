@@ -179,7 +179,7 @@ end
     [
         ("(D::RM) -> (s::R) -> begin\n K::SPD = s * D\n logdet(K)\nend", "symmetric or Hermitian by what it is made"),
         ("(D::Sym) -> (s::R) -> begin\n K::Sym = s * D\n logdet(K)\nend", "the type of a definition is that of"),
-        ("(D::Sym) -> begin\n K::SPD = D\n logdet(K)\nend", "K is no new matrix"),
+        ("(D::Sym) -> begin\n K::SPD = D\n logdet(K)\nend", "K is another name of a matrix, and cannot be declared"),
         ("(D::Her) -> (s::R) -> begin\n K::SPD = s * D\n real(logdet(K))\nend", "real"),
         ("(D::RV) -> begin\n K::SPD = 2 * D\n sum(K)\nend", "ind"),
         ("@space P begin type = (N, N) -> R; definite = true end\n(K::P) -> logdet(K)", "not declared to be symmetric"),

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from combdiff.errors import CheckError
-from combdiff.gate.exact import FIELD_FUNCTIONS, Exact, InexactError, is_integer, is_transparent, is_whole
+from combdiff.gate.exact import FIELD_FUNCTIONS, Exact, InexactError, is_transparent, is_whole
 from combdiff.gate.gate import Gate, Sample, gate_for
 from combdiff.gate.labelled import Labelled, added, eliminated, multiplied
 from combdiff.gate.residues import EXACT, HALF, PRIME, centred, residue
@@ -37,6 +37,7 @@ from combdiff.terms.terms import (
     conj,
     fresh,
     indicator,
+    is_integer_valued,
     mul,
     neg,
     number,
@@ -58,7 +59,7 @@ def polynomial(t: Term) -> Term:
             return inner
         case Pow(base, exponent) if not is_whole(exponent) or exponent.real < 0:  # type: ignore[attr-defined]
             return base
-        case Indicator(left, right, body) if not (is_integer(left) and is_integer(right)):
+        case Indicator(left, right, body) if not (is_integer_valued(left) and is_integer_valued(right)):
             return body
         case _:
             return t
@@ -204,7 +205,7 @@ def test_a_change_is_seen_where_the_oracle_sees_one_and_nowhere_else(data: st.Da
         params += body.params
         body = body.body
     # a condition of numbers may hide the change from one or the other
-    body = Traverser(lambda t: t.body if isinstance(t, Indicator) and not is_integer(t.right) else t)(body)
+    body = Traverser(lambda t: t.body if isinstance(t, Indicator) and not is_integer_valued(t.right) else t)(body)
     wrong = changed(data.draw, body)
     different = False
     with np.errstate(all="ignore"):

@@ -70,7 +70,10 @@ WRONG = {
     "a real number of steps": ("(x::R) -> iterate((s, t) -> s, x, x)", "the number of steps is a number"),
     "two arguments": ("(x::R) -> iterate((s, t) -> s, x)", "and 2 arguments are given"),
     "no condition": ("(x::R) -> iterate((s, t) -> s, x, 3, s -> s)", "a map from the state to a condition"),
-    "a tuple elsewhere": ("(x::RV) -> sum(i, x(i)) + (((a, b), t) -> a)(1, 2)", "a tuple of parameters stands here"),
+    "a tuple elsewhere": (
+        "(x::RV) -> sum(i, x(i)) + (((a, b), t) -> a)(1, 2)",
+        "only the step of a loop has a tuple of parameters",
+    ),
     "an index beyond the states": (
         "(x::RV{n}) -> begin h = scan((s, t) -> s + x(t), 0, n); sum(t::N{n}, h(t + 2)) end",
         "t + 2 may leave the range of slot 1 of scan",

@@ -164,7 +164,7 @@ def test_arrays_of_other_sizes_are_refused(sizes: tuple[int, int], message: str)
     ("program", "message"),
     [
         ("(x::RV{n + 1}) -> sum(i::N{n}, x(i + 2))", r"i \+ 2 may leave.*\n(.*\n)*.*takes i to i \+ 1 for i::N{n}"),
-        ("(x::RV{n}, y::RV{n + 1}) -> sum(i, x(i) * y(i))", r"index i stands in slots of the sizes n and n \+ 1"),
+        ("(x::RV{n}, y::RV{n + 1}) -> sum(i, x(i) * y(i))", r"index i is used in slots of the sizes n and n \+ 1"),
         ("(x::RV{n}, y::RV{n + 1}) -> sum(i, y(i) * x(i))", r"i may leave the range of slot 1 of x"),
         ("(x::RV{n}, y::RV{n + 1}) -> dot(x, y)", r"slot 1 of y ranges over N{n \+ 1}, but slot 1 of x over N{n}"),
         ("(x::RV{n + 1.5}) -> sum(i, x(i))", r"a size is n and a whole number more or less, not 1.5"),

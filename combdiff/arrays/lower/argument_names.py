@@ -1,4 +1,4 @@
-"""What the arguments of generated code are called: parameters as in the program, all else after what it belongs to.
+"""Names the arguments of generated code: parameters as in the program, others after what they belong to.
 
 `grad_f`, `pullback_f`, `adjoint_D`, … are of the functions of the user, a list of offsets is called what its domain is,
 `start_x` is where Newton's method starts for x, `inverse_x` solves its equation, `inverse_g` if it is g(x) = y, and
@@ -15,7 +15,7 @@ from collections.abc import Collection, Hashable, Iterator
 from combdiff.arrays.lower.signature import result_of
 from combdiff.errors import UnsupportedError
 from combdiff.language.printing.anchors import domains_of
-from combdiff.terms.terms import Diff, Term, Var, bound_by, subterms
+from combdiff.terms.terms import Diff, Term, Var, bound_by, derivative_order, subterms
 from combdiff.terms.types import Domain, Map
 
 
@@ -45,7 +45,7 @@ class ArgumentNames:
     def derivatives_in(self, term: Term) -> dict[str, Diff]:
         """The derivatives of unknown functions that stand in `term`, and what else is made of a function alone."""
         heads = {u for u in subterms(term, Diff) if isinstance(u.type, Map) and _is_argument(u)}
-        found = {self.of(head): head for head in sorted(heads, key=lambda head: (_wish(head), _order(head)))}
+        found = {self.of(head): head for head in sorted(heads, key=lambda head: (_wish(head), derivative_order(head)))}
         return dict(sorted(found.items()))
 
     def within(self, name: str, others: Collection[str]) -> str:
@@ -110,11 +110,6 @@ def _wish(head: Term) -> str:
                 "code needs the numbers of a derivative that is left in the result, of a function without a name",
                 remedy="name the function in the program, or let it be differentiated",
             )
-
-
-def _order(head: Term) -> int:
-    """How often a function is differentiated."""
-    return 1 + _order(head.of) if isinstance(head, Diff) else 0
 
 
 def _lists_in(term: Term) -> list[Domain]:

@@ -1,4 +1,4 @@
-"""What generated code takes: arrays and numbers, the user's functions, lists of offsets, sizes that no array shows."""
+"""The arguments of generated code: arrays and numbers, functions, lists of offsets, sizes that no array shows."""
 
 from __future__ import annotations
 

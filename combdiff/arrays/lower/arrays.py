@@ -42,8 +42,8 @@ def domain_of(var: Var) -> Domain:
 
 
 def base(step: Step) -> Step:
-    """The array itself, if `step` is its conjugate."""
-    return step.operands[0] if isinstance(step.op, ops.Conj) else step
+    """`Step.unconjugated`, as the passes call it."""
+    return step.unconjugated
 
 
 def alignment(labels: Labels, out: Labels) -> tuple[int, ...]:
@@ -262,11 +262,11 @@ class Arrays:
 
     def _as_laid(self, v: Value) -> Value:
         """`v` made of the array that was laid out, if one was."""
-        order = self._laid.get(base(v.step))
+        order = self._laid.get(v.step.unconjugated)
         if order is None:
             return v
-        laid = Value(self.laid_out(base(v.step), order), tuple(v.labels[axis] for axis in order))
-        return laid if v.step is base(v.step) else self.conj(laid)
+        laid = Value(self.laid_out(v.step.unconjugated, order), tuple(v.labels[axis] for axis in order))
+        return laid if v.step is v.step.unconjugated else self.conj(laid)
 
     # --- contraction --------------------------------------------------------------------------------------------
 
@@ -291,7 +291,7 @@ class Arrays:
         """A matrix product that reads the larger array in the image, under its symmetries, that lies best for it."""
         large, small = (a, b) if self._leads(a) >= self._leads(b) else (b, a)
         conjugated = isinstance(large.step.op, ops.Conj)
-        array = base(large.step)
+        array = large.step.unconjugated
         if array not in self.symmetries:
             return self._matrix_product(a, b, over, wanted)
         image = facing(large.labels, self.symmetries[array], over, small.labels, conjugated)
@@ -307,7 +307,7 @@ class Arrays:
 
     def _leads(self, v: Value) -> tuple[int, bool]:
         """The larger array chooses its image; of two of one rank, one that has others."""
-        return len(v.labels), base(v.step) in self.symmetries
+        return len(v.labels), v.step.unconjugated in self.symmetries
 
     def _matrix_product(self, a: Value, b: Value, over: list[Var], wanted: Sequence[Var]) -> Value:
         free_a = [x for x in a.labels if x not in over]

@@ -1,9 +1,9 @@
-"""Terms over lattices and lists of offsets become terms over the axes of arrays: k is k1, k2, k3, and −b a position.
+"""Rewrites terms over lattices and lists of offsets as terms over axes of arrays: k is k1, k2, k3, and −b a position.
 
 An index of a lattice is replaced by an index for each direction, and what is said of it by what is said of each: slots,
 sums, both sides of a δ. An index of a list becomes its position b; its values X(b, 0), X(b, 1), … are entries of an
 integer tensor, the list itself, and −b stands at the position opposite(b). Whatever works on arrays sees only these
-terms (design, "Indices and sizes"); the oracle of tests, `evaluate.py`, works on points and knows nothing of this.
+terms; the oracle of tests, `evaluate.py`, works on points and knows nothing of this.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from combdiff.terms.terms import (
     add,
     bound_by,
     children,
+    compares_indices,
     delta,
     domains_compared,
     fresh,
@@ -127,7 +128,7 @@ class Split:
                 assert isinstance(f.type, Map), "only maps are applied"
                 pairs = zip(args, f.type.params, strict=True)
                 return App(self.term(f), tuple([u for a, kind in pairs for u in self._argument(a, kind)]))
-            case Delta(left, right, body) if isinstance(left.type, Index) or isinstance(right.type, Index):
+            case Delta(left, right, body) if compares_indices(left, right):
                 return self._delta(left, right, self.term(body))
             case Diff(kind, of):
                 return Diff(kind, self.term(of))

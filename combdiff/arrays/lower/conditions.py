@@ -1,4 +1,4 @@
-"""Questions about terms that lowering asks: which δ stand in a product, what is shared."""
+"""Questions that lowering asks about terms: which δ are factors of a product, which subterms are shared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which sums are cumulative: a guard compares the summed index with one that the summand does not have.
+"""Recognises cumulative sums: a guard compares the summed index with an index that the summand does not have.
 
     Σ_j [j ≤ i] a(j) b(i)        b(i) times the cumulative sum of a
     Σ_j [i + 1 ≤ j] a(j)         the same backwards, without the entry itself

@@ -1,4 +1,4 @@
-"""A matrix that several systems, its inverse and its determinant are computed with is factorised once.
+"""Factorises a matrix once for all systems, the inverse and the determinant that are computed from it.
 
     x = A⁻¹ b, y = A⁻ᴴ x           F = the factors of A, x and y from F
     s = log det K, x = K⁻¹ y       L = Cholesky's factor of a positive K, s and x from L

@@ -1,4 +1,4 @@
-"""A result in equal forms, of which the one is run that is cheapest for the sizes at hand.
+"""Holds a result in equal forms, of which the cheapest for the sizes at hand is run.
 
     4 Σ_q C(q,i) (h(p,q) + …)   reads best; the same multiplied out, or with other parentheses and other parts that are
     computed once, may take less time

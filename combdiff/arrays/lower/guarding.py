@@ -1,4 +1,4 @@
-"""Lowers guards: what stands under a condition is chosen, and is finite where the condition does not hold.
+"""Lowers guards to `where`: a guarded value stays finite where its condition does not hold.
 
     indicator(i + 1, j, 1 / r(i, j))   becomes   np.where(i + 1 <= j, 1 / np.where(i + 1 <= j, r, 1), 0)
 
@@ -39,6 +39,7 @@ from combdiff.terms.terms import (
     factors_of,
     fresh,
     indicator,
+    is_integer_valued,
     mul,
     number,
     total,
@@ -217,7 +218,7 @@ class Guarding(ABC):
         return App(self.unnamed[key], value.labels)
 
     def _side(self, t: Term) -> Value:
-        if isinstance(t.type, Index) or (isinstance(t, Const) and t.is_integer):
+        if is_integer_valued(t):
             return position(self.arrays, affine(t), None)
         return self.scalar(t)
 

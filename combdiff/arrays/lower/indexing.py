@@ -1,4 +1,4 @@
-"""Index arithmetic as operations on arrays: entries T(k, k + b) become gathers, δ that is left becomes a scatter."""
+"""Lowers index arithmetic: entries T(k, k + b) become gathers, and a δ that remains becomes a scatter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Integrals become finite sums by a quadrature rule, which is an argument of the code: its nodes and its weights.
+"""Lowers integrals to finite sums by a quadrature rule, whose nodes and weights are arguments of the code.
 
     ∫₀¹ e(x) dx   is   Σ_k W_k e(X_k)
 

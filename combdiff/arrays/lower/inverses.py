@@ -1,4 +1,4 @@
-"""Products with an inverse are solutions of systems: no matrix is inverted that nothing but products needs.
+"""Lowers products with an inverse to linear solves; a matrix is inverted only where something else needs the inverse.
 
     y = A⁻¹ b, z = yᵀ A⁻¹      A y = b, Aᵀ z = y
 

@@ -1,4 +1,4 @@
-"""Terms to plans: Σ of products becomes pairwise contractions, the rest works entry by entry.
+"""Lowers terms to plans: Σ of products becomes pairwise contractions, all else becomes entry-by-entry operations.
 
 The result of a derivation, `J -> C -> let …; (p, i) -> body`, becomes a `Plan`: its parameters are the arguments, its
 bindings and bodies are arrays over their free indices, and equal arrays are computed once across all outputs.
@@ -42,7 +42,7 @@ from combdiff.arrays.lower.signature import (
     Result,
     check_supported,
     guessed_sizes,
-    items_of,
+    leaves_of,
     looped,
     result_of,
     slots,
@@ -345,7 +345,7 @@ class _Lowering(Looping, Guarding):
 
     def _unknown(self, t: App, name: str, args: Sequence[Term]) -> Value:
         """A function of the user: element by element for numbers, on whole arrays for tensors; tuples item by item."""
-        args = [item for a in args for item in items_of(a)]
+        args = [item for a in args for item in leaves_of(a)]
         numbers = all(isinstance(a.type, Number | Index) for a in args)
         if numbers and not slots(t.type):
             values = self.operands(t, args)

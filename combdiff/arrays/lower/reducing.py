@@ -1,4 +1,4 @@
-"""Lowers products, maxima and minima over indices, and the shares of the largest values.
+"""Lowers products, maxima and minima over indices, functions of matrices, and the weights of tied extrema.
 
 norm(k -> x(j, k))         one step, which takes care of squares that overflow
 prod(j, j != i, x(j))      the product of all entries before i times that of all behind it: no division by zero
@@ -30,8 +30,7 @@ from combdiff.terms.conditions.comparing import Relation, comparison_of, is_weig
 from combdiff.terms.conditions.guards import Condition, Finite, under, unguarded
 from combdiff.terms.laws.matrices import Matrix, matrices_of, numbers_of, slopes_of_numbers
 from combdiff.terms.nodes import ALONG, ARRAYS, MATRICES, OF_MATRICES, SYMMETRISING, VECTORS
-from combdiff.terms.terms import MINUS_ONE, ONE, ZERO, App, Const, Lam, Reduce, Term, Var, add, apply, number
-from combdiff.terms.traversal import Traverser
+from combdiff.terms.terms import MINUS_ONE, ONE, ZERO, App, Const, Lam, Reduce, Term, Var, add, inlined, number
 from combdiff.terms.types import HERMITIAN, SYMMETRIC, Index, Map, Symmetry, is_complex
 
 
@@ -191,10 +190,7 @@ def _with_numbers_written_out(low: Lowering, t: Reduce) -> Reduce:
     if t.kind not in ("spectral", "singular") or t.free.isdisjoint(values):
         return t
 
-    def visit(u: Term) -> Term:
-        return apply(values[u.function], *u.args) if isinstance(u, App) and u.function in values else u
-
-    written = Traverser(visit)(t)
+    written = inlined(t, values)
     assert isinstance(written, Reduce), "a function of the same matrix"
     return written if written.free.isdisjoint(values) else _with_numbers_written_out(low, written)
 

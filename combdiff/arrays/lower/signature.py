@@ -1,4 +1,4 @@
-"""What a result asks for and gives: its arguments in written order, shared values, outputs, the user's functions."""
+"""The signature of a result: its arguments in written order, shared values, outputs, and functions of the user."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from combdiff.calculus.jumps.conditions import named_in
 from combdiff.errors import Mention, UnsupportedError
 from combdiff.records import dataclass
 from combdiff.terms.terms import (
-    Const,
     Delta,
     Lam,
     Let,
@@ -20,7 +19,9 @@ from combdiff.terms.terms import (
     Var,
     apply,
     bound_by,
+    can_fill_slot,
     fresh,
+    items_of,
     let,
     proj,
     substitute,
@@ -58,7 +59,7 @@ def result_of(term: Term) -> Result:
                 term = body
             case _:
                 tupled = isinstance(term, Tuple)
-                outputs = term.items if isinstance(term, Tuple) else (term,)
+                outputs = items_of(term)
                 if along:
                     bindings, outputs = _along(along, bindings, outputs)
                 return Result(tuple(params), tuple(bindings), outputs, tupled)
@@ -119,7 +120,7 @@ def check_supported(term: Term) -> None:
                     about=Mention(next(v.name for v in indices if not isinstance(v.kind, Index))),
                     remedy="give the variable a domain (@domain) to sum over, or use the formula",
                 )
-            case Delta(left, right, _) if not (_is_discrete(left) and _is_discrete(right)):
+            case Delta(left, right, _) if not (can_fill_slot(left) and can_fill_slot(right)):
                 raise UnsupportedError(
                     "the result contains a Dirac δ of real numbers, which has no numerical value",
                     about=Mention("delta", called=True, beside=named_in(left.free | right.free)),
@@ -131,10 +132,6 @@ def check_supported(term: Term) -> None:
     _check_names(result.params)
     for e in result.outputs:
         _check_output(e)
-
-
-def _is_discrete(t: Term) -> bool:
-    return isinstance(t.type, Index) or isinstance(t, Const)
 
 
 def _check_parameter(var: Var) -> None:
@@ -188,16 +185,16 @@ def slots(kind: Type) -> tuple[Domain, ...]:
             return ()
 
 
-def items_of(t: Term) -> list[Term]:
-    """The numbers and tensors that a term is, one, or the items of a tuple.
+def leaves_of(t: Term) -> list[Term]:
+    """The numbers and tensors of a tuple, and of the tuples in it; any other term by itself.
 
     >>> from combdiff.terms.terms import ONE, ZERO
-    >>> items_of(Tuple((ONE, Tuple((ZERO, ONE))))) == [ONE, ZERO, ONE]
+    >>> leaves_of(Tuple((ONE, Tuple((ZERO, ONE))))) == [ONE, ZERO, ONE]
     True
     """
     if not isinstance(t.type, Product):
         return [t]
-    return [item for n in range(len(t.type.items)) for item in items_of(proj(n, t))]
+    return [item for n in range(len(t.type.items)) for item in leaves_of(proj(n, t))]
 
 
 def described(kind: Type, dimensions: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Signs stand before products, and not within them: sums that differ by a sign are computed once.
+"""Moves signs in front of products, so that sums that differ by a sign are computed once.
 
 x(i) - alpha * (-r(i) - beta * p(i))   becomes   x(i) + alpha * (r(i) + beta * p(i))
 """

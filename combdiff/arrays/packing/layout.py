@@ -1,4 +1,4 @@
-"""Which entries of a symmetric tensor are kept for a contraction, and how all of the result is told from them.
+"""Which entries of a symmetric tensor a contraction keeps, and how the whole result is restored from them.
 
 R(f) = Σ_s T(f, s) x(s), with free indices f and contracted ones s. A symmetry T(f, s) = ± T(σf, τs)' that keeps
 free and contracted slots apart says R(f) = ± (Σ_s T(σf, s) x(τ⁻¹s)')': one row for each orbit of f is enough, and one

@@ -1,4 +1,4 @@
-"""Plans with packed arguments: contractions of a tensor become products with the rows that are kept of it.
+"""Rewrites a plan for packed arguments: contractions of a tensor become products with the rows that are kept of it.
 
 What is no contraction, and where symmetries save nothing, a copy of the whole tensor is read that lies as it is read.
 """
@@ -244,8 +244,8 @@ class _Packed:
     def _of_whole(self, step: Step) -> Step:
         """A contraction of the copy of a tensor, whose axes are in another order."""
         assert isinstance(step.op, ops.Tensordot), "what has a use is a contraction"
-        side = next(n for n, o in enumerate(step.operands) if _base(o) in self.tensors)
-        tensor = _base(step.operands[side])
+        side = next(n for n, o in enumerate(step.operands) if o.unconjugated in self.tensors)
+        tensor = step.operands[side].unconjugated
         order = self.whole[tensor]
         assert order is not None, "there is a copy of all of it"
         large = self._input(tensor)
@@ -314,7 +314,3 @@ class _Packed:
         if isinstance(step.op, ops.Conj):
             return step.operands[0]
         return self.builder.step(ops.Conj(), (step,), step.domains) if step.complex else step
-
-
-def _base(step: Step) -> Step:
-    return step.operands[0] if isinstance(step.op, ops.Conj) else step

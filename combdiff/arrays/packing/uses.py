@@ -1,4 +1,4 @@
-"""The contractions of a tensor that is to be packed: what each of them needs, and what several can share."""
+"""Analyses the contractions of a tensor that is to be packed: what each needs, and which can share rows."""
 
 from __future__ import annotations
 
@@ -98,13 +98,13 @@ def use_of(step: Step, tensors: Mapping[Step, Tensor]) -> Use | None:
     """A step as a contraction of one of the tensors; None if it is none."""
     if not isinstance(step.op, ops.Tensordot):
         return None
-    sides = [n for n, o in enumerate(step.operands) if _base(o) in tensors]
+    sides = [n for n, o in enumerate(step.operands) if o.unconjugated in tensors]
     if len(sides) != 1:
         return None
     (side,) = sides
     large, partner = step.operands[side], step.operands[1 - side]
     over, over_partner = step.op.axes[side], step.op.axes[1 - side]
-    tensor = tensors[_base(large)]
+    tensor = tensors[large.unconjugated]
     free_axes = [n for n in range(large.rank) if n not in over]
     rows = sorted(over_partner)
     order = (*rows, *(n for n in range(partner.rank) if n not in rows))
@@ -123,10 +123,6 @@ def use_of(step: Step, tensors: Mapping[Step, Tensor]) -> Use | None:
         isinstance(large.op, ops.Conj),
         side == 1,
     )
-
-
-def _base(step: Step) -> Step:
-    return step.operands[0] if isinstance(step.op, ops.Conj) else step
 
 
 def joined(uses: Sequence[tuple[Const, Order, Use]]) -> Use:

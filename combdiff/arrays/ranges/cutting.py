@@ -1,4 +1,4 @@
-"""What stands under a condition that cuts a range as slices: no mask, and nothing computed that it leaves out.
+"""Turns conditions that cut a range into slices: no mask is made, and nothing outside of the slice is computed.
 
     np.where(i < n - 1, np.roll(x, -1) - x, 0)      becomes     d = x[1:] - x[:-1], with a 0 behind it
     where(1 <= i, 2 * roll(d)) - where(…, 2 * d)    becomes     g = np.zeros(n); g[1:] = 2 * d; g[:-1] -= 2 * d

@@ -1,4 +1,4 @@
-"""What is left of a range where a condition cuts it: `1 <= i` and `i < n - 1` leave all but the first and the last."""
+"""Computes the part of a range that a condition leaves: `1 <= i` and `i < n - 1` leave all but its two ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums of products of whole arrays as contractions, where no mask stands between the sum and the product any more."""
+"""Turns sums of products of whole arrays into contractions, once no mask separates the sum from the product."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the arrays of a plan are not zero, and which part of each is needed.
+"""Computes where the arrays of a plan are not zero, and which part of each is needed.
 
     y = where(1 <= i, f)        y is zero at 0 (`supports`), so that f is not needed there (`Needs`)
     y + z                       needed everywhere, if it is a result; of y, only the part where it is not zero

@@ -1,4 +1,4 @@
-"""What differs by a shift of the parts that it is made of is computed once, on a range that holds both.
+"""Computes steps that differ by a shift of their operands' parts once, on a range that holds both parts.
 
 f(x[1:-1] - x[:-2]) and f(x[2:] - x[1:-1])      are t[:-1] and t[1:] of t = f(x[1:] - x[:-1])
 """

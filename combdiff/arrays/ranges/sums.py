@@ -1,4 +1,4 @@
-"""Sums of terms that lie in parts of a range: `g[1:] = d`, `g[:-1] -= d`, with a term for each part."""
+"""Sums whose terms cover parts of a range: `g[1:] = d`, `g[:-1] -= d`, one statement a term."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts and other orders of axes of arrays, as views: equal ones are one step, whichever way they are asked for."""
+"""Views of arrays, parts and permuted axes, interned: equal views are one step."""
 
 from __future__ import annotations
 

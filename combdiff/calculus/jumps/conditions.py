@@ -1,4 +1,4 @@
-"""Conditions on numbers: what they compare, and what moves with the place where they change.
+"""Conditions on numbers: what they compare, and which variables move the place where they change.
 
 `delta(u, v, e)`, `indicator(u, v, e)`, `sign(w)` and `abs(w)` do something else where v − u, or w, is zero. Outside of
 integrals that is a constant for differentiation; under an integral over a variable that is compared it is not.
@@ -13,7 +13,6 @@ from combdiff.calculus.implicit import is_implicit
 from combdiff.errors import Mention, UnsupportedError
 from combdiff.terms.terms import (
     Call,
-    Const,
     Delta,
     Indicator,
     Let,
@@ -25,6 +24,7 @@ from combdiff.terms.terms import (
     call,
     delta,
     indicator,
+    is_integer_valued,
     sub,
     substitute,
     subterms,
@@ -58,7 +58,7 @@ def compared(t: Term) -> Term | None:
 def are_numbers(left: Term, right: Term) -> bool:
     """Whether they are numbers, one of them no integer: indices are compared otherwise."""
     kinds = (left.type, right.type)
-    discrete = all(isinstance(u.type, Index) or (isinstance(u, Const) and u.is_integer) for u in (left, right))
+    discrete = all(is_integer_valued(u) for u in (left, right))
     return not discrete and all(isinstance(kind, Number | Index) for kind in kinds)
 
 

@@ -1,4 +1,4 @@
-"""By how much an integrand jumps where one of its conditions changes: F₊ − F₋ of `jumps`.
+"""The jump of an integrand where one of its conditions changes: F₊ − F₋ of `moving.py`.
 
 Where F is linear in the condition, that is what stands under it; else F is written with the condition true and false.
 """
@@ -14,6 +14,7 @@ from combdiff.calculus.jumps.conditions import compared
 from combdiff.calculus.jumps.meeting import Equations, meeting, tells_apart
 from combdiff.calculus.jumps.switches import Key, Switch, key_of, side, steepness
 from combdiff.errors import UnsupportedError
+from combdiff.language.printing.printer import expression_text
 from combdiff.records import dataclass
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
@@ -272,6 +273,4 @@ def _refuse_uncertain(t: Term) -> NoReturn:
 
 def text(t: Term) -> str:
     """A term as a message shows it."""
-    from combdiff.language.printing.printer import expression_text
-
     return expression_text(t)

@@ -1,4 +1,4 @@
-"""The derivative of a map that jumps, where it is asked for under an integral: a Dirac's δ for each jump.
+"""The derivative of a map that jumps, under an integral: a Dirac δ for each jump.
 
     ∫ f(x) grad((y::R) -> indicator(a, y, 1))(x) dx   is   f(a)
 
@@ -18,13 +18,13 @@ from combdiff.terms.terms import (
     Lam,
     Let,
     Term,
-    Tuple,
     Var,
     add,
     apply,
     call,
     conj,
     delta,
+    items_of,
     let,
     mul,
     total,
@@ -47,14 +47,14 @@ def with_peaks(taken: Lam, f: Lam) -> Lam:
         UnsupportedError: f jumps at a place that is not known, is not finite there, or has a δ itself.
     """
     body = unfold(f.body)
-    values = body.items if isinstance(body, Tuple) else (body,)
+    values = items_of(body)
     cotangents = taken.params[len(f.params) :] or (ONE,)
     peaks = [
         add(*(peak for value, k in zip(values, cotangents, strict=True) for peak in _peaks(x, f.params, value, k)))
         for x in f.params
     ]
     bindings, core = (taken.body.bindings, taken.body.body) if isinstance(taken.body, Let) else ((), taken.body)
-    items = core.items if isinstance(core, Tuple) else (core,)
+    items = items_of(core)
     found = [add(t, p) if isinstance(t.type, Number) else t for t, p in zip(items, peaks, strict=True)]
     return Lam(taken.params, let(bindings, tuple_of(found)))
 
@@ -67,7 +67,7 @@ def _peaks(x: Var, params: tuple[Var, ...], value: Term, k: Term) -> Iterator[Te
     for jump in jumps(x, params, value):
         if not isinstance(x.kind, Number):
             raise UnsupportedError(
-                f"a map that jumps is differentiated by {x.name}, which is no number, under an integral",
+                f"a map that jumps is differentiated by {x.name}, which is not a number, under an integral",
                 remedy="differentiate by a number, or write the condition outside of the integral",
             )
         slope = gradient_of(Lam((x,), jump.w)).body

@@ -1,4 +1,4 @@
-"""Conditions that are made of conditions, written with those on numbers that they are made of.
+"""Writes conditions that are made of other conditions with the conditions on numbers in them.
 
     x < a, that is not a ≤ x,      of e:   e − [a ≤ x] e
     c or d                         of e:   e − (not c and not d) of e

@@ -1,4 +1,4 @@
-"""Whether two conditions change at one place: for all values of the indices in them, for some, or for none.
+"""Decides whether two conditions change at one place: for all values of their indices, for some, or for none.
 
 x ≤ a(i) and x ≤ a(j) do so where i = j, x ≤ a and 2 x ≤ 2 a always, x ≤ a and x ≤ b never: the numbers that a program
 is given are taken to be different where nothing says that they are equal.

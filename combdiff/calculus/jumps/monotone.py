@@ -1,4 +1,4 @@
-"""Where a strictly increasing function of a number is zero: at its root, which Newton's method finds.
+"""The zero of a strictly increasing function of one number is a root, which Newton's method finds.
 
     ∫ δ(x³ + x, y, f(x)) dx   is   f(r) / (3 r² + 1),   r the root of x ↦ x³ + x − y
 

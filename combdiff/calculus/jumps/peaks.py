@@ -1,4 +1,4 @@
-"""Dirac's δ meets its integral before it is differentiated, where its place would move.
+"""Integrates Dirac δs whose place would move before the integrand is differentiated.
 
     ∫ δ(b x, a, f(x)) dx   becomes   f(a / b) / |b|
 

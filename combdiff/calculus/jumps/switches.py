@@ -1,4 +1,4 @@
-"""The conditions of an integrand on the variables of its integral, those that change at one place as one `Switch`."""
+"""Collects the conditions on integration variables in an integrand; those that change at one place are one `Switch`."""
 
 from __future__ import annotations
 

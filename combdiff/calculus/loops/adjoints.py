@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from combdiff.calculus.floating import Binding, over
-from combdiff.calculus.loops.recurrences import LoopBody, entry_at, entry_of, items_of
+from combdiff.calculus.loops.recurrences import LoopBody, entry_at, entry_of
 from combdiff.calculus.primitives import zero_of_type
 from combdiff.calculus.pushforward import sum_of
 from combdiff.records import dataclass
@@ -25,6 +25,7 @@ from combdiff.terms.terms import (
     Var,
     apply,
     fresh,
+    items_of,
     let,
     refreshed,
     same_recurrence,

@@ -1,4 +1,4 @@
-"""Conditions around a loop are put into it, before it leaves the place where they stand.
+"""Moves conditions around a loop into it, before the loop is moved out of their scope.
 
 A loop runs for all values of the indices around it, and as a definition in front of the expression that uses it. Only
 conditions in its step, and on its first states, keep its states from values that no condition lets through.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from combdiff.calculus.loops.recurrences import items_of
 from combdiff.terms.conditions.guards import Guard, both, condition_of, is_finite, under, unguarded
 from combdiff.terms.schema import reshaped
 from combdiff.terms.terms import (
@@ -19,9 +18,11 @@ from combdiff.terms.terms import (
     Loop,
     Term,
     Tuple,
+    body_of,
     bound_by,
     children,
     holds,
+    items_of,
     rebuild,
 )
 
@@ -40,8 +41,8 @@ def _guarded(t: Term, guard: Guard) -> Term:
             return rebuild(t, [_guarded(left, guard), _guarded(right, guard), _guarded(body, within)])
         case Loop(step=Lam(params, body)):
             items = [*items_of(t.start), *(e for _, e in _definitions(body)), *_last(body).items]
-            finite = all(is_finite(_entry(e)) for e in items)
-            new = tuple(c for c in guard if not all(c in unguarded(_entry(e))[0] for e in items_of(t.start)))
+            finite = all(is_finite(body_of(e)) for e in items)
+            new = tuple(c for c in guard if not all(c in unguarded(body_of(e))[0] for e in items_of(t.start)))
             body, start = _guarded(body, guard), _guarded(t.start, guard)
             if new and not finite:
                 start, body = under(new, start), _under(new, body)
@@ -62,10 +63,6 @@ def _last(body: Term) -> Tuple:
         body = body.body
     assert isinstance(body, Tuple), "a step makes a tuple"
     return body
-
-
-def _entry(item: Term) -> Term:
-    return item.body if isinstance(item, Lam) else item
 
 
 def _under(guard: Guard, body: Term) -> Term:

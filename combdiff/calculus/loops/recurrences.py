@@ -1,4 +1,4 @@
-"""Loops: their steps taken apart, and loops for all values of an index as one.
+"""Takes the steps of loops apart, and joins the loops for all values of an index to one loop.
 
 i ↦ the last of s ↦ a(i) s      is that of      S ↦ (i ↦ a(i) S(i))
 """
@@ -18,11 +18,13 @@ from combdiff.terms.terms import (
     Var,
     apply,
     fresh,
+    fresh_slots,
+    items_of,
     let,
     refreshed,
     substitute,
 )
-from combdiff.terms.types import Map, Type
+from combdiff.terms.types import Map, Type, slot_types
 
 Binding = tuple[Var, Term]
 
@@ -64,16 +66,11 @@ def as_step(f: Lam) -> Lam:
     return Lam(f.params, let(bindings, body if isinstance(body, Tuple) else Tuple((body,))))
 
 
-def slots_of(kind: Type) -> tuple[Var, ...]:
-    """An index for each slot of a tensor, none for a number."""
-    return tuple(fresh(f"d{n + 1}", p) for n, p in enumerate(kind.params)) if isinstance(kind, Map) else ()
-
-
 def entry_of(state: Term) -> tuple[tuple[Var, ...], Term]:
     """The indices and the entry of a state; one that is not written by its entries gets indices."""
     if isinstance(state, Lam):
         return state.params, state.body
-    own = slots_of(state.type)
+    own = fresh_slots(state.type)
     return own, apply(state, *own) if own else state
 
 
@@ -85,7 +82,7 @@ def by_entries(state: Term) -> Term:
 
 def entry_at(states: Term, time: Term, kind: Type) -> Term:
     """The state at a time, of the type `kind`, of the map of times to states."""
-    own = slots_of(kind)
+    own = fresh_slots(kind)
     entry = apply(states, time, *own)
     return Lam(own, entry) if own else entry
 
@@ -97,7 +94,7 @@ def widened_loop(var: Var, loop: Loop, around: Sequence[Var]) -> tuple[Binding, 
     """
     wide = gathered(loop, around)
     new = fresh(var.name, wide.type)
-    own = slots_of(var.kind)
+    own = fresh_slots(var.kind)
     time = 0 if loop.kind == "last" else 1
     entry = App(new, (*own[:time], *around, *own[time:]))
     return (new, wide), Lam(own, entry) if own else entry
@@ -132,18 +129,12 @@ def gathered(loop: Loop, around: Sequence[Var]) -> Loop:
 
 
 def _widened(kind: Type, outer: Sequence[Var]) -> Map:
-    own = kind.params if isinstance(kind, Map) else ()
+    own = slot_types(kind)
     number = kind.result if isinstance(kind, Map) else kind
     return Map((*(v.kind for v in outer), *own), number)
 
 
 def _row(states: Var, outer: Sequence[Var], kind: Type) -> Term:
-    own = slots_of(kind)
+    own = fresh_slots(kind)
     row = App(states, (*outer, *own))
     return Lam(own, row) if own else row
-
-
-def items_of(start: Term) -> tuple[Term, ...]:
-    """The first states of a loop."""
-    assert isinstance(start, Tuple), "the first states are a tuple"
-    return start.items

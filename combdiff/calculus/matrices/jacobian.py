@@ -20,7 +20,6 @@ from combdiff.calculus.reverse import (
     met_integrals,
     named_slots,
     reverse_pass,
-    slot_types,
 )
 from combdiff.errors import UnsupportedError
 from combdiff.records import dataclass
@@ -38,13 +37,14 @@ from combdiff.terms.terms import (
     conj,
     delta,
     fresh,
+    items_of,
     lam,
     let,
     refreshed,
     substitute,
     tuple_of,
 )
-from combdiff.terms.types import Map, Product, Type, is_complex
+from combdiff.terms.types import Map, Product, Type, is_complex, slot_types
 
 Ask = Callable[[], None]
 Pair = tuple[Term, Term | None]
@@ -152,7 +152,7 @@ def _in_reverse(f: Lam, ask: Ask) -> tuple[list[Binding], list[list[Pair]]]:
     values: dict[Var, Term] = {}
     cotangents: list[Binding] = []
     rows: list[list[Pair]] = []
-    for value in core.items if isinstance(core, Tuple) else (core,):
+    for value in items_of(core):
         at = _own_slots(value, value)
         k = fresh("k", cotangent_type(value.type)) if is_complex(value.type) else None
         unit = _unit(value.type, at)

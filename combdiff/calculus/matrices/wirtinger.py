@@ -1,4 +1,4 @@
-"""What is linear over the reals in z, as P z + Q z*: the two parts of a tangent or a cotangent.
+"""Maps that are linear over the reals, P z + Q z*: the Wirtinger parts of a tangent or a cotangent.
 
     Re(a z)   is   P = a / 2,   Q = a* / 2
 
@@ -44,6 +44,7 @@ from combdiff.terms.terms import (
     mul,
     neg,
     proj,
+    slots_of,
     substitute,
     total,
 )
@@ -189,8 +190,8 @@ def is_real(kind: Type) -> bool:
 def _real(t: Term) -> Term:
     """The real parts of all entries."""
     match t.type:
-        case Map(params, _):
-            slots = t.params if isinstance(t, Lam) else tuple(fresh(f"d{n + 1}", p) for n, p in enumerate(params))
+        case Map():
+            slots = slots_of(t)
             return lam(slots, _real(apply(t, *slots)))
         case _:
             return call("real", t)
@@ -220,8 +221,8 @@ def scaled(by: Term, t: Term) -> Term:
     match t.type:
         case Number():
             return mul(by, t)
-        case Map(params, _):
-            slots = t.params if isinstance(t, Lam) else tuple(fresh(f"d{n + 1}", p) for n, p in enumerate(params))
+        case Map():
+            slots = slots_of(t)
             return lam(slots, scaled(by, apply(t, *slots)))
         case Product(items):
             return Tuple(tuple(scaled(by, proj(n, t)) for n in range(len(items))))

@@ -1,7 +1,7 @@
 """Calls: functions of the language, functions of the program (inlined), tensors and unknown maps, and `f ▷ g`.
 
 A function of the program is read anew with its parameters standing for the arguments. An argument that costs something
-to compute and is used more than once becomes a binding (design, section 3, "Definitions").
+to compute and is used more than once becomes a binding.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from combdiff.terms import terms
 from combdiff.terms.inclusion import included, over_complex, widened
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import App, Call, Const, Diff, Lam, Let, Sum, Term, Tuple, Var
-from combdiff.terms.types import Index, Map, Number, Product, Type, is_complex
+from combdiff.terms.types import Index, Map, Number, Product, Type, is_complex, is_value
 
 if TYPE_CHECKING:
     from combdiff.language.inference.infer import Elaborator
@@ -375,7 +375,7 @@ def _made(el: Elaborator, f: Closure, kinds: Sequence[Type], values: Sequence[Te
             bindings.extend(value.bindings)
             value = value.body
         value = widened(value, kind)
-        if _is_shareable(value.type) and _costs(el, value):
+        if is_value(value.type) and _costs(el, value):
             var = terms.fresh(param.name, value.type)
             costly.append((var, value))
             value = var
@@ -410,10 +410,6 @@ def _asked(el: Elaborator, param: Param, arg: Argument) -> Type:
         return el.kinds.index(param.kind, f"index {param.name}", param.span)
     assert param.kind is not None, "an unannotated parameter is an index"
     return el.kinds.read(param.kind, param.name, param.span, anchored=False)
-
-
-def _is_shareable(kind: Type) -> bool:
-    return isinstance(kind, Number) or (isinstance(kind, Map) and kind.is_tensor)
 
 
 def _costs(el: Elaborator, t: Term) -> bool:

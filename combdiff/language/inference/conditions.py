@@ -114,7 +114,7 @@ def settled(term: Term, marks: Relations) -> Term:
 def _side(el: Elaborator, side: Expr, scope: Scope, dotted: bool) -> Term:
     if dotted and isinstance(el.expr(side, scope).type, Map):
         raise LanguageError(
-            "a condition of every entry stands where one is expected",
+            "a condition on every entry is used where a single condition is expected",
             span=side.span,
             remedy="write where.(x .< y, a, b) to choose entry by entry, where(x(i) < y(i), a, b) for one entry",
         )

@@ -1,4 +1,4 @@
-"""Type expressions and `@space`, `@domain` declarations become types (design, section 3, "Types").
+"""Turns type expressions and `@space`, `@domain` declarations into types.
 
 Reading a map type makes a new range for each of its slots; a declared symmetry joins the ranges of the slots that it
 permutes, and is checked: that it permutes the slots, that it does not make every such tensor zero.

@@ -1,4 +1,4 @@
-"""How far indices range: slots and index variables that must have one range are joined (design, "Indices and sizes").
+"""Resolves the ranges of indices: slots and index variables that must have one range are joined.
 
 Every slot and every index variable gets a provisional `Domain` of its own. An index that stands bare in a slot joins
 its range with the slot's, a symmetry joins the slots that it permutes. At the end each class has a declared domain, or

@@ -1,4 +1,4 @@
-"""Whether a value of one type may stand where another is asked for; ranges of indices are joined on the way."""
+"""Whether a value of one type fits where another is expected; ranges of indices are joined on the way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Syntax becomes a typed term: names, types, index ranges and definitions are resolved (design, section 3).
+"""Elaborates syntax to a typed term: resolves names, types, index ranges and definitions.
 
 One walk goes down with the type that is wanted and comes up with a term whose indices range over provisional domains;
 `domains.py` says how those are joined, and a last walk (`resolution.py`) puts the resolved domains in. A definition
@@ -357,9 +357,9 @@ class Elaborator:
         """A tuple of parameters stands in the step of a loop only."""
         if p.items:
             raise LanguageError(
-                "a tuple of parameters stands here",
+                "only the step of a loop has a tuple of parameters",
                 span=p.span,
-                remedy="only the step of a loop takes a tuple apart: iterate(((a, b), t) -> (b, a + b), (0, 1), n)",
+                remedy="such a step is iterate(((a, b), t) -> (b, a + b), (0, 1), n)",
             )
 
     def check_free(self, name: str, span: Span) -> None:
@@ -434,7 +434,9 @@ class Elaborator:
         own = [v for v, _ in left.bindings if v is var]
         if not own:
             raise LanguageError(
-                f"{name.text} is no new matrix", span=name.span, remedy="declare the matrix that it names, as A::SPD"
+                f"{name.text} is another name of a matrix, and cannot be declared",
+                span=name.span,
+                remedy="declare the matrix that it names, as A::SPD",
             )
         fit(var.type, Map(declared.params, declared.result), self.ranges, d.value.span)
         assert isinstance(var, Var) and isinstance(var.type, Map), "a definition that fits a matrix"

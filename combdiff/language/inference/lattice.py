@@ -1,4 +1,4 @@
-"""What points of a lattice are not: numbers, ordered, comparable with points of other directions (design, section 3).
+"""Refuses points of a lattice as numbers, in an order, or beside points of other directions.
 
 A slot says how many directions stand in it, and `slots.py` holds index arithmetic against that. This walk over the term
 sees the other places: sides of a δ, what is read as a number, rows of a matrix that is inverted.

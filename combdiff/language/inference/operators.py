@@ -1,4 +1,4 @@
-"""What the language makes of a map, checked on reading.
+"""Operators on maps, `grad`, `pullback`, `adjoint`, `inverse`, `root` …: their types are checked on reading.
 
 grad(R)(x)          ∇R at x, of a map to a number
 pullback(g)(x, k)   𝒫(g)(x, k), the cotangent of x for a cotangent k of g(x)

@@ -1,4 +1,4 @@
-"""The last walk of `infer`: provisional domains in the types of variables give way to the resolved ones."""
+"""Replaces provisional domains in the types of variables by the resolved ones: the last walk of `infer`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Indices in slots: bare ones join ranges at once, arithmetic is judged when all ranges are known (design, §3)."""
+"""Indices in slots: bare ones join ranges at once, arithmetic is judged when all ranges are known."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from combdiff.language.inference.domains import Ranges
 from combdiff.language.inference.resolution import resolved
 from combdiff.language.vocabulary import LOOPS, counted, in_words
 from combdiff.terms.conditions.guards import Condition, is_whole
-from combdiff.terms.conditions.ordering import form_of, is_kept, least_size
+from combdiff.terms.conditions.ordering import is_kept, least_size, never_exceeds
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,
@@ -84,7 +84,7 @@ class Slots:
         if index.sized and (index.fewer(whole) or 0) > 0:
             name = self.ranges.label(own).removeprefix("index ")
             raise LanguageError(
-                f"{self.ranges.label(own)} stands in slots of the sizes {index.name} and {whole.name}",
+                f"{self.ranges.label(own)} is used in slots of the sizes {index.name} and {whole.name}",
                 span=span,
                 also=self.ranges.place(slot),
                 remedy=f"write its type, {name}::N{{{index.name}}}, or {name}::N{{{whole.name}}} and a condition that "
@@ -354,16 +354,10 @@ def _conditions(left: Term, sign: str, right: Term) -> list[Condition]:
             return [Condition(left, right)]
         case "!=":
             # what is at least 0, and not 0, is at least 1
-            orders = [(one, other) for one, other in ((left, right), (right, left)) if _is_always_less(one, other)]
+            orders = [(one, other) for one, other in ((left, right), (right, left)) if never_exceeds(one, other)]
             return [Condition(add(one, ONE), other) for one, other in orders]
         case _:
             return []
-
-
-def _is_always_less(one: Term, other: Term) -> bool:
-    """Whether one number is never greater than another, by the ranges of their indices."""
-    form = form_of(Condition(one, other))
-    return form is not None and form.always
 
 
 def _entry_range(index: Term) -> Domain | None:

@@ -1,4 +1,4 @@
-"""Declared symmetries become integer maps of the slots, and are held against the slots' types (design, section 3).
+"""Turns declared symmetries into integer maps of the slots, and checks them against the slots' types.
 
 A clause `((2, 1), :conj)` names slots and an action; a map `M -> (p, q, k, b) -> M(q, p, k + b, -b)'` says the same and
 more. Either way the slots whose indices take each other's places have one range, index arithmetic stays within a

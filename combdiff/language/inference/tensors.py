@@ -38,7 +38,7 @@ from combdiff.terms import terms
 from combdiff.terms.inclusion import as_complex_as
 from combdiff.terms.laws.matrices import applied
 from combdiff.terms.terms import MINUS_ONE, ONE, ZERO, Const, Lam, Term, Var
-from combdiff.terms.types import Index, Map, Number, Type
+from combdiff.terms.types import Index, Map, Number, Type, slot_types
 
 if TYPE_CHECKING:
     from combdiff.language.inference.infer import Elaborator
@@ -78,7 +78,7 @@ def _standing_alone(found: Operand, span: Span) -> Term:
             raise _sizeless(span)
         case Row():
             raise LanguageError(
-                "a row stands alone here, and is only known within a product",
+                "a row has a meaning only within a product",
                 span=span,
                 remedy="multiply it at once, x' * y, or write the vector of conjugates: i -> x(i)'",
             )
@@ -161,7 +161,9 @@ def _sum(el: Elaborator, parts: Sequence[tuple[bool, Operand, Span]]) -> Operand
     if rows:
         if len(rows) < len(signed):
             raise LanguageError(
-                "a row is added to what is no row", span=signed[0][1], remedy="take the adjoint of one: x' or (…)'"
+                "a row is added to something that is not a row",
+                span=signed[0][1],
+                remedy="take the adjoint of one: x' or (…)'",
             )
         return Row(_added(el, rows, []))
     units = [x.times for x, _ in signed if isinstance(x, Unit)]
@@ -202,7 +204,7 @@ def _product(el: Elaborator, parts: Sequence[tuple[bool, Operand, Span]]) -> Ope
             continue
         if not isinstance(x, Term) or _is_tensor(x):
             raise LanguageError(
-                "a product is divided by what is no number",
+                "a product is divided by something that is not a number",
                 span=span,
                 remedy="multiply by an inverse, A * inv(B), or divide entry by entry, A ./ B",
             )
@@ -320,7 +322,7 @@ def _refuse_transpose(el: Elaborator, base: Expr, exponent: Expr, scope: Scope) 
     if scope.find(exponent.text) is None and not el.kinds.names_size(exponent.text):
         name = base.text if isinstance(base, Name) else "(…)"
         raise LanguageError(
-            f"{exponent.text} is no number",
+            f"{exponent.text} is not a number",
             span=exponent.span,
             remedy=f"write {name}' for the adjoint, transpose({name}) for the transpose",
         )
@@ -588,7 +590,7 @@ def _is_tensor(t: Term) -> bool:
 
 
 def _slots(t: Term) -> tuple[Type, ...]:
-    return t.type.params if isinstance(t.type, Map) else ()
+    return slot_types(t.type)
 
 
 def _names(t: Term) -> list[str]:

@@ -143,7 +143,7 @@ def binds_nothing(span: Span) -> LanguageError:
     'only parameters have types: (x::T) -> …'
     """
     return LanguageError(
-        "a type stands here, but no '->' follows the parentheses",
+        "the parentheses contain a type, but no '->' follows them",
         span=span,
         remedy="only parameters have types: (x::T) -> …",
     )

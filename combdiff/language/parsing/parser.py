@@ -1,4 +1,4 @@
-"""Turns the text of a program into its surface tree (design: the language; the syntax is that of Listings 1–5).
+"""Parses the text of a program to its surface tree; the syntax is that of Listings 1–5 of the paper.
 
 The syntax is `grammar/combdiff.lark`; `layout.py` decides where newlines separate, `building.py` makes the nodes,
 `settings.py` reads declarations. Here lark is set up, and its complaints are put into words.

@@ -1,4 +1,4 @@
-"""Which anonymous ranges a program's text alone does not tell: those that the printer has to declare.
+"""Finds anonymous ranges that the text of a program alone does not determine, which the printer has to declare.
 
 `infer` joins the ranges of an index and of the slots in which it stands bare, of slots that a symmetry exchanges, and
 of a map's slots with those of its argument. A result may have lost what joined two slots of its program, or may sum

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
-from combdiff.terms.terms import Add, Lam, Loop, Term, Var, fresh, split_coefficient, substitute, terms_of
+from combdiff.terms.terms import Add, Loop, Term, Var, body_of, fresh, split_coefficient, substitute, terms_of
 from combdiff.terms.types import Map, Type
 
 Binding = tuple[Var, Term]
@@ -74,5 +74,5 @@ def _free(kind: Type, used: Collection[str], difference: bool = False) -> Iterat
 
 def _is_difference(value: Term) -> bool:
     """A residual, a − b."""
-    body = value.body if isinstance(value, Lam) else value
+    body = body_of(value)
     return isinstance(body, Add) and any(split_coefficient(t)[0].real < 0 for t in terms_of(body))

@@ -31,7 +31,7 @@ from combdiff.terms.terms import (
     substitute,
     total,
 )
-from combdiff.terms.types import Index, Map, Type
+from combdiff.terms.types import Index, Map, Type, slot_types
 
 
 def forwards(term: Term) -> Term:
@@ -118,7 +118,7 @@ def _use(name: Var, loop: Loop) -> Term:
     state = loop.states[loop.item].kind
     if name.kind == state:
         return name
-    own = tuple(fresh(v, k) for v, k in zip("ijklmnop", state.params if isinstance(state, Map) else (), strict=False))
+    own = tuple(fresh(v, k) for v, k in zip("ijklmnop", slot_types(state), strict=False))
     if loop.kind == "last":
         last = App(name, (_count(loop.time), *own))
         return Lam(own, last) if own else last
@@ -148,6 +148,6 @@ def _from_the_end(time: Var) -> Term:
 def _all_states(time: Var, state: Type) -> Map:
     """The type of the states of a loop, that after the last step among them."""
     assert isinstance(time.kind, Index) and time.kind.domain is not None, "a loop runs over a domain"
-    own = state.params if isinstance(state, Map) else ()
+    own = slot_types(state)
     number_ = state.result if isinstance(state, Map) else state
     return Map((Index(time.kind.domain.shortened(-1)), *own), number_)

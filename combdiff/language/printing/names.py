@@ -1,4 +1,4 @@
-"""The names that a text of a term needs: none of two meanings, and each one that the language reads."""
+"""Chooses names for the text of a term: no two meanings share one, and the language reads each one."""
 
 from __future__ import annotations
 

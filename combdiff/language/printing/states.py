@@ -12,8 +12,7 @@ from dataclasses import replace
 from itertools import permutations
 
 from combdiff.records import dataclass
-from combdiff.terms.conditions.guards import Condition
-from combdiff.terms.conditions.ordering import form_of
+from combdiff.terms.conditions.ordering import never_exceeds
 from combdiff.terms.network import conditions_apart, network
 from combdiff.terms.terms import (
     MINUS_ONE,
@@ -132,7 +131,7 @@ class Product:
         for mark in self.conditions:
             for count in dict.fromkeys(counts.values()) if isinstance(mark, Indicator) else ():
                 entry = add(count, _slack(mark))
-                if not _is_within(entry, count):
+                if not never_exceeds(entry, count):
                     continue
                 factors = tuple(_at_entry(f, entry, count, counts) for f in self.factors)
                 if factors != self.factors:
@@ -176,12 +175,6 @@ class Product:
     def _at(self, values: Mapping[Var, Term]) -> Product:
         marks = tuple(type(m)(substitute(m.left, values), substitute(m.right, values), ONE) for m in self.conditions)
         return replace(self, conditions=marks, factors=tuple(substitute(f, values) for f in self.factors))
-
-
-def _is_within(entry: Term, count: Term) -> bool:
-    """Whether an index never exceeds the number of steps."""
-    form = form_of(Condition(entry, count))
-    return form is not None and form.always
 
 
 def _match(some: Sequence[Term], others: Sequence[Term]) -> bool:

@@ -1,4 +1,4 @@
-"""Holds matrix forms against the terms that they are to be printed for, on random numbers, as the gate does for stages.
+"""Checks matrix forms on random numbers against the terms that they are to be printed for, as the gate checks stages.
 
 A form is read back as a term (`matrix_meaning.py`) and both are evaluated. A form that differs is a bug of combdiff and
 never printed; one that cannot be compared is not printed either, and index form takes its place.

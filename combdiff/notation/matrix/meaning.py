@@ -75,7 +75,7 @@ from combdiff.terms.terms import (
     reduction,
     total,
 )
-from combdiff.terms.types import Index, Map, Type, is_complex, same_ranges
+from combdiff.terms.types import Index, Map, Type, is_complex, same_ranges, slot_types
 
 Legs = tuple[Var, ...]
 Kinds = tuple[Type, ...]
@@ -132,7 +132,7 @@ def meaning(expr: MatrixExpr, kind: Type) -> Term:
     Raises:
         NoMeaningError: shapes do not fit one another, or what is found has not the shape that `kind` says.
     """
-    kinds = _params(kind)
+    kinds = slot_types(kind)
     legs = _legs(kinds)
     if expr == Number(ZERO):
         return Lam(legs, ZERO) if legs else ZERO
@@ -278,11 +278,7 @@ def _alike(a: tuple[Kinds, Kinds], b: tuple[Kinds, Kinds]) -> bool:
 
 
 def _kinds(term: Term) -> Kinds:
-    return _params(term.type)
-
-
-def _params(kind: Type) -> Kinds:
-    return kind.params if isinstance(kind, Map) else ()
+    return slot_types(term.type)
 
 
 def _legs(kinds: Sequence[Type]) -> Legs:

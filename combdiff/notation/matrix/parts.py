@@ -1,4 +1,4 @@
-"""What a matrix expression is made of: its parts, the same with other parts, all nodes, whether it is real."""
+"""Traversal of matrix expressions: their parts, the same with other parts, all nodes, whether one is real."""
 
 from __future__ import annotations
 

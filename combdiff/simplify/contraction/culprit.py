@@ -1,4 +1,4 @@
-"""Which law family of the e-graph is wrong, when the gate has found that a contraction changed a value.
+"""Finds the law family that is wrong, by bisection, after the gate has found that a contraction changed a value.
 
 The contraction is done again, a family at a time, and the term is compared with the first one after each. What laws
 leave half done for one another (a substitution that has not reached the leaves) has a meaning too, so that a family is
@@ -20,7 +20,7 @@ from combdiff.simplify.contraction.extraction import Reader
 from combdiff.simplify.contraction.fourier import FOURIER
 from combdiff.simplify.contraction.translation import Translation
 from combdiff.terms.network import addends
-from combdiff.terms.terms import Lam, Term, Var, mul, power, substitute, total
+from combdiff.terms.terms import Term, Var, body_of, mul, power, substitute, total
 
 LAWS = ("collect", "part_of_sum", "real_parts", "reassociate")
 """The laws of the graph of forms, each in a file of its name."""
@@ -71,7 +71,7 @@ def guilty_family(body: Term, expand: bool, agree: Callable[[Term, Term], bool])
     """
     parts = parts_of(body)
     for value in (*parts.values.values(), *parts.items):
-        entry = value.body if isinstance(value, Lam) else value
+        entry = body_of(value)
         summands = addends(entry)
         for t in summands:
             family = _guilty(t, expand, agree)

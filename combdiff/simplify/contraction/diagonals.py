@@ -1,4 +1,4 @@
-"""Tensors that are zero but on diagonals, (i, j) ↦ δ(i, j, e(i)), in terms of what stands there.
+"""Rewrites tensors that are zero off their diagonals, (i, j) ↦ δ(i, j, e(i)), in terms of the diagonal entries.
 
     v = (i, j) -> delta(i, j, e(i));  … v(p, q) …   becomes   w = i -> e(i);  … delta(p, q, w(p)) …
 
@@ -28,6 +28,7 @@ from combdiff.terms.terms import (
     Var,
     add,
     apply,
+    compares_indices,
     conj,
     delta,
     fresh,
@@ -39,7 +40,7 @@ from combdiff.terms.terms import (
     subterms,
     total,
 )
-from combdiff.terms.types import Index
+from combdiff.terms.types import Index, is_contractable
 
 Condition = tuple[Term, Term]
 
@@ -96,25 +97,21 @@ def _solution(left: Term, right: Term, slots: Sequence[Var], periodic: bool) -> 
     both = [u for u in (left, right) if isinstance(u, Var) and u in slots]
     if len(both) == 2 and both[0].kind == both[1].kind:
         first, last = sorted(both, key=slots.index)
-        return (last, first) if _contractable(first) else None
+        return (last, first) if is_contractable(first.kind) else None
     for v in both[:1]:
         other = right if v is left else left
         if isinstance(other, App) and other.type == v.kind and v not in other.free:
             indices = {u for u in other.free if isinstance(u.kind, Index)}
-            return (v, other) if indices <= set(slots) and _contractable(v) else None
+            return (v, other) if indices <= set(slots) and is_contractable(v.kind) else None
     if periodic and both:
         (v,) = both[:1]
         other = right if v is left else left
         wraps = isinstance(v.kind, Index) and v.kind.domain is not None and v.kind.domain.periodic
         plain = wraps and v.kind.domain.directions == 1 and not v.kind.domain.symmetric  # type: ignore[union-attr]
         own = other.free and all(u in slots and u.kind == v.kind for u in other.free)
-        if plain and own and v not in other.free and _contractable(v):
+        if plain and own and v not in other.free and is_contractable(v.kind):
             return v, other
     return None
-
-
-def _contractable(v: Var) -> bool:
-    return isinstance(v.kind, Index) and v.kind.domain is not None and v.kind.domain.contractable
 
 
 def _taken_apart(t: Term) -> list[tuple[tuple[Condition, ...], Term]]:
@@ -126,7 +123,7 @@ def _taken_apart(t: Term) -> list[tuple[tuple[Condition, ...], Term]]:
             return [part for u in terms for part in _taken_apart(u)]
         case Delta(left, right, body) if isinstance(left.type, Index) and isinstance(right.type, Index):
             return [(((left, right), *conditions), rest) for conditions, rest in _taken_apart(body)]
-        case Delta(left, right, body) if isinstance(left.type, Index) or isinstance(right.type, Index):
+        case Delta(left, right, body) if compares_indices(left, right):
             # at a number, as in δ(s, 0, …)
             return [(conditions, delta(left, right, rest)) for conditions, rest in _taken_apart(body)]
         case Indicator(left, right, body):

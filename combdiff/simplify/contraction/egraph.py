@@ -1,4 +1,4 @@
-"""The one door to egglog: rule files are read once, every run works on a copy, and no egglog failure gets out raw.
+"""The only interface to egglog: reads rule files once, runs on a copy, and turns its failures into our errors.
 
 A `Session` is an e-graph that knows the vocabulary (`rules/terms.egg`) and some families of laws. `run` adds facts,
 runs a schedule, returns the extracted terms and says how often each family fired and for how long. `session` lends one

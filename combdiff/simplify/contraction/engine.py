@@ -1,4 +1,4 @@
-"""egglog's engine without the Python front end of its package, of which nothing is used and which imports much."""
+"""Loads egglog's engine without the Python front end of its package, which imports much and is not used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Terms out of an e-graph: what egglog extracts, rebuilt with the smart constructors. No law is here.
+"""Rebuilds terms from what egglog extracts, with the smart constructors. It contains no law.
 
 `translation.py` wrote them in the vocabulary of `rules/terms.egg`.
 """
@@ -25,6 +25,7 @@ from combdiff.terms.terms import (
     conj,
     delta,
     indicator,
+    items_of,
     lam,
     mul,
     number,
@@ -133,7 +134,7 @@ class Reader:
                 inner = self(a)
                 if self._literal(f) == WHOLE:
                     return inner
-                return call(str(self._literal(f)), *(inner.items if isinstance(inner, Tuple) else (inner,)))
+                return call(str(self._literal(f)), *items_of(inner))
             case "Ordered", [a, b, e]:
                 return indicator(self(a), self(b), self(e))
             case "Derivative", [k, f]:

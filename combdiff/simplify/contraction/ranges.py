@@ -1,4 +1,4 @@
-"""A δ under Σ that is solved for an index of a plain range, where the solution need not be in that range.
+"""Solves a δ under Σ for an index of a plain range, where the solution need not lie in that range.
 
     Σ_i δ(i + 1, r, e(i))   becomes   where(1 ≤ r, e(r − 1))
     Σ_j δ(J(n), j, e(j))    becomes   e(J(n)), for an array of integers J
@@ -35,7 +35,7 @@ from combdiff.terms.terms import (
     times,
     total,
 )
-from combdiff.terms.types import Domain, Index
+from combdiff.terms.types import Domain, Index, is_contractable
 
 
 def solved_within_ranges(t: Term, read: Mapping[Domain, int] | None = None) -> Term:
@@ -118,7 +118,7 @@ def _deltas(t: Term) -> list[tuple[Delta, Term]]:
 def _solution(met: Delta, i: Var) -> Term | None:
     """What i is, if a δ says that it is so many places from another index of its range, or from the end of a range."""
     form = form_of(Condition(met.left, met.right))
-    if form is None or abs(form.of(i)) != 1 or not _is_contractable(i):
+    if form is None or abs(form.of(i)) != 1 or not is_contractable(i.kind):
         return None
     others = {v: c for v, c in form.coefficients.items() if v != i}
     if any(i in v.free for v in others):
@@ -131,10 +131,6 @@ def _solution(met: Delta, i: Var) -> Term | None:
         return None
     sign = -form.of(i)
     return add(*(mul(number(sign * c), v) for v, c in others.items()), number(sign * form.constant))
-
-
-def _is_contractable(i: Var) -> bool:
-    return isinstance(i.kind, Index) and i.kind.domain is not None and i.kind.domain.contractable
 
 
 def _has_a_range_like(v: Term, i: Var) -> bool:

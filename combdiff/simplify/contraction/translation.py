@@ -1,4 +1,4 @@
-"""Terms in the vocabulary of `rules/terms.egg`. No law is here.
+"""Writes terms in the vocabulary of `rules/terms.egg`. It contains no law.
 
 Variables are numbers there, and every binder has its own, whatever it is called here; parameters of a function are
 curried; an index, or what stands between the bars of a δ, is linear. `extraction.py` leads back.

@@ -1,4 +1,4 @@
-"""Stage c for a whole result: all of its values in one graph, from which the form that reads best is taken.
+"""Stage c for a whole result: one graph holds all of its values, and the form that reads best is extracted.
 
 4 Σ_q h(p,q) C(q,i) + Σ_qrsj (8 V(p,q,r,s) − 4 V(p,r,q,s)) C(q,i) C(r,j) C(s,j)   becomes
 P(r,s) = Σ_j C(r,j) C(s,j);  4 Σ_q C(q,i) (h(p,q) + Σ_rs P(r,s) (2 V(p,q,r,s) − V(p,r,q,s)))
@@ -27,7 +27,7 @@ from combdiff.simplify.graph.laws.reassociate import reassociate
 from combdiff.simplify.graph.naming import Naming, signed_and_named
 from combdiff.simplify.graph.reading import Reader
 from combdiff.simplify.graph.writing import Writer
-from combdiff.terms.terms import Lam, Loop, Term, Var, fresh, tuple_of
+from combdiff.terms.terms import Lam, Loop, Term, Var, body_of, fresh, params_of, tuple_of
 from combdiff.terms.types import Index, Number, Type
 
 ROUNDS = 8
@@ -90,7 +90,7 @@ class Choice:
     def read(self) -> None:
         """Read all values into the graph."""
         for n, value in enumerate([*(value for _, value in self.bindings), *self.results]):
-            entry = value.body if isinstance(value, Lam) else value
+            entry = body_of(value)
             indexed = isinstance(value, Lam) and all(isinstance(p.kind, Index) for p in value.params)
             indexed = indexed or not isinstance(value, Lam | Loop)
             root: Ref | None = None
@@ -206,7 +206,7 @@ class Text:
         return signed_and_named(bindings, results, new, choice.taken(), self.naming.letters)
 
     def _value(self, value: Term, root: Ref, state: Extraction) -> Term:
-        params = value.params if isinstance(value, Lam) else ()
+        params = params_of(value)
         writer = Writer(state, self.choice.reader, self.names, self.later)
         entry = writer(root, self._indices(root, params))
         self._define(writer, state)

@@ -1,4 +1,4 @@
-"""The form of each class that reads best: what is written out of all that the graph holds (design, section 6 c).
+"""Extracts the form of each class that reads best.
 
 A form is measured by the names it is written with. Parentheses cost 3.5 names, and more where what stands in them has
 more than two indices: a sum of matrices in front of a matrix reads well, a puzzle of rank four does not.

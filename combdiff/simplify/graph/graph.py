@@ -1,4 +1,4 @@
-"""An e-graph of closed tensors: the classes know their slots, their symmetry, and the equal forms that they have.
+"""An e-graph of closed tensors: its classes know their slots, their symmetry and their equal forms.
 
     sum(k, A(i, k) * B(k, j))   and   sum(l, B(l, q) * A(p, l))   are one class, asked for at (i, j) and at (p, q)
 

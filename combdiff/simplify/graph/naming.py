@@ -1,4 +1,4 @@
-"""Which classes get a name of their own: what is written twice, and what stands in front of a collected sum.
+"""Chooses the classes that get a name: those written twice, and factors in front of a collected sum.
 
 A name is worth it where the whole text gets shorter by more than two names with it, its definition counted once. A
 function of a contraction has one wherever it is written twice, as nobody computes it twice; a contraction in front of a
@@ -38,10 +38,12 @@ from combdiff.terms.terms import (
     Term,
     Var,
     add,
+    body_of,
     children,
     fresh,
     lam,
     mul,
+    params_of,
     split_coefficient,
     substitute,
 )
@@ -419,9 +421,9 @@ def signed_and_named(
             values[var] = value
             continue
         turned = _is_turned(var, value, following[n + 1 :])
-        params = value.params if isinstance(value, Lam) else ()
+        params = params_of(value)
         name = fresh(_free_name(letters or LETTERS.get(len(params), MATRICES), taken), var.kind)
-        entry = value.body if isinstance(value, Lam) else value
+        entry = body_of(value)
         if turned:
             entry = add(*(mul(MINUS_ONE, u) for u in addends(entry)))
         values[name] = Lam(params, entry) if params else entry
@@ -441,7 +443,7 @@ def _free_name(letters: str, taken: set[str]) -> str:
 
 def _is_turned(var: Var, value: Term, users: Sequence[Term]) -> bool:
     """Whether `value` is a difference, and every product that it stands in has a minus in front."""
-    entry = value.body if isinstance(value, Lam) else value
+    entry = body_of(value)
     if {split_coefficient(u)[0].real < 0 for u in addends(entry)} != {True, False}:
         return False
     signs = [negative for user in users for negative in _signs(user, var)]

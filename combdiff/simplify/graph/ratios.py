@@ -1,4 +1,4 @@
-"""Ratios of numbers that get a name wherever an array is computed with one, as nobody writes them out.
+"""Names ratios of numbers with which arrays are computed, as people do not write them out.
 
 2 / s * A(i, j) * x(j) - 2 / s^2 * x(i) * sum((k, l), A(k, l) * x(k) * x(l))   is   2 / s * (A(i, j) * x(j) - t * x(i))
 with t = sum((k, l), A(k, l) * x(k) * x(l)) / s, the Rayleigh quotient: of 1/s^2, one 1/s belongs to all terms.

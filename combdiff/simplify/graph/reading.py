@@ -1,4 +1,4 @@
-"""Terms become classes of the graph: entries are leaves, sums and products nodes, all else a leaf with classes in it.
+"""Reads terms into classes of the graph: sums and products are nodes, entries and all else leaves.
 
 2 * sum(k, A(i, k) * exp(B(k, j)))   is   2 · Con(A, L) at (i, j), where the leaf L is written exp(#7(k, j))
 """
@@ -53,7 +53,7 @@ from combdiff.terms.terms import (
     substitute,
     subterms,
 )
-from combdiff.terms.types import COMPLEX, REAL, Index, Map, Number, Symmetry, Type, is_complex
+from combdiff.terms.types import COMPLEX, REAL, Index, Map, Number, Symmetry, Type, is_complex, is_periodic, slot_types
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,7 +328,7 @@ class Reader:
         written: dict[Var, Term] = {}
         classes: dict[Var, int] = {}
         for hole, ref in holes.items():
-            kinds = hole.kind.params if isinstance(hole.kind, Map) else ()
+            kinds = slot_types(hole.kind)
             slots = tuple(fresh(f"d{n}", k) for n, k in enumerate(kinds, start=1))
             now = self.graph.find(ref)
             args = [mul(MINUS_ONE, slots[-s - 1]) if s < 0 else slots[s - 1] for s in now.labels]
@@ -462,16 +462,12 @@ class Reader:
 
 def fixed_in(t: Term) -> frozenset[Var]:
     """The indices of `t` that are read as numbers, over periodic domains."""
-    return frozenset(v for v in numbers_read(t) if v in t.free and _wraps(v.kind))
+    return frozenset(v for v in numbers_read(t) if v in t.free and is_periodic(v.kind))
 
 
 def _is_reversible(kind: Type) -> bool:
     """Whether an index runs over the same values as its negative."""
     return isinstance(kind, Index) and kind.domain is not None and (kind.domain.periodic or kind.domain.symmetric)
-
-
-def _wraps(kind: Type) -> bool:
-    return isinstance(kind, Index) and kind.domain is not None and kind.domain.periodic
 
 
 def _repeated(f: Term) -> Sequence[Term]:

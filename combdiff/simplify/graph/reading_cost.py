@@ -1,4 +1,4 @@
-"""How hard a term is to read: the names that are written, and the parentheses (design, section 6 c).
+"""The reading cost of a term: the names that are written, and the parentheses.
 
 sum(q, C(q, i) * h(p, q))   costs 7: the index of the sum, and two entries of a name and two indices each
 """

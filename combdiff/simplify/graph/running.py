@@ -1,4 +1,4 @@
-"""The form of a result that is cheapest to compute for arrays of given sizes, taken from the same graph as the formula.
+"""Extracts the form of a result that is cheapest to compute for given sizes, from the same graph as the formula.
 
     sum(k, G(k, c) * (P(k, i) * s(k) - P(k, i)' * z(k)))   for reading may be   G times two sums   for running
 

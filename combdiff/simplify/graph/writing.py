@@ -1,4 +1,4 @@
-"""Classes become terms again, each in the form that an extraction chose."""
+"""Writes classes as terms again, each in the form that an extraction chose."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from combdiff.terms.terms import (
     substitute,
     total,
 )
-from combdiff.terms.types import Index, Map, Type
+from combdiff.terms.types import Index, Type, slot_types
 
 EQUAL = 0.01
 """Two lengths that differ by less are equal: what breaks ties is smaller."""
@@ -244,7 +244,7 @@ class Writer:
 
     def _hole(self, var: Var, ref: Ref) -> Term:
         """What stands for a class within a leaf, as a map of its slots and of what is bound around it."""
-        kinds = var.kind.params if isinstance(var.kind, Map) else ()
+        kinds = slot_types(var.kind)
         within = sorted(self.chosen.graph.classes[self.chosen.graph.holder(ref.of)].within, key=_number)
         params = [fresh(self.names.get(kind, "i"), kind) for kind in kinds if isinstance(kind, Index)]
         term = self._argument(ref, dict(enumerate(params, start=1)))

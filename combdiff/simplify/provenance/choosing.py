@@ -1,4 +1,4 @@
-"""What the choice of a form did: names that are new or gone, values that were recognised, factors taken out of terms.
+"""Explains the choice of a form: names that are new or gone, recognised values, factors taken out of terms.
 
 Names are compared before and after. Factors are found by multiplying out both: where each product of the one has the
 canonical name of one product of the other, the terms that a sum in brackets came from are known.

@@ -1,4 +1,4 @@
-"""What `contract` did to each term: which δ met its Σ, and which laws of `rules/` were used.
+"""Explains `contract`: which δ met its Σ in each term, and which laws of `rules/` were used.
 
 egglog tells how often each law fired, not where. So each term is contracted for itself once more, and the δ of the
 indices that are gone are summed here, one after the other, by the one law

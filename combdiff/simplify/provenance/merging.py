@@ -1,4 +1,4 @@
-"""What `merge like terms` did: which terms were equal, and by which symmetries.
+"""Explains `merge like terms`: which terms were equal, and by which symmetries.
 
 The stage is done again, and tells of every sum in which it merged or dropped terms. What it makes has to be what the
 derivation holds, or nothing is said.
@@ -16,7 +16,7 @@ from combdiff.simplify.known import Known
 from combdiff.simplify.provenance.shown import LONGEST, Shown, listed, numbers, place_of, shown_values
 from combdiff.simplify.provenance.symmetry import Laws, Use, Witness, sums_in, variables_of
 from combdiff.terms.network import addends
-from combdiff.terms.terms import MINUS_ONE, ONE, ZERO, Const, Lam, Sum, Term, alpha_equal, subterms
+from combdiff.terms.terms import MINUS_ONE, ONE, ZERO, Const, Lam, Sum, Term, alpha_equal, body_of, subterms
 
 SECONDS = 5.0
 """For the stage done again, and for the search for symmetries."""
@@ -79,7 +79,7 @@ class Merging:
         values = [*shown_values(before).values()]
         placed = []
         for value, total, groups in found:
-            entry = value.body if isinstance(value, Lam) else value
+            entry = body_of(value)
             shown = next((v for v in values if entry is v.entry or value is v.value), None)
             if shown is not None:
                 placed.append(Gathering(shown, total, groups))

@@ -8,7 +8,7 @@ from combdiff.language.printing.printer import Printer, opened
 from combdiff.records import dataclass
 from combdiff.simplify.known import is_opaque
 from combdiff.terms.network import addends
-from combdiff.terms.terms import Lam, Let, Loop, Sum, Term, Tuple, Var, children
+from combdiff.terms.terms import Lam, Let, Loop, Sum, Term, Var, children, items_of
 
 LONGEST = 60
 """Signs of a formula that stands within a sentence."""
@@ -68,7 +68,7 @@ def shown_values(f: Term) -> dict[Var | int, Shown]:
             found[var] = _shown(inner.names[var], value, printer)
             printer = inner
         f = f.body
-    results = f.items if isinstance(f, Tuple) else (f,)
+    results = items_of(f)
     for n, result in enumerate(results):
         found[n] = _shown(f"result {n + 1}" if len(results) > 1 else "", result, printer)
     return found

@@ -1,4 +1,4 @@
-"""By which symmetries two terms are equal: the entries to rewrite, each by declared symmetries one after the other.
+"""Finds the declared symmetries that make two terms equal, as a short sequence of rewritten entries.
 
 Canonical names say that two terms are equal under all symmetries that there are. Which of them are needed is found by
 trying, few entries and few symmetries first. A term rewritten so has to have the canonical name of the other one
@@ -12,6 +12,7 @@ from itertools import combinations, islice, product
 
 from combdiff.canon.canonical import Symmetries, canonical
 from combdiff.records import dataclass
+from combdiff.terms.arithmetic import combination
 from combdiff.terms.terms import (
     MINUS_ONE,
     ZERO,
@@ -21,7 +22,6 @@ from combdiff.terms.terms import (
     Term,
     Traverser,
     Var,
-    add,
     bound_by,
     conj,
     holds,
@@ -158,7 +158,7 @@ class _Replacing(Traverser):
 
 
 def _image(entry: App, s: Symmetry) -> Term:
-    args = s.image(entry.args, lambda pairs: add(*(mul(number(c), a) for c, a in pairs)))
+    args = s.image(entry.args, combination)
     image: Term = App(entry.function, tuple(args))
     return mul(number(s.sign), conj(image) if s.conj else image)
 

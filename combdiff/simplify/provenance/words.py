@@ -1,4 +1,4 @@
-"""What a step did, in words: which law was used on which terms, in the names that the text of the step shows."""
+"""Explains a step in words: which law was used on which terms, with the names in the text of the step."""
 
 from __future__ import annotations
 

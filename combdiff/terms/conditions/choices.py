@@ -1,4 +1,4 @@
-"""Terms of a sum under conditions that exclude one another, read as one choice: where(c, a, where(d, b, e)).
+"""Reads terms of a sum under exclusive conditions as one choice: where(c, a, where(d, b, e)).
 
     x * where(i < j, a) + where(j <= i, b)                       is   where(i < j, x * a, b)
     where(x < 0, a) + where(0 <= x < 1, b) + where(1 <= x, c)    is   where(x < 0, a, where(x < 1, b, c))
@@ -30,6 +30,7 @@ from combdiff.terms.terms import (
     Indicator,
     Term,
     add,
+    compares_indices,
     factors_of,
     mul,
     split_coefficient,
@@ -162,14 +163,14 @@ def _weight(parts: Sequence[Part]) -> int:
 
 def _guarded(t: Term) -> _Guarded | None:
     factors = factors_of(t)
-    guards = [f for f in factors if _is_guard(f)]
+    guards = [f for f in factors if is_guard(f)]
     if not guards or not all(f in guards or is_finite(f) for f in factors):
         return None
     parts: tuple[Part, ...] = ()
     body: list[Term] = []
     guard: list[Condition] = []
     for f in factors:
-        while _is_guard(f):
+        while is_guard(f):
             told, core = _told(f)
             parts = (*parts, *told)
             while f is not core and isinstance(f, Indicator | Delta):
@@ -179,12 +180,9 @@ def _guarded(t: Term) -> _Guarded | None:
     return _Guarded(parts, mul(*body), tuple(guard), any(c.equal for c in guard))
 
 
-def _is_guard(t: Term) -> TypeGuard[Indicator | Delta]:
-    return isinstance(t, Indicator) or (isinstance(t, Delta) and _is_discrete(t))
-
-
-def _is_discrete(t: Delta) -> bool:
-    return isinstance(t.left.type, Index) or isinstance(t.right.type, Index)
+def is_guard(t: Term) -> TypeGuard[Indicator | Delta]:
+    """Whether it is a condition on indices, rather than Dirac's δ of numbers or maps."""
+    return isinstance(t, Indicator) or (isinstance(t, Delta) and compares_indices(t.left, t.right))
 
 
 def _told(t: Term) -> tuple[tuple[Part, ...], Term]:

@@ -1,4 +1,4 @@
-"""Comparisons of two numbers, of two indices, as conditions of order and of equality.
+"""Expresses comparisons of numbers and of indices by conditions of order and of equality.
 
     i < j, i != j       of indices      [i + 1 ≤ j], [1 ≤ |i − j|]
     a < b, a == b       of reals        [[b ≤ a] ≤ 0], [a ≤ b] and [b ≤ a]
@@ -38,6 +38,7 @@ from combdiff.terms.terms import (
     factors_of,
     fresh,
     indicator,
+    is_integer_valued,
     mul,
     neg,
     split_coefficient,
@@ -61,7 +62,7 @@ def compared(left: Term, relation: str, right: Term, body: Term) -> Term:
     match relation:
         case ">" | ">=":
             return compared(right, {">": "<", ">=": "<="}[relation], left, body)
-        case "==" | "!=" if _is_index(left) and _is_index(right):
+        case "==" | "!=" if is_integer_valued(left) and is_integer_valued(right):
             return _equal(left, right, body) if relation == "==" else _unequal(left, right, body)
     return _represented(left, lambda a: _represented(right, lambda b: _as_numbers(a, relation, b, body)))
 
@@ -158,10 +159,6 @@ def _are_values(left: Term, right: Term) -> bool:
     """Whether two sides are values of one range, equal modulo its size if they are equal; 0 is a value of each."""
     sides = [side for side in (left, right) if side != ZERO]
     return all(isinstance(side, Var | App) and side.type == sides[0].type for side in sides)
-
-
-def _is_index(t: Term) -> bool:
-    return isinstance(t.type, Index) or (isinstance(t, Const) and t.is_integer)
 
 
 # --- reading them ---------------------------------------------------------------------------------------------------
@@ -329,7 +326,7 @@ def is_mark(t: Term) -> bool:
     (True, False)
     """
     while isinstance(t, Indicator | Delta):
-        if isinstance(t, Delta) and not (_is_index(t.left) and _is_index(t.right)):
+        if isinstance(t, Delta) and not (is_integer_valued(t.left) and is_integer_valued(t.right)):
             return False
         t = t.body
         if t == ONE:

@@ -1,4 +1,4 @@
-"""Sets of cases as decision diagrams: unknowns are asked in one order, and what follows from alike answers is one node.
+"""Decision diagrams of cases: unknowns are asked in one order, and equal answers share one node.
 
 A case gives each unknown one of its values. Seven comparisons tell more than a thousand cases apart, and the diagram
 of those in which all seven hold has seven nodes.

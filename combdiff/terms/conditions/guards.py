@@ -1,4 +1,4 @@
-"""Conditions that guard what stands under them, and what may be taken out of a guard.
+"""Guards: conditions under which a value must be finite, and the terms that may be moved out of them.
 
     indicator(i + 1, j, q(i) / r(i, j))   is   q(i) * indicator(i + 1, j, 1 / r(i, j))   and no more than that
 
@@ -40,11 +40,13 @@ from combdiff.terms.terms import (
     Var,
     add,
     call,
+    can_fill_slot,
     children,
     conj,
     delta,
     index_atoms,
     indicator,
+    is_integer_valued,
     mul,
     split_coefficient,
     substitute,
@@ -246,7 +248,7 @@ def _is_within(index: Term, slot: Type) -> bool:
     if own is not None and domain is not None and (own.fewer(domain) or 0) < 0:
         return False
     if isinstance(index, Var | Const) or domain is None or index.type == slot:
-        return isinstance(index.type, Index) or isinstance(index, Const)
+        return can_fill_slot(index)
     if domain.periodic or domain.symmetric or domain.listed or domain.directions > 1:
         return True
     if _counts_back(index, domain):
@@ -317,7 +319,7 @@ def is_whole(t: Term) -> bool:
         case Sum(_, body) | Delta(_, _, body) | Indicator(_, _, body):
             return is_whole(body)
         case _:
-            return isinstance(t.type, Index) or (isinstance(t, Const) and t.is_integer)
+            return is_integer_valued(t)
 
 
 def divides_by_zero(t: Term) -> bool:

@@ -1,4 +1,4 @@
-"""Beside a kink, a cotangent counts under the condition that the slope is not 0: 0 · ∞ is no number.
+"""Guards cotangents beside a kink by the condition that the slope is not 0, as 0 · ∞ is no number.
 
     sqrt(relu(x))      has the gradient   1/2 * where(0 < x, 1 / sqrt(relu(x)))
     sqrt(max(x, 0))    has the gradient   1/4 * (1 + sign(x)) * where(0 <= x, 1 / sqrt(max(x, 0)))

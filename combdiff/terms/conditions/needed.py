@@ -1,4 +1,4 @@
-"""How many values ranges must have for the entries that are read: x(4 - i) under i ≤ 4 wants five of x.
+"""The least sizes of ranges for the entries that are read: x(4 - i) under i ≤ 4 needs five entries of x.
 
 The language takes such entries without knowing the sizes; before a call works on arrays, their sizes are held against
 what this module finds.
@@ -30,7 +30,7 @@ from combdiff.terms.terms import (
     children,
     index_atoms,
 )
-from combdiff.terms.types import Domain, Index, Map
+from combdiff.terms.types import Domain, Index, Map, slot_types
 
 
 def least_sizes(t: Term) -> dict[Domain, int]:
@@ -117,7 +117,7 @@ def sizes_read(t: Term) -> dict[Domain, int]:
 
 def _with_constants(t: App) -> Iterator[tuple[Domain, int]]:
     """The plain ranges of which an entry is read at a constant, each with the size that it must have for that."""
-    kinds = t.function.type.params if isinstance(t.function.type, Map) else ()
+    kinds = slot_types(t.function.type)
     for index, slot in zip(t.args, kinds, strict=True):
         domain = slot.domain if isinstance(slot, Index) else None
         if isinstance(index, Const) and domain is not None and domain.plain:

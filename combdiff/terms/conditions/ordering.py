@@ -1,4 +1,4 @@
-"""Conditions among indices as affine forms: what follows from what, and what is left when an index may be anything.
+"""Conditions among indices as affine forms: implication, and elimination of an index.
 
     i + 1 ≤ j and j + 1 ≤ k for some j   is   i + 2 ≤ k        (Fourier and Motzkin, exact for integers of a range)
     i + 1 ≤ j for some j                 is   i + 2 ≤ Σ_j 1
@@ -125,6 +125,12 @@ def form_of(c: Condition) -> Form | None:
     """right − left, if the condition is one among indices that are integers of a range."""
     sides = [_affine(c.right), _affine(c.left)]
     return None if sides[0] is None or sides[1] is None else sides[0].plus(sides[1].negative())
+
+
+def never_exceeds(one: Term, other: Term) -> bool:
+    """Whether one ≤ other for all values of the indices in them, by their ranges."""
+    form = form_of(Condition(one, other))
+    return form is not None and form.always
 
 
 def _affine(t: Term) -> Form | None:

@@ -1,4 +1,4 @@
-"""Truth tables: in which cases conditions hold, where a number lies below, at or above what it is compared with.
+"""Truth tables of conditions: a number lies below, at or above what it is compared with.
 
     x < 0, 0 <= x < 1     tell apart the cases  x < 0, x = 0, 0 < x < 1, x = 1, 1 < x
 

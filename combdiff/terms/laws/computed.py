@@ -1,4 +1,4 @@
-"""What code computes in another form than it reads: log(x²) as 2 log|x|, log(cosh(x)) as |x| + softplus(−2|x|) − log 2.
+"""Rewrites formulas for stable code: log(x²) as 2 log|x|, log(cosh(x)) as |x| + softplus(−2|x|) − log 2.
 
 The derivatives of these terms are finite where their values are, so a program and its gradient print as they are
 written; only the way to the number is another one. All holds for real numbers only.

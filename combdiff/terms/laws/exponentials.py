@@ -1,4 +1,4 @@
-"""Stable forms of what is written with exponentials: σ(t) for 1/(1 + exp(−t)), softplus(t) for log(1 + exp(t)).
+"""Stable forms of expressions with exponentials: σ(t) for 1/(1 + exp(−t)), softplus(t) for log(1 + exp(t)).
 
 As they are written they overflow, or lose all digits, where their values do not: log(1 + exp(1000)), log(1 − σ(40)).
 All holds for real numbers only. A law is a case of a `match`; σ(t) of the right sides is `sigmoid`. Nothing here makes

@@ -1,4 +1,4 @@
-"""What max and min of two numbers say of one another, and of signs beside them.
+"""Laws of max and min of two numbers, and of signs beside them.
 
     max(a, b) + min(a, b)          is   a + b
     max(a, b) min(a, b)            is   a b

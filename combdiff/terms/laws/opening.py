@@ -1,4 +1,4 @@
-"""Definitions written out where a law needs what they stand for."""
+"""Writes definitions out where a law needs their values."""
 
 from __future__ import annotations
 

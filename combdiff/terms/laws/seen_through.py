@@ -1,4 +1,4 @@
-"""Stable forms see through definitions: with e = exp(-t), log(1 + e) is softplus(-t); with s = σ(t), log(1 − s) is too.
+"""Finds stable forms through definitions: log(1 + e) is softplus(-t) with e = exp(-t), and so is log(1 − σ(t)).
 
 A definition is written out where a law of exponentials needs it, and keeps its name everywhere else.
 """
@@ -9,12 +9,12 @@ from collections.abc import Collection, Mapping
 
 from combdiff.terms.laws.opening import opened
 from combdiff.terms.laws.softmax import with_softmax
+from combdiff.terms.nodes import body_of
 from combdiff.terms.terms import (
     Add,
     App,
     Call,
     Const,
-    Lam,
     Let,
     Mul,
     Pow,
@@ -66,7 +66,7 @@ def _stable(t: Term, values: Mapping[Var, Term]) -> Term:
 
 def _is_exponential(value: Term, values: Collection[Term]) -> bool:
     """Whether a definition is made of an exponential, σ and numbers."""
-    match value.body if isinstance(value, Lam) else value:
+    match body_of(value):
         case Call("exp" | "sigmoid" | "sinh" | "cosh", _):
             return True
         case Add(parts) | Mul(parts):

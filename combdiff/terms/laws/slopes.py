@@ -1,4 +1,4 @@
-"""The slope of a real number by another one, where it is a function of it that is written out.
+"""The derivative of a real number by another one of which it is an explicit function.
 
     k(j) = 1 / λ(j) has the slope −1 / λ(j)², for the eigenvalues λ of a matrix
 

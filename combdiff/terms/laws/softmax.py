@@ -22,6 +22,7 @@ from combdiff.terms.laws import exponentials
 from combdiff.terms.laws.exponentials import exponent, softplus
 from combdiff.terms.laws.opening import opened
 from combdiff.terms.laws.sums import flat, logarithm_of_sum, quotient, with_tanh
+from combdiff.terms.nodes import body_of
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,
@@ -33,7 +34,6 @@ from combdiff.terms.terms import (
     Call,
     Const,
     Indicator,
-    Lam,
     Let,
     Mul,
     Pow,
@@ -471,7 +471,7 @@ def _exponential(t: Term) -> Term | None:
 
 def _is_of_exponentials(value: Term, values: Mapping[Var, Term]) -> bool:
     """Whether a definition is an exponential, or a sum or a product with one."""
-    match value.body if isinstance(value, Lam) else value:
+    match body_of(value):
         case (
             Call("exp" | "sigmoid" | "tanh", _) | Reduce("logsumexp" | "softmax" | "det", _) | App(Reduce("softmax"), _)
         ):

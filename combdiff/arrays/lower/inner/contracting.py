@@ -1,4 +1,4 @@
-"""Sums of matrices in the contractions of a step of a loop: a product for each matrix, and no matrix is made.
+"""Lowers sums of matrices in the contractions of a loop's step to one product each, without forming the sum.
 
     Σ_i f(i) (A(i, j) u(i) + B(i, j) v(i))      becomes     Σ_i f(i) u(i) A(i, j) + Σ_i f(i) v(i) B(i, j)
 

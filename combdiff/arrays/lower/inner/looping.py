@@ -1,4 +1,4 @@
-"""Loops over stored states: a step becomes a plan of its own, of the states and of what depends on its number.
+"""Lowers loops over stored states: the step becomes a plan of its own, over the states and over what depends on time.
 
     s(t + 1, i) = tanh(Σ_j W(i, j) s(t, j) + Σ_k U(i, k) x(t, k))      a step takes s, the row t of U x, and W
 
@@ -43,8 +43,10 @@ from combdiff.terms.terms import (
     add,
     alpha_equal,
     apply,
+    body_of,
     bound_by,
     children,
+    compares_indices,
     factors_of,
     fresh,
     indicator,
@@ -166,7 +168,7 @@ def _rests(step: Lam, zero: Mapping[Var, Term]) -> bool:
 
 
 def _is_zero(t: Term) -> bool:
-    return (t.body if isinstance(t, Lam) else t) == ZERO
+    return body_of(t) == ZERO
 
 
 def _is_same(t: Term, state: Term) -> bool:
@@ -239,7 +241,7 @@ class Ahead:
                         return make(self._named(make(*still)), *([self(make(*left))] if left else []))
                 return make(*map(self, parts))
             case Delta(left, right, inner) | Indicator(left, right, inner) if (
-                self.time in left.free | right.free and _is_of_indices(left, right)
+                self.time in left.free | right.free and compares_indices(left, right)
             ):
                 if (left.free | right.free).isdisjoint(self.moving):
                     return indicator(ONE, self(condition_of(t).over(ONE)), self(inner))
@@ -354,10 +356,6 @@ def _read_at(t: Term, time: Var) -> Iterator[Term]:
     for u in subterms(t):
         if isinstance(u, App) and any(time in a.free for a in u.args):
             yield u
-
-
-def _is_of_indices(left: Term, right: Term) -> bool:
-    return isinstance(left.type, Index) or isinstance(right.type, Index)
 
 
 def _name_of(t: Term, time: Var) -> str:

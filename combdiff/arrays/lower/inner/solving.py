@@ -1,4 +1,4 @@
-"""Lowers what is known by an equation: the inverse of a linear map becomes one solve, a root becomes Newton's method.
+"""Lowers implicit values: the inverse of a linear map becomes one solve, a root becomes Newton's method.
 
     inverse(H)(k)   the matrix of H, from its values on unit vectors, δ contracted; then a dense solve
     root(g)         a function of its own that computes g and its Jacobian matrix, which the emitted text iterates
@@ -53,7 +53,7 @@ from combdiff.terms.terms import (
     substitute,
     subterms,
 )
-from combdiff.terms.types import REAL, Index, Map, Type, is_complex
+from combdiff.terms.types import REAL, Index, Map, Type, is_complex, slot_types
 
 Lower = Callable[[Lam, set[str]], Plan]
 
@@ -117,7 +117,7 @@ class Solving(ABC):
         if not isinstance(t.of, Lam):
             return t
         kind = t.of.params[0].kind
-        x, *rows = self.common.setdefault(kind, [fresh("x", kind), *(fresh("r", s) for s in slot_kinds(kind))])
+        x, *rows = self.common.setdefault(kind, [fresh("x", kind), *(fresh("r", s) for s in slot_types(kind))])
         entry = apply(t.of, x)
         return kind, normal_form(apply(entry, *rows) if rows else entry).key
 
@@ -173,11 +173,6 @@ class Solving(ABC):
     def optional_starts(self) -> tuple[Argument, ...]:
         """Where Newton's method may start."""
         return tuple(a for a in self.starts if a.optional)
-
-
-def slot_kinds(kind: Type) -> tuple[Type, ...]:
-    """The types of the slots of a tensor."""
-    return kind.params if isinstance(kind, Map) else ()
 
 
 def with_equations(result: Result) -> Result:

@@ -1,4 +1,4 @@
-"""One key for loops through the same states: their steps are spelled definition by definition.
+"""Gives loops through the same states one key, in which their steps are spelled definition by definition.
 
     y = 2 s; z = y + y     a variable for the key of 2 s stands for y, so that z is spelled as its double
 
@@ -12,11 +12,10 @@ from collections.abc import Hashable, Mapping
 from dataclasses import field
 
 from combdiff.calculus.floating import unfold
-from combdiff.calculus.loops.recurrences import items_of
 from combdiff.canon.canonical import normal_form
 from combdiff.records import dataclass
-from combdiff.terms.terms import App, Lam, Let, Loop, Term, Tuple, Var, children, fresh, substitute
-from combdiff.terms.types import Map, Type
+from combdiff.terms.terms import App, Lam, Let, Loop, Term, Tuple, Var, children, fresh, items_of, substitute
+from combdiff.terms.types import Type, slot_types
 
 
 def _uses(t: Term, var: Var) -> int:
@@ -77,7 +76,7 @@ class Spelling:
             return value.kind, value.item, self.of(value, depth)
         value = unfold(value)
         kind = value.type
-        slots = kind.params if isinstance(kind, Map) else ()
+        slots = slot_types(kind)
         rows = tuple(self._stand_in(("row", n), slot) for n, slot in enumerate(slots))
         form = normal_form(App(value, rows) if rows else value)
         return kind, form.coefficient, form.key, form.sign

@@ -12,7 +12,7 @@ from combdiff.canon.canonical import laws_of_matrix
 from combdiff.errors import LanguageError, Span
 from combdiff.terms.laws.matrices import Matrix, applied, matrix_of, written_name
 from combdiff.terms.nodes import SYMMETRISING
-from combdiff.terms.terms import ONE, App, Lam, Let, Reduce, Term, Traverser, Var, apply, call, subterms
+from combdiff.terms.terms import ONE, App, Lam, Let, Reduce, Term, Traverser, Var, apply, call, inlined, subterms
 from combdiff.terms.types import HERMITIAN, SYMMETRIC, Map, is_complex
 
 
@@ -84,7 +84,4 @@ def _written_out(t: Term, values: Mapping[Term, Lam]) -> Term:
     if t.free.isdisjoint(values):
         return t
 
-    def visit(u: Term) -> Term:
-        return apply(values[u.function], *u.args) if isinstance(u, App) and u.function in values else u
-
-    return _written_out(Traverser(visit)(t), values)
+    return _written_out(inlined(t, values), values)

@@ -22,8 +22,22 @@ from combdiff.terms.conditions.comparing import compared
 from combdiff.terms.conditions.guards import Condition
 from combdiff.terms.conditions.ordering import form_of
 from combdiff.terms.inclusion import needs_inclusion, over_complex, widened
-from combdiff.terms.terms import ONE, Const, Delta, Indicator, Lam, Let, Loop, Sum, Term, Tuple, Var
-from combdiff.terms.types import REAL, Domain, Index, Map, Number, Product, Type
+from combdiff.terms.terms import (
+    ONE,
+    Const,
+    Delta,
+    Indicator,
+    Lam,
+    Let,
+    Loop,
+    Sum,
+    Term,
+    Tuple,
+    Var,
+    items_of,
+    params_of,
+)
+from combdiff.terms.types import REAL, Domain, Index, Map, Number, Product, Type, slot_types
 
 if TYPE_CHECKING:
     from combdiff.language.inference.infer import Elaborator
@@ -65,7 +79,7 @@ def loop(el: Elaborator, name: str, args: Sequence[Expr | Ready], scope: Scope, 
     while isinstance(start, Let):
         around += start.bindings
         start = start.body
-    items = start.items if isinstance(start, Tuple) else (start,)
+    items = items_of(start)
     first, time = step.body.params
     states = first.items or (first,)
     if len(states) != len(items):
@@ -214,7 +228,7 @@ def _not_begun(el: Elaborator, made: WrittenLoop, kinds: Sequence[Type]) -> Term
         return terms.tuple_of(first)
     whole: list[Term] = []
     for t in first:
-        own = t.params if isinstance(t, Lam) else ()
+        own = params_of(t)
         alone = types.range_of(1)
         time = Index(el.ranges.new(f"slot 1 of {made.name}", made.places[0], domain=alone))
         slots = tuple(terms.fresh(p.name, p.kind) for p in own)
@@ -225,13 +239,8 @@ def _not_begun(el: Elaborator, made: WrittenLoop, kinds: Sequence[Type]) -> Term
 def _plain(kind: Type) -> Type:
     """The type of a state, of which nothing is declared though the first one be symmetric or positive."""
     if isinstance(kind, Map):
-        return Map(kind.params, _number(kind.result))
-    return _number(kind)
-
-
-def _number(kind: Type) -> Type:
-    """An index where a number stands is one."""
-    return REAL if isinstance(kind, Index) else kind
+        return Map(kind.params, terms.number_type(kind.result))
+    return terms.number_type(kind)
 
 
 def _wished(el: Elaborator, state: Param, kind: Type) -> Type:
@@ -246,7 +255,7 @@ def _all_states(el: Elaborator, made: WrittenLoop, before: Var, last: Var) -> Te
     own = el.ranges.new(f"steps of {made.name}", made.places[0], domain=whole)
     count = terms.add(terms.size(own), terms.number(-made.domain.less)) if known is None else terms.number(known)
     time = Index(el.ranges.new(f"slot 1 of {made.name}", made.places[0], domain=made.domain.shortened(-1)))
-    inner = last.kind.params if isinstance(last.kind, Map) else ()
+    inner = slot_types(last.kind)
     u, *slots = (terms.fresh(name, kind) for name, kind in zip("tijklmnop", (time, *inner), strict=False))
     el.places[u] = made.places[0]
     # read where the numbers are equal: u has one more value
@@ -283,7 +292,7 @@ def _body(el: Elaborator, made: WrittenLoop, kinds: Sequence[Type]) -> Lam:
     while isinstance(body, Let):
         bindings += body.bindings
         body = body.body
-    items = body.items if isinstance(body, Tuple) else (body,)
+    items = items_of(body)
     return Lam(tuple(params), terms.let(bindings, Tuple(tuple(map(_entrywise, items)))))
 
 

@@ -1,4 +1,4 @@
-"""A sum that has a name, in the place of its terms within a longer one.
+"""Replaces the terms of a named sum within a longer sum by its name.
 
     h(p, q) * c + 2 * J(p, q) * c - K(p, q) * c + x(p, q)   is   F(p, q) * c + x(p, q)   after F = h + 2 * J - K
 
