@@ -28,7 +28,6 @@ from combdiff.records import dataclass
 from combdiff.terms.conditions.guards import Guard, under, unguarded
 from combdiff.terms.conditions.kinks import without_needless_conditions
 from combdiff.terms.terms import (
-    ZERO,
     Add,
     Delta,
     Lam,
@@ -40,6 +39,7 @@ from combdiff.terms.terms import (
     apply,
     body_of,
     fresh,
+    is_zero,
     items_of,
     let,
     refreshed,
@@ -95,7 +95,7 @@ class Forward:
                 found += inner
             elif isinstance(value, Loop):
                 step = self.looped(value)
-                if _is_zero(step):
+                if is_zero(step):
                     continue
             else:
                 step = self.tangent(as_used(value, self.guards.get(var, ()), self.partial or ()))
@@ -129,7 +129,7 @@ class Forward:
             inside, items = known.bindings, known.results
         partial, guards = (known.partial, known.guards) if known is not None else (None, {})
         first = [self.tangent(e) for e in items_of(loop.start)]
-        moving = {n for n, e in enumerate(first) if not _is_zero(e)}
+        moving = {n for n, e in enumerate(first) if not is_zero(e)}
         while True:
             dots = {n: fresh(f"{step.states[n].name}_dot", cotangent_type(step.states[n].kind)) for n in sorted(moving)}
             tangents = {**self.tangents, **{step.states[n]: dot for n, dot in dots.items()}}
@@ -137,7 +137,7 @@ class Forward:
             inner = Forward(tangents, values, None if partial is None else {*partial}, dict(guards), self.ask)
             moved = inner.through(inside)
             following = [inner.tangent(e) for e in items]
-            more = {n for n, e in enumerate(following) if not _is_zero(e)} - moving
+            more = {n for n, e in enumerate(following) if not is_zero(e)} - moving
             if not more:
                 break
             moving |= more
@@ -192,10 +192,6 @@ def _under_its_guard(name: Var, tangent: Term) -> Term:
 def _adds_guarded_terms(tangent: Term) -> bool:
     """Whether it is Σ_i [c] e, which gets no name: beside 1/√0 each term counts where its c holds."""
     return isinstance(tangent, Sum) and bool(unguarded(tangent.body)[0])
-
-
-def _is_zero(t: Term) -> bool:
-    return body_of(t) == ZERO
 
 
 def _solver(y: Var, inside: Sequence[Binding], core: Term) -> Lam:

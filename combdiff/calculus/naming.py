@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import field
+from itertools import count
 
 from combdiff.calculus.cutting import cut
 from combdiff.calculus.floating import Binding
@@ -85,7 +86,7 @@ def _named_by(names: Names, bindings: Sequence[Binding], core: Term) -> tuple[li
 
 
 def _fresh_names(taken: Collection[str]) -> Iterator[str]:
-    return (name for n in range(1, 1 << 30) if (name := f"u{n}") not in taken)
+    return (name for n in count(1) if (name := f"u{n}") not in taken)
 
 
 @dataclass(slots=True)

@@ -19,7 +19,6 @@ from combdiff.calculus.primitives import Primitive
 from combdiff.terms.conditions.guards import both, guarded, is_finite, unguarded
 from combdiff.terms.conditions.ordering import support
 from combdiff.terms.terms import (
-    ZERO,
     Lam,
     Term,
     Tuple,
@@ -30,6 +29,7 @@ from combdiff.terms.terms import (
     conj,
     delta,
     fresh,
+    is_zero,
     items_of,
     lam,
     mul,
@@ -67,17 +67,13 @@ def pull_back(
             return b_rule(comb, k, slots, over, partial)
         case Fork(items):
             parts = [(item, _part(k, n, len(items))) for n, item in enumerate(items)]
-            pulled = [pull_back(item, part, slots, over, partial) for item, part in parts if not _is_zero(part)]
+            pulled = [pull_back(item, part, slots, over, partial) for item, part in parts if not is_zero(part)]
             return [summand for summands in pulled for summand in summands]
     raise AssertionError(f"unknown combinator {type(comb).__name__}")
 
 
 def _part(k: Term, n: int, count: int) -> Term:
     return k if count == 1 else proj(n, k)
-
-
-def _is_zero(k: Term) -> bool:
-    return _is_zero(k.body) if isinstance(k, Lam) else k == ZERO
 
 
 def _goes_inside(v: Var, k: Term) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import field
+from itertools import count
 from typing import NamedTuple
 
 from combdiff.calculus.floating import Binding, float_lets
@@ -116,7 +117,7 @@ def _bodies(f: Lam) -> list[Term]:
 
 def _fresh_names(f: Lam) -> Iterator[str]:
     taken = names_in(f)
-    return (name for n in range(1, 1 << 30) if (name := f"u{n}") not in taken)
+    return (name for n in count(1) if (name := f"u{n}") not in taken)
 
 
 # --- definitions written out ------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from functools import reduce
 
 from combdiff.canon.skeleton import (
     EMPTY,
+    LAMBDA,
     NOTHING,
     UNIT,
     Coefficient,
@@ -70,9 +71,8 @@ from combdiff.terms.terms import (
 from combdiff.terms.types import HERMITIAN, SYMMETRIC, Domain, Index, Map, Number, Symmetry, Type, is_complex
 
 _SHORT_POWER = 4
-# symbols of λ-terms lie below those of free variables, one range a nesting level
-_LAMBDA = 1 << 40
 _WIDEST = 1 << 12
+"""The most parameters of a λ-term: each nesting level has a range of so many symbols."""
 # so many images are looked at of an entry that is taken where arrays of integers say
 _MOST_IMAGES = 24
 
@@ -361,7 +361,7 @@ class Reader:
                 raise Unreadable
 
     def _lambda(self, params: Sequence[Var], body: Term) -> Node:
-        symbols = tuple(-_LAMBDA - self.level * _WIDEST - n for n in range(len(params)))
+        symbols = tuple(-LAMBDA - self.level * _WIDEST - n for n in range(len(params)))
         outer = dict(self.names)
         self.names.update(zip(params, symbols, strict=True))
         self.level += 1

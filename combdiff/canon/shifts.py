@@ -15,6 +15,7 @@ from itertools import product
 
 from combdiff.canon.hermite import basis
 from combdiff.canon.skeleton import (
+    LAMBDA,
     Expression,
     Factor,
     Head,
@@ -214,7 +215,7 @@ def _residues(k: int, size: int) -> list[int]:
 
 
 def _is_free(symbol: int) -> bool:
-    return -(1 << 40) < symbol < 0
+    return -LAMBDA < symbol < 0
 
 
 def _shifted(tree: Node, values: Mapping[int, Expression]) -> Node:

@@ -24,6 +24,9 @@ UNIT: Coefficient = (Fraction(1), Fraction(0))
 MINUS: Coefficient = (Fraction(-1), Fraction(0))
 NOTHING: Coefficient = (Fraction(0), Fraction(0))
 
+LAMBDA = 1 << 40
+"""Symbols of free variables lie between -LAMBDA and 0, those of parameters of λ-terms below."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Factor:

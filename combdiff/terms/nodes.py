@@ -168,6 +168,11 @@ def is_integer_valued(t: Term) -> bool:
     return isinstance(t.type, Index) or (isinstance(t, Const) and t.is_integer)
 
 
+def is_zero(t: Term) -> bool:
+    """Whether `t` is the number 0 or a tensor of zeros."""
+    return is_zero(t.body) if isinstance(t, Lam) else t == ZERO
+
+
 def can_fill_slot(t: Term) -> bool:
     """Whether `t` may stand in a slot of a tensor: an index expression, or a number."""
     return isinstance(t.type, Index) or isinstance(t, Const)

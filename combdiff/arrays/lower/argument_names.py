@@ -11,6 +11,7 @@ from __future__ import annotations
 import keyword
 import unicodedata
 from collections.abc import Collection, Hashable, Iterator
+from itertools import count
 
 from combdiff.arrays.lower.signature import result_of
 from combdiff.errors import UnsupportedError
@@ -87,7 +88,7 @@ def _wishes(name: str, ending: str) -> Iterator[str]:
         name += ending
         yield name
     joint = "_" if name[-1].isdigit() else ""
-    yield from (f"{name}{joint}{number}" for number in range(2, 1 << 30))
+    yield from (f"{name}{joint}{number}" for number in count(2))
 
 
 def _is_argument(u: Diff) -> bool:

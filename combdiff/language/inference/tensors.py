@@ -8,6 +8,7 @@ have behind its own, as in Julia, so that each entry of a vector is beside a row
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, count, islice
 from typing import TYPE_CHECKING
 
 from combdiff.errors import LanguageError, Span
@@ -597,12 +598,12 @@ def _names(t: Term) -> list[str]:
     """What the indices of a tensor are called: as the user has them, or i, j, k …"""
     if isinstance(t, Lam):
         return [p.name for p in t.params]
-    return [*"ijklmn", *(f"i{n}" for n in range(1, 20))][: len(_slots(t))]
+    return [*islice(chain("ijklmn", (f"i{n}" for n in count(1))), len(_slots(t)))]
 
 
 def _apart(name: str, others: Sequence[Var]) -> str:
     taken = {v.name for v in others}
-    candidates: tuple[str, ...] = (name, *"ijklmn", *(f"i{m}" for m in range(1, 99)))
+    candidates = chain((name,), "ijklmn", (f"i{n}" for n in count(1)))
     return next(n for n in candidates if n not in taken)
 
 

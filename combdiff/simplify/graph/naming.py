@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import field
+from itertools import count
 
 from combdiff.budget import Budget
 from combdiff.calculus.naming import LINEAR
@@ -60,6 +61,9 @@ WORTH_TWICE = 10
 
 MATRIX = 2
 """The most slots of a contraction that gets a name where it stands in front of a sum."""
+
+MOST_VISITS = 100_000
+"""Visits to classes in one count of readings, which meets a shared class as often as it is written."""
 
 TRIED = 16
 """Classes that are tried for a name in vain, before no more are."""
@@ -167,7 +171,7 @@ class Naming:
         if first is not None:
             nodes[root, first] += 1
         steps = 0
-        while todo and steps < 100_000:
+        while todo and steps < MOST_VISITS:
             of, as_factor = todo.pop()
             steps += 1
             counts[of] += 1
@@ -435,7 +439,7 @@ def signed_and_named(
 
 
 def _free_name(letters: str, taken: set[str]) -> str:
-    numbered = (f"{letters[0]}{n}" for n in range(1, 1 << 30))
+    numbered = (f"{letters[0]}{n}" for n in count(1))
     chosen = next(name for names in (letters, numbered) for name in names if name not in taken)
     taken.add(chosen)
     return chosen

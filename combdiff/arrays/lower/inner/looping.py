@@ -43,13 +43,13 @@ from combdiff.terms.terms import (
     add,
     alpha_equal,
     apply,
-    body_of,
     bound_by,
     children,
     compares_indices,
     factors_of,
     fresh,
     indicator,
+    is_zero,
     let,
     mul,
     rebuild,
@@ -159,16 +159,12 @@ def _rests(step: Lam, zero: Mapping[Var, Term]) -> bool:
     body = step.body
     while isinstance(body, Let):
         for var, value in body.bindings:
-            if not known.keys().isdisjoint(value.free) and _is_zero(found := substitute(value, known)):
+            if not known.keys().isdisjoint(value.free) and is_zero(found := substitute(value, known)):
                 known[var] = found
         body = body.body
     assert isinstance(body, Tuple), "a step makes a tuple"
     kept = (known.get(s, s) for s in step.params[:-1])
     return all(_is_same(substitute(e, known), s) for e, s in zip(body.items, kept, strict=True))
-
-
-def _is_zero(t: Term) -> bool:
-    return body_of(t) == ZERO
 
 
 def _is_same(t: Term, state: Term) -> bool:
