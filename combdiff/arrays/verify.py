@@ -179,7 +179,7 @@ def _of_function(step: Step, row: ScalarFunction) -> Iterator[str]:
 
 
 def _of_fields(step: Step) -> Iterator[str]:
-    """What an operation is told, against how many operands and axes there are."""
+    """The parameters of an operation fit the number of its operands and axes."""
     ranks = [o.rank for o in step.operands]
     match step.op:
         case ops.Add(coefficients) if len(coefficients) != len(ranks):

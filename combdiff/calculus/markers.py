@@ -21,7 +21,7 @@ class Mode:
 
     `title` is what a message calls it, `sign` what a picture writes above it, with the unknown in the braces, and `raw`
     what it is called before it is simplified. `of_real_part`: a complex value is differentiated by its real part
-    (Eq. 42), which the reader is told.
+    (Eq. 42), which `d.steps` mentions.
     """
 
     name: str

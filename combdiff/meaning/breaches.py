@@ -122,7 +122,7 @@ def breaks_symmetry(
 
 
 class _Looked:
-    """An array that is held against its symmetries. Slot by slot: a lattice has one axis here, its points in order."""
+    """An array whose symmetries are checked. Slot by slot: a lattice has one axis here, its points in order."""
 
     def __init__(self, entries: Entries, kind: Map, sizes: Mapping[Domain, int]) -> None:
         inexact = entries.dtype.kind in "fc"

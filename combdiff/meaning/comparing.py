@@ -1,6 +1,6 @@
-"""How far two arrays differ, entry by entry, so that rounding and an error can be told apart.
+"""How far two arrays differ, entry by entry, so that rounding is distinguished from an error.
 
-An entry is held against its own size and against that of its row: the least of the largest entries in the slices
+The difference of an entry is relative to the entry and to its row: the least of the largest entries in the slices
 through it. One large entry elsewhere says nothing of it, and neither does one that is infinite or no number.
 """
 

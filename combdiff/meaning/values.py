@@ -1,7 +1,7 @@
 """Numbers, arrays and callables that stand for the variables of a term, fitted to their types; the sizes of domains.
 
 A tensor is held in an array with an axis for each index (paper, section 2); entry 0 of a symmetric axis is −M. The
-sizes of domains are read off the arrays, and arrays that do not fit are told apart here, with both places named.
+sizes of domains are read off the arrays, and a message about arrays that do not fit names both places.
 """
 
 from __future__ import annotations

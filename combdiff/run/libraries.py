@@ -209,7 +209,7 @@ class Library:
 
 
 class Jax(Library):
-    """JAX, which takes NumPy's arrays everywhere; in single precision unless it is told otherwise."""
+    """JAX, which takes NumPy's arrays everywhere; in single precision unless its configuration says otherwise."""
 
     name, module, title, install = "jax", "jax.numpy", "JAX", "jax, as pip install 'combdiff[jax]' does"
     convert = "jax.numpy.asarray({0}, {1!r})"

@@ -70,7 +70,7 @@ class PackedArrays:
         return made
 
     def _check(self, name: str, array: object, sizes: Mapping[Domain, int]) -> None:
-        """Refuse an array without its declared symmetries, which its rows could not be told from."""
+        """Refuse an array without its declared symmetries: its packed rows would not determine it."""
         from combdiff.meaning.breaches import breaks_symmetry
 
         kind = self._kinds[name]

@@ -1,6 +1,6 @@
 """The interface to the gate: a stage's result is compared with its input, value by value where one changed.
 
-Whoever simplifies hands the comparison in, as `gate` is. A value which has a name before and after the stage is
+The simplifier gets the comparison as an argument, `gate`. A value which has a name before and after the stage is
 compared for itself, with random numbers in the place of the other values that have a name on both sides. If all of
 these agree, so do the results: the values before solve the equations after, and these have one solution.
 """

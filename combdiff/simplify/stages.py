@@ -4,7 +4,7 @@
     b. merge       canonical names under symmetry, like terms gathered         canon/canonical.py
     c. choose      which values keep a name, what indices are called           simplify/choose.py
 
-After each stage the result is held against the one before it, by what is handed in as `gate` (`gate/gate.py`).
+After each stage its result is compared with its input, by the argument `gate` (`gate/gate.py`).
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ class Simplifier:
 
     `gate` compares the term before and after each stage; `expand` multiplies products and shared values out (Eq. 57);
     `full_space` leaves the symmetries of the unknowns unused in the last derivative too, so that it holds outside of
-    the symmetric subspace; without `collect`, common factors stay where they are, in a result that nobody reads;
+    the symmetric subspace; without `collect`, common factors are not collected, in a result that is only run;
     `seconds` and `nodes` are the budget; `names`, `definitions` and `rank` are the user's index
     names, the names of the user's definitions, and the parameters in order; `least` are the sizes that ranges have at
     least, because the program reads entries there, `read` those below which it has no value, because it reads entries
-    at constants; `intervals` are those of the program; `progress` is told of a stage that runs.
+    at constants; `intervals` are those of the program; `progress` is called when a stage begins.
     `raw` is what the last derivative is called before it is simplified, `end` when the time is up for all of it, the
     deadline of the budget for what is at work.
     """

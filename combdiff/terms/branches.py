@@ -2,7 +2,7 @@
 
 log(x) of a real number is nan below zero, log(z) of a complex one is log|z| + iπ. So a complex argument stays one where
 arithmetic finds that it is real, as (im x)² is: `complex(x)` is ι x, a real number meant as a complex one. It is
-written by whoever rebuilds a term, stands under these functions only, and is left out where x is not negative.
+written wherever a term is rebuilt, stands under these functions only, and is left out where x is not negative.
 """
 
 from __future__ import annotations

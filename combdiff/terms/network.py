@@ -2,7 +2,7 @@
 
     2 * sum(i, A(i, j) * sum(k, B(i, k)))   is   2, (i, k), (A(i, j), B(i, k))
 
-What counts as one factor is for whoever looks to say: `parts` tells what a term is a product of, itself alone if it is
+The caller says what counts as one factor: `parts` tells what a term is a product of, itself alone if it is
 one factor, `drawn` which sums are drawn out.
 """
 

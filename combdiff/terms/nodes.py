@@ -40,7 +40,7 @@ class Term:
     """What all nodes share. `type` is the term's type, `free` its free variables.
 
     `_alike` is another term that this one was found to be equal to: what is compared once is not compared again.
-    `_kinds` is set when somebody asks which kinds of nodes the term holds (`traversal.py`).
+    `_kinds` is set on the first question which kinds of nodes the term holds (`traversal.py`).
     """
 
     type: Type = field(init=False, repr=False)

@@ -124,7 +124,7 @@ class Arrays:
     def elementwise(
         self, op: ops.Aligned, values: Sequence[Value], wanted: Sequence[Var] = (), complex: bool | None = None
     ) -> Value:
-        """`op` on these operands, which it is told how to align.
+        """`op` on these operands, with their alignment among its parameters.
 
         What is equal is made once, whatever its indices are called, and sums and products in whatever order.
         """

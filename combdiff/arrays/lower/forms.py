@@ -47,7 +47,7 @@ SECONDS = 3.0
 class Forms:
     """A result as it is read, and `flats`, equal ones before common factors are put in front, where these are tried.
 
-    `check` raises for two terms that do not have the same value: what is chosen is held against what it was chosen for.
+    `check` raises for two terms that do not have the same value: the chosen form is compared with the formula.
     `agree` says whether two terms have the same value: what differs from the formula is not run.
     `distances` says whether squared distances are made of differences or multiplied out, `checkpoint` whether loops
     keep some of their states only. `least` are the sizes that ranges have at least, because the program reads entries
@@ -80,7 +80,7 @@ class Forms:
         return quicker
 
     def of_formula(self) -> Plan:
-        """The plan of the formula for guessed sizes, which nothing is held against."""
+        """The plan of the formula for guessed sizes, without a comparison."""
         return self._lowered(self.formula, None)
 
     def _lowered(self, form: Term, sizes: Mapping[Domain, int] | None) -> Plan:

@@ -265,7 +265,7 @@ class _Packed:
         return self._permuted(made, (*range(before), *moved) if side else (*moved, *range(len(free), made.rank)))
 
     def _product(self, use: Use, layout: Layout) -> Step:
-        """The rows times each factor, and the result told by the products."""
+        """The rows times each factor, and the result restored from the products."""
         x = self.new[use.partner]
         x = self._conj(x) if use.conjugated else x
         products = []

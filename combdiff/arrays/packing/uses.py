@@ -62,7 +62,7 @@ class Use:
     """R(f, u) = Σ_s L(f, s) x(s, u), with L a sum of images of the tensor.
 
     `order` puts the axes of the partner x into the order s, u. `conjugated`: it is Σ L' x. `swapped`: the result is
-    wanted as R(u, f). `parts` say for each permutation of f what the result is told by there.
+    wanted as R(u, f). `parts` say for each permutation of f which rows the result follows from.
     """
 
     tensor: Tensor
@@ -229,7 +229,7 @@ class _Analysis:
         use.columns = use.inner if own.items() <= use.inner.items() or len(own) < len(use.inner) else own
 
     def choose_parts(self) -> None:
-        """For each permutation of f the image that is told by the fewest products, and with the least conj."""
+        """For each permutation of f the image that follows from the fewest products, and with the least conj."""
         use, count = self.use, self.count
         use.factors = [Factor(use.order)]
         use.parts = {tuple(range(count)): Part(0, 1, False)}
@@ -277,7 +277,7 @@ class _Analysis:
 
 
 def layout_of(uses: Sequence[Use], number: int) -> Layout:
-    """One layout for uses of one key: the columns that suit all of them, rows told apart where one use needs it."""
+    """One layout for uses of one key: the columns that suit all of them, rows kept apart if one use needs it."""
     first = uses[0]
     columns = {
         order: sign for order, sign in first.columns.items() if all(use.columns.get(order) == sign for use in uses)

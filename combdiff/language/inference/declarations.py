@@ -381,7 +381,7 @@ def _bound(text: str) -> Fraction | None:
 
 
 def _domain(clause: DomainClause) -> Domain:
-    """The domain that a declaration describes, its settings held against each other."""
+    """The domain that a declaration describes, once its settings agree with each other."""
     settings, refuse = dict(clause.settings), _refusal(clause)
     base = settings.get("base", "I").split(", ")
     if set(base) != {"I"}:

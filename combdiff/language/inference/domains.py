@@ -78,7 +78,7 @@ class Ranges:
         return node in self._typed
 
     def is_open(self, node: Domain) -> bool:
-        """Whether `node` may still take any domain: nobody wrote N or a domain's name for it."""
+        """Whether `node` may still take any domain: the program writes neither N nor a domain's name for it."""
         facts = self._facts[self._find(node)]
         return facts.domain is None and facts.anonymous is None
 

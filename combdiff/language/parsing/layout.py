@@ -1,7 +1,8 @@
 """Turns the stream of words of a text into one in which a SEP stands where a statement ends (as in Julia).
 
 A newline separates at the top and inside `begin … end`; it does not inside parentheses or brackets, nor after a sign
-that asks for more. Brackets and `begin … end` are matched here, so that an unclosed one is told of at its opening.
+that asks for more. Brackets and `begin … end` are matched here, so that a message about an
+unclosed one points to its opening.
 """
 
 from __future__ import annotations

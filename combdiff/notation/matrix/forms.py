@@ -122,7 +122,7 @@ def _laws(expr: MatrixExpr, known: Mapping[Var, Sequence[Symmetry]]) -> Sequence
 
 
 def forms_found(*terms: Term) -> dict[Term, MatrixExpr]:
-    """The same before they are held against their terms; none beside loops, whose states a matrix would be made of."""
+    """The same before they are compared with their terms; none beside loops, whose states a matrix would be made of."""
     if any(isinstance(u, Loop) for term in terms for u in subterms(term)):
         return {}
     units = list(dict.fromkeys(unit for term in terms for unit in _units(term)))

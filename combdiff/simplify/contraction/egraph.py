@@ -112,7 +112,7 @@ class Session:
 
     @property
     def lost(self) -> bool:
-        """Whether it is not to be used again: something was broken off, and nobody knows what was taken back."""
+        """Whether it is not to be used again: a run was interrupted, and its changes may not all be undone."""
         return self._egraph.lost
 
     def _do(self, commands: Sequence[str | RunSchedule], budget: Budget | None = None) -> list[object]:
@@ -211,7 +211,7 @@ class Session:
         return found, families
 
     def _saturated(self, passes: Sequence[str], budget: Budget, families: dict[str, Family]) -> bool:
-        """Whether the passes came to their end within the budget, and while somebody waits for that."""
+        """Whether the passes came to their end within the budget, and while a caller waits for that."""
         turn = 0
         size = _Size(self._size, budget)
         idle: set[str] = set()  # families that change nothing until another one does
@@ -315,7 +315,7 @@ def _apart(dag: TermDag, node: int, count: int) -> Iterator[tuple[TermDag, int]]
 
 
 def _end(budget: Budget | None) -> float:
-    """When whoever waits for an e-graph goes on without it."""
+    """When the caller of an e-graph goes on without it."""
     return inf if budget is None else budget.deadline + GRACE
 
 

@@ -1,6 +1,6 @@
 """E-graphs in threads of their own: egglog binds an e-graph to the thread that made it, and cannot be interrupted.
 
-Whoever needs an e-graph hands work to its thread and waits: any thread may do so, one after the other, and the wait
+A caller hands work to the thread of an e-graph and waits: any thread may do so, one after the other, and the wait
 ends with the answer, at a deadline, or by an interruption. Then the thread is left alone, ends when egglog comes back,
 and takes its e-graph with it.
 """
@@ -49,7 +49,7 @@ class EGraphThread:
 
     A call raises what the work raises, and OutOfTime at its deadline, on the clock of `time.perf_counter`. After
     OutOfTime or an interruption the thread is `lost`: it is still busy and answers no more. It ends with this object.
-    Work of several parts sees from `left` that nobody waits for it any more.
+    Work in several parts reads from `left` that no caller waits for it any more.
     """
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ class EGraphThread:
         return result  # type: ignore[return-value]  # of this work: one is asked for at a time
 
     def later(self, work: Callable[[EGraph], object]) -> None:
-        """Have something done for which nobody waits; what it raises, the next call raises."""
+        """Run work for which no caller waits; the next call raises its error."""
         _with_work_left.add(self)
         self._inbox.put((work, False))
 

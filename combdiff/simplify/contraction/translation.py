@@ -212,7 +212,7 @@ class Translation:
         return text if settled or not leaves_the_real_numbers(of) else self._call("complex", text)
 
     def _call(self, name: str, argument: str) -> str:
-        """A function of a number; what laws must know of it is told in `facts`."""
+        """A function of a number; `facts` get what laws must know of it."""
         self.functions[name] = None
         return f'(Call "{name}" {argument})'
 

@@ -1,1 +1,1 @@
-"""What the simplifier did, told in words: found again from the terms before and after, when somebody asks."""
+"""Explains in words what the simplifier did, from the terms before and after each stage, on request."""

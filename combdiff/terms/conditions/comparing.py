@@ -263,7 +263,7 @@ def comparison_of(c: Condition) -> Relation:
 
 
 def _told(t: Term, marks: bool) -> tuple[tuple[Part, ...], Term]:
-    """What is told of a chain of conditions; of equality too where `marks` is true."""
+    """The relations of a chain of conditions; of equality too where `marks` is true."""
     found: list[Part] = []
     while isinstance(t, Indicator) or (marks and isinstance(t, Delta)):
         part = Relation(t.left, "==", t.right) if isinstance(t, Delta) else _part(t)

@@ -1,6 +1,6 @@
 """The least sizes of ranges for the entries that are read: x(4 - i) under i ≤ 4 needs five entries of x.
 
-The language takes such entries without knowing the sizes; before a call works on arrays, their sizes are held against
+The language takes such entries without knowing the sizes; before a call works on arrays, their sizes are compared with
 what this module finds.
 """
 
