@@ -8,7 +8,6 @@ the value alone are its symmetries.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping
-from dataclasses import replace
 from itertools import pairwise
 
 from combdiff.budget import Budget, OutOfTime
@@ -73,25 +72,6 @@ def closed_form(
     back = inverse(found.view)
     group = tuple(_plain(found.view, move, back) for move in found.moves)
     return ClosedForm(found.key, found.coefficient, found.view, group)
-
-
-def plain_form(
-    value: Lam, symmetries: Symmetries = _NONE, unused: Collection[Var] = (), budget: Budget | None = None
-) -> ClosedForm:
-    """The closed form with a view that does not conjugate, if the symmetries of the value allow for one.
-
-    >>> from combdiff.terms.terms import App, fresh
-    >>> from combdiff.terms.types import COMPLEX, HERMITIAN, Domain, Index, Map
-    >>> n = Index(Domain("n"))
-    >>> H, i, j = fresh("H", Map((n, n), COMPLEX, (HERMITIAN,))), fresh("i", n), fresh("j", n)
-    >>> [plain_form(Lam(ij, App(H, (i, j)))).view.conj for ij in ((i, j), (j, i))]
-    [False, False]
-    """
-    form = closed_form(value, symmetries, unused, budget)
-    mirror = next((g for g in form.group if g.conj), None)
-    if not form.view.conj or mirror is None:
-        return form
-    return replace(form, view=form.view.after(mirror))
 
 
 def derived_symmetries(

@@ -1,8 +1,8 @@
-"""Questions about products: connected factors, what equal terms have in common, the number in front of a sum."""
+"""Questions about products: what equal terms have in common, and the number in front of a sum."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from fractions import Fraction
 from math import gcd
 
@@ -22,30 +22,6 @@ from combdiff.terms.terms import (
     split_coefficient,
 )
 from combdiff.terms.types import Index
-
-
-def connected_parts(factors: tuple[Term, ...], links: frozenset[Var], most: int) -> Iterator[tuple[int, ...]]:
-    """The sets of positions of factors that hang together by the indices in `links`: proper ones, at most `most` long.
-
-    >>> from combdiff.terms.terms import App, fresh
-    >>> from combdiff.terms.types import REAL, Index, Map
-    >>> n = Index()
-    >>> x, y, i, j = fresh("x", Map((n,), REAL)), fresh("y", Map((n,), REAL)), fresh("i", n), fresh("j", n)
-    >>> list(connected_parts((App(x, (i,)), App(y, (i,)), App(y, (j,))), frozenset((i, j)), 2))
-    [(0,), (1,), (2,), (0, 1)]
-    """
-    held = [f.free & links for f in factors]
-    layer: set[tuple[int, ...]] = {(n,) for n in range(len(factors))}
-    size = 1
-    while layer and size <= most and size < len(factors):
-        yield from sorted(layer)
-        grown = set()
-        for part in layer:
-            reach = frozenset().union(*(held[n] for n in part))
-            grown |= {tuple(sorted((*part, n))) for n in range(len(factors)) if n not in part and held[n] & reach}
-        layer = grown
-        size += 1
-
 
 Look = tuple[str, tuple[int, ...]]
 

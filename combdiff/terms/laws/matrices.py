@@ -34,7 +34,6 @@ from combdiff.records import dataclass
 from combdiff.terms.laws.slopes import UNKNOWN, slope_by_spectrum
 from combdiff.terms.nodes import (
     ALONG,
-    ARRAYS,
     MATRICES,
     OF_MATRICES,
     ONE,
@@ -191,11 +190,6 @@ class MatrixFunction:
     pullback: Callable[[Place, Matrix], Matrix] | None = None
     pushforward: Callable[[Place, Matrix], Matrix] | None = None
     spectrum: Spectrum | None = None
-
-    @property
-    def gives_array(self) -> bool:
-        """Whether its values have slots."""
-        return self.name in ARRAYS
 
     @property
     def base(self) -> str:
