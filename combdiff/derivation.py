@@ -67,6 +67,11 @@ class Derivation:
     program, and `steps` lists the stages of the derivation. With `expand`, products and shared values are multiplied
     out, also in values and in products with the Hessian, which have the same budget. With `symmetric`, the gradient is
     projected on the declared symmetry of the unknown.
+
+    A function on a domain `Line` is given to a compiled function as a Python function with its derivatives, or as an
+    array of its values at the nodes of the rule `Line=`. Then `D_Line=` is the matrix that differentiates values at the
+    nodes, or a function that makes it of the nodes, such as `cd.quadrature.differentiation`; the result is the
+    derivative of the discrete functional, divided by the weights: an array for each function, the ends included.
     """
 
     text: str
@@ -394,11 +399,6 @@ class Derivation:
         only this copy. If J has symmetries, the copy has only the rows from which the others follow. The docstring of
         `pack_J` in `source` says how much memory the copy takes. All entries of J are checked first. Call `repack()`
         after you change J in place. Raises UnsupportedError if J is not a given array, or if the backend is "dask".
-
-        A function on a domain `Line` is a Python function, with its derivatives, or an array of its values at the nodes
-        of the rule `Line=`. Then `D_Line=` is the matrix that differentiates values at the nodes, or a function that
-        makes it of the nodes, such as `cd.quadrature.differentiation`; the result is the derivative of the discrete
-        functional, divided by the weights: an array for each function, with what belongs to ends in it.
 
         With `structured=True` the function returns tensors as `blocks` with `.dense()` and `.scipy()`: each block is a
         pattern (a δ in the result) and an array of the entries that are not zero.

@@ -163,15 +163,20 @@ def _workspace(plan: Plan, step: Step) -> int:
         case ops.Sparse():
             # the places, a number for each, and rows that do not lie in order
             return 4 * _size(plan, step.operands[1]) + _size(plan, step.operands[0])
-        case Root(equation):
-            inner = equation.plan
-            return sum(held_by(inner, s) + _workspace(inner, s) for s in inner.steps)
-        case Scan(body):
-            # a step's results are there beside those of the step before
-            inner = body.plan
-            return _peak(inner, inner.steps, inner.loops, inner.outputs).bytes + results_of(inner)
+        case Root() | Scan() as op:
+            return _within(op)
         case _:
             return 0
+
+
+def _within(op: Root | Scan) -> int:
+    """What an equation, or a step of a loop, needs at once."""
+    if isinstance(op, Root):
+        inner = op.equation.plan
+        return sum(held_by(inner, s) + _workspace(inner, s) for s in inner.steps)
+    # a step's results are there beside those of the step before
+    inner = op.body.plan
+    return _peak(inner, inner.steps, inner.loops, inner.outputs).bytes + results_of(inner)
 
 
 def _buffers(plan: Plan, step: Step) -> int:
