@@ -416,6 +416,7 @@ def test_rounding_beside_an_exact_zero_is_no_difference() -> None:
         cd.hvp(text), cd.grad(text).compile(value=True, hvp=True)
 
 
+@pytest.mark.slow
 def test_rounding_of_a_singular_matrix_is_no_difference() -> None:
     """B' D B is singular at the sizes at which B has fewer rows than columns: its inverse is rounding there."""
     text = "(B::RM{m, n}, f::RV{n}, w::RV{m}) -> (A::RV{m}) -> begin K = B' * Diagonal(A ./ w) * B ; f' * (K \\ f) end"

@@ -187,6 +187,7 @@ def test_a_condition_keeps_an_index_of_another_size_in_range() -> None:
     assert d.check()
 
 
+@pytest.mark.slow
 def test_a_state_that_is_read_at_a_step_of_a_shorter_loop_tells_its_own_size() -> None:
     inner = "l -> iterate((a, m) -> sin(a + A[m]), x(l), n - 1)"
     text = f"(x::RV{{n}}) -> sum(i, iterate((A, j) -> {inner}, (k::N{{n}}) -> 1, 2)(i))"
