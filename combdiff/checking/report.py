@@ -225,17 +225,12 @@ class _Compared:
     code: Compiled[Any] | None
     printed: Printed
     budget: Budget
-    unintegrated: list[float] = field(default_factory=list)
-    """How far the result was off where integrals depend on the rule, and nothing was compared."""
+    unseen: list[str] = field(default_factory=list)
+    """Why nothing was compared where integrals depend on the rule."""
 
     def notes(self, others: tuple[str, ...]) -> tuple[str, ...]:
         """What could not be compared, in words."""
-        if not self.unintegrated:
-            return others
-        return (
-            f"{_DIFFERENCES}: not compared, an integrand is infinite or jumps where no rule sees it",
-            *others,
-        )
+        return (*(f"{_DIFFERENCES}: not compared, {why}" for why in dict.fromkeys(self.unseen)), *others)
 
     def at(self, sizes: Sizes, rng: np.random.Generator) -> dict[str, float]:
         """The relative differences at one set of sizes, by what was compared; none if no value is finite."""
@@ -254,7 +249,7 @@ class _Compared:
             result = evaluated(_innermost(self.d.term, self.d.objective), values, sizes)
             off = _against_differences(self.d, self.body, result, values, sizes, rng)
             if off is not None and off > TOLERANCE and intervals_in(self.d.program):
-                finest = self._off_with_finer_rules(values, sizes, rng)
+                finest = self._off_with_finer_rules(off, values, sizes, rng)
                 off = None if finest is None else min(off, finest)
             if off == float("inf") and any(entry_range(v.type) is not None for v in values):
                 continue  # an edge drew one node twice, where its length has no slope, or a group nobody
@@ -265,7 +260,9 @@ class _Compared:
                 break
         return drawn
 
-    def _off_with_finer_rules(self, values: dict[Term, Value], sizes: Sizes, rng: np.random.Generator) -> float | None:
+    def _off_with_finer_rules(
+        self, off: float, values: dict[Term, Value], sizes: Sizes, rng: np.random.Generator
+    ) -> float | None:
         """How far the result is off the differences where integrals are computed with more nodes, and at ends.
 
         None where integrals still depend on the rule: what is infinite, or jumps inside of an interval, has no numbers.
@@ -276,13 +273,16 @@ class _Compared:
                 break
             with rule:
                 result = evaluated(_innermost(self.d.term, self.d.objective), values, sizes)
-                off = _against_differences(self.d, self.body, result, values, sizes, rng)
-            found = min(found, float("inf") if off is None else off)
+                nearer = _against_differences(self.d, self.body, result, values, sizes, rng)
+            found = min(found, float("inf") if nearer is None else nearer)
             if found <= TOLERANCE:
                 return found
+        if found == float("inf") and off < _NEAR:
+            self.unseen.append("there was no time for a finer rule")
+            return None
         if found > _UNSURE * self._unintegrated(values, sizes):
             return found
-        self.unintegrated.append(found)
+        self.unseen.append("an integrand is infinite or jumps where no rule sees it")
         return None
 
     def _unintegrated(self, values: dict[Term, Value], sizes: Sizes) -> float:
@@ -393,6 +393,7 @@ def _overflows(body: Term, values: dict[Term, Value], sizes: Sizes) -> bool:
 _FINER = (2, 4)  # times as many nodes, where a rule may not see how an integrand changes
 _UNSURE = 20  # times as much as integrals depend on their rules
 _LEFT_OUT = 1e-4
+_NEAR = 1e-3  # what a rule may be off where an integrand is steep, and a wrong derivative seldom is
 _DIFFERENCES = "finite differences"
 _GIVEN = "the program as it was given"
 _CODE = "emitted NumPy code"

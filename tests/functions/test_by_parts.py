@@ -255,3 +255,26 @@ def test_a_result_that_is_a_function_is_compared_as_a_whole_where_its_parts_diff
     ahead, behind = (f(Line=RULE, z=Y + sign * 1e-4 * V) for sign in (1, -1))
     for a, b, product in zip(ahead, behind, found, strict=True):
         np.testing.assert_allclose(product, (a - b) / 2e-4, rtol=1e-5, atol=1e-6)
+
+
+SHIFTED = (
+    "@domain Line begin base = R; lower = -1; upper = 0.5 end\n(f::RF) -> (y::(Line) -> R) -> "
+    "sum(x::Line, f(y({place})))"
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("place", "slope", "offset"), [("x / 2 - 0.5", 0.5, -0.5), ("(x - 1) / 3", 1 / 3, -1 / 3)])
+def test_the_second_variation_at_a_place_with_an_offset_has_no_integral_left(
+    place: str, slope: float, offset: float
+) -> None:
+    """∫ f(y(a x + b)) dx: both variations are at one place, 1/a f″(y(t)) k(t) on the image of the line, 0 beyond."""
+    program = SHIFTED.format(place=place)
+    d = cd.hvp(program)
+    assert "sum" not in str(d) and "delta" not in str(d)
+    t = np.linspace(-0.95, 0.45, 9)
+    found = d.compile()(f=np.sin, grad_grad_f=lambda x: -np.sin(x), grad_f=np.cos, y=np.exp, k=np.cos, Line=(t, 0 * t))
+    x = (t - offset) / slope
+    inside = (x >= -1) & (x <= 0.5)
+    np.testing.assert_allclose(found, np.where(inside, -np.sin(np.exp(t)) * np.cos(t) / slope, 0), rtol=1e-12)
+    assert "y(d)" in str(cd.grad(program))

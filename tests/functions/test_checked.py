@@ -164,6 +164,14 @@ def test_what_no_rule_integrates_is_told_in_words(program: str) -> None:
 
 
 @pytest.mark.slow
+def test_a_rule_that_there_is_no_time_for_is_told() -> None:
+    d = cd.grad(ENDS + "(f::RF) -> (b::R) -> sum(x::To, f(x) * x^(1/2) * log(x))")
+    report = dataclasses.replace(d, seconds=0.0).check()
+    assert report and report.notes[0].endswith("there was no time for a finer rule")
+    assert "finite differences" in {f.what for f in d.check().findings}
+
+
+@pytest.mark.slow
 def test_a_wrong_derivative_is_noticed_where_integrands_are_infinite() -> None:
     d = cd.grad(ENDS + "(f::RF) -> (b::R) -> sum(x::To, f(x) / sqrt(x))")
     assert isinstance(d.term, Lam) and isinstance(d.term.body, Lam)

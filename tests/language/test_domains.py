@@ -93,6 +93,8 @@ def test_declarations_print_back_as_they_are_read(settings: str, expected: Domai
         ("lower = 1; upper = 2; periodic = true", "is periodic and runs from 1 to 2", 25),
         ("base = (I, N)", "expected I, or (I, I, I)", 24),
         ("base = ()", "expected I, or (I, I, I)", 24),
+        ("base = (R, R, R)", "a domain of 3 real variables is not supported yet", 24),
+        ("base = (R, I)", "expected I, or (I, I, I)", 24),
         ("base = N", "has the base N", 24),
         ("base = (I, I, I, I, I, I, I, I, I)", "a lattice of 9 directions", 24),
         ("list = 1", "expected true or false for the setting 'list'", 24),

@@ -237,6 +237,14 @@ def _word(setting: Setting) -> str:
             return text
         case switch, Scalar(("true" | "false") as text) if switch in _SWITCHES:
             return text
+    if setting.name == "base" and isinstance(setting.value, Listing) and _is_of_lines(setting.value.items):
+        count = len(setting.value.items)
+        raise LanguageError(
+            f"a domain of {count} real variables is not supported yet",
+            span=setting.value.span,
+            remedy="write base = R, and a variable for each direction: "
+            f"f::({', '.join(['D'] * count)}) -> R and sum(({', '.join(f'{v}::D' for v in 'xyzuvw'[:count])}), …)",
+        )
     wanted, example = {
         "base": ("I, or (I, I, I) for a lattice of several directions, or R for an interval,", "I"),
         "lower": ("a number", "0"),
@@ -247,6 +255,11 @@ def _word(setting: Setting) -> str:
         span=setting.value.span,
         remedy=f"write {setting.name} = {example}",
     )
+
+
+def _is_of_lines(items: Sequence[Value]) -> bool:
+    """Whether it is (R, R), (R, R, R) …, real numbers in several directions."""
+    return 1 < len(items) <= len("xyzuvw") and all(isinstance(i, Scalar) and i.text == "R" for i in items)
 
 
 def _clauses(value: Value) -> tuple[SymmetryClause | SymmetryMap, ...]:

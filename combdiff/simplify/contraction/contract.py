@@ -15,6 +15,7 @@ from combdiff.simplify.contraction.cancelling import without_inverses
 from combdiff.simplify.contraction.egraph import FAMILIES, Run, session
 from combdiff.simplify.contraction.fourier import FOURIER, without_phases
 from combdiff.simplify.contraction.function_spaces import without_function_sums
+from combdiff.simplify.contraction.places import with_flat_places
 from combdiff.simplify.contraction.translation import Translation
 from combdiff.simplify.unfinished import without_number_sums, written_size
 from combdiff.terms.network import addends
@@ -54,14 +55,15 @@ def contract(
         BudgetError: if one is left where the budget was spent, or a term is nested too deep.
     """
     budget = budget or Budget()
-    results, account = _contracted(terms, expand, budget, ask)
+    results, account = _contracted([*map(with_flat_places, terms)], expand, budget, ask)
     while not budget.spent:
         fixed = [*map(without_function_sums, results)]
         met = [*map(without_phases, fixed)]
-        if met == results and not any(_waits_on_a_line(t) for t in results):
-            break
         if met != fixed:
             _account(account, {FOURIER: Family(1)})
+        met = [*map(with_flat_places, met)]
+        if met == results and not any(_waits_on_a_line(t) for t in results):
+            break
         # a variable that stood in the δ of another one as well is free to be solved for once that one is gone
         again, more = _contracted(met, expand, budget, ask)
         _account(account, more)
