@@ -158,11 +158,8 @@ def _workspace(plan: Plan, step: Step) -> int:
             return 2 * sum(_size(plan, s) for s in (step, *step.operands))
         case ops.Power():
             return size + _buffers(plan, step)
-        case ops.Scatter():
-            return sum(_size(plan, o) for o in step.operands)
-        case ops.Sparse():
-            # the places, a number for each, and rows that do not lie in order
-            return 4 * _size(plan, step.operands[1]) + _size(plan, step.operands[0])
+        case ops.Scatter() | ops.Sparse():
+            return sum(_size(plan, o) for o in step.operands) * (1 + isinstance(step.op, ops.Sparse))
         case Root(equation):
             inner = equation.plan
             return sum(held_by(inner, s) + _workspace(inner, s) for s in inner.steps)
