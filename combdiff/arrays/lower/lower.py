@@ -50,6 +50,7 @@ from combdiff.arrays.lower.signature import (
 from combdiff.arrays.lower.signs import signs_in_front
 from combdiff.arrays.numbers import check_power, has_positive_zeros, is_whole
 from combdiff.arrays.passes.entries import written_at
+from combdiff.arrays.passes.other_orders import in_one_order
 from combdiff.arrays.passes.outer_products import stacked
 from combdiff.arrays.passes.paths import WIDEST, Contractions, Network
 from combdiff.arrays.passes.roots import with_roots_shared
@@ -197,6 +198,7 @@ class _Lowering(Looping, Guarding):
         outputs, self.names = declared(outputs, self.names)
         outputs, self.names = solved(outputs, self.names, self.sizes)
         outputs, self.names = factored(outputs, self.names, self.sizes)
+        outputs, self.names = in_one_order(*interned(outputs, self.names), self.sizes)
         outputs, self.names = with_roots_shared(*interned(outputs, self.names))
         taken = self.parameters.used(self.taken(arguments, outputs), outputs)
         sizes = self.sizes | sizes_of_parts(outputs, self.sizes)
