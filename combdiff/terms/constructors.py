@@ -119,13 +119,16 @@ def _of_known_sign(primitive: str, u: Term) -> Term | None:
 
     >>> from combdiff.terms.types import REAL
     >>> x = fresh("x", REAL)
-    >>> _of_known_sign("sign", mul(number(-2), x)) == mul(number(-1), call("sign", mul(number(2), x)))
+    >>> _of_known_sign("sign", mul(number(-2), x)) == mul(number(-1), call("sign", x))
     True
     """
     match primitive, u:
         case (("abs" | "abs2" | "sign"), _) if _is_negated(u):
             turned = call(primitive, add(*(mul(number(-1), v) for v in terms_of(u))))
             return mul(number(-1), turned) if primitive == "sign" else turned
+        case (("abs" | "sign"), Mul((Const(real, imag) as c, *rest))) if real > 0 and not imag:
+            size = call(primitive, mul(*rest))
+            return mul(c, size) if primitive == "abs" else size
         case "abs", _:
             return u if at_least_zero(u) else None
         case "sign", _:

@@ -230,6 +230,34 @@ def test_a_state_that_is_always_zero_has_no_adjoint() -> None:
     assert "y_bar" not in str(d)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("program", "states"),
+    [
+        (
+            "(x::RV{n}) -> begin; (a, b) = iterate(((a, b), t) -> (tanh(a * x(t)), b + a^2), (1, 0), n)\n"
+            "a + sin(b); end",
+            ["a_bar"],
+        ),
+        (
+            "(x::RV{n}) -> begin; (a, b) = iterate(((a, b), t) -> (b, b + x(t)^2), (1, 0), n)\na * b; end",
+            ["a_bar", "b_bar"],
+        ),
+        ("(x::RV{n}) -> begin; b = iterate((b, t) -> b + x(t)^2, 1, n)\nb^2; end", []),
+        (
+            "(x::RM{n, m}) -> begin; (a, b) = iterate(((a, b), t) -> (a * x(t, 0), i -> b(i) + a * x(t, i)),\n"
+            "  (1, i -> x(0, i)), n)\na * sum(i, b(i)^3); end",
+            ["a_bar"],
+        ),
+    ],
+)
+def test_a_state_that_only_adds_up_has_one_cotangent(program: str, states: list[str]) -> None:
+    d = cd.grad(program)
+    assert [name for name in ("a_bar", "b_bar") if f"{name}, " in str(d) or f"{name})," in str(d)] == states
+    assert d.check()
+    assert cd.hvp(program).check()
+
+
 def test_a_number_of_steps_is_given_at_the_call() -> None:
     f = cd.grad("(T::Int) -> (x::R) -> iterate((s, t) -> s * x, 1, T)").compile(value=True)
     assert f(2.0, T=5) == (32.0, 80.0)

@@ -164,3 +164,15 @@ def test_steps_are_refused_where_their_places_move(name: str) -> None:
     assert str(cd.grad(f"(f::RF) -> (a::R) -> a * sum(x::R, f(x) * {name}(x))")).endswith(
         f"sum(x::R, f(x) * {name}(x))"
     )
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        ("(x::RV) -> sum(i, abs(2 * x(i)) * x(i))", "4 * abs(x(i))"),
+        ("(x::RV) -> sum(i, min(0, -2 * x(i))^2)", "-4 * min(0, -2 * x(i))"),
+        ("(x::RV) -> sum(i, exp(max(x(i), x(i) / 5)))", "1/5 * exp(max(x(i), 1/5 * x(i))) * (3 + 2 * sign(x(i)))"),
+    ],
+)
+def test_a_positive_number_is_taken_out_of_sizes_and_signs(program: str, expected: str) -> None:
+    assert str(cd.grad(program)) == f"(x::RV) -> i -> {expected}"

@@ -4,7 +4,8 @@
 
 Here k(t) is the cotangent of s(t) from outside of the loop, and a(T) = k(T). What the step captures has the cotangent
 Σ_t of that of x ↦ f(s(t), t), for a(t + 1), and the first state has a(0). Both are terms as all others, so that a
-second derivative needs no rule of its own. The values of a step are computed for all times at once, outside of loops.
+second derivative needs no rule of its own. A state that only adds up, s(t + 1) = s(t) + g(t), has one cotangent at all
+times, which is no state. The values of a step are computed for all times at once, outside of loops.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from combdiff.calculus.primitives import zero_of_type
 from combdiff.calculus.pushforward import sum_of
 from combdiff.records import dataclass
 from combdiff.terms.terms import (
+    Delta,
     Lam,
     Let,
     Loop,
+    Sum,
     Term,
     Tuple,
     Var,
@@ -93,17 +96,34 @@ def adjoint_of(
         for n, m in enumerate(moved)
     ]
     used = moving([n for _, n in given], pulled.bars, total, backwards)
-    adjoint = _without(pulled.bars, used, Lam((*pulled.bars, time), let(backwards, Tuple(tuple(total)))))
-    start = Tuple(tuple(start.items[n] for n in used))
-    after, first = (_loops(kind, loop, adjoint, start, [pulled.bars[n] for n in used]) for kind in ("states", "last"))
+    fixed = {s: zero_of_type(s.kind) for n, s in enumerate(pulled.bars) if n not in used}
+    fixed |= {pulled.bars[n]: start.items[n] for n in used if _stays(total[n], pulled.bars[n])}
+    left = [n for n, s in enumerate(pulled.bars) if s not in fixed]
+    adjoint = _without(fixed, left, Lam((*pulled.bars, time), let(backwards, Tuple(tuple(total)))))
+    begun, names = Tuple(tuple(start.items[n] for n in left)), [pulled.bars[n] for n in left]
+    after, first = (_loops(kind, loop, adjoint, begun, names) for kind in ("states", "last"))
+    later = {n: _over_time(start.items[n], time) for n in used} | dict(zip(left, (v for v, _ in after), strict=True))
+    earliest = dict(enumerate(start.items)) | dict(zip(left, (v for v, _ in first), strict=True))
     return Adjoint(
         [*found, *values, *given.values(), *after, *first],
         values,
         [_over_time(items[n], time) for n in used],
-        [v for v, _ in after],
+        [later[n] for n in used],
         [items_of(loop.start)[n] for n in used],
-        [v for v, _ in first],
+        [earliest[n] for n in used],
     )
+
+
+def _stays(item: Term, state: Var) -> bool:
+    """Whether the next state is the state itself: as raw pullbacks have it, i ↦ Σ_j δ(j, i, s(j))."""
+    if not isinstance(item, Lam):
+        return item == state
+    found: dict[Var, Term] = {}
+    indices, body = (item.body.indices, item.body.body) if isinstance(item.body, Sum) else ((), item.body)
+    while isinstance(body, Delta) and body.left in indices and body.left.type == body.right.type:
+        assert isinstance(body.left, Var), "an index of the sum"
+        found[body.left], body = body.right, body.body
+    return found.keys() == {*indices} and substitute(body, found) == apply(state, *item.params)
 
 
 def moving(
@@ -121,16 +141,15 @@ def moving(
     return sorted(found)
 
 
-def _without(states: Sequence[Var], used: Sequence[int], step: Lam) -> Lam:
-    """A step without the states that are always 0."""
-    zero = {s: zero_of_type(s.kind) for n, s in enumerate(states) if n not in used}
-    if not zero:
+def _without(fixed: Mapping[Var, Term], left: Sequence[int], step: Lam) -> Lam:
+    """A step without the states that have a `fixed` value at all times; `left` are the others."""
+    if not fixed:
         return _copied(step)
-    body = substitute(step.body, zero)
+    body = substitute(step.body, fixed)
     bindings, core = (body.bindings, body.body) if isinstance(body, Let) else ((), body)
     assert isinstance(core, Tuple), "a step makes a tuple"
-    kept = tuple(p for p in step.params if p not in zero)
-    return _copied(Lam(kept, let(bindings, Tuple(tuple(core.items[n] for n in used)))))
+    kept = tuple(p for p in step.params if p not in fixed)
+    return _copied(Lam(kept, let(bindings, Tuple(tuple(core.items[n] for n in left)))))
 
 
 def _copied(step: Lam) -> Lam:

@@ -121,8 +121,14 @@ def _needless(factors: Collection[Term]) -> list[Indicator]:
     marked = [f for f in factors if isinstance(f, Indicator)]
     if not marked:
         return []
-    known = [side for f in factors for side in _positive_sides(f)]
-    return [f for f in marked if _side(condition_of(f)) in known]
+    known = [_unscaled(side) for f in factors for side in _positive_sides(f)]
+    return [f for f in marked if _unscaled(_side(condition_of(f))) in known]
+
+
+def _unscaled(side: Side) -> Side:
+    """x for 2 x, which are positive together."""
+    (c, rest), may_be_zero = split_coefficient(side[0]), side[1]
+    return (rest if c.real > 0 else negated(rest), may_be_zero) if not c.imag else side
 
 
 def is_at_a_point(condition: Condition) -> bool:

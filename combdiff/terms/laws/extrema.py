@@ -65,7 +65,9 @@ def _told(t: Term) -> Iterable[tuple[Term, int]]:
     """sign(u), and what it is wherever `t` is not 0."""
     match t:
         case Call("max" | "min" as name, (a, b)) if ZERO in (a, b):
-            yield Call("sign", (b if a == ZERO else a,)), _SIDES[name]
+            u = b if a == ZERO else a
+            c, rest = _split(u)
+            yield Call("sign", (rest,)), _SIDES[name] if c.real > 0 else -_SIDES[name]
 
 
 def _with_signs(f: Term, known: Sequence[tuple[Term, int]]) -> Term:
