@@ -68,3 +68,11 @@ def test_a_product_with_denominators_is_made_once_for_value_and_gradient() -> No
     value, gradient = d.compile(value=True)(e, f, B)
     assert np.isclose(value, (integrals * shares).sum(), rtol=1e-11)
     assert np.allclose(gradient, 4 * np.einsum("iajb,jbq->iaq", shares, B), rtol=1e-9, atol=1e-9)
+
+
+def test_the_order_of_factors_does_not_matter() -> None:
+    (one,) = products(((0, 1), (0, 1)))
+    x, total = one.operands
+    other = Step(ops.Mul(ONE, places=((0, 1), (1, 0))), (total, x), (N, N), False)
+    (_, found), _ = in_one_order((one, other), {}, SIZES)
+    assert found.op == ops.Permute((1, 0)) and found.operands == (one,)

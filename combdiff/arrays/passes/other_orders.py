@@ -44,16 +44,17 @@ class _Orders:
 
     first: dict[Hashable, tuple[Step, ops.Row]] = field(default_factory=dict)
     swaps: dict[Step, list[tuple[int, int]]] = field(default_factory=dict)
+    made: dict[Step, int] = field(default_factory=dict)
 
     def as_view(self, step: Step, op: ops.Aligned) -> Step:
         """A step, or a view of the first that has its entries."""
-        operands, places = _without_views(step, op)
+        operands, places, numbers = self.in_order(step, op)
         order = tuple(dict.fromkeys(axis for at in places for axis in at))
         if len(order) < step.rank:
             return step
         moved = (tuple(order.index(axis) for axis in at) for at in places)
         at_key = tuple(self.settled(o, at) for o, at in zip(operands, moved, strict=True))
-        key = op.placed(()), operands, at_key, tuple(step.domains[axis] for axis in order)
+        key = type(op), numbers, operands, at_key, tuple(step.domains[axis] for axis in order)
         known, own = self.first.setdefault(key, (step, order))
         if known is step:
             return step
@@ -62,6 +63,20 @@ class _Orders:
         if turn == tuple(range(step.rank)):
             return known
         return Step(ops.Permute(turn), (known,), step.domains, step.complex)
+
+    def in_order(self, step: Step, op: ops.Aligned) -> tuple[tuple[Step, ...], ops.Rows, Hashable]:
+        """The operands that are no views, with the places of their axes, and what else the operation is told.
+
+        Terms and factors are in the order in which they were made first, whatever the order of the sum or product.
+        """
+        operands, places = _without_views(step, op)
+        for operand in operands:
+            self.made.setdefault(operand, len(self.made))
+        if not isinstance(op, ops.Add | ops.Mul):
+            return operands, places, op.placed(())
+        turn = sorted(range(len(operands)), key=lambda n: self.made[operands[n]])
+        numbers = tuple(op.coefficients[n] for n in turn) if isinstance(op, ops.Add) else op.coefficient
+        return tuple(operands[n] for n in turn), tuple(places[n] for n in turn), numbers
 
     def settled(self, step: Step, at: ops.Row) -> ops.Row:
         """The places of the axes of a step, of those that may change places in order."""
