@@ -85,12 +85,7 @@ def adjoint_of(
     items, moved, rest = whole.items[:count], whole.items[count : 2 * count], whole.items[2 * count :]
     backwards = [(v, e) for (v, _), e in zip(pulled.backwards, rest, strict=True)]
     given = {key: (fresh(f"{step.states[key[1]].name}_bar", k.type), k) for key, k in collected.items()}
-    start = Tuple(
-        tuple(
-            _as_named(*given["last", n]) if ("last", n) in given else zero_of_type(s.kind)
-            for n, s in enumerate(step.states)
-        )
-    )
+    start = _last_cotangents(step.states, given)
     total = [
         sum_of([m, entry_at(given["states", n][0], time, m.type)], m.type) if ("states", n) in given else m
         for n, m in enumerate(moved)
@@ -111,6 +106,14 @@ def adjoint_of(
         [later[n] for n in used],
         [items_of(loop.start)[n] for n in used],
         [earliest[n] for n in used],
+    )
+
+
+def _last_cotangents(states: Sequence[Var], given: Mapping[tuple[str, int], Binding]) -> Tuple:
+    """The cotangents of the states after the last step, with which the adjoint begins."""
+    named = [given.get(("last", n)) for n in range(len(states))]
+    return Tuple(
+        tuple(zero_of_type(s.kind) if of is None else _as_named(*of) for s, of in zip(states, named, strict=True))
     )
 
 
