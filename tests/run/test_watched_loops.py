@@ -140,7 +140,7 @@ def test_code_for_a_gpu_is_watched_as_it_runs(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("check", ["sample", "full", False])
 def test_code_that_is_not_asked_looks_at_no_state(check: object) -> None:
-    d = cd.grad(NESTED)
+    d = cd.grad(GROWTH)
     assert "watch" in d.compile(check="states").source
     plain = d.compile(check=check).source  # type: ignore[call-overload]  # one of three
     assert plain == d.compile().source
@@ -150,7 +150,7 @@ def test_code_that_is_not_asked_looks_at_no_state(check: object) -> None:
 @pytest.mark.parametrize("check", ["sample", "full", False])
 def test_code_for_jax_that_is_not_asked_looks_at_no_state(check: object) -> None:
     pytest.importorskip("jax")
-    assert "watch" not in cd.grad(NESTED).compile("jax", check=check).source  # type: ignore[call-overload]  # one of three
+    assert "watch" not in cd.grad(GROWTH).compile("jax", check=check).source  # type: ignore[call-overload]  # one of three
 
 
 def test_what_numpy_is_asked_to_raise_is_its_own_error() -> None:

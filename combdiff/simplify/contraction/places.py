@@ -13,10 +13,11 @@ from combdiff.terms.types import REAL
 def with_flat_places(t: Term) -> Term:
     """`t` with the places of functions and of δs on the line as sums without sums in them.
 
-    >>> from combdiff.terms.terms import HALF, ONE, add, fresh, mul, neg, number
+    >>> from combdiff.terms.terms import ONE, add, fresh, mul, neg, number, power
     >>> from combdiff.terms.types import Map
     >>> f, d = fresh("f", Map((REAL,), REAL)), fresh("d", REAL)
-    >>> place = add(mul(HALF, add(ONE, mul(number(2), d))), neg(HALF))
+    >>> half = power(number(2), neg(ONE))
+    >>> place = add(mul(half, add(ONE, mul(number(2), d))), neg(half))
     >>> with_flat_places(App(f, (place,))) == App(f, (d,))
     True
 
