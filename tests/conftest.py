@@ -19,23 +19,31 @@ settings.load_profile("steady")
 MOST_ROWS = 6
 """A longer table of slow tests is thinned: every fourth row is run with each change, and all of them by `-m long`."""
 
+MOST_QUICK_ROWS = 30
+"""Of a longer table of quick tests every third row is quick, and the others are slow: all run with each change."""
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of a `sampled` function the first row is quick, and the others are slow; long tables of slow rows are thinned."""
+    """Of a `sampled` function the first row is quick, and the others are slow; long tables are thinned."""
     tables: dict[str, list[pytest.Item]] = defaultdict(list)
+    quick: dict[str, list[pytest.Item]] = defaultdict(list)
     seen: set[str] = set()
     for item in items:
         function = item.nodeid.partition("[")[0]
         if item.get_closest_marker("sampled") and function in seen:
             item.add_marker(pytest.mark.slow)
         seen.add(function)
-        if item.get_closest_marker("slow") and not item.get_closest_marker("long"):
-            tables[function].append(item)
+        if not item.get_closest_marker("long"):
+            (tables if item.get_closest_marker("slow") else quick)[function].append(item)
     for rows in tables.values():
         for n, item in enumerate(rows):
             if len(rows) > MOST_ROWS and n % 4:
                 item.add_marker(pytest.mark.long)
+    for rows in quick.values():
+        for n, item in enumerate(rows):
+            if len(rows) > MOST_QUICK_ROWS and n % 3:
+                item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True, scope="session")
