@@ -211,7 +211,7 @@ def test_an_equation_is_given_the_size_of_a_list_that_it_only_sums_over() -> Non
     (S::(X) -> R, g::((X, X) -> R) -> R) -> (a::R) -> sum(i, S(i)) * root((w::R) -> w^3 + w + g((i::X, m::X) -> a))"""
     d = cd.grad(text)
     f = d.compile()
-    assert [a.name for a in f.arguments] == ["S", "a", "g", "grad_g", "start_w"]
+    assert [a.name for a in f.arguments] == ["S", "a", "g", "grad_g", "start_w", "inverse_w"]
     S, a = np.array([0.3, -1.2, 0.7]), 0.4
     given = {"g": lambda x: float(np.sin(x).sum()), "grad_g": np.cos}
     w = np.roots([1, 0, 1, 9 * np.sin(a)])

@@ -70,7 +70,7 @@ def functions(f: Compiled, module: ModuleType) -> dict[str, object]:
     return {
         a.name: (lambda x, k: module.tanh(x) * k) if a.name.startswith("pullback") else module.tanh
         for a in f.arguments
-        if a.callable
+        if a.callable and not a.optional
     }
 
 

@@ -228,7 +228,7 @@ def test_a_factor_that_jumps_inside_leaves_a_peak() -> None:
     d = cd.grad(
         "@domain Line begin base = R; lower = 0; upper = 1 end\n" + CLAMPED + "(y::V) -> sum(x::Line, grad(y)(x / 2)^2)"
     )
-    expected = "(y::V) -> (d::Line) -> -4 * where(2 * d <= 1, grad(grad(y))(d)) - delta(d, 1/2, -4 * grad(y)(d))"
+    expected = "(y::V) -> (d::Line) -> delta(d, 1/2, 4 * grad(y)(d)) - 4 * where(2 * d <= 1, grad(grad(y))(d))"
     assert str(d).splitlines()[-1] == expected
     sign = cd.grad(LINE + CLAMPED + "(y::V) -> sum(x::Line, sign(x - 1/3) * grad(y)(x))")
     assert str(sign).splitlines()[-1] == "(y::V) -> (x::Line) -> delta(x, 1/3, -2)"
