@@ -10,16 +10,21 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pytest
 
 import combdiff as cd
+from combdiff.budget import Budget
 from combdiff.errors import UnsupportedError
+from combdiff.simplify.contraction import egraph
 from combdiff.simplify.contraction.egraph import Session, session
 from combdiff.simplify.contraction.egraph_thread import EGraphThread
 from combdiff.terms.recursion import deep_recursion, rare_collections
+
+if TYPE_CHECKING:
+    from egglog.bindings import EGraph
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = [file.read_text(encoding="utf-8") for file in sorted((ROOT / "examples").glob("*.cd"))]
@@ -203,6 +208,21 @@ def test_a_process_ends_well_while_an_e_graph_is_taken_back() -> None:
     program = "import combdiff as cd; cd.grad('(x::RV) -> sum(i, x(i)^2)')"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_laws_are_read_while_others_work_and_no_budget_pays_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    go, families, read = threading.Event(), ("terms", "index"), egraph._with_laws
+
+    def late(family: str, text: str, at: EGraph) -> None:
+        assert go.wait(60)
+        read(family, text, at)
+
+    monkeypatch.setattr(egraph, "_with_laws", late)
+    monkeypatch.setattr(egraph, "_idle", {})
+    egraph.prepare(families)  # comes back although nothing is read yet
+    threading.Timer(0.5, go.set).start()
+    with session(families) as found:
+        assert found.run(["(let $x (Var 1))"], ["$x"], "index*", budget=Budget.of(0.2)).finished
 
 
 def test_a_run_is_one_word_between_threads(monkeypatch: pytest.MonkeyPatch) -> None:

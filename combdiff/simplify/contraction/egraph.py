@@ -89,9 +89,9 @@ class _Size:
 class Session:
     """An e-graph with `families` of laws loaded (files of `rules/`, without `.egg`); used by one thread at a time.
 
-    The laws are read in the session's own thread, and its maker goes on: what egglog refuses of them, the first run
-    raises. With `watched`, what laws leave for other laws, such as a substitution, is extracted too where nothing else
-    can be.
+    The laws are read in the session's own thread, and its maker goes on: what egglog refuses of them, `wait` raises, or
+    the first run. With `watched`, what laws leave for other laws, such as a substitution, is extracted too where
+    nothing else can be.
     """
 
     def __init__(self, families: Sequence[str], watched: bool = False) -> None:
@@ -109,6 +109,13 @@ class Session:
             text = text.replace(":unextractable", ":cost 1000") if watched else text
             self._egraph.later(partial(_with_laws, family, text))
         self._egraph.later(_begin)
+        self._ready = False
+
+    def wait(self) -> None:
+        """Wait until the laws are read: no budget pays for that."""
+        if not self._ready:
+            self._egraph(lambda _: None)
+            self._ready = True
 
     @property
     def lost(self) -> bool:
@@ -381,6 +388,7 @@ def session(families: tuple[str, ...]) -> Iterator[Session]:
         found = idle.pop()
     except IndexError:
         found = Session(families)
+    found.wait()
     yield found
     if not found.lost:
         idle.append(found)
