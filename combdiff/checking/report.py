@@ -267,21 +267,23 @@ class _Compared:
 
         None where integrals still depend on the rule: what is infinite, or jumps inside of an interval, has no numbers.
         """
-        found = float("inf")
+        found = [off]
         for rule in (*(finer(times) for times in _FINER), to_ends()):
             if self.budget.over():
                 break
             with rule:
                 result = evaluated(_innermost(self.d.term, self.d.objective), values, sizes)
                 nearer = _against_differences(self.d, self.body, result, values, sizes, rng)
-            found = min(found, float("inf") if nearer is None else nearer)
-            if found <= TOLERANCE:
-                return found
-        if found == float("inf") and off < _NEAR:
+            found.append(float("inf") if nearer is None else nearer)
+            if found[-1] <= TOLERANCE:
+                return found[-1]
+        least = min(found[1:], default=float("inf"))
+        if least == float("inf") and off < _NEAR:
             self.unseen.append("there was no time for a finer rule")
             return None
-        if found > _UNSURE * self._unintegrated(values, sizes):
-            return found
+        # what stays as it is with every rule is no matter of rules
+        if max(found) < _ALIKE * min(found) or least > _UNSURE * self._unintegrated(values, sizes):
+            return least
         self.unseen.append("an integrand is infinite or jumps where no rule sees it")
         return None
 
@@ -392,6 +394,7 @@ def _overflows(body: Term, values: dict[Term, Value], sizes: Sizes) -> bool:
 
 _FINER = (2, 4)  # times as many nodes, where a rule may not see how an integrand changes
 _UNSURE = 20  # times as much as integrals depend on their rules
+_ALIKE = 2  # times the least: discrepancies by different rules that are no farther apart
 _LEFT_OUT = 1e-4
 _NEAR = 1e-3  # what a rule may be off where an integrand is steep, and a wrong derivative seldom is
 _DIFFERENCES = "finite differences"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -172,11 +173,20 @@ def test_a_rule_that_there_is_no_time_for_is_told() -> None:
 
 
 @pytest.mark.slow
-def test_a_wrong_derivative_is_noticed_where_integrands_are_infinite() -> None:
-    d = cd.grad(ENDS + "(f::RF) -> (b::R) -> sum(x::To, f(x) / sqrt(x))")
+@pytest.mark.parametrize(
+    "program, factor",
+    [
+        (ENDS + "(f::RF) -> (b::R) -> sum(x::To, f(x) / sqrt(x))", 2),
+        (SPACES + "(f::F) -> sum(x::Line, f(x)^2 * log(x) + abs(x - 1/3) * f(x)^3)", Fraction(1001, 1000)),
+        (SPACES + "(f::F) -> sum(x::Line, f(x)^2 / abs(x - 1/3)^(1/2))", Fraction(100_002, 100_000)),
+    ],
+)
+def test_a_wrong_derivative_is_noticed_where_integrands_are_infinite(program: str, factor: Fraction | int) -> None:
+    d = cd.grad(program)
     assert isinstance(d.term, Lam) and isinstance(d.term.body, Lam)
     inner = d.term.body
-    assert not dataclasses.replace(d, term=Lam(d.term.params, Lam(inner.params, mul(number(2), inner.body)))).check()
+    wrong = Lam(d.term.params, Lam(inner.params, mul(number(factor), inner.body)))
+    assert not dataclasses.replace(d, term=wrong).check()
 
 
 def test_a_function_that_is_read_outside_of_its_domain_is_refused() -> None:

@@ -32,6 +32,12 @@ def supplied(name: str, given: Mapping[str, Any]) -> Callable[..., Any]:
                 k * e.product(x, c),
                 np.real(np.sum(np.conj(e.gradient(x)) * c)),
             ),
+            # of the two results before, for cotangents u and v
+            f"pullback_pullback_pullback_{k}": lambda x, k, c, uv, e=energy: (
+                k * e.third(x, uv[0], c) + uv[1] * e.product(x, c),
+                np.real(np.sum(np.conj(e.product(x, c)) * uv[0])),
+                k * e.product(x, uv[0]) + uv[1] * e.gradient(x),
+            ),
         }
         if name in of_energy:
             return of_energy[name]
