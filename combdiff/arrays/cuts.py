@@ -24,6 +24,7 @@ _CUT = (
     ops.Sum,
     ops.CumulativeSum,
     ops.CumulativeProduct,
+    ops.Fourier,
     ops.Reduced,
     ops.Norm,
     ops.OfMatrices,
@@ -120,6 +121,8 @@ def _without_axis(op: ops.Op, cut: Cut) -> ops.Op:
             return ops.CumulativeSum(_lower(axis, sliced), reverse)
         case ops.CumulativeProduct(axis, reverse):
             return ops.CumulativeProduct(_lower(axis, sliced), reverse)
+        case ops.Fourier(axis, sign, scaled):
+            return ops.Fourier(_lower(axis, sliced), sign, scaled)
         case ops.Reduced(kind, axes):
             return ops.Reduced(kind, _without(axes, sliced))
         case ops.Gather(slots, rank):

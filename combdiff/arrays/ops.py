@@ -578,6 +578,19 @@ class Norm(Op):
 
 
 @dataclass(frozen=True, slots=True)
+class Fourier(Op):
+    """Σ_j x(j) exp(sign · 2πi j k/n) for each k from 0 to n − 1, along an axis of n entries; 1/n of it if `scaled`."""
+
+    name: ClassVar[str] = "fourier"
+    axis: int
+    sign: int
+    scaled: bool = False
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        return _but(self.axis, rank), _but(self.axis, rank)
+
+
+@dataclass(frozen=True, slots=True)
 class Contraction(Op):
     """Σ over the indices of two operands that the result does not have."""
 

@@ -197,7 +197,19 @@ class Argument:
 
 
 _CALL_FLOPS = 10
-_SIZELESS = (ops.Number, ops.Unknown, ops.Add, ops.Mul, ops.Power, ops.Call, ops.Conj, ops.Sum, ops.Item, ops.Input)
+_SIZELESS = (
+    ops.Number,
+    ops.Unknown,
+    ops.Add,
+    ops.Mul,
+    ops.Power,
+    ops.Call,
+    ops.Conj,
+    ops.Sum,
+    ops.Fourier,
+    ops.Item,
+    ops.Input,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +288,10 @@ class Plan(Shown):
                 return sum(map(self.entries, step.operands[step.op.base :])) * parts
             case Scan(body, domain):
                 return self.sizes.get(domain, domain.count or 1) * sum(map(body.plan.flops, body.plan.steps))
+            case ops.Fourier(axis):
+                # a butterfly takes ten operations for two numbers
+                n = self.sizes.get(step.domains[axis], step.domains[axis].count or 1)
+                return 5 * self.entries(step) * max(n - 1, 1).bit_length()
             case ops.Sum() | ops.CumulativeSum() | ops.CumulativeProduct() | ops.Reduced() | ops.Norm() | ops.Scatter():
                 return self.entries(step.operands[0]) * parts
             case _:
@@ -332,6 +348,8 @@ class Plan(Shown):
                 return "cumulative sum"
             case ops.CumulativeProduct():
                 return "cumulative product"
+            case ops.Fourier():
+                return "FFT"
             case ops.Reduced(kind):
                 return kind
             case ops.Add() | ops.Mul() | ops.Power() | ops.Where() | ops.Conj() | ops.Call():

@@ -194,10 +194,12 @@ def _of_fields(step: Step) -> Iterator[str]:
             yield "an index that is fixed is of another domain"
         case ops.Sum(axes) if not axes or not all(0 <= axis < ranks[0] for axis in axes):
             yield f"axes {axes} are not summed over"
-        case ops.Flip(axis) | ops.Roll(axis) | ops.CumulativeSum(axis) | ops.CumulativeProduct(axis) if (
-            not 0 <= axis < step.rank
-        ):
+        case (
+            ops.Flip(axis) | ops.Roll(axis) | ops.CumulativeSum(axis) | ops.CumulativeProduct(axis) | ops.Fourier(axis)
+        ) if not 0 <= axis < step.rank:
             yield f"axis {axis} is not there"
+        case ops.Fourier(_, sign) if sign not in (-1, 1) or not step.complex:
+            yield "a transform is complex, and its sign is 1 or -1"
         case ops.Put() as op:
             yield from _of_put(step, op)
         case ops.Factors() | ops.OfMatrices() | ops.Solve():

@@ -48,6 +48,7 @@ WRITTEN: Mapping[type[ops.Op], Callable[[Writer, Step, Any], Text]] = {
     ops.Sum: products.reduction,
     ops.CumulativeSum: products.cumulative,
     ops.CumulativeProduct: products.cumulative,
+    ops.Fourier: products.fourier,
     ops.Reduced: products.reduced,
     ops.Norm: solvers.norm,
     ops.Tensordot: products.tensordot,

@@ -47,6 +47,14 @@ def cumulative(w: Writer, step: Step, op: ops.CumulativeSum | ops.CumulativeProd
     return w.backwards(forwards, op.axis)
 
 
+def fourier(w: Writer, step: Step, op: ops.Fourier) -> Text:
+    """A fast transform: the libraries' inverse one has the sign +, and divides by n unless it is said otherwise."""
+    name, divides = ("fft", False) if op.sign < 0 else ("ifft", True)
+    options = w.spelling.fourier_axis.format(op.axis) * (op.axis < step.rank - 1)
+    options += ', norm="forward"' * (op.scaled != divides)
+    return Text(w.spelling.fourier.format(name, w.refer(step.operands[0]).code, options), ATOM)
+
+
 def tensordot(w: Writer, step: Step, op: ops.Tensordot) -> Text:
     a, b = step.operands
     over_a, over_b = op.axes

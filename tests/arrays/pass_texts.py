@@ -14,6 +14,7 @@ import combdiff as cd
 from combdiff.arrays import ops
 from combdiff.arrays.lower import lower as lowering
 from combdiff.arrays.packing.packed_plan import packed
+from combdiff.arrays.passes.fourier import with_fourier_transforms
 from combdiff.arrays.passes.gathers.moving import moved
 from combdiff.arrays.passes.gathers.sparse import with_sparse_products
 from combdiff.arrays.passes.logistic import with_exponentials_shared
@@ -132,6 +133,13 @@ CASES: dict[str, Case] = {
     ),
     "gathers": Case(GRAPH, EDGES, moved, "dask"),
     "sparse_products": Case(GRAPH, EDGES, with_sparse_products, "dask"),
+    "fourier": Case(
+        "(w::CV{n}) -> (x::CV{n}) -> begin; P = (k, j) -> exp(-2 * pi * im * k * j / n);"
+        " y = j -> sum(k, P(k, j)' * w(k) * sum(i, P(k, i) * x(i))) / n; sum(j, abs2(y(j))^2); end",
+        {"w": (8,), "x": (8,)},
+        with_fourier_transforms,
+        "dask",
+    ),
     "logistic": Case(
         "(X::RM{n, m}, y::RV{n}) -> (w::RV{m}) -> begin; u = i -> sum(j, X(i, j) * w(j));"
         " sum(i, y(i) * sigmoid(u(i)) + softplus(-u(i))); end",

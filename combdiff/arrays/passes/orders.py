@@ -12,6 +12,7 @@ from math import prod
 
 from combdiff.arrays.layouts import MOVED, TRAILING, best_placement
 from combdiff.arrays.lower.arrays import Value, base, domain_of
+from combdiff.arrays.passes.fourier import is_matrix_of_transform
 from combdiff.arrays.passes.large_networks import path_of_large
 from combdiff.arrays.plan import Step
 from combdiff.canon.moves import MoveGroup
@@ -19,6 +20,7 @@ from combdiff.terms.terms import Var
 from combdiff.terms.types import Domain
 
 _EXACT = 10  # of more factors the order is opt_einsum's guess
+_BUTTERFLY = 8  # multiplications in the time of a part of a fast Fourier transform, for each of its entries
 _COPIED = 32  # multiplications in the time of copying an entry into another order
 
 
@@ -69,6 +71,7 @@ class Factors:
         self._rows = [sum(bits[x] for x in v.labels) for v in self.values]
         self._kept = sum(bits[x] for x in self.kept if x in bits)
         self._extents = [max(self.sizes[domain_of(x)], 1) for x in self.variables]
+        self._transforms = sum(1 << n for n, v in enumerate(self.values) if is_matrix_of_transform(v.step))
         self._complex = sum(1 << n for n, v in enumerate(self.values) if v.step.complex)
         self.all = (1 << len(self.values)) - 1
 
@@ -115,10 +118,19 @@ class Factors:
 
     def _product(self, left: int, right: int) -> Cost:
         weight = (2 if left & self._complex else 1) * (2 if right & self._complex else 1)
-        joint = self.entries(self.labels(left) | self.labels(right))
+        joint = weight * self.entries(self.labels(left) | self.labels(right))
+        joint = min(joint, self._transformed(left, right) or joint, self._transformed(right, left) or joint)
         places = {left: self._placement(left, right), right: self._placement(right, left)}
         moved = sum(self.entries(self.labels(group)) for group, place in places.items() if place == MOVED)
-        return Cost(weight * joint + _COPIED * moved, self.entries(self.labels(left | right)), sum(places.values()))
+        return Cost(joint + _COPIED * moved, self.entries(self.labels(left | right)), sum(places.values()))
+
+    def _transformed(self, matrix: int, other: int) -> int:
+        """The multiplications of a fast transform, where one set is its matrix and meets the other in one index."""
+        here, there = self.labels(matrix), self.labels(other)
+        over = here & there & ~self.labels(matrix | other)
+        if not matrix & self._transforms or matrix & (matrix - 1) or over != here & there or over.bit_count() != 1:
+            return 0
+        return _BUTTERFLY * self.entries(there) * self.entries(over).bit_length()
 
     def _placement(self, group: int, partner: int) -> int:
         """How a factor of three axes or more lies for a matrix product with what another set has made."""

@@ -50,6 +50,7 @@ SPELLING = Spelling(
     roll="cp.roll({0}, {1}, axis={2})",
     broadcast="cp.broadcast_to({0}, {1})",
     add_at="cp.add.at({0}, {1}, {2})",
+    fourier="cp.fft.{0}({1}{2})",
     tensordot="cp.tensordot({0}, {1}, axes={2})",
     vdot="cp.vdot({0}, {1})",
     einsum='cp.einsum("{0}", {1}, {2})',

@@ -117,6 +117,7 @@ SPELLING = Spelling(
     add_at="{0} = {0}.at[{3}].add({2})",
     entries='{0}.at[{1}].get(mode="fill", wrap_negative_indices=False)',
     kept="{0} = jnp.where((({1} >= 0) & ({1} < {2})).all(), {0}, jnp.nan)",
+    fourier="jnp.fft.{0}({1}{2})",
     tensordot="jnp.tensordot({0}, {1}, axes={2})",
     vdot="jnp.vdot({0}, {1})",
     inner="jnp.sum(jnp.conj({0}) * {1})",  # jnp.vdot joins axes

@@ -50,6 +50,7 @@ SPELLING = Spelling(
     where="np.where({0}, {1}, {2})",
     laid="np.ascontiguousarray({0})",
     roll="np.roll({0}, {1}, axis={2})",
+    fourier="np.fft.{0}({1}{2})",
     tensordot="np.tensordot({0}, {1}, axes={2})",
     vdot="np.vdot({0}, {1})",
     einsum='np.einsum("{0}", {1}, {2})',

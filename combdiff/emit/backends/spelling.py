@@ -94,6 +94,9 @@ class Spelling:
     decrease: str = "{0}[{3}] -= {2}"
     add_at: str
     add_flat: str = ""  # the same of all entries in a row, where that is quicker: array, one index array, values
+    # the fast Fourier transform: fft or ifft, the array, options, among them an axis that is not the last
+    fourier: str = ""
+    fourier_axis: str = ", axis={0}"
     # a sparse matrix of values at rows and columns, of a shape, where that is quicker for rows that are added; `ones`
     # of a size, and the import of what it is written with
     sparse: str = ""

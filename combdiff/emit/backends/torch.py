@@ -53,6 +53,8 @@ SPELLING = Spelling(
     flip="torch.flip({0}, ({1},))",
     add_at="{0}.index_put_({1}, {2}, accumulate=True)",
     place="torch.tensor({0}, device=device)",
+    fourier="torch.fft.{0}({1}{2})",
+    fourier_axis=", dim={0}",
     tensordot="torch.tensordot({0}, {1}, dims={2})",
     vdot="torch.vdot({0}, {1})",
     inner="torch.vdot({0}.ravel(), {1}.ravel())",

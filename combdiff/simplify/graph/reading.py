@@ -19,6 +19,7 @@ from combdiff.canon.slotgroup import SlotGroup
 from combdiff.records import dataclass
 from combdiff.simplify.choose import is_cheap
 from combdiff.simplify.graph.graph import LARGEST, Graph, Leaf, Ref, Zero
+from combdiff.simplify.graph.laws.phases import phases
 from combdiff.simplify.graph.laws.split import split
 from combdiff.simplify.graph.reading_cost import words
 from combdiff.terms.network import addends, is_of_one_term, network
@@ -93,7 +94,8 @@ class Reader:
     """Reads terms into `graph`; `captured` are the variables that are known everywhere, which are no slots.
 
     `symmetries` adds to what the types of tensors declare, and the declared ones of variables in `unused` are not used.
-    `spelled` says how leaves are written; `values` what named values are: their classes, at their parameters.
+    `spelled` says how leaves are written; `values` what named values are: their classes, at their parameters; `phases`
+    those that are products of phases.
     """
 
     graph: Graph
@@ -111,6 +113,7 @@ class Reader:
     originals: dict[int, list[Original]] = field(default_factory=dict)
     sums: dict[int, AsRead] = field(default_factory=dict)
     parameters: dict[tuple[Type, int], Var] = field(default_factory=dict)
+    phases: dict[Var, Lam] = field(default_factory=dict)
     _sums: list[tuple[Add, Ref]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -199,9 +202,23 @@ class Reader:
             raise Zero
         idle = [i for i in p.indices if not any(i in f.free for f in p.factors)]
         factors = [g for f in p.factors for g in _repeated(f)]
-        refs = [self._factor(f) for f in factors] + [self._leaf(Sum((i,), ONE), ()) for i in idle]
+        counted = [self._leaf(Sum((i,), ONE), ()) for i in idle]
         is_open = {self.label(v) for v in self.open_indices(t)}
-        return split(self.graph, refs, is_open, self.one()).times(scale)
+        whole = split(self.graph, [*map(self._factor, factors), *counted], is_open, self.one())
+        apart = [part for f in factors for part in phases(self._written_out(f), self.captured)]
+        if len(apart) > len(factors):
+            self.graph.union(whole, split(self.graph, [*map(self._factor, apart), *counted], is_open, self.one()))
+        return self.graph.find(whole).times(scale)
+
+    def _written_out(self, t: Term) -> Term:
+        """An entry of a named phase as the phase itself; any other factor as it is."""
+        match t:
+            case Conj(App(Var() as f, args)) if f in self.phases:
+                return conj(substitute(self.phases[f].body, dict(zip(self.phases[f].params, args, strict=True))))
+            case App(Var() as f, args) if f in self.phases:
+                return substitute(self.phases[f].body, dict(zip(self.phases[f].params, args, strict=True)))
+            case _:
+                return t
 
     def _factor(self, t: Term) -> Ref:
         match t:
@@ -402,6 +419,8 @@ class Reader:
     def define(self, var: Var, value: Term) -> Leaf | None:
         """`value` is called `var` from now on; the node that says so, or None where it is not worth looking for."""
         params, entry = (value.params, value.body) if isinstance(value, Lam) else ((), value)
+        if isinstance(value, Lam) and len(phases(entry, self.captured)) > 1:
+            self.phases[var] = value
         ref = None
         if isinstance(entry.type, Number) and not is_cheap(entry) and all(p in entry.free for p in params):
             with suppress(Zero):

@@ -29,6 +29,7 @@ from combdiff.terms.terms import (
     ZERO,
     Add,
     App,
+    Call,
     Const,
     Delta,
     Indicator,
@@ -36,6 +37,7 @@ from combdiff.terms.terms import (
     Let,
     Loop,
     Mul,
+    Pow,
     Sum,
     Term,
     Tuple,
@@ -292,18 +294,22 @@ class Ahead:
     def _is_ahead(self, t: Term) -> bool:
         """Whether it is work, takes no more memory than what it is made of, and knows the conditions around it.
 
-        A contraction may take some times as much: for all steps at once it is one product of matrices.
+        A contraction may take some times as much: for all steps at once it is one product of matrices. What is the same
+        in all steps takes as much in each of them; only conditions are slices there, and would be masks here.
         """
         if self.time in t.free:
             if isinstance(t, Delta | Indicator) and t.body == ONE:
                 return True
             parts = list(_read_at(t, self.time))
-        elif not is_worth_a_name(t):
+        elif not (is_worth_a_name(t) or _is_computed(t)):
             return False
         else:
             parts = [*subterms(t, App)]
         guarded = self._guarded(t, self.guards)
-        return guarded.free.isdisjoint(self.moving) and self._fits(guarded, parts)
+        if not guarded.free.isdisjoint(self.moving):
+            return False
+        same = self.time not in t.free and not any(subterms(guarded, Delta)) and not any(subterms(guarded, Indicator))
+        return same or self._fits(guarded, parts)
 
     def _fits(self, t: Term, parts: Sequence[Term]) -> bool:
         """Whether a value has no more indices than what it is made of, or not many more values if it is summed."""
@@ -345,6 +351,12 @@ class Ahead:
 def _own(t: Term, time: Var) -> tuple[Var, ...]:
     """The indices, besides the number of the step, that a term depends on."""
     return tuple(sorted((v for v in t.free if isinstance(v.kind, Index) and v is not time), key=lambda v: v.uid))
+
+
+def _is_computed(t: Term) -> bool:
+    """Whether an array is more than a product: what is quick for a number is not for many of them."""
+    arrays = (u for u in subterms(t) if isinstance(u, Add | Call | Pow) and isinstance(u.type, Number))
+    return any(isinstance(v.kind, Index) for u in arrays for v in u.free)
 
 
 def _read_at(t: Term, time: Var) -> Iterator[Term]:
