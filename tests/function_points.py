@@ -13,7 +13,7 @@ _REAL_POINTS = {
     **dict.fromkeys(("log", "sqrt", "log2", "log10"), ((0.7,), (2.3,))),
     "log1p": ((0.7,), (-0.6,)),
     **dict.fromkeys(("sign", "abs", "angle", "relu", "floor", "ceil", "round"), ((0.7,), (-1.3,), (2.4,))),
-    **dict.fromkeys(("lgamma", "digamma", "polygamma"), ((0.7,), (-1.3,), (4.2,))),
+    **dict.fromkeys(("gamma", "lgamma", "digamma", "polygamma"), ((0.7,), (-1.3,), (4.2,))),
     "atan2": ((0.7, 0.4), (-0.3, -1.2), (0.5, -0.4)),
     **dict.fromkeys(("max", "min"), ((0.7, 0.4), (-1.3, 2.0))),
     "clip": ((0.7, -0.4, 1.1), (-1.3, -0.4, 1.1), (2.5, -0.4, 1.1), (0.3, 1.1, -0.4)),

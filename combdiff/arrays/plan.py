@@ -338,39 +338,13 @@ class Plan(Shown):
             case ops.Packed(layout):
                 free = len(step.operands[0].domains) > len(layout.contracted)
                 return f"{('GEMV', 'GEMM')[free]}, {layout.name} packed"
-            case ops.Batched():
-                return "batched GEMM"
-            case ops.Sparse():
-                return "sparse product"
-            case ops.Sum():
-                return "reduce"
-            case ops.CumulativeSum():
-                return "cumulative sum"
-            case ops.CumulativeProduct():
-                return "cumulative product"
-            case ops.Fourier():
-                return "FFT"
-            case ops.Reduced(kind):
+            case ops.Reduced(kind) | ops.OfMatrices(kind):
                 return kind
-            case ops.Add() | ops.Mul() | ops.Power() | ops.Where() | ops.Conj() | ops.Call():
-                return "elementwise"
-            case ops.Unknown():
-                return "user's function"
-            case Root():
-                return "Newton's method"
-            case Scan():
-                return "loop"
             case ops.Factors(positive, eigen):
                 names = ((step.op.singular, "singular vectors"), (eigen, "eigenvectors"), (positive, "Cholesky"))
                 return next((name for holds, name in names if holds), "LU")
-            case ops.OfMatrices(kind):
-                return kind
-            case ops.LaidOut() | ops.Stack():
-                return "layout copy"
-            case ops.Counting() | ops.Position() | ops.Opposite():
-                return "index array"
             case op:
-                return op.name
+                return next((name for name, kinds in _CALLED.items() if isinstance(op, kinds)), op.name)
 
     def rows(self) -> list[tuple[str, ...]]:
         """The table of costs: its titles, then a row for each step that is no view."""
@@ -498,6 +472,23 @@ class Scan(ops.Op):
         stored = range(self.body.states, len(outputs))
         along = self.domain if self.every == 1 else self.domain.blocks(self.every)
         return tuple((((along,) if n in stored else ()) + o.domains, o.complex) for n, o in enumerate(outputs))
+
+
+_CALLED: Mapping[str, tuple[type[ops.Op], ...]] = {
+    "batched GEMM": (ops.Batched,),
+    "sparse product": (ops.Sparse,),
+    "reduce": (ops.Sum,),
+    "cumulative sum": (ops.CumulativeSum,),
+    "cumulative product": (ops.CumulativeProduct,),
+    "FFT": (ops.Fourier,),
+    "elementwise": (ops.Add, ops.Mul, ops.Power, ops.Where, ops.Conj, ops.Call),
+    "user's function": (ops.Unknown,),
+    "Newton's method": (Root,),
+    "loop": (Scan,),
+    "layout copy": (ops.LaidOut, ops.Stack),
+    "index array": (ops.Counting, ops.Position, ops.Opposite),
+}
+"""What operations are called in the table of costs; others have the names of their texts."""
 
 
 def plans_within(steps: Iterable[Step]) -> list[Plan]:

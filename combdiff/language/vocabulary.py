@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from combdiff.resources import resource
 from combdiff.terms.nodes import ALONG, OF_MATRICES
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.types import COMPLEX, Index, Map, Number, Product, Type
@@ -24,8 +26,10 @@ LOOPS = frozenset({"iterate", "scan"})
 INVERSE_ROOT = "invsqrtm"
 """The inverse of `sqrtm`, which has no row of its own."""
 OF_SQUARE_MATRICES = (OF_MATRICES - ALONG) | {"spectral", "singular", "cholback", INVERSE_ROOT}
-OF_TENSORS = frozenset({"norm", "tr", "transpose", "diag", "Diagonal", "dot"}) | OF_SQUARE_MATRICES
-HIDDEN = REDUCTIONS | OF_TENSORS | LOOPS | {"size"}
+OF_TENSORS = OF_SQUARE_MATRICES | {"norm", "tr", "transpose", "diag", "Diagonal", "dot", "length", "fft", "ifft"}
+MADE = dict(re.findall(r"^(\w+) = (.+)$", resource("grammar", "functions.cd"), re.MULTILINE))
+"""The functions that are made of others, and the maps that they are."""
+HIDDEN = REDUCTIONS | OF_TENSORS | LOOPS | {"size", *MADE}
 """Functions that a name of the program hides."""
 CONSTANTS = frozenset({"im", "pi"})
 FUNCTIONS = {*SCALAR_FUNCTIONS, *OF_MAPS, *COMPARISONS, *HIDDEN}

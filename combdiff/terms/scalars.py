@@ -417,6 +417,14 @@ _ROWS = (
     ScalarFunction(
         "lgamma", "", r"\log\Gamma", lambda x: call("digamma", x), of_reals=True, scipy="gammaln", sympy="loggamma"
     ),
+    ScalarFunction(
+        "gamma",
+        "",
+        r"\Gamma",
+        lambda x: mul(call("gamma", x), call("digamma", x)),
+        of_reals=True,
+        scipy="gamma",
+    ),
     ScalarFunction("digamma", "", r"\psi", lambda x: call("polygamma", ONE, x), of_reals=True, scipy="digamma"),
     ScalarFunction(
         "polygamma",

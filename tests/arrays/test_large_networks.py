@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import combdiff as cd
-from combdiff.arrays.passes import large_networks
-from combdiff.arrays.passes.large_networks import operations, path_of_large
+from combdiff.arrays.passes.contractions import large_networks
+from combdiff.arrays.passes.contractions.large_networks import operations, path_of_large
 
 cotengra = pytest.mark.skipif(importlib.util.find_spec("cotengra") is None, reason="cotengra is not installed")
 

@@ -17,8 +17,8 @@ import combdiff as cd
 from combdiff.arrays import ops
 from combdiff.arrays.lower.arrays import Arrays, Value
 from combdiff.arrays.lower.lower import lower
-from combdiff.arrays.passes.orders import Factors
-from combdiff.arrays.passes.paths import Contractions
+from combdiff.arrays.passes.contractions.orders import Factors
+from combdiff.arrays.passes.contractions.paths import Contractions
 from combdiff.arrays.plan import Plan
 from combdiff.run.compiled import Compiled
 from combdiff.terms.terms import App, Lam, Term, Tuple, Var, conj, fresh, mul, total

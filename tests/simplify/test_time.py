@@ -13,7 +13,7 @@ from time import process_time
 import pytest
 
 import combdiff as cd
-from combdiff.arrays.passes import sharing
+from combdiff.arrays.passes.contractions import sharing
 from combdiff.budget import SPENT, OutOfTime
 from combdiff.calculus.cutting import LONG, derivative_size
 from combdiff.errors import BudgetError

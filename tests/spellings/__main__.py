@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser
 
-from combdiff.arrays.passes import sharing
+from combdiff.arrays.passes.contractions import sharing
 from tests.spellings.costs import PROGRAMS, differences
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import combdiff as cd
-from combdiff.arrays.passes import sharing
+from combdiff.arrays.passes.contractions import sharing
 from combdiff.language.parsing.parser import parse
 from tests.emit.test_backends import arrays
 from tests.spellings.costs import LOOSE, OPEN, PROGRAMS, WITH_UNKNOWN_FUNCTIONS, costs, differences, respelled

@@ -17,7 +17,7 @@ from combdiff.arrays.lower.arrays import Arrays, Value
 from combdiff.arrays.lower.conditions import common, compared_in, conditions_of, solution
 from combdiff.arrays.lower.cumulative import Cumulative
 from combdiff.arrays.lower.indexing import affine, position, shifted
-from combdiff.arrays.passes.paths import Network
+from combdiff.arrays.passes.contractions.paths import Network
 from combdiff.arrays.plan import Step
 from combdiff.terms.conditions.choices import Choice, Row, choice_of
 from combdiff.terms.conditions.comparing import Part, Relation, comparison_of

@@ -49,13 +49,13 @@ from combdiff.arrays.lower.signature import (
 )
 from combdiff.arrays.lower.signs import signs_in_front
 from combdiff.arrays.numbers import check_power, has_positive_zeros, is_whole
+from combdiff.arrays.passes.contractions.paths import WIDEST, Contractions, Network
+from combdiff.arrays.passes.contractions.sharing import Shared
 from combdiff.arrays.passes.entries import written_at
 from combdiff.arrays.passes.other_orders import in_one_order
 from combdiff.arrays.passes.outer_products import stacked
-from combdiff.arrays.passes.paths import WIDEST, Contractions, Network
 from combdiff.arrays.passes.roots import with_roots_shared
 from combdiff.arrays.passes.scaling import scaled_early
-from combdiff.arrays.passes.sharing import Shared
 from combdiff.arrays.passes.translations import translated
 from combdiff.arrays.plan import Plan, Step, interned
 from combdiff.arrays.ranges.cutting import cut

@@ -14,7 +14,7 @@ from typing import Literal
 from combdiff.arrays import ops
 from combdiff.arrays.lower.arrays import Arrays, Labels, Value, domain_of
 from combdiff.arrays.numbers import exponent_of
-from combdiff.arrays.passes.paths import Contractions
+from combdiff.arrays.passes.contractions.paths import Contractions
 from combdiff.arrays.plan import Plan, Step, ordered
 from combdiff.records import dataclass
 from combdiff.terms.terms import ONE, Const, Var, fresh, times

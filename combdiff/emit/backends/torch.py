@@ -14,13 +14,16 @@ _OWN = {
     "clip": "torch.clamp({0}, {1}, {2})",
     # above the threshold it is x, which differs from log(1 + e^x) by less than rounding
     "softplus": "torch.nn.functional.softplus({0}, threshold=40)",
-} | {name: row.template("torch.special") for name, row in SCALAR_FUNCTIONS.items() if row.scipy}
+    # torch has |Γ| only: it is negative between −1 and 0, −3 and −2, …
+    "gamma": "torch.exp(torch.lgamma({0})) * torch.where(({0} < 0) & (torch.floor({0}) % 2 != 0), -1.0, 1.0)",
+}
+_SPECIAL = {name: row.template("torch.special") for name, row in SCALAR_FUNCTIONS.items() if row.scipy}
 
 SPELLING = Spelling(
     name="torch",
     imports="import torch",
     reserved=frozenset({"torch", "device"}),
-    functions=functions_of("torch") | _OWN,
+    functions=functions_of("torch") | _SPECIAL | _OWN,
     branched=not_complex("erf", "erfc"),
     of_real={"imag": "torch.zeros_like({0})"},
     arange="torch.arange({0}, device=device)",

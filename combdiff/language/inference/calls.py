@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from combdiff.errors import LanguageError, Span
-from combdiff.language.inference import conditions, operators, tensors
+from combdiff.language.inference import conditions, library, operators, tensors
 from combdiff.language.inference.constructs import loops, reductions
 from combdiff.language.inference.fit import index_slots
 from combdiff.language.inference.scope import Closure, Entry, Function, Ready, Scope, Textual
@@ -32,6 +32,7 @@ from combdiff.language.vocabulary import (
     DERIVATIVES,
     FUNCTIONS,
     LOOPS,
+    MADE,
     OF_MAPS,
     OF_SQUARE_MATRICES,
     REDUCTIONS,
@@ -87,6 +88,8 @@ def call(el: Elaborator, function: Callee, args: Sequence[Argument], scope: Scop
     """`function(args)`; `written` is the function as the program wrote it, for messages."""
     name = written.text if isinstance(written, Name) else "this"
     match function:
+        case Builtin(builtin) if builtin in MADE:
+            return _made_of_others(el, builtin, args, scope, span)
         case Builtin(builtin):
             return _builtin(el, builtin, args, scope, span)
         case Closure():
@@ -285,7 +288,8 @@ def _refuse_missing(name: str, args: Sequence[Argument], span: Span) -> None:
             f"norm takes 1 argument, and {len(args)} are given",
             span=span,
             remedy="write norm(x) for Euclid's norm and that of Frobenius, sum(abs.(x)) for the 1-norm, "
-            "svdvals(A)(0) for the spectral norm",
+            "maximum(abs.(x)) for the largest entry, sum(abs.(x) .^ p)^(1/p) for the p-norm, svdvals(A)(0) for the "
+            "spectral norm",
         )
     if name in ("max", "min") and len(args) == 1:
         raise LanguageError(
@@ -293,6 +297,23 @@ def _refuse_missing(name: str, args: Sequence[Argument], span: Span) -> None:
             span=span,
             remedy=f"write {name}(a, b) of numbers, and {name}imum(i, x(i)) of the entries of a tensor",
         )
+
+
+def _made_of_others(el: Elaborator, name: str, args: Sequence[Argument], scope: Scope, span: Span) -> Term:
+    """A function that is made of others: its map, whose parameters without types take tensors."""
+    function = library.made(name, span)
+    _count(name, len(function.params), "argument", args, span, None)
+    given = [
+        Ready(tensors.whole(el, name, arg, scope), arg.span) if param.kind is None else arg
+        for param, arg in zip(function.params, args, strict=True)
+    ]
+    try:
+        return _inlined(el, Closure(function, Scope(), name), given, scope)
+    except LanguageError as problem:
+        if problem.span is not span:
+            raise
+        message = f"{name} is {MADE[name]}, where {problem.message}"
+        raise LanguageError(message, span=span, also=problem.also, remedy=problem.remedy) from None
 
 
 # --- functions of the program ---------------------------------------------------------------------------------------
@@ -491,6 +512,8 @@ def _arity(g: Callee) -> int:
     match g:
         case Closure(body):
             return len(body.params)
+        case Builtin(name) if name in MADE:
+            return len(library.made(name, Span(0, 0)).params)
         case Builtin(name):
             return 3 if name in COMPARISONS else SCALAR_FUNCTIONS[name].arity if name in SCALAR_FUNCTIONS else 1
         case Term(type=Map(params)):

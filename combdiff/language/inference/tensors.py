@@ -38,7 +38,7 @@ from combdiff.records import dataclass
 from combdiff.terms import terms
 from combdiff.terms.inclusion import as_complex_as
 from combdiff.terms.laws.matrices import applied
-from combdiff.terms.terms import MINUS_ONE, ONE, ZERO, Const, Lam, Term, Var
+from combdiff.terms.terms import MINUS_ONE, ONE, PI, ZERO, Const, Lam, Term, Var
 from combdiff.terms.types import Index, Map, Number, Type, slot_types
 
 if TYPE_CHECKING:
@@ -522,7 +522,7 @@ def _called(el: Elaborator, function: Expr, entries: Sequence[Term], scope: Scop
 
 
 def named(el: Elaborator, name: str, args: Sequence[Expr | Ready], scope: Scope, span: Span) -> Term:
-    """`tr(A)`, `transpose(A)`, `diag(A)`, `Diagonal(x)`, `dot(x, y)`."""
+    """`tr(A)`, `transpose(A)`, `diag(A)`, `Diagonal(x)`, `dot(x, y)`, `length(x)`, `fft(x)`, `ifft(x)`."""
     ranks = RANKS[name]
     if len(args) != len(ranks):
         raise LanguageError(f"{name} takes {counted(len(ranks), 'argument')}", span=span, remedy=f"write {_HOW[name]}")
@@ -537,6 +537,8 @@ def named(el: Elaborator, name: str, args: Sequence[Expr | Ready], scope: Scope,
                 f"{name} takes {wanted}, found {in_words(term.type)}", span=arg.span, remedy=f"write {_HOW[name]}"
             )
         given.append(term)
+    if name in ("fft", "ifft"):
+        return _transform(el, given[0], 1 if name == "ifft" else -1, args[0].span)
     if name == "dot":
         found = _contracted(el, _conjugated(given[0]), given[1], args[1].span)
         assert isinstance(found, Term), "a number"
@@ -544,6 +546,8 @@ def named(el: Elaborator, name: str, args: Sequence[Expr | Ready], scope: Scope,
     (of,), place = given, args[0].span
     i, *_ = own = _indices(el, of, place)
     match name:
+        case "length":
+            return terms.total((i,), ONE)
         case "transpose":
             return Lam(own[::-1], terms.apply(of, *own))
         case "Diagonal":
@@ -554,6 +558,28 @@ def named(el: Elaborator, name: str, args: Sequence[Expr | Ready], scope: Scope,
             fit(own[1].kind, i.kind, el.ranges, place)
             entry = terms.apply(of, i, i)
             return terms.total((i,), entry) if name == "tr" else Lam((i,), entry)
+
+
+def _transform(el: Elaborator, x: Term, sign: int, place: Span) -> Term:
+    """Σ_j x(j) exp(∓2πi j k/n), and a share 1/n of it with the sign +."""
+    j, k = (terms.fresh(name, _slots(x)[0]) for name in "jk")
+    el.places.update({j: place, k: place})
+    share = terms.power(terms.total((terms.fresh("j", j.kind),), ONE), MINUS_ONE)
+    phase = terms.call("exp", terms.mul(terms.number(2j * sign), PI, j, k, share))
+    entry = terms.total((j,), terms.mul(terms.apply(x, j), phase))
+    return Lam((k,), terms.mul(entry, share) if sign > 0 else entry)
+
+
+def whole(el: Elaborator, name: str, arg: Expr | Ready, scope: Scope) -> Term:
+    """A tensor that a function takes as a whole."""
+    term = el.expr(arg, scope)
+    if not _is_tensor(term):
+        raise LanguageError(
+            f"{name} takes a vector or a matrix, found {in_words(term.type)}",
+            span=arg.span,
+            remedy=f"give a tensor: {name}(A), or {name}((i, j) -> A(i, j))",
+        )
+    return term
 
 
 def of_all_entries(el: Elaborator, e: Expr, scope: Scope) -> Term:
@@ -572,7 +598,16 @@ def of_all_entries(el: Elaborator, e: Expr, scope: Scope) -> Term:
     return terms.total(own, terms.apply(t, *own))
 
 
-RANKS = {"tr": (2,), "transpose": (2,), "diag": (2,), "Diagonal": (1,), "dot": (1, 1)}
+RANKS = {
+    "tr": (2,),
+    "transpose": (2,),
+    "diag": (2,),
+    "Diagonal": (1,),
+    "dot": (1, 1),
+    "length": (1,),
+    "fft": (1,),
+    "ifft": (1,),
+}
 """Functions of whole tensors, by the ranks that they take."""
 _HOW = {
     "tr": "tr(A), for A::RM",
@@ -580,6 +615,9 @@ _HOW = {
     "diag": "diag(A) for the diagonal of a matrix, Diagonal(x) for the matrix with the diagonal x",
     "Diagonal": "Diagonal(x) for the matrix with the diagonal x, diag(A) for the diagonal of a matrix",
     "dot": "dot(x, y), which is x' * y",
+    "length": "length(x) of a vector; name the sizes of a matrix, A::RM{n, m}, and write n or m",
+    "fft": "fft(x) of a vector; of the rows of a matrix it is (i, k) -> fft(j -> A(i, j))(k)",
+    "ifft": "ifft(x) of a vector; of the rows of a matrix it is (i, k) -> ifft(j -> A(i, j))(k)",
 }
 
 

@@ -8,9 +8,9 @@ from math import prod
 
 from combdiff.arrays import ops
 from combdiff.arrays.lower.arrays import Arrays, Value, domain_of
-from combdiff.arrays.passes.orders import Cost, Factors, Ways, guessed, in_order, leaves
-from combdiff.arrays.passes.reuse import Made
-from combdiff.arrays.passes.sharing import Shared, shared_parts
+from combdiff.arrays.passes.contractions.orders import Cost, Factors, Ways, guessed, in_order, leaves
+from combdiff.arrays.passes.contractions.reuse import Made
+from combdiff.arrays.passes.contractions.sharing import Shared, shared_parts
 from combdiff.arrays.plan import Step
 from combdiff.records import dataclass
 from combdiff.terms.terms import ONE, Const, Delta, Indicator, Term, Var, mul

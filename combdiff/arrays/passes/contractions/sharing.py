@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence, Set
 
-from combdiff.arrays.passes.orders import Cost, Factors, Ways, in_order, leaves
-from combdiff.arrays.passes.reuse import Key, Made
+from combdiff.arrays.passes.contractions.orders import Cost, Factors, Ways, in_order, leaves
+from combdiff.arrays.passes.contractions.reuse import Key, Made
 from combdiff.records import dataclass
 
 _WORTHWHILE = 50  # a gain of less than this share of the whole is not sought

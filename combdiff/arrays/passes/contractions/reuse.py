@@ -16,7 +16,7 @@ from operator import attrgetter, itemgetter
 from combdiff.arrays import ops
 from combdiff.arrays.layouts import images
 from combdiff.arrays.lower.arrays import Arrays, Labels, Value, base
-from combdiff.arrays.passes.orders import Factors
+from combdiff.arrays.passes.contractions.orders import Factors
 from combdiff.arrays.plan import Step
 from combdiff.records import dataclass
 from combdiff.terms.terms import MINUS_ONE, Var

@@ -12,8 +12,8 @@ from math import prod
 
 from combdiff.arrays.layouts import MOVED, TRAILING, best_placement
 from combdiff.arrays.lower.arrays import Value, base, domain_of
+from combdiff.arrays.passes.contractions.large_networks import path_of_large
 from combdiff.arrays.passes.fourier import is_matrix_of_transform
-from combdiff.arrays.passes.large_networks import path_of_large
 from combdiff.arrays.plan import Step
 from combdiff.canon.moves import MoveGroup
 from combdiff.terms.terms import Var
