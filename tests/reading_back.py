@@ -16,17 +16,21 @@ from combdiff.meaning.evaluate import evaluate
 from combdiff.meaning.sizes import default_sizes
 from combdiff.terms.conditions.choices import Choice, with_choices
 from combdiff.terms.conditions.comparing import Relation, compared
+from combdiff.terms.listings import entries_listed, rows_of
 from combdiff.terms.terms import (
     Add,
     Delta,
     Diff,
     Indicator,
+    Lam,
     Mul,
     Term,
     Traverser,
+    Tuple,
     Var,
     add,
     alpha_equal,
+    body_of,
     bound_by,
     children,
     fresh,
@@ -48,7 +52,7 @@ def assert_reads_back(term: Term, values: bool = True, seed: int = 0) -> None:
     """The text of `term` is a program of the same shape, and of the same value wherever it has one on numbers."""
     again = reread(term)
     assert program_text(again) == program_text(term)
-    shapes = [_guarded(_in_rows(standard(t, joined=True))) for t in (again, term)]
+    shapes = [_guarded(_in_rows(standard(_listed(t), joined=True))) for t in (again, term)]
     assert alpha_equal(*shapes)
     if not values:
         return
@@ -58,6 +62,22 @@ def assert_reads_back(term: Term, values: bool = True, seed: int = 0) -> None:
         return  # a function of the real line, an integral
     for x, y in zip(before, after, strict=True):
         assert np.allclose(x, y, equal_nan=True)
+
+
+def _listed(t: Term) -> Term:
+    """`t` with the entries of each list in order."""
+
+    def visit(u: Term) -> Term:
+        match u:
+            case Lam(indices, Tuple((mark, *others))):
+                inner = [Lam(indices, e) for e in others]
+                return Lam(indices, Tuple((mark, *(body_of(visit(e)) for e in inner))))
+            case Lam(indices) if (rows := rows_of(u)) is not None:
+                return Lam(indices, entries_listed(indices, rows))
+            case _:
+                return u
+
+    return Traverser(visit, Lam)(t)
 
 
 _ROW = fresh("row", REAL)

@@ -14,7 +14,7 @@ from combdiff.language.printing.document import sum_parts
 from combdiff.notation.brackets import bracketed, subscripted
 from combdiff.notation.extents import belongs, size_names
 from combdiff.notation.latex_names import Scope
-from combdiff.notation.latex_terms import params_latex, signed_terms, term_latex
+from combdiff.notation.latex_terms import listed, params_latex, signed_terms, term_latex
 from combdiff.notation.matrix.expr import MatrixExpr
 from combdiff.notation.matrix.forms import forms_within, is_unit
 from combdiff.notation.matrix.notation import LATEX
@@ -129,6 +129,8 @@ class Page:
             self.used.append((found, scope))
             pieces = sum_parts(matrix_latex_terms(found, scope))
             return _Formula("", pieces)
+        if matrix := listed(term, scope):
+            return _Formula("", [matrix])
         if isinstance(term, Lam) and is_unit(term):
             scope = scope.bind(term.params)
             return _Formula(rf"{params_latex(term.params, scope)} \mapsto", _terms(term.body, scope))
@@ -143,7 +145,7 @@ class Page:
                 word = _hidden(word)
             return
         name = scope[var]
-        if value not in self.forms and isinstance(value, Lam) and is_unit(value):
+        if value not in self.forms and isinstance(value, Lam) and is_unit(value) and not listed(value, inner):
             self._entries(word, var, value, scope, inner)
             return
         heads, body, inner = self._heads(value, inner)

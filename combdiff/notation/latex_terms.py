@@ -14,6 +14,7 @@ from combdiff.language.printing.comparisons import condition_text
 from combdiff.language.printing.document import ATOM, MAP, POSTFIX, PRODUCT, SUM, Piece, placed, sum_text
 from combdiff.notation.brackets import bracketed, called, magnitude, subscripted
 from combdiff.notation.latex_names import Scope, latex_name, size_of, sizes_of
+from combdiff.notation.widths import WIDTH, columns
 from combdiff.terms.conditions.choices import Choice, choice_of, choices_whole, with_choices
 from combdiff.terms.conditions.comparing import (
     Part,
@@ -24,6 +25,7 @@ from combdiff.terms.conditions.comparing import (
     weighted_sum,
 )
 from combdiff.terms.laws.matrices import MATRIX_FUNCTIONS, arguments_of
+from combdiff.terms.listings import rows_of
 from combdiff.terms.network import Network, is_never_drawn, network
 from combdiff.terms.numerals import decimal
 from combdiff.terms.scalars import SCALAR_FUNCTIONS
@@ -164,8 +166,32 @@ def _written(term: Term, scope: Scope) -> Piece:
             return _structure(term, scope)
 
 
+def listed(term: Term, scope: Scope) -> str:
+    """A tensor that lists its entries as a matrix or a column; empty if it is none, or too wide for a line.
+
+    >>> from combdiff.terms.listings import entries_listed
+    >>> from combdiff.terms.types import range_of
+    >>> i = fresh("i", Index(range_of(2)))
+    >>> print(listed(Lam((i,), entries_listed([i], [[ONE, number(2)]])), Scope()))
+    \\begin{pmatrix} 1 \\\\ 2 \\end{pmatrix}
+    """
+    rows = rows_of(term) if isinstance(term, Lam) else None
+    if rows is None or not isinstance(term, Lam):
+        return ""
+    rows = [[entry] for entry in rows[0]] if len(term.params) == 1 else rows
+    lines = [" & ".join([term_latex(entry, scope) for entry in row]) for row in rows]
+    text = rf"\begin{{pmatrix}} {NEXT_CASE.join(lines)} \end{{pmatrix}}"
+    return text if columns(text) <= WIDTH - _BESIDE else ""
+
+
+_BESIDE = 12
+"""Signs that stand beside a matrix in its line."""
+
+
 def _structure(term: Term, scope: Scope) -> Piece:
     match term:
+        case Lam() if matrix := listed(term, scope):
+            return matrix, ATOM
         case Lam(params, body):
             inner = scope.bind(params)
             return rf"{params_latex(params, inner)} \mapsto {term_latex(body, inner)}", MAP

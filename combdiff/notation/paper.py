@@ -15,7 +15,7 @@ from combdiff.notation.equations import equation, with_equations
 from combdiff.notation.extents import belongs, size_names
 from combdiff.notation.latex import WHERE, Page, margin
 from combdiff.notation.latex_names import Scope, barred, latex_name
-from combdiff.notation.latex_terms import end_latex, primes, signed_terms, term_latex
+from combdiff.notation.latex_terms import end_latex, listed, primes, signed_terms, term_latex
 from combdiff.notation.matrix.forms import forms_within, is_unit
 from combdiff.notation.page import definitions_outside, entrywise, names_in, names_on_page, without_needless_re
 from combdiff.notation.recursions import Recursions
@@ -215,7 +215,7 @@ class PaperPage(Page):
 
     def _entry(self, name: str, item: Term, scope: Scope) -> tuple[str, Scope, Term]:
         """The left-hand side of an item: with its indices, unless it has a matrix form."""
-        if item in self.forms or not is_unit(item):
+        if item in self.forms or not is_unit(item) or listed(item, scope):
             return name, scope, item
         item = entrywise(item)
         if not isinstance(item, Lam):

@@ -10,7 +10,7 @@ WIDTH = 84
 """Signs in a line, 42 em: the width of a page."""
 
 _TOKEN = re.compile(r"\\[a-zA-Z]+|\\.|[-{}_^+=<:]|\s+|.", re.DOTALL)
-_CASES = re.compile(r"\\begin\{cases\} ((?:(?!\\begin\{cases\}).)*?) \\end\{cases\}")
+_CASES = re.compile(r"\\begin\{(cases|pmatrix)\} ((?:(?!\\begin\{(?:cases|pmatrix)\}).)*?) \\end\{\1\}")
 _ROWS = re.compile(r"\\\\\n?|\\(?:begin|end)\{aligned\}")
 _WIDTHS = {r"\quad": 2.0, r"\qquad": 4.0, r"\,": 0.35, r"\!": -0.35, r"\ ": 0.5, ",": 0.9, r"\int": 1.8, "'": 0.5}
 _WIDTHS |= dict.fromkeys("()[]|", 0.8) | dict.fromkeys("iljtfr", 0.75) | dict.fromkeys("mwMW", 1.7)
@@ -37,8 +37,8 @@ def columns(text: str) -> int:
 
 
 def _widest_case(cases: re.Match[str]) -> str:
-    """The widest of cases, behind their brace, the conditions apart from the values."""
-    sides = zip(*(row.split(" & ") for row in cases[1].split(r" \\ ")), strict=True)
+    """The widest of cases, behind their brace, the conditions apart from the values; the widest entries of a matrix."""
+    sides = zip(*(row.split(" & ") for row in cases[2].split(r" \\ ")), strict=True)
     return "(" + r"\quad ".join(max(side, key=_width) for side in sides)
 
 
@@ -100,7 +100,8 @@ def _letters(tokens: Iterator[str]) -> float:
 
 _Places = dict[int, tuple[int, ...]]
 _MARK = re.compile(
-    r"\\begin\{cases\}|\\end\{cases\}|(?:\\!)?\\left\(|\\left.|\\right.|[(){}\[\]]| [-+] |\\, (?!\\mathrm\{d\})"
+    r"\\begin\{(?:cases|pmatrix)\}|\\end\{(?:cases|pmatrix)\}|(?:\\!)?\\left\(|\\left.|\\right.|[(){}\[\]]| [-+] "
+    r"|\\, (?!\\mathrm\{d\})"
 )
 
 

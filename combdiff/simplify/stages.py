@@ -46,6 +46,7 @@ from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
 from combdiff.simplify.stationary import vanishing
 from combdiff.simplify.unfinished import INDISPENSABLE, UNDONE, undone
 from combdiff.terms.inclusion import written_where_needed
+from combdiff.terms.listings import with_entries_together
 from combdiff.terms.terms import (
     Lam,
     Let,
@@ -352,7 +353,7 @@ class Simplifier:
     def _nested(self, body: Term, kept: Collection[Var], unused: Collection[Var]) -> tuple[Term, dict[str, Family]]:
         if self.budget.over():
             return body, {}
-        bindings, results = parts_of(body)
+        bindings, results = parts_of(with_entries_together(body))
         kept = {*kept, *(var for var, value in bindings if is_opaque(value))}
         bindings, results, families = chosen(bindings, results, kept, self.derived, unused, self.names, self.budget)
         return let(bindings, tuple_of(results)), families
@@ -378,7 +379,7 @@ class Simplifier:
             return body
         order = replace(order, derived=self.derived, ask=self.budget.check)
         ordered = order(with_plain_parts(body) if last else body)
-        together = stated_once(ordered, self.least)
+        together = with_entries_together(stated_once(ordered, self.least))
         given = {name for own in self.names.values() for name in own}
         sizes = {d.name for v in self.rank for d in domains_of(v.kind) if d.sized}
         result = ordered if together is ordered else order(together)

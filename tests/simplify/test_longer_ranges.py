@@ -12,8 +12,8 @@ import combdiff as cd
 from combdiff.meaning.evaluate import evaluate
 from combdiff.simplify.contraction.ranges import solved_within_ranges
 from combdiff.terms.conditions.guards import reads_beyond
-from combdiff.terms.terms import MINUS_ONE, ONE, App, Delta, Indicator, Sum, add, fresh, indicator, size
-from combdiff.terms.types import REAL, Domain, Index, Map
+from combdiff.terms.terms import MINUS_ONE, ONE, ZERO, App, Delta, Indicator, Sum, add, fresh, indicator, number, size
+from combdiff.terms.types import REAL, Domain, Index, Map, range_of
 from tests.reading_back import assert_reads_back
 
 n = Domain("n", sized=True)
@@ -121,3 +121,31 @@ def _differences(f: Any, arrays: Sequence[np.ndarray[Any, Any]]) -> np.ndarray[A
         step[place] = 1e-5
         found[place] = (f(*given, unknown + step) - f(*given, unknown - step)) / 2e-5
     return found
+
+
+THREE = Index(range_of(3))
+
+
+def test_a_number_that_is_a_value_of_a_range_with_a_number_meets_its_sum() -> None:
+    j, y = fresh("j", THREE), fresh("y", Map((THREE,), REAL))
+    entry = App(y, (number(2),))
+    assert solved_within_ranges(Sum((j,), Delta(j, ONE, entry))) == entry
+    assert solved_within_ranges(Sum((j,), Delta(j, number(2), App(y, (j,))))) == entry
+    beyond = Sum((j,), Delta(j, number(3), entry))
+    assert solved_within_ranges(beyond) == beyond
+
+
+def test_conditions_that_a_number_decides_are_decided() -> None:
+    j, y = fresh("j", THREE), fresh("y", Map((THREE,), REAL))
+    entry = App(y, (ONE,))
+    assert solved_within_ranges(Sum((j,), Delta(j, ZERO, Delta(j, ONE, entry)))) == ZERO
+    assert solved_within_ranges(Sum((j,), Delta(j, ONE, Delta(j, ONE, entry)))) == entry
+
+
+def test_a_condition_that_one_value_meets_is_a_delta() -> None:
+    j, y = fresh("j", THREE), fresh("y", Map((THREE,), REAL))
+    entry = App(y, (j,))
+    assert solved_within_ranges(Sum((j,), Indicator(number(2), j, entry))) == App(y, (number(2),))
+    assert solved_within_ranges(Sum((j,), Indicator(j, ZERO, entry))) == App(y, (ZERO,))
+    several = Sum((j,), Indicator(ONE, j, entry))
+    assert solved_within_ranges(several) == several

@@ -14,6 +14,7 @@ from dataclasses import replace
 from combdiff.errors import BudgetError, CombDiffError, LanguageError, Span, UnsupportedError
 from combdiff.language import habits
 from combdiff.language.inference import calls, conditions, tensors
+from combdiff.language.inference.constructs import listings
 from combdiff.language.inference.constructs.hermitian import check_hermitian, without_products
 from combdiff.language.inference.constructs.loops import with_last_apart
 from combdiff.language.inference.constructs.reductions import check_ranges
@@ -37,6 +38,7 @@ from combdiff.language.parsing.syntax import (
     Expr,
     Junction,
     Lambda,
+    Listed,
     Module,
     Name,
     Negation,
@@ -177,6 +179,8 @@ class Elaborator:
                 return self.lambda_(e, scope, wanted)
             case Summation():
                 return self._summation(e, scope)
+            case Listed():
+                return listings.array(self, e, scope)
             case Block():
                 return self._block(e, scope, wanted)
             case Binders(_, span):

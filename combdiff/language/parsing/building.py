@@ -29,6 +29,7 @@ from combdiff.language.parsing.syntax import (
     Junction,
     Lambda,
     LeftDivision,
+    Listed,
     MapType,
     Name,
     Negation,
@@ -163,6 +164,11 @@ def expression(piece: Piece) -> Expr:
 
 def _type(piece: Piece) -> TypeExpr:
     assert isinstance(piece.node, TypeExpr)
+    return piece.node
+
+
+def _row(piece: Piece) -> tuple[Expr, ...]:
+    assert isinstance(piece.node, tuple)
     return piece.node
 
 
@@ -377,6 +383,13 @@ class Builder:
         *condition, body = map(expression, rest)
         params = _params(_summed_over(first), "list of indices")
         return made(Summation(params, body, span, *condition), parts, span)
+
+    def row(self, parts: list[Piece | Token]) -> Piece:
+        return made(_exprs(parts), parts)
+
+    def array(self, parts: list[Piece | Token]) -> Piece:
+        rows = tuple(_row(piece) for piece in pieces(parts))
+        return made(Listed(rows, span := around(parts)), parts, span)
 
     def definition(self, parts: list[Piece | Token]) -> Piece:
         pattern, *typed, sign, value = parts

@@ -53,6 +53,14 @@ class Apply:
 
 
 @dataclass(frozen=True, slots=True)
+class Listed:
+    """`[a, b, c]`, a vector, and `[a, b; c, d]`, a matrix by its rows."""
+
+    rows: tuple[tuple[Expr, ...], ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class Summation:
     """`sum((i, k::BZ), body)`, and `sum((i, j), i < j, body)`, whose condition says what takes part.
 
@@ -199,7 +207,7 @@ class Block:
 
 Arithmetic = Plus | Times | Caret | Prime | LeftDivision | Dotted | Each
 Formula = Comparison | Junction | Negation
-Expr = Name | Numeral | Lambda | Apply | Summation | Arithmetic | Formula | Parens | Binders | Compose | Block
+Expr = Name | Numeral | Lambda | Apply | Listed | Summation | Arithmetic | Formula | Parens | Binders | Compose | Block
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ from combdiff.terms.arithmetic import reads_from_the_end
 from combdiff.terms.conditions.choices import Choice, with_choices
 from combdiff.terms.conditions.comparing import conditions_told, is_weighted, reduced_told
 from combdiff.terms.laws.matrices import MATRIX_FUNCTIONS, arguments_of, written_name
+from combdiff.terms.listings import rows_of
 from combdiff.terms.numerals import decimal
 from combdiff.terms.recursion import deep_recursion
 from combdiff.terms.terms import (
@@ -178,6 +179,8 @@ class Printer:
             case Const():
                 return _constant(t)
             case Lam(params, body):
+                if (rows := rows_of(t)) is not None:
+                    return f"[{'; '.join(map(self.list, rows))}]", ATOM
                 inner = self.binding(params)
                 return f"{inner.parameters(params)} -> {inner.at(body)}", MAP
             case Sum((Var(kind=Index(Domain(of=Domain())) as kind),), body) if body == ONE and self.count(kind):

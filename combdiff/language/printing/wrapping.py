@@ -1,7 +1,7 @@
 """Long lines are broken where the language allows a newline: after an arrow, an operator, a comma or a bracket.
 
 The loosest sign goes first: a map is broken after its last arrow, a sum after + and −, a product after * and /, a tuple
-between its items, a call before its last argument.
+between its items, a matrix between its rows, a call before its last argument.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import pairwise
 WIDTH = 100
 _INDENT = 4
 _OPENING, _CLOSING = ("(", "[", "begin"), (")", "]", "end")
-_SIGN = re.compile(r"[()\[\]]|\b(?:begin|end)\b|(?:->|[-+*/=,]) ")
+_SIGN = re.compile(r"[()\[\]]|\b(?:begin|end)\b|(?:->|[-+*/=,;]) ")
 
 
 def wrapped(text: str, width: int = WIDTH) -> str:
@@ -68,7 +68,8 @@ class _Line:
         if indent > self.width // 2:
             return self._greedy(start, end, indent, column)
         outer = list(self._outer(first, end))
-        for kinds in (("->", "="), ("+", "-"), ("*", "/")):
+        # commas stand in no bracket where the rows of a matrix are taken apart
+        for kinds in ((",",), ("->", "="), ("+", "-"), ("*", "/")):
             found = [n for n in outer if self.signs[n][2] in kinds]
             if found and "->" in kinds:
                 return self._after_arrow(start, end, found, indent)
@@ -109,7 +110,7 @@ class _Line:
         if n + 1 == len(firsts):
             return self._fold(start, end, firsts[n], indent, column)
         behind, _, sign = self.signs[firsts[n + 1] - 1]
-        space = " " * (sign != ",")
+        space = " " * (sign not in ",;")
         return self._fold(start, behind, firsts[n], indent, column).rstrip() + space + sign
 
     def _opened(self, start: int, end: int, outer: list[int], indent: int, column: int) -> str:
@@ -120,7 +121,9 @@ class _Line:
         n = max(brackets, key=lambda m: self.signs[self.partner[m]][0] - self.signs[m][0])
         head, tail = self.text[start : self.signs[n][1]], self.text[self.signs[self.partner[n]][0] : end].rstrip()
         stop = self.signs[self.partner[n]][0]
-        commas = [m for m in self._outer(n + 1, stop) if self.signs[m][2] == ","]
+        inside = [*self._outer(n + 1, stop)]
+        rows = [m for m in inside if self.signs[m][2] == ";"]
+        commas = rows or [m for m in inside if self.signs[m][2] == ","]
         firsts, inner = [n + 1, *(m + 1 for m in commas)], indent + _INDENT
         places = [self.signs[n][1], *(self.signs[m][1] for m in commas), stop]
         newline = "\n" + " " * inner

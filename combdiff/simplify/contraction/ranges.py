@@ -14,6 +14,7 @@ from combdiff.terms.conditions.guards import Condition, is_finite, under
 from combdiff.terms.conditions.needed import sizes_read
 from combdiff.terms.conditions.ordering import form_of, range_of
 from combdiff.terms.terms import (
+    ZERO,
     Const,
     Delta,
     Indicator,
@@ -52,7 +53,7 @@ def solved_within_ranges(t: Term, read: Mapping[Domain, int] | None = None) -> T
     >>> solved_within_ranges(before) == indicator(ONE, r, App(x, (add(r, MINUS_ONE),)))
     True
     """
-    if not holds(t, Delta):
+    if not holds(t, Delta) and not (holds(t, Sum) and holds(t, Indicator)):
         return t
     return Traverser(lambda u: _without_deltas(u, read or {}), Sum, Delta)(t)
 
@@ -78,7 +79,7 @@ def _solved(indices: Sequence[Var], body: Term, read: Mapping[Domain, int]) -> T
             if place is None or (isinstance(place, Const) and not _exists(place, i, read, rest)):
                 continue
             left = [v for v in indices if v is not i]
-            inner = substitute(rest, {i: place})
+            inner = _at(rest, i, place)
             asked = [] if isinstance(place, Const) else in_range(i, place)
             return _solved(left, under(asked, inner), read) if left else under(asked, inner)
     return _with_factors_out(indices, body)
@@ -107,12 +108,42 @@ def _deltas(t: Term) -> list[tuple[Delta, Term]]:
         case Delta(left, right, body):
             return [(t, body), *((d, Delta(left, right, rest)) for d, rest in _deltas(body))]
         case Indicator(left, right, body):
-            return [(d, Indicator(left, right, rest)) for d, rest in _deltas(body)]
+            own = [(pinned, body)] if (pinned := _pinned(t)) is not None else []
+            return [*own, *((d, Indicator(left, right, rest)) for d, rest in _deltas(body))]
         case Mul(factors) if not isinstance(t.type, Index):
             found = [(n, d, rest) for n, f in enumerate(factors) for d, rest in _deltas(f)]
             return [(d, rebuild(t, [*factors[:n], rest, *factors[n + 1 :]])) for n, d, rest in found]
         case _:
             return []
+
+
+def _pinned(t: Indicator) -> Delta | None:
+    """The δ that a condition is which one value of an index meets, its first or its last: 2 ≤ i, for i from 0 to 2."""
+    form = form_of(Condition(t.left, t.right))
+    if form is None or len(form.coefficients) != 1:
+        return None
+    ((i, c),) = form.coefficients.items()
+    domain = i.type.domain if isinstance(i.type, Index) else None
+    bound = None if domain is None else domain.upper if c > 0 else domain.lower
+    return (
+        Delta(i, number(bound), t.body) if bound is not None and abs(c) == 1 and bound == -c * form.constant else None
+    )
+
+
+def _at(t: Term, i: Var, place: Term) -> Term:
+    """`t` with an index at a place; conditions that then compare two numbers are decided."""
+    domain = i.kind.domain if isinstance(i.kind, Index) else None
+    if not isinstance(place, Const) or domain is None or domain.periodic:
+        return substitute(t, {i: place})
+
+    def decided(u: Term) -> Term:
+        if isinstance(u, Delta) and i in u.left.free | u.right.free:
+            left, right = (substitute(side, {i: place}) for side in (u.left, u.right))
+            if isinstance(left, Const) and isinstance(right, Const):
+                return u.body if left == right else ZERO
+        return u
+
+    return substitute(Traverser(decided, Delta)(t), {i: place})
 
 
 def _solution(met: Delta, i: Var) -> Term | None:
@@ -148,7 +179,11 @@ def _has_a_range_like(v: Term, i: Var) -> bool:
 def _exists(place: Const, i: Var, read: Mapping[Domain, int], body: Term) -> bool:
     """Whether a number is a value of i wherever the program, or the body of the sum, has a value."""
     domain = i.kind.domain if isinstance(i.kind, Index) else None
-    if domain is None or not domain.plain or place.real < 0:
+    if domain is None:
+        return False
+    if domain.lower is not None and domain.upper is not None:
+        return domain.lower <= place.real <= domain.upper
+    if not domain.plain or place.real < 0:
         return False
     return place.real < read.get(domain, 0) or place.real < sizes_read(body).get(domain, 0)
 

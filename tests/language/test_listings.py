@@ -1,0 +1,117 @@
+"""Vectors and matrices that list their entries: what they mean, how results are printed, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import combdiff as cd
+from combdiff.errors import LanguageError
+from tests.reading_back import assert_reads_back
+
+ROTATION = "(a::R) -> (x::RV) -> norm([cos(a), -sin(a); sin(a), cos(a)] * x - [1, 2])^2"
+CROSS = """(x::RV{3}, y::RV{3}) -> begin
+  c = [x(1) * y(2) - x(2) * y(1), x(2) * y(0) - x(0) * y(2), x(0) * y(1) - x(1) * y(0)]
+  c' * c
+end"""
+QUATERNION = """(q::RV{4}, v::RV{3}, w::RV{3}) -> begin
+  R = [1 - 2 * (q(2)^2 + q(3)^2), 2 * (q(1) * q(2) - q(3) * q(0)), 2 * (q(1) * q(3) + q(2) * q(0));
+       2 * (q(1) * q(2) + q(3) * q(0)), 1 - 2 * (q(1)^2 + q(3)^2), 2 * (q(2) * q(3) - q(1) * q(0));
+       2 * (q(1) * q(3) - q(2) * q(0)), 2 * (q(2) * q(3) + q(1) * q(0)), 1 - 2 * (q(1)^2 + q(2)^2)]
+  norm(R * v - w)^2
+end"""
+JONES = """(z::C) -> (p::R) -> begin
+  J = [exp(im * p), 0; 0, exp(-im * p)]
+  e = J * [1, z]
+  abs2(e(0) + e(1))
+end"""
+PROGRAMS = {
+    "rotation": ROTATION,
+    "cross": CROSS,
+    "quaternion": QUATERNION,
+    "jones": JONES,
+    "nested": "(a::R, b::R) -> begin; R = [[cos(a), -sin(a)], [sin(a), cos(a)]]; tr(R * [1, 0; b, 1] * R'); end",
+    "determinant": "(x::R) -> det([x, 1; 1, x])",
+    "index": "(x::RV{3}) -> sum([x(0), 2 * x(1); x(2), 1] .^ 2)",
+    "column": "(x::R) -> [x; x^2; 3](1) * sum([x, 1])",
+    "kinematics": """(q::RV{2}) -> begin
+  A = [cos(q(0)), -sin(q(0)), 0; sin(q(0)), cos(q(0)), 0; 0, 0, 1]
+  B = [cos(q(1)), -sin(q(1)), 1; sin(q(1)), cos(q(1)), 0; 0, 0, 1]
+  p = A * B * [1, 0, 1]
+  (p(0) - 1)^2 + p(1)^2
+end""",
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_derivatives_are_right_and_read_back(name: str) -> None:
+    d = cd.grad(PROGRAMS[name])
+    assert d.check()
+    assert_reads_back(d.term)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_second_derivatives_are_right_and_read_back(name: str) -> None:
+    d = cd.hvp(PROGRAMS[name])
+    assert d.check()
+    assert_reads_back(d.term)
+
+
+def test_rows_are_rows() -> None:
+    for text in ("[1, 2, 3; 4, 5, 6]", "[[1, 2, 3], [4, 5, 6]]", "[1, 2, 3;\n 4, 5, 6;]"):
+        assert np.array_equal(cd.simplified(f"(x::R) -> {text}").compile()(0.0), [[1, 2, 3], [4, 5, 6]])
+    for text in ("[7, 8, 9]", "[7; 8; 9]"):
+        assert np.array_equal(cd.simplified(f"(x::R) -> {text}").compile()(0.0), [7, 8, 9])
+    assert np.array_equal(cd.simplified("(x::R) -> [[1, x]]").compile()(5.0), [[1, 5]])
+
+
+def test_entries_may_be_indices_and_complex() -> None:
+    f = cd.simplified("(x::RV{n}) -> (k::N{n}) -> [k, im * x(k)](1)").compile()
+    assert np.allclose(f([1.0, 2.0]), [1j, 2j])
+
+
+def test_results_are_lists() -> None:
+    assert cd.grad(CROSS).result.splitlines()[2:8] == [
+        "  (",
+        "      [",
+        "          2 * y(1) * c(2) - 2 * y(2) * c(1),",
+        "          2 * y(2) * c(0) - 2 * y(0) * c(2),",
+        "          2 * y(0) * c(1) - 2 * y(1) * c(0)",
+        "      ],",
+    ]
+    assert cd.grad(PROGRAMS["index"]).result == "(x::RV{3}) -> [2 * x(0), 8 * x(1), 2 * x(2)]"
+
+
+def test_a_vector_of_unknown_size_is_no_list() -> None:
+    assert cd.grad("(x::RV) -> x(0) * x(1)").result.count("delta") == 2
+
+
+def test_formulas_have_matrices() -> None:
+    latex = cd.grad(PROGRAMS["nested"]).latex(style="paper")
+    assert r"R = \begin{pmatrix} \cos(a) & -\sin(a) \\ \sin(a) & \cos(a) \end{pmatrix}" in latex
+    wide = cd.grad(QUATERNION).latex(style="paper")
+    assert r"\frac{\partial E}{\partial q_{d}} &= \delta_{d0}" in wide  # as a column it would leave the page
+
+
+def test_code_writes_entries_once() -> None:
+    source = cd.grad(ROTATION).source()
+    assert source.count("np.cos") == source.count("np.sin") == 1 and "tensordot" not in source
+
+
+@pytest.mark.parametrize(
+    "program, column, message",
+    [
+        ("(x::RV) -> [x, x](0)", 13, "an entry of a vector is a number, found a real tensor with 1 index"),
+        ("(x::R) -> sum([1, x; 2])", 22, "row 2 of a matrix has 1 number, and row 1 has 2"),
+        ("(x::R) -> sum([[1, x], 2])", 15, "some rows of a matrix are lists, and others are not"),
+        ("(x::R) -> []", 12, "expected an expression, found ']'"),
+        ("(x::RV{3}) -> sum([1, 2] .* x)", 29, "2"),
+    ],
+)
+def test_messages_say_what_is_wrong(program: str, column: int, message: str) -> None:
+    with pytest.raises(LanguageError) as caught:
+        cd.grad(program)
+    assert message in caught.value.message
+    assert caught.value.span is not None and caught.value.span.column == column
+    assert caught.value.remedy
