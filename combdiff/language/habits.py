@@ -57,7 +57,8 @@ FUNCTIONS = {
     **dict.fromkeys(("reverse", "flip", "flipud"), "name the size, {0}::RV{{n}}, and write i -> {0}(n - 1 - i)"),
     **dict.fromkeys(
         ("roll", "circshift"),
-        "give the index a periodic domain, {0}::(Z) -> R after `@domain Z periodic = true`, and write i -> {0}(i - 1)",
+        "give the index a periodic domain, {0}::(Z) -> R after `@domain Z begin periodic = true end`, "
+        "and write i -> {0}(i - 1)",
     ),
     **dict.fromkeys(
         ("conv", "convolve"),

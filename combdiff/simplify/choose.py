@@ -136,10 +136,15 @@ class _Placing:
         return any(wraps(p, a, value.body) for args in uses for p, a in zip(value.params, args, strict=True))
 
     def is_gathered(self, var: Var) -> bool:
-        """Whether it is taken at entries of arrays of integers: it is computed once for each index, and then read."""
+        """Whether it is taken at entries of arrays of integers: it is computed once for each index, and then read.
+
+        Or at sums of several indices, s(d + j), if it sums itself: each value would be computed for many pairs.
+        """
         users = [*(self.values[v] for v in self.users[var]), *(t for t in self.results if var in t.free)]
-        uses = (u.args for t in users for u in subterms(t, App) if u.function == var)
-        return any(holds_entries(*args) for args in uses)
+        uses = [u.args for t in users for u in subterms(t, App) if u.function == var]
+        sums = any(u.counted is None for u in subterms(self.values[var], Sum))
+        pairs = sums and any(isinstance(a, Add) and len(a.free) > 1 for args in uses for a in args)
+        return pairs or any(holds_entries(*args) for args in uses)
 
     def is_in_loop(self, var: Var) -> bool:
         """Whether it is used in the step of a loop, which computes anew each time what stands in it."""

@@ -43,6 +43,7 @@ from combdiff.simplify.known import Known, is_opaque, joined, parts_of, with_ent
 from combdiff.simplify.linear import real_parts_by_term, with_plain_parts
 from combdiff.simplify.mirrored import in_both_orders
 from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
+from combdiff.simplify.shifts import with_sums_shifted
 from combdiff.simplify.stationary import vanishing
 from combdiff.simplify.unfinished import INDISPENSABLE, UNDONE, undone
 from combdiff.terms.inclusion import written_where_needed
@@ -353,7 +354,7 @@ class Simplifier:
     def _nested(self, body: Term, kept: Collection[Var], unused: Collection[Var]) -> tuple[Term, dict[str, Family]]:
         if self.budget.over():
             return body, {}
-        bindings, results = parts_of(with_entries_together(body))
+        bindings, results = parts_of(with_sums_shifted(with_entries_together(body)))
         kept = {*kept, *(var for var, value in bindings if is_opaque(value))}
         bindings, results, families = chosen(bindings, results, kept, self.derived, unused, self.names, self.budget)
         return let(bindings, tuple_of(results)), families

@@ -14,6 +14,7 @@ import combdiff as cd
 from combdiff.arrays import ops
 from combdiff.arrays.lower import lower as lowering
 from combdiff.arrays.packing.packed_plan import packed
+from combdiff.arrays.passes.convolutions import with_convolutions_transformed
 from combdiff.arrays.passes.fourier import with_fourier_transforms
 from combdiff.arrays.passes.gathers.moving import moved
 from combdiff.arrays.passes.gathers.sparse import with_sparse_products
@@ -138,6 +139,13 @@ CASES: dict[str, Case] = {
         " y = j -> sum(k, P(k, j)' * w(k) * sum(i, P(k, i) * x(i))) / n; sum(j, abs2(y(j))^2); end",
         {"w": (8,), "x": (8,)},
         with_fourier_transforms,
+        "dask",
+    ),
+    "convolutions": Case(
+        "@domain Z begin periodic = true end\n(h::(Z) -> R) -> (x::(Z) -> R) ->"
+        " sum(i::Z, sum(j::Z, h(j) * x(i - j))^3)",
+        {"h": (100,), "x": (100,)},
+        with_convolutions_transformed,
         "dask",
     ),
     "logistic": Case(

@@ -52,7 +52,9 @@ class Whole:
         """n × n."""
         if depth <= 0:
             return self.one(_name("A"), _name("B"), _name("A"), _name("K"))
-        kind = self.one("sum", "product", "adjoint", "inv", "expm", "scaled", "outer", "gram", "solve", "power", "more")
+        kind = self.one(
+            "sum", "product", "adjoint", "inv", "expm", "scaled", "outer", "gram", "solve", "power", "triangle", "more"
+        )
         a = self.matrix(depth - 1)
         match kind:
             case "sum":
@@ -77,6 +79,9 @@ class Whole:
             case "solve":
                 r = self.regular(depth - 1)
                 return Node(f"{r.at(3)} \\ {a.at(3)}", 1, lambda e: mpmath.inverse(r.value(e)) * a.value(e))
+            case "triangle":
+                name, kept = self.one(("triu", lambda i, j: i <= j), ("tril", lambda i, j: j <= i))
+                return Node(f"{name}({a.text})", 3, lambda e: _where(a.value(e), kept))
             case "power":
                 return Node(f"{a.at(3)}^2", 2, lambda e: a.value(e) * a.value(e))
             case _:
@@ -122,6 +127,14 @@ class Whole:
             Node(f"{a.at(2)} * {x.text}", 2, lambda e: a.value(e) * x.value(e)),
             Node(f"{r.at(3)} \\ {x.text}", 1, lambda e: mpmath.inverse(r.value(e)) * x.value(e)),
             Node(f"{w.text} * ({w.text}' * {x.text})", 2, lambda e: w.value(e) * (w.value(e).H * x.value(e))),
+            Node(f"fft({x.text})", 3, lambda e: _transform(x.value(e), -1)) if self.complex else x,
+            Node(
+                f"ifft({w.text} * ({w.text}' * {x.text}))",
+                3,
+                lambda e: _transform(w.value(e) * (w.value(e).H * x.value(e)), 1),
+            )
+            if self.complex
+            else x,
             Node(f"diag({a.text})", 3, lambda e: mpmath.matrix([a.value(e)[i, i] for i in range(a.value(e).rows)])),
         )
 
@@ -146,6 +159,8 @@ class Whole:
             ),
             Node(f"norm({a.text})^2", 2, lambda e: sum(abs(u) ** 2 for u in a.value(e))),
             self.real(Node(f"sum({a.text})", 3, lambda e: sum(a.value(e)))),
+            self._listed(self.term(depth - 2) if depth > 1 else self.small(), self.small(), self.small()),
+            Node(f"sum(abs2.(fft({x.text})))", 3, lambda e: sum(abs(u) ** 2 for u in _transform(x.value(e), -1))),
             Node(
                 f"sum(i, exp(-eigvals({p.text})(i) / 4))",
                 3,
@@ -161,6 +176,26 @@ class Whole:
                 )
             ),
         )
+
+    def small(self) -> Node:
+        """A number that is quickly computed."""
+        x = self.one(_name("x"), _name("y"))
+        return self.one(
+            Node("2", 3, lambda e: mpmath.mpf(2)),
+            self.real(Node(f"{x.text}(0)", 3, lambda e: x.value(e)[0])),
+            self.real(Node("A(0, 0)", 3, lambda e: e["A"][0, 0])),
+            Node(f"norm({x.text})^2", 2, lambda e: sum(abs(u) ** 2 for u in x.value(e))),
+        )
+
+    def _listed(self, a: Node, b: Node, c: Node) -> Node:
+        """Products of vectors and matrices that list their entries."""
+        text = f"[{a.text}, {b.text}]' * [{c.text}, 1; -{b.at(3)}, {a.text}] * [{c.text}, 2]"
+
+        def value(e: dict[str, Any]) -> Any:
+            x, y, z = (u.value(e) for u in (a, b, c))
+            return x * (z * z + 2) + y * (-y * z + 2 * x)
+
+        return Node(text, 2, value)
 
     def real(self, s: Node) -> Node:
         return Node(f"real({s.text})", 3, lambda e: mpmath.re(s.value(e))) if self.complex else s
@@ -192,6 +227,17 @@ def _adjoint(a: Node) -> Node:
 
 def _hermitian(a: Any) -> Any:
     return (a + a.H) / 2
+
+
+def _where(a: Any, kept: Callable[[int, int], bool]) -> Any:
+    return mpmath.matrix([[a[i, j] if kept(i, j) else 0 for j in range(a.cols)] for i in range(a.rows)])
+
+
+def _transform(x: Any, sign: int) -> Any:
+    """Σ_j x(j) exp(∓2πi j k/n), and a share 1/n of it with the sign +."""
+    n = len(x)
+    found = [sum(x[j] * mpmath.expjpi(mpmath.mpf(2 * sign * j * k) / n) for j in range(n)) for k in range(n)]
+    return mpmath.matrix(found) / (n if sign > 0 else 1)
 
 
 def _trace(a: Any) -> Any:

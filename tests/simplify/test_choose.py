@@ -156,3 +156,13 @@ def test_a_sum_that_is_put_under_one_over_the_same_index_keeps_its_own() -> None
     """d (Σ_i a)² / da = 2 n² a, where the value Σ_i a and its pullback bind one index."""
     d = cd.grad("(x::RV{n}) -> (a::R) -> sum(i::N{n}, a)^2")
     assert [float(d.compile()(np.ones(n), 1.5)) for n in (1, 2, 3, 5)] == [2 * n * n * 1.5 for n in (1, 2, 3, 5)]
+
+
+def test_a_sum_that_is_taken_at_sums_of_indices_keeps_its_name() -> None:
+    """In its place it would be computed for each pair of them: n m² products instead of n m."""
+    d = cd.grad(
+        "(h::RV{m}, y::RV{n}) -> (x::RV{n}) -> sum(i::N{n}, (sum(j, where(0 <= i - j, h(j) * x(i - j))) - y(i))^2)"
+    )
+    assert "r(d + j)" in d.result
+    assert max(step.rank for step in d.plan().steps) == 2
+    assert d.check()

@@ -153,20 +153,20 @@ def _transform(matrix: _Matrix, x: Step, product: Step, side: int) -> Step:
     assert isinstance(product.op, ops.Tensordot), "a product"
     (axis,) = product.op.axes[1 - side]
     if isinstance(x.op, ops.Conj):
-        whole = _along(x.operands[0], axis, -matrix.sign, side)
-        return _entrywise(ops.Conj(), whole)
+        whole = along(x.operands[0], axis, -matrix.sign, side)
+        return entrywise(ops.Conj(), whole)
     if matrix.function == "exp":
-        return _along(x, axis, matrix.sign, side)
-    whole = _along(x, axis, -1, side)
+        return along(x, axis, matrix.sign, side)
+    whole = along(x, axis, -1, side)
     if matrix.function == "cos":
-        return _entrywise(ops.Call("real"), whole, complex=False)
-    part = _entrywise(ops.Call("imag"), whole, complex=False)
-    return part if matrix.sign < 0 else _entrywise(ops.Mul(MINUS_ONE), part)
+        return entrywise(ops.Call("real"), whole, complex=False)
+    part = entrywise(ops.Call("imag"), whole, complex=False)
+    return part if matrix.sign < 0 else entrywise(ops.Mul(MINUS_ONE), part)
 
 
-def _along(x: Step, axis: int, sign: int, side: int) -> Step:
+def along(x: Step, axis: int, sign: int, side: int, scaled: bool = False) -> Step:
     """The transform along an axis, which is then the first where the matrix was the first factor, else the last."""
-    step = Step(ops.Fourier(axis, sign), (x,), x.domains, True)
+    step = Step(ops.Fourier(axis, sign, scaled), (x,), x.domains, True)
     rest = tuple(a for a in range(x.rank) if a != axis)
     order = (axis, *rest) if side == 0 else (*rest, axis)
     if order == tuple(range(x.rank)):
@@ -174,7 +174,8 @@ def _along(x: Step, axis: int, sign: int, side: int) -> Step:
     return Step(ops.Permute(order), (step,), tuple(x.domains[a] for a in order), True)
 
 
-def _entrywise(op: ops.Op, step: Step, complex: bool | None = None) -> Step:
+def entrywise(op: ops.Op, step: Step, complex: bool | None = None) -> Step:
+    """An operation on each entry of a step."""
     if isinstance(op, ops.Aligned):
         op = op.placed((tuple(range(step.rank)),))
     return Step(op, (step,), step.domains, step.complex if complex is None else complex)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from combdiff.arrays.liveness import peak
+from combdiff.arrays.passes.convolutions import with_convolutions_transformed
 from combdiff.arrays.passes.fourier import with_fourier_transforms
 from combdiff.arrays.passes.gathers.moving import moved
 from combdiff.arrays.passes.gathers.sparse import with_sparse_products
@@ -70,7 +71,7 @@ def scheduled(
 
 def suited(plan: Plan, library: Library) -> Plan:
     """The plan with operations of which a library has quick ones: Fourier transforms; gathers where they cost least."""
-    plan = with_fourier_transforms(plan) if library.fourier else plan
+    plan = with_convolutions_transformed(with_fourier_transforms(plan)) if library.fourier else plan
     plan = with_exponentials_shared(plan) if library.shares_exponentials else plan
     plan = moved(plan) if library.add_at else plan
     return with_sparse_products(plan) if library.sparse else plan
