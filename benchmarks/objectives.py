@@ -117,6 +117,58 @@ def groups(g: Array, u: Array, x: Array) -> tuple[Array, ...]:
 GRAPH = "a::(N{e}) -> N{n}, b::(N{e}) -> N{n}"
 
 
+def spectrum(w: Array, x: Array) -> tuple[Array, ...]:
+    X = np.fft.fft(x)
+    power = X.real**2 + X.imag**2
+    return w @ power**2, 4 * len(x) * np.fft.ifft(w * power * X).real
+
+
+def plane_waves(v: Array, f: Array) -> tuple[Array, ...]:
+    F = np.fft.fft2(f)
+    density = F.real**2 + F.imag**2
+    return (v * density ** (4 / 3)).sum(), 8 / 3 * f.size * np.fft.ifft2(v * np.cbrt(density) * F)
+
+
+def split_step(V: Array, g: Array, psi: Array, steps: int = 200) -> tuple[Array, ...]:
+    n = len(psi)
+    kinetic = np.exp(-1j * (2 * np.pi * np.arange(n) / n) ** 2 / 20)
+    u, before = psi, []
+    for _ in range(steps):
+        b = np.fft.ifft(np.fft.fft(u) * kinetic)
+        before.append(b)
+        u = b * np.exp(-0.1j * (V + g * (b.real**2 + b.imag**2)))
+    place = np.arange(n)
+    value, k = place @ (u.real**2 + u.imag**2), 2 * place * u
+    for b in reversed(before):
+        e = k * np.exp(0.1j * (V + g * (b.real**2 + b.imag**2)))
+        k = e - 0.2 * g * b * (b.conj() * e).imag
+        k = np.fft.ifft(np.fft.fft(k) * kinetic.conj())
+    return value, k
+
+
+def blur(h: Array, y: Array, x: Array) -> tuple[Array, ...]:
+    H = np.fft.rfft(h)
+    r = np.fft.irfft(H * np.fft.rfft(x), len(x)) - y
+    return r @ r, 2 * np.fft.irfft(H.conj() * np.fft.rfft(r), len(x))
+
+
+def poses(v: Array, w: Array, q: Array) -> tuple[Array, ...]:
+    a, b, c, d = q.T
+    x, y, z = v.T
+    R = [
+        [1 - 2 * (c * c + d * d), 2 * (b * c - d * a), 2 * (b * d + c * a)],
+        [2 * (b * c + d * a), 1 - 2 * (b * b + d * d), 2 * (c * d - b * a)],
+        [2 * (b * d - c * a), 2 * (c * d + b * a), 1 - 2 * (b * b + c * c)],
+    ]
+    e, f, g = (row[0] * x + row[1] * y + row[2] * z - w[:, n] for n, row in enumerate(R))
+    G = np.empty_like(q)
+    G[:, 0] = e * (c * z - d * y) + f * (d * x - b * z) + g * (b * y - c * x)
+    G[:, 1] = e * (c * y + d * z) + f * (c * x - 2 * b * y - a * z) + g * (d * x + a * y - 2 * b * z)
+    G[:, 2] = e * (b * y - 2 * c * x + a * z) + f * (b * x + d * z) + g * (d * y - a * x - 2 * c * z)
+    G[:, 3] = e * (b * z - 2 * d * x - a * y) + f * (a * x - 2 * d * y + c * z) + g * (b * x + c * y)
+    return e @ e + f @ f + g @ g, 4 * G
+
+
 def _edges(r: np.random.Generator, e: int, n: int) -> list[Array]:
     return [r.integers(0, n, e), r.integers(0, n, e)]
 
@@ -221,6 +273,43 @@ CASES: dict[str, Case] = {
         "  sum((i, a, j, b), I(i, a, j, b) * (2 * I(i, a, j, b) - I(i, b, j, a)) / (e(i) + e(j) - f(a) - f(b)))\nend",
         lambda r: [-1 - r.random(8), 1 + r.random(40), r.normal(size=(8, 40, 100))],
         pair_energies,
+    ),
+    "power spectrum, 4,096 values": (
+        "(w::RV) -> (x::RV) -> sum(w .* abs2.(fft(x)) .^ 2)",
+        lambda r: [r.random(4096), r.normal(size=4096) / 100],
+        spectrum,
+    ),
+    "plane waves, 128 × 96": (
+        "(v::RM{n, m}) -> (f::CM{n, m}) -> sum((a, b), v(a, b) *"
+        " abs2(sum((j, k), f(j, k) * exp(-2 * pi * im * (j * a / n + k * b / m))))^(4/3))",
+        lambda r: [r.random((128, 96)), r.normal(size=(128, 96)) + 1j * r.normal(size=(128, 96))],
+        plane_waves,
+    ),
+    "nonlinear Schrödinger equation by split steps, 1,024 values, 200 steps": (
+        "(V::RV{n}, g::R) -> (psi::CV{n}) -> begin\n"
+        "  u = iterate((u, t) -> begin\n    a = k -> fft(u)(k) * exp(-im * (2 * pi * k / n)^2 / 20)\n"
+        "    b = ifft(a)\n    j -> b(j) * exp(-im * (V(j) + g * abs2(b(j))) / 10)\n  end, psi, 200)\n"
+        "  sum(j, j * abs2(u(j)))\nend",
+        lambda r: [r.random(1024), np.array(0.3), r.normal(size=1024) + 1j * r.normal(size=1024)],
+        split_step,
+    ),
+    "blurred image round a ring, 4,096 values": (
+        "@domain Z begin periodic = true end\n"
+        "(h::(Z) -> R, y::(Z) -> R) -> (x::(Z) -> R) -> sum(i::Z, (sum(j::Z, h(j) * x(i - j)) - y(i))^2)",
+        lambda r: [r.random(4096) / 4096, r.normal(size=4096), r.normal(size=4096)],
+        blur,
+    ),
+    "rotations by quaternions, 20,000": (
+        "(v::RM{n, 3}, w::RM{n, 3}) -> (q::RM{n, 4}) -> begin\n"
+        "  R = p -> [1 - 2 * (q(p, 2)^2 + q(p, 3)^2), 2 * (q(p, 1) * q(p, 2) - q(p, 3) * q(p, 0)),\n"
+        "      2 * (q(p, 1) * q(p, 3) + q(p, 2) * q(p, 0));\n"
+        "    2 * (q(p, 1) * q(p, 2) + q(p, 3) * q(p, 0)), 1 - 2 * (q(p, 1)^2 + q(p, 3)^2),\n"
+        "      2 * (q(p, 2) * q(p, 3) - q(p, 1) * q(p, 0));\n"
+        "    2 * (q(p, 1) * q(p, 3) - q(p, 2) * q(p, 0)), 2 * (q(p, 2) * q(p, 3) + q(p, 1) * q(p, 0)),\n"
+        "      1 - 2 * (q(p, 1)^2 + q(p, 2)^2)]\n"
+        "  sum(p, norm(R(p) * (j -> v(p, j)) - (j -> w(p, j)))^2)\nend",
+        lambda r: [r.normal(size=(20_000, 3)), r.normal(size=(20_000, 3)), r.normal(size=(20_000, 4))],
+        poses,
     ),
     "variances within 500 groups of 100,000": (
         "(g::(N{n}) -> N{k}, u::RV{k}) -> (x::RV{n}) -> begin\n"
