@@ -7,6 +7,9 @@ import pytest
 
 import combdiff as cd
 from combdiff.errors import LanguageError
+from combdiff.terms.listings import rows_of
+from combdiff.terms.terms import ONE, ZERO, Add, App, Lam, add, delta, fresh, mul
+from combdiff.terms.types import REAL, Index, Map, range_of
 from tests.reading_back import assert_reads_back
 
 ROTATION = "(a::R) -> (x::RV) -> norm([cos(a), -sin(a); sin(a), cos(a)] * x - [1, 2])^2"
@@ -115,3 +118,15 @@ def test_messages_say_what_is_wrong(program: str, column: int, message: str) -> 
     assert message in caught.value.message
     assert caught.value.span is not None and caught.value.span.column == column
     assert caught.value.remedy
+
+
+def test_only_sums_of_entries_are_lists() -> None:
+    i, j = (fresh(name, Index(range_of(2))) for name in "ij")
+    x, f = fresh("x", REAL), fresh("f", Map((i.kind,), REAL))
+    first, second = delta(i, ZERO, x), delta(i, ONE, mul(x, x))
+    assert rows_of(Lam((i,), add(first, second))) == [[x, mul(x, x)]]
+    assert rows_of(Lam((i,), add(first, second, App(f, (i,))))) is None
+    assert rows_of(Lam((i,), Add((first, second, delta(i, ONE, x))))) is None
+    assert rows_of(Lam((i,), add(first, delta(i, ONE, App(f, (i,)))))) is None
+    assert rows_of(Lam((i, j), add(first, second))) is None
+    assert rows_of(Lam((i,), x)) is None
