@@ -63,8 +63,8 @@ def with_entries_together(t: Term) -> Term:
 def rows_of(t: Lam) -> list[list[Term]] | None:
     """The rows of a matrix of few entries, or the one of a vector; None for what is no list, or mostly zeros."""
     extents = [p.kind.domain.count if isinstance(p.kind, Index) and p.kind.domain else None for p in t.params]
-    plain = all(p.kind.domain.sized for p in t.params if isinstance(p.kind, Index) and p.kind.domain)
-    if len(extents) not in (1, 2) or None in extents or not plain:
+    sized = all(p.kind.domain.sized for p in t.params if isinstance(p.kind, Index) and p.kind.domain)
+    if len(extents) not in (1, 2) or None in extents or not sized:
         return None
     counts = [n for n in extents if n is not None]
     found: dict[tuple[int, ...], Term] = {}
@@ -75,7 +75,8 @@ def rows_of(t: Lam) -> list[list[Term]] | None:
         if len(at) < len(counts) or len(place) > len(at) or at in found or not entry.free.isdisjoint(t.params):
             return None
         found[at] = entry
-    if not 2 <= prod(counts) <= MOST or 2 * len(found) < prod(counts):
+    plain = all(isinstance(entry, Const) for entry in found.values())
+    if not 2 <= prod(counts) <= MOST or (4 if plain else 2) * len(found) < prod(counts):
         return None
     entries = [found.pop(at, ZERO) for at in product(*map(range, counts))]
     if found:
