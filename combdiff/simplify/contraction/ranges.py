@@ -183,9 +183,10 @@ def _exists(place: Const, i: Var, read: Mapping[Domain, int], body: Term) -> boo
         return False
     if domain.lower is not None and domain.upper is not None:
         return domain.lower <= place.real <= domain.upper
-    if not domain.plain or place.real < 0:
+    if not domain.from_zero or place.real < 0:
         return False
-    return place.real < read.get(domain, 0) or place.real < sizes_read(body).get(domain, 0)
+    least = -domain.less if domain.of is not None else 0  # n + 1 values are one at least
+    return place.real < max(least, read.get(domain, 0), sizes_read(body).get(domain, 0))
 
 
 def in_range(i: Var, place: Term) -> list[Condition]:
