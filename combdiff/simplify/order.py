@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import field, replace
+from typing import NamedTuple
 
 from combdiff.canon.canonical import Symmetries, laws_of_matrix
 from combdiff.canon.repeats import Repeats
@@ -26,6 +27,7 @@ from combdiff.terms.terms import (
     Const,
     Delta,
     Diff,
+    Indicator,
     Lam,
     Let,
     Mul,
@@ -43,7 +45,6 @@ from combdiff.terms.terms import (
     diff,
     factors_of,
     has_no_index,
-    holds_entries,
     lam,
     mul,
     neg,
@@ -119,7 +120,7 @@ class ReadingOrder:
                 return rebuild(t, [self(c, met) for c in below]) if below else t
 
     def _sum_of(self, terms: Sequence[Term], met: Sequence[Var]) -> Term:
-        at_once = _scattered_at_once(terms)
+        at_once = _conditions_at_once(terms)
         if len(at_once) < len(terms):
             at_once = [self(u, met) for u in at_once]
         return self._collected(_without_surplus(at_once), met)
@@ -298,44 +299,55 @@ def _bound_around(indices: Sequence[Var], body: Term, met: Sequence[Var]) -> lis
     return sorted(around, key=_first_meeting(body)) if len(around) > 1 else around
 
 
-def _scattered_at_once(terms: Sequence[Term]) -> list[Term]:
-    """Σ_e δ(J(e), i, a) + Σ_e δ(J(e), i, b) as Σ_e δ(J(e), i, a + b)."""
+def _conditions_at_once(terms: Sequence[Term]) -> list[Term]:
+    """δ(i, d, a) + δ(i, d, b) as δ(i, d, a + b), under sums as well; so for all conditions that are the same."""
     found: list[Term] = []
-    scatters: list[int] = []
+    under: dict[object, list[int]] = {}
     for term in terms:
-        if _scatter(term) is None:
+        part = _conditional(term)
+        if part is None:
             found.append(term)
             continue
-        for n in scatters:
-            together = _one_scatter(found[n], term)
+        same = under.setdefault((type(part.condition), len(part.indices)), [])
+        for n in same:
+            together = _under_one(_conditional(found[n]), part)
             if together is not None:
                 found[n] = together
                 break
         else:
-            scatters.append(len(found))
+            same.append(len(found))
             found.append(term)
     return found
 
 
-def _scatter(t: Term) -> tuple[Const, tuple[Var, ...], Delta] | None:
-    """(c, indices, δ) of c Σ δ(J(e), i, …); None for other terms."""
+class _Conditional(NamedTuple):
+    """number · Σ_indices of what stands under a condition."""
+
+    number: Const
+    indices: tuple[Var, ...]
+    condition: Delta | Indicator
+
+
+def _conditional(t: Term) -> _Conditional | None:
     c, core = split_coefficient(t)
     indices, body = (core.indices, core.body) if isinstance(core, Sum) else ((), core)
-    return (c, indices, body) if isinstance(body, Delta) and holds_entries(body.left, body.right) else None
+    if not isinstance(body, Delta | Indicator) or isinstance(body.left.type, Map):
+        return None
+    return _Conditional(c, indices, body)
 
 
-def _one_scatter(one: Term, other: Term) -> Term | None:
-    mine, theirs = _scatter(one), _scatter(other)
-    if mine is None or theirs is None:
+def _under_one(mine: _Conditional | None, theirs: _Conditional) -> Term | None:
+    if mine is None or [i.kind for i in mine.indices] != [i.kind for i in theirs.indices]:
         return None
-    (c, indices, kept), (d, bound, scatter) = mine, theirs
-    if [i.kind for i in indices] != [i.kind for i in bound]:
+    kept = mine.condition
+    added = substitute(theirs.condition, dict(zip(theirs.indices, mine.indices, strict=True)))
+    if not isinstance(added, Delta | Indicator):
         return None
-    added = substitute(scatter, dict(zip(bound, indices, strict=True)))
-    if not isinstance(added, Delta) or (kept.left, kept.right) != (added.left, added.right):
+    sides = (added.left, added.right)
+    if (kept.left, kept.right) != sides and (isinstance(kept, Indicator) or (kept.right, kept.left) != sides):
         return None
-    values = add(kept.body, mul(d, power(c, MINUS_ONE), added.body))
-    return mul(c, total(indices, Delta(kept.left, kept.right, values)))
+    number, values = content(add(mul(mine.number, kept.body), mul(theirs.number, added.body)))
+    return mul(number, total(mine.indices, type(kept)(kept.left, kept.right, values)))
 
 
 def _without_surplus(terms: Sequence[Term]) -> list[Term]:

@@ -319,7 +319,8 @@ class Simplifier:
             families.update(account)
             terms = [without_bending_peaks(solved_within_ranges(t, self.read)) for t in terms]
             terms = [with_intervals_again(t, self.intervals) for t in terms]
-            return [stated_once(t, self.least) for t in terms]
+            # what is left of conditions on an index may be one value of it
+            return [solved_within_ranges(stated_once(t, self.least), self.read) for t in terms]
 
         open_ = [n for n, v in enumerate(values) if v not in settled and (n >= len(bindings) or not is_opaque(v))]
         for n, entry in zip(open_, once_a_form([body_of(values[n]) for n in open_], rewrite), strict=True):
