@@ -11,6 +11,7 @@ from combdiff.errors import Span
 from combdiff.language.parsing.syntax import Apply, Expr, Name, Numeral
 
 _SOLVE = "to solve {0} y = b for y, write {0} \\ b"
+LOOP = "write sum(i, x(i)) for a sum, iterate((s, t) -> s / 2 + x(t), 0, n) for a loop"
 _STEP = "write where(a <= b, e, f) for e where a <= b, and f elsewhere"
 
 FUNCTIONS = {
@@ -109,18 +110,89 @@ FUNCTIONS = {
     "arg": "write angle({0})",
     "conjugate": "write {0}'",
     "heaviside": "write where(0 <= {0}, 1)",
+    "sinc": "write where({0} != 0, sin({0}) / {0}, 1)",
+    **dict.fromkeys(("D", "derivative", "gradient"), "write grad({0}) for the derivative of a function"),
+    **dict.fromkeys(("fsolve", "fzero", "nlsolve", "find_zero", "newton"), "write root((x::R) -> x^3 + x - a)"),
+    **dict.fromkeys(
+        ("integral", "integrate", "quad", "quadgk", "Integrate", "trapz"),
+        "declare the interval, `@domain Line begin base = R; lower = 0; upper = 1 end`, and write sum(x::Line, f(x))",
+    ),
+    **dict.fromkeys(("rfft", "dft"), "write fft({0})"),
+    "cross": "give the permutation symbol as eps::(N, N, N) -> R, i -> sum((j, k), eps(i, j, k) * {0}(j) * {1}(k))",
+    "ndtr": "write normcdf({0}), the distribution function of the standard normal distribution",
+    "cumsum": "name the size, {0}::RV{{n}}, and write (i::N{{n}}) -> sum(j, j <= i, {0}(j))",
+    "findmax": "write maximum(i, x(i)) for the largest entry, and argmax(i, x(i)) for its index",
+    "findmin": "write minimum(i, x(i)) for the least entry, and argmin(i, x(i)) for its index",
+    "sort": "the language has no order of entries; write maximum(i, x(i)), minimum(i, x(i)) or argmax(i, x(i))",
+    # of numbers
+    "ln": "write log({0})",
+    "exp2": "write 2^{0}",
+    "square": "write {0}^2",
+    "pow": "write {0}^{1}",
+    "sec": "write 1 / cos({0})",
+    "csc": "write 1 / sin({0})",
+    "cot": "write 1 / tan({0})",
+    "sech": "write 1 / cosh({0})",
+    "arcsin": "write asin({0})",
+    "arccos": "write acos({0})",
+    "arctan": "write atan({0})",
+    "arctan2": "write atan2({0}, {1})",
+    "arcsinh": "write asinh({0})",
+    "arccosh": "write acosh({0})",
+    "arctanh": "write atanh({0})",
+    "expit": "write sigmoid({0})",
+    "gammaln": "write lgamma({0})",
+    "loggamma": "write lgamma({0})",
+    "psi": "write digamma({0})",
+    "rem": "write mod({0}, {1}), which has the sign of the divisor",
+    "beta": "write exp(lbeta({0}, {1})) of positive numbers",
+    **dict.fromkeys(("betaln", "logbeta"), "write lbeta({0}, {1})"),
+    "factorial": "write gamma({0} + 1)",
+    "rint": "write round({0})",
+    "ceiling": "write ceil({0})",
+    "phase": "write angle({0})",
+    "clamp": "write clip({0}, {1}, …)",
+    "fmax": "write max({0}, {1})",
+    "fmin": "write min({0}, {1})",
+    "logistic": "write sigmoid({0})",
+    "sgn": "write sign({0})",
+    "Re": "write real({0})",
+    "Im": "write imag({0})",
+    "arg": "write angle({0})",
+    "conjugate": "write {0}'",
+    "heaviside": "write where(0 <= {0}, 1)",
+    "sinc": "write where({0} != 0, sin({0}) / {0}, 1)",
+    **dict.fromkeys(("D", "derivative", "gradient"), "write grad({0}) for the derivative of a function"),
+    **dict.fromkeys(("fsolve", "fzero", "nlsolve", "find_zero", "newton"), "write root((x::R) -> x^3 + x - a)"),
+    **dict.fromkeys(
+        ("integral", "integrate", "quad", "quadgk", "Integrate", "trapz"),
+        "declare the interval, `@domain Line begin base = R; lower = 0; upper = 1 end`, and write sum(x::Line, f(x))",
+    ),
+    **dict.fromkeys(
+        ("fft", "ifft", "rfft", "dft"),
+        "declare `@domain Z begin base = I; periodic = true end` and x::(Z) -> C, and write the sum: "
+        "k::Z -> sum(t::Z, x(t) * exp(-2 * pi * im * k * t / size(Z)))",
+    ),
+    "cross": "write the sum with the array of signs e::(N{{3}}, N{{3}}, N{{3}}) -> R: "
+    "i -> sum((j, k), e(i, j, k) * {0}(j) * {1}(k))",
+    **dict.fromkeys(("linspace", "arange", "range"), "write a map of an index: (i::N{{10}}) -> i / 9"),
+    "odeint": LOOP,
     "ifelse": _STEP,
     "if": _STEP,
-    "Sum": "write sum(i, …)",
+    "Sum": "write sum(i, …), with the index alone",
     "Σ": "write sum(i, …), or ∑(i, …)",
     "Π": "write prod(i, …)",
 }
 """A remedy for the name of a function that is not of the language."""
 
 CHOICE = "write where(c, a, b) for a where c holds, and b elsewhere"
-LOOP = "write sum(i, x(i)) for a sum, iterate((s, t) -> s / 2 + x(t), 0, n) for a loop"
 STATEMENTS = {"if": CHOICE, "elseif": CHOICE, "else": CHOICE, "for": LOOP, "while": LOOP}
 """A remedy for the statements of other languages, which end with `end` in some."""
+
+IMAGINARY = "the imaginary unit is im; an index is bound by a sum or a map, sum(i, x(i))"
+"""A remedy for i and j where nothing binds them."""
+
+SIZE = "name the size in a type, x::RV{n}, and write n"
 
 UNIT_MATRIX = "add I to a matrix, or multiply by it, to tell its size; by index it is (i, j) -> I(i, j)"
 """A remedy for the unit matrix where nothing tells its size."""
@@ -195,6 +267,8 @@ def remedy_of_name(name: str, known: Sequence[str]) -> str | None:
         return f"write {name[:-1]}' for the adjoint, transpose({name[:-1]}) for the transpose"
     if name == "I":
         return UNIT_MATRIX
+    if name in ("i", "j"):
+        return IMAGINARY
     if not name.isidentifier():
         return "write numbers with digits: 1/2"
     if name in _SIZES:

@@ -290,7 +290,7 @@ def _sizes(kind: TypeName) -> tuple[Size, ...]:
         remedy = f"write {kind.text}{{{', '.join('MK'[:wanted])}}}"
     else:
         message = f"{kind.text} takes no sizes"
-        remedy = (
+        remedy = remedy_of_type(kind.text) or (
             "sizes are named in N{M}, RV{M}, CV{M}, RM{M, K}, CM{M, K}, Sym{M}, Her{M}, and in the type of a @space"
         )
     raise LanguageError(message, span=kind.span, remedy=remedy)

@@ -247,7 +247,7 @@ class Elaborator:
                 if len(params) == 2:
                     remedy += f", of the whole matrix expm({name or 'C'}) or sqrtm({name or 'C'})"
             case Map():
-                remedy = f"apply it: {name or 'f'}(x)"
+                remedy = f"apply it, {name or 'f'}(x); its derivative is grad({name or 'f'})(x)"
             case _:
                 remedy = "take the tuple apart: `(a, b) = t`"
         subject = name or "this"

@@ -42,6 +42,7 @@ _IN_RANGE = (
     "give the slot a domain with `periodic = true`, or give it and the indices bounds that fit (`lower`, `upper`), or "
     "use an index alone, or add a condition that keeps it in range, as in where(0 <= i + 1 < n, x(i + 1))"
 )
+_FROM_END = "no index counts from the end: the last entry of x::RV{n} is x(n - 1)"
 _STATES = "a loop of n steps has the states 0, …, n: write h(t) or h(t + 1) for t::N{n}, or h(n)"
 
 
@@ -207,7 +208,7 @@ class Slots:
             f"{text} may leave the range of {self.ranges.label(slot)}{within}",
             span=span,
             also=self.ranges.place(slot),
-            remedy=self._remedy(slot),
+            remedy=_FROM_END if constant_of(index) < 0 and not index_atoms(index) else self._remedy(slot),
         )
 
     def _remedy(self, slot: Domain) -> str:

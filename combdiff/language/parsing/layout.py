@@ -147,11 +147,13 @@ def _close(open_: list[Token], token: Token, words: list[Token]) -> None:
     closer = _CLOSERS[opening.type]
     if token.type != closer:
         wanted = _MISSING[closer]
+        alone = token.type == "END" and opening.type in ("LPAR", "LSQB") and words and words[-1] is opening
+        last = "the last entry of x::RV{n} is x(n - 1)"
         raise LanguageError(
             f"expected {wanted} before this {str(token)!r}",
             span=span_of(token),
             also=(f"{str(opening)!r} was opened here", span_of(opening)),
-            remedy=f"close the last open bracket, or remove the {str(token)!r}",
+            remedy=last if alone else f"close the last open bracket, or remove the {str(token)!r}",
         )
 
 

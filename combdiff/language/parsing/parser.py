@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from combdiff.errors import LanguageError, Source, Span
-from combdiff.language.habits import CHOICE, LOOP, MODULES, remedy_of_attribute
+from combdiff.language.habits import CHOICE, LOOP, MODULES, SIZE, remedy_of_attribute
 from combdiff.language.habits import FUNCTIONS as OTHERS
 from combdiff.language.inference.settings import BUILTIN_TYPES
 from combdiff.language.parsing import tables
@@ -171,11 +171,27 @@ def _remedy_of_stray(char: str, before: str, after: str) -> str:
         return "write powers with ^: x^2"
     if char == ":" and re.search(r"\b(def|lambda|function)\b[^\n]*$", before):
         return "write a map: (x::R) -> x^2"
+    if char == "~":
+        return "write != for what is not equal" if after.startswith("~=") else "write `not` before a condition"
+    if char == "." and re.search(r"\(\s*\w+\s*[=∈]\s*\w+\.?$", before):
+        return INDEX_ALONE
+    if after.startswith("..."):
+        return "write all indices, and a map of those that are left: i -> A(i, 0)"
     attribute, owner = re.match(r"\.(\w+)", after), re.search(r"(\w+)$", before)
+    if attribute and attribute[1] in ("shape", "size", "length", "ndim"):
+        return SIZE
     if attribute and owner and owner[1] in MODULES:
         return f"write the function without a prefix: {attribute[1]}(x)"
     if char == ":" and re.search(r"[\[(,]\s*$", before) and re.match(r":\s*[\]),]", after):
         return "write a row as a map of its index, j -> A(0, j), and a column as i -> A(i, 0)"
+    if char == ":" and re.search(r"\biterate\(.*$|\bscan\(.*$", before) and re.search(r",\s*\d+\s*$", before):
+        return "write the number of steps alone: iterate((s, t) -> s / 2 + x(t), 0, n)"
+    if (
+        char == ":"
+        and re.search(r"\w[\[(]([^()\[\]]*,)?\s*-?\w+\s*$", before)
+        and re.match(r":\s*-?\w+\s*[\]),:]", after)
+    ):
+        return "write a part of a vector by a condition on its index: sum(i, 1 <= i < 3, x(i))"
     if char == ":" and re.search(r"[\w)] $", before) and re.match(r": [\w(]", after):
         return "write tr(A' * B) for A : B, and x::T for a type"
     if attribute and (attribute[1] in FUNCTIONS or attribute[1] in {*OTHERS, "sum"}):
@@ -226,6 +242,7 @@ _WORDS = {
     "SEP": "a new line",
     "$END": "the end of the text",
 }
+INDEX_ALONE = "write the index alone, sum(i, x(i)): it ranges over the slots that it stands in"
 _INDICES_FIRST = "write the indices, then the summand: sum(i, x(i)), sum((i, k::BZ), x(i, k))"
 _AFTER_A_VALUE = frozenset(("LPAR", "EQUALS", "TYPED"))
 _SHALLOW = 2_000
@@ -292,6 +309,8 @@ def _remedy(token: Token, wanted: frozenset[str], text: str) -> str:
     if wanting:
         return wanting
     match token.type, before:
+        case "NAME", _ if before.isdigit() and token in ("i", "j"):
+            return f"the imaginary unit is im: {_number_before(text[: token.start_pos])} * im"
         case (("NAME" | "NUMBER" | "SUM"), _) if before.isdigit() and "PLUS" in wanted:
             return f"write a product with *: {_number_before(text[: token.start_pos])} * {token}"
         case "NAME", _ if (name := re.search(r"(\w+) *$", text[: token.start_pos])) and name[1] in FUNCTIONS:
@@ -301,6 +320,10 @@ def _remedy(token: Token, wanted: frozenset[str], text: str) -> str:
             return "write several indices in parentheses: sum((i, j), A(i, j))"
         case "NAME" | "SUM" | "NUMBER", _ if re.search(r"(\bsum|∑)\(\s*(\w+|\([^()]*\))\s*$", text[: token.start_pos]):
             return _INDICES_FIRST
+        case (("NAME" | "SUM" | "NUMBER" | "LPAR" | "BEGIN"), ")") if re.search(
+            r"^\s*\([^()]*::[^()]*\)\s*$", text[: token.start_pos]
+        ):
+            return "write -> between the parameters and the value: (x::R) -> x^2"
         case "NAME" | "SUM", _ if before and before in f"{PRIMES})]" and "PLUS" in wanted:
             return f"write a product with *: {_value_before(text[: token.start_pos])} * {token}"
         case "LSQB", _ if "BEGIN" in wanted and "NAME" in wanted:
@@ -338,11 +361,21 @@ def _of_other_languages(token: Token, wanted: frozenset[str], text: str) -> str 
     if re.search(r"\b(einsum|contract)\($", before) and token == "'":
         return "write the sum: sum((j, k), A(i, j) * B(j, k))"
     if token.type == "EQUALS" and re.search(r"(\bsum|\bprod|∑)\(\s*\w+$", before):
-        return "write the index alone, sum(i, x(i)): it ranges over the slots that it stands in"
+        return INDEX_ALONE
+    if token.type == "EQUALS" and re.search(r"\b(axis|dims?|keepdims|dtype|out|ord|p)$", before):
+        return "an argument has no name here; sum one index of a matrix with a map: i -> sum(j, A(i, j))"
+    if token.type == "EQUALS" and re.search(r"(\w+)\s*[-+*/]$", before):
+        name = re.search(r"(\w+)\s*([-+*/])$", before)
+        assert name is not None, "as was just seen"
+        return f"write the name twice: {name[1]} = {name[1]} {name[2]} …"
+    if token.type == "COMMA" and re.search(r"(^|[\n;])\s*\w+$", before) and re.match(r"[^\n]*[^=<>!]=[^=]", after):
+        return "write names and values in parentheses: (a, b) = (x(0), x(1))"
     if token.type in _BETWEEN and before.endswith("\n"):
         return f"end the line above with {token}: an expression goes on where it is not complete"
     if token in ("if", "then", "else") or re.search(r"\b(if|then|else)$", before):
         return CHOICE
+    if token.type == "LBRACE" and re.search(r"\b(Sum|Table|Product)\[[^\n]*$", before):
+        return "write sum(i, x(i)^2), with the index first and alone"
     if token == ">" and before.endswith("="):
         return "write -> for a map, >= to compare"
     if token.type == "SLASH" and before.endswith("/"):

@@ -139,6 +139,15 @@ def test_a_real_part_is_taken_last_beside_what_is_real(kind):
     assert choice.families["real_parts"].matches
 
 
+def test_a_real_part_that_is_zero_when_taken_last_is_left_as_it_is():
+    # Σ_km g(k) g(m) Re(i z(k) z(m)*) is the real part of i |Σ_k g(k) z(k)|²
+    g, z = tensor("g", (N,), REAL), tensor("z", (N,))
+    k, m = index("k", N), index("m", N)
+    t = total((k, m), mul(at(g, k), at(g, m), call("real", mul(number(1j), at(z, k), conj(at(z, m))))))
+    choice = saturated([Lam((), add(t, total((k,), mul(at(g, k), at(g, k)))))])
+    assert disagreements(choice, SIZES) == []
+
+
 def named_sum(*factors):
     """A value F = A + 2i B − S with a name, and a sum that holds the terms of F', each times one of the `factors`."""
     a, b, s, v = (tensor(name, (N, N) if name != "v" else (N,)) for name in "ABSv")

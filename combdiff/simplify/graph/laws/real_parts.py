@@ -72,9 +72,9 @@ def _taken_last(graph: Graph, leaves: RealParts, node: Con, inside: Ref, others:
         return False
     try:
         whole = split(graph, parts, {s for c in node.children for s in map(abs, c.slots) if s < BOUND}, leaves.one())
-    except Zero:
+        real = leaves.real_part(whole)
+    except Zero:  # of im |z|², for one
         return False
-    real = leaves.real_part(whole)
     return graph.find(real) != frame and graph.union(real, frame)
 
 
