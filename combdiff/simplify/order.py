@@ -23,6 +23,7 @@ from combdiff.terms.terms import (
     ONE,
     Add,
     App,
+    Call,
     Conj,
     Const,
     Delta,
@@ -40,6 +41,7 @@ from combdiff.terms.terms import (
     add,
     alpha_equal,
     apply,
+    call,
     children,
     delta,
     diff,
@@ -120,7 +122,7 @@ class ReadingOrder:
                 return rebuild(t, [self(c, met) for c in below]) if below else t
 
     def _sum_of(self, terms: Sequence[Term], met: Sequence[Var]) -> Term:
-        at_once = _conditions_at_once(terms)
+        at_once = _parts_at_once(_conditions_at_once(terms))
         if len(at_once) < len(terms):
             at_once = [self(u, met) for u in at_once]
         return self._collected(_without_surplus(at_once), met)
@@ -348,6 +350,73 @@ def _under_one(mine: _Conditional | None, theirs: _Conditional) -> Term | None:
         return None
     number, values = content(add(mul(mine.number, kept.body), mul(theirs.number, added.body)))
     return mul(number, total(mine.indices, type(kept)(kept.left, kept.right, values)))
+
+
+class _RealPart(NamedTuple):
+    """number · outer · Σ_indices inner · Re(of), or Im(of)."""
+
+    number: Const
+    outer: frozenset[Term]
+    indices: tuple[Var, ...]
+    inner: frozenset[Term]
+    kind: str
+    of: Term
+
+
+def _parts_at_once(terms: Sequence[Term]) -> list[Term]:
+    """Σ_k Re(x_k* y_k) + Σ_k Re(x_k* z_k) as Σ_k Re(x_k* y_k + x_k* z_k), if what is added has a factor in common."""
+    found: list[Term] = []
+    parts: dict[int, _RealPart] = {}
+    for term in terms:
+        part = _real_part(term)
+        if part is None:
+            found.append(term)
+            continue
+        for n, other in parts.items():
+            together = _one_part(other, part)
+            if together is not None:
+                parts[n], found[n] = together, _written(together)
+                break
+        else:
+            parts[len(found)] = part
+            found.append(term)
+    return found
+
+
+def _real_part(t: Term) -> _RealPart | None:
+    number, core = split_coefficient(t)
+    outer, inner, indices = list[Term](), [*factors_of(core)], tuple[Var, ...]()
+    sums = [f for f in inner if isinstance(f, Sum)]
+    if len(sums) == 1:
+        outer = [f for f in inner if f is not sums[0]]
+        size, body = split_coefficient(sums[0].body)
+        number, indices, inner = times(number, size), sums[0].indices, [*factors_of(body)]
+    taken = [f for f in inner if isinstance(f, Call) and f.primitive in ("real", "imag")]
+    if len(taken) != 1 or len({*inner}) < len(inner) or len({*outer}) < len(outer):
+        return None
+    inner.remove(taken[0])
+    return _RealPart(number, frozenset(outer), indices, frozenset(inner), taken[0].primitive, taken[0].args[0])
+
+
+def _one_part(one: _RealPart, other: _RealPart) -> _RealPart | None:
+    if one.kind != other.kind or one.outer != other.outer or len(one.inner) != len(other.inner):
+        return None
+    if [i.kind for i in one.indices] != [i.kind for i in other.indices]:
+        return None
+    names = dict(zip(other.indices, one.indices, strict=True))
+    if frozenset(substitute(f, names) for f in other.inner) != one.inner:
+        return None
+    added = substitute(other.of, names)
+    pieces = [[f for u in terms_of(of) for f in factors_of(u)] for of in (one.of, added)]
+    if {f for f in pieces[0] if not isinstance(f, Const)}.isdisjoint(pieces[1]):
+        return None
+    number, of = content(add(mul(one.number, one.of), mul(other.number, added)))
+    return one._replace(number=number, of=of)
+
+
+def _written(part: _RealPart) -> Term:
+    body = mul(*part.inner, call(part.kind, part.of))
+    return mul(part.number, *part.outer, total(part.indices, body))
 
 
 def _without_surplus(terms: Sequence[Term]) -> list[Term]:

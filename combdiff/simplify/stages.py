@@ -36,6 +36,7 @@ from combdiff.simplify.choose import index_names, place, rename_indices
 from combdiff.simplify.conditions import stated_once
 from combdiff.simplify.contraction.contract import contract
 from combdiff.simplify.contraction.culprit import accusation
+from combdiff.simplify.contraction.denominators import over_one_denominator
 from combdiff.simplify.contraction.diagonals import without_diagonals
 from combdiff.simplify.contraction.ranges import solved_within_ranges
 from combdiff.simplify.graph.choice import chosen
@@ -325,6 +326,9 @@ class Simplifier:
         open_ = [n for n, v in enumerate(values) if v not in settled and (n >= len(bindings) or not is_opaque(v))]
         for n, entry in zip(open_, once_a_form([body_of(values[n]) for n in open_], rewrite), strict=True):
             values[n] = with_entry(values[n], entry)
+        known = dict(zip((var for var, _ in bindings), values, strict=False))
+        for n in open_:
+            values[n] = with_entry(values[n], over_one_denominator(body_of(values[n]), known))
         return joined([var for var, _ in bindings], values), families
 
     def _with_steps(self, f: Lam, unused: Collection[Var]) -> Lam:

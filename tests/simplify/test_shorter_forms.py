@@ -84,6 +84,60 @@ FORMS = {
         "(d::RV{n}) -> (lh::R) -> begin; h = exp(lh); sum(i, (1 + d(i) / h) * exp(-d(i) / h)); end",
         "1 / h^2 * sum(i, d(i)^2 * exp(-1 / h * d(i)))",
     ),
+    "saturation, with the quotient rule over one denominator": (
+        "(V::RV, K::RV) -> (s::RV) -> sum(i, V(i) * s(i) / (K(i) + s(i)))",
+        "i -> V(i) * K(i) / (K(i) + s(i))^2",
+    ),
+    "a denominator with a name": (
+        "(V::R, K::R) -> (s::R) -> begin; q = K + s; V * s / q; end",
+        "V * K / q^2",
+    ),
+    "a square root of a denominator": ("(x::R) -> x / sqrt(1 + x^2)", "-> 1 / sqrt(1 + x^2)^3"),
+    "a quotient of sums": ("(a::R, b::R) -> (x::R) -> (a * x + b) / (b * x + a)", "(a^2 - b^2) / (a + b * x)^2"),
+    "a reflection coefficient": (
+        "(A::C) -> (B::C) -> abs2((B - A) / (B + A))",
+        "4 * A' * (B - A) / (B + A) / (B' + A')^2",
+    ),
+    "quotients under one sum": ("(K::RV) -> (p::R) -> sum(i, K(i) * p / (1 + K(i) * p))", "K(i) / (1 + p * K(i))^2"),
+    "a sum as a term of the denominator": (
+        "(K::R) -> (c::RV) -> sum(i, c(i)) / (K + sum(i, c(i)))",
+        "K / (K + sum(i1, c(i1)))^2",
+    ),
+    "what is not divided stays beside a quotient": ("(x::R) -> x + log(1 + x) * x", "1 + x / (1 + x) + log(1 + x)"),
+    "entries of one row, under one condition": (
+        "(x::RV{n}, y::RV{n}) -> (w::RM{n, 2}) -> sum(i, w(i, 0) * x(i) + w(i, 0)^2 * y(i) + sin(w(i, 0)))",
+        "delta(0, d, x(i) + 2 * y(i) * w(i, 0) + cos(w(i, 0)))",
+    ),
+    "a diagonal, under one condition": (
+        "(x::RV{n}, y::RV{n}) -> (A::RM{n, n}) -> sum(i, A(i, i) * x(i) + A(i, i)^2 * y(i))",
+        "delta(i, d, x(i) + 2 * y(i) * A(i, i))",
+    ),
+    "a row of a known range": (
+        "(A::RM{3, n}) -> (x::R) -> sum((i, j), where(i == 0, x, 2) * A(i, j))",
+        "sum(j, A(0, j))",
+    ),
+    "the last row of a known range": (
+        "(A::RM{3, n}) -> (x::R) -> sum((i, j), where(i < 2, 2, x) * A(i, j))",
+        "sum(j, A(2, j))",
+    ),
+    "the rows of a map of three": (
+        "(A::RM{3, n}) -> (x::R, y::R) -> begin\n"
+        "R = (i::N{3}) -> where(i == 0, x * y, where(i == 1, x^2, y^2)); sum((i, j), R(i)^2 * A(i, j)); end",
+        "(y * R_bar(0) + 2 * x * R_bar(1), x * R_bar(0) + 2 * y * R_bar(2))",
+    ),
+    "the first entry of a range that has one": (
+        "(w::RV{n}) -> (a::R, y::RV{n + 1}) -> sum((i::N{n + 1}), where(i == 0, a) * y(i)) + sum(i, w(i))",
+        "(y(0),",
+    ),
+    "real parts with a factor in common": (
+        "(a::RV, x::CV, y::CV, z::CV) -> (s::R) -> "
+        "s * (sum(k, a(k) * real(x(k)' * y(k))) + 3 * sum(k, a(k) * real(x(k)' * z(k))))",
+        "sum(k, a(k) * real(x(k)' * (y(k) + 3 * z(k))))",
+    ),
+    "a phase that cancels": (
+        "(y::CV) -> (W::CV, p::R) -> -sum(k, log(1 + abs2(exp(im * p) * W(k) * y(k))))",
+        "-2 * y(k) * y(k)' * W(k) / (1 + abs2(y(k) * W(k) * exp(im * p)))",
+    ),
     "a number in a delta and one in front": (
         "(z::RM{n, d}) -> (S::Sym{d}) -> sum((m, i, j), z(m, i) * S(i, j) / sqrt(S(i, i) * S(j, j)) * z(m, j))",
         "delta(i, j, -sum(",

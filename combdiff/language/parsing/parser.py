@@ -306,13 +306,10 @@ def _remedy(token: Token, wanted: frozenset[str], text: str) -> str:
     if token.type in ("EQUALS", "BECOMES") and (word := re.search(r"\b(and|or|not)\s*$", text[: token.start_pos])):
         return _REMEDY_OF_WORD[word[1].upper()]
     wanting = _of_other_languages(token, wanted, text) or _of_sizes(token, text[: token.start_pos])
+    wanting = wanting or _of_numbers(token, wanted, text[: token.start_pos])
     if wanting:
         return wanting
     match token.type, before:
-        case "NAME", _ if before.isdigit() and token in ("i", "j"):
-            return f"the imaginary unit is im: {_number_before(text[: token.start_pos])} * im"
-        case (("NAME" | "NUMBER" | "SUM"), _) if before.isdigit() and "PLUS" in wanted:
-            return f"write a product with *: {_number_before(text[: token.start_pos])} * {token}"
         case "NAME", _ if (name := re.search(r"(\w+) *$", text[: token.start_pos])) and name[1] in FUNCTIONS:
             argument = f"{token}(…)" if text[token.end_pos :].startswith("(") else str(token)
             return f"write {name[1]}({argument})"
@@ -344,6 +341,15 @@ def _remedy(token: Token, wanted: frozenset[str], text: str) -> str:
             return "write what belongs between ( and )"
         case _:
             return _REMEDY_OF_WORD.get(token.type) or _remedy_by_wish(wanted)
+
+
+def _of_numbers(token: Token, wanted: frozenset[str], before: str) -> str | None:
+    """What to write for a word that follows a number: 2 i, 2 x."""
+    if token.type not in ("NAME", "NUMBER", "SUM") or not before.rstrip(" ")[-1:].isdigit():
+        return None
+    if token in ("i", "j"):
+        return f"the imaginary unit is im: {_number_before(before)} * im"
+    return f"write a product with *: {_number_before(before)} * {token}" if "PLUS" in wanted else None
 
 
 def _of_sizes(token: Token, before: str) -> str | None:

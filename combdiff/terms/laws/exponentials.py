@@ -1,8 +1,8 @@
 """Stable forms of expressions with exponentials: σ(t) for 1/(1 + exp(−t)), softplus(t) for log(1 + exp(t)).
 
 As they are written they overflow, or lose all digits, where their values do not: log(1 + exp(1000)), log(1 − σ(40)).
-All holds for real numbers only. A law is a case of a `match`; σ(t) of the right sides is `sigmoid`. Nothing here makes
-a product that is not folded, so that the constructors may call it.
+All holds for real numbers only, but for exp(u) exp(−u) = 1. A law is a case of a `match`; σ(t) of the right sides is
+`sigmoid`. Nothing here makes a product that is not folded, so that the constructors may call it.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _meets(factor: Term, powers: dict[Term, int], minus: Opposite) -> bool:
     match factor:
         case Call("sigmoid", (t,)):
             laws: Iterator[Law] = (law for other in [*powers] for law in _beside_sigmoid(factor, other, t, minus))
-        case Call("exp", (u,)) if not is_complex(u.type):
+        case Call("exp", (u,)):
             laws = (law for other in [*powers] for law in _beside_exponential(factor, other, u))
         case Call("cosh", (t,)):
             sinh, tanh = Call("sinh", (t,)), Call("tanh", (t,))
@@ -104,8 +104,14 @@ def _beside_sigmoid(own: Term, other: Term, t: Term, minus: Opposite) -> Iterato
 
 
 def _beside_exponential(own: Term, other: Term, u: Term) -> Iterator[Law]:
-    """exp(u)/(p + q exp(u)) is 1/(q + p exp(−u)): of two exponentials in a denominator one is left."""
-    if isinstance(other, Add) and (found := _two_exponentials(other)) is not None:
+    """exp(u) exp(−u) is 1, of complex numbers as well.
+
+    And exp(u)/(p + q exp(u)) is 1/(q + p exp(−u)): of two exponentials in a denominator one is left.
+    """
+    if isinstance(other, Call) and other.primitive == "exp" and are_opposite(u, other.args[0]):
+        yield Law({own: 1, other: 1}, {})
+        yield Law({own: -1, other: -1}, {})
+    elif not is_complex(u.type) and isinstance(other, Add) and (found := _two_exponentials(other)) is not None:
         for (v, above), rest in (found, found[::-1]):
             if (n := _ratio(v, u)) > 0:
                 yield Law({own: n, other: -1}, {_divided(v, above, *rest): -1})

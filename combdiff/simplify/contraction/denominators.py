@@ -1,0 +1,211 @@
+"""Brings terms of a sum over one denominator where they cancel there, as the quotient rule leaves them.
+
+    v / (k + s) - v s / (k + s)^2   is   v k / (k + s)^2
+    1 / sqrt(1 + x^2) - x^2 / sqrt(1 + x^2)^3   is   1 / sqrt(1 + x^2)^3
+
+The first form loses digits where s is much larger than k. Ends: each step leaves no more terms than there were, and
+the power of a denominator that is raised is never lowered again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import permutations
+
+from combdiff.terms.terms import (
+    ONE,
+    ZERO,
+    Add,
+    App,
+    Call,
+    Conj,
+    Const,
+    Lam,
+    Pow,
+    Sum,
+    Term,
+    Traverser,
+    Var,
+    add,
+    alpha_equal,
+    conj,
+    factors_of,
+    holds,
+    mul,
+    power,
+    split_coefficient,
+    substitute,
+    terms_of,
+    total,
+)
+from combdiff.terms.types import Index
+
+MOST_TERMS = 8
+"""Terms of a denominator, and of a numerator that is multiplied out."""
+
+MOST_IN_A_SUM = 24
+"""Terms of a sum in which pairs are looked for."""
+
+
+def over_one_denominator(t: Term, values: Mapping[Var, Term] | None = None) -> Term:
+    """`t` with terms of sums put together that differ by one power of a denominator, if fewer terms are left.
+
+    A denominator may be one of the `values`, or its square root.
+
+    >>> from combdiff.terms.terms import fresh, neg, number
+    >>> from combdiff.terms.types import REAL
+    >>> k, s = fresh("k", REAL), fresh("s", REAL)
+    >>> q = add(k, s)
+    >>> before = add(power(q, number(-1)), neg(mul(s, power(q, number(-2)))))
+    >>> over_one_denominator(before) == mul(k, power(q, number(-2)))
+    True
+    """
+    if not (holds(t, Pow) and holds(t, Add)):
+        return t
+    return Traverser(lambda u: _visit(u, values or {}), Add)(t)
+
+
+def _visit(t: Term, values: Mapping[Var, Term]) -> Term:
+    if not isinstance(t, Add) or isinstance(t.type, Index) or len(t.terms) > MOST_IN_A_SUM:
+        return t
+    terms = list(t.terms)
+    while (found := _step(terms, values)) is not None:
+        terms = [*terms_of(add(*found))]
+    return add(*terms)
+
+
+def _step(terms: Sequence[Term], values: Mapping[Var, Term]) -> list[Term] | None:
+    """The terms with two of them put together."""
+    factors = [_factors(u) for u in terms]
+    for n, m in permutations(range(len(terms)), 2):
+        together = _together(factors[n], factors[m], values) if holds(terms[m], Pow) else None
+        if together is not None:
+            return [*(u for k, u in enumerate(terms) if k not in (n, m)), together]
+    return None
+
+
+def _together(above: Sequence[Term], below: Sequence[Term], values: Mapping[Var, Term]) -> Term | None:
+    """a / q + b / q² as (a q + b) / q², with what a and b have in common in front; under one sum as well."""
+    for q in _denominators(below):
+        depth, other = (sum(_exponent(q, f) for f in fs) for fs in (below, above))
+        terms = _terms_of_sum(q, values) if other == depth + 1 <= 0 else ()
+        found = _over(q, terms, above, below) if terms else None
+        if found is not None:
+            return found
+    (one, over), (other_one, under) = _under_sums(above), _under_sums(below)
+    if not over or [i.kind for i in over] != [i.kind for i in under]:
+        return None
+    inner = substitute(other_one, dict(zip(under, over, strict=True)))
+    found = _together(_factors(one), _factors(inner), values)
+    return None if found is None else total(over, found)
+
+
+def _factors(t: Term) -> list[Term]:
+    """The factors of a product, those in front of a sum that its indices do not stand in."""
+    found = list[Term]()
+    for f in factors_of(t):
+        if isinstance(f, Sum):
+            inner = [g for g in factors_of(f.body) if not g.free.isdisjoint(f.indices)]
+            found += [*map(_plain, (g for g in factors_of(f.body) if g.free.isdisjoint(f.indices)))]
+            found.append(total(f.indices, mul(*inner)))
+        else:
+            found.append(_plain(f))
+    return [*factors_of(mul(*found))]
+
+
+def _plain(f: Term) -> Term:
+    """(1/(a + b))* as 1/(a* + b*)."""
+    match f:
+        case Conj(Pow(Add(terms), Const() as n)) if n.is_integer:
+            return power(add(*map(conj, terms)), n)
+        case _:
+            return f
+
+
+def _under_sums(factors: Sequence[Term]) -> tuple[Term, tuple[Var, ...]]:
+    """What a product is the sum of, and over what."""
+    sums = [f for f in factors if isinstance(f, Sum)]
+    if len(sums) != 1:
+        return mul(*factors), ()
+    return mul(*(f for f in factors if f is not sums[0]), sums[0].body), sums[0].indices
+
+
+def _denominators(factors: Sequence[Term]) -> list[Term]:
+    """What is divided by, and what it is the square root of, if it is one."""
+    below = [f for f in factors if isinstance(f, Pow) and _is_negative(f.exponent)]
+    return [*dict.fromkeys(_radicand(f.base) or f.base for f in below)]
+
+
+def _is_negative(n: Term) -> bool:
+    return isinstance(n, Const) and not n.imag and n.real < 0
+
+
+def _radicand(t: Term) -> Term | None:
+    return t.args[0] if isinstance(t, Call) and t.primitive == "sqrt" else None
+
+
+def _terms_of_sum(q: Term, values: Mapping[Var, Term]) -> tuple[Term, ...]:
+    """The terms of a sum with few terms, which may have a name; none if it is no such sum."""
+    match q:
+        case Var() if isinstance(values.get(q), Add):
+            q = values[q]
+        case App(Var() as f, args) if isinstance(value := values.get(f), Lam) and isinstance(value.body, Add):
+            q = substitute(value.body, dict(zip(value.params, args, strict=True)))
+    return q.terms if isinstance(q, Add) and len(q.terms) <= MOST_TERMS else ()
+
+
+def _exponent(q: Term, f: Term) -> Fraction:
+    """The power of q that a factor is, or of its square root."""
+    base, n = (f.base, f.exponent) if isinstance(f, Pow) else (f, ONE)
+    if not isinstance(n, Const):
+        return Fraction(0)
+    return n.real if base == q else n.real / 2 if _radicand(base) == q else Fraction(0)
+
+
+def _over(q: Term, terms: Sequence[Term], above: Sequence[Term], below: Sequence[Term]) -> Term | None:
+    is_whole = not any(_exponent(q, f) for f in above)
+    depth = mul(*(f for f in below if _exponent(q, f)))
+    above, below = ([f for f in fs if not _exponent(q, f)] for fs in (above, below))
+    common = [f for f in above if f in below and not isinstance(f, Const)]
+    left, right = (_multiplied_out([f for f in fs if f not in common]) for fs in (above, below))
+    if left is None or right is None:
+        return None
+    raised = [mul(a, u) for a in left for u in terms]
+    if not any(_are_alike(u, v) for u in raised for v in right):
+        return None
+    met = _added([*raised, *right])
+    # 1 + x / (1 + x) stays: what is not divided comes over a denominator where it cancels
+    if len(met) + is_whole > len(left) + len(right):
+        return None
+    return mul(*common, add(*met), depth)
+
+
+def _multiplied_out(factors: Sequence[Term]) -> list[Term] | None:
+    """The terms of a product of sums; None if they are many."""
+    terms: list[Term] = [ONE]
+    for f in factors:
+        parts = [*map(conj, terms_of(f.term))] if isinstance(f, Conj) else terms_of(f)
+        if len(terms) * len(parts) > MOST_TERMS:
+            return None
+        terms = [mul(t, p) for t in terms for p in parts]
+    return terms
+
+
+def _added(terms: Sequence[Term]) -> list[Term]:
+    """The terms of a sum, those added that are alike."""
+    found: list[Term] = []
+    for t in terms:
+        n = next((n for n, u in enumerate(found) if _are_alike(t, u)), None)
+        if n is None:
+            found.append(t)
+        else:
+            c, core = split_coefficient(found[n])
+            found[n] = mul(add(c, split_coefficient(t)[0]), core)
+    return [t for t in found if t != ZERO]
+
+
+def _are_alike(one: Term, other: Term) -> bool:
+    """Whether two terms differ in their number only, and in the names of bound indices."""
+    a, b = split_coefficient(one)[1], split_coefficient(other)[1]
+    return a == b or (holds(a, Sum) and holds(b, Sum) and alpha_equal(a, b))
